@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "apps/settrain/command_line.h"
+#include "apps/settrain/config_path.h"
+#include "src/check/loss_check.h"
+#include "src/check/metric_check.h"
+#include "src/check/model_check.h"
+#include "src/core/error.h"
+#include "src/engine/experiment.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Files = std::vector<fs::path>;
+
+// All the golden files of one kind that come with the program.
+Files golden_files(const fs::path& place) {
+  const fs::path path = golden_folder() / place;
+  if (fs::is_regular_file(path)) return {path};
+  Files files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  }
+  if (files.empty()) throw Error("there are no golden files in " + path.string() + "; name some on the command line");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+int print(const std::vector<CheckRow>& rows) {
+  size_t name_width = 0, what_width = 0;
+  for (const CheckRow& row : rows) {
+    name_width = std::max(name_width, row.name.size());
+    what_width = std::max(what_width, row.what.size());
+  }
+  int64_t failed = 0;
+  for (const CheckRow& row : rows) {
+    failed += row.passed ? 0 : 1;
+    std::cout << fmt::format("{:<{}}  {:<{}}  error {:<9.3g} allowed {:<8.1g} {}{}\n", row.name, name_width, row.what, what_width,
+                             row.max_error, row.tolerance, row.passed ? "ok" : "FAILED", row.note.empty() ? "" : "  " + row.note);
+  }
+  std::cout << fmt::format("{} of {} rows passed\n", rows.size() - static_cast<size_t>(failed), rows.size());
+  return failed == 0 ? kSuccess : kFailed;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand("check", "Compares this build, on a device, with recorded golden values");
+  command->require_subcommand(1);
+  const auto kind = [&](const char* name, const fs::path& place, auto check) {
+    CLI::App* sub = command->add_subcommand(name, std::string("Checks the ") + name + "; a row a case, exit code 1 on a mismatch");
+    const auto files = std::make_shared<std::vector<std::string>>();
+    sub->add_option("files", *files, "Golden files; without them those that come with settrain");
+    add_device_option(*sub, line);
+    sub->callback([&line, files, place, check] {
+      line.action = [&line, files, place, check] {
+        const Files chosen = files->empty() ? golden_files(place) : Files(files->begin(), files->end());
+        return print(check(find_device(line.device), chosen));
+      };
+    });
+  };
+  kind("losses", "losses", [&line](at::Device d, const Files& files) { return check_losses(line.registries.losses, d, files); });
+  kind("metrics", "metrics.json", [](at::Device d, const Files& files) { return check_metrics(d, files); });
+  kind("models", "models", [&line](at::Device d, const Files& files) { return check_models(line.registries.models, d, files); });
+}
+
+}  // namespace settrain

@@ -1,0 +1,100 @@
+#include "apps/settrain/command_line.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <iostream>
+
+#include "apps/settrain/config_path.h"
+#include "src/config/load.h"
+#include "src/core/log.h"
+#include "src/engine/experiment_schema.h"
+#include "src/run/build_info.h"
+
+namespace settrain {
+namespace {
+
+constexpr const char* kDescription =
+    "Trains and evaluates set-valued image classifiers: models that answer with a set of classes.\n"
+    "`settrain --config FILE` is short for `settrain train --config FILE`.";
+
+// A bare --config means `train`: the subcommand is put in front where the first argument is an option of train.
+std::vector<std::string> with_default_subcommand(std::vector<std::string> arguments) {
+  const bool bare = !arguments.empty() && arguments[0].starts_with("--") && arguments[0] != "--help" && arguments[0] != "--version";
+  if (bare) arguments.insert(arguments.begin(), "train");
+  return arguments;
+}
+
+int run_action(const CommandLine& line) {
+  try {
+    return line.action();
+  } catch (const ConfigError& problem) {
+    log::error(problem.what());
+    return kUsage;
+  } catch (const Error& problem) {
+    log::error(problem.what());
+  } catch (const c10::Error& problem) {
+    log::error(problem.what_without_backtrace());
+  } catch (const std::exception& problem) {
+    log::error(problem.what());
+  }
+  return kFailed;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  // Writing to a closed pipe, or past a file-size limit, must come back as an error that can be told, not as a death.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+
+  CommandLine line;
+  register_builtin_datasets(line.registries.datasets);
+  register_builtin_models(line.registries.models);
+  register_builtin_losses(line.registries.losses);
+  register_builtin_metrics(line.registries.metrics);
+  line.arguments.assign(argv, argv + argc);
+
+  CLI::App app(kDescription, "settrain");
+  app.set_version_flag("--version", std::string("settrain ") + build_info().version);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::help);
+  app.failure_message([](const CLI::App* failed, const CLI::Error& problem) {
+    return std::string(problem.what()) + "\nRun `" + failed->get_name() + " --help` for what it takes.\n";
+  });
+  add_train_command(app, line);
+  add_eval_command(app, line);
+  add_config_command(app, line);
+  add_list_command(app, line);
+  add_check_command(app, line);
+
+  try {
+    std::vector<std::string> arguments = with_default_subcommand({argv + 1, argv + argc});
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    app.parse(arguments);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? kSuccess : kUsage;
+  }
+  return run_action(line);
+}
+
+void add_config_options(CLI::App& command, CommandLine& line, bool required) {
+  command
+      .add_option("--config", line.config, "A YAML file, or the name of one that comes with settrain (configs/), from any folder")
+      ->required(required);
+  command.add_option("--set", line.settings, "key.path=value, over the file's; may be given several times")->expected(1);
+}
+
+void add_device_option(CLI::App& command, CommandLine& line) {
+  command.add_option("--device", line.device, "auto, cpu, cuda or cuda:N; auto takes a GPU where there is one")
+      ->capture_default_str();
+}
+
+config::Config load_config(const CommandLine& line) {
+  const std::filesystem::path file = line.config.empty() ? std::filesystem::path() : find_config(line.config);
+  return config::load(experiment_schema(line.registries), file, line.settings);
+}
+
+}  // namespace settrain

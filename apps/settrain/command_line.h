@@ -1,0 +1,45 @@
+// The command line: subcommands, and what becomes of errors.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/config/config.h"
+#include "src/engine/registries.h"
+
+namespace settrain {
+
+/// Exit codes of the program. A signal gives 128 plus its number: 130 for SIGINT, 143 for SIGTERM.
+enum ExitCode { kSuccess = 0, kFailed = 1, kUsage = 2 };
+
+/// Parses, runs and returns the exit code; the one place where errors end.
+int run_command_line(int argc, char** argv);
+
+/// What the subcommands share. Parsing fills it; then `action` runs the chosen subcommand and returns the exit code.
+struct CommandLine {
+  Registries registries;
+  std::vector<std::string> arguments;  // as typed, for the provenance
+  std::function<int()> action;
+
+  std::string config;                // --config
+  std::vector<std::string> settings;  // --set
+  std::string device = "auto";       // --device
+};
+
+/// Options that several subcommands take.
+void add_config_options(CLI::App& command, CommandLine& line, bool required);
+void add_device_option(CLI::App& command, CommandLine& line);
+
+/// The resolved config that --config and --set name; without --config the defaults and --set alone.
+config::Config load_config(const CommandLine& line);
+
+void add_train_command(CLI::App& app, CommandLine& line);
+void add_eval_command(CLI::App& app, CommandLine& line);
+void add_config_command(CLI::App& app, CommandLine& line);
+void add_list_command(CLI::App& app, CommandLine& line);
+void add_check_command(CLI::App& app, CommandLine& line);
+
+}  // namespace settrain

@@ -1,0 +1,3 @@
+#include "apps/settrain/command_line.h"
+
+int main(int argc, char** argv) { return settrain::run_command_line(argc, argv); }

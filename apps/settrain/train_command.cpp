@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/settrain/command_line.h"
+#include "src/core/atomic_file.h"
+#include "src/core/human.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/core/streams.h"
+#include "src/engine/results.h"
+#include "src/engine/training.h"
+#include "src/run/provenance.h"
+
+namespace settrain {
+namespace {
+
+nlohmann::ordered_json to_json(const LabelNoiseReport& noise) {
+  nlohmann::ordered_json json{{"kind", noise.kind},
+                              {"nominal_rate", noise.nominal_rate},
+                              {"effective_rate", noise.effective_rate},
+                              {"changed_rate", noise.changed_rate},
+                              {"changed", noise.changed}};
+  if (noise.within_superclass) json["within_superclass"] = *noise.within_superclass;
+  json["digest"] = noise.digest;
+  return json;
+}
+
+void write_record(const Experiment& run, const RunFolder& folder, const CommandLine& line) {
+  write_file_atomically(folder.config(), run.config.to_yaml());
+  nlohmann::ordered_json provenance = collect_provenance({.command_line = line.arguments,
+                                                          .device = run.device,
+                                                          .seed = run.general.seed,
+                                                          .rng_version = kRngVersion,
+                                                          .dataset = run.dataset.name,
+                                                          .data_digest = run.dataset.digest});
+  provenance["label_noise"] = to_json(run.label_noise);
+  write_provenance(folder.provenance(), provenance);
+}
+
+void log_start(const Experiment& run) {
+  const Dataset& data = run.dataset;
+  log::info(fmt::format("[data] {}: {} classes; {} training, {} validation and {} test images of {}x{}x{}", data.name,
+                        data.num_classes(), format_count(data.train.size()), format_count(data.val.size()),
+                        format_count(data.test.size()), data.channels, data.height, data.width));
+  const LabelNoiseReport& noise = run.label_noise;
+  if (noise.kind != "none") {
+    log::info(fmt::format("[data] label noise {}: nominal rate {}, effective {:.4f}; {} training labels changed ({:.4f})", noise.kind,
+                          noise.nominal_rate, noise.effective_rate, format_count(noise.changed), noise.changed_rate));
+  }
+  int64_t parameters = 0;
+  for (const at::Tensor& parameter : run.model->parameters()) parameters += parameter.numel();
+  log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"), format_count(parameters),
+                        run.device.str()));
+}
+
+int train(const CommandLine& line, bool overwrite) {
+  const at::Device device = find_device(line.device);
+  config::Config config = load_config(line);
+  RunFolder folder = RunFolder::create(config.get<std::string>("run.dir"), overwrite);
+  log::open_file(folder.log());
+  catch_interrupts();
+
+  Experiment run = make_experiment(line.registries, std::move(config), device);
+  write_record(run, folder, line);
+  log_start(run);
+  Training training(run, folder);
+  if (const int signal = training.train()) return 128 + signal;
+
+  const auto results = evaluate_checkpoints(run, chosen_checkpoints(run, folder), training.progress_bar());
+  write_results(run, folder, results);
+  std::cout << format_results(run, results) << std::flush;
+  log::info("[run] everything is in " + folder.path().string() + ": results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events");
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand("train", "Trains a model as a config says, and evaluates it");
+  add_config_options(*command, line, /*required=*/true);
+  add_device_option(*command, line);
+  const auto overwrite = std::make_shared<bool>(false);
+  command->add_flag("--overwrite", *overwrite, "Replaces a run that is already in run.dir");
+  command->callback([&line, overwrite] { line.action = [&line, overwrite] { return train(line, *overwrite); }; });
+}
+
+}  // namespace settrain

@@ -1,0 +1,66 @@
+// What a data set is to the rest of the program: images by id, labels, names, and three splits. No LibTorch here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace settrain {
+
+/// An image of 8-bit pixels, rows from the top, channels interleaved: pixels[(y * width + x) * channels + c].
+struct Image {
+  int64_t height = 0, width = 0, channels = 0;
+  std::vector<uint8_t> pixels;
+};
+
+/// Images by id, read on demand. Reading is thread-safe.
+class ImageSource {
+ public:
+  virtual ~ImageSource() = default;
+  virtual int64_t size() const = 0;
+  /// Fills `image`, reusing its memory. Throws DataError naming the file where the image cannot be read.
+  virtual void read(int64_t id, Image& image) const = 0;
+};
+
+/// Some images of a source with their labels. `ids[i]` is sample i's id in `images`, and its identity for the random
+/// numbers of augmentation and label noise: it does not depend on how the data were split.
+struct Split {
+  std::string name;  // "train", "val", "test"
+  std::shared_ptr<const ImageSource> images;
+  std::vector<int64_t> ids;
+  std::vector<int64_t> labels;  // class indices, as trained on: label noise included
+
+  int64_t size() const { return static_cast<int64_t>(ids.size()); }
+};
+
+/// Per-channel mean and standard deviation, of pixels in [0, 1].
+struct Normalisation {
+  std::vector<float> mean, std;
+};
+
+/// P(y | x) of every sample, where it is known because the data were made: row i of `probabilities[split]`, [samples,
+/// classes] row-major. Splits in the order train, val, test. Label noise is not part of it.
+struct KnownTruth {
+  std::array<std::vector<float>, 3> probabilities;
+};
+
+struct Dataset {
+  std::string name;
+  std::vector<std::string> class_names;
+  std::vector<std::string> superclass_names;    // empty where there are none
+  std::vector<int64_t> superclass_of;           // [classes], or empty
+  int64_t channels = 0, height = 0, width = 0;  // of every image
+  std::string normalisation;                    // name of the default one, see src/loader/normalisation.h
+  Split train, val, test;
+  std::shared_ptr<const KnownTruth> truth;  // null for real data
+  std::string digest;                       // of the files or of the recipe: tells whether two runs saw the same data
+
+  int64_t num_classes() const { return static_cast<int64_t>(class_names.size()); }
+};
+
+/// Number of training labels of every class, [classes].
+std::vector<int64_t> count_classes(const Split& split, int64_t num_classes);
+
+}  // namespace settrain

@@ -1,0 +1,103 @@
+#include "datasets/synthetic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "datasets/synthetic_images.h"
+#include "datasets/synthetic_joint.h"
+#include "datasets/synthetic_stream.h"
+#include "src/core/digest.h"
+#include "src/core/permutation.h"
+#include "src/core/streams.h"
+
+namespace settrain {
+namespace {
+
+// The labels and cells of all samples, train first, then val, then test.
+struct Samples {
+  std::vector<int64_t> labels, cells;
+};
+
+std::vector<int64_t> training_labels(const SyntheticJoint& joint, int64_t size, uint64_t seed) {
+  const std::vector<int64_t> counts = joint.counts(size);
+  std::vector<int64_t> sorted;
+  for (size_t c = 0; c < counts.size(); ++c) {
+    sorted.insert(sorted.end(), static_cast<size_t>(counts[c]), static_cast<int64_t>(c));
+  }
+  std::vector<int64_t> labels;
+  for (const int64_t i : permutation(size, seed, Stream::kSynthetic, kOrder)) {
+    labels.push_back(sorted[static_cast<size_t>(i)]);
+  }
+  return labels;
+}
+
+Samples draw_samples(const SyntheticJoint& joint, const SyntheticOptions& options, uint64_t seed) {
+  Samples samples;
+  samples.labels = training_labels(joint, options.train_size, seed);
+  const int64_t total = options.train_size + options.val_size + options.test_size;
+  for (int64_t id = 0; id < total; ++id) {
+    const auto words = random_words(seed, Stream::kSynthetic, static_cast<uint32_t>(id), 0, 0, kSample);
+    if (id >= options.train_size) samples.labels.push_back(joint.draw_label(unit_double(words[0], words[1])));
+    samples.cells.push_back(joint.draw_cell(samples.labels[static_cast<size_t>(id)], unit_double(words[2], words[3])));
+  }
+  return samples;
+}
+
+Split part_of(std::string name, std::shared_ptr<const ImageSource> images, const std::vector<int64_t>& labels,
+              int64_t first, int64_t size) {
+  Split split{std::move(name), std::move(images), {}, {}};
+  for (int64_t id = first; id < first + size; ++id) {
+    split.ids.push_back(id);
+    split.labels.push_back(labels[static_cast<size_t>(id)]);
+  }
+  return split;
+}
+
+std::shared_ptr<const KnownTruth> truth_of(const SyntheticJoint& joint, const std::vector<int64_t>& cells,
+                                           const Dataset& dataset) {
+  std::vector<std::vector<double>> posteriors;
+  for (int64_t cell = 0; cell < joint.num_classes(); ++cell) posteriors.push_back(joint.label_given_cell(cell));
+  auto truth = std::make_shared<KnownTruth>();
+  const Split* splits[] = {&dataset.train, &dataset.val, &dataset.test};
+  for (size_t s = 0; s < truth->probabilities.size(); ++s) {
+    for (const int64_t id : splits[s]->ids) {
+      const std::vector<double>& row = posteriors[static_cast<size_t>(cells[static_cast<size_t>(id)])];
+      truth->probabilities[s].insert(truth->probabilities[s].end(), row.begin(), row.end());
+    }
+  }
+  return truth;
+}
+
+}  // namespace
+
+Dataset make_synthetic(const SyntheticOptions& options) {
+  const auto seed = static_cast<uint64_t>(options.seed);
+  const SyntheticJoint joint(options.num_classes, options.group_size, options.ambiguity, options.imbalance);
+  const Samples samples = draw_samples(joint, options, seed);
+  const auto images = std::make_shared<SyntheticImages>(
+      SyntheticImageOptions{options.image_size, options.channels, options.pixel_noise, seed}, options.num_classes,
+      samples.cells);
+
+  Dataset dataset;
+  dataset.name = "synthetic";
+  for (int64_t c = 0; c < options.num_classes; ++c) {
+    dataset.class_names.push_back(fmt::format("class_{}", c));
+    dataset.superclass_of.push_back(joint.group_of(c));
+  }
+  for (int64_t g = 0; g < joint.num_groups(); ++g) dataset.superclass_names.push_back(fmt::format("superclass_{}", g));
+  dataset.channels = options.channels;
+  dataset.height = dataset.width = options.image_size;
+  dataset.normalisation = "none";
+  dataset.train = part_of("train", images, samples.labels, 0, options.train_size);
+  dataset.val = part_of("val", images, samples.labels, options.train_size, options.val_size);
+  dataset.test = part_of("test", images, samples.labels, options.train_size + options.val_size, options.test_size);
+  dataset.truth = truth_of(joint, samples.cells, dataset);
+  dataset.digest = sha256(options.recipe());
+  return dataset;
+}
+
+}  // namespace settrain

@@ -1,0 +1,107 @@
+#include "datasets/synthetic_images.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "datasets/synthetic_stream.h"
+#include "src/core/error.h"
+#include "src/core/streams.h"
+
+namespace settrain {
+namespace {
+
+constexpr int64_t kGrid = 4;  // nodes of a template's pattern along each side
+
+// Where a pixel lies between two nodes of the grid.
+struct Place {
+  int64_t node;
+  double weight;  // of the node behind it
+};
+
+Place place_of(int64_t pixel, int64_t image_size) {
+  const double x = (static_cast<double>(pixel) + 0.5) / static_cast<double>(image_size) * (kGrid - 1);
+  const auto node = static_cast<int64_t>(x);
+  const double t = x - static_cast<double>(node);
+  return {node, t * t * (3 - 2 * t)};
+}
+
+bool within(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b, int64_t levels) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](int x, int y) { return std::abs(x - y) <= levels; });
+}
+
+}  // namespace
+
+SyntheticImages::SyntheticImages(const SyntheticImageOptions& options, int64_t num_cells, std::vector<int64_t> cell_of)
+    : options_(options), cell_of_(std::move(cell_of)) {
+  for (int64_t cell = 0; cell < num_cells; ++cell) templates_.push_back(make_template(cell));
+  check_templates();
+}
+
+SyntheticImages::Pixels SyntheticImages::make_template(int64_t cell) const {
+  const int64_t size = options_.image_size;
+  // Far enough from black and white that the noise is never cut off.
+  const auto lowest = static_cast<double>(options_.pixel_noise);
+  const double range = 255 - 2 * lowest;
+  Pixels pixels(static_cast<size_t>(size * size * options_.channels));
+  for (int64_t channel = 0; channel < options_.channels; ++channel) {
+    std::array<double, kGrid * kGrid> nodes;
+    for (int64_t node = 0; node < kGrid * kGrid; ++node) {
+      const auto words = random_words(options_.seed, Stream::kSynthetic, static_cast<uint32_t>(cell),
+                                      static_cast<uint32_t>(channel * kGrid * kGrid + node), 0, kTemplate);
+      nodes[static_cast<size_t>(node)] = lowest + range * unit_double(words[0], words[1]);
+    }
+    for (int64_t y = 0; y < size; ++y) {
+      const auto [row, down] = place_of(y, size);
+      for (int64_t x = 0; x < size; ++x) {
+        const auto [column, right] = place_of(x, size);
+        const double* at = nodes.data() + row * kGrid + column;
+        const double upper = at[0] + right * (at[1] - at[0]);
+        const double lower = at[kGrid] + right * (at[kGrid + 1] - at[kGrid]);
+        pixels[static_cast<size_t>((y * size + x) * options_.channels + channel)] =
+            static_cast<uint8_t>(std::lround(upper + down * (lower - upper)));
+      }
+    }
+  }
+  return pixels;
+}
+
+void SyntheticImages::check_templates() const {
+  for (size_t a = 0; a < templates_.size(); ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      if (!within(templates_[a], templates_[b], 2 * options_.pixel_noise)) continue;
+      throw DataError(
+          fmt::format("synthetic: the images of classes {} and {} cannot be told apart under noise of {} levels; lower "
+                      "data.pixel_noise, raise data.image_size or data.channels, or take another data.seed",
+                      b, a, options_.pixel_noise));
+    }
+  }
+}
+
+void SyntheticImages::read(int64_t id, Image& image) const {
+  image.height = image.width = options_.image_size;
+  image.channels = options_.channels;
+  image.pixels = templates_[static_cast<size_t>(cell_of(id))];
+  const auto levels = static_cast<uint32_t>(2 * options_.pixel_noise + 1);
+  for (size_t i = 0; i < image.pixels.size(); i += 4) {
+    const auto words = random_words(options_.seed, Stream::kSynthetic, static_cast<uint32_t>(id),
+                                    static_cast<uint32_t>(i / 4), 0, kPixels);
+    for (size_t j = i; j < std::min(i + 4, image.pixels.size()); ++j) {
+      const int64_t noise = uniform_below(words[j - i], levels) - options_.pixel_noise;
+      image.pixels[j] = static_cast<uint8_t>(image.pixels[j] + noise);
+    }
+  }
+}
+
+int64_t SyntheticImages::recover_cell(const Image& image) const {
+  for (size_t cell = 0; cell < templates_.size(); ++cell) {
+    if (within(templates_[cell], image.pixels, options_.pixel_noise)) return static_cast<int64_t>(cell);
+  }
+  return -1;
+}
+
+}  // namespace settrain

@@ -1,0 +1,104 @@
+#include "datasets/validation_split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "src/core/error.h"
+#include "src/core/permutation.h"
+#include "src/core/streams.h"
+
+namespace settrain {
+namespace {
+
+// `count` of the candidates, in a random order that is a function of (seed, step).
+std::vector<int64_t> draw(const std::vector<int64_t>& candidates, int64_t count, int64_t seed, uint32_t step) {
+  const auto order =
+      permutation(static_cast<int64_t>(candidates.size()), static_cast<uint64_t>(seed), Stream::kSplit, step);
+  std::vector<int64_t> drawn;
+  for (int64_t i = 0; i < count; ++i) drawn.push_back(candidates[static_cast<size_t>(order[static_cast<size_t>(i)])]);
+  return drawn;
+}
+
+std::vector<int64_t> draw_balanced(std::span<const int64_t> labels, int64_t num_classes, const SplitOptions& options) {
+  if (options.val_size % num_classes != 0) {
+    throw ConfigError(
+        fmt::format("data.val_size: a balanced split holds out equally many of the {} classes; {} is no multiple",
+                    num_classes, options.val_size));
+  }
+  const int64_t per_class = options.val_size / num_classes;
+  std::vector<std::vector<int64_t>> members(static_cast<size_t>(num_classes));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    members.at(static_cast<size_t>(labels[i])).push_back(static_cast<int64_t>(i));
+  }
+  std::vector<int64_t> val;
+  for (size_t c = 0; c < members.size(); ++c) {
+    if (static_cast<int64_t>(members[c].size()) <= per_class) {
+      throw ConfigError(
+          fmt::format("data.val_size: {} leaves class {} without training images: it has {}, and {} of every class "
+                      "would be held out",
+                      options.val_size, c, members[c].size(), per_class));
+    }
+    const auto drawn = draw(members[c], per_class, options.split_seed, static_cast<uint32_t>(c));
+    val.insert(val.end(), drawn.begin(), drawn.end());
+  }
+  return val;
+}
+
+}  // namespace
+
+config::Keys SplitOptions::keys() {
+  using config::key;
+  return {
+      key("val_size", &SplitOptions::val_size, 5000, "Training images held out for validation.")
+          .at_least(1)
+          .in("images"),
+      key("split", &SplitOptions::split, "uniform",
+          "How they are drawn: uniform over all images, or balanced, equally many of every class.")
+          .one_of({"uniform", "balanced"}),
+      key("split_seed", &SplitOptions::split_seed, 1234,
+          "Seed of that draw. Its own, so that runs with different seeds are validated on the same images.")
+          .at_least(0),
+  };
+}
+
+std::string SplitOptions::recipe() const {
+  return fmt::format("split {} val_size {} seed {}\n", split, val_size, split_seed);
+}
+
+HeldOut hold_out(std::span<const int64_t> labels, int64_t num_classes, const SplitOptions& options) {
+  const auto total = static_cast<int64_t>(labels.size());
+  if (options.val_size >= total) {
+    throw ConfigError(
+        fmt::format("data.val_size: {} leaves no training images, there are {}", options.val_size, total));
+  }
+  HeldOut held_out;
+  std::vector<int64_t> all(labels.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  if (options.split == "balanced") {
+    held_out.val = draw_balanced(labels, num_classes, options);
+  } else {
+    held_out.val = draw(all, options.val_size, options.split_seed, 0);
+  }
+  std::sort(held_out.val.begin(), held_out.val.end());
+  std::set_difference(all.begin(), all.end(), held_out.val.begin(), held_out.val.end(),
+                      std::back_inserter(held_out.train));
+  return held_out;
+}
+
+Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> ids,
+                 std::span<const int64_t> labels) {
+  Split split{std::move(name), std::move(images), std::move(ids), {}};
+  for (const int64_t id : split.ids) split.labels.push_back(labels[static_cast<size_t>(id)]);
+  return split;
+}
+
+Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> labels) {
+  std::vector<int64_t> ids(labels.size());
+  std::iota(ids.begin(), ids.end(), int64_t{0});
+  return {std::move(name), std::move(images), std::move(ids), std::move(labels)};
+}
+
+}  // namespace settrain

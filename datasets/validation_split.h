@@ -1,0 +1,41 @@
+// Holding out part of the training images for validation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "src/config/key.h"
+
+namespace settrain {
+
+struct SplitOptions {
+  int64_t val_size = 0;
+  std::string split;  // "uniform" or "balanced"
+  int64_t split_seed = 0;
+
+  static config::Keys keys();
+  /// One line that says which split it is, for digests.
+  std::string recipe() const;
+};
+
+/// Indices of samples, each list ascending; together they are 0 to n - 1.
+struct HeldOut {
+  std::vector<int64_t> train, val;
+};
+
+/// Draws `val_size` of the samples with these labels, by the split's own seed: uniformly, or the same number of every
+/// class. Throws ConfigError where that many cannot be drawn, or where `val_size` is no multiple of the classes in a
+/// balanced split.
+HeldOut hold_out(std::span<const int64_t> labels, int64_t num_classes, const SplitOptions& options);
+
+/// The split `name` with the samples `ids` of `images`; `labels` are those of all of `images`.
+Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> ids,
+                 std::span<const int64_t> labels);
+
+/// The split `name` with all of `images`.
+Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> labels);
+
+}  // namespace settrain

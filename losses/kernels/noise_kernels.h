@@ -1,0 +1,20 @@
+// The loops behind gaussian_noise(). Raw pointers and no LibTorch, for files that must not see it.
+#pragma once
+
+#include <cstdint>
+
+#include "src/core/noise.h"
+
+struct CUstream_st;
+
+namespace settrain {
+
+/// Writes the [draws, classes] normals of one sample.
+void fill_noise_row(const NoiseCounter& counter, int64_t draws, int64_t classes, float* row);
+
+/// Writes the [batch, draws, classes] normals of samples from `first` on, in CUDA memory, on `stream`. Throws Error
+/// where CUDA refuses. Only in builds with CUDA.
+void launch_noise(const NoiseCounter& first, int64_t batch, int64_t draws, int64_t classes, float* out,
+                  CUstream_st* stream);
+
+}  // namespace settrain

@@ -1,0 +1,45 @@
+// The noised top-K loss for imbalanced data.
+#pragma once
+
+#include "losses/loss.h"
+#include "losses/sampled_topk.h"
+
+namespace settrain {
+
+/// What `scale` multiplies.
+enum class ScaleOn {
+  kLoss,    // the loss: margins and epsilon are in units of cosines, as the authors' code has it
+  kScores,  // the scores: margins and epsilon are in units of the scaled scores, as the paper's text has it
+};
+
+/// Per sample, with cosines s, t the smoothed (K+1)-th largest score (see smoothed_topk.h) and class margins m (see
+/// margins.h),
+///
+///     (scale (m_y + t(s) - s_y))_+           with ScaleOn::kLoss
+///     (m_y + t(scale s) - scale s_y)_+       with ScaleOn::kScores
+///
+/// (Garcin et al., ICML 2022, eq. 13 and section 4.5; thesis eq. 4.13). Ties go to the lower class. Gradient where the
+/// loss is positive: `scale` times ((1/M) times how often each class has rank K+1, minus e_y); it sums to 0. At the
+/// kink it is 0.
+class NoisedTopkImbalanced : public Loss {
+ public:
+  /// `margins` [classes] float64, on the CPU.
+  NoisedTopkImbalanced(int64_t num_classes, const SampledTopkOptions& topk, at::Tensor margins, double scale,
+                       ScaleOn scale_on);
+
+  double score_scale() const override { return scale_; }
+
+ protected:
+  at::Tensor per_sample(const LossInput& input) override;
+
+ private:
+  SampledTopkOptions topk_;
+  at::Tensor margins_;         // float64
+  at::Tensor margins_in_use_;  // as the scores were last
+  double scale_;
+  ScaleOn scale_on_;
+};
+
+LossEntry noised_topk_imbalanced_entry();
+
+}  // namespace settrain

@@ -1,0 +1,98 @@
+#include "metrics/average_k.h"
+
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <fmt/format.h>
+
+#include "metrics/class_hits.h"
+#include "metrics/threshold.h"
+
+namespace settrain {
+namespace {
+
+/// `returned` [samples, classes] bool.
+SetSizeHistogram count_set_sizes(const std::string& name, const at::Tensor& returned) {
+  const int64_t classes = returned.size(1);
+  const at::Tensor counts = at::bincount(returned.sum(1), {}, classes + 1).cpu();
+  return {name, {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + classes + 1}};
+}
+
+double mean_set_size(const SetSizeHistogram& histogram) {
+  int64_t samples = 0, returned = 0;
+  for (size_t size = 0; size < histogram.counts.size(); ++size) {
+    samples += histogram.counts[size];
+    returned += histogram.counts[size] * static_cast<int64_t>(size);
+  }
+  return static_cast<double>(returned) / static_cast<double>(samples);
+}
+
+}  // namespace
+
+std::string average_k_name(double k) {
+  return fmt::format("avg{}", k);
+}
+
+config::Keys AverageKOptions::keys() {
+  return {
+      config::key("average_k", &AverageKOptions::average_k, {2, 5},
+                  "The K of the average-K accuracies, whole or not: avg5, avg5_size (realised mean size of the sets), "
+                  "avg5_lambda, macro_avg5 (mean over classes), few_avg5, medium_avg5 and many_avg5.")
+          .above(0)
+          .in("classes"),
+      config::key(
+          "average_k_score", &AverageKOptions::average_k_score, "softmax",
+          "What is compared with the threshold: softmax (Garcin 2023, Algorithm 1), sigmoid, or the raw scores. "
+          "The scale of a loss with normalised scores multiplies them before softmax and sigmoid.")
+          .one_of({"softmax", "sigmoid", "raw"}),
+      config::key(
+          "average_k_ties", &AverageKOptions::average_k_ties, "keep_all",
+          "Values equal to the threshold: keep_all returns them (Garcin 2023, Algorithm 1), and sets may get larger "
+          "than K on average; strict does not (the constraint of eq. 3.5).")
+          .one_of({"keep_all", "strict"}),
+      config::key("threshold_from", &AverageKOptions::threshold_from, "val",
+                  "The images that set average-K's thresholds: val, same (the split that is evaluated), or a folder of "
+                  "images, which need no labels.")
+          .not_empty()};
+}
+
+std::vector<std::string> AverageK::names() const {
+  std::vector<std::string> names;
+  for (const double k : options_.average_k) {
+    const std::string sets = average_k_name(k);
+    for (std::string& name : accuracy_names(sets)) names.push_back(std::move(name));
+    names.push_back(sets + "_size");
+    names.push_back(sets + "_lambda");
+  }
+  return names;
+}
+
+at::Tensor AverageK::set_values(const at::Tensor& scores, double score_scale) const {
+  if (options_.average_k_score == "raw") return scores;
+  const at::Tensor logits = score_scale == 1.0 ? scores : scores.mul(score_scale);
+  return options_.average_k_score == "softmax" ? at::softmax(logits, 1) : at::sigmoid(logits);
+}
+
+EvaluationResult AverageK::compute(const SplitScores& split, const MetricContext& context) const {
+  EvaluationResult result;
+  if (options_.average_k.empty()) return result;
+  const Ties ties = options_.average_k_ties == "strict" ? Ties::kStrict : Ties::kKeepAll;
+  const at::Tensor values = set_values(split.scores, context.score_scale);
+  const std::vector<double> lambdas = average_k_thresholds(
+      context.threshold_scores ? set_values(*context.threshold_scores, context.score_scale) : values,
+      options_.average_k, ties);
+
+  for (size_t i = 0; i < lambdas.size(); ++i) {
+    const std::string sets = average_k_name(options_.average_k[i]);
+    const at::Tensor returned = returned_classes(values, lambdas[i], ties);
+    const at::Tensor label_returned = returned.gather(1, split.labels.unsqueeze(1)).squeeze(1);
+    const ClassHits counts = count_hits(label_returned, split.labels, values.size(1));
+    for (MetricValue& value : accuracies(sets, counts, context.train_counts)) result.values.push_back(std::move(value));
+    result.set_sizes.push_back(count_set_sizes(sets, returned));
+    result.values.push_back({sets + "_size", mean_set_size(result.set_sizes.back())});
+    result.values.push_back({sets + "_lambda", lambdas[i]});
+  }
+  return result;
+}
+
+}  // namespace settrain

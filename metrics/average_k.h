@@ -1,0 +1,41 @@
+// Average-K accuracy: sets may differ in size as long as they hold K classes on average.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "metrics/metric.h"
+
+namespace settrain {
+
+/// "avg5" for K = 5, "avg2.5" for K = 2.5.
+std::string average_k_name(double k);
+
+struct AverageKOptions {
+  config::Reals average_k;      // every K > 0, each once; need not be whole
+  std::string average_k_score;  // softmax | sigmoid | raw
+  std::string average_k_ties;   // keep_all | strict
+  std::string threshold_from;   // val | same | a folder: for who fills MetricContext::threshold_scores
+
+  static config::Keys keys();
+};
+
+/// A class is returned where its value reaches a threshold lambda, one for all samples, that makes sets of K classes on
+/// average on the scores that set it (Garcin 2023, Algorithm 1, eq. 5.16-5.17). For every K: the share of samples whose
+/// label is returned ("avg5"), the realised mean size of the sets ("avg5_size") and lambda ("avg5_lambda"), and the
+/// accuracy's mean over classes and over the shot groups (class_hits.h). The set sizes' histogram comes along.
+class AverageK : public Metric {
+ public:
+  explicit AverageK(AverageKOptions options) : options_(std::move(options)) {}
+
+  std::vector<std::string> names() const override;
+  EvaluationResult compute(const SplitScores& split, const MetricContext& context) const override;
+
+ private:
+  /// [samples, classes] of the scores' dtype: what is compared with lambda.
+  at::Tensor set_values(const at::Tensor& scores, double score_scale) const;
+
+  AverageKOptions options_;
+};
+
+}  // namespace settrain

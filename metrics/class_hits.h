@@ -1,0 +1,53 @@
+// From "was the label in the set?" of every sample to the accuracy over samples, over classes, and over classes with
+// few, some or many training images.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "metrics/metric.h"
+
+namespace settrain {
+
+/// Exact counts, so that no accuracy depends on the order of the samples.
+struct ClassHits {
+  std::vector<int64_t> hits;   // [classes] samples of the class whose set holds their label
+  std::vector<int64_t> total;  // [classes] samples of the class
+};
+
+/// `in_set` [samples] bool, `labels` [samples] int64 in [0, classes), on one device.
+ClassHits count_hits(const at::Tensor& in_set, const at::Tensor& labels, int64_t classes);
+
+/// A mean and the number of classes it is over.
+struct ClassMean {
+  double mean = 0;  // NaN where there is no class
+  int64_t classes = 0;
+};
+
+/// Training images of a class: few < 20, medium 20 to 100 (both included), many > 100 (the captions of Tables 4.5, 4.6
+/// and 5.2 in Garcin 2023).
+enum class ShotGroup { kFew, kMedium, kMany };
+ShotGroup shot_group(int64_t train_count);
+
+/// The share of samples whose set holds their label.
+double accuracy(const ClassHits& counts);
+
+/// The mean of the accuracies of single classes (Garcin 2023, section 3.3.1). A class without a sample has no accuracy
+/// and is left out.
+ClassMean macro_accuracy(const ClassHits& counts);
+
+/// The same over the classes of one group. `train_counts` [classes] training images of every class.
+ClassMean shot_accuracy(const ClassHits& counts, const std::vector<int64_t>& train_counts, ShotGroup group);
+
+/// The names of the accuracies of sets called `sets` ("top5"): "top5", "macro_top5", "few_top5", "medium_top5",
+/// "many_top5".
+std::vector<std::string> accuracy_names(const std::string& sets);
+
+/// The values that go with accuracy_names(), in that order.
+std::vector<MetricValue> accuracies(const std::string& sets, const ClassHits& counts,
+                                    const std::vector<int64_t>& train_counts);
+
+}  // namespace settrain

@@ -1,0 +1,74 @@
+// What a metric is to the rest of the program.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/config/config.h"
+#include "src/core/registry.h"
+
+namespace settrain {
+
+/// The scores of one split, kept once, on the device where they were made; every metric is computed from them.
+struct SplitScores {
+  at::Tensor scores;  // [samples, classes] float32 or float64, finite, before any softmax
+  at::Tensor labels;  // [samples] int64 in [0, classes), on the scores' device
+};
+
+/// What metrics need besides the scores.
+struct MetricContext {
+  std::vector<int64_t> train_counts;             // [classes] training images of every class, for the shot groups
+  double score_scale = 1.0;                      // Loss::score_scale(): multiplies scores before a softmax or sigmoid
+  const at::Tensor* threshold_scores = nullptr;  // [samples, classes] set average-K's thresholds; null: the split's own
+};
+
+/// One number, a fraction in [0, 1] unless its name ends in _size or _lambda. NaN where it is undefined (no class in a
+/// shot group).
+struct MetricValue {
+  std::string name;  // "top5", "macro_top5", "few_top1", "avg5", "avg5_size", "macro_avg5"
+  double value;
+};
+
+/// How many samples got sets of how many classes.
+struct SetSizeHistogram {
+  std::string metric;           // whose sets: "avg5"
+  std::vector<int64_t> counts;  // [classes + 1] samples whose set holds 0, 1, ..., classes classes
+};
+
+/// What the metrics say about one split.
+struct EvaluationResult {
+  std::vector<MetricValue> values;
+  std::vector<SetSizeHistogram> set_sizes;  // one for every metric that answers with sets of varying size
+};
+
+/// One kind of metric, configured: all of its K.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+
+  /// The names of all the values that compute() returns, in its order; known before there are scores.
+  virtual std::vector<std::string> names() const = 0;
+
+  /// Takes a split as check_split() of src/eval/checks.h lets it through. Runs where the scores are.
+  virtual EvaluationResult compute(const SplitScores& split, const MetricContext& context) const = 0;
+};
+
+/// `keys` are the keys of the section `eval` that this metric reads (each key is declared by one metric alone).
+struct MetricEntry {
+  std::string name;
+  std::string help;
+  config::Keys keys;
+  std::function<std::unique_ptr<Metric>(const config::Config&)> make;
+};
+
+using MetricRegistry = Registry<MetricEntry>;
+
+/// Adds every metric of this folder.
+void register_builtin_metrics(MetricRegistry& registry);
+
+}  // namespace settrain

@@ -1,0 +1,33 @@
+// Top-K accuracy: is the label among the K largest scores?
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "metrics/metric.h"
+
+namespace settrain {
+
+/// "top5" for K = 5.
+std::string topk_name(int64_t k);
+
+struct TopkAccuracyOptions {
+  config::Integers top_k;  // every K >= 1, each once
+
+  static config::Keys keys();
+};
+
+/// For every K: the share of samples whose label is among the K largest scores (Garcin 2023, eq. 2.14), its mean over
+/// classes and over the shot groups (class_hits.h). Ties go to the smaller class index; K >= classes holds every label.
+class TopkAccuracy : public Metric {
+ public:
+  explicit TopkAccuracy(TopkAccuracyOptions options) : options_(std::move(options)) {}
+
+  std::vector<std::string> names() const override;
+  EvaluationResult compute(const SplitScores& split, const MetricContext& context) const override;
+
+ private:
+  TopkAccuracyOptions options_;
+};
+
+}  // namespace settrain

@@ -1,0 +1,77 @@
+# How a folder of this tree becomes a target. Files are globbed, so that a new loss or test needs no edit here.
+
+add_library(settrain_options INTERFACE)
+target_include_directories(settrain_options INTERFACE "${CMAKE_SOURCE_DIR}")
+# -ffp-contract=off: the compiler must not fuse a multiplication and an addition on its own, or results would depend on
+# the instruction set; where a fused operation is meant, the code says std::fma.
+target_compile_options(settrain_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -ffp-contract=off>)
+# GCC 12 warns of overlapping copies inside std::string's own operator+ (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(settrain_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
+if(SETTRAIN_SANITIZE)
+  target_compile_options(settrain_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${SETTRAIN_SANITIZE} -fno-omit-frame-pointer>)
+  target_link_options(settrain_options INTERFACE -fsanitize=${SETTRAIN_SANITIZE})
+endif()
+
+# settrain_library(name [LINK libraries...] [EXTRA sources...])
+#   One static library settrain_<name> from every .cpp of the calling folder.
+function(settrain_library name)
+  cmake_parse_arguments(arg "" "" "LINK;EXTRA" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  if(NOT sources AND NOT arg_EXTRA)
+    add_library(settrain_${name} INTERFACE)
+    target_link_libraries(settrain_${name} INTERFACE settrain_options ${arg_LINK})
+    return()
+  endif()
+  add_library(settrain_${name} STATIC ${sources} ${arg_EXTRA})
+  target_link_libraries(settrain_${name} PUBLIC settrain_options ${arg_LINK})
+endfunction()
+
+# settrain_tests(folder [LINK libraries...])
+#   One Catch2 program tests_<folder> from tests/<folder>/*_test.cpp, and one CTest entry a file. The word before _test is a CTest
+#   label where it is one of data, gpu, python, slow: loader/image_folder_data_test has the label data.
+function(settrain_tests folder)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp")
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(tests_${folder} ${sources})
+  target_link_libraries(tests_${folder} PRIVATE settrain_test_main ${arg_LINK})
+  foreach(source IN LISTS sources)
+    get_filename_component(file "${source}" NAME_WE)
+    # -#: a file's name is a tag of its cases. NoTests: a file without a case fails.
+    add_test(NAME ${folder}/${file} COMMAND tests_${folder} -\# --warn NoTests "[#${file}]")
+    settrain_test_properties(${folder}/${file})
+    if(file MATCHES "_(data|gpu|python|slow)_test$")
+      set_tests_properties(${folder}/${file} PROPERTIES LABELS "${CMAKE_MATCH_1}")
+    endif()
+  endforeach()
+endfunction()
+
+# settrain_script_tests(folder)
+#   One CTest entry for each tests/<folder>/*_test.sh and *_test.py.
+function(settrain_script_tests folder)
+  find_program(SETTRAIN_PYTHON3 python3 REQUIRED)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.sh" "${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.py")
+  foreach(source IN LISTS sources)
+    get_filename_component(file "${source}" NAME_WE)
+    set(interpreter bash)
+    if(source MATCHES "\\.py$")
+      set(interpreter "${SETTRAIN_PYTHON3}" -B)
+    endif()
+    add_test(NAME ${folder}/${file} COMMAND ${interpreter} "${source}")
+    settrain_test_properties(${folder}/${file})
+  endforeach()
+endfunction()
+
+# settrain_test_properties(test): what every test shares. One compute thread, since CTest runs as many tests as there are cores;
+# exit code 77 says that cases were skipped (tests/support/skip.h).
+function(settrain_test_properties test)
+  set(environment "SETTRAIN_SOURCE_DIR=${CMAKE_SOURCE_DIR}" OMP_NUM_THREADS=1)
+  if(TARGET settrain)
+    list(APPEND environment "SETTRAIN_PROGRAM=$<TARGET_FILE:settrain>")
+  endif()
+  set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" SKIP_RETURN_CODE 77 TIMEOUT 900)
+endfunction()

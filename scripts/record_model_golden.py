@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Records golden values of the small ResNets with Python's PyTorch: an implementation apart from the C++ one.
+
+Usage: record_model_golden.py OUTPUT_FOLDER
+
+Weights and input follow a closed formula, so that a file holds results alone. With uint32 arithmetic,
+    mix(x):  x ^= x >> 16;  x *= 0x7FEB352D;  x ^= x >> 15;  x *= 0x846CA68B;  x ^= x >> 16
+    u(i, j) = mix(mix(i + 1) + j) / 2^32,  s(i, j) = 2 u(i, j) - 1
+i counts the floating-point entries of the state_dict, j the elements of one. The entries' values are in fill(), the input's in
+closed_input(). Gradients are of the mean cross-entropy in training mode; `dot` is sum_j g_j s(2000 + k, j) for parameter k.
+"""
+
+import hashlib
+import json
+import pathlib
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class NormalisedHead(nn.Module):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(features, classes))
+
+    def forward(self, x):
+        return F.normalize(x, dim=1) @ F.normalize(self.weight, dim=0)
+
+
+class Block(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.stride, self.extra = stride, outputs - inputs
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        shortcut = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, self.extra // 2, self.extra - self.extra // 2))
+        return F.relu(y + shortcut)
+
+
+class SmallResNet(nn.Module):
+    def __init__(self, depth, width, channels, classes, normalised):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, width, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        blocks = (depth - 2) // 6
+        for stage in (1, 2, 3):
+            outputs = width * 2 ** (stage - 1)
+            inputs = outputs if stage == 1 else outputs // 2
+            layers = [Block(inputs if b == 0 else outputs, outputs, 2 if b == 0 and stage > 1 else 1) for b in range(blocks)]
+            setattr(self, f"layer{stage}", nn.Sequential(*layers))
+        self.fc = NormalisedHead(4 * width, classes) if normalised else nn.Linear(4 * width, classes)
+
+    def forward(self, x):
+        x = F.relu(self.bn1(self.conv1(x)))
+        x = self.layer3(self.layer2(self.layer1(x)))
+        return self.fc(x.mean((2, 3)))
+
+
+def mix(x):
+    x = x.astype(np.uint32)
+    with np.errstate(over="ignore"):
+        x ^= x >> np.uint32(16)
+        x *= np.uint32(0x7FEB352D)
+        x ^= x >> np.uint32(15)
+        x *= np.uint32(0x846CA68B)
+        x ^= x >> np.uint32(16)
+    return x
+
+
+def u(i, count):
+    with np.errstate(over="ignore"):
+        return mix(mix(np.array([i + 1])) + np.arange(count, dtype=np.uint32)).astype(np.float64) / 2**32
+
+
+def s(i, count):
+    return 2 * u(i, count) - 1
+
+
+def fill(model):
+    """Fills the model and returns the SHA-256 of all filled entries, little-endian float32, in order."""
+    digest, index = hashlib.sha256(), 0
+    for name, tensor in model.state_dict().items():
+        if not tensor.is_floating_point():
+            tensor.zero_()
+            continue
+        count = tensor.numel()
+        if name.endswith("running_var"):
+            value = 1 + 0.25 * u(index, count)
+        elif name.endswith("running_mean"):
+            value = 0.0625 * s(index, count)
+        elif tensor.dim() >= 2:
+            value = np.sqrt(4.5 / (count / tensor.shape[0])) * s(index, count)
+        elif name.endswith("weight"):
+            value = 1 + 0.125 * s(index, count)
+        else:
+            value = 0.125 * s(index, count)
+        value = value.astype(np.float32)
+        digest.update(value.tobytes())
+        tensor.copy_(torch.from_numpy(value).reshape(tensor.shape))
+        index += 1
+    return digest.hexdigest()
+
+
+def closed_input(shape):
+    n, c, h, w = np.indices(shape).astype(np.float64)
+    wave = 0.9 * np.sin(0.11 * (n + 1) * h + 0.7 * c) * np.cos(0.06 * (n + 2) * w - 0.4 * c)
+    noise = 0.3 * s(1000, int(np.prod(shape))).reshape(shape)
+    return torch.from_numpy((wave + noise + 0.75 * np.cos(2 * n + 1.1 * c)).astype(np.float32))
+
+
+def results(make, dtype, images, labels):
+    def fresh():
+        model = make()
+        fill(model)
+        return model.to(dtype)
+
+    images = images.to(dtype)
+    model = fresh().eval()
+    with torch.no_grad():
+        eval_logits = model(images)
+    model = fresh().train()
+    train_logits = model(images)
+    loss = F.cross_entropy(train_logits, labels)
+    loss.backward()
+    gradients = []
+    for k, (name, parameter) in enumerate(model.named_parameters()):
+        g = parameter.grad.double().flatten().numpy()
+        gradients.append({"name": name, "l2": float(np.linalg.norm(g)), "dot": float(g @ s(2000 + k, g.size)), "first8": g[:8].tolist()})
+    buffers = []
+    for name, buffer in model.named_buffers():
+        if buffer.is_floating_point():
+            b = buffer.double().flatten().numpy()
+            buffers.append({"name": name, "l2": float(np.linalg.norm(b)), "first8": b[:8].tolist()})
+    return {
+        "eval_logits": eval_logits.double().tolist(),
+        "train_logits": train_logits.detach().double().tolist(),
+        "train_loss": loss.item(),
+        "gradients": gradients,
+        "buffers_after_train": buffers,
+    }
+
+
+def record(folder, name, depth, width, shape, classes, normalised):
+    make = lambda: SmallResNet(depth, width, shape[1], classes, normalised)
+    model = make()
+    labels = torch.tensor([3, 7])
+    golden = {
+        "model": name,
+        "settings": [f"model.name=resnet{depth}", f"model.width={width}", f"model.head={'normalised' if normalised else 'linear'}"],
+        "num_classes": classes,
+        "input_shape": shape,
+        "labels": labels.tolist(),
+        "made_with": f"torch {torch.__version__}, CPU",
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "entries": [{"name": n, "shape": list(t.shape)} for n, t in model.state_dict().items()],
+        "fill_sha256": fill(model),
+        "float64": results(make, torch.float64, closed_input(shape), labels),
+        "float32": results(make, torch.float32, closed_input(shape), labels),
+    }
+    (folder / f"{name}.json").write_text(json.dumps(golden, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    output = pathlib.Path(sys.argv[1])
+    record(output, "resnet8_grey_normalised", 8, 16, [2, 1, 28, 28], 10, True)
+    record(output, "resnet20", 20, 16, [2, 3, 32, 32], 100, False)

@@ -1,0 +1,127 @@
+#include "src/check/loss_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "src/check/loss_golden.h"
+#include "src/check/tolerance.h"
+#include "src/config/load.h"
+#include "src/config/variants.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+/// What a loss answered: float64, on the CPU.
+struct Answer {
+  at::Tensor per_sample, mean, gradient;
+};
+
+/// Feeds `golden` with its scores and noise cast to `dtype`.
+Answer answer(Loss& loss, const LossGoldenCase& golden, at::Device device, at::ScalarType dtype) {
+  LossInput input;
+  input.output.scores = golden.scores.to(device, dtype).detach().clone().requires_grad_();
+  input.labels = golden.labels.to(device);
+  if (golden.noise) input.noise = golden.noise->to(device, dtype);
+  const LossValue value = loss(input);
+  const at::Tensor mean = value.mean();
+  mean.backward();
+  const auto result = [](const at::Tensor& tensor) { return tensor.detach().to(at::kCPU, at::kDouble); };
+  return {result(value.per_sample), result(mean), result(input.output.scores.grad())};
+}
+
+/// Largest |got - expected| / max(size, |expected|); infinite where a value is NaN.
+double relative_error(const at::Tensor& got, const at::Tensor& expected, double size) {
+  const at::Tensor error = got.sub(expected).abs().div(expected.abs().clamp_min(size));
+  const double largest = error.max().item<double>();
+  return std::isnan(largest) ? std::numeric_limits<double>::infinity() : largest;
+}
+
+/// The size of the numbers that an answer is made from: rounding errors are in proportion to it.
+struct Sizes {
+  double losses = 1, gradient = 1;
+};
+
+double largest_error(const Answer& got, const Answer& expected, const Sizes& sizes) {
+  const double of_losses = std::max(relative_error(got.per_sample, expected.per_sample, sizes.losses),
+                                    relative_error(got.mean, expected.mean, sizes.losses));
+  if (!expected.gradient.defined()) return of_losses;
+  return std::max(of_losses, relative_error(got.gradient, expected.gradient, sizes.gradient));
+}
+
+CheckRow row(const std::string& name, const std::string& what, double error, double tolerance,
+             const std::string& note) {
+  return {name, what, error, tolerance, error <= tolerance, note};
+}
+
+LossGoldenCase rounded_to_float32(LossGoldenCase golden) {
+  golden.scores = golden.scores.to(at::kFloat).to(at::kDouble);
+  if (golden.noise) golden.noise = golden.noise->to(at::kFloat).to(at::kDouble);
+  return golden;
+}
+
+void check_case(const LossGoldenCase& golden, const std::string& name, Loss& loss, at::Device device,
+                std::vector<CheckRow>& rows) {
+  const std::string note = golden.gradient.defined() ? "" : "the formula has no gradient here: values only";
+  const double size_of_scores = std::max(1.0, golden.scores.abs().max().item<double>());
+  const Answer expected{golden.per_sample, golden.loss, golden.gradient};
+  rows.push_back(row(name, golden.name + ", float64",
+                     largest_error(answer(loss, golden, device, at::kDouble), expected, {}),
+                     size_of_scores > 1000 ? 1e-7 : tolerance(device, at::kDouble), note));
+
+  const LossGoldenCase rounded = rounded_to_float32(golden);
+  Answer in_float64 = answer(loss, rounded, device, at::kDouble);
+  if (!golden.gradient.defined()) in_float64.gradient = at::Tensor();
+  rows.push_back(row(name, golden.name + ", float32 against float64",
+                     largest_error(answer(loss, rounded, device, at::kFloat), in_float64,
+                                   {size_of_scores * loss.score_scale(), loss.score_scale()}),
+                     tolerance(device, at::kFloat), note));
+}
+
+void check_file(const LossGolden& golden, const LossRegistry& registry, at::Device device,
+                std::vector<CheckRow>& rows) {
+  const std::string& name = golden.loss;
+  const config::Schema schema{
+      {{"loss", "The loss.", {}, "name", registry.entries().front().name, config::variants_of(registry)}}, {}};
+  for (const LossGoldenCase& golden_case : golden.cases) {
+    const auto fail = [&](const std::string& why) { rows.push_back({name, golden_case.name, 0, 0, false, why}); };
+    if (!golden_case.cannot_run.empty()) {
+      fail(golden_case.cannot_run);
+      continue;
+    }
+    try {
+      std::vector<std::string> overrides = golden_case.overrides;
+      overrides.push_back("loss.name=" + name);
+      const auto& counts = golden_case.class_counts;
+      const LossContext context{.num_classes = golden_case.scores.size(1),
+                                .class_counts = counts,
+                                .num_train = std::accumulate(counts.begin(), counts.end(), int64_t{0})};
+      const auto loss = registry.at(name).make(config::load(schema, {}, overrides), context);
+      check_case(golden_case, name, *loss, device, rows);
+    } catch (const Error& error) {
+      fail(error.what());
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<CheckRow> check_losses(const LossRegistry& registry, at::Device device,
+                                   const std::vector<std::filesystem::path>& files) {
+  std::vector<CheckRow> rows;
+  for (const std::filesystem::path& file : files) {
+    const LossGolden golden = read_loss_golden(file);
+    const std::vector<std::string> names = registry.names();
+    if (std::find(names.begin(), names.end(), golden.loss) == names.end()) {
+      rows.push_back({golden.loss, file.filename().string(), 0, 0, false, "this build has no loss of that name"});
+      continue;
+    }
+    check_file(golden, registry, device, rows);
+  }
+  return rows;
+}
+
+}  // namespace settrain

@@ -1,0 +1,84 @@
+#include "src/check/loss_golden.h"
+
+#include <ATen/ops/empty.h>
+
+#include <limits>
+
+#include "src/check/json_place.h"
+
+namespace settrain {
+namespace {
+
+void read_reals(const JsonPlace& place, at::IntArrayRef shape, double*& out) {
+  if (shape.empty()) {
+    *out++ = place.real();
+    return;
+  }
+  for (const JsonPlace& element : place.elements(shape[0])) read_reals(element, shape.slice(1), out);
+}
+
+at::Tensor read_tensor(const JsonPlace& place, at::IntArrayRef shape) {
+  at::Tensor tensor = at::empty(shape, at::kDouble);
+  double* out = tensor.mutable_data_ptr<double>();
+  read_reals(place, shape, out);
+  return tensor;
+}
+
+int64_t length_of(const JsonPlace& list) {
+  const auto length = static_cast<int64_t>(list.elements().size());
+  if (length == 0) list.fail("at least one element");
+  return length;
+}
+
+void read_inputs(const JsonPlace& place, LossGoldenCase& golden) {
+  const int64_t batch = length_of(place["scores"]);
+  const int64_t classes = length_of(place["scores"].elements()[0]);
+  golden.scores = read_tensor(place["scores"], {batch, classes});
+  golden.labels = at::empty({batch}, at::kLong);
+  int64_t* label = golden.labels.mutable_data_ptr<int64_t>();
+  for (const JsonPlace& element : place["labels"].elements(batch)) *label++ = element.integer(0, classes - 1);
+  if (place.has("class_counts")) {
+    for (const JsonPlace& element : place["class_counts"].elements(classes)) {
+      golden.class_counts.push_back(element.integer(0, std::numeric_limits<int64_t>::max()));
+    }
+  }
+  if (place.has("noise")) {
+    const int64_t draws = length_of(place["noise"].elements(batch)[0]);
+    golden.noise = read_tensor(place["noise"], {batch, draws, classes});
+  }
+}
+
+void read_expected(const JsonPlace& place, LossGoldenCase& golden) {
+  const bool imitates = place.has("agrees_with_formula") && !place["agrees_with_formula"].boolean();
+  const JsonPlace values = imitates ? place["formula"] : place;
+  golden.per_sample = read_tensor(values["per_sample"], {golden.scores.size(0)});
+  golden.loss = read_tensor(values["loss"], {});
+  if (!values["grad_scores"].is_null()) golden.gradient = read_tensor(values["grad_scores"], golden.scores.sizes());
+}
+
+LossGoldenCase read_case(const JsonPlace& place) {
+  LossGoldenCase golden;
+  golden.name = place["name"].text();
+  for (const std::string& key : place["params"].keys()) {
+    golden.overrides.push_back("loss." + key + "=" + place["params"][key].dump());
+  }
+  if (!place.has("scores") || !place.has("labels")) {
+    golden.cannot_run = "the case has inputs other than 'scores' and 'labels'";
+    return golden;
+  }
+  read_inputs(place, golden);
+  read_expected(place, golden);
+  return golden;
+}
+
+}  // namespace
+
+LossGolden read_loss_golden(const std::filesystem::path& file) {
+  const nlohmann::json json = read_json(file);
+  const JsonPlace root(json, file);
+  LossGolden golden{root["loss"].text(), {}};
+  for (const JsonPlace& place : root["cases"].elements()) golden.cases.push_back(read_case(place));
+  return golden;
+}
+
+}  // namespace settrain

@@ -1,0 +1,37 @@
+// Golden values of a loss, as they lie in a file.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace settrain {
+
+/// One case: inputs and what to expect. Tensors are float64 and on the CPU.
+struct LossGoldenCase {
+  std::string name;
+  std::vector<std::string> overrides;  // the loss' parameters: "loss.k=5"
+  std::string cannot_run;              // why no loss can take this case's inputs; empty where the rest is there
+  std::vector<int64_t> class_counts;   // [classes], or empty
+  at::Tensor scores;                   // [batch, classes]
+  at::Tensor labels;                   // [batch] int64
+  std::optional<at::Tensor> noise;     // [batch, draws, classes]
+  at::Tensor per_sample;               // [batch]
+  at::Tensor loss;                     // [] their mean
+  at::Tensor gradient;                 // [batch, classes] of the mean; undefined where the formula has none
+};
+
+struct LossGolden {
+  std::string loss;  // its registry name
+  std::vector<LossGoldenCase> cases;
+};
+
+/// Reads {"loss": name, "cases": [...]}. Where a case was recorded from code that disagrees with the paper's formula
+/// ("agrees_with_formula": false), the formula's values are taken. Throws DataError naming the file and the place in it
+/// where something is missing or malformed.
+LossGolden read_loss_golden(const std::filesystem::path& file);
+
+}  // namespace settrain

@@ -1,0 +1,24 @@
+// How near two computations of the same numbers must be: the one table.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <stdexcept>
+
+namespace settrain {
+
+/// The largest error of values of order 1 (relative for larger ones) that a computation in `dtype` on `device` may
+/// have: a few roundings. CUDA may sum in another order than the CPU.
+inline double tolerance(c10::Device device, c10::ScalarType dtype) {
+  switch (dtype) {
+    case c10::kDouble:
+      return 1e-9;  // what golden files promise; the roundings are 1e-14
+    case c10::kFloat:
+      return device.is_cuda() ? 1e-6 : 5e-7;
+    default:
+      throw std::logic_error("no tolerance for this dtype");
+  }
+}
+
+}  // namespace settrain

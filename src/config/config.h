@@ -1,0 +1,67 @@
+// A resolved configuration: every key of the schema has a value, and knows where it came from.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <typeindex>
+#include <vector>
+
+#include "src/config/key.h"
+#include "src/config/schema.h"
+
+namespace settrain::config {
+
+/// Where a value was written: "file.yaml:3:7", "--set a.b=v", or "default".
+struct Origin {
+  std::string text;
+  // The place among all others, by which reports are sorted: the file that was asked for, then what it extends, then
+  // overrides, then defaults.
+  int source = 0, line = 0, column = 0;
+};
+
+/// A key with its value.
+struct Entry {
+  std::string path;  // "optimizer.lr"
+  Key key;
+  Value value;
+  Origin origin;
+};
+
+/// Values by path, in the schema's order; only the chosen variants' keys are there.
+class Config {
+ public:
+  explicit Config(std::vector<Entry> entries) : entries_(std::move(entries)) {}
+
+  /// The value at `path`. Throws std::logic_error where the schema has no such key: a mistake in the program.
+  template <class T>
+  const T& get(std::string_view path) const {
+    return std::get<T>(at(path).value);
+  }
+  const Entry& at(std::string_view path) const;
+  bool has(std::string_view path) const;
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  /// Fills an options struct with the values of all the keys that were declared for it (see key()) in `section`. Throws
+  /// std::logic_error where none was: a mistake in the program.
+  template <class Options>
+  Options read(std::string_view section) const {
+    Options options;
+    fill(section, typeid(Options), &options);
+    return options;
+  }
+
+  /// Throws ConfigError: "file.yaml:3:7: loss.k: `message`". For what shows only once data or model are known.
+  [[noreturn]] void fail(std::string_view path, const std::string& message) const;
+
+  /// The resolved YAML, every key with its value; load() of it gives the same config, to the last bit of every number.
+  std::string to_yaml() const;
+  /// The same with a comment behind every line: where the value came from.
+  std::string to_yaml_with_origins() const;
+
+ private:
+  void fill(std::string_view section, std::type_index owner, void* options) const;
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace settrain::config

@@ -1,0 +1,100 @@
+// One configuration key, declared once: its name, type, default, range, unit and sentence. The parser, the range
+// checks, the JSON Schema, the reference page and the help all come from this declaration.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <typeindex>
+#include <typeinfo>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace settrain::config {
+
+using Integers = std::vector<int64_t>;
+using Reals = std::vector<double>;
+using Texts = std::vector<std::string>;
+
+/// What a key can hold. The alternative of a key's default is the key's type.
+using Value = std::variant<bool, int64_t, double, std::string, Integers, Reals, Texts>;
+
+/// One end of a key's range.
+struct Bound {
+  double value;
+  bool included;
+
+  bool operator==(const Bound&) const = default;
+};
+
+/// The declaration of a key. Made by key(), refined by the chained calls:
+///
+///     key("lr", &SgdOptions::lr, 0.1, "Learning rate.").above(0).in("1/step")
+///
+/// A default that the key itself would refuse (an empty text that is not_empty) means that the user must give the key.
+struct Key {
+  std::string name;  // may hold dots where it lies in a nested map
+  Value default_value;
+  std::string help;                                    // one sentence
+  std::string unit;                                    // "pixels", "epochs", ...; empty where it has none
+  std::optional<Bound> minimum, maximum;               // of the number, or of every element of a list
+  std::vector<std::string> choices;                    // the only values of a text, or of every element of a list
+  std::vector<std::pair<std::string, int64_t>> words;  // an integer that may also be written as a word: auto
+  bool non_empty = false;                              // lists and texts
+  std::type_index owner = typeid(void);                // the options struct it belongs to
+  std::function<void(void*, const Value&)> assign;     // writes the value into the member of an `owner`
+
+  Key& at_least(double bound) {
+    minimum = Bound{bound, true};
+    return *this;
+  }
+  Key& above(double bound) {
+    minimum = Bound{bound, false};
+    return *this;
+  }
+  Key& at_most(double bound) {
+    maximum = Bound{bound, true};
+    return *this;
+  }
+  Key& below(double bound) {
+    maximum = Bound{bound, false};
+    return *this;
+  }
+  Key& in(std::string the_unit) {
+    unit = std::move(the_unit);
+    return *this;
+  }
+  Key& one_of(std::vector<std::string> names) {
+    choices = std::move(names);
+    return *this;
+  }
+  Key& word(std::string text, int64_t meaning) {
+    words.emplace_back(std::move(text), meaning);
+    return *this;
+  }
+  Key& not_empty() {
+    non_empty = true;
+    return *this;
+  }
+};
+
+using Keys = std::vector<Key>;
+
+/// Declares the key that fills `member`. T is one of the alternatives of Value.
+template <class Options, class T>
+Key key(std::string name, T Options::*member, std::type_identity_t<T> default_value, std::string help) {
+  Key made;
+  made.name = std::move(name);
+  made.default_value = std::move(default_value);
+  made.help = std::move(help);
+  made.owner = typeid(Options);
+  made.assign = [member](void* options, const Value& value) {
+    static_cast<Options*>(options)->*member = std::get<T>(value);
+  };
+  return made;
+}
+
+}  // namespace settrain::config

@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <array>
+
+#include "src/config/declarations.h"
+#include "src/config/describe.h"
+#include "src/config/document.h"
+#include "src/config/text.h"
+
+namespace settrain::config {
+namespace {
+
+constexpr size_t kColumns = 6;
+using Row = std::array<std::string, kColumns>;
+
+// Code points, each taken to be one cell wide.
+size_t width(const std::string& text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+// One row for all variants of the section that declare the key alike, at the first of them.
+std::vector<const Declaration*> declared_alike(const Declarations& declarations, const Declaration& declaration) {
+  std::vector<const Declaration*> alike;
+  for (const Declaration* other : declarations.of(declaration.path)) {
+    if (same_declaration(other->key, declaration.key)) alike.push_back(other);
+  }
+  return alike;
+}
+
+std::string variant_names(const std::vector<const Declaration*>& declarations) {
+  std::vector<std::string> names;
+  for (const Declaration* declaration : declarations) {
+    if (declaration->variant) names.push_back(declaration->variant->name);
+  }
+  return names.empty() ? "" : " [" + join(names, ", ") + "]";
+}
+
+}  // namespace
+
+std::string list_keys(const Schema& schema) {
+  const Declarations declarations(schema);
+  std::vector<Row> rows = {{"key", "type", "default", "range", "unit", "meaning [variants that have it]"}};
+  for (const Declaration& declaration : declarations.all()) {
+    const auto alike = declared_alike(declarations, declaration);
+    if (alike.front() != &declaration) continue;
+    const Key& key = declaration.key;
+    rows.push_back({declaration.path, type_text(key), default_text(key), range_text(key), key.unit,
+                    key.help + variant_names(alike)});
+  }
+  std::array<size_t, kColumns> widths{};
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (size_t i = 0; i + 1 < kColumns; ++i) text += row[i] + std::string(widths[i] - width(row[i]) + 2, ' ');
+    text += row.back() + "\n";
+  }
+  return text;
+}
+
+}  // namespace settrain::config

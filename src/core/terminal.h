@@ -1,0 +1,15 @@
+// What stderr is connected to.
+#pragma once
+
+namespace settrain {
+
+/// Whether stderr is a terminal that follows control sequences (TERM is set and is not "dumb").
+bool stderr_is_terminal();
+
+/// Whether to colour what goes to stderr: a terminal, and NO_COLOR is unset or empty.
+bool stderr_has_colour();
+
+/// Width of the terminal at stderr in columns; 80 where it is unknown. Asked anew each time, since windows change.
+int terminal_columns();
+
+}  // namespace settrain

@@ -1,0 +1,103 @@
+#include "src/engine/evaluation.h"
+
+#include <ATen/ops/from_blob.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "datasets/unlabelled_folder.h"
+#include "metrics/average_k.h"
+#include "metrics/topk_accuracy.h"
+#include "src/core/error.h"
+#include "src/eval/bayes.h"
+#include "src/eval/score_collector.h"
+#include "src/loader/loader.h"
+
+namespace settrain {
+namespace {
+
+const Split& split_named(const Dataset& dataset, const std::string& name) {
+  return name == "train" ? dataset.train : name == "val" ? dataset.val : dataset.test;
+}
+
+size_t truth_index(const std::string& split) { return split == "train" ? 0 : split == "val" ? 1 : 2; }
+
+Split unlabelled_split(const Experiment& run, const std::string& folder) {
+  const Dataset& data = run.dataset;
+  Split split;
+  split.name = folder;
+  split.images = std::make_shared<UnlabelledFolder>(folder, data.channels, data.height, data.width);
+  for (int64_t id = 0; id < split.images->size(); ++id) split.ids.push_back(id);
+  split.labels.assign(split.ids.size(), 0);  // never read: only the scores are used
+  return split;
+}
+
+std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& split) {
+  const std::vector<float>& probabilities = run.dataset.truth->probabilities[truth_index(split)];
+  const int64_t classes = run.dataset.num_classes();
+  const at::Tensor known = at::from_blob(const_cast<float*>(probabilities.data()),
+                                         {static_cast<int64_t>(probabilities.size()) / classes, classes}, at::kFloat);
+  return bayes_accuracy(known, run.config.read<TopkAccuracyOptions>("eval").top_k,
+                        run.config.read<AverageKOptions>("eval").average_k);
+}
+
+}  // namespace
+
+SplitScores score_split(const Experiment& run, const Split& split, ProgressBar& bar) {
+  c10::InferenceMode inference;
+  run.model->eval();
+  Loader loader = evaluation_loader(run.dataset, split, run.loader, run.device.is_cuda());
+  ScoreCollector collector(split.size(), run.dataset.num_classes(), run.device);
+  Progress progress;
+  progress.stage = "[eval] " + split.name;
+  progress.total = split.size();
+  loader.start_epoch(0);
+  for (Batch batch; loader.next(batch);) {
+    collector.add(run.model->forward(batch.images.to(run.device, /*non_blocking=*/true)).scores, batch.labels);
+    progress.done += batch.size();
+    bar.update(progress);
+  }
+  bar.hide();
+  return collector.finish();
+}
+
+std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ProgressBar& bar) {
+  // A split is scored once, though it may be evaluated and set the thresholds of others.
+  std::map<std::string, SplitScores> scored;
+  const auto scores_of = [&](const std::string& name) -> const SplitScores& {
+    const auto found = scored.find(name);
+    if (found != scored.end()) return found->second;
+    return scored.emplace(name, score_split(run, split_named(run.dataset, name), bar)).first->second;
+  };
+
+  const std::string from = run.config.read<AverageKOptions>("eval").threshold_from;
+  const at::Tensor* thresholds = nullptr;
+  std::optional<SplitScores> unlabelled;
+  if (from == "val") {
+    thresholds = &scores_of("val").scores;
+  } else if (from != "same") {
+    if (!std::filesystem::is_directory(from)) {
+      run.config.fail("eval.threshold_from", "'" + from + "' is neither val nor same nor a folder of images");
+    }
+    unlabelled = score_split(run, unlabelled_split(run, from), bar);
+    thresholds = &unlabelled->scores;
+  }
+
+  std::vector<SplitResult> results;
+  for (const std::string& name : splits) results.push_back({name, run.evaluator->evaluate(scores_of(name), thresholds)});
+  return results;
+}
+
+std::vector<ResultsColumn> results_columns(const Experiment& run, const std::vector<SplitResult>& results) {
+  std::vector<ResultsColumn> columns;
+  for (const SplitResult& split : results) {
+    columns.push_back({split.split, split.result.values});
+    if (run.dataset.truth) columns.push_back({split.split + " Bayes", bayes_values(run, split.split)});
+  }
+  return columns;
+}
+
+}  // namespace settrain

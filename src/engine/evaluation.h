@@ -1,0 +1,29 @@
+// From a model to the metrics of whole splits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/core/progress_bar.h"
+#include "src/engine/experiment.h"
+#include "src/eval/results_table.h"
+
+namespace settrain {
+
+/// The scores of every sample of a split, by the model in evaluation mode, on the model's device.
+SplitScores score_split(const Experiment& run, const Split& split, ProgressBar& bar);
+
+/// What the metrics say about one split.
+struct SplitResult {
+  std::string split;  // "val"
+  EvaluationResult result;
+};
+
+/// Evaluates the splits ("train", "val", "test") in that order. Average-K's thresholds come from where eval.threshold_from says.
+/// Throws ConfigError where that is neither val nor same nor a folder.
+std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ProgressBar& bar);
+
+/// The columns of the table of results, one a split; beside it, where the data's P(y | x) is known, what the Bayes-optimal sets reach.
+std::vector<ResultsColumn> results_columns(const Experiment& run, const std::vector<SplitResult>& results);
+
+}  // namespace settrain

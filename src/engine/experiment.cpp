@@ -1,0 +1,77 @@
+#include "src/engine/experiment.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "src/core/error.h"
+#include "src/engine/aten_seed.h"
+
+namespace settrain {
+namespace {
+
+void set_threads(int64_t threads) {
+  at::set_num_threads(static_cast<int>(threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency())));
+}
+
+void set_determinism(const std::string& wanted, at::Device device) {
+  const bool deterministic = wanted == "auto" ? device.is_cpu() : wanted == "true";
+  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
+  at::globalContext().setDeterministicCuDNN(deterministic);
+  at::globalContext().setBenchmarkCuDNN(!deterministic);
+  // cuBLAS repeats its results only with a workspace of fixed size, which it reads when it is first used.
+  if (deterministic && device.is_cuda()) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+}
+
+}  // namespace
+
+Experiment make_experiment(const Registries& registries, config::Config config, at::Device device) {
+  Experiment run{.config = std::move(config), .device = device};
+  const config::Config& c = run.config;
+  run.general = c.read<GeneralOptions>("");
+  run.train = c.read<TrainOptions>("train");
+  run.eval = c.read<EvalOptions>("eval");
+  run.loader = c.read<LoaderOptions>("data");
+  set_threads(c.read<RunOptions>("run").threads);
+  set_determinism(run.train.deterministic, device);
+
+  run.dataset = registries.datasets.at(c.get<std::string>("data.name")).make(c);
+  run.label_noise = apply_label_noise(c, run.dataset);
+  run.train_counts = count_classes(run.dataset.train, run.dataset.num_classes());
+
+  seed_aten(static_cast<uint64_t>(run.general.seed), kSeedOfInitialWeights);
+  const Dataset& data = run.dataset;
+  run.model = registries.models.at(c.get<std::string>("model.name"))
+                  .make(c, {data.num_classes(), data.channels, data.height, data.width});
+  run.model->to(device);
+  const LossEntry& loss = registries.losses.at(c.get<std::string>("loss.name"));
+  run.loss = loss.make(c, {data.num_classes(), run.train_counts, data.train.size()});
+  run.stall_advice = loss.stall_advice;
+  run.evaluator = std::make_unique<Evaluator>(
+      registries.metrics, c, MetricContext{.train_counts = run.train_counts, .score_scale = run.loss->score_scale()});
+  return run;
+}
+
+at::Device find_device(const std::string& name) {
+  if (name == "auto") return at::Device(at::hasCUDA() ? at::kCUDA : at::kCPU);
+  at::Device device(at::kCPU);
+  try {
+    device = at::Device(name);
+  } catch (const c10::Error&) {
+    throw ConfigError("--device " + name + ": expected auto, cpu, cuda or cuda:N");
+  }
+  if (!device.is_cpu() && !device.is_cuda()) throw ConfigError("--device " + name + ": expected auto, cpu, cuda or cuda:N");
+  const int64_t gpus = at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
+  if (device.is_cuda() && (gpus == 0 || device.index() >= gpus)) {
+    throw ConfigError("--device " + name + ": " + (gpus == 0 ? "no GPU was found" : "there are " + std::to_string(gpus) + " GPUs") +
+                      "; run on --device cpu, or check the driver with nvidia-smi");
+  }
+  return device;
+}
+
+}  // namespace settrain

@@ -1,0 +1,42 @@
+// A config made real: the objects of a run, wired together.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <memory>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "datasets/label_noise.h"
+#include "src/config/config.h"
+#include "src/engine/registries.h"
+#include "src/engine/run_options.h"
+#include "src/eval/evaluator.h"
+#include "src/loader/data_options.h"
+
+namespace settrain {
+
+struct Experiment {
+  config::Config config;
+  at::Device device;
+  GeneralOptions general{};
+  TrainOptions train{};
+  EvalOptions eval{};
+  LoaderOptions loader{};
+  Dataset dataset{};  // training labels with their noise
+  LabelNoiseReport label_noise{};
+  std::vector<int64_t> train_counts{};  // [classes], label noise included
+  std::shared_ptr<Model> model{};       // on `device`, with initial weights
+  std::unique_ptr<Loss> loss{};
+  std::string stall_advice{};  // what to try where the loss does not fall
+  std::unique_ptr<Evaluator> evaluator{};
+};
+
+/// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone. Also sets the
+/// process' compute threads and whether ATen keeps to deterministic algorithms. Throws ConfigError or DataError.
+Experiment make_experiment(const Registries& registries, config::Config config, at::Device device);
+
+/// "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N". Throws ConfigError for another name or a device that is not there.
+at::Device find_device(const std::string& name);
+
+}  // namespace settrain

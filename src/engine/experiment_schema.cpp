@@ -1,0 +1,79 @@
+#include "src/engine/experiment_schema.h"
+
+#include <algorithm>
+#include <string>
+
+#include "datasets/label_noise.h"
+#include "models/model_options.h"
+#include "src/config/config.h"
+#include "src/config/variants.h"
+#include "src/core/suggest.h"
+#include "src/engine/run_options.h"
+#include "src/eval/evaluator.h"
+#include "src/loader/data_options.h"
+#include "src/optim/schedule.h"
+#include "src/optim/sgd.h"
+
+namespace settrain {
+namespace {
+
+config::Section eval_section(const Registries& registries) {
+  config::Section section{"eval", "What is measured, on which splits.", EvalOptions::keys(), "", "", {}};
+  for (const MetricEntry& metric : registries.metrics.entries()) {
+    section.keys.insert(section.keys.end(), metric.keys.begin(), metric.keys.end());
+  }
+  return section;
+}
+
+config::Rule head_rule(const Registries& registries) {
+  return [&losses = registries.losses](const config::Config& config) {
+    const auto& loss = config.get<std::string>("loss.name");
+    if (losses.at(loss).requirements.normalised_head && config.get<std::string>("model.head") != "normalised") {
+      config.fail("model.head", "the loss " + loss + " needs the scores of a normalised head; set model.head: normalised");
+    }
+  };
+}
+
+config::Rule select_rule(const Registries& registries) {
+  return [&metrics = registries.metrics](const config::Config& config) {
+    std::vector<std::string> known;
+    for (const std::string& name : Evaluator(metrics, config, {}).names()) known.push_back("val/" + name);
+    for (const std::string& wanted : config.get<config::Texts>("select")) {
+      if (std::find(known.begin(), known.end(), wanted) != known.end()) continue;
+      const std::string near = nearest_name(wanted, known);
+      config.fail("select", "'" + wanted + "' is no metric of this run" + (near.empty() ? "" : ", did you mean '" + near + "'?") +
+                                " (eval.top_k and eval.average_k say which K are measured)");
+    }
+  };
+}
+
+void nesterov_rule(const config::Config& config) {
+  if (config.get<bool>("optimizer.nesterov") && config.get<double>("optimizer.momentum") == 0) {
+    config.fail("optimizer.nesterov", "needs optimizer.momentum above 0; set optimizer.nesterov: false for plain gradient descent");
+  }
+}
+
+}  // namespace
+
+config::Schema experiment_schema(const Registries& registries) {
+  const std::string first_loss = "cross_entropy", first_model = "resnet20", first_dataset = "fashion_mnist";
+  config::Schema schema;
+  schema.sections = {
+      {"", "The run as a whole.", GeneralOptions::keys(), "", "", {}},
+      {"run", "Where and how the program runs.", RunOptions::keys(), "", "", {}},
+      {"data", "The images, and how they become batches.", loader_keys(), "name", first_dataset,
+       config::variants_of(registries.datasets)},
+      label_noise_section(),
+      {"model", "The network.", ModelOptions::keys(), "name", first_model, config::variants_of(registries.models)},
+      {"loss", "What training minimises.", {}, "name", first_loss, config::variants_of(registries.losses)},
+      {"optimizer", "How weights follow gradients.", {}, "name", "sgd",
+       {{"sgd", "Stochastic gradient descent with momentum.", SgdOptions::keys()}}},
+      schedule_section(),
+      {"train", "The course of training.", TrainOptions::keys(), "", "", {}},
+      eval_section(registries),
+  };
+  schema.rules = {head_rule(registries), select_rule(registries), nesterov_rule, schedule_rule()};
+  return schema;
+}
+
+}  // namespace settrain

@@ -1,0 +1,15 @@
+// The message for a loss that is not finite.
+#pragma once
+
+#include "losses/loss.h"
+#include "models/model.h"
+
+namespace settrain {
+
+struct StepSettings;
+
+/// Throws NumericalError that says where the numbers went wrong: step, learning rate, samples, largest |score|, and the first tensor
+/// that is not finite, of parameters and buffers in the model's order, then features, then scores.
+[[noreturn]] void throw_non_finite(const Model& model, const LossInput& input, const LossValue& value, const StepSettings& settings);
+
+}  // namespace settrain

@@ -1,0 +1,45 @@
+// Keys of a run that belong to no data set, model or loss.
+#pragma once
+
+#include <string>
+
+#include "src/config/key.h"
+
+namespace settrain {
+
+/// The top level.
+struct GeneralOptions {
+  std::string name;
+  int64_t seed = 0;
+  config::Texts select;
+
+  static config::Keys keys();
+};
+
+/// The section `run`.
+struct RunOptions {
+  std::string dir;
+  int64_t threads = 0;  // 0: one a core
+
+  static config::Keys keys();
+};
+
+/// The section `train`.
+struct TrainOptions {
+  int64_t epochs = 0;
+  int64_t accumulate = 0;
+  double clip_norm = 0;  // 0: off
+  std::string deterministic;
+
+  static config::Keys keys();
+};
+
+/// Keys of the section `eval` that belong to no metric.
+struct EvalOptions {
+  config::Texts splits;
+  int64_t every = 0;
+
+  static config::Keys keys();
+};
+
+}  // namespace settrain

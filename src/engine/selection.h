@@ -1,0 +1,35 @@
+// Which epoch was best, by each metric that a run selects on.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "metrics/metric.h"
+
+namespace settrain {
+
+/// The best epoch by one metric so far.
+struct BestEpoch {
+  std::string metric;  // "val/top5"
+  double value = 0;
+  int64_t epoch = 0;  // completed epochs; 0: none yet
+};
+
+/// The papers select a checkpoint per metric and K from one run.
+class Selection {
+ public:
+  /// `metrics`: names with their split, "val/top5".
+  explicit Selection(const std::vector<std::string>& metrics);
+
+  /// Takes the values of the validation split after `epoch` epochs, named without their split. Returns the indices in best() of the
+  /// metrics that became better; an equal value keeps the earlier epoch, and a NaN is never better.
+  std::vector<size_t> update(int64_t epoch, std::span<const MetricValue> values);
+
+  const std::vector<BestEpoch>& best() const { return best_; }
+
+ private:
+  std::vector<BestEpoch> best_;
+};
+
+}  // namespace settrain

@@ -1,0 +1,45 @@
+#include "src/engine/train_step.h"
+
+#include <ATen/ops/argmax.h>
+
+#include <cmath>
+
+#include "src/engine/aten_seed.h"
+#include "src/engine/non_finite.h"
+#include "src/optim/clip.h"
+
+namespace settrain {
+
+StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vector<Batch>& batches, at::Device device,
+                      const StepSettings& settings) {
+  int64_t count = 0;
+  for (const Batch& batch : batches) count += batch.labels.size(0);
+
+  // Dropout draws from ATen's own generator: tied to the step, it repeats after a resume.
+  seed_aten(settings.seed, kSeedOfStep, settings.step);
+  model.train();
+  optimizer.zero_grad();
+  StepResult result;
+  for (const Batch& batch : batches) {
+    LossInput input;
+    input.labels = batch.labels.to(device, /*non_blocking=*/true);
+    input.sample_ids = batch.sample_ids;
+    input.noise_key = {settings.seed, settings.step, /*first_position=*/result.count};
+    input.output = model.forward(batch.images.to(device, /*non_blocking=*/true));
+
+    const LossValue value = loss(input);
+    const double sum = value.sum.item<double>();
+    if (!std::isfinite(sum)) throw_non_finite(model, input, value, settings);
+    // The mean over the whole step, whatever its batches' sizes.
+    (value.sum / static_cast<double>(count)).backward();
+
+    result.loss_sum += sum;
+    result.correct += input.output.scores.argmax(1).eq(input.labels).sum().item<int64_t>();
+    result.count += batch.labels.size(0);
+  }
+  if (settings.clip_norm > 0) clip_gradients(optimizer.parameters(), settings.clip_norm);
+  optimizer.step(settings.lr);
+  return result;
+}
+
+}  // namespace settrain

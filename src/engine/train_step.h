@@ -1,0 +1,36 @@
+// One optimizer step.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "losses/loss.h"
+#include "models/model.h"
+#include "src/loader/loader.h"
+#include "src/optim/sgd.h"
+
+namespace settrain {
+
+/// What a step did, summed over its samples.
+struct StepResult {
+  double loss_sum = 0;
+  int64_t correct = 0;  // samples whose label has the largest score
+  int64_t count = 0;
+};
+
+/// What a step depends on besides the tensors.
+struct StepSettings {
+  uint64_t seed;     // of the loss' noise and of dropout
+  int64_t step;      // global optimizer step, from 0
+  double lr;         // learning rate of this step
+  double clip_norm;  // 0: off
+};
+
+/// Forward, loss, backward and update over `batches`, whose gradients are added up: the mean loss is taken over all their samples.
+/// The batches are moved to the model's `device` one after the other. Throws NumericalError where the loss is not finite: it names
+/// the step, the samples, the learning rate, the largest |score| and the first tensor that is not finite. The weights then are as
+/// they were before the step.
+StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vector<Batch>& batches, at::Device device,
+                      const StepSettings& settings);
+
+}  // namespace settrain

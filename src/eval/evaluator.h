@@ -1,0 +1,32 @@
+// From the scores of a split to every metric of a run.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "metrics/metric.h"
+
+namespace settrain {
+
+/// Computes every metric from scores that were made once; never sees the model.
+class Evaluator {
+ public:
+  /// Builds every metric of the registry from the section `eval`. Of `context`, threshold_scores is left to evaluate().
+  Evaluator(const MetricRegistry& registry, const config::Config& config, MetricContext context);
+  Evaluator(std::vector<std::unique_ptr<Metric>> metrics, MetricContext context);
+
+  /// The names of all the values that evaluate() returns, in its order: what may stand in `select`.
+  std::vector<std::string> names() const;
+
+  /// `threshold_scores` [any samples, classes] set average-K's thresholds; null: the split's own do. Throws what
+  /// check_split() throws, and ShapeError where the number of classes differs from the training counts' or the
+  /// threshold scores'.
+  EvaluationResult evaluate(const SplitScores& split, const at::Tensor* threshold_scores = nullptr) const;
+
+ private:
+  std::vector<std::unique_ptr<Metric>> metrics_;
+  MetricContext context_;
+};
+
+}  // namespace settrain

@@ -1,0 +1,29 @@
+// Keys of the section `data` that every data set has: how images become batches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/config/key.h"
+
+namespace settrain {
+
+struct LoaderOptions {
+  int64_t batch_size = 0, eval_batch_size = 0;
+  int64_t workers = 0, prefetch = 0;
+  bool drop_last = false;
+  int64_t pad = 0;
+  bool flip = false;
+  std::string normalisation;
+
+  static constexpr int64_t kAuto = 0;  // what the word auto stands for in eval_batch_size and workers
+
+  /// Images in an evaluation batch: the training batch's where `auto`.
+  int64_t resolved_eval_batch_size() const { return eval_batch_size == kAuto ? batch_size : eval_batch_size; }
+  /// Loader threads: the cores that are left by the `compute_threads` where `auto`, and at least one.
+  int64_t resolved_workers(int64_t compute_threads) const;
+};
+
+config::Keys loader_keys();
+
+}  // namespace settrain

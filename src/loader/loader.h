@@ -1,0 +1,73 @@
+// Batches of a split, made by worker threads ahead of their use.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "datasets/dataset.h"
+#include "src/core/ordered_prefetch.h"
+#include "src/loader/data_options.h"
+#include "src/loader/transform.h"
+
+namespace settrain {
+
+struct Batch {
+  at::Tensor images;           // [batch, channels, height, width] float32, contiguous, on the CPU
+  at::Tensor labels;           // [batch] int64
+  at::Tensor sample_ids;       // [batch] int64: Split::ids
+  int64_t first_position = 0;  // of its first sample in the epoch's order
+
+  int64_t size() const { return labels.defined() ? labels.size(0) : 0; }
+};
+
+/// How a loader goes through its split.
+struct LoaderSettings {
+  int64_t batch_size = 1;
+  int64_t workers = 1;                                  // threads
+  int64_t prefetch = 1;                                 // batches made ahead
+  std::optional<uint64_t> shuffle_seed = std::nullopt;  // of the order; none: the split's own order
+  bool drop_last = false;
+  bool pin_memory = false;  // page-locked tensors, for fast copies to a CUDA device; ignored where there is none
+};
+
+/// The batches, and so every bit in them, are a function of the split, the transform, the batch size, the seeds and the
+/// epoch: not of the number of workers. Used by one thread.
+class Loader {
+ public:
+  /// Throws ConfigError where `drop_last` leaves no batch at all, and DataError where the split is empty.
+  Loader(Split split, Transform transform, const LoaderSettings& settings);
+  Loader(const Loader&) = delete;  // the worker threads hold on to it
+  Loader& operator=(const Loader&) = delete;
+
+  /// Begins the epoch at its batch `first_batch`, for resuming within an epoch. An epoch under way is given up. Epochs
+  /// count from 0.
+  void start_epoch(int64_t epoch, int64_t first_batch = 0);
+
+  /// Moves the next batch into `batch`; false after the epoch's last. Throws DataError, naming the file, where an image
+  /// of the batch cannot be read or has another size than the batch's first.
+  bool next(Batch& batch);
+
+  int64_t batches_per_epoch() const;
+  /// Samples in the split.
+  int64_t size() const { return split_.size(); }
+  const LoaderSettings& settings() const { return settings_; }
+
+ private:
+  Batch make_batch(const std::vector<int64_t>& order, int64_t epoch, int64_t number) const;
+
+  Split split_;
+  Transform transform_;
+  LoaderSettings settings_;
+  std::unique_ptr<OrderedPrefetch<Batch>> prefetch_;  // last: its threads use the members above
+};
+
+/// Shuffled and augmented batches of the training split, as `options` say.
+Loader training_loader(const Dataset& dataset, const LoaderOptions& options, uint64_t seed, bool pin_memory);
+
+/// Batches of any split of the data set in its own order, without augmentation, none left out.
+Loader evaluation_loader(const Dataset& dataset, const Split& split, const LoaderOptions& options, bool pin_memory);
+
+}  // namespace settrain

@@ -1,0 +1,11 @@
+#include "src/run/build_info.h"
+
+#include "git_commit.h"
+
+namespace settrain {
+
+BuildInfo build_info() {
+  return {SETTRAIN_VERSION, SETTRAIN_GIT_COMMIT};
+}
+
+}  // namespace settrain

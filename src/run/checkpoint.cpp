@@ -1,0 +1,112 @@
+#include "src/run/checkpoint.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <fmt/format.h>
+
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+constexpr const char* kKind = "settrain checkpoint";
+constexpr const char* kFormatVersion = "1";
+
+void check_metadata(const TextMap& metadata, const std::string& name, const std::string& expected,
+                    const std::string& place, const std::string& advice) {
+  const auto found = metadata.find(name);
+  const std::string got = found == metadata.end() ? "none" : "'" + found->second + "'";
+  if (found == metadata.end() || found->second != expected) {
+    throw RunError(place + ": expected " + name + " '" + expected + "', got " + got + "; " + advice);
+  }
+}
+
+std::string describe(const at::Tensor& tensor) {
+  std::ostringstream text;
+  text << tensor.scalar_type() << " " << tensor.sizes();
+  return text.str();
+}
+
+// "missing: a, b and 3 more"
+std::string list(const std::string& title, const std::vector<std::string>& names) {
+  constexpr size_t kShown = 8;
+  if (names.empty()) return "";
+  std::string text = fmt::format("\n  {}: ", title);
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
+  return text;
+}
+
+}  // namespace
+
+void Checkpoint::set_integer(const std::string& name, int64_t value) {
+  tensors[name] = at::scalar_tensor(value, at::kLong);
+}
+
+int64_t Checkpoint::integer(const std::string& name) const {
+  const auto found = tensors.find(name);
+  if (found == tensors.end() || found->second.scalar_type() != at::kLong || found->second.dim() != 0) {
+    throw RunError(fmt::format("'{}': expected an int64 scalar '{}', got {}", file.string(), name,
+                               found == tensors.end() ? "none" : describe(found->second)));
+  }
+  return found->second.item<int64_t>();
+}
+
+const std::string& Checkpoint::text(const std::string& name) const {
+  const auto found = metadata.find(name);
+  if (found == metadata.end()) throw RunError(fmt::format("'{}' has no metadata '{}'", file.string(), name));
+  return found->second;
+}
+
+void Checkpoint::add(const std::string& prefix, std::span<const std::pair<std::string, at::Tensor>> added) {
+  for (const auto& [name, tensor] : added) tensors[prefix + name] = tensor.detach();
+}
+
+void Checkpoint::copy_into(const std::string& prefix,
+                           std::span<const std::pair<std::string, at::Tensor>> targets) const {
+  std::set<std::string> extra;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.starts_with(prefix)) extra.insert(name);
+  }
+  std::vector<std::string> missing, different;
+  for (const auto& [name, target] : targets) {
+    const auto found = tensors.find(prefix + name);
+    extra.erase(prefix + name);
+    if (found == tensors.end()) {
+      missing.push_back(prefix + name);
+    } else if (found->second.sizes() != target.sizes() || found->second.scalar_type() != target.scalar_type()) {
+      different.push_back(
+          fmt::format("{} (expected {}, got {})", prefix + name, describe(target), describe(found->second)));
+    }
+  }
+  if (!missing.empty() || !extra.empty() || !different.empty()) {
+    throw RunError(
+        fmt::format("'{}' does not fit what this run has under '{}'; it was made with another configuration:{}{}{}",
+                    file.string(), prefix, list("missing", missing), list("too many", {extra.begin(), extra.end()}),
+                    list("different", different)));
+  }
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, target] : targets) target.copy_(tensors.at(prefix + name));
+}
+
+void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
+  TextMap metadata = checkpoint.metadata;
+  metadata["kind"] = kKind;
+  metadata["format_version"] = kFormatVersion;
+  write_safetensors(file, checkpoint.tensors, metadata);
+}
+
+Checkpoint load_checkpoint(const std::filesystem::path& file) {
+  Safetensors contents = read_safetensors(file);
+  const std::string place = "'" + file.string() + "'";
+  check_metadata(contents.metadata, "kind", kKind, place, "the file is not a checkpoint that settrain wrote");
+  check_metadata(contents.metadata, "format_version", kFormatVersion, place,
+                 "use the version of settrain that wrote it");
+  return {std::move(contents.tensors), std::move(contents.metadata), file};
+}
+
+}  // namespace settrain

@@ -1,0 +1,44 @@
+// A checkpoint: all that a run needs to be evaluated or to go on, in one safetensors file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "src/run/safetensors.h"
+
+namespace settrain {
+
+/// Tensors: "model.*" (torchvision's names), "optimizer.momentum.*" (by parameter name), "loss.*", and int64 scalars
+/// "state.epoch", "state.step", "state.rng". Metadata: "config" (the resolved YAML) and "logs.FILE" (bytes of that log
+/// when the checkpoint was made).
+struct Checkpoint {
+  TensorMap tensors;
+  TextMap metadata;
+  std::filesystem::path file;  // where it was loaded from; empty for a new one
+
+  void set_integer(const std::string& name, int64_t value);
+  /// Throws RunError where there is no int64 scalar of that name.
+  int64_t integer(const std::string& name) const;
+  /// Throws RunError where there is none of that name.
+  const std::string& text(const std::string& name) const;
+
+  /// Adds every tensor under `prefix` + its name. The tensors are shared, not copied.
+  void add(const std::string& prefix, std::span<const std::pair<std::string, at::Tensor>> tensors);
+
+  /// Copies the tensors whose names start with `prefix` into `targets`, which have the names without it. The targets
+  /// keep their memory, layout and device. Throws RunError, before anything is copied, that lists all the entries that
+  /// are missing, too many, or of another shape or dtype.
+  void copy_into(const std::string& prefix, std::span<const std::pair<std::string, at::Tensor>> targets) const;
+};
+
+/// Writes the file whole or not at all, with metadata "kind" and "format_version" added. Throws RunError as
+/// write_safetensors().
+void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint);
+
+/// Throws RunError where the file is missing, damaged, not a checkpoint of settrain, or of another format version.
+Checkpoint load_checkpoint(const std::filesystem::path& file);
+
+}  // namespace settrain

@@ -1,0 +1,107 @@
+#include "src/run/provenance.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <torch/version.h>
+
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <opencv2/core/utility.hpp>
+
+#include "src/core/atomic_file.h"
+#include "src/core/file_lock.h"
+#include "src/run/build_info.h"
+
+#ifdef SETTRAIN_HAS_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+namespace settrain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// "2025-03-01T12:34:56Z"
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string operating_system() {
+  utsname system{};
+  return ::uname(&system) == 0 ? fmt::format("{} {} {}", system.sysname, system.release, system.machine) : "unknown";
+}
+
+// The processor as Linux names it.
+std::string processor() {
+  std::ifstream input("/proc/cpuinfo");
+  for (std::string line; std::getline(input, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+#ifdef SETTRAIN_HAS_CUDA
+void check(cudaError_t code) {
+  if (code != cudaSuccess) throw RunError(fmt::format("cannot describe the CUDA device: {}", cudaGetErrorString(code)));
+}
+
+// 13000 is written 13.0.
+std::string cuda_version(int number) {
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
+
+Json describe_cuda(at::Device device) {
+  int index = device.index(), runtime = 0, driver = 0;
+  if (!device.has_index()) check(cudaGetDevice(&index));
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, index));
+  check(cudaRuntimeGetVersion(&runtime));
+  check(cudaDriverGetVersion(&driver));
+  return {{"name", properties.name},
+          {"compute_capability", fmt::format("{}.{}", properties.major, properties.minor)},
+          {"memory_bytes", properties.totalGlobalMem},
+          {"runtime", cuda_version(runtime)},
+          {"driver", cuda_version(driver)}};
+}
+#endif
+
+}  // namespace
+
+nlohmann::ordered_json collect_provenance(const ProvenanceInput& input) {
+  Json json;
+  json["settrain"] = build_info().version;
+  json["git_commit"] = build_info().git_commit;
+  json["command_line"] = input.command_line;
+  json["date"] = utc_now();
+  json["host"] = host_name();
+  json["operating_system"] = operating_system();
+  json["processor"] = processor();
+  json["instruction_set"] = at::get_cpu_capability();
+  json["threads"] = at::get_num_threads();
+  json["device"] = input.device.str();
+#ifdef SETTRAIN_HAS_CUDA
+  if (input.device.is_cuda()) json["cuda"] = describe_cuda(input.device);
+#endif
+  json["libraries"] = {{"libtorch", TORCH_VERSION}, {"opencv", cv::getVersionString()}};
+  json["seed"] = input.seed;
+  json["rng_version"] = input.rng_version;
+  json["dataset"] = input.dataset;
+  json["data_digest"] = input.data_digest;
+  return json;
+}
+
+void write_provenance(const std::filesystem::path& file, const nlohmann::ordered_json& provenance) {
+  // A command line may hold bytes that are not UTF-8; JSON cannot.
+  write_file_atomically(file, provenance.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace settrain

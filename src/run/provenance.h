@@ -1,0 +1,32 @@
+// Where a run's results come from: everything needed to repeat it, beside its config.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace settrain {
+
+/// What only the caller knows.
+struct ProvenanceInput {
+  std::vector<std::string> command_line;
+  at::Device device = at::kCPU;  // where the model is trained
+  int64_t seed = 0;
+  int64_t rng_version = 0;
+  std::string dataset;      // its name
+  std::string data_digest;  // Dataset::digest
+};
+
+/// An object with the program's version and git commit, the command line, host, UTC date, threads, instruction set,
+/// library versions, the device, seed and rng version, and the data's name and digest. For a CUDA device also its name,
+/// compute capability and the runtime's version. The caller may add keys, such as "label_noise".
+nlohmann::ordered_json collect_provenance(const ProvenanceInput& input);
+
+/// Writes provenance.json whole or not at all (RunError).
+void write_provenance(const std::filesystem::path& file, const nlohmann::ordered_json& provenance);
+
+}  // namespace settrain

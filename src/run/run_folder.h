@@ -1,0 +1,48 @@
+// A run's folder: what lies where, and who may write to it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "src/core/file_lock.h"
+
+namespace settrain {
+
+/// The files of a run. The hidden file .settrain-run marks the folder as a run's, and is locked for as long as a
+/// process writes to it.
+class RunFolder {
+ public:
+  /// A new run in `path`, which is made where it is missing; locked until the object goes. Throws RunError where `path`
+  ///  - is not empty and not a run's folder: nothing in it is touched, overwrite or not;
+  ///  - holds a run, unless `overwrite`: then the files that a run makes are removed, and all others stay;
+  ///  - is being written by another process, or cannot be made.
+  static RunFolder create(const std::filesystem::path& path, bool overwrite);
+
+  /// The run in `path`, for reading: not locked. Throws RunError, with the nearest run where there is one, if `path` is
+  /// not a run's folder.
+  static RunFolder open_existing(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path config() const { return path_ / "config.yaml"; }
+  std::filesystem::path provenance() const { return path_ / "provenance.json"; }
+  std::filesystem::path log() const { return path_ / "log.txt"; }
+  std::filesystem::path metrics_jsonl() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path metrics_csv() const { return path_ / "metrics.csv"; }
+  std::filesystem::path results_json() const { return path_ / "results.json"; }
+  std::filesystem::path results_text() const { return path_ / "results.txt"; }
+  std::filesystem::path tensorboard() const { return path_ / "events.out.tfevents.settrain"; }
+  std::filesystem::path last_checkpoint() const { return path_ / "checkpoints" / "last.safetensors"; }
+  /// checkpoints/NAME.safetensors. Throws RunError, naming those that are there, where there is none of that name.
+  std::filesystem::path checkpoint(const std::string& name) const;
+  /// checkpoints/best-val-macro_top5.safetensors for "val/macro_top5".
+  std::filesystem::path best_checkpoint(const std::string& metric) const;
+
+ private:
+  explicit RunFolder(std::filesystem::path path, std::optional<FileLock> lock = std::nullopt);
+
+  std::filesystem::path path_;
+  std::optional<FileLock> lock_;
+};
+
+}  // namespace settrain

@@ -1,0 +1,186 @@
+#include "src/run/safetensors_header.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kMetadata = "__metadata__";
+constexpr int kMaxDepth = 3;     // header object, entry, shape
+constexpr size_t kMaxRank = 64;  // ATen's own limit
+
+constexpr std::array<std::pair<std::string_view, at::ScalarType>, 10> kDtypes{{
+    {"F64", at::kDouble},
+    {"F32", at::kFloat},
+    {"F16", at::kHalf},
+    {"BF16", at::kBFloat16},
+    {"I64", at::kLong},
+    {"I32", at::kInt},
+    {"I16", at::kShort},
+    {"I8", at::kChar},
+    {"U8", at::kByte},
+    {"BOOL", at::kBool},
+}};
+
+// A name from a file that may be hostile: escaped and cut, so that it can be shown.
+std::string quoted(const std::string& name) {
+  constexpr size_t kLongest = 120;
+  const std::string text = Json(name).dump(-1, ' ', true, Json::error_handler_t::replace);
+  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...\"";
+}
+
+// Throws where a name comes twice (the parser alone would keep the last one) or the nesting is too deep.
+Json parse_strictly(std::string_view text, const std::string& place) {
+  std::vector<std::set<std::string>> names;  // of the objects that are open
+  const Json::parser_callback_t check = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (depth > kMaxDepth)
+      throw RunError(place + ": the header is nested more than " + std::to_string(kMaxDepth) + " deep");
+    if (event == Json::parse_event_t::object_start) names.emplace_back();
+    if (event == Json::parse_event_t::object_end) names.pop_back();
+    if (event == Json::parse_event_t::key && !names.back().insert(value.get<std::string>()).second) {
+      throw RunError(place + ": the header has " + quoted(value.get<std::string>()) + " twice");
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, check);
+  } catch (const Json::exception& error) {
+    throw RunError(place + ": the header is not valid JSON: " + error.what());
+  }
+}
+
+TextMap decode_metadata(const Json& json, const std::string& place) {
+  if (!json.is_object()) throw RunError(place + ": __metadata__ is not a map of texts");
+  TextMap metadata;
+  for (const auto& [name, value] : json.items()) {
+    if (!value.is_string()) throw RunError(place + ": __metadata__ " + quoted(name) + " is not a text");
+    metadata[name] = value.get<std::string>();
+  }
+  return metadata;
+}
+
+// Non-negative integers that fit in int64.
+std::vector<int64_t> decode_integers(const Json& json, const std::string& what) {
+  if (!json.is_array()) throw RunError(what + " is not a list");
+  std::vector<int64_t> values;
+  for (const Json& value : json) {
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > std::numeric_limits<int64_t>::max()) {
+      throw RunError(what + " holds something that is not an integer from 0 to 2^63 - 1");
+    }
+    values.push_back(value.get<int64_t>());
+  }
+  return values;
+}
+
+at::ScalarType decode_dtype(const Json& json, const std::string& what) {
+  std::string known;
+  for (const auto& [name, dtype] : kDtypes) {
+    if (json.is_string() && json.get_ref<const std::string&>() == name) return dtype;
+    known += (known.empty() ? "" : ", ") + std::string(name);
+  }
+  const std::string got = json.is_string() ? quoted(json.get<std::string>()) : "something that is not a text";
+  throw RunError(what + ": its dtype is " + got + ", which this program does not read; it reads " + known);
+}
+
+// Bytes of a tensor. Zeros are counted as ones in the check for overflow, since ATen computes strides from all sizes.
+uint64_t bytes_of(const SafetensorsEntry& entry, const std::string& what) {
+  int64_t bound = static_cast<int64_t>(c10::elementSize(entry.dtype)), bytes = bound;
+  for (const int64_t size : entry.shape) {
+    if (__builtin_mul_overflow(bound, std::max<int64_t>(size, 1), &bound)) {
+      throw RunError(what + ": its shape has more than 2^63 bytes");
+    }
+    bytes *= size;
+  }
+  return static_cast<uint64_t>(bytes);
+}
+
+SafetensorsEntry decode_entry(const std::string& name, const Json& json, uint64_t data_size, const std::string& place) {
+  const std::string what = place + ": tensor " + quoted(name);
+  if (!json.is_object() || json.size() != 3 || !json.contains("dtype") || !json.contains("shape") ||
+      !json.contains("data_offsets")) {
+    throw RunError(what + ": expected the keys dtype, shape and data_offsets, and no others");
+  }
+  SafetensorsEntry entry{name, decode_dtype(json["dtype"], what), decode_integers(json["shape"], what + ": its shape")};
+  if (entry.shape.size() > kMaxRank)
+    throw RunError(what + ": its shape has more than " + std::to_string(kMaxRank) + " sizes");
+  const std::vector<int64_t> offsets = decode_integers(json["data_offsets"], what + ": its data_offsets");
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || static_cast<uint64_t>(offsets[1]) > data_size) {
+    throw RunError(what + ": its data_offsets are not a range within the " + std::to_string(data_size) +
+                   " bytes of data");
+  }
+  entry.begin = static_cast<uint64_t>(offsets[0]);
+  entry.end = static_cast<uint64_t>(offsets[1]);
+  const uint64_t expected = bytes_of(entry, what);
+  if (entry.size() != expected) {
+    throw RunError(what + ": its shape and dtype take " + std::to_string(expected) + " bytes, its data_offsets " +
+                   std::to_string(entry.size()));
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::optional<std::string_view> safetensors_dtype(at::ScalarType dtype) {
+  for (const auto& [name, known] : kDtypes) {
+    if (known == dtype) return name;
+  }
+  return std::nullopt;
+}
+
+std::string encode_safetensors_header(const SafetensorsHeader& header) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  if (!header.metadata.empty()) json[kMetadata] = header.metadata;
+  for (const SafetensorsEntry& entry : header.entries) {
+    json[entry.name] = {{"dtype", safetensors_dtype(entry.dtype).value()},
+                        {"shape", entry.shape},
+                        {"data_offsets", {entry.begin, entry.end}}};
+  }
+  std::string text;
+  try {
+    text = json.dump();
+  } catch (const Json::exception& error) {
+    throw RunError(std::string("a tensor's name or a metadata text is not UTF-8: ") + error.what());
+  }
+  // The length in front takes 8 bytes itself.
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
+SafetensorsHeader decode_safetensors_header(std::string_view json, uint64_t data_size, const std::string& place) {
+  if (json.empty() || json.front() != '{') throw RunError(place + ": the header does not start with '{'");
+  const Json parsed = parse_strictly(json, place);
+  SafetensorsHeader header;
+  for (const auto& [name, value] : parsed.items()) {
+    if (name == kMetadata) {
+      header.metadata = decode_metadata(value, place);
+    } else {
+      header.entries.push_back(decode_entry(name, value, data_size, place));
+    }
+  }
+  std::sort(header.entries.begin(), header.entries.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+  uint64_t reached = 0;
+  for (const SafetensorsEntry& entry : header.entries) {
+    if (entry.begin != reached) {
+      throw RunError(place + ": tensor " + quoted(entry.name) + " starts at byte " + std::to_string(entry.begin) +
+                     " of the data, where the one before ends at " + std::to_string(reached));
+    }
+    reached = entry.end;
+  }
+  if (reached != data_size) {
+    throw RunError(place + ": " + std::to_string(data_size - reached) + " bytes after the last tensor belong to none");
+  }
+  return header;
+}
+
+}  // namespace settrain

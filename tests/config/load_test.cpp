@@ -1,0 +1,147 @@
+#include "src/config/load.h"
+
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "tests/config/sample.h"
+
+namespace settrain::config::test {
+
+TEST_CASE("an empty file is a configuration of defaults", "[fast]") {
+  const Folder folder;
+  const std::string text = GENERATE("", "\n", "# nothing but a comment\n", "---\n", "{}\n");
+  const Config config = folder.load(text);
+  CHECK(config.get<double>("optimizer.lr") == 0.1);
+  CHECK(config.get<std::string>("name") == "run");
+  CHECK(config.get<std::string>("run.dir") == "runs/run");
+  CHECK(config.get<std::string>("loss.name") == "cross_entropy");
+  CHECK(config.get<int64_t>("data.workers") == -1);
+  CHECK(config.at("optimizer.lr").origin.text == "default");
+}
+
+TEST_CASE("without a file the name is settrain", "[fast]") {
+  const Config config = load(sample_schema(), "", {"seed=7"});
+  CHECK(config.get<std::string>("run.dir") == "runs/settrain");
+  CHECK(config.get<int64_t>("seed") == 7);
+}
+
+TEST_CASE("values of every type are read", "[fast]") {
+  const Folder folder;
+  const Config config = folder.load(
+      "seed: 9223372036854775807\n"
+      "select: [val/top5, \"quoted, text\"]\n"
+      "data: {name: cifar100, workers: auto, batch_size: +8}\n"
+      "optimizer:\n"
+      "  lr: 2.5e-3\n"
+      "  momentum: 0\n"
+      "  nesterov: false\n"
+      "eval:\n"
+      "  top_k:\n"
+      "    - 1\n"
+      "    - 3\n"
+      "  average_k: [1, .5, 5.]\n"
+      "  splits: []\n");
+  CHECK(config.get<int64_t>("seed") == INT64_MAX);
+  CHECK(config.get<Texts>("select") == Texts{"val/top5", "quoted, text"});
+  CHECK(config.get<int64_t>("data.workers") == -1);
+  CHECK(config.get<int64_t>("data.batch_size") == 8);
+  CHECK(config.get<int64_t>("data.val_size") == 5000);
+  CHECK(config.get<double>("optimizer.lr") == 0.0025);
+  CHECK(config.get<double>("optimizer.momentum") == 0.0);
+  CHECK(config.get<bool>("optimizer.nesterov") == false);
+  CHECK(config.get<Integers>("eval.top_k") == Integers{1, 3});
+  CHECK(config.get<Reals>("eval.average_k") == Reals{1, 0.5, 5});
+  CHECK(config.get<Texts>("eval.splits").empty());
+}
+
+TEST_CASE("read fills an options struct from its own keys", "[fast]") {
+  const Folder folder;
+  const Config config =
+      folder.load("loss: {name: noised_topk_imbalanced, k: 3, noise: {kind: none}}\noptimizer: {lr: 1}\n");
+  const auto optimizer = config.read<OptimizerOptions>("optimizer");
+  CHECK(optimizer.lr == 1.0);
+  CHECK(optimizer.momentum == 0.9);
+  CHECK(optimizer.nesterov);
+  const auto loss = config.read<LossOptions>("loss");
+  CHECK(loss.k == 3);
+  CHECK(loss.max_margin == 0.2);
+  CHECK(loss.noise_kind == "none");
+}
+
+TEST_CASE("asking for what the schema lacks is a mistake in the program", "[fast]") {
+  const Folder folder;
+  const Config config = folder.load("");
+  CHECK_THROWS_WITH(config.at("optimizer.lrr"), "the configuration has no key 'optimizer.lrr'");
+  CHECK_THROWS_AS(config.get<int64_t>("loss.k"), std::logic_error);
+  CHECK_THROWS_AS(config.read<OptimizerOptions>("eval"), std::logic_error);
+  CHECK(config.has("seed"));
+  CHECK_FALSE(config.has("loss.k"));
+}
+
+TEST_CASE("entries know where their value came from", "[fast]") {
+  const Folder folder;
+  const Config config = folder.load("optimizer:\n  lr: 0.5\n", {"seed=3"});
+  CHECK(config.at("optimizer.lr").origin.text == folder.path("run.yaml").string() + ":2:7");
+  CHECK(config.at("seed").origin.text == "--set seed=3");
+}
+
+TEST_CASE("every offender is reported at once, in the order of the places", "[fast]") {
+  const Folder folder;
+  CHECK(folder.error("loss: {name: noised_topk, epsilon: 0}\n"
+                     "optimiser: {lr: 0.1}\n"
+                     "data:\n"
+                     "  batch_size: many\n",
+                     {"eval.topk=[1]"}) ==
+        "4 problems in the configuration:\n"
+        "  run.yaml:1:36: loss.epsilon: 0 is out of range, must be > 0\n"
+        "  run.yaml:2:1: optimiser: unknown key, did you mean 'optimizer'?\n"
+        "  run.yaml:4:15: data.batch_size: 'many' is not an integer\n"
+        "  --set eval.topk=[1]: eval.topk: unknown key, did you mean 'eval.top_k'?");
+}
+
+TEST_CASE("a key without a usable default must be given", "[fast]") {
+  Schema schema;
+  schema.sections.push_back({"data", "", {free_key("root", std::string(), "Folder.").not_empty()}, "", "", {}});
+  CHECK_THROWS_WITH(load(schema, "", {}), "data.root: must be given, in the file or by --set data.root=VALUE (text)");
+  CHECK(load(schema, "", {"data.root=/data"}).get<std::string>("data.root") == "/data");
+}
+
+TEST_CASE("a schema that is wrong in itself is a mistake in the program", "[fast]") {
+  Schema schema;
+  SECTION("a key twice") {
+    schema.sections.push_back({"", "", {free_key("a", true), free_key("a", true)}, "", "", {}});
+  }
+  SECTION("a key where a map is") {
+    schema.sections.push_back({"", "", {free_key("a", true), free_key("a.b", true)}, "", "", {}});
+  }
+  SECTION("an unknown default variant") {
+    schema.sections.push_back({"loss", "", {}, "name", "b", {{"a", "", {}}}});
+  }
+  SECTION("words for a number") {
+    schema.sections.push_back({"", "", {free_key("a", 1.0).word("auto", 0)}, "", "", {}});
+  }
+  CHECK_THROWS_AS(load(schema, "", {}), std::logic_error);
+}
+
+TEST_CASE("rules run once everything else is right, and all of them are reported", "[fast]") {
+  const Folder folder;
+  Schema schema = sample_schema();
+  schema.rules.push_back([](const Config& config) { config.fail("optimizer.lr", "too bold"); });
+  schema.rules.push_back([](const Config&) {});
+  schema.rules.push_back([](const Config& config) { config.fail("seed", "unlucky"); });
+  const std::string good = folder.write("run.yaml", "seed: 13\noptimizer: {lr: 2}\n").string();
+  CHECK_THROWS_WITH(load(schema, good, {}), "2 problems in the configuration:\n  " + good + ":1:7: seed: unlucky\n  " +
+                                                good + ":2:17: optimizer.lr: too bold");
+  CHECK_THROWS_WITH(load(schema, good, {"seed=x"}), "--set seed=x: seed: 'x' is not an integer");
+}
+
+TEST_CASE("what shows only later fails with the place of the key", "[fast]") {
+  const Folder folder;
+  const Config config = folder.load("optimizer: {lr: 2}\n");
+  const std::string file = folder.path("run.yaml").string();
+  CHECK_THROWS_WITH(config.fail("optimizer.lr", "diverged"), file + ":1:17: optimizer.lr: diverged");
+  CHECK_THROWS_AS(config.fail("seed", "unlucky"), ConfigError);
+  CHECK_THROWS_WITH(config.fail("seed", "unlucky"), "default: seed: unlucky");
+}
+
+}  // namespace settrain::config::test

@@ -1,0 +1,78 @@
+#include "src/config/typing.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "tests/config/sample.h"
+
+namespace settrain::config::test {
+
+TEST_CASE("booleans are true and false", "[fast]") {
+  CHECK(to_bool({"true"}));
+  CHECK_FALSE(to_bool({"false"}));
+  CHECK_THROWS_WITH(to_bool({"yes"}), "'yes' is not a boolean, write true");
+  CHECK_THROWS_WITH(to_bool({"On"}), "'On' is not a boolean, write true");
+  CHECK_THROWS_WITH(to_bool({"off"}), "'off' is not a boolean, write false");
+  CHECK_THROWS_WITH(to_bool({"no"}), "'no' is not a boolean, write false");
+  CHECK_THROWS_WITH(to_bool({"2"}), "'2' is not a boolean, write true or false");
+  CHECK_THROWS_WITH(to_bool({"true", true}), "'true' in quotes is text, not a boolean; remove the quotes");
+}
+
+TEST_CASE("integers are decimal and whole", "[fast]") {
+  const Key plain = free_key("k", int64_t{0});
+  CHECK(to_integer({"0"}, plain) == 0);
+  CHECK(to_integer({"-0"}, plain) == 0);
+  CHECK(to_integer({"+17"}, plain) == 17);
+  CHECK(to_integer({"-9223372036854775808"}, plain) == std::numeric_limits<int64_t>::min());
+  CHECK_THROWS_WITH(to_integer({"9223372036854775808"}, plain), "'9223372036854775808' does not fit in 64 bits");
+  CHECK_THROWS_WITH(to_integer({"1e3"}, plain), "'1e3' is not an integer, write 1000");
+  CHECK_THROWS_WITH(to_integer({"5.0"}, plain), "'5.0' is not an integer, write 5");
+  CHECK_THROWS_WITH(to_integer({"007"}, plain), "'007' is not an integer, write 7");
+  CHECK_THROWS_WITH(to_integer({"2.5"}, plain), "'2.5' is not an integer");
+  CHECK_THROWS_WITH(to_integer({"1e300"}, plain), "'1e300' is not an integer");
+  for (const char* text : {"", "+", "-", "--1", "+-1", "0x10", "1_000", " 1", "1 ", "1,5", "e3", "."}) {
+    CHECK_THROWS_WITH(to_integer({text}, plain), "'" + std::string(text) + "' is not an integer");
+  }
+  CHECK_THROWS_WITH(to_integer({"5", true}, plain), "'5' in quotes is text, not an integer; remove the quotes");
+}
+
+TEST_CASE("words stand for integers", "[fast]") {
+  const Key key = free_key("workers", int64_t{0}).word("auto", -1).word("none", 0);
+  CHECK(to_integer({"auto"}, key) == -1);
+  CHECK(to_integer({"none", true}, key) == 0);
+  CHECK(to_integer({"4"}, key) == 4);
+  CHECK_THROWS_WITH(to_integer({"atuo"}, key), "'atuo' is not an integer or 'auto' or 'none', did you mean 'auto'?");
+}
+
+TEST_CASE("numbers are decimal and finite", "[fast]") {
+  CHECK(to_real({"1"}) == 1.0);
+  CHECK(to_real({"+.5"}) == 0.5);
+  CHECK(to_real({"5."}) == 5.0);
+  CHECK(to_real({"-1E-3"}) == -0.001);
+  CHECK(to_real({"4.9e-324"}) == std::numeric_limits<double>::denorm_min());
+  CHECK(std::signbit(to_real({"-0.0"})));
+  CHECK_THROWS_WITH(to_real({"1e400"}), "'1e400' is too large or too small for a double");
+  CHECK_THROWS_WITH(to_real({"1e-400"}), "'1e-400' is too large or too small for a double");
+  for (const char* text : {".nan", ".NaN", "nan", ".inf", "-.inf", "+inf"}) {
+    CHECK_THROWS_WITH(to_real({text}), "'" + std::string(text) + "' is not a finite number");
+  }
+  for (const char* text : {"", ".", "e5", "1e", "1e+", "1.2.3", "0x1p3", "1f", "one", "1e5.5", "infinity"}) {
+    CHECK_THROWS_WITH(to_real({text}), "'" + std::string(text) + "' is not a number");
+  }
+  CHECK_THROWS_WITH(to_real({"0.1", true}), "'0.1' in quotes is text, not a number; remove the quotes");
+}
+
+TEST_CASE("a long value is cut in the message, control characters are spelled out", "[fast]") {
+  CHECK_THROWS_WITH(to_real({std::string(100, 'x')}), "'" + std::string(60, 'x') + "...' is not a number");
+  CHECK_THROWS_WITH(to_real({"a\nb\x7f"}), "'a\\x0Ab\\x7F' is not a number");
+}
+
+TEST_CASE("a text takes any scalar", "[fast]") {
+  const Folder folder;
+  CHECK(folder.load("name: 2024\n").get<std::string>("name") == "2024");
+  CHECK(folder.load("name: yes\n").get<std::string>("name") == "yes");
+  CHECK(folder.load("name: 'null'\n").get<std::string>("name") == "null");
+  CHECK(folder.load("name: |\n  a\n  b\n").get<std::string>("name") == "a\nb\n");
+}
+
+}  // namespace settrain::config::test

@@ -1,0 +1,131 @@
+#include "src/core/atomic_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/child_process.h"
+#include "tests/support/read_file.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace settrain;
+using Catch::Matchers::Contains;
+using test::read_file;
+
+namespace {
+
+size_t count_entries(const std::filesystem::path& folder) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+}
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const RunError& error) {
+    return error.what();
+  }
+  return "no RunError";
+}
+
+}  // namespace
+
+TEST_CASE("An atomic file appears at commit, whole and alone in its folder", "[fast]") {
+  const test::TemporaryFolder folder;
+  AtomicFile file(folder / "a.bin");
+  file.write("one ");
+  file.write("two", 3);
+  CHECK_FALSE(std::filesystem::exists(folder / "a.bin"));
+  CHECK(std::filesystem::exists(folder / (".a.bin.tmp-" + std::to_string(::getpid()))));
+  file.commit();
+  CHECK(read_file(folder / "a.bin") == "one two");
+  CHECK(count_entries(folder.path()) == 1);
+}
+
+TEST_CASE("An atomic file replaces the old one, and readers of the old one keep it", "[fast]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "a", "old");
+  std::ifstream reader(folder / "a");
+  write_file_atomically(folder / "a", "new");
+  CHECK(std::string{std::istreambuf_iterator<char>(reader), {}} == "old");
+  CHECK(read_file(folder / "a") == "new");
+}
+
+TEST_CASE("An atomic file that is not committed leaves the old one and no temporary", "[fast]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "a", "old");
+  { AtomicFile(folder / "a").write("half of the n"); }
+  CHECK(read_file(folder / "a") == "old");
+  CHECK(count_entries(folder.path()) == 1);
+}
+
+TEST_CASE("A temporary file that a killed process left is no obstacle", "[fast]") {
+  const test::TemporaryFolder folder;
+  const std::string left = ".a.tmp-" + std::to_string(::getpid());
+  folder.write(left, std::string("longer than what comes now"));
+  write_file_atomically(folder / "a", "new");
+  CHECK(read_file(folder / "a") == "new");
+  CHECK(count_entries(folder.path()) == 1);
+}
+
+TEST_CASE("A full disk fails the write, keeps the old file and leaves no temporary", "[fast]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "a", "old");
+  const int code = test::run_in_child([&] {
+    test::limit_file_size(1000);
+    AtomicFile file(folder / "a");
+    const std::string block(600, 'x');
+    file.write(block);
+    const std::string message = message_of([&] { file.write(block); });
+    if (message.find("cannot write '" + (folder / "a").string() + "': File too large") != 0) return 1;
+    if (count_entries(folder.path()) != 1) return 2;
+    try {
+      file.commit();
+    } catch (const std::logic_error&) {
+      return 0;
+    }
+    return 3;
+  });
+  CHECK(code == 0);
+  CHECK(read_file(folder / "a") == "old");
+}
+
+TEST_CASE("A folder without write permission is reported with the file's name", "[fast]") {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "locked");
+  ::chmod((folder / "locked").c_str(), 0555);
+  const int code = test::run_in_child([&] {
+    if (::geteuid() == 0 && ::setuid(65534) != 0) return 1;  // root may write anywhere
+    const std::string message = message_of([&] { write_file_atomically(folder / "locked" / "a", "x"); });
+    return message.find("locked/a': Permission denied; choose a folder that this user may write to") !=
+                   std::string::npos
+               ? 0
+               : 2;
+  });
+  CHECK(code == 0);
+}
+
+TEST_CASE("A folder that is missing or a file is reported with the file's name", "[fast]") {
+  const test::TemporaryFolder folder;
+  folder.write("plain", std::string("x"));
+  CHECK_THROWS_WITH(AtomicFile(folder / "none" / "a"), Contains("none/a': No such file or directory"));
+  CHECK_THROWS_WITH(AtomicFile(folder / "plain" / "a"), Contains("plain/a': Not a directory"));
+}
+
+TEST_CASE("A rename that fails leaves no temporary", "[fast]") {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "a");
+  CHECK_THROWS_AS(write_file_atomically(folder / "a", "x"), RunError);
+  CHECK(count_entries(folder.path()) == 1);
+}
+
+TEST_CASE("A file name alone means the working folder", "[fast]") {
+  const test::TemporaryFolder folder;
+  const int code = test::run_in_child([&] {
+    std::filesystem::current_path(folder.path());
+    write_file_atomically("a", "here");
+    return 0;
+  });
+  CHECK(code == 0);
+  CHECK(read_file(folder / "a") == "here");
+}

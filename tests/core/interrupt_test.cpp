@@ -1,0 +1,53 @@
+#include "src/core/interrupt.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/child_process.h"
+
+using namespace settrain;
+using test::run_in_child;
+
+TEST_CASE("SIGINT and SIGTERM are noted, and the process goes on", "[fast]") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    CHECK(run_in_child([&] {
+            catch_interrupts();
+            if (interrupted() != 0) return 1;
+            std::raise(signal);
+            return interrupted() == signal ? 0 : 2;
+          }) == 0);
+  }
+}
+
+TEST_CASE("A SIGINT after the first signal ends the process with 130", "[fast]") {
+  for (const int first : {SIGINT, SIGTERM}) {
+    CHECK(run_in_child([&] {
+            catch_interrupts();
+            std::raise(first);
+            std::raise(SIGINT);
+            return 0;
+          }) == 130);
+  }
+}
+
+TEST_CASE("A second SIGTERM changes nothing", "[fast]") {
+  CHECK(run_in_child([] {
+          catch_interrupts();
+          std::raise(SIGINT);
+          std::raise(SIGTERM);
+          return interrupted() == SIGINT ? 0 : 1;
+        }) == 0);
+}
+
+TEST_CASE("A file over the size limit is an error of write and not a signal", "[fast]") {
+  CHECK(run_in_child([] {
+          catch_interrupts();
+          const rlimit none{0, 0};
+          ::setrlimit(RLIMIT_FSIZE, &none);
+          const int file = ::open("/tmp", O_TMPFILE | O_WRONLY, 0600);
+          if (file < 0) return 1;
+          return ::write(file, "x", 1) == -1 && errno == EFBIG ? 0 : 2;
+        }) == 0);
+}

@@ -1,0 +1,94 @@
+// Every registered data set, and the section data.label_noise, through a configuration.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "datasets/label_noise.h"
+#include "datasets/registry.h"
+#include "src/config/load.h"
+#include "src/config/variants.h"
+#include "src/core/error.h"
+
+using namespace settrain;
+using Catch::Contains;
+
+namespace {
+
+struct Run {
+  int64_t seed = 0;
+};
+
+config::Config load(std::vector<std::string> overrides) {
+  DatasetRegistry registry("data set");
+  register_builtin_datasets(registry);
+  config::Schema schema;
+  schema.sections.push_back({"", "", {config::key("seed", &Run::seed, 4, "Seed.")}, "", "", {}});
+  schema.sections.push_back({"data", "", {}, "name", "fashion_mnist", config::variants_of(registry)});
+  schema.sections.push_back(label_noise_section());
+  return config::load(schema, "", overrides);
+}
+
+Dataset make(const config::Config& config) {
+  DatasetRegistry registry("data set");
+  register_builtin_datasets(registry);
+  return registry.at(config.get<std::string>("data.name")).make(config);
+}
+
+const std::vector<std::string> kSmall = {"data.name=synthetic", "data.train_size=600", "data.val_size=20",
+                                         "data.test_size=20"};
+
+std::vector<std::string> small_with(std::vector<std::string> more) {
+  more.insert(more.begin(), kSmall.begin(), kSmall.end());
+  return more;
+}
+
+}  // namespace
+
+TEST_CASE("the built-in data sets", "[fast]") {
+  DatasetRegistry registry("data set");
+  register_builtin_datasets(registry);
+  CHECK(registry.names() == std::vector<std::string>{"fashion_mnist", "cifar100", "synthetic"});
+  for (const std::string& name : registry.names()) {
+    const config::Config config = load({"data.name=" + name});
+    CHECK(config.get<std::string>("data.label_noise.kind") == "none");
+    CHECK(config.has("data.val_size"));
+  }
+}
+
+TEST_CASE("a data set that is not there says where it looked", "[fast]") {
+  for (const std::string name : {"fashion_mnist", "cifar100"}) {
+    CHECK_THROWS_WITH(make(load({"data.name=" + name, "data.root=/no/such/folder"})), Contains("/no/such/folder"));
+  }
+}
+
+TEST_CASE("the synthetic data set and the label noise follow the run's seed where theirs is auto", "[fast]") {
+  const auto digests = [](std::vector<std::string> overrides) {
+    const config::Config config = load(small_with(std::move(overrides)));
+    Dataset dataset = make(config);
+    return std::pair(dataset.digest, apply_label_noise(config, dataset).digest);
+  };
+  const std::string noise = "data.label_noise.kind=uniform";
+  const auto base = digests({noise, "seed=1"});
+  CHECK(base == digests({noise, "seed=1", "data.seed=1", "data.label_noise.seed=1"}));
+  CHECK(base.first != digests({noise, "seed=2"}).first);
+  CHECK(base.second != digests({noise, "seed=2", "data.seed=1"}).second);
+  CHECK(base == digests({noise, "seed=2", "data.seed=1", "data.label_noise.seed=1"}));
+}
+
+TEST_CASE("label noise takes its keys", "[fast]") {
+  const LabelNoiseOptions options = read_label_noise(load(small_with(
+      {"data.label_noise.kind=index_block", "data.label_noise.rate=0.25", "data.label_noise.block_size=3", "seed=9"})));
+  CHECK(options.kind == "index_block");
+  CHECK(options.rate == 0.25);
+  CHECK(options.block_size == 3);
+  CHECK(options.seed == 9);
+  CHECK_THROWS_AS(load({"data.label_noise.kind=uniform", "data.label_noise.rate=1.5"}), ConfigError);
+}
+
+TEST_CASE("superclass noise on a data set without superclasses tells the fix", "[fast]") {
+  const config::Config config = load(small_with({"data.label_noise.kind=superclass"}));
+  Dataset dataset = make(config);
+  CHECK_NOTHROW(apply_label_noise(config, dataset));
+  dataset.superclass_of.clear();
+  CHECK_THROWS_WITH(apply_label_noise(config, dataset),
+                    Contains("data.label_noise.kind") && Contains("index_block or uniform"));
+}

@@ -1,0 +1,135 @@
+#include "datasets/label_noise.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+
+#include "src/core/digest.h"
+#include "src/core/error.h"
+
+using namespace settrain;
+
+namespace {
+
+// 12 classes in turns; superclass c % 3, so that blocks of consecutive indices are something else.
+Dataset labelled(int64_t train_size) {
+  Dataset dataset;
+  dataset.name = "labelled";
+  dataset.class_names.assign(12, "class");
+  dataset.superclass_names.assign(3, "superclass");
+  for (int64_t c = 0; c < 12; ++c) dataset.superclass_of.push_back(c % 3);
+  for (int64_t id = 0; id < train_size; ++id) {
+    dataset.train.ids.push_back(id);
+    dataset.train.labels.push_back(id % 12);
+  }
+  dataset.val = dataset.test = dataset.train;
+  return dataset;
+}
+
+constexpr int64_t kSize = 60000;
+
+}  // namespace
+
+TEST_CASE("no noise changes nothing and still has a digest", "[fast]") {
+  Dataset dataset = labelled(3);
+  const LabelNoiseReport report = apply_label_noise({.kind = "none"}, dataset);
+  CHECK(dataset.train.labels == std::vector<int64_t>{0, 1, 2});
+  CHECK(report.changed == 0);
+  CHECK_FALSE(report.within_superclass.has_value());
+  std::string bytes(24, '\0');
+  bytes[8] = 1;
+  bytes[16] = 2;
+  CHECK(report.digest == sha256(bytes));
+}
+
+TEST_CASE("each kind draws from its own group of classes, at the expected rate", "[fast]") {
+  struct Case {
+    std::string kind;
+    double change;           // 1 - the mean of 1 / group size
+    double same_superclass;  // of the changed ones
+  };
+  // index_block of 5: blocks 0-4, 5-9 and 10-11. Of the 4 others in a block of 5, the fraction in the label's
+  // superclass is 1/4 for labels 0, 1, 3, 4 of the block and 0 for the middle one; a block of 2 has none.
+  const double changed_of_blocks = (10 * 0.8 + 2 * 0.5) / 12;
+  const Case kind = GENERATE_COPY(Case{"superclass", 0.75, 1.0}, Case{"uniform", 11.0 / 12, 3.0 / 11},
+                                  Case{"index_block", changed_of_blocks, 8 * 0.8 * 0.25 / 12 / changed_of_blocks});
+  CAPTURE(kind.kind);
+  constexpr double kRate = 0.3;
+  Dataset dataset = labelled(kSize);
+  const LabelNoiseReport report = apply_label_noise({kind.kind, kRate, 5, 17}, dataset);
+
+  CHECK(report.nominal_rate == kRate);
+  CHECK(report.effective_rate == Approx(kRate * kind.change).epsilon(1e-12));
+  const double p = kRate * kind.change;
+  CHECK(std::abs(report.changed_rate - p) < 5 * std::sqrt(p * (1 - p) / kSize));
+  CHECK(report.changed_rate == static_cast<double>(report.changed) / kSize);
+  const double q = kind.same_superclass;
+  CHECK(std::abs(report.within_superclass.value() - q) <=
+        5 * std::sqrt(q * (1 - q) / static_cast<double>(report.changed)));
+
+  for (size_t i = 0; i < dataset.train.labels.size(); ++i) {
+    const int64_t before = static_cast<int64_t>(i) % 12, after = dataset.train.labels[i];
+    REQUIRE((after >= 0 && after < 12));
+    if (kind.kind == "superclass") REQUIRE(after % 3 == before % 3);
+    if (kind.kind == "index_block") REQUIRE(after / 5 == before / 5);
+  }
+}
+
+TEST_CASE("a new label is uniform in its group", "[fast]") {
+  Dataset dataset = labelled(kSize);
+  apply_label_noise({"superclass", 1.0, 0, 3}, dataset);
+  std::vector<int64_t> counts(12);
+  for (int64_t id = 4; id < kSize; id += 12)
+    ++counts[static_cast<size_t>(dataset.train.labels[static_cast<size_t>(id)])];
+  constexpr double kDraws = kSize / 12.0;
+  for (const size_t c : {1, 4, 7, 10})
+    CHECK(std::abs(static_cast<double>(counts[c]) - kDraws / 4) < 5 * std::sqrt(kDraws * 3 / 16));
+}
+
+TEST_CASE("validation and test labels stay clean", "[fast]") {
+  Dataset dataset = labelled(1000);
+  const std::vector<int64_t> clean = dataset.val.labels;
+  apply_label_noise({"uniform", 1.0, 0, 3}, dataset);
+  CHECK(dataset.train.labels != clean);
+  CHECK(dataset.val.labels == clean);
+  CHECK(dataset.test.labels == clean);
+}
+
+TEST_CASE("a sample's noise does not depend on the order or the other samples", "[fast]") {
+  Dataset whole = labelled(1200);
+  apply_label_noise({"superclass", 0.5, 0, 8}, whole);
+  Dataset part = labelled(1200);
+  std::reverse(part.train.ids.begin(), part.train.ids.end());
+  std::reverse(part.train.labels.begin(), part.train.labels.end());
+  part.train.ids.resize(700);
+  part.train.labels.resize(700);
+  apply_label_noise({"superclass", 0.5, 0, 8}, part);
+  for (size_t i = 0; i < 700; ++i)
+    CHECK(part.train.labels[i] == whole.train.labels[static_cast<size_t>(part.train.ids[i])]);
+}
+
+TEST_CASE("the noise and its digest follow the seed", "[fast]") {
+  const auto digest = [](uint64_t seed) {
+    Dataset dataset = labelled(1200);
+    return apply_label_noise({"uniform", 0.5, 0, seed}, dataset).digest;
+  };
+  CHECK(digest(1) == digest(1));
+  CHECK(digest(1) != digest(2));
+}
+
+TEST_CASE("rate 0 changes nothing", "[fast]") {
+  Dataset dataset = labelled(1200);
+  const std::vector<int64_t> clean = dataset.train.labels;
+  const LabelNoiseReport report = apply_label_noise({"uniform", 0.0, 0, 1}, dataset);
+  CHECK(dataset.train.labels == clean);
+  CHECK(report.effective_rate == 0);
+}
+
+TEST_CASE("superclass noise needs superclasses", "[fast]") {
+  Dataset dataset = labelled(12);
+  dataset.superclass_of.clear();
+  CHECK_THROWS_AS(apply_label_noise({"superclass", 0.5, 0, 1}, dataset), DataError);
+  CHECK_FALSE(apply_label_noise({"uniform", 1.0, 0, 1}, dataset).within_superclass.has_value());
+}

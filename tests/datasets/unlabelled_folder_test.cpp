@@ -1,0 +1,121 @@
+#include "datasets/unlabelled_folder.h"
+
+#include <catch2/catch.hpp>
+#include <iterator>
+#include <opencv2/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "datasets/decode_image.h"
+#include "src/core/error.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace settrain;
+using Catch::Contains;
+
+namespace {
+
+// A picture encoded in the format of `ending`: noise, so that it does not compress to nothing.
+std::string encoded(const std::string& ending, int height, int width) {
+  cv::Mat picture(height, width, CV_8UC3);
+  cv::RNG(1).fill(picture, cv::RNG::UNIFORM, 0, 256);
+  std::vector<uint8_t> bytes;
+  cv::imencode(ending, picture, bytes);
+  return {bytes.begin(), bytes.end()};
+}
+
+// A plain picture of one RGB colour.
+std::string plain(const std::string& ending, int height, int width, int r, int g, int b) {
+  std::vector<uint8_t> bytes;
+  cv::imencode(ending, cv::Mat(height, width, CV_8UC3, cv::Scalar(b, g, r)), bytes);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+TEST_CASE("a folder's images are found in the order of their paths", "[fast]") {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"b.png", "a/z.PNG", "a/b/c.jpg", "c.jpeg", ".hidden.png", ".git/d.png", "a/notes.txt",
+                           "e.bmp", "f.webp", "g.tif"}) {
+    folder.write(
+        name, plain(std::string(name).ends_with("txt") ? ".png" : std::filesystem::path(name).extension().string(), 2,
+                    2, 1, 2, 3));
+  }
+  const UnlabelledFolder images(folder.path(), 3, 2, 2);
+  std::vector<std::string> names;
+  for (const auto& file : images.files()) names.push_back(std::filesystem::relative(file, folder.path()).string());
+  CHECK(names == std::vector<std::string>{"a/b/c.jpg", "a/z.PNG", "b.png", "c.jpeg", "e.bmp", "f.webp", "g.tif"});
+  Image image;
+  for (int64_t id = 0; id < images.size(); ++id) {
+    images.read(id, image);
+    CHECK(image.pixels.size() == 12);
+  }
+}
+
+TEST_CASE("colours come out as red, green, blue, or grey", "[fast]") {
+  const test::TemporaryFolder folder;
+  folder.write("a.png", plain(".png", 3, 5, 200, 100, 50));
+  Image image;
+  UnlabelledFolder(folder.path(), 3, 4, 4).read(0, image);
+  CHECK((image.height == 4 && image.width == 4 && image.channels == 3));
+  REQUIRE(image.pixels.size() == 48);
+  CHECK(std::vector<uint8_t>(image.pixels.begin(), image.pixels.begin() + 3) == std::vector<uint8_t>{200, 100, 50});
+  UnlabelledFolder(folder.path(), 1, 4, 4).read(0, image);
+  REQUIRE(image.pixels.size() == 16);
+  CHECK(image.pixels[0] == 124);  // 0.299 * 200 + 0.587 * 100 + 0.114 * 50 = 124.2
+}
+
+TEST_CASE("images are scaled to cover, then cut in the centre", "[fast]") {
+  // 4x8, left half black, right half white, and one white column at the far left.
+  Image wide{4, 8, 1, std::vector<uint8_t>(32, 0)};
+  for (int y = 0; y < 4; ++y) {
+    for (int x = 0; x < 8; ++x) wide.pixels[static_cast<size_t>(y * 8 + x)] = x == 0 || x >= 4 ? 255 : 0;
+  }
+  const Image same = resize_and_crop(wide, 4, 4);  // columns 2 to 5
+  for (int y = 0; y < 4; ++y) {
+    CHECK(std::vector<uint8_t>(same.pixels.begin() + y * 4, same.pixels.begin() + y * 4 + 4) ==
+          std::vector<uint8_t>{0, 0, 255, 255});
+  }
+  const Image half = resize_and_crop(wide, 2, 2);
+  CHECK(half.pixels == std::vector<uint8_t>{0, 255, 0, 255});
+  const Image grown = resize_and_crop(wide, 12, 7);
+  CHECK((grown.height == 12 && grown.width == 7));
+}
+
+TEST_CASE("corrupt images are named", "[fast]") {
+  const test::TemporaryFolder folder;
+  Image image;
+  const auto read = [&] { UnlabelledFolder(folder.path(), 3, 8, 8).read(0, image); };
+  for (const char* ending : {".jpg", ".png"}) {
+    const std::string whole = encoded(ending, 32, 32);
+    const auto file = folder.write(std::string("picture") + ending, whole);
+    CHECK_NOTHROW(read());
+    for (const size_t length : {whole.size() / 2, whole.size() - 20, size_t{10}, size_t{2}, size_t{0}}) {
+      folder.write(file.filename(), whole.substr(0, length));
+      CHECK_THROWS_WITH(read(), Contains(file.string()));
+      CHECK_THROWS_AS(read(), DataError);
+    }
+    std::filesystem::remove(file);
+  }
+  folder.write("picture.png", std::string("this is a text"));
+  CHECK_THROWS_WITH(read(), Contains("picture.png"));
+}
+
+TEST_CASE("a thumbnail's end marker does not make up for the picture's", "[fast]") {
+  const test::TemporaryFolder folder;
+  std::string jpeg = encoded(".jpg", 32, 32);
+  const std::string segment("\xFF\xE1\x00\x06\xFF\xD8\xFF\xD9",
+                            8);  // an APP1 segment that holds a start and an end marker
+  jpeg.insert(2, segment);
+  Image image;
+  folder.write("a.jpg", jpeg);
+  CHECK_NOTHROW(UnlabelledFolder(folder.path(), 3, 8, 8).read(0, image));
+  folder.write("a.jpg", jpeg.substr(0, jpeg.size() / 2));
+  CHECK_THROWS_WITH(UnlabelledFolder(folder.path(), 3, 8, 8).read(0, image), Contains("cut short"));
+}
+
+TEST_CASE("a folder without images is refused", "[fast]") {
+  const test::TemporaryFolder folder;
+  folder.write("notes.txt", std::string("x"));
+  CHECK_THROWS_WITH(UnlabelledFolder(folder.path(), 3, 8, 8), Contains(folder.path().string()) && Contains(".webp"));
+  CHECK_THROWS_WITH(UnlabelledFolder(folder / "absent", 3, 8, 8), Contains("absent") && Contains("No such file"));
+}

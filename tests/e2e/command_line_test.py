@@ -1,0 +1,87 @@
+"""The command line and its exit codes."""
+
+import json
+import pathlib
+import unittest
+
+from program import TINY, ProgramTest
+
+
+class CommandLine(ProgramTest):
+    def test_help_and_version(self):
+        self.assertIn("train", self.run_program("--help").stdout)
+        self.assertRegex(self.run_program("--version").stdout, r"^settrain \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage_exits_with_2(self):
+        for arguments in ([], ["trian"], ["train"], ["--config"], ["list", "loses"], ["eval"], ["--config", "x", "--bogus"]):
+            self.run_program(*arguments, expect=2)
+
+    def test_three_mistakes_are_three_places_with_suggestions(self):
+        config = self.write("wrong.yaml", "optimizer: {learning_rat: 0.1, momentun: 0.9}\nloss:\n  name: noised_topk\n  epsilon: -1\n")
+        error = self.run_program("--config", config, expect=2).stderr
+        self.assertIn("wrong.yaml:1:", error)
+        self.assertIn("did you mean 'optimizer.momentum'", error)
+        self.assertRegex(error, r"wrong\.yaml:4:\d+: loss\.epsilon: -1")
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_losss_key_is_refused_by_another_loss(self):
+        config = self.write("other.yaml", "loss: {name: cross_entropy, epsilon: 0.1}\n")
+        error = self.run_program("--config", config, expect=2).stderr
+        self.assertRegex(error, r"other\.yaml:1:\d+: loss\.epsilon")
+        self.assertIn("noised_topk", error)
+
+    def test_a_loss_that_needs_a_normalised_head_says_so_before_any_data_are_read(self):
+        config = self.write("head.yaml", "loss: {name: noised_topk_imbalanced}\ndata: {root: /nowhere}\n")
+        self.assertIn("model.head: normalised", self.run_program("--config", config, expect=2).stderr)
+
+    def test_a_metric_that_is_not_measured_cannot_be_selected(self):
+        config = self.write("select.yaml", "select: [val/top7]\neval: {top_k: [1, 5]}\n")
+        self.assertIn("val/top7", self.run_program("--config", config, expect=2).stderr)
+
+    def test_a_config_that_is_not_there_names_the_nearest(self):
+        self.assertIn("quickstart.yaml", self.run_program("--config", "quickstrat.yaml", expect=2).stderr)
+
+    def test_a_config_of_the_program_is_found_from_any_folder(self):
+        shown = self.run_program("config", "show", "--config", "quickstart.yaml").stdout
+        self.assertRegex(shown, r"epsilon: 1\.0 +# .*quickstart\.yaml:\d+:\d+")
+
+    def test_every_config_of_the_program_is_valid(self):
+        configs = sorted((pathlib.Path(__file__).parents[2] / "configs").rglob("*.yaml"))
+        self.assertGreater(len(configs), 3)
+        for config in configs:
+            with self.subTest(config=config.name):
+                self.run_program("config", "show", "--config", config)
+
+    def test_set_overrides_the_file_and_is_named_as_the_place(self):
+        config = self.write("tiny.yaml", TINY)
+        shown = self.run_program("config", "show", "--config", config, "--set", "train.epochs=7").stdout
+        self.assertRegex(shown, r"epochs: 7 +# --set")
+        self.assertIn("--set train.epochs=x", self.run_program("config", "show", "--config", config, "--set", "train.epochs=x", expect=2).stderr)
+
+    def test_schema_keys_and_docs(self):
+        schema = json.loads(self.run_program("config", "schema").stdout)
+        self.assertEqual(schema["properties"]["train"]["properties"]["epochs"]["minimum"], 1)
+        self.assertIn("optimizer.lr", self.run_program("config", "keys").stdout)
+        self.assertIn("loss", self.run_program("config", "docs").stdout)
+
+    def test_lists(self):
+        for kind, name in (("losses", "noised_topk"), ("models", "resnet20"), ("datasets", "cifar100"), ("metrics", "average_k")):
+            self.assertIn(name, self.run_program("list", kind).stdout)
+
+    def test_unknown_device(self):
+        self.write("tiny.yaml", TINY)
+        self.assertIn("--device tpu", self.run_program("--config", "tiny.yaml", "--device", "tpu", expect=2).stderr)
+
+    def test_check_compares_with_golden_values_and_fails_on_a_mismatch(self):
+        for kind in ("losses", "metrics", "models"):
+            self.assertIn("rows passed", self.run_program("check", kind, "--device", "cpu").stdout)
+        golden = pathlib.Path(__file__).parents[1] / "golden" / "losses" / "cross_entropy.json"
+        wrong = json.loads(golden.read_text())
+        wrong["cases"][0]["per_sample"][0] += 1e-6
+        path = self.write("wrong.json", json.dumps(wrong))
+        self.assertIn("FAILED", self.run_program("check", "losses", path, "--device", "cpu", expect=1).stdout)
+        self.assertIn("wrong.json", self.run_program("check", "losses", self.write("wrong.json", "{"), expect=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,70 @@
+"""Runs the program as a user would. SETTRAIN_PROGRAM is its path."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.environ["SETTRAIN_PROGRAM"]
+
+# A run of a second or two: made images, a narrow network.
+TINY = """
+seed: 3
+data:
+  name: synthetic
+  num_classes: 6
+  group_size: 3
+  train_size: 480
+  val_size: 120
+  test_size: 120
+  image_size: 12
+  batch_size: 32
+  workers: 1
+  label_noise: {kind: superclass, rate: 0.2}
+model: {name: resnet8, width: 4}
+loss: {name: noised_topk, k: 2, epsilon: 1.0, num_draws: 3}
+optimizer: {lr: 0.05}
+schedule: {name: cosine, warmup_epochs: 0.5}
+train: {epochs: 2}
+select: [val/top1, val/top2]
+eval: {top_k: [1, 2], average_k: [1.5, 2]}
+"""
+
+
+def environment():
+    return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+class ProgramTest(unittest.TestCase):
+    """A test in a folder of its own, which goes away afterwards."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="settrain-e2e-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def run_program(self, *arguments, expect=0):
+        done = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, expect, f"{arguments}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def start_program(self, *arguments):
+        return subprocess.Popen(
+            [PROGRAM, *map(str, arguments)], cwd=self.folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def train_tiny(self, name="tiny", *arguments, expect=0):
+        config = self.write(f"{name}.yaml", TINY)
+        return self.run_program("--config", config, "--device", "cpu", *arguments, expect=expect)
+
+    def metrics(self, name="tiny"):
+        """The rows of metrics.jsonl without what the clock measured."""
+        rows = [json.loads(line) for line in (self.folder / "runs" / name / "metrics.jsonl").read_text().splitlines()]
+        return [{key: value for key, value in row.items() if not key.startswith("time/")} for row in rows]

@@ -1,0 +1,131 @@
+"""A run from the config to its folder."""
+
+import csv
+import json
+import signal
+import time
+import unittest
+
+from program import TINY, ProgramTest
+
+
+class Training(ProgramTest):
+    def test_a_run_leaves_everything_in_its_folder(self):
+        done = self.train_tiny()
+        run = self.folder / "runs" / "tiny"
+        for name in ("config.yaml", "provenance.json", "log.txt", "metrics.jsonl", "metrics.csv", "results.json", "results.txt", "events.out.tfevents.settrain"):
+            self.assertTrue((run / name).is_file(), name)
+        for name in ("last", "best-val-top1", "best-val-top2"):
+            self.assertTrue((run / "checkpoints" / f"{name}.safetensors").is_file(), name)
+        self.assertEqual(done.stdout, (run / "results.txt").read_text())
+        self.assertIn("avg1.5", done.stdout)
+        self.assertIn("size", done.stdout)
+
+        rows = self.metrics()
+        self.assertEqual([row["epoch"] for row in rows], [1, 2])
+        self.assertEqual([row["step"] for row in rows], [15, 30])
+        self.assertLess(rows[1]["train/loss"], rows[0]["train/loss"])
+        self.assertEqual(len(list(csv.DictReader((run / "metrics.csv").open()))), 2)
+
+        provenance = json.loads((run / "provenance.json").read_text())
+        noise = provenance["label_noise"]
+        self.assertEqual(noise["kind"], "superclass")
+        self.assertAlmostEqual(noise["effective_rate"], 0.2 * 2 / 3)
+        self.assertEqual(len(noise["digest"]), 64)
+        self.assertIn("--config", provenance["command_line"])
+
+    def test_the_model_learns_and_stays_below_the_bayes_optimum_by_no_less_than_chance_allows(self):
+        self.train_tiny("tiny", "--set", "train.epochs=6")
+        result = json.loads((self.folder / "runs/tiny/results.json").read_text())[0]
+        test, bayes = result["metrics"]["test"], result["metrics"]["test Bayes"]
+        self.assertGreater(test["top2"], 2 / 6 + 0.2)
+        # The optimum is an expectation over labels; on 120 samples the model may exceed it by 4 standard errors of a fraction.
+        self.assertLess(test["top2"], bayes["top2"] + 4 * 0.5 / 120**0.5)
+        self.assertAlmostEqual(bayes["avg2_size"], 2.0)
+
+    def test_the_same_config_gives_the_same_bits_for_any_number_of_workers(self):
+        self.train_tiny("a")
+        self.train_tiny("b", "--set", "data.workers=3")
+        self.assertEqual(self.metrics("a"), self.metrics("b"))
+        weights = [(self.folder / "runs" / name / "checkpoints/best-val-top2.safetensors").read_bytes() for name in "ab"]
+        header = [int.from_bytes(w[:8], "little") + 8 for w in weights]  # the headers hold the configs, which differ
+        self.assertEqual(weights[0][header[0] :], weights[1][header[1] :])
+
+    def test_the_resolved_config_repeats_the_run(self):
+        self.train_tiny("a")
+        self.run_program("--config", "runs/a/config.yaml", "--device", "cpu", "--set", "run.dir=runs/again")
+        self.assertEqual(self.metrics("a"), self.metrics("again"))
+
+    def test_accumulated_batches_are_one_step(self):
+        self.train_tiny("tiny", "--set", "train.accumulate=4")
+        self.assertEqual([row["step"] for row in self.metrics()], [4, 8])
+
+    def test_eval_repeats_the_results(self):
+        trained = self.train_tiny()
+        self.assertEqual(self.run_program("eval", "runs/tiny", "--device", "cpu").stdout, trained.stdout)
+        last = json.loads(self.run_program("eval", "runs/tiny", "--checkpoint", "last", "--json", "--device", "cpu").stdout)
+        self.assertEqual(last[0]["checkpoint"], "last")
+        self.assertAlmostEqual(last[0]["metrics"]["val"]["top2"], self.metrics()[1]["val/top2"])
+        narrower = self.run_program("eval", "runs/tiny", "--set", "eval.average_k=[3]", "--set", "eval.splits=[test]", "--device", "cpu").stdout
+        self.assertIn("avg3", narrower)
+        self.assertIn("best-val-top1", self.run_program("eval", "runs/tiny", "--checkpoint", "best", expect=1).stderr)
+        self.run_program("eval", "runs/nothing", expect=1)
+
+    def test_a_run_is_not_overwritten_unless_told(self):
+        self.train_tiny()
+        before = self.metrics()
+        self.assertIn("--overwrite", self.train_tiny(expect=1).stderr)
+        self.assertEqual(self.metrics(), before)
+        self.train_tiny("tiny", "--overwrite", "--set", "train.epochs=1")
+        self.assertEqual(len(self.metrics()), 1)
+
+    def test_a_loss_that_is_not_finite_stops_the_run_and_says_where(self):
+        error = self.train_tiny("tiny", "--set", "optimizer.lr=1e30", "--set", "schedule.name=constant", expect=1).stderr
+        for words in ("not finite at step", "learning rate 1e+30", "ids", "largest |score|", "tensor that is not finite is model."):
+            self.assertIn(words, error)
+
+    def test_missing_data_say_what_is_missing_and_where_it_was_looked_for(self):
+        config = self.write("cifar.yaml", "data: {name: cifar100, root: nowhere}\n")
+        error = self.run_program("--config", config, expect=1).stderr
+        self.assertIn("nowhere", error)
+        self.assertIn("cifar", error)
+
+
+class Interruption(ProgramTest):
+    LONG = ("--set", "train.epochs=1000000")
+
+    def interrupt(self, number):
+        self.write("long.yaml", TINY)
+        process = self.start_program("--config", "long.yaml", "--device", "cpu", *self.LONG)
+        metrics = self.folder / "runs/long/metrics.jsonl"
+        deadline = time.monotonic() + 120
+        while not (metrics.exists() and metrics.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, error = process.communicate(timeout=60)
+        self.assertIn("stopped by a signal", error)
+        self.assertTrue((self.folder / "runs/long/checkpoints/last.safetensors").is_file())
+        self.assertFalse(list(self.folder.rglob("*.tmp-*")))
+        return process.returncode
+
+    def test_sigterm_exits_with_143(self):
+        self.assertEqual(self.interrupt(signal.SIGTERM), 143)
+
+    def test_sigint_exits_with_130(self):
+        self.assertEqual(self.interrupt(signal.SIGINT), 130)
+
+    def test_two_processes_cannot_write_one_run(self):
+        self.write("long.yaml", TINY)
+        first = self.start_program("--config", "long.yaml", "--device", "cpu", *self.LONG)
+        self.addCleanup(first.communicate)
+        self.addCleanup(first.kill)
+        config = self.folder / "runs/long/config.yaml"
+        deadline = time.monotonic() + 120
+        while not config.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        error = self.run_program("--config", "long.yaml", "--overwrite", "--device", "cpu", expect=1).stderr
+        self.assertIn(str(first.pid), error)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,110 @@
+#include "src/engine/train_step.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "models/heads.h"
+#include "src/config/load.h"
+#include "src/config/variants.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+using Catch::Contains;
+
+// A linear classifier of the flattened image: no batch statistics, so that a batch and its parts give the same gradients.
+class Linear : public Model {
+ public:
+  Linear() : head_(register_module("fc", std::make_shared<LinearHead>(12, 5))) { to(at::kDouble); }
+  ModelOutput forward(const at::Tensor& images) override {
+    ModelOutput output;
+    output.features = images.flatten(1).to(at::kDouble);
+    output.scores = head_->forward(output.features);
+    return output;
+  }
+
+ private:
+  std::shared_ptr<LinearHead> head_;
+};
+
+std::shared_ptr<Linear> fresh_model() {
+  at::manual_seed(5);
+  return std::make_shared<Linear>();
+}
+
+std::unique_ptr<Loss> make_loss(const std::string& name) {
+  LossRegistry registry("loss");
+  register_builtin_losses(registry);
+  config::Schema schema;
+  schema.sections.push_back({"loss", "", {}, "name", name, config::variants_of(registry)});
+  const std::vector<std::string> settings = name == "cross_entropy" ? std::vector<std::string>{} : std::vector<std::string>{"loss.k=2"};
+  return registry.at(name).make(config::load(schema, {}, settings), {5, {3, 3, 3, 3, 3}, 15});
+}
+
+Sgd make_optimizer(const Model& model) {
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const auto& item : model.named_parameters()) parameters.emplace_back(item.key(), item.value());
+  return Sgd(parameters, {0.1, 0.9, 1e-3, true});
+}
+
+Batch samples(int64_t first, int64_t count) {
+  at::manual_seed(9);
+  const at::Tensor images = at::randn({8, 3, 2, 2});
+  Batch batch;
+  batch.images = images.slice(0, first, first + count);
+  batch.sample_ids = at::arange(first, first + count) + 100;
+  batch.labels = at::arange(first, first + count).remainder(5);
+  return batch;
+}
+
+at::Tensor weight_after(const std::vector<Batch>& batches, const std::string& loss_name) {
+  auto model = fresh_model();
+  auto loss = make_loss(loss_name);
+  Sgd optimizer = make_optimizer(*model);
+  for (int64_t step = 0; step < 2; ++step) {
+    const StepResult result = train_step(*model, *loss, optimizer, batches, at::kCPU, {1, step, 0.1, 0});
+    CHECK(result.count == 8);
+    CHECK(result.loss_sum > 0);
+  }
+  return model->parameters()[0].detach();
+}
+
+TEST_CASE("uneven accumulated batches make the step of one batch, noise included", "[fast]") {
+  const std::string loss = GENERATE("cross_entropy", "noised_topk");
+  const at::Tensor whole = weight_after({samples(0, 8)}, loss);
+  const at::Tensor parts = weight_after({samples(0, 5), samples(5, 3)}, loss);
+  CHECK((whole - parts).abs().max().item<double>() < 1e-14);
+  const at::Tensor untrained = fresh_model()->parameters()[0].detach();
+  CHECK((whole - untrained).abs().max().item<double>() > 1e-4);
+}
+
+TEST_CASE("clipping bounds the update", "[fast]") {
+  auto model = fresh_model();
+  auto loss = make_loss("cross_entropy");
+  Sgd optimizer(std::vector<std::pair<std::string, at::Tensor>>{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
+  const at::Tensor before = model->parameters()[0].detach().clone();
+  train_step(*model, *loss, optimizer, {samples(0, 8)}, at::kCPU, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
+  CHECK((model->parameters()[0].detach() - before).norm().item<double>() == Approx(1e-3).epsilon(1e-6));
+}
+
+TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves the weights alone", "[fast]") {
+  auto model = fresh_model();
+  auto loss = make_loss("cross_entropy");
+  Sgd optimizer = make_optimizer(*model);
+  const at::Tensor before = model->parameters()[0].detach().clone();
+  Batch batch = samples(0, 8);
+  batch.images = batch.images.clone();
+  batch.images[3][0][0][0] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {batch}, at::kCPU, {1, 42, 0.1, 0}),
+                    Contains("at step 42") && Contains("1 of the batch's 8 samples (ids 103)") && Contains("learning rate 0.1") &&
+                        Contains("is the features"));
+  CHECK(at::equal(model->parameters()[0].detach(), before));
+
+  model->parameters()[1].detach()[2] = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {samples(0, 8)}, at::kCPU, {1, 0, 0.1, 0}), Contains("is model.fc.bias"));
+}
+
+}  // namespace
+}  // namespace settrain

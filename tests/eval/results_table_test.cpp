@@ -1,0 +1,58 @@
+#include "src/eval/results_table.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+namespace settrain {
+namespace {
+
+const double kNone = std::nan("");
+
+TEST_CASE("the table puts metrics in rows and splits in columns", "[fast]") {
+  const std::vector<ResultsColumn> columns{
+      {"val", {{"top1", 0.9123}, {"macro_top1", 1}, {"avg2", 0.5}, {"avg2_size", 2}, {"avg2_lambda", 0.1}}},
+      {"test", {{"top1", 0.0905}, {"macro_top1", 0.25}, {"avg2", 0.75}, {"avg2_size", 1.975}, {"avg2_lambda", 0.1}}},
+      {"test Bayes", {{"top1", 0.93}, {"avg2", 0.99}, {"avg2_size", 2}}}};
+  CHECK(format_results(columns) ==
+        "accuracy, %     val                test              test Bayes\n"
+        "top1          91.23                9.05               93.00\n"
+        "macro_top1   100.00               25.00                   -\n"
+        "avg2          50.00 (size 2.00)   75.00 (size 1.98)   99.00 (size 2.00)\n");
+}
+
+TEST_CASE("shot groups have rows where classes are in more than one", "[fast]") {
+  const std::vector<ResultsColumn> one{
+      {"val", {{"top1", 1}, {"few_top1", kNone}, {"medium_top1", kNone}, {"many_top1", 1}}}};
+  CHECK(format_results(one).find("many_top1") == std::string::npos);
+  const std::vector<ResultsColumn> two{
+      {"val", {{"top1", 1}, {"few_top1", kNone}, {"medium_top1", 0.5}, {"many_top1", 1}}}};
+  CHECK(format_results(two).find("many_top1") != std::string::npos);
+  CHECK(format_results(two).find("medium_top1") != std::string::npos);
+  CHECK(format_results(two).find("few_top1") == std::string::npos);
+}
+
+TEST_CASE("a set size histogram has a bar a size between the smallest and the largest", "[fast]") {
+  CHECK(format_set_sizes({"avg2", {0, 400, 0, 5, 0}}) ==
+        "avg2: images by the number of classes in their set\n"
+        "        1       400 ########################################\n"
+        "        2         0\n"
+        "        3         5 #\n");
+}
+
+TEST_CASE("many set sizes share twelve lines at most, and no image is lost", "[fast]") {
+  for (const size_t sizes : {12, 13, 24, 25, 1000}) {
+    std::vector<int64_t> counts(sizes + 1, 1);
+    counts[0] = 0;
+    const std::string text = format_set_sizes({"avg9", counts});
+    const auto lines = std::count(text.begin(), text.end(), '\n') - 1;
+    CAPTURE(sizes, text);
+    CHECK(lines <= 12);
+    CHECK(lines >= 6);
+    CHECK(std::count(text.begin(), text.end(), '#') > 0);
+    CHECK(text.find(std::to_string(sizes)) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace settrain

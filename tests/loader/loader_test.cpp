@@ -1,0 +1,201 @@
+#include "src/loader/loader.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "datasets/memory_images.h"
+#include "datasets/validation_split.h"
+#include "src/core/error.h"
+
+using namespace settrain;
+
+namespace {
+
+constexpr int64_t kImages = 23, kSide = 6;
+
+// Colour images of random pixels; sample i has id 10 + i and label i % 4.
+Split random_split() {
+  const at::Tensor pixels =
+      at::randint(0, 256, {(kImages + 10) * kSide * kSide * 3}, at::detail::createCPUGenerator(1), at::kByte);
+  const auto* first = pixels.data_ptr<uint8_t>();
+  Split split{"train",
+              std::make_shared<MemoryImages>(std::vector<uint8_t>(first, first + pixels.numel()), kSide, kSide, 3),
+              {},
+              {}};
+  for (int64_t i = 0; i < kImages; ++i) {
+    split.ids.push_back(10 + i);
+    split.labels.push_back(i % 4);
+  }
+  return split;
+}
+
+Transform augmenting() {
+  return Transform({{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}}, {2, true, 9});
+}
+
+std::vector<Batch> epoch_of(Loader& loader, int64_t epoch, int64_t first_batch = 0) {
+  loader.start_epoch(epoch, first_batch);
+  std::vector<Batch> batches;
+  for (Batch batch; loader.next(batch);) batches.push_back(batch);
+  return batches;
+}
+
+void check_equal(const std::vector<Batch>& a, const std::vector<Batch>& b) {
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    CHECK(at::equal(a[i].images, b[i].images));
+    CHECK(at::equal(a[i].labels, b[i].labels));
+    CHECK(at::equal(a[i].sample_ids, b[i].sample_ids));
+    CHECK(a[i].first_position == b[i].first_position);
+  }
+}
+
+// Fails for one image.
+class BrokenSource : public ImageSource {
+ public:
+  int64_t size() const override { return kImages; }
+  void read(int64_t id, Image& image) const override {
+    if (id == 13) throw DataError("'picture-13.jpg': the JPEG is cut short");
+    image = {2, id == 17 ? 3 : 2, 1, std::vector<uint8_t>(id == 17 ? 6 : 4, 0)};
+  }
+};
+
+Loader broken_loader(int64_t workers) {
+  return Loader(make_split("val", std::make_shared<BrokenSource>(), std::vector<int64_t>(kImages, 0)),
+                Transform({{0}, {1}}, {}), {.batch_size = 4, .workers = workers, .prefetch = 3});
+}
+
+}  // namespace
+
+TEST_CASE("batches are the same for any number of workers and any prefetch", "[fast]") {
+  Loader one(random_split(), augmenting(), {.batch_size = 5, .workers = 1, .prefetch = 1, .shuffle_seed = 3});
+  const std::vector<Batch> first = epoch_of(one, 0), second = epoch_of(one, 1);
+  CHECK_FALSE(at::equal(first[0].sample_ids, second[0].sample_ids));
+  for (const int64_t workers : {1, 2, 5}) {
+    Loader many(random_split(), augmenting(),
+                {.batch_size = 5, .workers = workers, .prefetch = workers + 1, .shuffle_seed = 3});
+    check_equal(epoch_of(many, 0), first);
+    check_equal(epoch_of(many, 1), second);
+    check_equal(epoch_of(many, 0), first);
+  }
+}
+
+TEST_CASE("an epoch has every sample once, with its own label and pixels", "[fast]") {
+  const Split split = random_split();
+  const Transform transform = augmenting();
+  Loader loader(split, transform, {.batch_size = 5, .workers = 2, .prefetch = 4, .shuffle_seed = 3});
+  CHECK(loader.size() == kImages);
+  CHECK(loader.batches_per_epoch() == 5);
+  std::set<int64_t> seen;
+  int64_t position = 0;
+  for (const Batch& batch : epoch_of(loader, 6)) {
+    CHECK(batch.images.sizes() == at::IntArrayRef({batch.size(), 3, kSide, kSide}));
+    CHECK(batch.images.scalar_type() == at::kFloat);
+    CHECK(batch.images.is_contiguous());
+    CHECK(batch.first_position == position);
+    position += batch.size();
+    for (int64_t i = 0; i < batch.size(); ++i) {
+      const auto id = batch.sample_ids[i].item<int64_t>();
+      CHECK(seen.insert(id).second);
+      CHECK(batch.labels[i].item<int64_t>() == (id - 10) % 4);
+      Image image;
+      split.images->read(id, image);
+      at::Tensor expected = at::empty({3, kSide, kSide});
+      transform(image, 6, id, {expected.data_ptr<float>(), static_cast<size_t>(expected.numel())});
+      CHECK(at::equal(batch.images[i], expected));
+    }
+  }
+  CHECK(position == kImages);
+  CHECK(seen.size() == kImages);
+}
+
+TEST_CASE("an epoch resumed at a batch goes on as the undisturbed one", "[fast]") {
+  Loader loader(random_split(), augmenting(), {.batch_size = 5, .workers = 2, .prefetch = 2, .shuffle_seed = 3});
+  const std::vector<Batch> whole = epoch_of(loader, 2);
+  check_equal(epoch_of(loader, 2, 3), {whole.begin() + 3, whole.end()});
+  CHECK(epoch_of(loader, 2, 5).empty());
+}
+
+TEST_CASE("an epoch can be given up", "[fast]") {
+  Loader loader(random_split(), augmenting(), {.batch_size = 2, .workers = 3, .prefetch = 4, .shuffle_seed = 3});
+  const std::vector<Batch> whole = epoch_of(loader, 1);
+  Batch batch;
+  for (int64_t epoch = 0; epoch < 20; ++epoch) {
+    loader.start_epoch(epoch);
+    REQUIRE(loader.next(batch));
+  }
+  check_equal(epoch_of(loader, 1), whole);
+}
+
+TEST_CASE("the last batch is smaller, or left out", "[fast]") {
+  Loader all(random_split(), augmenting(), {.batch_size = 5, .workers = 1, .prefetch = 2});
+  CHECK(epoch_of(all, 0).back().size() == 3);
+  Loader whole(random_split(), augmenting(), {.batch_size = 5, .workers = 1, .prefetch = 2, .drop_last = true});
+  CHECK(whole.batches_per_epoch() == 4);
+  CHECK(epoch_of(whole, 0).size() == 4);
+  CHECK(epoch_of(whole, 0).back().size() == 5);
+  CHECK_THROWS_AS(Loader(random_split(), augmenting(), {.batch_size = 24, .drop_last = true}), ConfigError);
+}
+
+TEST_CASE("without a seed the order is the split's", "[fast]") {
+  Loader loader(random_split(), augmenting(), {.batch_size = 23, .workers = 1, .prefetch = 1});
+  CHECK(at::equal(epoch_of(loader, 4)[0].sample_ids, at::arange(10, 33)));
+}
+
+TEST_CASE("a broken image is named, in its batch's turn", "[fast]") {
+  for (const int64_t workers : {1, 2, 5}) {
+    Loader loader = broken_loader(workers);
+    loader.start_epoch(0);
+    Batch batch;
+    for (int64_t i = 0; i < 3; ++i) REQUIRE(loader.next(batch));
+    CHECK_THROWS_WITH(loader.next(batch), Catch::Contains("picture-13.jpg"));
+    CHECK_THROWS_WITH(loader.next(batch), Catch::Contains("image 17 of the split 'val'") && Catch::Contains("2x3"));
+    REQUIRE(loader.next(batch));
+    CHECK(batch.first_position == 20);
+  }
+}
+
+TEST_CASE("a loader must be started and have images", "[fast]") {
+  Batch batch;
+  Loader loader = broken_loader(1);
+  CHECK_THROWS_AS(loader.next(batch), std::logic_error);
+  CHECK_THROWS_AS(Loader(Split{"val", nullptr, {}, {}}, Transform({{0}, {1}}, {}), {}), DataError);
+}
+
+TEST_CASE("pinned memory is asked for in vain where there is no CUDA", "[fast]") {
+  Loader loader(random_split(), augmenting(), {.batch_size = 5, .workers = 1, .prefetch = 1, .pin_memory = true});
+  CHECK(loader.settings().pin_memory == at::hasCUDA());
+  CHECK(epoch_of(loader, 0)[0].images.is_pinned() == at::hasCUDA());
+}
+
+TEST_CASE("the training loader augments and shuffles, the evaluation loader does neither", "[fast]") {
+  Dataset dataset;
+  dataset.name = "random";
+  dataset.channels = 3;
+  dataset.normalisation = "cifar10";
+  dataset.train = dataset.val = random_split();
+  LoaderOptions options;
+  options.batch_size = 8;
+  options.eval_batch_size = 23;
+  options.workers = 2;
+  options.prefetch = 3;
+  options.pad = 2;
+  options.normalisation = "auto";
+  Loader training = training_loader(dataset, options, 5, false);
+  CHECK(training.batches_per_epoch() == 3);
+  const Batch first = epoch_of(training, 0)[0];
+  Loader evaluation = evaluation_loader(dataset, dataset.val, options, false);
+  CHECK(evaluation.batches_per_epoch() == 1);
+  const Batch all = epoch_of(evaluation, 0)[0];
+  CHECK(at::equal(all.sample_ids, at::arange(10, 33)));
+  CHECK_FALSE(at::equal(first.sample_ids, at::arange(10, 18)));
+  check_equal(epoch_of(evaluation, 1), {all});
+  int64_t unmoved = 0;
+  for (int64_t i = 0; i < 8; ++i)
+    unmoved += at::equal(first.images[i], all.images[first.sample_ids[i].item<int64_t>() - 10]);
+  CHECK(unmoved < 8);
+}

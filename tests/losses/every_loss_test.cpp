@@ -1,0 +1,127 @@
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/losses/build_loss.h"
+#include "tests/support/gradient_check.h"
+#include "tests/support/tolerance.h"
+
+namespace settrain {
+namespace {
+
+using test::build_loss;
+using test::context_of;
+using test::input_of;
+
+constexpr int64_t kBatch = 6, kClasses = 12;
+
+at::Tensor random_scores() {
+  at::manual_seed(3);
+  return at::randn({kBatch, kClasses}, at::kDouble);
+}
+
+at::Tensor some_labels() {
+  return at::arange(kBatch, at::kLong) * 2;
+}
+
+at::Tensor gradient_at(Loss& loss, const at::Tensor& scores) {
+  return test::gradient_of([&](const at::Tensor& s) { return loss(input_of(s, some_labels())).sum; }, scores);
+}
+
+bool has_key(const LossEntry& entry, const std::string& name) {
+  return std::any_of(entry.keys.begin(), entry.keys.end(), [&](const config::Key& key) { return key.name == name; });
+}
+
+TEST_CASE("Every loss: sum, mean and count agree with the losses of the samples", "[fast]") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    CAPTURE(entry.name);
+    const auto loss = build_loss(entry.name, context_of(kClasses));
+    const LossValue value = (*loss)(input_of(random_scores(), some_labels()));
+    CHECK(value.per_sample.sizes() == at::IntArrayRef({kBatch}));
+    CHECK(value.count == kBatch);
+    CHECK(test::near(value.sum, value.per_sample.sum()));
+    CHECK(test::near(value.mean(), value.per_sample.mean()));
+    CHECK(value.per_sample.ge(0).all().item<bool>());
+    CHECK(loss->score_scale() > 0);
+  }
+}
+
+TEST_CASE("Every loss: the gradient is that of central differences", "[fast]") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    CAPTURE(entry.name);
+    const auto loss = build_loss(entry.name, context_of(kClasses));
+    const auto sum = [&](const at::Tensor& s) { return (*loss)(input_of(s, some_labels())).sum; };
+    CHECK(test::gradient_error(sum, random_scores(), 1e-5) < 1e-9 * loss->score_scale());
+    CHECK(gradient_at(*loss, random_scores()).abs().max().item<double>() > 0.1);
+  }
+}
+
+TEST_CASE("Every loss: the gradient of a sample sums to zero, and a shift of its scores changes nothing", "[fast]") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    CAPTURE(entry.name);
+    const auto loss = build_loss(entry.name, context_of(kClasses));
+    CHECK(gradient_at(*loss, random_scores()).sum(1).abs().max().item<double>() < 1e-12 * loss->score_scale());
+    const at::Tensor shift = at::arange(kBatch, at::kDouble).unsqueeze(1) - 2;
+    CHECK(test::near((*loss)(input_of(random_scores() + shift, some_labels())).per_sample,
+                     (*loss)(input_of(random_scores(), some_labels())).per_sample));
+  }
+}
+
+TEST_CASE("Every loss: finite at scores of 10,000, at ties and for the largest k", "[fast]") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    for (const std::string& k : {std::string(), "k=" + std::to_string(kClasses - 1)}) {
+      if (!k.empty() && !has_key(entry, "k")) continue;
+      CAPTURE(entry.name, k);
+      const auto loss =
+          build_loss(entry.name, context_of(kClasses), k.empty() ? std::vector<std::string>{} : std::vector{k});
+      for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+        for (const at::Tensor& scores :
+             {random_scores() * 1e4, at::full({kBatch, kClasses}, -1e4), at::zeros({kBatch, kClasses})}) {
+          CHECK(at::isfinite(gradient_at(*loss, scores.to(dtype))).all().item<bool>());
+          CHECK(at::isfinite((*loss)(input_of(scores.to(dtype), some_labels())).per_sample).all().item<bool>());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Every loss: half-precision scores give the float32 loss of the same numbers", "[fast]") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
+      CAPTURE(entry.name, at::toString(dtype));
+      const auto loss = build_loss(entry.name, context_of(kClasses));
+      const at::Tensor scores = random_scores().to(dtype);
+      const LossValue value = (*loss)(input_of(scores, some_labels()));
+      CHECK(value.per_sample.scalar_type() == at::kFloat);
+      CHECK(at::equal(value.per_sample, (*loss)(input_of(scores.to(at::kFloat), some_labels())).per_sample));
+      CHECK(gradient_at(*loss, scores).scalar_type() == dtype);
+    }
+  }
+}
+
+TEST_CASE("Every loss: the same input and noise key give the same bits", "[fast]") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    CAPTURE(entry.name);
+    const auto first = build_loss(entry.name, context_of(kClasses)),
+               second = build_loss(entry.name, context_of(kClasses));
+    const LossInput input = input_of(random_scores(), some_labels());
+    CHECK(at::equal((*first)(input).per_sample, (*second)(input).per_sample));
+    CHECK(at::equal((*first)(input).per_sample, (*first)(input).per_sample));
+  }
+}
+
+TEST_CASE("Every loss: two half batches, by their positions, are one batch", "[fast]") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    CAPTURE(entry.name);
+    const auto loss = build_loss(entry.name, context_of(kClasses));
+    const at::Tensor scores = random_scores(), labels = some_labels();
+    LossInput second_half = input_of(scores.slice(0, 4), labels.slice(0, 4));
+    second_half.noise_key.first_position = 4;
+    const at::Tensor halves = at::cat(
+        {(*loss)(input_of(scores.slice(0, 0, 4), labels.slice(0, 0, 4))).per_sample, (*loss)(second_half).per_sample});
+    CHECK(at::equal(halves, (*loss)(input_of(scores, labels)).per_sample));
+  }
+}
+
+}  // namespace
+}  // namespace settrain

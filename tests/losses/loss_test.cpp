@@ -1,0 +1,50 @@
+#include "losses/loss.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "tests/losses/build_loss.h"
+
+namespace settrain {
+namespace {
+
+using Catch::Contains;
+using test::build_loss;
+using test::context_of;
+using test::input_of;
+
+const at::Tensor kScores = at::zeros({3, 8});
+const at::Tensor kLabels = at::arange(3, at::kLong);
+
+TEST_CASE("A loss refuses input that does not fit, and names it", "[fast]") {
+  const auto loss = build_loss("cross_entropy", context_of(8));
+  const auto call = [&](const at::Tensor& scores, const at::Tensor& labels) { (*loss)(input_of(scores, labels)); };
+  CHECK_NOTHROW(call(kScores, kLabels));
+  CHECK_THROWS_AS(call({}, kLabels), ShapeError);
+  CHECK_THROWS_WITH(call(at::zeros({0, 8}), kLabels.slice(0, 0, 0)), Contains("at least one sample"));
+  CHECK_THROWS_WITH(call(at::zeros({3, 7}), kLabels), Contains("scores: expected shape [*, 8], got [3, 7]"));
+  CHECK_THROWS_WITH(call(kScores.to(at::kInt), kLabels), Contains("scores: expected float32"));
+  CHECK_THROWS_WITH(call(kScores, at::zeros({4}, at::kLong)), Contains("labels: expected shape [3], got [4]"));
+  CHECK_THROWS_WITH(call(kScores, kLabels.to(at::kInt)), Contains("labels: expected int64, got Int"));
+  CHECK_THROWS_WITH(call(kScores, kLabels + 6), Contains("labels[2]: expected a class from 0 to 7, got 8"));
+  CHECK_THROWS_WITH(call(kScores, kLabels - 1), Contains("labels[0]: expected a class from 0 to 7, got -1"));
+}
+
+TEST_CASE("A loss checks a second head's scores like the first's", "[fast]") {
+  const auto loss = build_loss("cross_entropy", context_of(8));
+  LossInput input = input_of(kScores, kLabels);
+  input.output.scores_multi = at::zeros({2, 8});
+  CHECK_THROWS_WITH((*loss)(input), Contains("scores_multi: expected shape [3, 8], got [2, 8]"));
+  input.output.scores_multi = at::zeros({3, 8});
+  CHECK_NOTHROW((*loss)(input));
+}
+
+TEST_CASE("A mistyped loss is answered with the nearest name", "[fast]") {
+  CHECK_THROWS_WITH(test::builtin_losses().at("noised_topk_imbalance"),
+                    Contains("did you mean 'noised_topk_imbalanced'?"));
+}
+
+}  // namespace
+}  // namespace settrain

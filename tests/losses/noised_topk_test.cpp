@@ -1,0 +1,84 @@
+#include "losses/noised_topk.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "tests/losses/build_loss.h"
+#include "tests/support/gradient_check.h"
+#include "tests/support/tolerance.h"
+
+namespace settrain {
+namespace {
+
+using test::build_loss;
+using test::context_of;
+using test::input_of;
+
+at::Tensor random_scores() {
+  at::manual_seed(5);
+  return at::randn({8, 20}, at::kDouble);
+}
+
+const at::Tensor kLabels = at::arange(8, at::kLong);
+
+TEST_CASE("Without noise, noised top-K is the calibrated hinge", "[fast]") {
+  const at::Tensor scores = random_scores();
+  const at::Tensor sorted = std::get<0>(at::sort(scores, 1, /*descending=*/true));
+  const at::Tensor of_label = scores.gather(1, kLabels.unsqueeze(1)).squeeze(1);
+  for (int64_t k = 1; k < 20; ++k) {
+    const auto loss = build_loss("noised_topk", context_of(20), {"epsilon=0", "k=" + std::to_string(k)});
+    CHECK(test::near((*loss)(input_of(scores, kLabels)).per_sample, (1 + sorted.select(1, k) - of_label).relu()));
+  }
+}
+
+TEST_CASE("Without noise, noised top-K permutes with the classes", "[fast]") {
+  const auto loss = build_loss("noised_topk", context_of(20), {"epsilon=0"});
+  at::manual_seed(6);
+  const at::Tensor order = at::randperm(20, at::kLong), place = at::argsort(order);
+  CHECK(at::equal((*loss)(input_of(random_scores().index_select(1, order), place.index_select(0, kLabels))).per_sample,
+                  (*loss)(input_of(random_scores(), kLabels)).per_sample));
+}
+
+TEST_CASE("Noised top-K: a satisfied sample and the kink have no gradient", "[fast]") {
+  const auto loss = build_loss("noised_topk", context_of(3), {"epsilon=0", "k=1"});
+  const at::Tensor labels = at::zeros({3}, at::kLong);
+  const at::Tensor scores =
+      at::tensor({5., 1., 0., /*kink*/ 2., 1., 0., /*active*/ 1., 0., 0.5}, at::kDouble).view({3, 3});
+  const auto sum = [&](const at::Tensor& s) { return (*loss)(input_of(s, labels)).sum; };
+  CHECK(test::near((*loss)(input_of(scores, labels)).per_sample, at::tensor({0., 0., 0.5}, at::kDouble)));
+  CHECK(test::near(test::gradient_of(sum, scores),
+                   at::tensor({0., 0., 0., 0., 0., 0., -1., 0., 1.}, at::kDouble).view({3, 3})));
+}
+
+TEST_CASE("Noised top-K draws noise of its own for every step and position", "[fast]") {
+  const auto loss = build_loss("noised_topk", context_of(20), {"epsilon=1"});
+  LossInput input = input_of(random_scores(), kLabels);
+  const at::Tensor first = (*loss)(input).per_sample;
+  input.noise_key.step += 1;
+  CHECK_FALSE(at::equal(first, (*loss)(input).per_sample));
+  input.noise_key.step -= 1;
+  input.noise_key.first_position += 8;
+  CHECK_FALSE(at::equal(first, (*loss)(input).per_sample));
+}
+
+TEST_CASE("Noised top-K takes given noise of its own shape only", "[fast]") {
+  const auto loss = build_loss("noised_topk", context_of(20), {"num_draws=3", "epsilon=1"});
+  const at::Tensor noise = at::zeros({8, 3, 20}), scores = random_scores();
+  const auto plain = build_loss("noised_topk", context_of(20), {"epsilon=0"});
+  CHECK(
+      test::near((*loss)(input_of(scores, kLabels, noise)).per_sample, (*plain)(input_of(scores, kLabels)).per_sample));
+  CHECK_THROWS_WITH((*loss)(input_of(scores, kLabels, at::zeros({8, 4, 20}))),
+                    Catch::Contains("noise: expected shape [8, 3, 20], got [8, 4, 20]"));
+}
+
+TEST_CASE("Noised top-K refuses a k that leaves no class outside the set", "[fast]") {
+  CHECK_THROWS_WITH(build_loss("noised_topk", context_of(5), {"k=5"}),
+                    Catch::Contains("loss.k") && Catch::Contains("expected 1 to 4 for 5 classes, got 5"));
+  CHECK_THROWS_AS(build_loss("noised_topk", context_of(5), {"k=0"}), ConfigError);
+  CHECK_NOTHROW(build_loss("noised_topk", context_of(5), {"k=4"}));
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,156 @@
+#include "metrics/average_k.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "metrics/class_hits.h"
+#include "tests/metrics/random_split.h"
+#include "tests/metrics/slow_metrics.h"
+
+namespace settrain {
+namespace {
+
+using test::value_of;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+MetricContext context_of(std::vector<int64_t> train_counts) {
+  MetricContext context;
+  context.train_counts = std::move(train_counts);
+  return context;
+}
+
+AverageK raw(config::Reals ks, std::string ties = "keep_all") {
+  return AverageK({std::move(ks), "raw", std::move(ties), "val"});
+}
+
+TEST_CASE("average-K names show whole and fractional K", "[fast]") {
+  CHECK(average_k_name(2) == "avg2");
+  CHECK(average_k_name(2.5) == "avg2.5");
+  CHECK(average_k_name(0.1) == "avg0.1");
+  CHECK(average_k_name(1000) == "avg1000");
+}
+
+TEST_CASE("average-K of two samples, by hand", "[fast]") {
+  SplitScores split;
+  split.scores = at::tensor({.9, .1, .0, .4, .35, .25}, at::kDouble).view({2, 3});
+  split.labels = at::tensor({0, 1}, at::kLong);
+  const EvaluationResult result = raw({1, 1.5, 3, 0.25}).compute(split, context_of({10, 50, 500}));
+  // Largest first: .9 .4 | .35 | .25 .1 0
+  CHECK(value_of(result, "avg1_lambda") == Approx(.375).epsilon(1e-15));
+  CHECK(value_of(result, "avg1") == 0.5);
+  CHECK(value_of(result, "avg1_size") == 1);
+  CHECK(value_of(result, "few_avg1") == 1);
+  CHECK(value_of(result, "medium_avg1") == 0);
+  CHECK(std::isnan(value_of(result, "many_avg1")));
+  CHECK(value_of(result, "avg1.5_lambda") == Approx(.3).epsilon(1e-15));
+  CHECK(value_of(result, "avg1.5") == 1);
+  CHECK(value_of(result, "avg1.5_size") == 1.5);
+  CHECK(value_of(result, "avg3") == 1);
+  CHECK(value_of(result, "avg3_size") == 3);
+  CHECK(value_of(result, "avg3_lambda") == -kInfinity);
+  CHECK(value_of(result, "avg0.25") == 0);
+  CHECK(value_of(result, "avg0.25_size") == 0);
+  CHECK(value_of(result, "avg0.25_lambda") == kInfinity);
+  REQUIRE(result.set_sizes.size() == 4);
+  CHECK(result.set_sizes[1].metric == "avg1.5");
+  CHECK(result.set_sizes[1].counts == std::vector<int64_t>{0, 1, 1, 0});
+}
+
+TEST_CASE("constant scores return every class, or none where ties are strict", "[fast]") {
+  const SplitScores split{at::full({5, 4}, 0.25F), at::tensor({0, 1, 2, 3, 0}, at::kLong)};
+  const EvaluationResult all = raw({2}).compute(split, context_of({1, 1, 1, 1}));
+  CHECK(value_of(all, "avg2") == 1);
+  CHECK(value_of(all, "avg2_size") == 4);
+  CHECK(value_of(all, "avg2_lambda") == 0.25);
+  const EvaluationResult none = raw({2}, "strict").compute(split, context_of({1, 1, 1, 1}));
+  CHECK(value_of(none, "avg2") == 0);
+  CHECK(value_of(none, "avg2_size") == 0);
+}
+
+TEST_CASE("average-K agrees with Algorithm 1 written with a full sort", "[fast]") {
+  const MetricContext base = context_of({3, 19, 20, 50, 100, 101, 400});
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    const at::ScalarType dtype = seed % 2 ? at::kFloat : at::kDouble;
+    const int64_t levels = seed % 3 == 0 ? 0 : 5;
+    const bool strict = seed % 4 >= 2;
+    const SplitScores val = test::random_split(seed, 23, 7, dtype, levels);
+    const SplitScores test = test::random_split(seed + 100, 31, 7, dtype, levels, 6);
+    const std::vector<int64_t> labels = test::to_vector(test.labels);
+    MetricContext context = base;
+    context.threshold_scores = &val.scores;
+    const config::Reals ks{0.5, 1, 2.4, 6.5};
+    const EvaluationResult result = raw(ks, strict ? "strict" : "keep_all").compute(test, context);
+    for (const double k : ks) {
+      const auto expected = test::slow_average_k(test::to_matrix(test.scores), test::to_matrix(val.scores), k, strict);
+      const std::string name = average_k_name(k);
+      const auto group = [&](ShotGroup wanted) {
+        return test::slow_macro(expected.sets, labels, 7,
+                                [&](int64_t c) { return shot_group(context.train_counts[c]) == wanted; });
+      };
+      double returned = 0;
+      for (const auto& set : expected.sets) returned += static_cast<double>(set.size());
+      CAPTURE(seed, k, strict);
+      CHECK(value_of(result, name + "_lambda") == Approx(expected.lambda).margin(1e-15));
+      CHECK(value_of(result, name) == Approx(test::slow_accuracy(expected.sets, labels)).margin(1e-15));
+      CHECK(value_of(result, name + "_size") == Approx(returned / 31).margin(1e-15));
+      CHECK(value_of(result, "macro_" + name) ==
+            Approx(test::slow_macro(expected.sets, labels, 7, [](int64_t) { return true; })).margin(1e-15));
+      CHECK(value_of(result, "few_" + name) == Approx(group(ShotGroup::kFew)).margin(1e-15));
+      CHECK(value_of(result, "medium_" + name) == Approx(group(ShotGroup::kMedium)).margin(1e-15));
+    }
+  }
+}
+
+TEST_CASE("a set size histogram counts every sample once", "[fast]") {
+  const SplitScores split = test::random_split(5, 50, 6, at::kFloat);
+  const EvaluationResult result = raw({1, 2.5}).compute(split, context_of({1, 1, 1, 1, 1, 1}));
+  REQUIRE(result.set_sizes.size() == 2);
+  for (const SetSizeHistogram& histogram : result.set_sizes) {
+    REQUIRE(histogram.counts.size() == 7);
+    CHECK(std::accumulate(histogram.counts.begin(), histogram.counts.end(), int64_t{0}) == 50);
+    double returned = 0;
+    for (size_t size = 0; size < 7; ++size)
+      returned += static_cast<double>(size) * static_cast<double>(histogram.counts[size]);
+    CHECK(returned / 50 == value_of(result, histogram.metric + "_size"));
+  }
+}
+
+TEST_CASE("softmax and sigmoid apply to scaled scores, raw values stay as they are", "[fast]") {
+  SplitScores split{at::tensor({1., 0., -1., .5}, at::kDouble).view({2, 2}), at::tensor({0, 0}, at::kLong)};
+  MetricContext context = context_of({1, 1});
+  context.score_scale = 3;
+  const auto lambda = [&](const std::string& score) {
+    return value_of(AverageK({{0.5}, score, "keep_all", "val"}).compute(split, context), "avg0.5_lambda");
+  };
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  // The largest two of (1, 0) and (-1, .5): the softmax of two scores is the sigmoid of their difference.
+  CHECK(lambda("softmax") == Approx((sigmoid(3 * 1.5) + sigmoid(3 * 1.0)) / 2).epsilon(1e-14));
+  CHECK(lambda("sigmoid") == Approx((sigmoid(3 * 1.0) + sigmoid(3 * 0.5)) / 2).epsilon(1e-14));
+  CHECK(lambda("raw") == 0.75);
+}
+
+TEST_CASE("softmax of large scores stays finite", "[fast]") {
+  SplitScores split{at::tensor({1e4F, 0.F, -1e4F, 9e3F}).view({2, 2}), at::tensor({0, 1}, at::kLong)};
+  const EvaluationResult result = AverageK({{1}, "softmax", "keep_all", "val"}).compute(split, context_of({1, 1}));
+  CHECK(value_of(result, "avg1") == 1);
+  CHECK(value_of(result, "avg1_size") == 1);
+  CHECK(value_of(result, "avg1_lambda") == 0.5);
+}
+
+TEST_CASE("average-K values come under the names that were announced", "[fast]") {
+  const AverageK metric = raw({5, 2.5});
+  const EvaluationResult result =
+      metric.compute(test::random_split(1, 10, 6, at::kFloat), context_of({1, 1, 1, 1, 1, 1}));
+  std::vector<std::string> names;
+  for (const MetricValue& value : result.values) names.push_back(value.name);
+  CHECK(names == metric.names());
+  CHECK(raw({}).compute(test::random_split(1, 10, 6, at::kFloat), context_of({1, 1, 1, 1, 1, 1})).values.empty());
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,58 @@
+#include <catch2/catch.hpp>
+
+#include "metrics/average_k.h"
+#include "metrics/metric.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+/// The default of every key of every metric, with one replaced.
+config::Config config_with(const MetricRegistry& registry, const std::string& name, const config::Value& value) {
+  std::vector<config::Entry> entries;
+  for (const MetricEntry& metric : registry.entries()) {
+    for (const config::Key& key : metric.keys) {
+      entries.push_back({"eval." + key.name, key, key.name == name ? value : key.default_value, {"test.yaml:1:1"}});
+    }
+  }
+  return config::Config(std::move(entries));
+}
+
+MetricRegistry builtin_metrics() {
+  MetricRegistry registry("metric");
+  register_builtin_metrics(registry);
+  return registry;
+}
+
+TEST_CASE("every metric builds from its defaults and says what it is", "[fast]") {
+  const MetricRegistry registry = builtin_metrics();
+  const config::Config config = config_with(registry, "", {});
+  REQUIRE(registry.names() == std::vector<std::string>{"top_k", "average_k"});
+  for (const MetricEntry& entry : registry.entries()) {
+    CHECK_FALSE(entry.help.empty());
+    CHECK_FALSE(entry.make(config)->names().empty());
+  }
+}
+
+TEST_CASE("metrics read the K of the configuration", "[fast]") {
+  const MetricRegistry registry = builtin_metrics();
+  CHECK(registry.at("top_k").make(config_with(registry, "top_k", config::Integers{7}))->names().front() == "top7");
+  CHECK(registry.at("average_k").make(config_with(registry, "average_k", config::Reals{1.5}))->names().front() ==
+        "avg1.5");
+}
+
+TEST_CASE("a K that is listed twice is refused", "[fast]") {
+  const MetricRegistry registry = builtin_metrics();
+  CHECK_THROWS_AS(registry.at("top_k").make(config_with(registry, "top_k", config::Integers{1, 5, 1})), ConfigError);
+  CHECK_THROWS_WITH(registry.at("average_k").make(config_with(registry, "average_k", config::Reals{2.5, 2.5})),
+                    Catch::Contains("eval.average_k") && Catch::Contains("avg2.5"));
+}
+
+TEST_CASE("the thresholds' source is a key of average-K", "[fast]") {
+  const MetricRegistry registry = builtin_metrics();
+  const config::Config config = config_with(registry, "threshold_from", std::string("same"));
+  CHECK(config.read<AverageKOptions>("eval").threshold_from == "same");
+}
+
+}  // namespace
+}  // namespace settrain

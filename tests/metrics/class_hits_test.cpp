@@ -1,0 +1,68 @@
+#include "metrics/class_hits.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+namespace settrain {
+namespace {
+
+TEST_CASE("hits are counted by the label's class", "[fast]") {
+  const at::Tensor labels = at::tensor({0, 0, 0, 2, 2}, at::kLong);
+  const ClassHits counts = count_hits(at::tensor({1, 0, 1, 1, 1}).to(at::kBool), labels, 4);
+  CHECK(counts.hits == std::vector<int64_t>{2, 0, 2, 0});
+  CHECK(counts.total == std::vector<int64_t>{3, 0, 2, 0});
+}
+
+TEST_CASE("the macro average leaves out classes without a sample", "[fast]") {
+  const ClassHits counts{{1, 0, 3, 0}, {2, 0, 3, 4}};
+  CHECK(accuracy(counts) == 4.0 / 9);
+  CHECK(macro_accuracy(counts).mean == (0.5 + 1.0 + 0.0) / 3);
+  CHECK(macro_accuracy(counts).classes == 3);
+}
+
+TEST_CASE("no hit at all is an accuracy of zero", "[fast]") {
+  const ClassHits counts = count_hits(at::zeros({3}, at::kBool), at::tensor({1, 1, 0}, at::kLong), 2);
+  CHECK(accuracy(counts) == 0);
+  CHECK(macro_accuracy(counts).mean == 0);
+}
+
+TEST_CASE("shot groups end at 19, begin at 20, end at 100, begin at 101", "[fast]") {
+  CHECK(shot_group(0) == ShotGroup::kFew);
+  CHECK(shot_group(19) == ShotGroup::kFew);
+  CHECK(shot_group(20) == ShotGroup::kMedium);
+  CHECK(shot_group(100) == ShotGroup::kMedium);
+  CHECK(shot_group(101) == ShotGroup::kMany);
+}
+
+TEST_CASE("a shot group averages the accuracies of its classes", "[fast]") {
+  const ClassHits counts{{1, 1, 0, 2, 0}, {2, 4, 3, 2, 0}};
+  const std::vector<int64_t> train_counts{19, 20, 100, 101, 5};
+  CHECK(shot_accuracy(counts, train_counts, ShotGroup::kFew).mean == 0.5);
+  CHECK(shot_accuracy(counts, train_counts, ShotGroup::kFew).classes == 1);  // class 4 has no sample
+  CHECK(shot_accuracy(counts, train_counts, ShotGroup::kMedium).mean == 0.125);
+  CHECK(shot_accuracy(counts, train_counts, ShotGroup::kMedium).classes == 2);
+  CHECK(shot_accuracy(counts, train_counts, ShotGroup::kMany).mean == 1);
+}
+
+TEST_CASE("a shot group without a class has no accuracy", "[fast]") {
+  const ClassHits counts{{1, 1}, {2, 1}};
+  CHECK(std::isnan(shot_accuracy(counts, {500, 500}, ShotGroup::kFew).mean));
+  CHECK(shot_accuracy(counts, {500, 500}, ShotGroup::kFew).classes == 0);
+}
+
+TEST_CASE("accuracies carry their names", "[fast]") {
+  const std::vector<MetricValue> values = accuracies("top3", ClassHits{{1, 1, 0}, {1, 2, 1}}, {10, 50, 500});
+  const std::vector<std::string> names{"top3", "macro_top3", "few_top3", "medium_top3", "many_top3"};
+  const std::vector<double> expected{0.5, 0.5, 1, 0.5, 0};
+  CHECK(accuracy_names("top3") == names);
+  REQUIRE(values.size() == names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    CHECK(values[i].name == names[i]);
+    CHECK(values[i].value == expected[i]);
+  }
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,77 @@
+#include "src/optim/sgd.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "src/optim/clip.h"
+
+namespace settrain {
+namespace {
+
+at::Tensor parameter(std::vector<double> values) {
+  return at::tensor(values, at::kDouble).requires_grad_(true);
+}
+
+void set_gradient(at::Tensor& p, std::vector<double> values) { p.mutable_grad() = at::tensor(values, at::kDouble); }
+
+TEST_CASE("two steps follow the update rule written out by hand", "[fast]") {
+  const bool nesterov = GENERATE(false, true);
+  const double momentum = 0.9, decay = 0.01, lr = 0.5;
+  at::Tensor p = parameter({1.0, -2.0});
+  Sgd optimizer({{"p", p}}, {lr, momentum, decay, nesterov});
+
+  double expected[2] = {1.0, -2.0}, velocity[2] = {0, 0};
+  const double gradients[2][2] = {{0.3, 0.1}, {-0.2, 0.4}};
+  for (const auto& gradient : gradients) {
+    set_gradient(p, {gradient[0], gradient[1]});
+    optimizer.step(lr);
+    for (int i = 0; i < 2; ++i) {
+      const double g = gradient[i] + decay * expected[i];
+      velocity[i] = momentum * velocity[i] + g;
+      expected[i] -= lr * (nesterov ? g + momentum * velocity[i] : velocity[i]);
+    }
+  }
+  CHECK(p[0].item<double>() == Approx(expected[0]).epsilon(1e-14));
+  CHECK(p[1].item<double>() == Approx(expected[1]).epsilon(1e-14));
+  CHECK(optimizer.momentum()[0].first == "p");
+  CHECK(optimizer.momentum()[0].second[1].item<double>() == Approx(velocity[1]).epsilon(1e-14));
+}
+
+TEST_CASE("without momentum a step is lr times the gradient", "[fast]") {
+  at::Tensor p = parameter({1.0});
+  Sgd optimizer({{"p", p}}, {0.5, 0, 0, false});
+  set_gradient(p, {0.5});
+  optimizer.step(0.5);
+  CHECK(p[0].item<double>() == Approx(0.75).epsilon(1e-15));
+}
+
+TEST_CASE("a parameter without a gradient stays as it is", "[fast]") {
+  at::Tensor used = parameter({1.0}), unused = parameter({1.0});
+  Sgd optimizer({{"used", used}, {"unused", unused}}, {0.1, 0.9, 0.1, true});
+  set_gradient(used, {1.0});
+  optimizer.step(0.1);
+  CHECK(unused[0].item<double>() == 1.0);
+  CHECK(used[0].item<double>() < 1.0);
+  optimizer.zero_grad();
+  CHECK_FALSE(used.grad().defined());
+}
+
+TEST_CASE("Nesterov without momentum is refused", "[fast]") {
+  CHECK_THROWS_AS(Sgd({}, {0.1, 0, 0, true}), ConfigError);
+}
+
+TEST_CASE("clipping scales all gradients by one factor, and only where their norm is above the bound", "[fast]") {
+  std::vector<at::Tensor> parameters = {parameter({0, 0}), parameter({0})};
+  set_gradient(parameters[0], {3, 0});
+  set_gradient(parameters[1], {4});
+  CHECK(clip_gradients(parameters, 10).item<double>() == Approx(5));
+  CHECK(parameters[0].grad()[0].item<double>() == 3);
+  CHECK(clip_gradients(parameters, 1).item<double>() == Approx(5));
+  CHECK(parameters[0].grad()[0].item<double>() == Approx(0.6));
+  CHECK(parameters[1].grad()[0].item<double>() == Approx(0.8));
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,11 @@
+#define CATCH_CONFIG_RUNNER
+#include <catch2/catch.hpp>
+
+#include "tests/support/skip.h"
+
+/// 0: all passed. 77: none failed, and some were skipped, which CTest shows as such. Anything else: a failure.
+int main(int argc, char** argv) {
+  const int failures = Catch::Session().run(argc, argv);
+  if (failures != 0) return 1;
+  return settrain::test::any_skipped ? 77 : 0;
+}
