@@ -13,9 +13,8 @@ namespace settrain {
 ///
 /// Joint distribution. Prior: P(y = j) is proportional to imbalance^(-j / (num_classes - 1)), so the first class is
 /// `imbalance` times as frequent as the last. Cell: a sample of class y lies in y's own cell with probability 1 - a,
-/// and with probability a in a cell drawn uniformly from y's superclass, y's own included. a rises evenly from 0.5
-/// X that some superclasses need
-/// larger sets than others.
+/// and with probability a in a cell drawn uniformly from y's superclass, y's own included. a rises evenly from 0.5 X
+/// that some superclasses need larger sets than others.
 ///
 /// Validation and test samples are drawn from that distribution. The training split's class counts follow the prior as
 /// closely as whole numbers can, with at least one sample of every class where `train_size` allows. A sample is a

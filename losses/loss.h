@@ -62,7 +62,7 @@ class Loss {
   /// else 1.
   virtual double score_scale() const { return 1.0; }
 
-  /// Tensors a loss owns and updates, by name: saved in checkpoints, moved to the device. Most have none.
+  /// Tensors a loss owns and updates, by name: saved in checkpoints. Most losses have none.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() { return {}; }
 
  protected:

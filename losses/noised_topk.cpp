@@ -28,10 +28,12 @@ LossEntry noised_topk_entry() {
           .help = "Noised top-K loss, for balanced data (Garcin et al., ICML 2022, eq. 10 to 12).",
           .keys = std::move(keys),
           .requirements = {},
-          .make = [](const config::Config& config, const LossContext& context) {
-            return std::make_unique<NoisedTopk>(context.num_classes, read_sampled_topk(config, context.num_classes),
-                                                config.read<NoisedTopkOptions>("loss").margin);
-          }};
+          .make =
+              [](const config::Config& config, const LossContext& context) {
+                return std::make_unique<NoisedTopk>(context.num_classes, read_sampled_topk(config, context.num_classes),
+                                                    config.read<NoisedTopkOptions>("loss").margin);
+              },
+          .stall_advice = kSampledTopkStallAdvice};
 }
 
 }  // namespace settrain

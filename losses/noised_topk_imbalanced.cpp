@@ -91,7 +91,8 @@ LossEntry noised_topk_imbalanced_entry() {
           .help = "Noised top-K loss with larger margins for rarer classes (Garcin et al., ICML 2022, eq. 13).",
           .keys = keys(),
           .requirements = {.normalised_head = true},
-          .make = make};
+          .make = make,
+          .stall_advice = kSampledTopkStallAdvice};
 }
 
 }  // namespace settrain

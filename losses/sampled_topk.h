@@ -17,6 +17,12 @@ struct SampledTopkOptions {
 /// from.
 config::Keys sampled_topk_keys(const SampledTopkOptions& defaults, const std::string& source);
 
+/// For LossEntry::stall_advice of the losses that have these keys.
+inline constexpr const char* kSampledTopkStallAdvice =
+    "Try a larger loss.epsilon: at the start all scores are close to each other, and an epsilon well above their "
+    "spread lets every class "
+    "have its turn (1.0 for a linear head); or a schedule.warmup_epochs.";
+
 /// Reads them. Throws ConfigError unless k < num_classes.
 SampledTopkOptions read_sampled_topk(const config::Config& config, int64_t num_classes);
 

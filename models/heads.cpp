@@ -23,7 +23,9 @@ LinearHead::LinearHead(int64_t features, int64_t classes) {
   bias_ = register_parameter("bias", at::empty({classes}).uniform_(-bound, bound));
 }
 
-at::Tensor LinearHead::forward(const at::Tensor& features) { return at::linear(features, weight_, bias_); }
+at::Tensor LinearHead::forward(const at::Tensor& features) {
+  return at::linear(features, weight_, bias_);
+}
 
 NormalisedHead::NormalisedHead(int64_t features, int64_t classes) {
   weight_ = register_parameter("weight", unit_length(at::empty({features, classes}).uniform_(-1, 1), 0));

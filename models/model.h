@@ -27,7 +27,8 @@ struct ModelContext {
   int64_t channels, height, width;  // of an input image
 };
 
-/// `keys` are the keys of the section `model` that only this model has. `make` draws the initial weights from ATen's generator.
+/// `keys` are the keys of the section `model` that only this model has. `make` draws the initial weights from ATen's
+/// generator.
 struct ModelEntry {
   std::string name;
   std::string help;

@@ -4,8 +4,10 @@ namespace settrain {
 namespace {
 
 void collect(const torch::nn::Module& module, const std::string& prefix, NamedTensors& tensors) {
-  for (const auto& item : module.named_parameters(/*recurse=*/false)) tensors.emplace_back(prefix + item.key(), item.value());
-  for (const auto& item : module.named_buffers(/*recurse=*/false)) tensors.emplace_back(prefix + item.key(), item.value());
+  for (const auto& item : module.named_parameters(/*recurse=*/false))
+    tensors.emplace_back(prefix + item.key(), item.value());
+  for (const auto& item : module.named_buffers(/*recurse=*/false))
+    tensors.emplace_back(prefix + item.key(), item.value());
   for (const auto& child : module.named_children()) collect(*child.value(), prefix + child.key() + ".", tensors);
 }
 

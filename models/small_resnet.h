@@ -1,4 +1,5 @@
-// ResNets for images of about 32x32 pixels: He et al., "Deep Residual Learning for Image Recognition" (2016), section 4.2.
+// ResNets for images of about 32x32 pixels: He et al., "Deep Residual Learning for Image Recognition" (2016),
+// section 4.2.
 #pragma once
 
 #include <torch/nn/modules/batchnorm.h>
@@ -18,9 +19,9 @@ struct SmallResNetOptions {
   static config::Keys keys();
 };
 
-/// Three stages of (depth - 2) / 6 blocks each, of `width`, 2 `width` and 4 `width` channels; the second and third halve the
-/// resolution. Shortcuts between stages take every second pixel and pad with zero channels (the paper's option A). Convolutions
-/// start normal with standard deviation sqrt(2 / (out_channels * 9)).
+/// Three stages of (depth - 2) / 6 blocks each, of `width`, 2 `width` and 4 `width` channels; the second and third
+/// halve the resolution. Shortcuts between stages take every second pixel and pad with zero channels (the paper's
+/// option A). Convolutions start normal with standard deviation sqrt(2 / (out_channels * 9)).
 ///
 /// state_dict names: conv1, bn1, layer{1,2,3}.B.{conv1,bn1,conv2,bn2}, fc.
 class SmallResNet : public Model {

@@ -3,6 +3,8 @@
 
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 cache=${SETTRAIN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/settrain}
+# Another clone of the same source is built from ccache, files with precompiled headers included.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 choice=$root/build/setup.txt # what scripts/setup chose for this tree: KEY=VALUE lines
 
 say() { printf '[setup] %s\n' "$*" >&2; }

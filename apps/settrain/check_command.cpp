@@ -43,8 +43,9 @@ int print(const std::vector<CheckRow>& rows) {
   int64_t failed = 0;
   for (const CheckRow& row : rows) {
     failed += row.passed ? 0 : 1;
-    std::cout << fmt::format("{:<{}}  {:<{}}  error {:<9.3g} allowed {:<8.1g} {}{}\n", row.name, name_width, row.what, what_width,
-                             row.max_error, row.tolerance, row.passed ? "ok" : "FAILED", row.note.empty() ? "" : "  " + row.note);
+    std::cout << fmt::format("{:<{}}  {:<{}}  error {:<9.3g} allowed {:<8.1g} {}{}\n", row.name, name_width, row.what,
+                             what_width, row.max_error, row.tolerance, row.passed ? "ok" : "FAILED",
+                             row.note.empty() ? "" : "  " + row.note);
   }
   std::cout << fmt::format("{} of {} rows passed\n", rows.size() - static_cast<size_t>(failed), rows.size());
   return failed == 0 ? kSuccess : kFailed;
@@ -56,7 +57,8 @@ void add_check_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("check", "Compares this build, on a device, with recorded golden values");
   command->require_subcommand(1);
   const auto kind = [&](const char* name, const fs::path& place, auto check) {
-    CLI::App* sub = command->add_subcommand(name, std::string("Checks the ") + name + "; a row a case, exit code 1 on a mismatch");
+    CLI::App* sub =
+        command->add_subcommand(name, std::string("Checks the ") + name + "; a row a case, exit code 1 on a mismatch");
     const auto files = std::make_shared<std::vector<std::string>>();
     sub->add_option("files", *files, "Golden files; without them those that come with settrain");
     add_device_option(*sub, line);
@@ -67,9 +69,11 @@ void add_check_command(CLI::App& app, CommandLine& line) {
       };
     });
   };
-  kind("losses", "losses", [&line](at::Device d, const Files& files) { return check_losses(line.registries.losses, d, files); });
+  kind("losses", "losses",
+       [&line](at::Device d, const Files& files) { return check_losses(line.registries.losses, d, files); });
   kind("metrics", "metrics.json", [](at::Device d, const Files& files) { return check_metrics(d, files); });
-  kind("models", "models", [&line](at::Device d, const Files& files) { return check_models(line.registries.models, d, files); });
+  kind("models", "models",
+       [&line](at::Device d, const Files& files) { return check_models(line.registries.models, d, files); });
 }
 
 }  // namespace settrain

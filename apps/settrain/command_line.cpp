@@ -22,14 +22,17 @@ constexpr const char* kDescription =
 
 // A bare --config means `train`: the subcommand is put in front where the first argument is an option of train.
 std::vector<std::string> with_default_subcommand(std::vector<std::string> arguments) {
-  const bool bare = !arguments.empty() && arguments[0].starts_with("--") && arguments[0] != "--help" && arguments[0] != "--version";
+  const bool bare =
+      !arguments.empty() && arguments[0].starts_with("--") && arguments[0] != "--help" && arguments[0] != "--version";
   if (bare) arguments.insert(arguments.begin(), "train");
   return arguments;
 }
 
 int run_action(const CommandLine& line) {
   try {
-    return line.action();
+    const int code = line.action();
+    if (std::cout.flush()) return code;
+    log::error("standard output could not be written");
   } catch (const ConfigError& problem) {
     log::error(problem.what());
     return kUsage;
@@ -46,9 +49,8 @@ int run_action(const CommandLine& line) {
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
-  // Writing to a closed pipe, or past a file-size limit, must come back as an error that can be told, not as a death.
+  // Writing to a closed pipe must come back as an error that can be told, not as a death.
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
 
   CommandLine line;
   register_builtin_datasets(line.registries.datasets);
@@ -60,7 +62,6 @@ int run_command_line(int argc, char** argv) {
   CLI::App app(kDescription, "settrain");
   app.set_version_flag("--version", std::string("settrain ") + build_info().version);
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::help);
   app.failure_message([](const CLI::App* failed, const CLI::Error& problem) {
     return std::string(problem.what()) + "\nRun `" + failed->get_name() + " --help` for what it takes.\n";
   });
@@ -82,9 +83,11 @@ int run_command_line(int argc, char** argv) {
 
 void add_config_options(CLI::App& command, CommandLine& line, bool required) {
   command
-      .add_option("--config", line.config, "A YAML file, or the name of one that comes with settrain (configs/), from any folder")
+      .add_option("--config", line.config,
+                  "A YAML file, or the name of one that comes with settrain (configs/), from any folder")
       ->required(required);
-  command.add_option("--set", line.settings, "key.path=value, over the file's; may be given several times")->expected(1);
+  command.add_option("--set", line.settings, "key.path=value, over the file's; may be given several times")
+      ->allow_extra_args(false);
 }
 
 void add_device_option(CLI::App& command, CommandLine& line) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,9 +23,9 @@ struct CommandLine {
   std::vector<std::string> arguments;  // as typed, for the provenance
   std::function<int()> action;
 
-  std::string config;                // --config
+  std::string config;                 // --config
   std::vector<std::string> settings;  // --set
-  std::string device = "auto";       // --device
+  std::string device = "auto";        // --device
 };
 
 /// Options that several subcommands take.

@@ -10,7 +10,8 @@ void add_config_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("config", "Shows a resolved config, or what a config may hold");
   command->require_subcommand(1);
 
-  CLI::App* show = command->add_subcommand("show", "The resolved YAML, every key with its value and where it was given");
+  CLI::App* show =
+      command->add_subcommand("show", "The resolved YAML, every key with its value and where it was given");
   add_config_options(*show, line, /*required=*/false);
   show->callback([&line] {
     line.action = [&line] {

@@ -13,15 +13,20 @@ namespace {
 
 fs::path installed_or(const char* name, const char* in_source) {
   std::error_code ignored;
-  const fs::path installed = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / "share/settrain" / name;
+  const fs::path installed =
+      fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / "share/settrain" / name;
   return fs::is_directory(installed, ignored) ? installed : fs::path(in_source);
 }
 
 }  // namespace
 
-fs::path config_folder() { return installed_or("configs", SETTRAIN_SOURCE_CONFIGS); }
+fs::path config_folder() {
+  return installed_or("configs", SETTRAIN_SOURCE_CONFIGS);
+}
 
-fs::path golden_folder() { return installed_or("golden", SETTRAIN_SOURCE_GOLDEN); }
+fs::path golden_folder() {
+  return installed_or("golden", SETTRAIN_SOURCE_GOLDEN);
+}
 
 fs::path find_config(const std::string& name) {
   const fs::path folder = config_folder();

@@ -6,8 +6,8 @@
 
 namespace settrain {
 
-/// `name` as a path; or below the configs/ that come with the program, with or without its ".yaml". Throws ConfigError that says
-/// where it looked and what the nearest one is called.
+/// `name` as a path; or below the configs/ that come with the program, with or without its ".yaml". Throws ConfigError
+/// that says where it looked and what the nearest one is called.
 std::filesystem::path find_config(const std::string& name);
 
 /// configs/ and tests/golden/: beside the program in an installation, else the source tree's.

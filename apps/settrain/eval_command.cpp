@@ -27,7 +27,8 @@ int evaluate(const CommandLine& line, const EvalArguments& arguments) {
   if (files.empty()) files = chosen_checkpoints(run, folder);
   ProgressBar bar;
   const auto results = evaluate_checkpoints(run, files, bar);
-  std::cout << (arguments.json ? results_json(run, results).dump(1) + "\n" : format_results(run, results)) << std::flush;
+  std::cout << (arguments.json ? results_json(run, results).dump(1) + "\n" : format_results(run, results))
+           ;
   return kSuccess;
 }
 
@@ -37,11 +38,15 @@ void add_eval_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("eval", "Evaluates the checkpoints of a run");
   const auto arguments = std::make_shared<EvalArguments>();
   command->add_option("run", arguments->run, "The run's folder")->required();
-  command->add_option("--checkpoint", arguments->checkpoints,
-                      "last, or best-val-top5: a name in the run's checkpoints/; may be given several times. Without it the best ones "
-                      "by the metrics that the run selected on");
+  command
+      ->add_option("--checkpoint", arguments->checkpoints,
+                   "last, or best-val-top5: a name in the run's checkpoints/; may be given several times. Without it "
+                   "the best ones "
+                   "by the metrics that the run selected on")
+      ->allow_extra_args(false);
   command->add_flag("--json", arguments->json, "Prints JSON instead of tables");
-  command->add_option("--set", line.settings, "key.path=value over the run's config, such as eval.average_k=[3]")->expected(1);
+  command->add_option("--set", line.settings, "key.path=value over the run's config, such as eval.average_k=[3]")
+      ->allow_extra_args(false);
   add_device_option(*command, line);
   command->callback([&line, arguments] { line.action = [&line, arguments] { return evaluate(line, *arguments); }; });
 }

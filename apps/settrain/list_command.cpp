@@ -27,12 +27,13 @@ void add_list_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("list", "Lists what a config can name");
   command->require_subcommand(1);
   const auto kind = [&](const char* name, auto Registries::*registry) {
-    command->add_subcommand(name, std::string("Every one of the ") + name + " with its keys")->callback([&line, registry] {
-      line.action = [&line, registry] {
-        print(line.registries.*registry);
-        return kSuccess;
-      };
-    });
+    command->add_subcommand(name, std::string("Every one of the ") + name + " with its keys")
+        ->callback([&line, registry] {
+          line.action = [&line, registry] {
+            print(line.registries.*registry);
+            return kSuccess;
+          };
+        });
   };
   kind("losses", &Registries::losses);
   kind("models", &Registries::models);

@@ -1,3 +1,5 @@
 #include "apps/settrain/command_line.h"
 
-int main(int argc, char** argv) { return settrain::run_command_line(argc, argv); }
+int main(int argc, char** argv) {
+  return settrain::run_command_line(argc, argv);
+}

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -46,23 +47,30 @@ void log_start(const Experiment& run) {
                         format_count(data.test.size()), data.channels, data.height, data.width));
   const LabelNoiseReport& noise = run.label_noise;
   if (noise.kind != "none") {
-    log::info(fmt::format("[data] label noise {}: nominal rate {}, effective {:.4f}; {} training labels changed ({:.4f})", noise.kind,
-                          noise.nominal_rate, noise.effective_rate, format_count(noise.changed), noise.changed_rate));
+    log::info(fmt::format(
+        "[data] label noise {}: nominal rate {}, effective {:.4f}; {} training labels changed ({:.4f})", noise.kind,
+        noise.nominal_rate, noise.effective_rate, format_count(noise.changed), noise.changed_rate));
+  }
+  const auto absent = std::count(run.train_counts.begin(), run.train_counts.end(), 0);
+  if (absent > 0) {
+    const auto first = std::find(run.train_counts.begin(), run.train_counts.end(), 0) - run.train_counts.begin();
+    log::warning(fmt::format("[data] {} of {} classes have no training image; the first is {}", absent, data.num_classes(),
+                             data.class_names[static_cast<size_t>(first)]));
   }
   int64_t parameters = 0;
   for (const at::Tensor& parameter : run.model->parameters()) parameters += parameter.numel();
-  log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"), format_count(parameters),
-                        run.device.str()));
+  log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
+                        format_count(parameters), run.device.str()));
 }
 
 int train(const CommandLine& line, bool overwrite) {
   const at::Device device = find_device(line.device);
-  config::Config config = load_config(line);
-  RunFolder folder = RunFolder::create(config.get<std::string>("run.dir"), overwrite);
+  // The folder comes after the data: a run that could never start leaves none behind.
+  Experiment run = make_experiment(line.registries, load_config(line), device);
+  RunFolder folder = RunFolder::create(run.config.get<std::string>("run.dir"), overwrite);
   log::open_file(folder.log());
   catch_interrupts();
 
-  Experiment run = make_experiment(line.registries, std::move(config), device);
   write_record(run, folder, line);
   log_start(run);
   Training training(run, folder);
@@ -70,9 +78,10 @@ int train(const CommandLine& line, bool overwrite) {
 
   const auto results = evaluate_checkpoints(run, chosen_checkpoints(run, folder), training.progress_bar());
   write_results(run, folder, results);
-  std::cout << format_results(run, results) << std::flush;
-  log::info("[run] everything is in " + folder.path().string() + ": results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events");
-  return kSuccess;
+  std::cout << format_results(run, results);
+  log::info("[run] everything is in " + folder.path().string() +
+            ": results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events");
+  return interrupted() ? 128 + interrupted() : kSuccess;
 }
 
 }  // namespace

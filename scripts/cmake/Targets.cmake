@@ -28,17 +28,29 @@ function(settrain_library name)
   target_link_libraries(settrain_${name} PUBLIC settrain_options ${arg_LINK})
 endfunction()
 
-# settrain_tests(folder [LINK libraries...])
+# settrain_tests(folder [TORCH] [LINK libraries...])
 #   One Catch2 program tests_<folder> from tests/<folder>/*_test.cpp, and one CTest entry a file. The word before _test is a CTest
-#   label where it is one of data, gpu, python, slow: loader/image_folder_data_test has the label data.
+#   label where it is one of data, gpu, python, slow: loader/image_folder_data_test has the label data. TORCH: the files include
+#   ATen/ATen.h.
 function(settrain_tests folder)
-  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "TORCH" "" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp")
   if(NOT sources)
     return()
   endif()
   add_executable(tests_${folder} ${sources})
   target_link_libraries(tests_${folder} PRIVATE settrain_test_main ${arg_LINK})
+  if(arg_TORCH)
+    target_compile_options(tests_${folder} PRIVATE -fpch-preprocess) # for ccache
+    # ATen's and Catch2's headers take most of the time of compiling a test: done once, for the first folder.
+    get_property(owner GLOBAL PROPERTY settrain_precompiled_headers)
+    if(owner)
+      target_precompile_headers(tests_${folder} REUSE_FROM ${owner})
+    else()
+      target_precompile_headers(tests_${folder} PRIVATE <ATen/ATen.h> <catch2/catch.hpp>)
+      set_property(GLOBAL PROPERTY settrain_precompiled_headers tests_${folder})
+    endif()
+  endif()
   foreach(source IN LISTS sources)
     get_filename_component(file "${source}" NAME_WE)
     # -#: a file's name is a tag of its cases. NoTests: a file without a case fails.

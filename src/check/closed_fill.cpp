@@ -19,22 +19,22 @@ uint32_t mix(uint32_t x) {
   return x;
 }
 
-double unit(uint32_t stream, int64_t j) { return mix(mix(stream + 1) + static_cast<uint32_t>(j)) / 4294967296.0; }
+double unit(uint32_t stream, int64_t j) {
+  return mix(mix(stream + 1) + static_cast<uint32_t>(j)) / 4294967296.0;
+}
 
-double symmetric(uint32_t stream, int64_t j) { return 2 * unit(stream, j) - 1; }
-
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+double symmetric(uint32_t stream, int64_t j) {
+  return 2 * unit(stream, j) - 1;
 }
 
 double filled_value(const std::string& name, const at::Tensor& tensor, uint32_t stream, int64_t j) {
-  if (ends_with(name, "running_var")) return 1 + 0.25 * unit(stream, j);
-  if (ends_with(name, "running_mean")) return 0.0625 * symmetric(stream, j);
+  if (name.ends_with("running_var")) return 1 + 0.25 * unit(stream, j);
+  if (name.ends_with("running_mean")) return 0.0625 * symmetric(stream, j);
   if (tensor.dim() >= 2) {
     const double fan = static_cast<double>(tensor.numel()) / static_cast<double>(tensor.size(0));
     return std::sqrt(4.5 / fan) * symmetric(stream, j);
   }
-  if (ends_with(name, "weight")) return 1 + 0.125 * symmetric(stream, j);
+  if (name.ends_with("weight")) return 1 + 0.125 * symmetric(stream, j);
   return 0.125 * symmetric(stream, j);
 }
 

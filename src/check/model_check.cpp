@@ -49,7 +49,8 @@ double largest_difference(const at::Tensor& got, const json& expected) {
   return (flat - at::tensor(values, at::kDouble)).abs().max().item<double>();
 }
 
-// The worst of what a file says of a tensor too large to be recorded whole: norm, first elements, and one product over all of them.
+// The worst of what a file says of a tensor too large to be recorded whole: norm, first elements, and one product over
+// all of them.
 double digest_difference(const at::Tensor& tensor, const json& expected, uint32_t stream) {
   const at::Tensor flat = tensor.detach().to(at::kCPU, at::kDouble).contiguous().flatten();
   double worst = std::abs(flat.norm().item<double>() - expected.at("l2").get<double>());
@@ -154,7 +155,8 @@ class ModelCheck {
 
 }  // namespace
 
-std::vector<CheckRow> check_models(const ModelRegistry& registry, at::Device device, const std::vector<std::filesystem::path>& files) {
+std::vector<CheckRow> check_models(const ModelRegistry& registry, at::Device device,
+                                   const std::vector<std::filesystem::path>& files) {
   std::vector<CheckRow> rows;
   for (const auto& file : files) {
     std::ifstream stream(file);

@@ -11,9 +11,10 @@
 
 namespace settrain {
 
-/// For every file (made by scripts/record_model_golden.py): builds the model, fills it by the closed formula, and compares names and
-/// shapes, logits in evaluation and training mode, every gradient and every buffer in float64, and the logits in float32. Throws
-/// DataError naming the file where it is missing or malformed.
-std::vector<CheckRow> check_models(const ModelRegistry& registry, at::Device device, const std::vector<std::filesystem::path>& files);
+/// For every file (made by scripts/record_model_golden.py): builds the model, fills it by the closed formula, and
+/// compares names and shapes, logits in evaluation and training mode, every gradient and every buffer in float64, and
+/// the logits in float32. Throws DataError naming the file where it is missing or malformed.
+std::vector<CheckRow> check_models(const ModelRegistry& registry, at::Device device,
+                                   const std::vector<std::filesystem::path>& files);
 
 }  // namespace settrain

@@ -13,11 +13,10 @@ namespace settrain::config {
 /// Reads `file` (an empty path: no file, the overrides alone), what it extends, and the overrides "key.path=value"
 /// (YAML values), in rising precedence: default, base of `extends`, file, overrides (the last one of a path wins).
 ///
-/// Any scalar may hold `${env:VAR}`, `${env:VAR:-default}` (unset or empty: the default), `${key.path}` (another key's
-/// resolved value) and
-/// `${file}` (the file's name without its ending, "settrain" without a file); `$${` stands for a literal `${`. A scalar
-/// that holds one is typed after it was replaced, quoted or not, since flow style needs the quotes. The keys that
-/// choose variants cannot refer to other keys.
+/// Any scalar may hold `${env:VAR}`, `${env:VAR:-default}` (unset or empty: the default), `${key.path}` (another
+/// key's resolved value) and `${file}` (the file's name without its ending, "settrain" without a file); `$${` stands
+/// for a literal `${`. A scalar that holds one is typed after it was replaced, quoted or not, since flow style needs
+/// the quotes. The keys that choose variants cannot refer to other keys.
 ///
 /// A layer that changes a section's variant (loss.name) resets the variant's own keys: what a lower layer gave to the
 /// other variant is dropped, since it was meant for that one. Keys common to all variants of a section stay.

@@ -24,7 +24,8 @@ std::string line_at(const std::string& text, int line) {
 }
 
 // What users trip over and the parser's message does not say.
-std::string advice(const std::string& text, int line) {
+std::string advice(const std::string& message, const std::string& text, int line) {
+  if (message == YAML::ErrorMsg::EOF_IN_SCALAR) return " (a quote is never closed)";
   for (int i = line; i >= std::max(0, line - 1); --i) {
     const std::string suspect = line_at(text, i);
     const size_t indent = suspect.find_first_not_of(" \t");
@@ -70,16 +71,18 @@ Origin Source::at(int line, int column) const {
 std::optional<YamlNode> parse_yaml(const std::string& text, const Source& source, Problems& problems) {
   if (!check_characters(text, source, problems)) return std::nullopt;
   YamlTreeBuilder builder(source);
+  // yaml-cpp takes a quote that is never closed for closed where the file ends in a line break; so it ends in a
+  // comment.
   const std::string lines = text.empty() || text.back() == '\n' ? text : text + "\n";
   try {
-    std::istringstream stream(lines + YamlTreeBuilder::kEnd);
+    std::istringstream stream(lines + "#");
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
     const bool at_end = error.mark.line == std::count(lines.begin(), lines.end(), '\n');
     problems.add(source.at(error.mark.line + 1, at_end ? 1 : error.mark.column + 1), "",
-                 "YAML: " + on_one_line(error.msg) + advice(text, error.mark.line));
+                 "YAML: " + on_one_line(error.msg) + advice(error.msg, text, error.mark.line));
     return std::nullopt;
   }
   return builder.take();

@@ -36,7 +36,6 @@ void YamlTreeBuilder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
 void YamlTreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                                const std::string& value) {
   refuse_tag(mark, tag);
-  if (value.find(kEnd) != std::string::npos) throw YAML::ParserException(mark, "this text has no closing quote");
   YamlNode node = make(mark, YamlNode::Kind::kScalar);
   node.text = value;
   node.quoted = tag == "!";

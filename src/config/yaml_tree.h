@@ -15,10 +15,6 @@ namespace settrain::config {
 /// ever. Here aliases are copied and counted. Refusals are thrown as YAML::ParserException, like the parser's own.
 class YamlTreeBuilder : public YAML::EventHandler {
  public:
-  /// yaml-cpp lets a quote that is never closed run to the end of the file. So the parsed text must end in this
-  /// comment, which no scalar may hold.
-  static constexpr const char* kEnd = "#end-of-settrain-configuration";
-
   /// `source` must outlive the builder.
   explicit YamlTreeBuilder(const Source& source);
 

@@ -49,7 +49,8 @@ void AtomicFile::fail(int code) {
 }
 
 void AtomicFile::check_open() const {
-  if (!output_.is_open()) throw std::logic_error(fmt::format("'{}' was committed or had failed before", file_.string()));
+  if (!output_.is_open())
+    throw std::logic_error(fmt::format("'{}' was committed or had failed before", file_.string()));
 }
 
 void write_file_atomically(const std::filesystem::path& file, std::string_view contents) {

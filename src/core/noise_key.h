@@ -5,8 +5,8 @@
 
 namespace settrain {
 
-/// The noise of a loss is a function of (seed, step, position, class, draw). Position and not sample id, since a sample may
-/// repeat within a step.
+/// The noise of a loss is a function of (seed, step, position, class, draw). Position and not sample id, since a sample
+/// may repeat within a step.
 struct NoiseKey {
   uint64_t seed = 0;
   int64_t step = 0;            // global optimizer step, from 0

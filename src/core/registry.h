@@ -11,8 +11,8 @@
 
 namespace settrain {
 
-/// Entries in the order they were added. `Entry` has a member `std::string name`. Filled by an explicit call (a function
-/// `register_builtin_...`), never by a static initialiser.
+/// Entries in the order they were added. `Entry` has a member `std::string name`. Filled by an explicit call (a
+/// function `register_builtin_...`), never by a static initialiser.
 template <class Entry>
 class Registry {
  public:
@@ -33,7 +33,8 @@ class Registry {
       if (entry.name == name) return entry;
     }
     const std::string near = nearest_name(name, names());
-    throw ConfigError("there is no " + what_ + " '" + name + "'" + (near.empty() ? "" : ", did you mean '" + near + "'?"));
+    throw ConfigError("there is no " + what_ + " '" + name + "'" +
+                      (near.empty() ? "" : ", did you mean '" + near + "'?"));
   }
 
   const std::vector<Entry>& entries() const { return entries_; }

@@ -4,14 +4,11 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <optional>
 
-#include "datasets/unlabelled_folder.h"
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
-#include "src/core/error.h"
 #include "src/eval/bayes.h"
 #include "src/eval/score_collector.h"
 #include "src/loader/loader.h"
@@ -23,16 +20,8 @@ const Split& split_named(const Dataset& dataset, const std::string& name) {
   return name == "train" ? dataset.train : name == "val" ? dataset.val : dataset.test;
 }
 
-size_t truth_index(const std::string& split) { return split == "train" ? 0 : split == "val" ? 1 : 2; }
-
-Split unlabelled_split(const Experiment& run, const std::string& folder) {
-  const Dataset& data = run.dataset;
-  Split split;
-  split.name = folder;
-  split.images = std::make_shared<UnlabelledFolder>(folder, data.channels, data.height, data.width);
-  for (int64_t id = 0; id < split.images->size(); ++id) split.ids.push_back(id);
-  split.labels.assign(split.ids.size(), 0);  // never read: only the scores are used
-  return split;
+size_t truth_index(const std::string& split) {
+  return split == "train" ? 0 : split == "val" ? 1 : 2;
 }
 
 std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& split) {
@@ -64,7 +53,8 @@ SplitScores score_split(const Experiment& run, const Split& split, ProgressBar& 
   return collector.finish();
 }
 
-std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ProgressBar& bar) {
+std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits,
+                                         ProgressBar& bar) {
   // A split is scored once, though it may be evaluated and set the thresholds of others.
   std::map<std::string, SplitScores> scored;
   const auto scores_of = [&](const std::string& name) -> const SplitScores& {
@@ -78,16 +68,14 @@ std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vecto
   std::optional<SplitScores> unlabelled;
   if (from == "val") {
     thresholds = &scores_of("val").scores;
-  } else if (from != "same") {
-    if (!std::filesystem::is_directory(from)) {
-      run.config.fail("eval.threshold_from", "'" + from + "' is neither val nor same nor a folder of images");
-    }
-    unlabelled = score_split(run, unlabelled_split(run, from), bar);
+  } else if (run.threshold_split) {
+    unlabelled = score_split(run, *run.threshold_split, bar);
     thresholds = &unlabelled->scores;
   }
 
   std::vector<SplitResult> results;
-  for (const std::string& name : splits) results.push_back({name, run.evaluator->evaluate(scores_of(name), thresholds)});
+  for (const std::string& name : splits)
+    results.push_back({name, run.evaluator->evaluate(scores_of(name), thresholds)});
   return results;
 }
 
@@ -95,7 +83,9 @@ std::vector<ResultsColumn> results_columns(const Experiment& run, const std::vec
   std::vector<ResultsColumn> columns;
   for (const SplitResult& split : results) {
     columns.push_back({split.split, split.result.values});
-    if (run.dataset.truth) columns.push_back({split.split + " Bayes", bayes_values(run, split.split)});
+    // P(y | x) knows nothing of label noise, so it says nothing of the labels that were trained on.
+    const bool noisy = split.split == "train" && run.label_noise.kind != "none";
+    if (run.dataset.truth && !noisy) columns.push_back({split.split + " Bayes", bayes_values(run, split.split)});
   }
   return columns;
 }

@@ -19,11 +19,13 @@ struct SplitResult {
   EvaluationResult result;
 };
 
-/// Evaluates the splits ("train", "val", "test") in that order. Average-K's thresholds come from where eval.threshold_from says.
-/// Throws ConfigError where that is neither val nor same nor a folder.
-std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ProgressBar& bar);
+/// Evaluates the splits ("train", "val", "test") in that order. Average-K's thresholds come from where
+/// eval.threshold_from says. Throws ConfigError where that is neither val nor same nor a folder.
+std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits,
+                                         ProgressBar& bar);
 
-/// The columns of the table of results, one a split; beside it, where the data's P(y | x) is known, what the Bayes-optimal sets reach.
+/// The columns of the table of results, one a split; beside it, where the data's P(y | x) is known, what the
+/// Bayes-optimal sets reach.
 std::vector<ResultsColumn> results_columns(const Experiment& run, const std::vector<SplitResult>& results);
 
 }  // namespace settrain

@@ -6,11 +6,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <thread>
 #include <utility>
 
+#include "datasets/unlabelled_folder.h"
+#include "metrics/average_k.h"
 #include "src/core/error.h"
 #include "src/engine/aten_seed.h"
+#include "src/loader/loader.h"
 
 namespace settrain {
 namespace {
@@ -24,8 +28,28 @@ void set_determinism(const std::string& wanted, at::Device device) {
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
   at::globalContext().setDeterministicCuDNN(deterministic);
   at::globalContext().setBenchmarkCuDNN(!deterministic);
+  // Deterministic mode would also fill every new tensor, with threads of its own, even within the loader's. Nothing here
+  // reads what it has not written.
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
   // cuBLAS repeats its results only with a workspace of fixed size, which it reads when it is first used.
   if (deterministic && device.is_cuda()) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+}
+
+Split unlabelled_split(const Dataset& data, const std::string& folder) {
+  auto images = std::make_shared<UnlabelledFolder>(folder, data.channels, data.height, data.width);
+  std::vector<int64_t> ids(static_cast<size_t>(images->size()));
+  std::iota(ids.begin(), ids.end(), 0);
+  std::vector<int64_t> labels(ids.size(), 0);  // never read: only the scores are used
+  return {folder, std::move(images), std::move(ids), std::move(labels)};
+}
+
+// What to do where a GPU was asked for and none is there.
+std::string no_gpu_advice() {
+#ifdef SETTRAIN_HAS_CUDA
+  return "no GPU was found; run on --device cpu, or check the driver with nvidia-smi";
+#else
+  return "this build has no CUDA; run on --device cpu, or build with scripts/setup --cuda";
+#endif
 }
 
 }  // namespace
@@ -54,10 +78,19 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
   run.stall_advice = loss.stall_advice;
   run.evaluator = std::make_unique<Evaluator>(
       registries.metrics, c, MetricContext{.train_counts = run.train_counts, .score_scale = run.loss->score_scale()});
+
+  const auto& from = c.read<AverageKOptions>("eval").threshold_from;
+  if (from != "val" && from != "same") run.threshold_split = unlabelled_split(data, from);
+  // Built once here, so that what is wrong with them is said before a run folder is touched.
+  training_loader(data, run.loader, 0, /*pin_memory=*/false);
+  evaluation_loader(data, data.val, run.loader, /*pin_memory=*/false);
   return run;
 }
 
 at::Device find_device(const std::string& name) {
+  // float32 means float32: ATen would let cuDNN round the inputs of convolutions to 10 bits (TF32).
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
   if (name == "auto") return at::Device(at::hasCUDA() ? at::kCUDA : at::kCPU);
   at::Device device(at::kCPU);
   try {
@@ -65,11 +98,12 @@ at::Device find_device(const std::string& name) {
   } catch (const c10::Error&) {
     throw ConfigError("--device " + name + ": expected auto, cpu, cuda or cuda:N");
   }
-  if (!device.is_cpu() && !device.is_cuda()) throw ConfigError("--device " + name + ": expected auto, cpu, cuda or cuda:N");
+  if (!device.is_cpu() && !device.is_cuda())
+    throw ConfigError("--device " + name + ": expected auto, cpu, cuda or cuda:N");
   const int64_t gpus = at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
-  if (device.is_cuda() && (gpus == 0 || device.index() >= gpus)) {
-    throw ConfigError("--device " + name + ": " + (gpus == 0 ? "no GPU was found" : "there are " + std::to_string(gpus) + " GPUs") +
-                      "; run on --device cpu, or check the driver with nvidia-smi");
+  if (device.is_cuda() && gpus == 0) throw ConfigError("--device " + name + ": " + no_gpu_advice());
+  if (device.is_cuda() && device.index() >= gpus) {
+    throw ConfigError("--device " + name + ": there are " + std::to_string(gpus) + " GPUs, numbered from 0");
   }
   return device;
 }

@@ -4,6 +4,7 @@
 #include <c10/core/Device.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "datasets/dataset.h"
@@ -30,13 +31,16 @@ struct Experiment {
   std::unique_ptr<Loss> loss{};
   std::string stall_advice{};  // what to try where the loss does not fall
   std::unique_ptr<Evaluator> evaluator{};
+  std::optional<Split> threshold_split{};  // the unlabelled images of eval.threshold_from, where that is a folder
 };
 
-/// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone. Also sets the
-/// process' compute threads and whether ATen keeps to deterministic algorithms. Throws ConfigError or DataError.
+/// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone.
+/// Also sets the process' compute threads and whether ATen keeps to deterministic algorithms. Throws ConfigError or
+/// DataError.
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device);
 
-/// "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N". Throws ConfigError for another name or a device that is not there.
+/// "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N". Throws ConfigError for another name or a device that
+/// is not there.
 at::Device find_device(const std::string& name);
 
 }  // namespace settrain

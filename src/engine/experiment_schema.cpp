@@ -1,6 +1,7 @@
 #include "src/engine/experiment_schema.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 
 #include "datasets/label_noise.h"
@@ -29,7 +30,8 @@ config::Rule head_rule(const Registries& registries) {
   return [&losses = registries.losses](const config::Config& config) {
     const auto& loss = config.get<std::string>("loss.name");
     if (losses.at(loss).requirements.normalised_head && config.get<std::string>("model.head") != "normalised") {
-      config.fail("model.head", "the loss " + loss + " needs the scores of a normalised head; set model.head: normalised");
+      config.fail("model.head",
+                  "the loss " + loss + " needs the scores of a normalised head; set model.head: normalised");
     }
   };
 }
@@ -37,11 +39,15 @@ config::Rule head_rule(const Registries& registries) {
 config::Rule select_rule(const Registries& registries) {
   return [&metrics = registries.metrics](const config::Config& config) {
     std::vector<std::string> known;
-    for (const std::string& name : Evaluator(metrics, config, {}).names()) known.push_back("val/" + name);
+    for (const std::string& name : Evaluator(metrics, config, {}).names()) {
+      // Of sizes and thresholds, larger is not better.
+      if (!name.ends_with("_size") && !name.ends_with("_lambda")) known.push_back("val/" + name);
+    }
     for (const std::string& wanted : config.get<config::Texts>("select")) {
       if (std::find(known.begin(), known.end(), wanted) != known.end()) continue;
       const std::string near = nearest_name(wanted, known);
-      config.fail("select", "'" + wanted + "' is no metric of this run" + (near.empty() ? "" : ", did you mean '" + near + "'?") +
+      config.fail("select", "'" + wanted + "' is no metric of this run" +
+                                (near.empty() ? "" : ", did you mean '" + near + "'?") +
                                 " (eval.top_k and eval.average_k say which K are measured)");
     }
   };
@@ -49,7 +55,15 @@ config::Rule select_rule(const Registries& registries) {
 
 void nesterov_rule(const config::Config& config) {
   if (config.get<bool>("optimizer.nesterov") && config.get<double>("optimizer.momentum") == 0) {
-    config.fail("optimizer.nesterov", "needs optimizer.momentum above 0; set optimizer.nesterov: false for plain gradient descent");
+    config.fail("optimizer.nesterov",
+                "needs optimizer.momentum above 0; set optimizer.nesterov: false for plain gradient descent");
+  }
+}
+
+void threshold_rule(const config::Config& config) {
+  const auto& from = config.get<std::string>("eval.threshold_from");
+  if (from != "val" && from != "same" && !std::filesystem::is_directory(from)) {
+    config.fail("eval.threshold_from", "'" + from + "' is neither val nor same nor a folder of images");
   }
 }
 
@@ -66,13 +80,17 @@ config::Schema experiment_schema(const Registries& registries) {
       label_noise_section(),
       {"model", "The network.", ModelOptions::keys(), "name", first_model, config::variants_of(registries.models)},
       {"loss", "What training minimises.", {}, "name", first_loss, config::variants_of(registries.losses)},
-      {"optimizer", "How weights follow gradients.", {}, "name", "sgd",
+      {"optimizer",
+       "How weights follow gradients.",
+       {},
+       "name",
+       "sgd",
        {{"sgd", "Stochastic gradient descent with momentum.", SgdOptions::keys()}}},
       schedule_section(),
       {"train", "The course of training.", TrainOptions::keys(), "", "", {}},
       eval_section(registries),
   };
-  schema.rules = {head_rule(registries), select_rule(registries), nesterov_rule, schedule_rule()};
+  schema.rules = {head_rule(registries), select_rule(registries), nesterov_rule, schedule_rule(), threshold_rule};
   return schema;
 }
 

@@ -7,27 +7,38 @@
 #include <string>
 #include <vector>
 
-#include "models/named_tensors.h"
 #include "src/core/error.h"
 #include "src/engine/train_step.h"
 
 namespace settrain {
 namespace {
 
-bool finite(const at::Tensor& t) { return !t.is_floating_point() || at::isfinite(t).all().item<bool>(); }
+bool finite(const at::Tensor& t) {
+  return !t.is_floating_point() || at::isfinite(t).all().item<bool>();
+}
+
+// The name of the first parameter that is not finite, or an empty string.
+std::string first_non_finite(const Model& model) {
+  for (const auto& item : model.named_parameters()) {
+    if (!finite(item.value())) return "model." + item.key();
+  }
+  return "";
+}
 
 std::string first_non_finite(const Model& model, const LossInput& input) {
-  for (const auto& [name, tensor] : state_dict(model)) {
-    if (!finite(tensor)) return "model." + name;
-  }
+  const std::string parameter = first_non_finite(model);
+  if (!parameter.empty()) return parameter;
   if (input.output.features.defined() && !finite(input.output.features)) return "the features";
   if (!finite(input.output.scores)) return "the scores";
   return "the loss";
 }
 
+constexpr const char* kAdvice = "A lower optimizer.lr, a schedule.warmup_epochs or a train.clip_norm usually helps";
+
 }  // namespace
 
-void throw_non_finite(const Model& model, const LossInput& input, const LossValue& value, const StepSettings& settings) {
+void throw_non_finite(const Model& model, const LossInput& input, const LossValue& value,
+                      const StepSettings& settings) {
   constexpr int64_t kMostIds = 8;
   const at::Tensor wrong = at::isfinite(value.per_sample.detach()).logical_not().cpu();
   const at::Tensor wrong_ids = input.sample_ids.cpu().masked_select(wrong);
@@ -37,10 +48,16 @@ void throw_non_finite(const Model& model, const LossInput& input, const LossValu
   }
   if (wrong_ids.numel() > kMostIds) ids += ", ...";
   throw NumericalError(fmt::format(
-      "the loss is not finite at step {}: {} of the batch's {} samples (ids {}); learning rate {}, largest |score| {}; the first "
-      "tensor that is not finite is {}. A lower optimizer.lr, a schedule.warmup_epochs or a train.clip_norm usually helps",
+      "the loss is not finite at step {}: {} of the batch's {} samples (ids {}); learning rate {}, largest |score| {}; the "
+      "first tensor that is not finite is {}. {}",
       settings.step, wrong_ids.numel(), wrong.numel(), ids, settings.lr,
-      input.output.scores.detach().abs().max().item<double>(), first_non_finite(model, input)));
+      input.output.scores.detach().abs().max().item<double>(), first_non_finite(model, input), kAdvice));
+}
+
+void check_finite(const Model& model, int64_t step) {
+  const std::string parameter = first_non_finite(model);
+  if (parameter.empty()) return;
+  throw NumericalError(fmt::format("after step {} {} is not finite. {}", step, parameter, kAdvice));
 }
 
 }  // namespace settrain

@@ -8,8 +8,12 @@ namespace settrain {
 
 struct StepSettings;
 
-/// Throws NumericalError that says where the numbers went wrong: step, learning rate, samples, largest |score|, and the first tensor
-/// that is not finite, of parameters and buffers in the model's order, then features, then scores.
-[[noreturn]] void throw_non_finite(const Model& model, const LossInput& input, const LossValue& value, const StepSettings& settings);
+/// Throws NumericalError that says where the numbers went wrong: step, learning rate, samples, largest |score|, and the
+/// first tensor that is not finite, of the parameters in the model's order, then the features, then the scores.
+[[noreturn]] void throw_non_finite(const Model& model, const LossInput& input, const LossValue& value,
+                                   const StepSettings& settings);
+
+/// Throws NumericalError, naming the first, where a parameter is not finite after so many steps.
+void check_finite(const Model& model, int64_t step);
 
 }  // namespace settrain

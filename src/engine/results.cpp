@@ -19,7 +19,8 @@ using nlohmann::ordered_json;
 
 ordered_json to_json(const std::vector<MetricValue>& values) {
   ordered_json object = ordered_json::object();
-  for (const MetricValue& value : values) object[value.name] = std::isfinite(value.value) ? ordered_json(value.value) : nullptr;
+  for (const MetricValue& value : values)
+    object[value.name] = std::isfinite(value.value) ? ordered_json(value.value) : nullptr;
   return object;
 }
 
@@ -79,7 +80,8 @@ ordered_json results_json(const Experiment& run, const std::vector<CheckpointRes
   for (const CheckpointResults& result : results) {
     ordered_json sizes = ordered_json::object();
     for (const SplitResult& split : result.splits) {
-      for (const SetSizeHistogram& histogram : split.result.set_sizes) sizes[split.split][histogram.metric] = histogram.counts;
+      for (const SetSizeHistogram& histogram : split.result.set_sizes)
+        sizes[split.split][histogram.metric] = histogram.counts;
     }
     all.push_back({{"checkpoint", result.checkpoint},
                    {"epoch", result.epoch},

@@ -18,12 +18,15 @@ struct CheckpointResults {
   std::vector<SplitResult> splits;
 };
 
-/// The checkpoints that stand for a run: the best by every metric of `select` that are there; the last one where there are none.
+/// The checkpoints that stand for a run: the best by every metric of `select` that are there; the last one where there
+/// are none.
 std::vector<std::filesystem::path> chosen_checkpoints(const Experiment& run, const RunFolder& folder);
 
-/// Evaluates every checkpoint on the splits of eval.splits. Checkpoints of one epoch hold the same weights and are evaluated once.
-/// Leaves the last one's weights in the model. Throws RunError where a checkpoint does not fit the model.
-std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files, ProgressBar& bar);
+/// Evaluates every checkpoint on the splits of eval.splits. Checkpoints of one epoch hold the same weights and are
+/// evaluated once. Leaves the last one's weights in the model. Throws RunError where a checkpoint does not fit the
+/// model.
+std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
+                                                    ProgressBar& bar);
 
 /// The tables for people: one a checkpoint, and the sizes of average-K's sets on the last split.
 std::string format_results(const Experiment& run, const std::vector<CheckpointResults>& results);

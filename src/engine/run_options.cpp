@@ -6,12 +6,14 @@ using config::key;
 
 config::Keys GeneralOptions::keys() {
   return {
-      key("name", &GeneralOptions::name, "${file}", "Name of the run; the config file's name without its ending where not given.")
+      key("name", &GeneralOptions::name, "${file}",
+          "Name of the run; the config file's name without its ending where not given.")
           .not_empty(),
       key("seed", &GeneralOptions::seed, 4, "Everything random follows it, unless a section has a seed of its own.")
           .at_least(0),
       key("select", &GeneralOptions::select, {},
-          "Metrics of the validation split (val/top5); for each, the checkpoint of its best epoch is kept and evaluated at the end."),
+          "Metrics of the validation split (val/top5); for each, the checkpoint of its best epoch is kept and "
+          "evaluated at the end."),
   };
 }
 
@@ -31,24 +33,28 @@ config::Keys TrainOptions::keys() {
   return {
       key("epochs", &TrainOptions::epochs, 10, "Passes over the training split.").at_least(1).in("epochs"),
       key("accumulate", &TrainOptions::accumulate, 1,
-          "Batches whose gradients are added up for one optimizer step; the step's batch is so many times data.batch_size.")
+          "Batches whose gradients are added up for one optimizer step; the step's batch is so many times "
+          "data.batch_size.")
           .at_least(1)
           .in("batches"),
       key("clip_norm", &TrainOptions::clip_norm, 0.0,
           "Gradients are scaled down to this joint Euclidean norm where theirs is larger; 0 turns it off.")
           .at_least(0),
       key("deterministic", &TrainOptions::deterministic, "auto",
-          "Only algorithms whose results repeat bit for bit; auto: on the CPU, but not on a GPU, where they cost speed.")
+          "Only algorithms whose results repeat bit for bit; auto: on the CPU, but not on a GPU, where they cost "
+          "speed.")
           .one_of({"auto", "true", "false"}),
   };
 }
 
 config::Keys EvalOptions::keys() {
   return {
-      key("splits", &EvalOptions::splits, {"val", "test"}, "Splits evaluated at the end of a run and by `settrain eval`.")
+      key("splits", &EvalOptions::splits, {"val", "test"},
+          "Splits evaluated at the end of a run and by `settrain eval`.")
           .one_of({"train", "val", "test"})
           .not_empty(),
-      key("every", &EvalOptions::every, 1, "The validation split is evaluated after every so many epochs, and after the last.")
+      key("every", &EvalOptions::every, 1,
+          "The validation split is evaluated after every so many epochs, and after the last.")
           .at_least(1)
           .in("epochs"),
   };

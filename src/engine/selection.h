@@ -22,8 +22,8 @@ class Selection {
   /// `metrics`: names with their split, "val/top5".
   explicit Selection(const std::vector<std::string>& metrics);
 
-  /// Takes the values of the validation split after `epoch` epochs, named without their split. Returns the indices in best() of the
-  /// metrics that became better; an equal value keeps the earlier epoch, and a NaN is never better.
+  /// Takes the values of the validation split after `epoch` epochs, named without their split. Returns the indices in
+  /// best() of the metrics that became better; an equal value keeps the earlier epoch, and a NaN is never better.
   std::vector<size_t> update(int64_t epoch, std::span<const MetricValue> values);
 
   const std::vector<BestEpoch>& best() const { return best_; }

@@ -26,10 +26,10 @@ struct StepSettings {
   double clip_norm;  // 0: off
 };
 
-/// Forward, loss, backward and update over `batches`, whose gradients are added up: the mean loss is taken over all their samples.
-/// The batches are moved to the model's `device` one after the other. Throws NumericalError where the loss is not finite: it names
-/// the step, the samples, the learning rate, the largest |score| and the first tensor that is not finite. The weights then are as
-/// they were before the step.
+/// Forward, loss, backward and update over `batches`, whose gradients are added up: the mean loss is taken over all
+/// their samples. The batches are moved to the model's `device` one after the other. Throws NumericalError where the
+/// loss is not finite: it names the step, the samples, the learning rate, the largest |score| and the first tensor that
+/// is not finite. The parameters then are as before the step.
 StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vector<Batch>& batches, at::Device device,
                       const StepSettings& settings);
 

@@ -12,6 +12,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/streams.h"
+#include "src/engine/non_finite.h"
 #include "src/run/checkpoint.h"
 
 namespace settrain {
@@ -19,7 +20,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::vector<std::pair<std::string, at::Tensor>> trainable(const Model& model) {
   std::vector<std::pair<std::string, at::Tensor>> parameters;
@@ -46,14 +49,14 @@ int Training::train() {
     const EpochTotals totals = train_epoch(epoch);
     if (interrupted()) {
       save(folder_.last_checkpoint(), epoch);
-      log::warning(fmt::format("[train] stopped by a signal in epoch {} after step {}; {} holds the weights", epoch + 1, step_,
-                               folder_.last_checkpoint().string()));
+      log::warning(fmt::format("[train] stopped by a signal in epoch {} after step {}; {} holds the weights", epoch + 1,
+                               step_, folder_.last_checkpoint().string()));
       return interrupted();
     }
     if (epoch == 0) warn_if_stalled();
     end_epoch(epoch + 1, totals);
   }
-  return 0;
+  return interrupted();
 }
 
 Training::EpochTotals Training::train_epoch(int64_t epoch) {
@@ -62,7 +65,8 @@ Training::EpochTotals Training::train_epoch(int64_t epoch) {
   loader_.start_epoch(epoch);
   while (!interrupted()) {
     std::vector<Batch> batches;
-    for (Batch batch; std::ssize(batches) < run_.train.accumulate && loader_.next(batch);) batches.push_back(std::move(batch));
+    for (Batch batch; std::ssize(batches) < run_.train.accumulate && loader_.next(batch);)
+      batches.push_back(std::move(batch));
     if (batches.empty()) break;
     const StepResult result = train_one_step(std::move(batches));
     totals.sum.loss_sum += result.loss_sum;
@@ -89,14 +93,15 @@ void Training::show_progress(int64_t epoch, const EpochTotals& totals) {
   Progress progress;
   progress.stage = fmt::format("[train] epoch {}/{}", epoch + 1, length_.epochs);
   progress.done = totals.sum.count;
-  progress.total = loader_.size();
-  progress.after = (length_.epochs - epoch - 1) * loader_.size();
+  progress.total = std::min(loader_.size(), loader_.batches_per_epoch() * run_.loader.batch_size);  // drop_last
+  progress.after = (length_.epochs - epoch - 1) * progress.total;
   progress.figures = fmt::format("loss {:.4f}  top1 {:.4f}", totals.sum.loss_sum / count,
                                  static_cast<double>(totals.sum.correct) / count);
   bar_.update(progress);
 }
 
-// A loss that moves nothing for a whole epoch is most often a setting, and the user should not have to wait for the last epoch.
+// A loss that moves nothing for a whole epoch is most often a setting, and the user should not have to wait for the
+// last epoch.
 void Training::warn_if_stalled() const {
   constexpr double kLeastFall = 0.02;
   const size_t tenth = first_epoch_losses_.size() / 10;
@@ -107,11 +112,22 @@ void Training::warn_if_stalled() const {
   const double after = std::accumulate(last - static_cast<ptrdiff_t>(tenth), last, 0.0) / count;
   if (after <= (1 - kLeastFall) * before) return;
   const std::string& advice = run_.stall_advice;
-  log::warning(fmt::format("[train] over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last. {}", before,
-                           after, advice.empty() ? "Try another optimizer.lr or a schedule.warmup_epochs." : advice));
+  log::warning(fmt::format(
+      "[train] over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last. {}", before,
+      after, advice.empty() ? "Try another optimizer.lr or a schedule.warmup_epochs." : advice));
+}
+
+// A metric that has no value, such as the accuracy of few-shot classes where there are none, selects nothing.
+void Training::warn_if_undefined(int64_t epoch) const {
+  if (epoch > run_.eval.every) return;  // said once
+  for (const BestEpoch& best : selection_.best()) {
+    if (best.epoch == 0) log::warning("[train] " + best.metric + " of `select` has no value on this data; no checkpoint is kept for it");
+  }
 }
 
 void Training::end_epoch(int64_t epoch, const EpochTotals& totals) {
+  // The last step's update has not been through a loss yet, and must not replace a good checkpoint.
+  check_finite(*run_.model, step_);
   const auto count = static_cast<double>(totals.sum.count);
   const double loss = totals.sum.loss_sum / count, top1 = static_cast<double>(totals.sum.correct) / count;
   MetricsRow row{step_, epoch, {{"train/loss", loss}, {"train/top1", top1}}};
@@ -124,6 +140,7 @@ void Training::end_epoch(int64_t epoch, const EpochTotals& totals) {
     const auto& values = results.front().result.values;
     for (const MetricValue& value : values) row.values.emplace_back("val/" + value.name, value.value);
     better = selection_.update(epoch, values);
+    warn_if_undefined(epoch);
     line += validation_summary(values, better);
   }
   row.values.emplace_back("time/epoch_s", totals.seconds);
@@ -137,7 +154,8 @@ void Training::end_epoch(int64_t epoch, const EpochTotals& totals) {
 }
 
 // The metrics that the run selects on, or the first one where there are none.
-std::string Training::validation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const {
+std::string Training::validation_summary(const std::vector<MetricValue>& values,
+                                         const std::vector<size_t>& better) const {
   std::string text;
   for (const MetricValue& value : values) {
     for (size_t i = 0; i < selection_.best().size(); ++i) {

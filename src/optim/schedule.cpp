@@ -86,8 +86,7 @@ class Cosine : public Schedule {
 }  // namespace
 
 Schedule::Schedule(const RunLength& length, double warmup_epochs)
-    : length_(length),
-      warmup_steps_(std::llround(warmup_epochs * static_cast<double>(length.steps_per_epoch))) {}
+    : length_(length), warmup_steps_(std::llround(warmup_epochs * static_cast<double>(length.steps_per_epoch))) {}
 
 double Schedule::factor(int64_t step) const {
   const double factor = factor_after_warmup(step);

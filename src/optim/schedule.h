@@ -21,8 +21,8 @@ class Schedule {
  public:
   virtual ~Schedule() = default;
 
-  /// `step` counts optimizer steps from 0. During the first `warmup_epochs` the factor rises linearly, from 1/n of the schedule's at
-  /// the first of its n steps to n/n at the last.
+  /// `step` counts optimizer steps from 0. During the first `warmup_epochs` the factor rises linearly, from 1/n of the
+  /// schedule's at the first of its n steps to n/n at the last.
   double factor(int64_t step) const;
 
  protected:

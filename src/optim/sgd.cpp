@@ -46,7 +46,8 @@ void Sgd::step(double lr) {
   if (updated.empty()) return;
   // Velocities start at zero, for which the first step's v = g needs no case of its own.
   if (options_.momentum == 0) velocities.clear();
-  at::_fused_sgd_(updated, gradients, velocities, options_.weight_decay, options_.momentum, lr, /*dampening=*/0, options_.nesterov,
+  at::_fused_sgd_(updated, gradients, velocities, options_.weight_decay, options_.momentum, lr, /*dampening=*/0,
+                  options_.nesterov,
                   /*maximize=*/false, /*is_first_step=*/false);
 }
 

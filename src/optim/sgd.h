@@ -18,11 +18,13 @@ struct SgdOptions {
   static config::Keys keys();
 };
 
-/// g = gradient + weight_decay * p;  v = momentum * v + g;  p -= lr * (nesterov ? g + momentum * v : v), as PyTorch's SGD with
-/// dampening 0. Weight decay covers every parameter, batch norm and biases too, as in the papers' code. One fused call a step.
+/// g = gradient + weight_decay * p;  v = momentum * v + g;  p -= lr * (nesterov ? g + momentum * v : v), as PyTorch's
+/// SGD with dampening 0. Weight decay covers every parameter, batch norm and biases too, as in the papers' code. One
+/// fused call a step.
 class Sgd {
  public:
-  /// `parameters`: by name; all on one device, all requiring gradients. Throws ConfigError for Nesterov without momentum.
+  /// `parameters`: by name; all on one device, all requiring gradients. Throws ConfigError for Nesterov without
+  /// momentum.
   Sgd(std::vector<std::pair<std::string, at::Tensor>> parameters, const SgdOptions& options);
 
   void zero_grad();

@@ -29,7 +29,8 @@ TEST_CASE("the small ResNets agree with Python's PyTorch", "[fast]") {
 
 TEST_CASE("a wrong number in a golden file is found, and a malformed file is named", "[fast]") {
   const auto file = std::filesystem::temp_directory_path() / "settrain_model_check_test.json";
-  nlohmann::json golden = nlohmann::json::parse(std::ifstream(test::golden_path("models/resnet8_grey_normalised.json")));
+  nlohmann::json golden =
+      nlohmann::json::parse(std::ifstream(test::golden_path("models/resnet8_grey_normalised.json")));
   golden["float64"]["gradients"][4]["dot"] = golden["float64"]["gradients"][4]["dot"].get<double>() + 1e-6;
   std::ofstream(file) << golden;
   int64_t failed = 0;

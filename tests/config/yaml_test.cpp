@@ -26,9 +26,9 @@ TEST_CASE("a syntax error has its place", "[fast]") {
   CHECK(folder.error("seed: 1\noptimizer: {lr: 1\n") == "run.yaml:3:1: YAML: end of map flow not found");
   CHECK(folder.error("optimizer:\n  lr: 1\n momentum: 1\n") == "run.yaml:3:2: YAML: end of map not found");
   CHECK(folder.error("a: b: c\n") == "run.yaml:1:5: YAML: illegal map value");
-  CHECK(folder.error("seed: 1\nname: 'abc\n") == "run.yaml:2:7: YAML: this text has no closing quote");
-  CHECK(folder.error("name: \"abc") == "run.yaml:1:7: YAML: this text has no closing quote");
-  CHECK(folder.error("", {"name='abc"}) == "--set name='abc: YAML: this text has no closing quote");
+  CHECK(folder.error("seed: 1\nname: 'abc\n") == "run.yaml:3:1: YAML: illegal EOF in scalar (a quote is never closed)");
+  CHECK(folder.error("name: \"abc") == "run.yaml:2:1: YAML: illegal EOF in scalar (a quote is never closed)");
+  CHECK(folder.error("", {"name='abc"}) == "--set name='abc: YAML: illegal EOF in scalar (a quote is never closed)");
   CHECK(folder.error("name: *nobody\n") == "run.yaml:1:7: YAML: the referenced anchor is not defined");
 }
 

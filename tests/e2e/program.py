@@ -3,9 +3,11 @@
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 PROGRAM = os.environ["SETTRAIN_PROGRAM"]
 
@@ -31,6 +33,17 @@ train: {epochs: 2}
 select: [val/top1, val/top2]
 eval: {top_k: [1, 2], average_k: [1.5, 2]}
 """
+
+
+def write_png(path, width, height, level):
+    """A colour image of one level and a brighter stripe, for data without labels."""
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    row = b"\0" + bytes([level] * 3 * (width - 2) + [255] * 6)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(row * height)) + chunk(b"IEND", b""))
 
 
 def environment():

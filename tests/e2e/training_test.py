@@ -6,7 +6,7 @@ import signal
 import time
 import unittest
 
-from program import TINY, ProgramTest
+from program import TINY, ProgramTest, write_png
 
 
 class Training(ProgramTest):
@@ -70,6 +70,28 @@ class Training(ProgramTest):
         self.assertIn("avg3", narrower)
         self.assertIn("best-val-top1", self.run_program("eval", "runs/tiny", "--checkpoint", "best", expect=1).stderr)
         self.run_program("eval", "runs/nothing", expect=1)
+
+    def test_unlabelled_images_can_set_the_thresholds(self):
+        self.train_tiny()
+        images = self.folder / "images"
+        images.mkdir()
+        for i in range(20):
+            write_png(images / f"{i}.png", 20, 14, 10 * i)
+        by_val = self.run_program("eval", "runs/tiny", "--json", "--device", "cpu").stdout
+        by_folder = self.run_program("eval", "runs/tiny", "--json", "--set", "eval.threshold_from=images", "--device", "cpu").stdout
+        val, folder = (json.loads(text)[0]["metrics"]["val"] for text in (by_val, by_folder))
+        self.assertNotEqual(val["avg2_lambda"], folder["avg2_lambda"])
+        self.assertEqual(val["top2"], folder["top2"])
+        (images / "3.png").write_bytes(b"no image")
+        self.assertIn("3.png", self.run_program("eval", "runs/tiny", "--set", "eval.threshold_from=images", "--device", "cpu", expect=1).stderr)
+        error = self.run_program("eval", "runs/tiny", "--set", "eval.threshold_from=imags", "--device", "cpu", expect=2).stderr
+        self.assertIn("eval.threshold_from", error)
+
+    def test_overwriting_with_a_config_that_cannot_run_loses_nothing(self):
+        self.train_tiny()
+        before = self.metrics()
+        self.train_tiny("tiny", "--overwrite", "--set", "data.normalisation=fashion_mnist", expect=2)
+        self.assertEqual(self.metrics(), before)
 
     def test_a_run_is_not_overwritten_unless_told(self):
         self.train_tiny()

@@ -14,7 +14,8 @@ namespace {
 
 using Catch::Contains;
 
-// A linear classifier of the flattened image: no batch statistics, so that a batch and its parts give the same gradients.
+// A linear classifier of the flattened image: no batch statistics, so that a batch and its parts give the same
+// gradients.
 class Linear : public Model {
  public:
   Linear() : head_(register_module("fc", std::make_shared<LinearHead>(12, 5))) { to(at::kDouble); }
@@ -39,7 +40,8 @@ std::unique_ptr<Loss> make_loss(const std::string& name) {
   register_builtin_losses(registry);
   config::Schema schema;
   schema.sections.push_back({"loss", "", {}, "name", name, config::variants_of(registry)});
-  const std::vector<std::string> settings = name == "cross_entropy" ? std::vector<std::string>{} : std::vector<std::string>{"loss.k=2"};
+  const std::vector<std::string> settings =
+      name == "cross_entropy" ? std::vector<std::string>{} : std::vector<std::string>{"loss.k=2"};
   return registry.at(name).make(config::load(schema, {}, settings), {5, {3, 3, 3, 3, 3}, 15});
 }
 
@@ -83,7 +85,8 @@ TEST_CASE("uneven accumulated batches make the step of one batch, noise included
 TEST_CASE("clipping bounds the update", "[fast]") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
-  Sgd optimizer(std::vector<std::pair<std::string, at::Tensor>>{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
+  Sgd optimizer(std::vector<std::pair<std::string, at::Tensor>>{{"fc.weight", model->parameters()[0]}},
+                {1, 0, 0, false});
   const at::Tensor before = model->parameters()[0].detach().clone();
   train_step(*model, *loss, optimizer, {samples(0, 8)}, at::kCPU, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
   CHECK((model->parameters()[0].detach() - before).norm().item<double>() == Approx(1e-3).epsilon(1e-6));
@@ -98,12 +101,13 @@ TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves 
   batch.images = batch.images.clone();
   batch.images[3][0][0][0] = std::numeric_limits<float>::quiet_NaN();
   CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {batch}, at::kCPU, {1, 42, 0.1, 0}),
-                    Contains("at step 42") && Contains("1 of the batch's 8 samples (ids 103)") && Contains("learning rate 0.1") &&
-                        Contains("is the features"));
+                    Contains("at step 42") && Contains("1 of the batch's 8 samples (ids 103)") &&
+                        Contains("learning rate 0.1") && Contains("is the features"));
   CHECK(at::equal(model->parameters()[0].detach(), before));
 
   model->parameters()[1].detach()[2] = std::numeric_limits<double>::infinity();
-  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {samples(0, 8)}, at::kCPU, {1, 0, 0.1, 0}), Contains("is model.fc.bias"));
+  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {samples(0, 8)}, at::kCPU, {1, 0, 0.1, 0}),
+                    Contains("is model.fc.bias"));
 }
 
 }  // namespace

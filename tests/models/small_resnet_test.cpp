@@ -20,7 +20,8 @@ TEST_CASE("resnet20 has the paper's number of parameters for ten classes", "[fas
   CHECK(parameters == 269722);
 }
 
-TEST_CASE("state_dict lists a module's parameters before its buffers, and then its children, as Python does", "[fast]") {
+TEST_CASE("state_dict lists a module's parameters before its buffers, and then its children, as Python does",
+          "[fast]") {
   SmallResNet model(8, 16, "linear", kCifar);
   const NamedTensors tensors = state_dict(model);
   REQUIRE(tensors.size() == 6 + 3 * 12 + 2);
@@ -40,7 +41,8 @@ TEST_CASE("scores have a row an image, at any even resolution", "[fast]") {
 
 TEST_CASE("images of another channel count are refused by name", "[fast]") {
   SmallResNet model(8, 4, "linear", kCifar);
-  CHECK_THROWS_WITH(model.forward(at::randn({2, 1, 32, 32})), "images: expected shape [*, 3, *, *], got [2, 1, 32, 32]");
+  CHECK_THROWS_WITH(model.forward(at::randn({2, 1, 32, 32})),
+                    "images: expected shape [*, 3, *, *], got [2, 1, 32, 32]");
 }
 
 TEST_CASE("a normalised head gives cosines that do not depend on the features' length", "[fast]") {

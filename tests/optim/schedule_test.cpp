@@ -21,7 +21,8 @@ std::unique_ptr<Schedule> schedule(const std::vector<std::string>& settings, Run
 }
 
 TEST_CASE("a milestone counts completed epochs", "[fast]") {
-  const auto multistep = schedule({"schedule.name=multistep", "schedule.milestones=[2, 3]", "schedule.gamma=0.1"}, {4, 10});
+  const auto multistep =
+      schedule({"schedule.name=multistep", "schedule.milestones=[2, 3]", "schedule.gamma=0.1"}, {4, 10});
   CHECK(multistep->factor(19) == 1.0);
   CHECK(multistep->factor(20) == Approx(0.1).epsilon(1e-15));
   CHECK(multistep->factor(29) == Approx(0.1).epsilon(1e-15));

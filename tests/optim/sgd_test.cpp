@@ -14,7 +14,9 @@ at::Tensor parameter(std::vector<double> values) {
   return at::tensor(values, at::kDouble).requires_grad_(true);
 }
 
-void set_gradient(at::Tensor& p, std::vector<double> values) { p.mutable_grad() = at::tensor(values, at::kDouble); }
+void set_gradient(at::Tensor& p, std::vector<double> values) {
+  p.mutable_grad() = at::tensor(values, at::kDouble);
+}
 
 TEST_CASE("two steps follow the update rule written out by hand", "[fast]") {
   const bool nesterov = GENERATE(false, true);
