@@ -22,7 +22,9 @@ Dataset synthetic_of(const config::Config& config) {
 }  // namespace
 
 void register_builtin_datasets(DatasetRegistry& registry) {
-  registry.add({"fashion_mnist", "Fashion-MNIST (Xiao et al. 2017): 70,000 grey images of clothes, 28x28, 10 classes; superclasses tops (T-shirt/top, "
+  registry.add({"fashion_mnist",
+                "Fashion-MNIST (Xiao et al. 2017): 70,000 grey images of clothes, 28x28, 10 classes; superclasses tops "
+                "(T-shirt/top, "
                 "pullover, dress, coat, shirt), shoes (sandal, sneaker, ankle boot), trousers and bags.",
                 with_split(FashionMnistOptions::keys()), [](const config::Config& config) {
                   return load_fashion_mnist(config.read<FashionMnistOptions>("data"),

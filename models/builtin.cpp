@@ -1,7 +1,7 @@
 #include <string>
 
-#include "models/model.h"
 #include "models/model_options.h"
+#include "models/registry.h"
 #include "models/small_resnet.h"
 
 namespace settrain {

@@ -10,6 +10,7 @@
 
 #include "models/heads.h"
 #include "models/model.h"
+#include "models/registry.h"
 
 namespace settrain {
 

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "apps/settrain/config_path.h"
+#include "apps/settrain/run_command_line.h"
 #include "src/config/load.h"
 #include "src/core/log.h"
 #include "src/engine/experiment_schema.h"

@@ -14,9 +14,6 @@ namespace settrain {
 /// Exit codes of the program. A signal gives 128 plus its number: 130 for SIGINT, 143 for SIGTERM.
 enum ExitCode { kSuccess = 0, kFailed = 1, kUsage = 2 };
 
-/// Parses, runs and returns the exit code; the one place where errors end.
-int run_command_line(int argc, char** argv);
-
 /// What the subcommands share. Parsing fills it; then `action` runs the chosen subcommand and returns the exit code.
 struct CommandLine {
   Registries registries;

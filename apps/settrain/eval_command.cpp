@@ -27,8 +27,7 @@ int evaluate(const CommandLine& line, const EvalArguments& arguments) {
   if (files.empty()) files = chosen_checkpoints(run, folder);
   ProgressBar bar;
   const auto results = evaluate_checkpoints(run, files, bar);
-  std::cout << (arguments.json ? results_json(run, results).dump(1) + "\n" : format_results(run, results))
-           ;
+  std::cout << (arguments.json ? results_json(run, results).dump(1) + "\n" : format_results(run, results));
   return kSuccess;
 }
 

@@ -1,4 +1,4 @@
-#include "apps/settrain/command_line.h"
+#include "apps/settrain/run_command_line.h"
 
 int main(int argc, char** argv) {
   return settrain::run_command_line(argc, argv);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/settrain/command_line.h"
+#include "models/model.h"
 #include "src/core/atomic_file.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
@@ -54,8 +55,8 @@ void log_start(const Experiment& run) {
   const auto absent = std::count(run.train_counts.begin(), run.train_counts.end(), 0);
   if (absent > 0) {
     const auto first = std::find(run.train_counts.begin(), run.train_counts.end(), 0) - run.train_counts.begin();
-    log::warning(fmt::format("[data] {} of {} classes have no training image; the first is {}", absent, data.num_classes(),
-                             data.class_names[static_cast<size_t>(first)]));
+    log::warning(fmt::format("[data] {} of {} classes have no training image; the first is {}", absent,
+                             data.num_classes(), data.class_names[static_cast<size_t>(first)]));
   }
   int64_t parameters = 0;
   for (const at::Tensor& parameter : run.model->parameters()) parameters += parameter.numel();

@@ -96,8 +96,7 @@ MetricGolden read_case(const JsonPlace& place) {
 std::vector<MetricGolden> read_metric_golden(const std::filesystem::path& file) {
   const nlohmann::json json = read_json(file);
   std::vector<MetricGolden> cases;
-  for (const JsonPlace& place : JsonPlace(json, file)["cases"].elements())
-    cases.push_back(read_case(place));
+  for (const JsonPlace& place : JsonPlace(json, file)["cases"].elements()) cases.push_back(read_case(place));
   return cases;
 }
 

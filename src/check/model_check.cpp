@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "models/model.h"
 #include "models/model_options.h"
 #include "models/named_tensors.h"
 #include "src/check/closed_fill.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "models/model.h"
+#include "models/registry.h"
 #include "src/check/check_report.h"
 
 namespace settrain {

@@ -9,6 +9,7 @@
 
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
+#include "models/model.h"
 #include "src/eval/bayes.h"
 #include "src/eval/score_collector.h"
 #include "src/loader/loader.h"

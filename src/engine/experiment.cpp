@@ -12,6 +12,7 @@
 
 #include "datasets/unlabelled_folder.h"
 #include "metrics/average_k.h"
+#include "models/model.h"
 #include "src/core/error.h"
 #include "src/engine/aten_seed.h"
 #include "src/loader/loader.h"
@@ -28,8 +29,8 @@ void set_determinism(const std::string& wanted, at::Device device) {
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
   at::globalContext().setDeterministicCuDNN(deterministic);
   at::globalContext().setBenchmarkCuDNN(!deterministic);
-  // Deterministic mode would also fill every new tensor, with threads of its own, even within the loader's. Nothing here
-  // reads what it has not written.
+  // Deterministic mode would also fill every new tensor, with threads of its own, even within the loader's. Nothing
+  // here reads what it has not written.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   // cuBLAS repeats its results only with a workspace of fixed size, which it reads when it is first used.
   if (deterministic && device.is_cuda()) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/model.h"
 #include "src/core/error.h"
 #include "src/engine/train_step.h"
 
@@ -47,11 +48,12 @@ void throw_non_finite(const Model& model, const LossInput& input, const LossValu
     ids += (i > 0 ? ", " : "") + std::to_string(wrong_ids[i].item<int64_t>());
   }
   if (wrong_ids.numel() > kMostIds) ids += ", ...";
-  throw NumericalError(fmt::format(
-      "the loss is not finite at step {}: {} of the batch's {} samples (ids {}); learning rate {}, largest |score| {}; the "
-      "first tensor that is not finite is {}. {}",
-      settings.step, wrong_ids.numel(), wrong.numel(), ids, settings.lr,
-      input.output.scores.detach().abs().max().item<double>(), first_non_finite(model, input), kAdvice));
+  throw NumericalError(
+      fmt::format("the loss is not finite at step {}: {} of the batch's {} samples (ids {}); learning rate {}, largest "
+                  "|score| {}; the "
+                  "first tensor that is not finite is {}. {}",
+                  settings.step, wrong_ids.numel(), wrong.numel(), ids, settings.lr,
+                  input.output.scores.detach().abs().max().item<double>(), first_non_finite(model, input), kAdvice));
 }
 
 void check_finite(const Model& model, int64_t step) {

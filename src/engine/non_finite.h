@@ -2,10 +2,10 @@
 #pragma once
 
 #include "losses/loss.h"
-#include "models/model.h"
 
 namespace settrain {
 
+class Model;
 struct StepSettings;
 
 /// Throws NumericalError that says where the numbers went wrong: step, learning rate, samples, largest |score|, and the

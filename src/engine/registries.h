@@ -4,7 +4,7 @@
 #include "datasets/registry.h"
 #include "losses/loss.h"
 #include "metrics/metric.h"
-#include "models/model.h"
+#include "models/registry.h"
 
 namespace settrain {
 

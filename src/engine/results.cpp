@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/atomic_file.h"
 #include "src/eval/results_table.h"

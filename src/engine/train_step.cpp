@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "models/model.h"
 #include "src/engine/aten_seed.h"
 #include "src/engine/non_finite.h"
 #include "src/optim/clip.h"

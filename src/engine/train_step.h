@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "losses/loss.h"
-#include "models/model.h"
 #include "src/loader/loader.h"
 #include "src/optim/sgd.h"
 
 namespace settrain {
+
+class Model;
 
 /// What a step did, summed over its samples.
 struct StepResult {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
@@ -121,7 +122,8 @@ void Training::warn_if_stalled() const {
 void Training::warn_if_undefined(int64_t epoch) const {
   if (epoch > run_.eval.every) return;  // said once
   for (const BestEpoch& best : selection_.best()) {
-    if (best.epoch == 0) log::warning("[train] " + best.metric + " of `select` has no value on this data; no checkpoint is kept for it");
+    if (best.epoch == 0)
+      log::warning("[train] " + best.metric + " of `select` has no value on this data; no checkpoint is kept for it");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/heads.h"
+#include "models/model.h"
 #include "src/config/load.h"
 #include "src/config/variants.h"
 #include "src/core/error.h"

@@ -1,0 +1,36 @@
+// How a model becomes something a config can name. Apart from model.h, whose LibTorch headers take long to compile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/config/config.h"
+#include "src/core/registry.h"
+
+namespace settrain {
+
+class Model;
+
+/// What a model must fit.
+struct ModelContext {
+  int64_t num_classes;
+  int64_t channels, height, width;  // of an input image
+};
+
+/// `keys` are the keys of the section `model` that only this model has. `make` draws the initial weights from ATen's
+/// generator.
+struct ModelEntry {
+  std::string name;
+  std::string help;
+  config::Keys keys;
+  std::function<std::shared_ptr<Model>(const config::Config&, const ModelContext&)> make;
+};
+
+using ModelRegistry = Registry<ModelEntry>;
+
+/// Adds every model of this folder.
+void register_builtin_models(ModelRegistry& registry);
+
+}  // namespace settrain
