@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,8 @@ void throw_non_finite(const Model& model, const LossInput& input, const LossValu
                   "|score| {}; the "
                   "first tensor that is not finite is {}. {}",
                   settings.step, wrong_ids.numel(), wrong.numel(), ids, settings.lr,
-                  input.output.scores.detach().abs().max().item<double>(), first_non_finite(model, input), kAdvice));
+                  std::abs(input.output.scores.detach().abs().max().item<double>()),  // a NaN's sign says nothing
+                  first_non_finite(model, input), kAdvice));
 }
 
 void check_finite(const Model& model, int64_t step) {

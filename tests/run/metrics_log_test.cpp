@@ -49,7 +49,8 @@ TEST_CASE("Numbers come back to the last bit", "[fast]") {
   const Files files;
   const std::vector<double> numbers{0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0, 123456789.123456789, 1e21};
   MetricsRow row{7, 3, {}};
-  for (size_t i = 0; i < numbers.size(); ++i) row.values.emplace_back("v" + std::to_string(i), numbers[i]);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    row.values.emplace_back(std::string("v").append(std::to_string(i)), numbers[i]);
   MetricsLog(files.jsonl, files.csv).append(row);
   const MetricsLog again(files.jsonl, files.csv);
   REQUIRE(again.rows().size() == 1);
@@ -106,7 +107,7 @@ TEST_CASE("A half line, left by a killed process, is removed; the table is rebui
 TEST_CASE("A line that is not a row is named with its number, and left alone", "[fast]") {
   for (const std::string bad : {"nonsense", "[1]", "{\"step\":\"one\"}", "{\"a\":\"b\"}", ""}) {
     const Files files;
-    const std::string text = "{\"step\":1,\"epoch\":1}\n" + bad + "\n";
+    const std::string text = std::string("{\"step\":1,\"epoch\":1}\n").append(bad).append("\n");
     files.folder.write("metrics.jsonl", text);
     CHECK_THROWS_WITH(MetricsLog(files.jsonl, files.csv), Contains("metrics.jsonl', line 2: "));
     CHECK_THROWS_AS(MetricsLog(files.jsonl, files.csv), RunError);
