@@ -86,7 +86,8 @@ void add_config_options(CLI::App& command, CommandLine& line, bool required) {
   command
       .add_option("--config", line.config,
                   "A YAML file, or the name of one that comes with settrain (configs/), from any folder")
-      ->required(required);
+      ->required(required)
+      ->check([](const std::string& file) { return std::string(file.empty() ? "is empty: name a file" : ""); });
   command.add_option("--set", line.settings, "key.path=value, over the file's; may be given several times")
       ->allow_extra_args(false);
 }

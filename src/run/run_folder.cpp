@@ -165,7 +165,7 @@ fs::path RunFolder::best_checkpoint(const std::string& metric) const {
 fs::path RunFolder::checkpoint(const std::string& name) const {
   const fs::path file = path_ / "checkpoints" / (name + ".safetensors");
   std::error_code ignored;
-  if (fs::is_regular_file(file, ignored)) return file;
+  if (name.find('/') == std::string::npos && fs::is_regular_file(file, ignored)) return file;
   std::string known;
   for (const fs::path& entry : entries_of(path_ / "checkpoints")) {
     if (is_checkpoint_of_a_run(entry)) known += (known.empty() ? "" : ", ") + entry.stem().string();

@@ -13,7 +13,7 @@ class CommandLine(ProgramTest):
         self.assertRegex(self.run_program("--version").stdout, r"^settrain \d+\.\d+\.\d+\n$")
 
     def test_wrong_usage_exits_with_2(self):
-        for arguments in ([], ["trian"], ["train"], ["--config"], ["list", "loses"], ["eval"], ["--config", "x", "--bogus"]):
+        for arguments in ([], ["trian"], ["train"], ["--config"], ["list", "loses"], ["eval"], ["--config", ""], ["--config", "x", "--bogus"]):
             self.run_program(*arguments, expect=2)
 
     def test_three_mistakes_are_three_places_with_suggestions(self):

@@ -68,7 +68,9 @@ class Training(ProgramTest):
         self.assertAlmostEqual(last[0]["metrics"]["val"]["top2"], self.metrics()[1]["val/top2"])
         narrower = self.run_program("eval", "runs/tiny", "--set", "eval.average_k=[3]", "--set", "eval.splits=[test]", "--device", "cpu").stdout
         self.assertIn("avg3", narrower)
-        self.assertIn("best-val-top1", self.run_program("eval", "runs/tiny", "--checkpoint", "best", expect=1).stderr)
+        for checkpoint in ("best", "../checkpoints/last"):
+            error = self.run_program("eval", "runs/tiny", "--checkpoint", checkpoint, expect=1).stderr
+            self.assertIn("best-val-top1", error)
         self.run_program("eval", "runs/nothing", expect=1)
 
     def test_unlabelled_images_can_set_the_thresholds(self):
