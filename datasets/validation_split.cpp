@@ -24,9 +24,9 @@ std::vector<int64_t> draw(const std::vector<int64_t>& candidates, int64_t count,
 
 std::vector<int64_t> draw_balanced(std::span<const int64_t> labels, int64_t num_classes, const SplitOptions& options) {
   if (options.val_size % num_classes != 0) {
-    throw ConfigError(
-        fmt::format("data.val_size: a balanced split holds out equally many of the {} classes; {} is no multiple",
-                    num_classes, options.val_size));
+    throw KeyError("data.val_size",
+                   fmt::format("a balanced split holds out equally many of the {} classes; {} is no multiple",
+                               num_classes, options.val_size));
   }
   const int64_t per_class = options.val_size / num_classes;
   std::vector<std::vector<int64_t>> members(static_cast<size_t>(num_classes));
@@ -36,10 +36,10 @@ std::vector<int64_t> draw_balanced(std::span<const int64_t> labels, int64_t num_
   std::vector<int64_t> val;
   for (size_t c = 0; c < members.size(); ++c) {
     if (static_cast<int64_t>(members[c].size()) <= per_class) {
-      throw ConfigError(
-          fmt::format("data.val_size: {} leaves class {} without training images: it has {}, and {} of every class "
-                      "would be held out",
-                      options.val_size, c, members[c].size(), per_class));
+      throw KeyError("data.val_size",
+                     fmt::format("{} leaves class {} without training images: it has {}, and {} of every class "
+                                 "would be held out",
+                                 options.val_size, c, members[c].size(), per_class));
     }
     const auto drawn = draw(members[c], per_class, options.split_seed, static_cast<uint32_t>(c));
     val.insert(val.end(), drawn.begin(), drawn.end());
@@ -71,8 +71,7 @@ std::string SplitOptions::recipe() const {
 HeldOut hold_out(std::span<const int64_t> labels, int64_t num_classes, const SplitOptions& options) {
   const auto total = static_cast<int64_t>(labels.size());
   if (options.val_size >= total) {
-    throw ConfigError(
-        fmt::format("data.val_size: {} leaves no training images, there are {}", options.val_size, total));
+    throw KeyError("data.val_size", fmt::format("{} leaves no training images, there are {}", options.val_size, total));
   }
   HeldOut held_out;
   std::vector<int64_t> all(labels.size());

@@ -26,6 +26,7 @@ config::Keys sampled_topk_keys(const SampledTopkOptions& defaults, const std::st
       key("num_draws", &Options::num_draws, defaults.num_draws,
           "Noise draws a sample (M in the thesis, B in the ICML paper). Default: " + source + ".")
           .at_least(1)
+          .at_most(1000)
           .in("draws"),
   };
 }

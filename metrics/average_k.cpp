@@ -39,6 +39,7 @@ config::Keys AverageKOptions::keys() {
                   "The K of the average-K accuracies, whole or not: avg5, avg5_size (realised mean size of the sets), "
                   "avg5_lambda, macro_avg5 (mean over classes), few_avg5, medium_avg5 and many_avg5.")
           .above(0)
+          .distinct()
           .in("classes"),
       config::key(
           "average_k_score", &AverageKOptions::average_k_score, "softmax",

@@ -5,26 +5,12 @@
 namespace settrain {
 namespace {
 
-/// A metric's values are named after its K, so a K must not come twice.
-template <class T>
-void refuse_repeats(const config::Config& config, const char* path, const std::vector<T>& ks, std::string (*name)(T)) {
-  for (size_t i = 0; i < ks.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (ks[i] == ks[j]) config.fail(path, name(ks[i]) + " is asked for twice; list every K once");
-    }
-  }
-}
-
 std::unique_ptr<Metric> make_topk_accuracy(const config::Config& config) {
-  auto options = config.read<TopkAccuracyOptions>("eval");
-  refuse_repeats(config, "eval.top_k", options.top_k, &topk_name);
-  return std::make_unique<TopkAccuracy>(std::move(options));
+  return std::make_unique<TopkAccuracy>(config.read<TopkAccuracyOptions>("eval"));
 }
 
 std::unique_ptr<Metric> make_average_k(const config::Config& config) {
-  auto options = config.read<AverageKOptions>("eval");
-  refuse_repeats(config, "eval.average_k", options.average_k, &average_k_name);
-  return std::make_unique<AverageK>(std::move(options));
+  return std::make_unique<AverageK>(config.read<AverageKOptions>("eval"));
 }
 
 }  // namespace

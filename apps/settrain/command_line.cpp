@@ -1,6 +1,7 @@
 #include "apps/settrain/command_line.h"
 
 #include <c10/util/Exception.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <csignal>
@@ -11,6 +12,7 @@
 #include "apps/settrain/run_command_line.h"
 #include "src/config/load.h"
 #include "src/core/log.h"
+#include "src/core/suggest.h"
 #include "src/engine/experiment_schema.h"
 #include "src/run/build_info.h"
 
@@ -21,12 +23,38 @@ constexpr const char* kDescription =
     "Trains and evaluates set-valued image classifiers: models that answer with a set of classes.\n"
     "`settrain --config FILE` is short for `settrain train --config FILE`.";
 
-// A bare --config means `train`: the subcommand is put in front where the first argument is an option of train.
+// A bare --config means `train`: the subcommand is put in front where the first argument is an option of train. `help
+// eval` is `eval --help`.
 std::vector<std::string> with_default_subcommand(std::vector<std::string> arguments) {
-  const bool bare =
-      !arguments.empty() && arguments[0].starts_with("--") && arguments[0] != "--help" && arguments[0] != "--version";
-  if (bare) arguments.insert(arguments.begin(), "train");
+  if (arguments.empty()) return arguments;
+  const std::string first = arguments[0];
+  if (first == "help") {
+    arguments.erase(arguments.begin());
+    arguments.push_back("--help");
+  } else if (first.starts_with("--") && first != "--help" && first != "--version") {
+    arguments.insert(arguments.begin(), "train");
+  }
   return arguments;
+}
+
+// CLI11 answers a subcommand that it does not know by asking for one, or by the help.
+void refuse_unknown_subcommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* command = &app;
+  for (const std::string& argument : arguments) {
+    std::vector<std::string> names;
+    const CLI::App* chosen = nullptr;
+    for (const CLI::App* sub : command->get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(sub->get_name());
+      if (sub->get_name() == argument) chosen = sub;
+    }
+    if (names.empty() || argument.starts_with('-')) return;
+    if (!chosen) {
+      const std::string near = nearest_name(argument, names);
+      throw ConfigError(fmt::format("there is no `{} {}`{}; there are {}", command->get_name(), argument,
+                                    near.empty() ? "" : ", did you mean '" + near + "'?", fmt::join(names, ", ")));
+    }
+    command = chosen;
+  }
 }
 
 int run_action(const CommandLine& line) {
@@ -74,10 +102,14 @@ int run_command_line(int argc, char** argv) {
 
   try {
     std::vector<std::string> arguments = with_default_subcommand({argv + 1, argv + argc});
+    refuse_unknown_subcommand(app, arguments);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(arguments);
   } catch (const CLI::ParseError& problem) {
     return app.exit(problem) == 0 ? kSuccess : kUsage;
+  } catch (const ConfigError& problem) {
+    log::error(problem.what());
+    return kUsage;
   }
   return run_action(line);
 }

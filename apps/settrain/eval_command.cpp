@@ -1,4 +1,8 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -16,7 +20,21 @@ struct EvalArguments {
   bool json = false;
 };
 
+// A run is evaluated as it was trained: on its data, with its model.
+void refuse_other_settings(const std::vector<std::string>& settings) {
+  constexpr const char* kMayDiffer[] = {"data.root", "data.eval_batch_size", "data.workers", "data.prefetch",
+                                        "run.threads"};
+  for (const std::string& setting : settings) {
+    const std::string path = setting.substr(0, setting.find('='));
+    const bool may_differ = std::find(std::begin(kMayDiffer), std::end(kMayDiffer), path) != std::end(kMayDiffer);
+    if (may_differ || path == "eval" || path.starts_with("eval.")) continue;
+    throw ConfigError(fmt::format("--set {}: a run is evaluated as it was trained; `settrain eval` takes eval.* and {}",
+                                  path, fmt::join(kMayDiffer, ", ")));
+  }
+}
+
 int evaluate(const CommandLine& line, const EvalArguments& arguments) {
+  refuse_other_settings(line.settings);
   const at::Device device = find_device(line.device);
   const RunFolder folder = RunFolder::open_existing(arguments.run);
   Experiment run = make_experiment(
@@ -40,8 +58,7 @@ void add_eval_command(CLI::App& app, CommandLine& line) {
   command
       ->add_option("--checkpoint", arguments->checkpoints,
                    "last, or best-val-top5: a name in the run's checkpoints/; may be given several times. Without it "
-                   "the best ones "
-                   "by the metrics that the run selected on")
+                   "the best ones by the metrics that the run selected on")
       ->allow_extra_args(false);
   command->add_flag("--json", arguments->json, "Prints JSON instead of tables");
   command->add_option("--set", line.settings, "key.path=value over the run's config, such as eval.average_k=[3]")

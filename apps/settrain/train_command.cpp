@@ -41,7 +41,7 @@ void write_record(const Experiment& run, const RunFolder& folder, const CommandL
   write_provenance(folder.provenance(), provenance);
 }
 
-void log_start(const Experiment& run) {
+void log_start(const Experiment& run, const CommandLine& line) {
   const Dataset& data = run.dataset;
   log::info(fmt::format("[data] {}: {} classes; {} training, {} validation and {} test images of {}x{}x{}", data.name,
                         data.num_classes(), format_count(data.train.size()), format_count(data.val.size()),
@@ -62,6 +62,14 @@ void log_start(const Experiment& run) {
   for (const at::Tensor& parameter : run.model->parameters()) parameters += parameter.numel();
   log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
                         format_count(parameters), run.device.str()));
+  const auto& loss = run.config.get<std::string>("loss.name");
+  if (run.config.get<std::string>("model.head") == "normalised" &&
+      !line.registries.losses.at(loss).requirements.normalised_head) {
+    log::warning(
+        fmt::format("[model] a normalised head's scores lie in [-1, 1], and {} does not scale them: its softmax stays "
+                    "near uniform; model.head: linear suits it",
+                    loss));
+  }
 }
 
 int train(const CommandLine& line, bool overwrite) {
@@ -73,7 +81,7 @@ int train(const CommandLine& line, bool overwrite) {
   catch_interrupts();
 
   write_record(run, folder, line);
-  log_start(run);
+  log_start(run, line);
   Training training(run, folder);
   if (const int signal = training.train()) return 128 + signal;
 

@@ -14,10 +14,30 @@ if(SETTRAIN_SANITIZE)
   target_link_options(settrain_options INTERFACE -fsanitize=${SETTRAIN_SANITIZE})
 endif()
 
-# settrain_library(name [LINK libraries...] [EXTRA sources...])
-#   One static library settrain_<name> from every .cpp of the calling folder.
+# settrain_precompile(target headers...): compiles the headers once for all targets that name the same ones. LibTorch's take 5 to
+# 20 s a file, most of a build from nothing. Every file still includes what it uses.
+function(settrain_precompile target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>) # for ccache
+  string(MAKE_C_IDENTIFIER "settrain_precompiled ${ARGN}" property)
+  get_property(owner GLOBAL PROPERTY ${property})
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  else()
+    list(TRANSFORM ARGN REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>" OUTPUT_VARIABLE headers)
+    target_precompile_headers(${target} PRIVATE ${headers})
+    set_property(GLOBAL PROPERTY ${property} ${target})
+  endif()
+endfunction()
+
+# What most files include that use tensors, and those that use modules (which are twice as large).
+set(settrain_tensor_headers ATen/core/Tensor.h ATen/ops/empty.h fmt/format.h)
+set(settrain_module_headers ${settrain_tensor_headers} torch/nn/module.h)
+
+# settrain_library(name [TENSORS | MODULES] [LINK libraries...] [EXTRA sources...])
+#   One static library settrain_<name> from every .cpp of the calling folder. TENSORS: most of them use LibTorch's tensors; MODULES:
+#   its modules too. EXTRA: further sources, which are compiled without precompiled headers.
 function(settrain_library name)
-  cmake_parse_arguments(arg "" "" "LINK;EXTRA" ${ARGN})
+  cmake_parse_arguments(arg "TENSORS;MODULES" "" "LINK;EXTRA" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   if(NOT sources AND NOT arg_EXTRA)
     add_library(settrain_${name} INTERFACE)
@@ -26,6 +46,15 @@ function(settrain_library name)
   endif()
   add_library(settrain_${name} STATIC ${sources} ${arg_EXTRA})
   target_link_libraries(settrain_${name} PUBLIC settrain_options ${arg_LINK})
+  if(arg_TENSORS OR arg_MODULES)
+    target_link_libraries(settrain_${name} PUBLIC settrain_torch)
+    if(arg_MODULES)
+      settrain_precompile(settrain_${name} ${settrain_module_headers})
+    else()
+      settrain_precompile(settrain_${name} ${settrain_tensor_headers})
+    endif()
+    set_source_files_properties(${arg_EXTRA} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  endif()
 endfunction()
 
 # settrain_tests(folder [TORCH] [LINK libraries...])
@@ -41,15 +70,7 @@ function(settrain_tests folder)
   add_executable(tests_${folder} ${sources})
   target_link_libraries(tests_${folder} PRIVATE settrain_test_main ${arg_LINK})
   if(arg_TORCH)
-    target_compile_options(tests_${folder} PRIVATE -fpch-preprocess) # for ccache
-    # ATen's and Catch2's headers take most of the time of compiling a test: done once, for the first folder.
-    get_property(owner GLOBAL PROPERTY settrain_precompiled_headers)
-    if(owner)
-      target_precompile_headers(tests_${folder} REUSE_FROM ${owner})
-    else()
-      target_precompile_headers(tests_${folder} PRIVATE <ATen/ATen.h> <catch2/catch.hpp>)
-      set_property(GLOBAL PROPERTY settrain_precompiled_headers tests_${folder})
-    endif()
+    settrain_precompile(tests_${folder} ATen/ATen.h catch2/catch.hpp)
   endif()
   foreach(source IN LISTS sources)
     get_filename_component(file "${source}" NAME_WE)

@@ -70,7 +70,7 @@ void check_case(const LossGoldenCase& golden, const std::string& name, Loss& los
   const Answer expected{golden.per_sample, golden.loss, golden.gradient};
   rows.push_back(row(name, golden.name + ", float64",
                      largest_error(answer(loss, golden, device, at::kDouble), expected, {}),
-                     size_of_scores > 1000 ? 1e-7 : tolerance(device, at::kDouble), note));
+                     size_of_scores > 1000 ? kLargeScoresTolerance : tolerance(device, at::kDouble), note));
 
   const LossGoldenCase rounded = rounded_to_float32(golden);
   Answer in_float64 = answer(loss, rounded, device, at::kDouble);

@@ -9,6 +9,7 @@
 #include "metrics/class_hits.h"
 #include "metrics/topk_accuracy.h"
 #include "src/check/json_place.h"
+#include "src/check/tolerance.h"
 
 namespace settrain {
 namespace {
@@ -58,7 +59,8 @@ MetricGolden read_case(const JsonPlace& place) {
   golden.test = read_split(place["test"], classes);
 
   const JsonPlace expected = place["expected"];
-  ExpectedValues topk{"top-K accuracy", 1e-12, {}, {}}, topk_means{"top-K accuracy over classes", 1e-12, {}, {}};
+  ExpectedValues topk{"top-K accuracy", kFractionTolerance, {}, {}},
+      topk_means{"top-K accuracy over classes", kFractionTolerance, {}, {}};
   for (const JsonPlace& k : place["k_values"].elements()) {
     golden.top_k.push_back(k.integer(1, kAnyCount));
     const std::string key = std::to_string(golden.top_k.back()), sets = topk_name(golden.top_k.back());
@@ -66,8 +68,10 @@ MetricGolden read_case(const JsonPlace& place) {
     add_class_means(topk_means.test, sets, expected["macro_topk_accuracy"][key], expected["shot_topk_accuracy"][key]);
   }
 
-  ExpectedValues lambda{"average-K threshold", 1e-15, {}, {}}, accuracy{"average-K accuracy", 1e-12, {}, {}},
-      means{"average-K accuracy over classes", 1e-12, {}, {}}, size{"mean set size", 1e-12, {}, {}};
+  ExpectedValues lambda{"average-K threshold", kThresholdTolerance, {}, {}},
+      accuracy{"average-K accuracy", kFractionTolerance, {}, {}},
+      means{"average-K accuracy over classes", kFractionTolerance, {}, {}},
+      size{"mean set size", kFractionTolerance, {}, {}};
   for (const JsonPlace& k : place["average_k_values"].elements()) {
     if (k.real() <= 0) k.fail("a number above 0");
     golden.average_k.push_back(k.real());

@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "models/model.h"
 #include "models/model_options.h"
 #include "models/named_tensors.h"
 #include "src/check/closed_fill.h"
+#include "src/check/json_place.h"
+#include "src/check/tolerance.h"
 #include "src/config/load.h"
 #include "src/config/variants.h"
 #include "src/core/error.h"
@@ -21,10 +22,6 @@ namespace settrain {
 namespace {
 
 using nlohmann::json;
-
-// Float64 results of two builds differ by the order of sums alone; float32's tolerance is for logits of order 1.
-constexpr double kFloat64Tolerance = 1e-10;
-constexpr double kFloat32Tolerance = 2e-5;
 
 std::shared_ptr<Model> build(const ModelRegistry& registry, const json& golden) {
   config::Schema schema;
@@ -71,8 +68,8 @@ class ModelCheck {
 
   std::vector<CheckRow> run() {
     check_entries();
-    check_eval(at::kDouble, "float64", kFloat64Tolerance);
-    check_eval(at::kFloat, "float32", kFloat32Tolerance);
+    check_eval(at::kDouble, "float64");
+    check_eval(at::kFloat, "float32");
     check_training();
     return rows_;
   }
@@ -111,12 +108,13 @@ class ModelCheck {
     add("filled weights", closed_fill(tensors) == golden_.at("fill_sha256") ? 0 : 1, 0);
   }
 
-  void check_eval(at::ScalarType dtype, const std::string& dtype_name, double tolerance) {
+  void check_eval(at::ScalarType dtype, const std::string& dtype_name) {
     c10::NoGradGuard no_grad;
     auto model = filled(dtype);
     model->eval();
     add("logits, evaluation, " + dtype_name,
-        largest_difference(model->forward(images(dtype)).scores, golden_.at(dtype_name).at("eval_logits")), tolerance);
+        largest_difference(model->forward(images(dtype)).scores, golden_.at(dtype_name).at("eval_logits")),
+        network_tolerance(dtype));
   }
 
   void check_training() {
@@ -125,7 +123,8 @@ class ModelCheck {
     model->train();
     const at::Tensor labels = at::tensor(golden_.at("labels").get<std::vector<int64_t>>()).to(device_);
     const at::Tensor scores = model->forward(images(at::kDouble)).scores;
-    add("logits, training, float64", largest_difference(scores, expected.at("train_logits")), kFloat64Tolerance);
+    add("logits, training, float64", largest_difference(scores, expected.at("train_logits")),
+        network_tolerance(at::kDouble));
 
     at::cross_entropy_loss(scores, labels).backward();
     const auto parameters = model->named_parameters();
@@ -136,7 +135,7 @@ class ModelCheck {
       const uint32_t stream = kFirstGradientStream + static_cast<uint32_t>(k);
       gradients = std::max(gradients, parameter ? digest_difference(parameter->grad(), gradient, stream) : INFINITY);
     }
-    add("gradients, float64", gradients, kFloat64Tolerance);
+    add("gradients, float64", gradients, network_tolerance(at::kDouble));
 
     const auto named_buffers = model->named_buffers();
     double buffers = 0;
@@ -144,7 +143,7 @@ class ModelCheck {
       const at::Tensor* tensor = named_buffers.find(buffer.at("name").get<std::string>());
       buffers = std::max(buffers, tensor ? digest_difference(*tensor, buffer, 0) : INFINITY);
     }
-    add("batch-norm buffers, float64", buffers, kFloat64Tolerance);
+    add("batch-norm buffers, float64", buffers, network_tolerance(at::kDouble));
   }
 
   const ModelRegistry& registry_;
@@ -160,10 +159,8 @@ std::vector<CheckRow> check_models(const ModelRegistry& registry, at::Device dev
                                    const std::vector<std::filesystem::path>& files) {
   std::vector<CheckRow> rows;
   for (const auto& file : files) {
-    std::ifstream stream(file);
-    if (!stream) throw DataError(file.string() + ": cannot be opened");
+    const json golden = read_json(file);
     try {
-      const json golden = json::parse(stream);
       for (CheckRow& row : ModelCheck(registry, device, golden).run()) rows.push_back(std::move(row));
     } catch (const json::exception& problem) {
       throw DataError(file.string() + ": " + problem.what());

@@ -21,4 +21,19 @@ inline double tolerance(c10::Device device, c10::ScalarType dtype) {
   }
 }
 
+/// Losses in float64 on scores of order 1e4, whose last digits their differences lose.
+inline constexpr double kLargeScoresTolerance = 1e-7;
+
+/// A whole network's logits (of order 1), gradients and batch statistics, which gather the roundings of its layers. In
+/// float64 two builds differ by the order of their sums alone.
+inline double network_tolerance(c10::ScalarType dtype) {
+  return dtype == c10::kDouble ? 1e-10 : 2e-5;
+}
+
+/// Fractions of samples and set sizes: quotients of whole numbers.
+inline constexpr double kFractionTolerance = 1e-12;
+
+/// Average-K's thresholds: means of two of the scores.
+inline constexpr double kThresholdTolerance = 1e-15;
+
 }  // namespace settrain

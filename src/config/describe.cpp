@@ -32,7 +32,7 @@ std::string range_text(const Key& key) {
 bool same_declaration(const Key& a, const Key& b) {
   return a.name == b.name && a.default_value == b.default_value && a.help == b.help && a.unit == b.unit &&
          a.minimum == b.minimum && a.maximum == b.maximum && a.choices == b.choices && a.words == b.words &&
-         a.non_empty == b.non_empty;
+         a.non_empty == b.non_empty && a.distinct_elements == b.distinct_elements;
 }
 
 std::vector<VariantGroup> group_variants(const Section& section) {

@@ -86,7 +86,10 @@ class Reader {
     const std::string prefix = named_by.empty() ? "" : in_quotes(file.string()) + " ";
     try {
       std::error_code error;
-      if (!fs::exists(file, error)) throw InvalidValue("does not exist" + nearest_file(file));
+      if (!fs::exists(file, error)) {
+        throw InvalidValue((named_by.empty() ? "does not exist" : "does not exist (looked for beside this file)") +
+                           nearest_file(file));
+      }
       const std::optional<YamlNode> root = parse_yaml(read_bytes(file), source, problems_);
       if (root && !root->is(YamlNode::Kind::kMap) && !root->is(YamlNode::Kind::kNull)) {
         problems_.add(root->origin, "",

@@ -44,6 +44,7 @@ struct Key {
   std::vector<std::string> choices;                    // the only values of a text, or of every element of a list
   std::vector<std::pair<std::string, int64_t>> words;  // an integer that may also be written as a word: auto
   bool non_empty = false;                              // lists and texts
+  bool distinct_elements = false;                      // lists
   std::type_index owner = typeid(void);                // the options struct it belongs to
   std::function<void(void*, const Value&)> assign;     // writes the value into the member of an `owner`
 
@@ -77,6 +78,10 @@ struct Key {
   }
   Key& not_empty() {
     non_empty = true;
+    return *this;
+  }
+  Key& distinct() {
+    distinct_elements = true;
     return *this;
   }
 };

@@ -61,6 +61,7 @@ struct TypeSchema {
   Json list_of(const Json& element) const {
     Json schema = {{"type", "array"}, {"items", element}};
     if (key.non_empty) schema["minItems"] = 1;
+    if (key.distinct_elements) schema["uniqueItems"] = true;
     return schema;
   }
 };

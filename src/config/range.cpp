@@ -44,6 +44,25 @@ struct AllAccepted {
   bool operator()(bool) const { return true; }
 };
 
+struct WholeError {
+  const Key& key;
+
+  template <class T>
+  std::string operator()(const std::vector<T>& list) const {
+    if (key.non_empty && list.empty()) return kEmpty;
+    for (auto element = list.begin(); key.distinct_elements && element != list.end(); ++element) {
+      if (std::find(list.begin(), element, *element) != element) return fmt::format("names {} twice", *element);
+    }
+    return "";
+  }
+  std::string operator()(const std::string& text) const { return key.non_empty && text.empty() ? kEmpty : ""; }
+  std::string operator()(bool) const { return ""; }
+  std::string operator()(int64_t) const { return ""; }
+  std::string operator()(double) const { return ""; }
+
+  static constexpr const char* kEmpty = "must not be empty";
+};
+
 }  // namespace
 
 std::string bounds_text(const Key& key) {
@@ -62,21 +81,12 @@ std::string element_error(const Key& key, const Value& element) {
   return "";
 }
 
-std::string emptiness_error(const Key& key, const Value& value) {
-  struct IsEmpty {
-    bool operator()(const std::string& text) const { return text.empty(); }
-    bool operator()(const Integers& list) const { return list.empty(); }
-    bool operator()(const Reals& list) const { return list.empty(); }
-    bool operator()(const Texts& list) const { return list.empty(); }
-    bool operator()(bool) const { return false; }
-    bool operator()(int64_t) const { return false; }
-    bool operator()(double) const { return false; }
-  };
-  return key.non_empty && std::visit(IsEmpty{}, value) ? "must not be empty" : "";
+std::string whole_error(const Key& key, const Value& value) {
+  return std::visit(WholeError{key}, value);
 }
 
 bool is_optional(const Key& key) {
-  return emptiness_error(key, key.default_value).empty() && std::visit(AllAccepted{key}, key.default_value);
+  return whole_error(key, key.default_value).empty() && std::visit(AllAccepted{key}, key.default_value);
 }
 
 }  // namespace settrain::config

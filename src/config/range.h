@@ -12,8 +12,9 @@ namespace settrain::config {
 /// may lie out of range.
 std::string element_error(const Key& key, const Value& element);
 
-/// "must not be empty" for an empty list or text where that matters, else an empty string.
-std::string emptiness_error(const Key& key, const Value& value);
+/// What is wrong with a whole value whose elements are right, or an empty string: "must not be empty" for a list or
+/// text, "names 5 twice" for a list, where the key minds.
+std::string whole_error(const Key& key, const Value& value);
 
 /// "> 0", ">= 0 and < 1", or an empty string.
 std::string bounds_text(const Key& key);

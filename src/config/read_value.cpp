@@ -97,7 +97,7 @@ std::optional<Value> read_value(const std::string& path, const Key& key, const Y
   Reader reader(path, key, lookup, problems);
   std::optional<Value> value = is_list(key) ? reader.list(node) : reader.scalar(node);
   if (!value) return value;
-  const std::string error = emptiness_error(key, *value);
+  const std::string error = whole_error(key, *value);
   return error.empty() ? value : reader.fail(node, error);
 }
 

@@ -18,6 +18,20 @@ class ConfigError : public Error {
   using Error::Error;
 };
 
+/// A value that turns out to be wrong once data or model are known, thrown where the configuration is not at hand.
+class KeyError : public ConfigError {
+ public:
+  /// `path`: "data.val_size".
+  KeyError(const std::string& path, const std::string& message)
+      : ConfigError(path + ": " + message), path_(path), message_(message) {}
+
+  const std::string& path() const { return path_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string path_, message_;
+};
+
 /// A data set is missing, corrupt, or not what it claims to be.
 class DataError : public Error {
  public:

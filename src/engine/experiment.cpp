@@ -3,15 +3,15 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 #include "datasets/unlabelled_folder.h"
 #include "metrics/average_k.h"
+#include "metrics/topk_accuracy.h"
 #include "models/model.h"
 #include "src/core/error.h"
 #include "src/engine/aten_seed.h"
@@ -19,10 +19,6 @@
 
 namespace settrain {
 namespace {
-
-void set_threads(int64_t threads) {
-  at::set_num_threads(static_cast<int>(threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency())));
-}
 
 void set_determinism(const std::string& wanted, at::Device device) {
   const bool deterministic = wanted == "auto" ? device.is_cpu() : wanted == "true";
@@ -53,19 +49,32 @@ std::string no_gpu_advice() {
 #endif
 }
 
-}  // namespace
+void check_set_sizes(const config::Config& config, const Dataset& data) {
+  const int64_t classes = data.num_classes();
+  const auto check = [&](const char* path, const auto& ks) {
+    for (const auto k : ks) {
+      if (k > static_cast<decltype(k)>(classes)) {
+        config.fail(path, fmt::format("{} is more than the {} classes of {}", k, classes, data.name));
+      }
+    }
+  };
+  check("eval.top_k", config.read<TopkAccuracyOptions>("eval").top_k);
+  check("eval.average_k", config.read<AverageKOptions>("eval").average_k);
+}
 
-Experiment make_experiment(const Registries& registries, config::Config config, at::Device device) {
-  Experiment run{.config = std::move(config), .device = device};
+// Fills all but the config and the device.
+void wire(const Registries& registries, Experiment& run) {
   const config::Config& c = run.config;
+  const at::Device device = run.device;
   run.general = c.read<GeneralOptions>("");
   run.train = c.read<TrainOptions>("train");
   run.eval = c.read<EvalOptions>("eval");
   run.loader = c.read<LoaderOptions>("data");
-  set_threads(c.read<RunOptions>("run").threads);
+  at::set_num_threads(static_cast<int>(c.read<RunOptions>("run").resolved_threads()));
   set_determinism(run.train.deterministic, device);
 
   run.dataset = registries.datasets.at(c.get<std::string>("data.name")).make(c);
+  check_set_sizes(c, run.dataset);
   run.label_noise = apply_label_noise(c, run.dataset);
   run.train_counts = count_classes(run.dataset.train, run.dataset.num_classes());
 
@@ -85,6 +94,18 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
   // Built once here, so that what is wrong with them is said before a run folder is touched.
   training_loader(data, run.loader, 0, /*pin_memory=*/false);
   evaluation_loader(data, data.val, run.loader, /*pin_memory=*/false);
+}
+
+}  // namespace
+
+Experiment make_experiment(const Registries& registries, config::Config config, at::Device device) {
+  Experiment run{.config = std::move(config), .device = device};
+  try {
+    wire(registries, run);
+  } catch (const KeyError& error) {
+    if (!run.config.has(error.path())) throw;
+    run.config.fail(error.path(), error.message());
+  }
   return run;
 }
 

@@ -46,11 +46,28 @@ config::Rule select_rule(const Registries& registries) {
     for (const std::string& wanted : config.get<config::Texts>("select")) {
       if (std::find(known.begin(), known.end(), wanted) != known.end()) continue;
       const std::string near = nearest_name(wanted, known);
-      config.fail("select", "'" + wanted + "' is no metric of this run" +
+      config.fail("select", "'" + wanted + "' is no accuracy on the validation split that this run measures" +
                                 (near.empty() ? "" : ", did you mean '" + near + "'?") +
-                                " (eval.top_k and eval.average_k say which K are measured)");
+                                " (eval.top_k and eval.average_k say which K there are)");
     }
   };
+}
+
+void measured_rule(const config::Config& config) {
+  if (config.get<config::Integers>("eval.top_k").empty() && config.get<config::Reals>("eval.average_k").empty()) {
+    config.fail("eval.top_k", "is empty, and so is eval.average_k: nothing would be measured");
+  }
+}
+
+// A run's name becomes a folder.
+void name_rule(const config::Config& config) {
+  const auto& name = config.get<std::string>("name");
+  if (name.find('/') != std::string::npos || name.starts_with('.')) {
+    config.fail("name", "'" + name + "' cannot name a folder: no slashes and no dot in front; run.dir takes a path");
+  }
+  if (config.get<std::string>("run.dir").starts_with('~')) {
+    config.fail("run.dir", "~ is not replaced here; write ${env:HOME}");
+  }
 }
 
 void nesterov_rule(const config::Config& config) {
@@ -90,7 +107,8 @@ config::Schema experiment_schema(const Registries& registries) {
       {"train", "The course of training.", TrainOptions::keys(), "", "", {}},
       eval_section(registries),
   };
-  schema.rules = {head_rule(registries), select_rule(registries), nesterov_rule, schedule_rule(), threshold_rule};
+  schema.rules = {head_rule(registries), select_rule(registries), measured_rule, name_rule,
+                  nesterov_rule,         schedule_rule(),         threshold_rule};
   return schema;
 }
 

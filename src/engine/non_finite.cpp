@@ -51,8 +51,7 @@ void throw_non_finite(const Model& model, const LossInput& input, const LossValu
   if (wrong_ids.numel() > kMostIds) ids += ", ...";
   throw NumericalError(
       fmt::format("the loss is not finite at step {}: {} of the batch's {} samples (ids {}); learning rate {}, largest "
-                  "|score| {}; the "
-                  "first tensor that is not finite is {}. {}",
+                  "|score| {}; the first tensor that is not finite is {}. {}",
                   settings.step, wrong_ids.numel(), wrong.numel(), ids, settings.lr,
                   std::abs(input.output.scores.detach().abs().max().item<double>()),  // a NaN's sign says nothing
                   first_non_finite(model, input), kAdvice));

@@ -1,5 +1,11 @@
 #include "src/engine/run_options.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+
 namespace settrain {
 
 using config::key;
@@ -13,29 +19,42 @@ config::Keys GeneralOptions::keys() {
           .at_least(0),
       key("select", &GeneralOptions::select, {},
           "Metrics of the validation split (val/top5); for each, the checkpoint of its best epoch is kept and "
-          "evaluated at the end."),
+          "evaluated at the end.")
+          .distinct(),
   };
 }
 
 config::Keys RunOptions::keys() {
   return {
       key("dir", &RunOptions::dir, "runs/${name}", "The run folder.").not_empty(),
-      key("threads", &RunOptions::threads, 0,
-          "Compute threads on the CPU; auto takes one a core. Results depend on it in the last bits.")
+      key("threads", &RunOptions::threads, kAuto,
+          "Compute threads on the CPU; auto is OMP_NUM_THREADS where it is set, else one a core. Results depend on it "
+          "in "
+          "the last bits.")
           .at_least(1)
           .at_most(1024)
-          .word("auto", 0)
+          .word("auto", kAuto)
           .in("threads"),
   };
 }
 
+int64_t RunOptions::resolved_threads() const {
+  if (threads != kAuto) return threads;
+  const char* variable = std::getenv("OMP_NUM_THREADS");
+  const std::string_view wanted = variable ? variable : "";
+  int64_t number = 0;
+  std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
+  return number > 0 ? number : std::max(1U, std::thread::hardware_concurrency());
+}
+
 config::Keys TrainOptions::keys() {
   return {
-      key("epochs", &TrainOptions::epochs, 10, "Passes over the training split.").at_least(1).in("epochs"),
+      key("epochs", &TrainOptions::epochs, 10, "Passes over the training split.").at_least(1).at_most(1e6).in("epochs"),
       key("accumulate", &TrainOptions::accumulate, 1,
           "Batches whose gradients are added up for one optimizer step; the step's batch is so many times "
           "data.batch_size.")
           .at_least(1)
+          .at_most(1e6)
           .in("batches"),
       key("clip_norm", &TrainOptions::clip_norm, 0.0,
           "Gradients are scaled down to this joint Euclidean norm where theirs is larger; 0 turns it off.")
@@ -52,6 +71,7 @@ config::Keys EvalOptions::keys() {
       key("splits", &EvalOptions::splits, {"val", "test"},
           "Splits evaluated at the end of a run and by `settrain eval`.")
           .one_of({"train", "val", "test"})
+          .distinct()
           .not_empty(),
       key("every", &EvalOptions::every, 1,
           "The validation split is evaluated after every so many epochs, and after the last.")

@@ -19,7 +19,12 @@ struct GeneralOptions {
 /// The section `run`.
 struct RunOptions {
   std::string dir;
-  int64_t threads = 0;  // 0: one a core
+  int64_t threads = 0;
+
+  static constexpr int64_t kAuto = 0;  // what the word auto stands for in threads
+
+  /// Compute threads: where `auto`, OMP_NUM_THREADS (a list's first), else one a core.
+  int64_t resolved_threads() const;
 
   static config::Keys keys();
 };

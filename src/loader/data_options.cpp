@@ -6,6 +6,11 @@
 #include "src/loader/normalisation.h"
 
 namespace settrain {
+namespace {
+
+constexpr double kMostInABatch = 1 << 20;
+
+}  // namespace
 
 config::Keys loader_keys() {
   using config::key;
@@ -13,15 +18,18 @@ config::Keys loader_keys() {
   std::vector<std::string> normalisations = normalisation_names();
   normalisations.insert(normalisations.begin(), "auto");
   return {
-      key("batch_size", &O::batch_size, 128, "Images in a training batch.").at_least(1).in("images"),
+      key("batch_size", &O::batch_size, 128, "Images in a training batch.")
+          .at_least(1)
+          .at_most(kMostInABatch)
+          .in("images"),
       key("eval_batch_size", &O::eval_batch_size, O::kAuto, "Images in an evaluation batch; auto is batch_size.")
           .at_least(1)
+          .at_most(kMostInABatch)
           .in("images")
           .word("auto", O::kAuto),
       key("workers", &O::workers, O::kAuto,
           "Threads that load images. More of them than there are cores beside the compute threads slow training down; "
-          "auto is the "
-          "number of those cores, and at least one. Results do not depend on it.")
+          "auto is the number of those cores, and at least one. Results do not depend on it.")
           .at_least(1)
           .at_most(1024)
           .in("threads")
@@ -40,8 +48,7 @@ config::Keys loader_keys() {
       key("augmentation.flip", &O::flip, false, "Mirror training images left to right with probability one half."),
       key("normalisation", &O::normalisation, "auto",
           "Statistics with which pixels are centred and scaled; auto is the data set's usual ones. For cifar100 these "
-          "are "
-          "CIFAR-10's, as in the papers' experiments.")
+          "are CIFAR-10's, as in the papers' experiments.")
           .one_of(std::move(normalisations)),
   };
 }

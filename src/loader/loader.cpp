@@ -30,9 +30,9 @@ Loader::Loader(Split split, Transform transform, const LoaderSettings& settings)
   settings_.pin_memory = settings.pin_memory && at::hasCUDA();
   if (split_.size() == 0) throw DataError(fmt::format("the split '{}' has no images", split_.name));
   if (batches_per_epoch() == 0) {
-    throw ConfigError(fmt::format(
-        "data.drop_last: true leaves no batch, since the split '{}' has {} images and data.batch_size is {}",
-        split_.name, split_.size(), settings_.batch_size));
+    throw KeyError("data.drop_last",
+                   fmt::format("true leaves no batch, since the split '{}' has {} images and data.batch_size is {}",
+                               split_.name, split_.size(), settings_.batch_size));
   }
 }
 

@@ -45,9 +45,9 @@ Normalisation normalisation_for(const std::string& name, const Dataset& dataset)
     statistics.std.assign(static_cast<size_t>(dataset.channels), 1.0F);
   }
   if (static_cast<int64_t>(statistics.mean.size()) != dataset.channels) {
-    throw ConfigError(fmt::format(
-        "data.normalisation: '{}' is for images of {} channels, those of '{}' have {}; choose another, or auto", chosen,
-        statistics.mean.size(), dataset.name, dataset.channels));
+    throw KeyError("data.normalisation",
+                   fmt::format("'{}' is for images of {} channels, those of '{}' have {}; choose another, or auto",
+                               chosen, statistics.mean.size(), dataset.name, dataset.channels));
   }
   return statistics;
 }

@@ -21,7 +21,7 @@ config::Keys SgdOptions::keys() {
 
 Sgd::Sgd(std::vector<std::pair<std::string, at::Tensor>> parameters, const SgdOptions& options) : options_(options) {
   if (options.nesterov && options.momentum == 0) {
-    throw ConfigError("optimizer.nesterov: true needs optimizer.momentum above 0");
+    throw KeyError("optimizer.nesterov", "true needs optimizer.momentum above 0");
   }
   for (auto& [name, parameter] : parameters) {
     names_.push_back(name);

@@ -5,7 +5,7 @@
 namespace settrain {
 
 BuildInfo build_info() {
-  return {SETTRAIN_VERSION, SETTRAIN_GIT_COMMIT};
+  return {SETTRAIN_VERSION, SETTRAIN_GIT_COMMIT, SETTRAIN_COMPILER, SETTRAIN_YAML_CPP, SETTRAIN_SPDLOG};
 }
 
 }  // namespace settrain

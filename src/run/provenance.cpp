@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <torch/version.h>
@@ -70,6 +71,7 @@ Json describe_cuda(at::Device device) {
           {"compute_capability", fmt::format("{}.{}", properties.major, properties.minor)},
           {"memory_bytes", properties.totalGlobalMem},
           {"runtime", cuda_version(runtime)},
+          {"cudnn", at::detail::getCUDAHooks().versionCuDNN()},
           {"driver", cuda_version(driver)}};
 }
 #endif
@@ -91,7 +93,11 @@ nlohmann::ordered_json collect_provenance(const ProvenanceInput& input) {
 #ifdef SETTRAIN_HAS_CUDA
   if (input.device.is_cuda()) json["cuda"] = describe_cuda(input.device);
 #endif
-  json["libraries"] = {{"libtorch", TORCH_VERSION}, {"opencv", cv::getVersionString()}};
+  json["compiler"] = build_info().compiler;
+  json["libraries"] = {{"libtorch", TORCH_VERSION},
+                       {"opencv", cv::getVersionString()},
+                       {"yaml-cpp", build_info().yaml_cpp},
+                       {"spdlog", build_info().spdlog}};
   json["seed"] = input.seed;
   json["rng_version"] = input.rng_version;
   json["dataset"] = input.dataset;

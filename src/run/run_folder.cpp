@@ -1,5 +1,7 @@
 #include "src/run/run_folder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -127,8 +129,8 @@ RunFolder RunFolder::create(const fs::path& given, bool overwrite) {
   // Looked at under the lock: another process may have come first.
   if (!is_blank(path)) {
     if (!overwrite) {
-      throw RunError("'" + path.string() +
-                     "' already holds a run; pass --overwrite to replace it, or choose another run.dir");
+      throw RunError("'" + path.string() + "' already holds a run; go on with it by --resume " + path.string() +
+                     ", replace it by --overwrite, or choose another run.dir");
     }
     std::error_code ignored;
     if (fs::is_directory(path / "checkpoints", ignored)) remove_files(path / "checkpoints", is_checkpoint_of_a_run);
@@ -149,7 +151,8 @@ RunFolder RunFolder::open_existing(const fs::path& given) {
     throw RunError("'" + path.string() + "' is not a run's folder: it has no config.yaml" + hint_for(path));
   }
   if (!fs::exists(path / "config.yaml", ignored)) {
-    throw RunError("the run in '" + path.string() + "' ended before it began: it has no config.yaml");
+    throw RunError("the run in '" + path.string() +
+                   "' has no config.yaml: it ended before it began, or the file was removed");
   }
   return RunFolder(path);
 }
@@ -170,8 +173,8 @@ fs::path RunFolder::checkpoint(const std::string& name) const {
   for (const fs::path& entry : entries_of(path_ / "checkpoints")) {
     if (is_checkpoint_of_a_run(entry)) known += (known.empty() ? "" : ", ") + entry.stem().string();
   }
-  throw RunError("'" + path_.string() + "' has no checkpoint '" + name + "'; it has " +
-                 (known.empty() ? "none" : known));
+  throw RunError(
+      fmt::format("'{}' has no checkpoint '{}'; it has {}", path_.string(), name, known.empty() ? "none" : known));
 }
 
 }  // namespace settrain

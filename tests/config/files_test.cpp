@@ -36,7 +36,7 @@ TEST_CASE("a missing base is reported where it is named", "[fast]") {
   const Folder folder;
   folder.write("base.yaml", "");
   CHECK(folder.error("seed: 1\nextends: bsae.yaml\n") ==
-        "run.yaml:2:10: extends: 'bsae.yaml' does not exist, did you mean 'base.yaml'?");
+        "run.yaml:2:10: extends: 'bsae.yaml' does not exist (looked for beside this file), did you mean 'base.yaml'?");
 }
 
 TEST_CASE("files that extend each other are refused with the whole cycle", "[fast]") {

@@ -16,6 +16,12 @@ class CommandLine(ProgramTest):
         for arguments in ([], ["trian"], ["train"], ["--config"], ["list", "loses"], ["eval"], ["--config", ""], ["--config", "x", "--bogus"]):
             self.run_program(*arguments, expect=2)
 
+    def test_a_subcommand_that_is_not_there_names_the_nearest(self):
+        self.assertIn("did you mean 'train'?", self.run_program("trian", expect=2).stderr)
+        self.assertIn("`list loses`", self.run_program("list", "loses", expect=2).stderr)
+        self.run_program("trian", "--help", expect=2)
+        self.assertEqual(self.run_program("help", "eval").stdout, self.run_program("eval", "--help").stdout)
+
     def test_three_mistakes_are_three_places_with_suggestions(self):
         config = self.write("wrong.yaml", "optimizer: {learning_rat: 0.1, momentun: 0.9}\nloss:\n  name: noised_topk\n  epsilon: -1\n")
         error = self.run_program("--config", config, expect=2).stderr
@@ -37,6 +43,14 @@ class CommandLine(ProgramTest):
     def test_a_metric_that_is_not_measured_cannot_be_selected(self):
         config = self.write("select.yaml", "select: [val/top7]\neval: {top_k: [1, 5]}\n")
         self.assertIn("val/top7", self.run_program("--config", config, expect=2).stderr)
+        config = self.write("nothing.yaml", "eval: {top_k: [], average_k: []}\n")
+        self.assertIn("nothing would be measured", self.run_program("--config", config, expect=2).stderr)
+        config = self.write("twice.yaml", "eval: {top_k: [1, 5, 1]}\n")
+        self.assertRegex(self.run_program("--config", config, expect=2).stderr, r"twice\.yaml:1:\d+: eval\.top_k: names 1 twice")
+
+    def test_a_run_stays_where_runs_are(self):
+        for wrong in ("name=a/../../b", "name=..", "run.dir=~/x"):
+            self.assertIn("--set " + wrong.split("=")[0], self.run_program("config", "show", "--set", wrong, expect=2).stderr)
 
     def test_a_config_that_is_not_there_names_the_nearest(self):
         self.assertIn("quickstart.yaml", self.run_program("--config", "quickstrat.yaml", expect=2).stderr)

@@ -56,6 +56,13 @@ class Training(ProgramTest):
         self.run_program("--config", "runs/a/config.yaml", "--device", "cpu", "--set", "run.dir=runs/again")
         self.assertEqual(self.metrics("a"), self.metrics("again"))
 
+    def test_what_the_data_show_to_be_wrong_names_the_key_and_its_place(self):
+        for path, value in (("eval.top_k", "[1, 2, 7]"), ("data.normalisation", "fashion_mnist"), ("data.batch_size", "481")):
+            extra = ("--set", "data.drop_last=true") if path == "data.batch_size" else ()
+            error = self.train_tiny("tiny", "--set", f"{path}={value}", *extra, expect=2).stderr
+            self.assertRegex(error, r"--set data\.drop_last=true" if extra else rf"--set {path}=")
+        self.assertFalse((self.folder / "runs").exists())
+
     def test_accumulated_batches_are_one_step(self):
         self.train_tiny("tiny", "--set", "train.accumulate=4")
         self.assertEqual([row["step"] for row in self.metrics()], [4, 8])
@@ -72,6 +79,7 @@ class Training(ProgramTest):
             error = self.run_program("eval", "runs/tiny", "--checkpoint", checkpoint, expect=1).stderr
             self.assertIn("best-val-top1", error)
         self.run_program("eval", "runs/nothing", expect=1)
+        self.assertIn("--set model.width", self.run_program("eval", "runs/tiny", "--set", "model.width=8", expect=2).stderr)
 
     def test_unlabelled_images_can_set_the_thresholds(self):
         self.train_tiny()

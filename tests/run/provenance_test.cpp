@@ -32,6 +32,10 @@ TEST_CASE("Provenance holds what the run was given and where it ran", "[fast]") 
   CHECK(json["host"] == host_name());
   CHECK(json["threads"] == at::get_num_threads());
   CHECK(json["libraries"]["libtorch"] == "2.11.0");
+  for (const char* library : {"yaml-cpp", "spdlog"}) {
+    CHECK(std::regex_match(json["libraries"][library].get<std::string>(), std::regex(R"(\d+\.\d+\.\d+)")));
+  }
+  CHECK(std::regex_match(json["compiler"].get<std::string>(), std::regex(R"(\w+ \d+\.\d+\.\d+)")));
   CHECK_THAT(json["libraries"]["opencv"].get<std::string>(), Catch::Matchers::StartsWith("4."));
   CHECK_FALSE(json["instruction_set"].get<std::string>().empty());
   CHECK_FALSE(json["processor"].get<std::string>().empty());
