@@ -7,10 +7,12 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <new>
 
 #include "apps/settrain/config_path.h"
 #include "apps/settrain/run_command_line.h"
 #include "src/config/load.h"
+#include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/suggest.h"
 #include "src/engine/experiment_schema.h"
@@ -57,18 +59,32 @@ void refuse_unknown_subcommand(const CLI::App& app, const std::vector<std::strin
   }
 }
 
+std::string out_of_memory(const std::string& what) {
+  return what +
+         "\nOut of memory. Lower data.batch_size (with train.accumulate raised, a step sees as many images as before), "
+         "data.eval_batch_size or data.prefetch, or choose a smaller model; --dry-run tells what a run needs";
+}
+
 int run_action(const CommandLine& line) {
   try {
     const int code = line.action();
     if (std::cout.flush()) return code;
     log::error("standard output could not be written");
+  } catch (const Interrupted& stop) {
+    return 128 + stop.signal();
   } catch (const ConfigError& problem) {
     log::error(problem.what());
     return kUsage;
   } catch (const Error& problem) {
     log::error(problem.what());
+  } catch (const std::bad_alloc&) {
+    log::error(out_of_memory("there is no more memory"));
   } catch (const c10::Error& problem) {
-    log::error(problem.what_without_backtrace());
+    const std::string what = problem.what_without_backtrace();
+    // ATen has a type of its own for the GPU's memory alone.
+    const bool of_memory =
+        what.find("can't allocate memory") != std::string::npos || dynamic_cast<const c10::OutOfMemoryError*>(&problem);
+    log::error(of_memory ? out_of_memory(what) : what);
   } catch (const std::exception& problem) {
     log::error(problem.what());
   }
@@ -99,6 +115,7 @@ int run_command_line(int argc, char** argv) {
   add_config_command(app, line);
   add_list_command(app, line);
   add_check_command(app, line);
+  add_bench_command(app, line);
 
   try {
     std::vector<std::string> arguments = with_default_subcommand({argv + 1, argv + argc});

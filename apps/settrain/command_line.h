@@ -37,5 +37,6 @@ void add_eval_command(CLI::App& app, CommandLine& line);
 void add_config_command(CLI::App& app, CommandLine& line);
 void add_list_command(CLI::App& app, CommandLine& line);
 void add_check_command(CLI::App& app, CommandLine& line);
+void add_bench_command(CLI::App& app, CommandLine& line);
 
 }  // namespace settrain

@@ -1,17 +1,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/settrain/command_line.h"
 #include "models/model.h"
+#include "src/config/differences.h"
+#include "src/config/load.h"
 #include "src/core/atomic_file.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/streams.h"
+#include "src/engine/dry_run.h"
+#include "src/engine/experiment_schema.h"
 #include "src/engine/results.h"
+#include "src/engine/resume.h"
 #include "src/engine/training.h"
 #include "src/run/provenance.h"
 
@@ -29,8 +37,7 @@ nlohmann::ordered_json to_json(const LabelNoiseReport& noise) {
   return json;
 }
 
-void write_record(const Experiment& run, const RunFolder& folder, const CommandLine& line) {
-  write_file_atomically(folder.config(), run.config.to_yaml());
+nlohmann::ordered_json provenance_of(const Experiment& run, const CommandLine& line) {
   nlohmann::ordered_json provenance = collect_provenance({.command_line = line.arguments,
                                                           .device = run.device,
                                                           .seed = run.general.seed,
@@ -38,6 +45,23 @@ void write_record(const Experiment& run, const RunFolder& folder, const CommandL
                                                           .dataset = run.dataset.name,
                                                           .data_digest = run.dataset.digest});
   provenance["label_noise"] = to_json(run.label_noise);
+  return provenance;
+}
+
+void write_record(const Experiment& run, const RunFolder& folder, const CommandLine& line) {
+  write_file_atomically(folder.config(), run.config.to_yaml());
+  write_provenance(folder.provenance(), provenance_of(run, line));
+}
+
+// Adds to the provenance where, when and with what the run goes on.
+void record_resume(const Experiment& run, const RunFolder& folder, const CommandLine& line, int64_t step) {
+  write_file_atomically(folder.config(), run.config.to_yaml());
+  std::ifstream file(folder.provenance());
+  auto provenance = nlohmann::ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!provenance.is_object()) provenance = provenance_of(run, line);  // killed before it was written
+  nlohmann::ordered_json resumed = provenance_of(run, line);
+  resumed["step"] = step;
+  provenance["resumed"].push_back(std::move(resumed));
   write_provenance(folder.provenance(), provenance);
 }
 
@@ -72,36 +96,140 @@ void log_start(const Experiment& run, const CommandLine& line) {
   }
 }
 
-int train(const CommandLine& line, bool overwrite) {
+struct TrainArguments {
+  std::string resume;  // a run's folder
+  ResumeTerms terms;
+  bool overwrite = false, dry_run = false;
+};
+
+int finish(Experiment& run, RunFolder& folder, Training& training) {
+  training.train();
+  const auto results = evaluate_checkpoints(run, chosen_checkpoints(run, folder), training.progress_bar());
+  write_results(run, folder, results);
+  std::cout << format_results(run, results);
+  log::info("[run] everything is in " + folder.path().string() +
+            ": results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events");
+  log::info("[run] peak memory " + format_bytes(peak_memory().host));
+  return kSuccess;
+}
+
+int train(const CommandLine& line, const TrainArguments& arguments) {
   const at::Device device = find_device(line.device);
   // The folder comes after the data: a run that could never start leaves none behind.
   Experiment run = make_experiment(line.registries, load_config(line), device);
-  RunFolder folder = RunFolder::create(run.config.get<std::string>("run.dir"), overwrite);
+  RunFolder folder = RunFolder::create(run.config.get<std::string>("run.dir"), arguments.overwrite);
   log::open_file(folder.log());
   catch_interrupts();
 
   write_record(run, folder, line);
   log_start(run, line);
   Training training(run, folder);
-  if (const int signal = training.train()) return 128 + signal;
+  return finish(run, folder, training);
+}
 
-  const auto results = evaluate_checkpoints(run, chosen_checkpoints(run, folder), training.progress_bar());
-  write_results(run, folder, results);
-  std::cout << format_results(run, results);
-  log::info("[run] everything is in " + folder.path().string() +
-            ": results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events");
-  return interrupted() ? 128 + interrupted() : kSuccess;
+// More epochs are the same run for longer only where the learning rate does not look at their number.
+void warn_of_another_curve(const config::Config& config, const Checkpoint& checkpoint) {
+  if (config.get<std::string>("schedule.name") != "cosine") return;
+  for (const auto& [path, before, after] : config::differences(checkpoint.text("config"), config.to_yaml())) {
+    if (path != "train.epochs") continue;
+    log::warning(fmt::format(
+        "[run] schedule cosine spans all epochs: from here on it follows the curve of {}, not of {}", after, before));
+  }
+}
+
+int resume(const CommandLine& line, const TrainArguments& arguments) {
+  const at::Device device = find_device(line.device);
+  RunFolder folder = RunFolder::open_to_resume(arguments.resume);
+  config::Config config = line.config.empty()
+                              ? config::load(experiment_schema(line.registries), folder.config(), line.settings)
+                              : load_config(line);
+  // A process that was killed between the record and its first checkpoint had not begun.
+  std::optional<Checkpoint> checkpoint;
+  if (std::filesystem::exists(folder.last_checkpoint())) checkpoint = load_checkpoint(folder.last_checkpoint());
+  if (checkpoint) {
+    check_same_config(config, *checkpoint, arguments.terms);
+    const int64_t epochs = config.get<int64_t>("train.epochs"), completed = read_state(*checkpoint).epoch;
+    if (epochs < completed) {
+      config.fail("train.epochs",
+                  fmt::format("the run in {} has completed {} epochs", folder.path().string(), completed));
+    }
+    if (epochs == completed && std::filesystem::exists(folder.results_json())) {
+      log::info(
+          fmt::format("[run] {} is finished: {} epochs, its results are in results.txt; --set train.epochs=N "
+                      "trains on",
+                      folder.path().string(), completed));
+      return kSuccess;
+    }
+    warn_of_another_curve(config, *checkpoint);
+  }
+  Experiment run = make_experiment(line.registries, std::move(config), device);
+  if (checkpoint) check_same_identity(run, *checkpoint, arguments.terms);
+
+  log::open_file(folder.log());
+  catch_interrupts();
+  Training training(run, folder);
+  if (checkpoint) training.restore(*checkpoint);
+  folder.remove_results();
+  record_resume(run, folder, line, training.state().step);
+  log_start(run, line);
+  log::info(fmt::format("[run] going on with {} at step {}, in epoch {}", folder.path().string(), training.state().step,
+                        training.state().epoch + 1));
+  return finish(run, folder, training);
+}
+
+int try_out(const CommandLine& line) {
+  const at::Device device = find_device(line.device);
+  Experiment run = make_experiment(line.registries, load_config(line), device);
+  catch_interrupts();
+  std::cout << run.config.to_yaml_with_origins() << '\n';
+  log_start(run, line);
+  ProgressBar bar;
+  const DryRun cost = dry_run(run, bar);
+  std::cout << format_dry_run(run, cost);
+  const auto& folder = run.config.get<std::string>("run.dir");
+  std::cout << fmt::format("{:<12} {}{}\n", "run folder", folder,
+                           RunFolder::is_there(folder) ? " (holds a run: --resume or --overwrite it)" : "");
+  if (cost.disk_bytes <= cost.free_disk_bytes) return kSuccess;
+  throw RunError(fmt::format("the checkpoints need {}, and {} are free where run.dir is", format_bytes(cost.disk_bytes),
+                             format_bytes(cost.free_disk_bytes)));
+}
+
+int run_train(const CommandLine& line, const TrainArguments& arguments) {
+  if (!arguments.resume.empty()) return resume(line, arguments);
+  return arguments.dry_run ? try_out(line) : train(line, arguments);
 }
 
 }  // namespace
 
 void add_train_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("train", "Trains a model as a config says, and evaluates it");
-  add_config_options(*command, line, /*required=*/true);
+  add_config_options(*command, line, /*required=*/false);
   add_device_option(*command, line);
-  const auto overwrite = std::make_shared<bool>(false);
-  command->add_flag("--overwrite", *overwrite, "Replaces a run that is already in run.dir");
-  command->callback([&line, overwrite] { line.action = [&line, overwrite] { return train(line, *overwrite); }; });
+  const auto arguments = std::make_shared<TrainArguments>();
+  CLI::Option* overwrite =
+      command->add_flag("--overwrite", arguments->overwrite, "Replaces a run that is already in run.dir");
+  CLI::Option* dry_run = command->add_flag(
+      "--dry-run", arguments->dry_run,
+      "Trains a few steps, says what the run would take in time, disk and memory, and writes nothing");
+  CLI::Option* resume =
+      command->add_option("--resume", arguments->resume,
+                          "A run's folder: goes on with it where its last checkpoint was made. With --set "
+                          "train.epochs=N a finished run goes on too");
+  resume->excludes(overwrite, dry_run);
+  command
+      ->add_option("--allow", arguments->terms.allowed_keys,
+                   "With --resume: a key that may differ from the run's own; may be given several times")
+      ->allow_extra_args(false)
+      ->needs(resume);
+  command
+      ->add_flag("--allow-inexact", arguments->terms.allow_inexact,
+                 "With --resume: also under another program, instruction set, number of threads or device, where the "
+                 "last bits of the results differ")
+      ->needs(resume);
+  command->callback([&line, arguments, resume] {
+    if (line.config.empty() && resume->count() == 0) throw CLI::RequiredError("--config or --resume");
+    line.action = [&line, arguments] { return run_train(line, *arguments); };
+  });
 }
 
 }  // namespace settrain

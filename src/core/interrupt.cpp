@@ -33,4 +33,8 @@ int interrupted() {
   return caught.load();
 }
 
+void throw_if_interrupted() {
+  if (const int signal = interrupted()) throw Interrupted(signal);
+}
+
 }  // namespace settrain

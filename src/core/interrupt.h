@@ -1,7 +1,21 @@
 // SIGINT and SIGTERM, as a request to stop.
 #pragma once
 
+#include <exception>
+
 namespace settrain {
+
+/// A signal asked to stop, and what was in hand is done. No Error: nothing went wrong.
+class Interrupted : public std::exception {
+ public:
+  explicit Interrupted(int signal) : signal_(signal) {}
+
+  int signal() const { return signal_; }
+  const char* what() const noexcept override { return "stopped by a signal"; }
+
+ private:
+  int signal_;
+};
 
 /// From now on SIGINT (Ctrl-C) and SIGTERM only note the request, which the program answers at its next step by ending
 /// cleanly. A SIGINT after that ends the process at once with exit code 130.
@@ -11,5 +25,8 @@ void catch_interrupts();
 
 /// The first signal caught (SIGINT or SIGTERM), or 0.
 int interrupted();
+
+/// Throws Interrupted where a signal was caught.
+void throw_if_interrupted();
 
 }  // namespace settrain

@@ -10,6 +10,7 @@
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
 #include "models/model.h"
+#include "src/core/interrupt.h"
 #include "src/eval/bayes.h"
 #include "src/eval/score_collector.h"
 #include "src/loader/loader.h"
@@ -49,6 +50,7 @@ SplitScores score_split(const Experiment& run, const Split& split, ProgressBar& 
     collector.add(run.model->forward(batch.images.to(run.device, /*non_blocking=*/true)).scores, batch.labels);
     progress.done += batch.size();
     bar.update(progress);
+    throw_if_interrupted();
   }
   bar.hide();
   return collector.finish();

@@ -10,7 +10,8 @@
 
 namespace settrain {
 
-/// The scores of every sample of a split, by the model in evaluation mode, on the model's device.
+/// The scores of every sample of a split, by the model in evaluation mode, on the model's device. Throws Interrupted
+/// after the batch in hand where a signal asked to stop.
 SplitScores score_split(const Experiment& run, const Split& split, ProgressBar& bar);
 
 /// What the metrics say about one split.

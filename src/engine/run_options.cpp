@@ -63,6 +63,15 @@ config::Keys TrainOptions::keys() {
           "Only algorithms whose results repeat bit for bit; auto: on the CPU, but not on a GPU, where they cost "
           "speed.")
           .one_of({"auto", "true", "false"}),
+      key("checkpoint_every.steps", &TrainOptions::checkpoint_steps, 0,
+          "The last checkpoint, from which a run goes on, is written after so many optimizer steps, besides at each "
+          "epoch's end; 0: not by steps.")
+          .at_least(0)
+          .in("steps"),
+      key("checkpoint_every.minutes", &TrainOptions::checkpoint_minutes, 10.0,
+          "The same by the clock: the most work that a crash can cost; 0: not by the clock.")
+          .at_least(0)
+          .in("minutes"),
   };
 }
 

@@ -35,6 +35,8 @@ struct TrainOptions {
   int64_t accumulate = 0;
   double clip_norm = 0;  // 0: off
   std::string deterministic;
+  int64_t checkpoint_steps = 0;   // 0: off
+  double checkpoint_minutes = 0;  // 0: off
 
   static config::Keys keys();
 };

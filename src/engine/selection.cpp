@@ -1,8 +1,18 @@
 #include "src/engine/selection.h"
 
+#include <ATen/ops/tensor.h>
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "src/core/error.h"
+
 namespace settrain {
+namespace {
+
+constexpr const char* kPrefix = "selection.";
+
+}  // namespace
 
 Selection::Selection(const std::vector<std::string>& metrics) {
   for (const std::string& metric : metrics) best_.push_back({metric, 0, 0});
@@ -21,6 +31,25 @@ std::vector<size_t> Selection::update(int64_t epoch, std::span<const MetricValue
     }
   }
   return better;
+}
+
+void Selection::add_to(Checkpoint& checkpoint) const {
+  for (const BestEpoch& best : best_) {
+    checkpoint.tensors[kPrefix + best.metric] = at::tensor({best.value, static_cast<double>(best.epoch)}, at::kDouble);
+  }
+}
+
+void Selection::restore(const Checkpoint& checkpoint) {
+  for (BestEpoch& best : best_) {
+    const auto found = checkpoint.tensors.find(kPrefix + best.metric);
+    if (found == checkpoint.tensors.end()) continue;
+    const at::Tensor& saved = found->second;
+    if (saved.scalar_type() != at::kDouble || saved.numel() != 2) {
+      throw RunError(fmt::format("'{}': expected two float64 values in '{}'", checkpoint.file.string(), found->first));
+    }
+    best.value = saved[0].item<double>();
+    best.epoch = static_cast<int64_t>(saved[1].item<double>());
+  }
 }
 
 }  // namespace settrain

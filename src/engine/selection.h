@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "metrics/metric.h"
+#include "src/run/checkpoint.h"
 
 namespace settrain {
 
@@ -25,6 +26,13 @@ class Selection {
   /// Takes the values of the validation split after `epoch` epochs, named without their split. Returns the indices in
   /// best() of the metrics that became better; an equal value keeps the earlier epoch, and a NaN is never better.
   std::vector<size_t> update(int64_t epoch, std::span<const MetricValue> values);
+
+  /// Adds the tensors "selection.METRIC": float64 [2], value and epoch.
+  void add_to(Checkpoint& checkpoint) const;
+
+  /// Takes over what add_to() added; a metric of which the checkpoint says nothing stays as it is. Throws RunError for
+  /// a tensor of another kind.
+  void restore(const Checkpoint& checkpoint);
 
   const std::vector<BestEpoch>& best() const { return best_; }
 

@@ -1,6 +1,7 @@
 #include "src/engine/train_step.h"
 
 #include <ATen/ops/argmax.h>
+#include <ATen/ops/stack.h>
 
 #include <cmath>
 
@@ -10,6 +11,13 @@
 #include "src/optim/clip.h"
 
 namespace settrain {
+
+StepResult& StepResult::operator+=(const StepResult& other) {
+  loss_sum += other.loss_sum;
+  correct += other.correct;
+  count += other.count;
+  return *this;
+}
 
 StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vector<Batch>& batches, at::Device device,
                       const StepSettings& settings) {
@@ -29,14 +37,15 @@ StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vecto
     input.output = model.forward(batch.images.to(device, /*non_blocking=*/true));
 
     const LossValue value = loss(input);
-    const double sum = value.sum.item<double>();
-    if (!std::isfinite(sum)) throw_non_finite(model, input, value, settings);
     // The mean over the whole step, whatever its batches' sizes.
     (value.sum / static_cast<double>(count)).backward();
 
-    result.loss_sum += sum;
-    result.correct += input.output.scores.argmax(1).eq(input.labels).sum().item<int64_t>();
-    result.count += batch.labels.size(0);
+    // Both numbers in one wait for the device, with the gradients already under way.
+    const at::Tensor correct = input.output.scores.argmax(1).eq(input.labels).sum();
+    const at::Tensor numbers = at::stack({value.sum.detach().to(at::kDouble), correct.to(at::kDouble)}).cpu();
+    const double sum = numbers[0].item<double>();
+    if (!std::isfinite(sum)) throw_non_finite(model, input, value, settings);
+    result += {sum, static_cast<int64_t>(numbers[1].item<double>()), batch.labels.size(0)};
   }
   if (settings.clip_norm > 0) clip_gradients(optimizer.parameters(), settings.clip_norm);
   optimizer.step(settings.lr);

@@ -17,6 +17,8 @@ struct StepResult {
   double loss_sum = 0;
   int64_t correct = 0;  // samples whose label has the largest score
   int64_t count = 0;
+
+  StepResult& operator+=(const StepResult& other);
 };
 
 /// What a step depends on besides the tensors.

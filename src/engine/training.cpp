@@ -3,32 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <numeric>
-#include <utility>
+#include <charconv>
 
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/streams.h"
 #include "src/engine/non_finite.h"
-#include "src/run/checkpoint.h"
+#include "src/engine/peak_memory.h"
+#include "src/engine/resume.h"
 
 namespace settrain {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+std::string log_key(const std::filesystem::path& file) {
+  return "logs." + file.filename().string();
 }
 
-std::vector<std::pair<std::string, at::Tensor>> trainable(const Model& model) {
-  std::vector<std::pair<std::string, at::Tensor>> parameters;
-  for (const auto& item : model.named_parameters()) parameters.emplace_back(item.key(), item.value());
-  return parameters;
+uint64_t log_offset(const Checkpoint& checkpoint, const std::filesystem::path& log) {
+  const std::string& text = checkpoint.text(log_key(log));
+  uint64_t offset = 0;
+  std::from_chars(text.data(), text.data() + text.size(), offset);
+  return offset;
 }
 
 }  // namespace
@@ -37,67 +34,86 @@ Training::Training(Experiment& run, RunFolder& folder)
     : run_(run),
       folder_(folder),
       loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed), run.device.is_cuda())),
-      length_{run.train.epochs, (loader_.batches_per_epoch() + run.train.accumulate - 1) / run.train.accumulate},
-      schedule_(make_schedule(run.config, length_)),
-      optimizer_(trainable(*run.model), run.config.read<SgdOptions>("optimizer")),
+      stepper_(run, steps_per_epoch(run, loader_)),
       selection_(run.general.select),
       metrics_(folder.metrics_jsonl(), folder.metrics_csv()),
       tensorboard_(folder.tensorboard()) {}
 
-int Training::train() {
-  save(folder_.last_checkpoint(), 0);
-  for (int64_t epoch = 0; epoch < length_.epochs; ++epoch) {
-    const EpochTotals totals = train_epoch(epoch);
-    if (interrupted()) {
-      save(folder_.last_checkpoint(), epoch);
-      log::warning(fmt::format("[train] stopped by a signal in epoch {} after step {}; {} holds the weights", epoch + 1,
-                               step_, folder_.last_checkpoint().string()));
-      return interrupted();
-    }
-    if (epoch == 0) warn_if_stalled();
-    end_epoch(epoch + 1, totals);
+void Training::restore(const Checkpoint& checkpoint) {
+  const TrainingState state = read_state(checkpoint);
+  const int64_t steps_of_epoch = (state.batch + run_.train.accumulate - 1) / run_.train.accumulate;
+  if (state.batch > loader_.batches_per_epoch() ||
+      state.step != state.epoch * stepper_.length().steps_per_epoch + steps_of_epoch) {
+    throw RunError(fmt::format(
+        "'{}' stands at step {} after {} epochs and {} batches, which {} batches an epoch, {} a step, do not lead to: "
+        "data.batch_size, data.drop_last, train.accumulate and the training split cannot change within a run",
+        checkpoint.file.string(), state.step, state.epoch, state.batch, loader_.batches_per_epoch(),
+        run_.train.accumulate));
   }
-  return interrupted();
+  checkpoint.copy_into("model.", state_dict(*run_.model));
+  checkpoint.copy_into("optimizer.momentum.", stepper_.momentum());
+  checkpoint.copy_into("loss.", run_.loss->state());
+  selection_.restore(checkpoint);
+  metrics_.truncate_to(log_offset(checkpoint, folder_.metrics_jsonl()));
+  tensorboard_.truncate_to(log_offset(checkpoint, folder_.tensorboard()));
+  state_ = state;
 }
 
-Training::EpochTotals Training::train_epoch(int64_t epoch) {
-  EpochTotals totals;
+void Training::train() {
+  save_last();
+  try {
+    while (state_.epoch < stepper_.length().epochs) {
+      train_epoch();
+      end_epoch();
+    }
+  } catch (const Interrupted&) {
+    bar_.hide();
+    save_last();
+    log::warning(fmt::format("[train] stopped by a signal at step {}; go on by --resume {}", state_.step,
+                             folder_.path().string()));
+    throw;
+  }
+}
+
+void Training::train_epoch() {
   const auto start = Clock::now();
-  loader_.start_epoch(epoch);
-  while (!interrupted()) {
-    std::vector<Batch> batches;
-    for (Batch batch; std::ssize(batches) < run_.train.accumulate && loader_.next(batch);)
-      batches.push_back(std::move(batch));
+  const double seconds_before = state_.seconds;
+  loader_.start_epoch(state_.epoch, state_.batch);
+  for (;;) {
+    const std::vector<Batch> batches = next_batches(loader_, run_.train.accumulate);
     if (batches.empty()) break;
-    const StepResult result = train_one_step(std::move(batches));
-    totals.sum.loss_sum += result.loss_sum;
-    totals.sum.correct += result.correct;
-    totals.sum.count += result.count;
-    if (epoch == 0) first_epoch_losses_.push_back(result.loss_sum / static_cast<double>(result.count));
-    show_progress(epoch, totals);
+    train_one_step(batches);
+    state_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
+    show_progress();
+    if (checkpoint_is_due()) save_last();
+    throw_if_interrupted();
   }
   bar_.hide();
-  totals.seconds = seconds_since(start);
-  return totals;
 }
 
-StepResult Training::train_one_step(std::vector<Batch> batches) {
-  const double lr = run_.config.get<double>("optimizer.lr") * schedule_->factor(step_);
-  const StepSettings settings{static_cast<uint64_t>(run_.general.seed), step_, lr, run_.train.clip_norm};
-  const StepResult result = train_step(*run_.model, *run_.loss, optimizer_, batches, run_.device, settings);
-  ++step_;
-  return result;
+void Training::train_one_step(const std::vector<Batch>& batches) {
+  const StepResult result = stepper_.take(state_.step, batches);
+  state_.sum += result;
+  if (state_.epoch == 0) {
+    const int64_t steps = stepper_.length().steps_per_epoch, tenth = steps / 10;
+    const double mean = result.loss_sum / static_cast<double>(result.count);
+    if (state_.step < tenth) state_.early_loss += mean;
+    if (state_.step >= steps - tenth) state_.late_loss += mean;
+  }
+  state_.batch += std::ssize(batches);
+  ++state_.step;
 }
 
-void Training::show_progress(int64_t epoch, const EpochTotals& totals) {
-  const auto count = static_cast<double>(totals.sum.count);
+void Training::show_progress() {
+  const int64_t epochs = stepper_.length().epochs;
+  const auto count = static_cast<double>(state_.sum.count);
   Progress progress;
-  progress.stage = fmt::format("[train] epoch {}/{}", epoch + 1, length_.epochs);
-  progress.done = totals.sum.count;
+  progress.stage = fmt::format("[train] epoch {}/{}", state_.epoch + 1, epochs);
+  progress.done = state_.sum.count;
   progress.total = std::min(loader_.size(), loader_.batches_per_epoch() * run_.loader.batch_size);  // drop_last
-  progress.after = (length_.epochs - epoch - 1) * progress.total;
-  progress.figures = fmt::format("loss {:.4f}  top1 {:.4f}", totals.sum.loss_sum / count,
-                                 static_cast<double>(totals.sum.correct) / count);
+  progress.after = (epochs - state_.epoch - 1) * progress.total;
+  progress.figures = fmt::format("loss {:.4f}  top1 {:.4f}", state_.sum.loss_sum / count,
+                                 static_cast<double>(state_.sum.correct) / count);
   bar_.update(progress);
 }
 
@@ -105,17 +121,13 @@ void Training::show_progress(int64_t epoch, const EpochTotals& totals) {
 // last epoch.
 void Training::warn_if_stalled() const {
   constexpr double kLeastFall = 0.02;
-  const size_t tenth = first_epoch_losses_.size() / 10;
-  if (tenth == 0) return;
-  const auto first = first_epoch_losses_.begin(), last = first_epoch_losses_.end();
-  const auto count = static_cast<double>(tenth);
-  const double before = std::accumulate(first, first + static_cast<ptrdiff_t>(tenth), 0.0) / count;
-  const double after = std::accumulate(last - static_cast<ptrdiff_t>(tenth), last, 0.0) / count;
-  if (after <= (1 - kLeastFall) * before) return;
+  const int64_t tenth = stepper_.length().steps_per_epoch / 10;
+  if (tenth == 0 || state_.late_loss <= (1 - kLeastFall) * state_.early_loss) return;
   const std::string& advice = run_.stall_advice;
   log::warning(fmt::format(
-      "[train] over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last. {}", before,
-      after, advice.empty() ? "Try another optimizer.lr or a schedule.warmup_epochs." : advice));
+      "[train] over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last. {}",
+      state_.early_loss / static_cast<double>(tenth), state_.late_loss / static_cast<double>(tenth),
+      advice.empty() ? "Try another optimizer.lr or a schedule.warmup_epochs." : advice));
 }
 
 // A metric that has no value, such as the accuracy of few-shot classes where there are none, selects nothing.
@@ -127,17 +139,19 @@ void Training::warn_if_undefined(int64_t epoch) const {
   }
 }
 
-void Training::end_epoch(int64_t epoch, const EpochTotals& totals) {
+void Training::end_epoch() {
   // The last step's update has not been through a loss yet, and must not replace a good checkpoint.
-  check_finite(*run_.model, step_);
-  const auto count = static_cast<double>(totals.sum.count);
-  const double loss = totals.sum.loss_sum / count, top1 = static_cast<double>(totals.sum.correct) / count;
-  MetricsRow row{step_, epoch, {{"train/loss", loss}, {"train/top1", top1}}};
-  row.values.emplace_back("train/lr", run_.config.get<double>("optimizer.lr") * schedule_->factor(step_ - 1));
-  std::string line = fmt::format("[train] epoch {}/{}: loss {:.4f}, top1 {:.4f}", epoch, length_.epochs, loss, top1);
+  check_finite(*run_.model, state_.step);
+  const int64_t epoch = state_.epoch + 1, epochs = stepper_.length().epochs;
+  const auto count = static_cast<double>(state_.sum.count);
+  const double loss = state_.sum.loss_sum / count, top1 = static_cast<double>(state_.sum.correct) / count;
+  MetricsRow row{state_.step, epoch, {{"train/loss", loss}, {"train/top1", top1}}};
+  row.values.emplace_back("train/lr", stepper_.lr(state_.step - 1));
+  std::string line = fmt::format("[train] epoch {}/{}: loss {:.4f}, top1 {:.4f}", epoch, epochs, loss, top1);
+  if (epoch == 1) warn_if_stalled();
 
   std::vector<size_t> better;
-  if (epoch % run_.eval.every == 0 || epoch == length_.epochs) {
+  if (epoch % run_.eval.every == 0 || epoch == epochs) {
     const auto results = evaluate_splits(run_, {"val"}, bar_);
     const auto& values = results.front().result.values;
     for (const MetricValue& value : values) row.values.emplace_back("val/" + value.name, value.value);
@@ -145,14 +159,21 @@ void Training::end_epoch(int64_t epoch, const EpochTotals& totals) {
     warn_if_undefined(epoch);
     line += validation_summary(values, better);
   }
-  row.values.emplace_back("time/epoch_s", totals.seconds);
-  row.values.emplace_back("time/images_per_s", count / totals.seconds);
+  const double seconds = state_.seconds;
+  row.values.emplace_back("time/epoch_s", seconds);
+  row.values.emplace_back("time/images_per_s", count / seconds);
+  row.values.emplace_back("time/peak_memory_bytes", static_cast<double>(peak_memory().host));
   metrics_.append(row);
-  tensorboard_.add_scalars(step_, row.values);
+  tensorboard_.add_scalars(state_.step, row.values);
 
-  save(folder_.last_checkpoint(), epoch);
-  for (const size_t i : better) save(folder_.best_checkpoint(selection_.best()[i].metric), epoch);
-  log::info(line + fmt::format("; {:.0f} images/s, {}", count / totals.seconds, format_duration(totals.seconds)));
+  state_.epoch = epoch;
+  state_.batch = 0;
+  state_.sum = {};
+  state_.seconds = 0;
+  // The last one at the end: what it says of the best ones must be true when a run goes on from it.
+  for (const size_t i : better) save(folder_.best_checkpoint(selection_.best()[i].metric));
+  save_last();
+  log::info(line + fmt::format("; {:.0f} images/s, {}", count / seconds, format_duration(seconds)));
 }
 
 // The metrics that the run selects on, or the first one where there are none.
@@ -169,18 +190,29 @@ std::string Training::validation_summary(const std::vector<MetricValue>& values,
   return text.empty() && !values.empty() ? fmt::format(", val/{} {:.4f}", values[0].name, values[0].value) : text;
 }
 
-void Training::save(const std::filesystem::path& file, int64_t epoch) {
+bool Training::checkpoint_is_due() const {
+  const TrainOptions& options = run_.train;
+  if (options.checkpoint_steps > 0 && state_.step % options.checkpoint_steps == 0) return true;
+  const std::chrono::duration<double, std::ratio<60>> minutes = Clock::now() - last_save_;
+  return options.checkpoint_minutes > 0 && minutes.count() >= options.checkpoint_minutes;
+}
+
+void Training::save(const std::filesystem::path& file) {
   Checkpoint checkpoint;
   checkpoint.add("model.", state_dict(*run_.model));
-  checkpoint.add("optimizer.momentum.", optimizer_.momentum());
+  checkpoint.add("optimizer.momentum.", stepper_.momentum());
   checkpoint.add("loss.", run_.loss->state());
-  checkpoint.set_integer("state.epoch", epoch);
-  checkpoint.set_integer("state.step", step_);
-  checkpoint.set_integer("state.rng", kRngVersion);
-  checkpoint.metadata["config"] = run_.config.to_yaml();
-  checkpoint.metadata["logs." + folder_.metrics_jsonl().filename().string()] = std::to_string(metrics_.offset());
-  checkpoint.metadata["logs." + folder_.tensorboard().filename().string()] = std::to_string(tensorboard_.offset());
+  add_state(state_, checkpoint);
+  selection_.add_to(checkpoint);
+  add_identity(run_, checkpoint);
+  checkpoint.metadata[log_key(folder_.metrics_jsonl())] = std::to_string(metrics_.offset());
+  checkpoint.metadata[log_key(folder_.tensorboard())] = std::to_string(tensorboard_.offset());
   save_checkpoint(file, checkpoint);
+}
+
+void Training::save_last() {
+  save(folder_.last_checkpoint());
+  last_save_ = Clock::now();
 }
 
 }  // namespace settrain

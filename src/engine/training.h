@@ -1,7 +1,7 @@
 // A whole training run: epochs, evaluation, selection, checkpoints, logs.
 #pragma once
 
-#include <memory>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -9,9 +9,8 @@
 #include "src/engine/evaluation.h"
 #include "src/engine/experiment.h"
 #include "src/engine/selection.h"
-#include "src/engine/train_step.h"
-#include "src/optim/schedule.h"
-#include "src/optim/sgd.h"
+#include "src/engine/stepper.h"
+#include "src/engine/training_state.h"
 #include "src/run/metrics_log.h"
 #include "src/run/run_folder.h"
 #include "src/run/tensorboard.h"
@@ -23,44 +22,45 @@ class Training {
  public:
   Training(Experiment& run, RunFolder& folder);
 
-  /// Runs all epochs. After each: the validation metrics, a row in the logs, the last checkpoint, and those of the
-  /// metrics that became better. Returns 0; or, where a signal asked to stop, its number, after the step in hand, with
-  /// the last checkpoint written. Throws NumericalError, RunError, DataError.
-  int train();
+  /// Goes back to where `checkpoint` was made: weights, momentum, the loss' own tensors, selection, the loader's
+  /// position; the logs are cut back to it. To be asked check_resumable() before. Throws RunError where the checkpoint
+  /// does not fit.
+  void restore(const Checkpoint& checkpoint);
+
+  const TrainingState& state() const { return state_; }
+
+  /// Runs the epochs that are left. A checkpoint is written at the start, as often as train.checkpoint_every says, and
+  /// after each epoch, when the validation metrics have gone to the logs; and one for each metric of `select` that
+  /// became better. Throws Interrupted after the step in hand, with the last checkpoint written, where a signal asked
+  /// to stop. Throws NumericalError, RunError, DataError.
+  void train();
 
   ProgressBar& progress_bar() { return bar_; }
 
-  /// The best epochs by the metrics of `select`.
-  const Selection& selection() const { return selection_; }
-
  private:
-  /// Sums over an epoch.
-  struct EpochTotals {
-    StepResult sum;
-    double seconds = 0;
-  };
+  using Clock = std::chrono::steady_clock;
 
-  EpochTotals train_epoch(int64_t epoch);
-  StepResult train_one_step(std::vector<Batch> batches);
-  void show_progress(int64_t epoch, const EpochTotals& totals);
+  void train_epoch();
+  void train_one_step(const std::vector<Batch>& batches);
+  void show_progress();
   void warn_if_stalled() const;
   void warn_if_undefined(int64_t epoch) const;
-  void end_epoch(int64_t epoch, const EpochTotals& totals);
+  void end_epoch();
   std::string validation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;
-  void save(const std::filesystem::path& file, int64_t epoch);
+  bool checkpoint_is_due() const;
+  void save(const std::filesystem::path& file);
+  void save_last();
 
   Experiment& run_;
   RunFolder& folder_;
   Loader loader_;
-  RunLength length_;
-  std::unique_ptr<Schedule> schedule_;
-  Sgd optimizer_;
+  Stepper stepper_;
   Selection selection_;
   MetricsLog metrics_;
   TensorboardWriter tensorboard_;
   ProgressBar bar_;
-  int64_t step_ = 0;                        // optimizer steps taken
-  std::vector<double> first_epoch_losses_;  // mean loss of every step of the first epoch
+  TrainingState state_;
+  Clock::time_point last_save_;
 };
 
 }  // namespace settrain

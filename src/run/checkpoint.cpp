@@ -8,6 +8,7 @@
 #include <sstream>
 #include <vector>
 
+#include "src/core/digest.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr const char* kKind = "settrain checkpoint";
 constexpr const char* kFormatVersion = "1";
+constexpr const char* kDigest = "sha256";
 
 void check_metadata(const TextMap& metadata, const std::string& name, const std::string& expected,
                     const std::string& place, const std::string& advice) {
@@ -41,6 +43,34 @@ std::string list(const std::string& title, const std::vector<std::string>& names
   return text;
 }
 
+const at::Tensor& scalar(const Checkpoint& checkpoint, const std::string& name, at::ScalarType dtype,
+                         const char* dtype_name) {
+  const auto found = checkpoint.tensors.find(name);
+  if (found == checkpoint.tensors.end() || found->second.scalar_type() != dtype || found->second.dim() != 0) {
+    throw RunError(fmt::format("'{}': expected a scalar '{}' of {}, got {}", checkpoint.file.string(), name, dtype_name,
+                               found == checkpoint.tensors.end() ? "none" : describe(found->second)));
+  }
+  return found->second;
+}
+
+// Of every tensor and every text but itself, with their names.
+std::string digest_of(const TensorMap& tensors, const TextMap& metadata) {
+  Sha256 sha;
+  const auto add = [&sha](std::string_view bytes) { sha.add(fmt::format("{}:", bytes.size())).add(bytes); };
+  for (const auto& [name, tensor] : tensors) {
+    add(name);
+    add(describe(tensor));
+    const at::Tensor plain = tensor.contiguous();
+    add({static_cast<const char*>(plain.const_data_ptr()), plain.nbytes()});
+  }
+  for (const auto& [name, text] : metadata) {
+    if (name == kDigest) continue;
+    add(name);
+    add(text);
+  }
+  return sha.hex();
+}
+
 }  // namespace
 
 void Checkpoint::set_integer(const std::string& name, int64_t value) {
@@ -48,12 +78,15 @@ void Checkpoint::set_integer(const std::string& name, int64_t value) {
 }
 
 int64_t Checkpoint::integer(const std::string& name) const {
-  const auto found = tensors.find(name);
-  if (found == tensors.end() || found->second.scalar_type() != at::kLong || found->second.dim() != 0) {
-    throw RunError(fmt::format("'{}': expected an int64 scalar '{}', got {}", file.string(), name,
-                               found == tensors.end() ? "none" : describe(found->second)));
-  }
-  return found->second.item<int64_t>();
+  return scalar(*this, name, at::kLong, "int64").item<int64_t>();
+}
+
+void Checkpoint::set_real(const std::string& name, double value) {
+  tensors[name] = at::scalar_tensor(value, at::kDouble);
+}
+
+double Checkpoint::real(const std::string& name) const {
+  return scalar(*this, name, at::kDouble, "float64").item<double>();
 }
 
 const std::string& Checkpoint::text(const std::string& name) const {
@@ -97,7 +130,10 @@ void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkp
   TextMap metadata = checkpoint.metadata;
   metadata["kind"] = kKind;
   metadata["format_version"] = kFormatVersion;
-  write_safetensors(file, checkpoint.tensors, metadata);
+  TensorMap on_cpu;  // brought there once, to be digested and written
+  for (const auto& [name, tensor] : checkpoint.tensors) on_cpu.emplace(name, tensor.cpu());
+  metadata[kDigest] = digest_of(on_cpu, metadata);
+  write_safetensors(file, on_cpu, metadata);
 }
 
 Checkpoint load_checkpoint(const std::filesystem::path& file) {
@@ -106,6 +142,8 @@ Checkpoint load_checkpoint(const std::filesystem::path& file) {
   check_metadata(contents.metadata, "kind", kKind, place, "the file is not a checkpoint that settrain wrote");
   check_metadata(contents.metadata, "format_version", kFormatVersion, place,
                  "use the version of settrain that wrote it");
+  check_metadata(contents.metadata, kDigest, digest_of(contents.tensors, contents.metadata), place,
+                 "the file is damaged: use another checkpoint, or a copy");
   return {std::move(contents.tensors), std::move(contents.metadata), file};
 }
 

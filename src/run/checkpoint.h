@@ -11,9 +11,9 @@
 
 namespace settrain {
 
-/// Tensors: "model.*" (torchvision's names), "optimizer.momentum.*" (by parameter name), "loss.*", and int64 scalars
-/// "state.epoch", "state.step", "state.rng". Metadata: "config" (the resolved YAML) and "logs.FILE" (bytes of that log
-/// when the checkpoint was made).
+/// Tensors: "model.*" (torchvision's names), "optimizer.momentum.*" (by parameter name), "loss.*", "selection.*" and
+/// scalars "state.*". Metadata: "config" (the resolved YAML), "data.*", "machine.*", and "logs.FILE" (bytes of that log
+/// when the checkpoint was made). docs/file_formats.md lists them.
 struct Checkpoint {
   TensorMap tensors;
   TextMap metadata;
@@ -22,6 +22,11 @@ struct Checkpoint {
   void set_integer(const std::string& name, int64_t value);
   /// Throws RunError where there is no int64 scalar of that name.
   int64_t integer(const std::string& name) const;
+
+  void set_real(const std::string& name, double value);
+  /// Throws RunError where there is no float64 scalar of that name.
+  double real(const std::string& name) const;
+
   /// Throws RunError where there is none of that name.
   const std::string& text(const std::string& name) const;
 
@@ -34,11 +39,12 @@ struct Checkpoint {
   void copy_into(const std::string& prefix, std::span<const std::pair<std::string, at::Tensor>> targets) const;
 };
 
-/// Writes the file whole or not at all, with metadata "kind" and "format_version" added. Throws RunError as
-/// write_safetensors().
+/// Writes the file whole or not at all, with metadata "kind", "format_version" and "sha256" (of all else) added. Throws
+/// RunError as write_safetensors().
 void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint);
 
-/// Throws RunError where the file is missing, damaged, not a checkpoint of settrain, or of another format version.
+/// Throws RunError where the file is missing, damaged in a single bit, not a checkpoint of settrain, or of another
+/// format version.
 Checkpoint load_checkpoint(const std::filesystem::path& file);
 
 }  // namespace settrain

@@ -65,6 +65,12 @@ bool is_checkpoint_of_a_run(const fs::path& file) {
   return name == "last.safetensors" || (name.starts_with("best-") && name.ends_with(".safetensors"));
 }
 
+bool is_left_half_written(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return without_temporary_affixes(name).size() != name.size() &&
+         (is_made_by_a_run(file) || is_checkpoint_of_a_run(file));
+}
+
 void remove_files(const fs::path& folder, bool (*chosen)(const fs::path&)) {
   for (const fs::path& file : entries_of(folder)) {
     std::error_code error;
@@ -155,6 +161,26 @@ RunFolder RunFolder::open_existing(const fs::path& given) {
                    "' has no config.yaml: it ended before it began, or the file was removed");
   }
   return RunFolder(path);
+}
+
+RunFolder RunFolder::open_to_resume(const fs::path& given) {
+  RunFolder run = open_existing(given);
+  run.lock_.emplace(run.path_ / kMarker);
+  make_folder(run.path_ / "checkpoints");
+  remove_files(run.path_ / "checkpoints", is_left_half_written);
+  remove_files(run.path_, is_left_half_written);
+  return run;
+}
+
+bool RunFolder::is_there(const fs::path& path) {
+  return is_run(tidy(path));
+}
+
+void RunFolder::remove_results() const {
+  for (const fs::path& file : {results_json(), results_text()}) {
+    std::error_code error;
+    if (!fs::remove(file, error) && error) throw file_error("remove", file, error.value());
+  }
 }
 
 RunFolder::RunFolder(fs::path path, std::optional<FileLock> lock) : path_(std::move(path)), lock_(std::move(lock)) {}

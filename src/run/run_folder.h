@@ -23,6 +23,16 @@ class RunFolder {
   /// not a run's folder.
   static RunFolder open_existing(const std::filesystem::path& path);
 
+  /// The run in `path`, to go on with it: locked until the object goes; what a killed process left half-written is
+  /// removed. Throws RunError as open_existing(), and where another process writes to it.
+  static RunFolder open_to_resume(const std::filesystem::path& path);
+
+  /// Whether `path` is a run's folder.
+  static bool is_there(const std::filesystem::path& path);
+
+  /// Removes results.json and results.txt, which no longer hold.
+  void remove_results() const;
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.yaml"; }
   std::filesystem::path provenance() const { return path_ / "provenance.json"; }

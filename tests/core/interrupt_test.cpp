@@ -21,6 +21,20 @@ TEST_CASE("SIGINT and SIGTERM are noted, and the process goes on", "[fast]") {
   }
 }
 
+TEST_CASE("A noted signal is thrown where the program asks", "[fast]") {
+  CHECK(run_in_child([] {
+          catch_interrupts();
+          throw_if_interrupted();
+          std::raise(SIGTERM);
+          try {
+            throw_if_interrupted();
+          } catch (const Interrupted& stop) {
+            return stop.signal() == SIGTERM ? 0 : 1;
+          }
+          return 2;
+        }) == 0);
+}
+
 TEST_CASE("A SIGINT after the first signal ends the process with 130", "[fast]") {
   for (const int first : {SIGINT, SIGTERM}) {
     CHECK(run_in_child([&] {

@@ -46,6 +46,15 @@ def write_png(path, width, height, level):
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(row * height)) + chunk(b"IEND", b""))
 
 
+def tensors_of(path):
+    """Name to (dtype, shape, bytes) of a safetensors file."""
+    content = path.read_bytes()
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:start])
+    header.pop("__metadata__", None)
+    return {name: (entry["dtype"], entry["shape"], content[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]]) for name, entry in header.items()}
+
+
 def environment():
     return {**os.environ, "OMP_NUM_THREADS": "1"}
 

@@ -24,5 +24,22 @@ TEST_CASE("an equal value keeps the earlier epoch, and NaN never wins", "[fast]"
   CHECK(selection.best()[0].epoch == 2);
 }
 
+TEST_CASE("a checkpoint carries the best epochs, for the metrics that both know", "[fast]") {
+  Selection selection({"val/top1", "val/top5"});
+  selection.update(7, std::vector<MetricValue>{{"top1", 0.1}, {"top5", NAN}});
+  Checkpoint checkpoint;
+  selection.add_to(checkpoint);
+
+  Selection other({"val/top5", "val/top1", "val/top3"});
+  other.restore(checkpoint);
+  CHECK(other.best()[0].epoch == 0);
+  CHECK(other.best()[1].epoch == 7);
+  CHECK(other.best()[1].value == 0.1);
+  CHECK(other.best()[2].epoch == 0);
+
+  checkpoint.set_integer("selection.val/top1", 7);
+  CHECK_THROWS_WITH(other.restore(checkpoint), Catch::Contains("selection.val/top1"));
+}
+
 }  // namespace
 }  // namespace settrain

@@ -1,4 +1,5 @@
 """The Python side of safetensors_python_test.cpp. Usage: read FILE | write FILE."""
+import re
 import sys
 
 import numpy
@@ -15,6 +16,7 @@ NUMPY = {"F64": "f8", "F32": "f4", "F16": "f2", "I64": "i8", "I32": "i4", "I16":
 def read(file):
     with safetensors.safe_open(file, framework="numpy") as opened:
         metadata = opened.metadata()
+    assert re.fullmatch("[0-9a-f]{64}", metadata.pop("sha256"))
     assert metadata == {"kind": "settrain checkpoint", "format_version": "1", "config": "seed: 4  # é\n"}, metadata
     with open(file, "rb") as opened:
         tensors = dict(safetensors.deserialize(opened.read()))

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "src/core/error.h"
+#include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
@@ -29,12 +30,14 @@ TEST_CASE("A checkpoint comes back from its file", "[fast]") {
   Checkpoint checkpoint;
   checkpoint.add("model.", Tensors{{"fc.weight", at::arange(6, at::kFloat).view({2, 3}).requires_grad_()}});
   checkpoint.set_integer("state.step", 123456789012345);
+  checkpoint.set_real("state.loss_sum", 0.1);
   checkpoint.metadata = {{"config", "seed: 4\n"}, {"logs.metrics.jsonl", "77"}};
   save_checkpoint(folder / "last.safetensors", checkpoint);
 
   const Checkpoint loaded = load_checkpoint(folder / "last.safetensors");
   CHECK(at::equal(loaded.tensors.at("model.fc.weight"), at::arange(6, at::kFloat).view({2, 3})));
   CHECK(loaded.integer("state.step") == 123456789012345);
+  CHECK(loaded.real("state.loss_sum") == 0.1);
   CHECK(loaded.text("config") == "seed: 4\n");
   CHECK(loaded.text("logs.metrics.jsonl") == "77");
   CHECK(loaded.text("kind") == "settrain checkpoint");
@@ -53,15 +56,36 @@ TEST_CASE("Another kind of file and another format version are refused with what
   CHECK_THROWS_WITH(load_checkpoint(folder / "none"), Contains("none': No such file or directory"));
 }
 
+TEST_CASE("A changed bit is damage, wherever it is", "[fast]") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file = folder / "last.safetensors";
+  Checkpoint checkpoint;
+  checkpoint.add("model.", Tensors{{"fc.weight", at::arange(6, at::kFloat)}});
+  checkpoint.metadata["config"] = "seed: 4\n";
+  save_checkpoint(file, checkpoint);
+  const std::string whole = test::read_file(file);
+  for (const std::string_view part : {"fc.weight", "seed: 4", "[6]"}) {
+    std::string damaged = whole;
+    damaged[whole.find(part) + 1] ^= 1;
+    folder.write("last.safetensors", damaged);
+    CHECK_THROWS_AS(load_checkpoint(file), RunError);
+  }
+  std::string damaged = whole;
+  damaged.back() ^= 1;
+  folder.write("last.safetensors", damaged);
+  CHECK_THROWS_WITH(load_checkpoint(file), Contains("expected sha256") && Contains("the file is damaged"));
+}
+
 TEST_CASE("Entries that are not there, or of another kind, are named", "[fast]") {
   Checkpoint checkpoint;
   checkpoint.file = "run/last.safetensors";
   checkpoint.tensors["state.step"] = at::ones({1}, at::kLong);
   checkpoint.tensors["state.rng"] = at::ones({});
   CHECK_THROWS_WITH(checkpoint.integer("state.epoch"),
-                    Contains("'run/last.safetensors'") && Contains("'state.epoch', got none"));
+                    Contains("'run/last.safetensors'") && Contains("'state.epoch' of int64, got none"));
   CHECK_THROWS_WITH(checkpoint.integer("state.step"), Contains("got Long [1]"));
   CHECK_THROWS_WITH(checkpoint.integer("state.rng"), Contains("got Float []"));
+  CHECK_THROWS_WITH(checkpoint.real("state.rng"), Contains("of float64, got Float []"));
   CHECK_THROWS_WITH(checkpoint.text("config"), Contains("has no metadata 'config'"));
 }
 

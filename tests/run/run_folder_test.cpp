@@ -179,3 +179,33 @@ TEST_CASE("A run that ended before its config was written says so", "[fast]") {
   RunFolder::create(folder / "a", false);
   CHECK_THROWS_WITH(RunFolder::open_existing(folder / "a"), Contains("ended before it began"));
 }
+
+TEST_CASE("A run is locked while it is gone on with, and rid of what was half-written", "[fast]") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder / "run";
+  make_run(path);
+  for (const char* half : {".config.yaml.tmp-12", "checkpoints/.last.safetensors.tmp-345"}) std::ofstream(path / half);
+  std::ofstream(path / ".notes.tmp-1");
+  {
+    const RunFolder run = RunFolder::open_to_resume(path);
+    CHECK_FALSE(fs::exists(path / ".config.yaml.tmp-12"));
+    CHECK_FALSE(fs::exists(path / "checkpoints/.last.safetensors.tmp-345"));
+    CHECK(fs::exists(path / ".notes.tmp-1"));
+    CHECK(test::read_file(run.last_checkpoint()) == "of the first run");
+    CHECK_THROWS_AS(RunFolder::open_to_resume(path), RunError);
+    CHECK_THROWS_AS(RunFolder::create(path, true), RunError);
+  }
+  CHECK_NOTHROW(RunFolder::open_to_resume(path));
+  CHECK_THROWS_WITH(RunFolder::open_to_resume(folder / "rum"), Contains("did you mean"));
+}
+
+TEST_CASE("Results that no longer hold are removed, and nothing else", "[fast]") {
+  const test::TemporaryFolder folder;
+  make_run(folder / "run");
+  const RunFolder run = RunFolder::open_existing(folder / "run");
+  std::ofstream(run.results_json()) << "[]";
+  run.remove_results();
+  run.remove_results();
+  CHECK_FALSE(fs::exists(run.results_json()));
+  CHECK(fs::exists(run.metrics_jsonl()));
+}

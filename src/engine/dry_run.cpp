@@ -1,0 +1,138 @@
+#include "src/engine/dry_run.h"
+
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "models/model.h"
+#include "models/named_tensors.h"
+#include "src/core/human.h"
+#include "src/engine/evaluation.h"
+#include "src/engine/throughput.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSeconds = 5;  // of measuring steps, at least
+constexpr int64_t kLeastSteps = 6, kWarmUp = 2, kMostSteps = 200;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double measure_step(Throughput& throughput, ProgressBar& bar) {
+  StepTimes times;
+  Progress progress{"[dry run] steps", 0, kMostSteps, 0, ""};
+  const auto start = Clock::now();
+  throughput.take_from_loader(kWarmUp, kWarmUp, times);
+  while (progress.done < kMostSteps && (progress.done < kLeastSteps || seconds_since(start) < kSeconds)) {
+    throughput.take_from_loader(1, 0, times);
+    ++progress.done;
+    bar.update(progress);
+  }
+  bar.hide();
+  return times.median();
+}
+
+// Seconds to score an image: from the first batches of the validation split.
+double measure_scoring(const Experiment& run, ProgressBar& bar) {
+  const auto batches = std::min<int64_t>(run.dataset.val.size(), 4 * run.loader.resolved_eval_batch_size());
+  Split some = run.dataset.val;
+  some.ids.resize(static_cast<size_t>(batches));
+  some.labels.resize(static_cast<size_t>(batches));
+  const auto start = Clock::now();
+  score_split(run, some, bar);
+  return seconds_since(start) / static_cast<double>(batches);
+}
+
+SplitScores random_scores(const Experiment& run, int64_t samples) {
+  const int64_t classes = run.dataset.num_classes();
+  return {at::rand({samples, classes}, run.device),
+          at::randint(classes, {samples}, at::TensorOptions(run.device).dtype(at::kLong))};
+}
+
+// Seconds of the metrics of one split of that size; the thresholds come from another that stays in memory.
+double measure_metrics(const Experiment& run, int64_t samples, const SplitScores& val) {
+  const SplitScores scores = random_scores(run, samples);
+  const auto start = Clock::now();
+  run.evaluator->evaluate(scores, &val.scores);
+  return seconds_since(start);
+}
+
+uint64_t checkpoint_bytes(const Experiment& run) {
+  uint64_t bytes = 0;
+  for (const auto& [name, tensor] : state_dict(*run.model)) bytes += tensor.nbytes();
+  for (const at::Tensor& parameter : run.model->parameters()) bytes += parameter.nbytes();  // momentum
+  return bytes;
+}
+
+uint64_t free_bytes(fs::path folder) {
+  std::error_code error;
+  folder = fs::absolute(folder);
+  while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
+  return fs::space(folder, error).available;
+}
+
+int64_t size_of(const Dataset& data, const std::string& split) {
+  return split == "train" ? data.train.size() : split == "val" ? data.val.size() : data.test.size();
+}
+
+}  // namespace
+
+DryRun dry_run(Experiment& run, ProgressBar& bar) {
+  DryRun cost;
+  for (const at::Tensor& parameter : run.model->parameters()) cost.parameters += parameter.numel();
+
+  Throughput throughput(run);
+  cost.steps = throughput.length().steps();
+  cost.steps_per_epoch = throughput.length().steps_per_epoch;
+  cost.step_s = measure_step(throughput, bar);
+  cost.train_s = cost.step_s * static_cast<double>(cost.steps);
+
+  const double score_s = measure_scoring(run, bar);
+  const int64_t val_size = run.dataset.val.size();
+  const SplitScores val = random_scores(run, val_size);
+  const auto seconds_of = [&](int64_t samples) {
+    return score_s * static_cast<double>(samples) + measure_metrics(run, samples, val);
+  };
+  const int64_t evaluations = (run.train.epochs + run.eval.every - 1) / run.eval.every;
+  cost.eval_s = static_cast<double>(evaluations) * seconds_of(val_size);
+  const auto chosen = std::max<size_t>(1, run.general.select.size());
+  for (const std::string& split : run.eval.splits)
+    cost.eval_s += static_cast<double>(chosen) * seconds_of(size_of(run.dataset, split));
+
+  cost.disk_bytes = (1 + run.general.select.size()) * checkpoint_bytes(run);
+  cost.free_disk_bytes = free_bytes(run.config.get<std::string>("run.dir"));
+  cost.memory = peak_memory();
+  return cost;
+}
+
+std::string format_dry_run(const Experiment& run, const DryRun& cost) {
+  std::string text;
+  const auto line = [&text](const char* what, const std::string& value) {
+    text += fmt::format("{:<12} {}\n", what, value);
+  };
+  line("images", fmt::format("{} training, {} validation, {} test; {} classes", format_count(run.dataset.train.size()),
+                             format_count(run.dataset.val.size()), format_count(run.dataset.test.size()),
+                             format_count(run.dataset.num_classes())));
+  line("parameters", format_count(cost.parameters));
+  line("steps", fmt::format("{}: {} an epoch, {} epochs", format_count(cost.steps), format_count(cost.steps_per_epoch),
+                            format_count(run.train.epochs)));
+  line("a step", fmt::format("{:.4g} s (median)", cost.step_s));
+  line("time", fmt::format("{} of training and {} of evaluation, on {}", format_duration(cost.train_s),
+                           format_duration(cost.eval_s), run.device.str()));
+  line("disk", fmt::format("{} of checkpoints; {} are free", format_bytes(cost.disk_bytes),
+                           format_bytes(cost.free_disk_bytes)));
+  line("memory", format_bytes(cost.memory.host) +
+                     (cost.memory.device > 0 ? ", and on the device " + format_bytes(cost.memory.device) : ""));
+  return text;
+}
+
+}  // namespace settrain

@@ -1,0 +1,16 @@
+// The most memory that the program has used.
+#pragma once
+
+#include <cstdint>
+
+namespace settrain {
+
+struct PeakMemory {
+  uint64_t host = 0;    // bytes of resident memory
+  uint64_t device = 0;  // bytes that ATen's allocator held on the GPUs; 0 without one
+};
+
+/// Of this process, since it started.
+PeakMemory peak_memory();
+
+}  // namespace settrain

@@ -1,0 +1,43 @@
+#include "src/engine/stepper.h"
+
+#include <utility>
+
+#include "models/model.h"
+
+namespace settrain {
+namespace {
+
+std::vector<std::pair<std::string, at::Tensor>> trainable(const Model& model) {
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const auto& item : model.named_parameters()) parameters.emplace_back(item.key(), item.value());
+  return parameters;
+}
+
+}  // namespace
+
+Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
+    : run_(run),
+      length_{run.train.epochs, steps_per_epoch},
+      schedule_(make_schedule(run.config, length_)),
+      optimizer_(trainable(*run.model), run.config.read<SgdOptions>("optimizer")) {}
+
+double Stepper::lr(int64_t step) const {
+  return run_.config.get<double>("optimizer.lr") * schedule_->factor(step);
+}
+
+StepResult Stepper::take(int64_t step, const std::vector<Batch>& batches) {
+  return train_step(*run_.model, *run_.loss, optimizer_, batches, run_.device,
+                    {static_cast<uint64_t>(run_.general.seed), step, lr(step), run_.train.clip_norm});
+}
+
+std::vector<Batch> next_batches(Loader& loader, int64_t accumulate) {
+  std::vector<Batch> batches;
+  for (Batch batch; std::ssize(batches) < accumulate && loader.next(batch);) batches.push_back(std::move(batch));
+  return batches;
+}
+
+int64_t steps_per_epoch(const Experiment& run, const Loader& loader) {
+  return (loader.batches_per_epoch() + run.train.accumulate - 1) / run.train.accumulate;
+}
+
+}  // namespace settrain

@@ -1,0 +1,71 @@
+#include "src/engine/throughput.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+#include "src/core/interrupt.h"
+
+namespace settrain {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void add(StepTimes& times, Clock::time_point start, const std::vector<Batch>& batches) {
+  times.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  for (const Batch& batch : batches) times.images += batch.size();
+}
+
+}  // namespace
+
+double StepTimes::images_per_second() const {
+  return static_cast<double>(images) / std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+double StepTimes::median() const {
+  std::vector<double> sorted = seconds;
+  const auto middle = sorted.begin() + static_cast<ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
+Throughput::Throughput(Experiment& run)
+    : run_(run),
+      loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed), run.device.is_cuda())),
+      stepper_(run, steps_per_epoch(run, loader_)) {
+  loader_.start_epoch(epoch_);
+  cached_ = next();
+}
+
+void Throughput::take_from_loader(int64_t steps, int64_t warm_up, StepTimes& times) {
+  for (int64_t i = 0; i < steps; ++i) {
+    const auto start = Clock::now();
+    const std::vector<Batch> batches = next();
+    take(batches);
+    if (i >= warm_up) add(times, start, batches);
+  }
+}
+
+void Throughput::take_cached(int64_t steps, StepTimes& times) {
+  for (int64_t i = 0; i < steps; ++i) {
+    const auto start = Clock::now();
+    take(cached_);
+    add(times, start, cached_);
+  }
+}
+
+std::vector<Batch> Throughput::next() {
+  std::vector<Batch> batches = next_batches(loader_, run_.train.accumulate);
+  if (!batches.empty()) return batches;
+  loader_.start_epoch(++epoch_);
+  return next_batches(loader_, run_.train.accumulate);
+}
+
+void Throughput::take(const std::vector<Batch>& batches) {
+  // The number of the step goes round, so that the schedule has a learning rate for it.
+  stepper_.take(step_++ % stepper_.length().steps(), batches);
+  throw_if_interrupted();
+}
+
+}  // namespace settrain

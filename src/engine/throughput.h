@@ -1,0 +1,46 @@
+// How fast a run trains, and how much of that the loader costs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/engine/stepper.h"
+
+namespace settrain {
+
+/// Seconds of optimizer steps, and the images in each.
+struct StepTimes {
+  std::vector<double> seconds;
+  int64_t images = 0;
+
+  double images_per_second() const;
+  /// The middle one of the steps' seconds.
+  double median() const;
+};
+
+/// Takes steps of the experiment's own training and measures them. Changes its model.
+class Throughput {
+ public:
+  explicit Throughput(Experiment& run);
+
+  /// `steps` steps on the loader's batches, into `times`; the first `warm_up` of them are not measured.
+  void take_from_loader(int64_t steps, int64_t warm_up, StepTimes& times);
+
+  /// `steps` steps that all take the same batches, into `times`.
+  void take_cached(int64_t steps, StepTimes& times);
+
+  const Loader& loader() const { return loader_; }
+  const RunLength& length() const { return stepper_.length(); }
+
+ private:
+  std::vector<Batch> next();
+  void take(const std::vector<Batch>& batches);
+
+  Experiment& run_;
+  Loader loader_;
+  Stepper stepper_;
+  std::vector<Batch> cached_;
+  int64_t step_ = 0, epoch_ = 0;
+};
+
+}  // namespace settrain

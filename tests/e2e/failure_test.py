@@ -1,0 +1,200 @@
+"""What goes wrong while a run is under way: full disks, missing memory, damaged files, other circumstances. Nothing is lost."""
+
+import json
+import re
+import resource
+import shutil
+import subprocess
+import unittest
+
+from program import PROGRAM, TINY, ProgramTest, environment, tensors_of
+
+RESUME = ("--resume", "runs/tiny", "--device", "cpu")
+
+
+class FailingWrites(ProgramTest):
+    def last(self, run="runs/tiny"):
+        return (self.folder / run / "checkpoints/last.safetensors").read_bytes()
+
+    def assert_nothing_is_lost(self, before, run="runs/tiny"):
+        self.assertEqual(self.last(run), before)
+        self.assertFalse(list((self.folder / run).rglob("*.tmp-*")))
+
+    def test_a_file_over_the_size_limit(self):
+        self.train_tiny()
+        before = self.last()
+        limit = len(before) // 2
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        done = subprocess.run(
+            [PROGRAM, *RESUME, "--set", "train.epochs=4"], cwd=self.folder, env=environment(), capture_output=True, text=True, preexec_fn=limited
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("last.safetensors': File too large", done.stderr)
+        self.assert_nothing_is_lost(before)
+        self.run_program(*RESUME, "--set", "train.epochs=4")
+        self.assertEqual([row["epoch"] for row in self.metrics()], [1, 2, 3, 4])
+
+    def test_a_full_disk(self):
+        """On a file system of 120 KiB, which takes the logs and two checkpoints of 50 KB, and not a third."""
+        self.write("tiny.yaml", TINY)
+        (self.folder / "disk").mkdir()
+        script = (
+            "mount -t tmpfs -o size=120k tmpfs disk || exit 77\n"
+            f"{PROGRAM} --config tiny.yaml --device cpu --set run.dir=disk/run; code=$?\n"
+            "cp -r disk/run kept; exit $code"
+        )
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", script], cwd=self.folder, env=environment(), capture_output=True, text=True)
+        if done.returncode == 77 or "unshare:" in done.stderr:
+            self.skipTest("needs the right to mount a file system")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"cannot write '\S+\.safetensors': No space left on device; free some space")
+        self.assertFalse(list((self.folder / "kept").rglob("*.tmp-*")))
+        self.run_program("--resume", "kept", "--device", "cpu")
+        self.train_tiny()
+        self.assertEqual(tensors_of(self.folder / "kept/checkpoints/last.safetensors"), tensors_of(self.folder / "runs/tiny/checkpoints/last.safetensors"))
+
+    def test_a_folder_that_cannot_be_made(self):
+        for wrong in ("/proc/run", "/dev/null", "/dev/null/run"):
+            error = self.train_tiny("tiny", "--set", f"run.dir={wrong}", expect=1).stderr
+            self.assertIn(f"cannot create '{wrong}'", error)
+
+    def test_missing_memory(self):
+        self.write("tiny.yaml", TINY)
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_DATA, (700_000_000, 700_000_000))
+
+        large = ("data.train_size=100000", "data.batch_size=100000", "model.width=64")
+        settings = [argument for setting in large for argument in ("--set", setting)]
+        done = subprocess.run(
+            [PROGRAM, "--config", "tiny.yaml", "--device", "cpu", *settings],
+            **{"cwd": self.folder, "env": environment(), "capture_output": True, "text": True, "preexec_fn": limited},
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Out of memory. Lower data.batch_size", done.stderr)
+
+
+class Refusals(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.train_tiny()
+        self.tiny = self.folder / "runs/tiny"
+        self.checkpoint = self.tiny / "checkpoints/last.safetensors"
+
+    def resume(self, *arguments, expect, run="runs/tiny"):
+        return self.run_program("--resume", run, "--device", "cpu", *arguments, expect=expect).stderr
+
+    def test_a_finished_run_says_so_and_goes_on_for_more_epochs(self):
+        self.assertIn("is finished: 2 epochs", self.resume(expect=0))
+        self.assertIn("has completed 2 epochs", self.resume("--set", "train.epochs=1", expect=2))
+        self.assertIn("schedule", self.resume("--set", "train.epochs=3", expect=0))
+        self.assertEqual([row["epoch"] for row in self.metrics()], [1, 2, 3])
+        self.assertEqual(len(json.loads((self.tiny / "provenance.json").read_text())["resumed"]), 1)
+        self.assertIn("is finished: 3 epochs", self.resume(expect=0))
+
+    def test_changed_keys_are_listed_and_must_be_allowed_by_name(self):
+        changes = ("--set", "train.epochs=3", "--set", "optimizer.lr=0.01", "--set", "data.workers=2", "--set", "train.clip_norm=1")
+        error = self.resume(*changes, expect=2)
+        self.assertIn("optimizer.lr: 0.05 there, 0.01 now", error)
+        self.assertIn("train.clip_norm: 0.0 there, 1.0 now", error)
+        self.assertNotIn("data.workers", error)
+        self.assertIn("did you mean 'optimizer.lr'", self.resume(*changes, "--allow", "optimizer.lrr", expect=2))
+        self.resume(*changes, "--allow", "optimizer.lr", "--allow", "train.clip_norm", expect=0)
+        self.assertEqual(self.metrics()[2]["epoch"], 3)
+        # From now on these are the run's own.
+        self.assertIn("is finished", self.resume(expect=0))
+
+    def test_a_config_file_is_compared_too(self):
+        config = self.write("tiny.yaml", TINY.replace("epsilon: 1.0", "epsilon: 0.5"))
+        self.assertIn("loss.epsilon: 1.0 there, 0.5 now", self.resume("--config", config, expect=2))
+
+    def test_what_does_not_go_together(self):
+        for arguments in (["--overwrite"], ["--dry-run"]):
+            self.resume(*arguments, expect=2)
+        self.run_program("--config", "tiny.yaml", "--allow-inexact", expect=2)
+        self.run_program("--config", "tiny.yaml", "--allow", "optimizer.lr", expect=2)
+
+    def test_another_number_of_threads_changes_bits(self):
+        more = ("--set", "train.epochs=3", "--set", "run.threads=2")
+        error = self.resume(*more, expect=1)
+        self.assertIn("machine.threads: 1 there, 2 now", error)
+        self.assertIn("--allow-inexact", error)
+        self.assertIn("going on inexactly", self.resume(*more, "--allow-inexact", expect=0))
+
+    def test_other_data(self):
+        for key, what in (("data.seed", "data.digest"), ("data.label_noise.seed", "data.labels")):
+            error = self.resume("--set", "train.epochs=3", "--set", f"{key}=99", "--allow", key, expect=1)
+            self.assertIn(what, error)
+
+    def test_damage_in_one_bit_is_seen(self):
+        content = bytearray(self.checkpoint.read_bytes())
+        start = 8 + int.from_bytes(content[:8], "little")
+        for place in (start + 5, len(content) - 1, content.index(b"model.conv1"), content.index(b"optimizer.lr") if b"optimizer.lr" in content else start):
+            damaged = bytearray(content)
+            damaged[place] ^= 1
+            self.checkpoint.write_bytes(damaged)
+            error = self.resume("--set", "train.epochs=3", expect=1)
+            self.assertIn("last.safetensors", error)
+        self.checkpoint.write_bytes(content[:-10])
+        self.assertIn("last.safetensors", self.resume(expect=1))
+        self.checkpoint.write_bytes(b"something else")
+        self.assertIn("is not a safetensors file", self.resume(expect=1))
+        self.assertIn("is not a safetensors file", self.run_program("eval", "runs/tiny", "--checkpoint", "last", expect=1).stderr)
+
+    def test_a_checkpoint_of_another_version(self):
+        content = self.checkpoint.read_bytes()
+        self.checkpoint.write_bytes(content.replace(b'"format_version":"1"', b'"format_version":"9"'))
+        self.assertIn("expected format_version '1', got '9'", self.resume(expect=1))
+
+    def test_logs_that_were_cut_are_not_taken_for_the_runs(self):
+        (self.tiny / "metrics.jsonl").write_text("")
+        self.assertIn("metrics.jsonl", self.resume("--set", "train.epochs=3", expect=1))
+
+    def test_a_run_without_its_first_checkpoint_begins(self):
+        expected = tensors_of(self.checkpoint), self.metrics()
+        shutil.rmtree(self.tiny / "checkpoints")
+        for name in ("results.json", "metrics.jsonl", "metrics.csv", "events.out.tfevents.settrain"):
+            (self.tiny / name).unlink()
+        self.resume(expect=0)
+        self.assertEqual((tensors_of(self.checkpoint), self.metrics()), expected)
+
+    def test_a_run_that_was_moved_goes_on_where_it_is(self):
+        self.tiny.rename(self.folder / "moved")
+        self.resume("--set", "train.epochs=3", expect=0, run="moved")
+        self.assertTrue((self.folder / "moved/results.json").exists())
+        self.assertFalse(self.tiny.exists())
+
+    def test_what_is_no_run_cannot_be_resumed(self):
+        self.assertIn("runs/tiny", self.resume(expect=1, run="runs/tini"))
+
+
+class DryRun(ProgramTest):
+    def test_it_tells_what_the_run_then_takes_and_writes_nothing(self):
+        config = self.write("tiny.yaml", TINY)
+        arguments = ("--config", config, "--device", "cpu", "--set", "model.width=32", "--set", "data.batch_size=120")
+        told = self.run_program(*arguments, "--dry-run").stdout
+        self.assertFalse((self.folder / "runs").exists())
+        self.assertRegex(told, r"epsilon: 1\.0 +# ")
+        self.assertRegex(told, r"images +480 training, 120 validation, 120 test; 6 classes")
+        self.assertRegex(told, r"steps +8: 4 an epoch, 2 epochs")
+        for words in ("parameters ", "a step ", "time ", "disk ", "run folder   runs/tiny"):
+            self.assertIn(words, told)
+
+        error = self.run_program(*arguments).stderr
+        self.assertIn("holds a run", self.run_program(*arguments, "--dry-run").stdout)
+        told_bytes, taken = (self.mebibytes(rf"{line} +([\d.]+) (\w+)", text) for line, text in (("memory", told), ("peak memory", error)))
+        self.assertLess(abs(told_bytes / taken - 1), 0.25)
+        disk = self.mebibytes(r"disk +([\d.]+) (\w+)", told)
+        used = sum(file.stat().st_size for file in (self.folder / "runs/tiny/checkpoints").iterdir()) / 2**20
+        self.assertLess(abs(disk / used - 1), 0.25)
+
+    def mebibytes(self, pattern, text):
+        number, unit = re.search(pattern, text).groups()
+        return float(number) * {"KiB": 2**-10, "MiB": 1, "GiB": 2**10}[unit]
+
+
+if __name__ == "__main__":
+    unittest.main()
