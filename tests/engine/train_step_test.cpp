@@ -4,63 +4,14 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/heads.h"
-#include "models/model.h"
-#include "src/config/load.h"
-#include "src/config/variants.h"
 #include "src/core/error.h"
+#include "tests/engine/linear_task.h"
 
 namespace settrain {
 namespace {
 
+using namespace test;
 using Catch::Contains;
-
-// A linear classifier of the flattened image: no batch statistics, so that a batch and its parts give the same
-// gradients.
-class Linear : public Model {
- public:
-  Linear() : head_(register_module("fc", std::make_shared<LinearHead>(12, 5))) { to(at::kDouble); }
-  ModelOutput forward(const at::Tensor& images) override {
-    ModelOutput output;
-    output.features = images.flatten(1).to(at::kDouble);
-    output.scores = head_->forward(output.features);
-    return output;
-  }
-
- private:
-  std::shared_ptr<LinearHead> head_;
-};
-
-std::shared_ptr<Linear> fresh_model() {
-  at::manual_seed(5);
-  return std::make_shared<Linear>();
-}
-
-std::unique_ptr<Loss> make_loss(const std::string& name) {
-  LossRegistry registry("loss");
-  register_builtin_losses(registry);
-  config::Schema schema;
-  schema.sections.push_back({"loss", "", {}, "name", name, config::variants_of(registry)});
-  const std::vector<std::string> settings =
-      name == "cross_entropy" ? std::vector<std::string>{} : std::vector<std::string>{"loss.k=2"};
-  return registry.at(name).make(config::load(schema, {}, settings), {5, {3, 3, 3, 3, 3}, 15});
-}
-
-Sgd make_optimizer(const Model& model) {
-  std::vector<std::pair<std::string, at::Tensor>> parameters;
-  for (const auto& item : model.named_parameters()) parameters.emplace_back(item.key(), item.value());
-  return Sgd(parameters, {0.1, 0.9, 1e-3, true});
-}
-
-Batch samples(int64_t first, int64_t count) {
-  at::manual_seed(9);
-  const at::Tensor images = at::randn({8, 3, 2, 2});
-  Batch batch;
-  batch.images = images.slice(0, first, first + count);
-  batch.sample_ids = at::arange(first, first + count) + 100;
-  batch.labels = at::arange(first, first + count).remainder(5);
-  return batch;
-}
 
 at::Tensor weight_after(const std::vector<Batch>& batches, const std::string& loss_name) {
   auto model = fresh_model();
