@@ -66,7 +66,8 @@ config::Keys Cifar100Options::keys() {
   return {
       key("root", &Cifar100Options::root, "${env:SETTRAIN_DATA:-data}/cifar-100-binary",
           "Folder with train.bin and test.bin of the binary version.")
-          .not_empty(),
+          .not_empty()
+          .free(),
       key("verify", &Cifar100Options::verify, true, "Refuse files whose digest is not that of the published ones."),
   };
 }

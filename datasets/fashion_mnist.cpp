@@ -100,7 +100,8 @@ config::Keys FashionMnistOptions::keys() {
       key("root", &FashionMnistOptions::root, "/usr/share/datasets/fashion-mnist",
           "Folder with the four IDX files, compressed or not; the default is where Debian's package "
           "dataset-fashion-mnist has them.")
-          .not_empty(),
+          .not_empty()
+          .free(),
       key("verify", &FashionMnistOptions::verify, true, "Refuse files whose digest is not that of the published ones."),
   };
 }

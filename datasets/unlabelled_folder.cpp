@@ -9,6 +9,7 @@
 #include <string>
 
 #include "datasets/decode_image.h"
+#include "src/core/digest.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -52,6 +53,15 @@ UnlabelledFolder::UnlabelledFolder(const std::filesystem::path& root, int64_t ch
 
 void UnlabelledFolder::read(int64_t id, Image& image) const {
   image = resize_and_crop(decode_image(files_.at(static_cast<size_t>(id)), channels_), height_, width_);
+}
+
+std::string UnlabelledFolder::digest() const {
+  Sha256 sha;
+  for (const std::filesystem::path& file : files_) {
+    std::error_code ignored;
+    sha.add(fmt::format("{} {}\n", file.filename().string(), std::filesystem::file_size(file, ignored)));
+  }
+  return sha.hex();
 }
 
 }  // namespace settrain

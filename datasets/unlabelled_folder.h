@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "datasets/dataset.h"
@@ -22,6 +23,8 @@ class UnlabelledFolder : public ImageSource {
   void read(int64_t id, Image& image) const override;
 
   const std::vector<std::filesystem::path>& files() const { return files_; }
+  /// Of the files' names and sizes.
+  std::string digest() const;
 
  private:
   std::vector<std::filesystem::path> files_;

@@ -13,6 +13,12 @@ class Model : public torch::nn::Module {
  public:
   /// `images`: [batch, channels, height, width] float, normalised.
   virtual ModelOutput forward(const at::Tensor& images) = 0;
+
+  int64_t num_parameters() const {
+    int64_t number = 0;
+    for (const at::Tensor& parameter : parameters()) number += parameter.numel();
+    return number;
+  }
 };
 
 }  // namespace settrain

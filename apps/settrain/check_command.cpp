@@ -35,6 +35,7 @@ Files golden_files(const fs::path& place) {
 }
 
 int print(const std::vector<CheckRow>& rows) {
+  if (rows.empty()) throw Error("the golden files hold no cases");
   size_t name_width = 0, what_width = 0;
   for (const CheckRow& row : rows) {
     name_width = std::max(name_width, row.name.size());

@@ -15,6 +15,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/suggest.h"
+#include "src/core/terminal.h"
 #include "src/engine/experiment_schema.h"
 #include "src/run/build_info.h"
 
@@ -81,9 +82,11 @@ int run_action(const CommandLine& line) {
     log::error(out_of_memory("there is no more memory"));
   } catch (const c10::Error& problem) {
     const std::string what = problem.what_without_backtrace();
-    // ATen has a type of its own for the GPU's memory alone.
-    const bool of_memory =
-        what.find("can't allocate memory") != std::string::npos || dynamic_cast<const c10::OutOfMemoryError*>(&problem);
+    // ATen has a type of its own only for what its allocator of GPU memory lacks.
+    const bool of_memory = dynamic_cast<const c10::OutOfMemoryError*>(&problem) ||
+                           what.find("can't allocate memory") != std::string::npos ||
+                           what.find("out of memory") != std::string::npos ||
+                           what.find("ALLOC_FAILED") != std::string::npos;
     log::error(of_memory ? out_of_memory(what) : what);
   } catch (const std::exception& problem) {
     log::error(problem.what());
@@ -94,6 +97,7 @@ int run_action(const CommandLine& line) {
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
+  open_standard_streams();
   // Writing to a closed pipe must come back as an error that can be told, not as a death.
   std::signal(SIGPIPE, SIG_IGN);
 

@@ -1,8 +1,6 @@
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,28 +19,32 @@ struct EvalArguments {
 };
 
 // A run is evaluated as it was trained: on its data, with its model.
-void refuse_other_settings(const std::vector<std::string>& settings) {
-  constexpr const char* kMayDiffer[] = {"data.root", "data.eval_batch_size", "data.workers", "data.prefetch",
-                                        "run.threads"};
+void refuse_other_settings(const config::Config& config, const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     const std::string path = setting.substr(0, setting.find('='));
-    const bool may_differ = std::find(std::begin(kMayDiffer), std::end(kMayDiffer), path) != std::end(kMayDiffer);
-    if (may_differ || path == "eval" || path.starts_with("eval.")) continue;
-    throw ConfigError(fmt::format("--set {}: a run is evaluated as it was trained; `settrain eval` takes eval.* and {}",
-                                  path, fmt::join(kMayDiffer, ", ")));
+    if (path.starts_with("eval.") || path == "data.eval_batch_size" || config.at(path).key.is_free) continue;
+    throw ConfigError(fmt::format(
+        "--set {}: a run is evaluated as it was trained; `settrain eval` takes eval.*, data.root, data.workers, "
+        "data.eval_batch_size and run.threads",
+        path));
   }
 }
 
 int evaluate(const CommandLine& line, const EvalArguments& arguments) {
-  refuse_other_settings(line.settings);
   const at::Device device = find_device(line.device);
   const RunFolder folder = RunFolder::open_existing(arguments.run);
-  Experiment run = make_experiment(
-      line.registries, config::load(experiment_schema(line.registries), folder.config(), line.settings), device);
+  const config::Schema schema = experiment_schema(line.registries);
+  const config::Config recorded = config::load(schema, folder.config(), {});
+  // What the run selected on need not be measured again.
+  std::vector<std::string> settings = line.settings;
+  settings.push_back("select=[]");
+  config::Config config = config::load(schema, folder.config(), settings);
+  refuse_other_settings(config, line.settings);
+  Experiment run = make_experiment(line.registries, std::move(config), device);
 
   std::vector<std::filesystem::path> files;
   for (const std::string& checkpoint : arguments.checkpoints) files.push_back(folder.checkpoint(checkpoint));
-  if (files.empty()) files = chosen_checkpoints(run, folder);
+  if (files.empty()) files = chosen_checkpoints(folder, recorded.get<config::Texts>("select"));
   ProgressBar bar;
   const auto results = evaluate_checkpoints(run, files, bar);
   std::cout << (arguments.json ? results_json(run, results).dump(1) + "\n" : format_results(run, results));

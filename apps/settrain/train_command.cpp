@@ -1,17 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "apps/settrain/command_line.h"
 #include "models/model.h"
-#include "src/config/differences.h"
 #include "src/config/load.h"
 #include "src/core/atomic_file.h"
+#include "src/core/descriptor.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
@@ -53,14 +53,16 @@ void write_record(const Experiment& run, const RunFolder& folder, const CommandL
   write_provenance(folder.provenance(), provenance_of(run, line));
 }
 
-// Adds to the provenance where, when and with what the run goes on.
-void record_resume(const Experiment& run, const RunFolder& folder, const CommandLine& line, int64_t step) {
+// Adds to the provenance where, when, with what, and with which changes the run goes on.
+void record_resume(const Experiment& run, const RunFolder& folder, const CommandLine& line, const ResumePoint& point) {
   write_file_atomically(folder.config(), run.config.to_yaml());
   std::ifstream file(folder.provenance());
+  if (std::filesystem::is_directory(folder.provenance())) throw file_error("read", folder.provenance(), EISDIR);
   auto provenance = nlohmann::ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!provenance.is_object()) provenance = provenance_of(run, line);  // killed before it was written
   nlohmann::ordered_json resumed = provenance_of(run, line);
-  resumed["step"] = step;
+  resumed["step"] = point.state.step;
+  for (const auto& [path, before, after] : point.changes) resumed["changed"][path] = {before, after};
   provenance["resumed"].push_back(std::move(resumed));
   write_provenance(folder.provenance(), provenance);
 }
@@ -82,10 +84,8 @@ void log_start(const Experiment& run, const CommandLine& line) {
     log::warning(fmt::format("[data] {} of {} classes have no training image; the first is {}", absent,
                              data.num_classes(), data.class_names[static_cast<size_t>(first)]));
   }
-  int64_t parameters = 0;
-  for (const at::Tensor& parameter : run.model->parameters()) parameters += parameter.numel();
   log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
-                        format_count(parameters), run.device.str()));
+                        format_count(run.model->num_parameters()), run.device.str()));
   const auto& loss = run.config.get<std::string>("loss.name");
   if (run.config.get<std::string>("model.head") == "normalised" &&
       !line.registries.losses.at(loss).requirements.normalised_head) {
@@ -103,13 +103,20 @@ struct TrainArguments {
 };
 
 int finish(Experiment& run, RunFolder& folder, Training& training) {
-  training.train();
-  const auto results = evaluate_checkpoints(run, chosen_checkpoints(run, folder), training.progress_bar());
-  write_results(run, folder, results);
-  std::cout << format_results(run, results);
-  log::info("[run] everything is in " + folder.path().string() +
-            ": results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events");
-  log::info("[run] peak memory " + format_bytes(peak_memory().host));
+  const std::string path = folder.path().string();
+  try {
+    training.train();
+    const auto results =
+        evaluate_checkpoints(run, chosen_checkpoints(folder, run.general.select), training.progress_bar());
+    write_results(run, folder, results);
+    std::cout << format_results(run, results);
+  } catch (const Interrupted&) {
+    log::warning("[run] stopped by a signal; go on by --resume " + path);
+    throw;
+  }
+  log::info(fmt::format(
+      "[run] everything is in {}: results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events", path));
+  log::info("[run] peak memory " + format_memory(peak_memory()));
   return kSuccess;
 }
 
@@ -118,19 +125,20 @@ int train(const CommandLine& line, const TrainArguments& arguments) {
   // The folder comes after the data: a run that could never start leaves none behind.
   Experiment run = make_experiment(line.registries, load_config(line), device);
   RunFolder folder = RunFolder::create(run.config.get<std::string>("run.dir"), arguments.overwrite);
-  log::open_file(folder.log());
   catch_interrupts();
 
+  // From here on the run can be resumed.
   write_record(run, folder, line);
+  log::open_file(folder.log());
   log_start(run, line);
   Training training(run, folder);
   return finish(run, folder, training);
 }
 
 // More epochs are the same run for longer only where the learning rate does not look at their number.
-void warn_of_another_curve(const config::Config& config, const Checkpoint& checkpoint) {
+void warn_of_another_curve(const config::Config& config, const ResumePoint& point) {
   if (config.get<std::string>("schedule.name") != "cosine") return;
-  for (const auto& [path, before, after] : config::differences(checkpoint.text("config"), config.to_yaml())) {
+  for (const auto& [path, before, after] : point.changes) {
     if (path != "train.epochs") continue;
     log::warning(fmt::format(
         "[run] schedule cosine spans all epochs: from here on it follows the curve of {}, not of {}", after, before));
@@ -138,42 +146,43 @@ void warn_of_another_curve(const config::Config& config, const Checkpoint& check
 }
 
 int resume(const CommandLine& line, const TrainArguments& arguments) {
-  const at::Device device = find_device(line.device);
   RunFolder folder = RunFolder::open_to_resume(arguments.resume);
-  config::Config config = line.config.empty()
-                              ? config::load(experiment_schema(line.registries), folder.config(), line.settings)
-                              : load_config(line);
-  // A process that was killed between the record and its first checkpoint had not begun.
-  std::optional<Checkpoint> checkpoint;
-  if (std::filesystem::exists(folder.last_checkpoint())) checkpoint = load_checkpoint(folder.last_checkpoint());
-  if (checkpoint) {
-    check_same_config(config, *checkpoint, arguments.terms);
-    const int64_t epochs = config.get<int64_t>("train.epochs"), completed = read_state(*checkpoint).epoch;
-    if (epochs < completed) {
-      config.fail("train.epochs",
-                  fmt::format("the run in {} has completed {} epochs", folder.path().string(), completed));
+  for (const std::string& setting : line.settings) {
+    if (setting.starts_with("run.dir=")) {
+      throw ConfigError(fmt::format("--set {}: a run goes on where it is; its folder can be moved", setting));
     }
-    if (epochs == completed && std::filesystem::exists(folder.results_json())) {
-      log::info(
-          fmt::format("[run] {} is finished: {} epochs, its results are in results.txt; --set train.epochs=N "
-                      "trains on",
-                      folder.path().string(), completed));
-      return kSuccess;
-    }
-    warn_of_another_curve(config, *checkpoint);
   }
-  Experiment run = make_experiment(line.registries, std::move(config), device);
-  if (checkpoint) check_same_identity(run, *checkpoint, arguments.terms);
+  const config::Schema schema = experiment_schema(line.registries);
+  const config::Config recorded = config::load(schema, folder.config(), {});
+  config::Config wanted =
+      line.config.empty() ? config::load(schema, folder.config(), line.settings) : load_config(line);
+  const ResumePoint point = find_resume_point(folder, recorded, wanted, arguments.terms);
+  const std::string path = folder.path().string();
+  if (point.is_finished) {
+    log::info(
+        fmt::format("[run] {} is finished: {} epochs, its results are in results.txt; --set train.epochs=N trains on",
+                    path, point.state.epoch));
+    return kSuccess;
+  }
+  warn_of_another_curve(wanted, point);
+  // Where the user names no device, the run's own.
+  const bool as_before = line.device == "auto" && point.checkpoint;
+  const at::Device device = find_device(as_before ? point.checkpoint->text("machine.device") : line.device);
+  Experiment run = make_experiment(line.registries, std::move(wanted), device);
+  if (point.checkpoint) check_same_identity(run, *point.checkpoint, arguments.terms);
 
   log::open_file(folder.log());
   catch_interrupts();
   Training training(run, folder);
-  if (checkpoint) training.restore(*checkpoint);
+  if (point.checkpoint) training.restore(*point.checkpoint);
   folder.remove_results();
-  record_resume(run, folder, line, training.state().step);
+  record_resume(run, folder, line, point);
   log_start(run, line);
-  log::info(fmt::format("[run] going on with {} at step {}, in epoch {}", folder.path().string(), training.state().step,
-                        training.state().epoch + 1));
+  const int64_t epoch = std::min(point.state.epoch + 1, run.train.epochs);
+  log::info(fmt::format("[run] going on with {} at step {}, in epoch {}", path, point.state.step, epoch));
+  if (device.is_cuda() && run.train.deterministic != "true") {
+    log::warning("[run] on a GPU the last bits repeat only with train.deterministic: true");
+  }
   return finish(run, folder, training);
 }
 
@@ -212,9 +221,12 @@ void add_train_command(CLI::App& app, CommandLine& line) {
       "--dry-run", arguments->dry_run,
       "Trains a few steps, says what the run would take in time, disk and memory, and writes nothing");
   CLI::Option* resume =
-      command->add_option("--resume", arguments->resume,
-                          "A run's folder: goes on with it where its last checkpoint was made. With --set "
-                          "train.epochs=N a finished run goes on too");
+      command
+          ->add_option("--resume", arguments->resume,
+                       "A run's folder: goes on with it where its last checkpoint was made. With --set "
+                       "train.epochs=N a finished run goes on too")
+          ->check(
+              [](const std::string& folder) { return std::string(folder.empty() ? "is empty: name a folder" : ""); });
   resume->excludes(overwrite, dry_run);
   command
       ->add_option("--allow", arguments->terms.allowed_keys,

@@ -1,5 +1,5 @@
-#include "losses/kernels/cuda_check.h"
 #include "losses/kernels/noise_kernels.h"
+#include "src/core/cuda_check.h"
 #include "src/core/normal.h"
 
 namespace settrain {

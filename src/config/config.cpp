@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "src/config/declarations.h"
 #include "src/config/problems.h"
@@ -23,6 +24,14 @@ const Entry& Config::at(std::string_view path) const {
 
 bool Config::has(std::string_view path) const {
   return find(entries_, path) != entries_.end();
+}
+
+Config Config::with(std::string_view path, Value value) const {
+  Config changed = *this;
+  for (Entry& entry : changed.entries_) {
+    if (entry.path == path) entry.value = std::move(value);
+  }
+  return changed;
 }
 
 void Config::fail(std::string_view path, const std::string& message) const {

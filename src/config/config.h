@@ -50,6 +50,9 @@ class Config {
     return options;
   }
 
+  /// The same with another value at `path`, which must be of the key's type.
+  Config with(std::string_view path, Value value) const;
+
   /// Throws ConfigError: "file.yaml:3:7: loss.k: `message`". For what shows only once data or model are known.
   [[noreturn]] void fail(std::string_view path, const std::string& message) const;
 

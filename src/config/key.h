@@ -45,6 +45,7 @@ struct Key {
   std::vector<std::pair<std::string, int64_t>> words;  // an integer that may also be written as a word: auto
   bool non_empty = false;                              // lists and texts
   bool distinct_elements = false;                      // lists
+  bool is_free = false;                                // changes how a run is carried out, and none of its numbers
   std::type_index owner = typeid(void);                // the options struct it belongs to
   std::function<void(void*, const Value&)> assign;     // writes the value into the member of an `owner`
 
@@ -78,6 +79,10 @@ struct Key {
   }
   Key& not_empty() {
     non_empty = true;
+    return *this;
+  }
+  Key& free() {
+    is_free = true;
     return *this;
   }
   Key& distinct() {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <stdexcept>
@@ -47,14 +48,15 @@ std::string sha256(std::string_view text) {
   return Sha256().add(text).hex();
 }
 
-std::string sha256_of_file(const std::filesystem::path& file) {
+std::string sha256_of_file(const std::filesystem::path& file, uint64_t most) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw DataError(fmt::format("cannot open '{}'", file.string()));
   Sha256 sha;
   std::vector<char> buffer(1 << 20);
-  while (stream) {
-    stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+  while (stream && most > 0) {
+    stream.read(buffer.data(), static_cast<std::streamsize>(std::min<uint64_t>(buffer.size(), most)));
     sha.add(std::string_view(buffer.data(), static_cast<size_t>(stream.gcount())));
+    most -= static_cast<uint64_t>(stream.gcount());
   }
   if (stream.bad()) throw DataError(fmt::format("cannot read '{}'", file.string()));
   return sha.hex();

@@ -33,7 +33,7 @@ class Sha256 {
 /// Of a text.
 std::string sha256(std::string_view text);
 
-/// Of a file's content. Throws DataError where it cannot be read.
-std::string sha256_of_file(const std::filesystem::path& file);
+/// Of a file's content, or of its first `most` bytes. Throws DataError where it cannot be read.
+std::string sha256_of_file(const std::filesystem::path& file, uint64_t most = UINT64_MAX);
 
 }  // namespace settrain

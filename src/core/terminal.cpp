@@ -1,10 +1,12 @@
 #include "src/core/terminal.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string_view>
+#include <tuple>
 
 namespace settrain {
 namespace {
@@ -15,6 +17,13 @@ std::string_view environment(const char* name) {
 }
 
 }  // namespace
+
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest free number is given out: this one, since those below it are open by now.
+    if (::fcntl(stream, F_GETFD) < 0) std::ignore = ::open("/dev/null", O_RDWR);
+  }
+}
 
 bool stderr_is_terminal() {
   const std::string_view term = environment("TERM");

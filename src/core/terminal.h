@@ -1,7 +1,11 @@
-// What stderr is connected to.
+// What the standard streams are connected to.
 #pragma once
 
 namespace settrain {
+
+/// Connects standard input, output and error to /dev/null where they are closed. Else a file that is opened later would
+/// take their numbers, and what is printed would go into it.
+void open_standard_streams();
 
 /// Whether stderr is a terminal that follows control sequences (TERM is set and is not "dumb").
 bool stderr_is_terminal();

@@ -10,6 +10,7 @@
 
 #include "models/model.h"
 #include "models/named_tensors.h"
+#include "src/core/descriptor.h"
 #include "src/core/human.h"
 #include "src/engine/evaluation.h"
 #include "src/engine/throughput.h"
@@ -20,8 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kSeconds = 5;  // of measuring steps, at least
-constexpr int64_t kLeastSteps = 6, kWarmUp = 2, kMostSteps = 200;
+// Steps are measured for so long, or until there are so many.
+constexpr double kSeconds = 5;
+constexpr int64_t kLeastSteps = 6, kMostSteps = 200;
+constexpr int64_t kWarmUp = 2;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -38,18 +41,21 @@ double measure_step(Throughput& throughput, ProgressBar& bar) {
     bar.update(progress);
   }
   bar.hide();
-  return times.median();
+  return median(times.seconds);
 }
 
-// Seconds to score an image: from the first batches of the validation split.
+// Seconds to score an image: from the first batches of the largest split that is evaluated, which are the largest too.
 double measure_scoring(const Experiment& run, ProgressBar& bar) {
-  const auto batches = std::min<int64_t>(run.dataset.val.size(), 4 * run.loader.resolved_eval_batch_size());
   Split some = run.dataset.val;
-  some.ids.resize(static_cast<size_t>(batches));
-  some.labels.resize(static_cast<size_t>(batches));
+  for (const std::string& name : run.eval.splits) {
+    if (split_named(run.dataset, name).size() > some.size()) some = split_named(run.dataset, name);
+  }
+  const auto images = std::min<int64_t>(some.size(), 4 * run.loader.resolved_eval_batch_size());
+  some.ids.resize(static_cast<size_t>(images));
+  some.labels.resize(static_cast<size_t>(images));
   const auto start = Clock::now();
   score_split(run, some, bar);
-  return seconds_since(start) / static_cast<double>(batches);
+  return seconds_since(start) / static_cast<double>(images);
 }
 
 SplitScores random_scores(const Experiment& run, int64_t samples) {
@@ -70,6 +76,7 @@ uint64_t checkpoint_bytes(const Experiment& run) {
   uint64_t bytes = 0;
   for (const auto& [name, tensor] : state_dict(*run.model)) bytes += tensor.nbytes();
   for (const at::Tensor& parameter : run.model->parameters()) bytes += parameter.nbytes();  // momentum
+  for (const auto& [name, tensor] : run.loss->state()) bytes += tensor.nbytes();
   return bytes;
 }
 
@@ -77,18 +84,16 @@ uint64_t free_bytes(fs::path folder) {
   std::error_code error;
   folder = fs::absolute(folder);
   while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
-  return fs::space(folder, error).available;
-}
-
-int64_t size_of(const Dataset& data, const std::string& split) {
-  return split == "train" ? data.train.size() : split == "val" ? data.val.size() : data.test.size();
+  const fs::space_info space = fs::space(folder, error);
+  if (error) throw file_error("read the free space of", folder, error.value());
+  return space.available;
 }
 
 }  // namespace
 
 DryRun dry_run(Experiment& run, ProgressBar& bar) {
   DryRun cost;
-  for (const at::Tensor& parameter : run.model->parameters()) cost.parameters += parameter.numel();
+  cost.parameters = run.model->num_parameters();
 
   Throughput throughput(run);
   cost.steps = throughput.length().steps();
@@ -106,9 +111,10 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   cost.eval_s = static_cast<double>(evaluations) * seconds_of(val_size);
   const auto chosen = std::max<size_t>(1, run.general.select.size());
   for (const std::string& split : run.eval.splits)
-    cost.eval_s += static_cast<double>(chosen) * seconds_of(size_of(run.dataset, split));
+    cost.eval_s += static_cast<double>(chosen) * seconds_of(split_named(run.dataset, split).size());
 
-  cost.disk_bytes = (1 + run.general.select.size()) * checkpoint_bytes(run);
+  // The last one, a best one for each metric, and the new one beside the old while it is written.
+  cost.disk_bytes = (2 + run.general.select.size()) * checkpoint_bytes(run);
   cost.free_disk_bytes = free_bytes(run.config.get<std::string>("run.dir"));
   cost.memory = peak_memory();
   return cost;
@@ -130,8 +136,7 @@ std::string format_dry_run(const Experiment& run, const DryRun& cost) {
                            format_duration(cost.eval_s), run.device.str()));
   line("disk", fmt::format("{} of checkpoints; {} are free", format_bytes(cost.disk_bytes),
                            format_bytes(cost.free_disk_bytes)));
-  line("memory", format_bytes(cost.memory.host) +
-                     (cost.memory.device > 0 ? ", and on the device " + format_bytes(cost.memory.device) : ""));
+  line("memory", format_memory(cost.memory));
   return text;
 }
 

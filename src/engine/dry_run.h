@@ -16,7 +16,7 @@ struct DryRun {
   double step_s = 0;             // median seconds of an optimizer step
   double train_s = 0;            // of all steps
   double eval_s = 0;             // of all evaluations, those at the end included
-  uint64_t disk_bytes = 0;       // of all checkpoints
+  uint64_t disk_bytes = 0;       // of all checkpoints, one of them twice while it is written
   uint64_t free_disk_bytes = 0;  // where run.dir is, or would be
   PeakMemory memory;
 };

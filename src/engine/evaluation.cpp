@@ -18,10 +18,6 @@
 namespace settrain {
 namespace {
 
-const Split& split_named(const Dataset& dataset, const std::string& name) {
-  return name == "train" ? dataset.train : name == "val" ? dataset.val : dataset.test;
-}
-
 size_t truth_index(const std::string& split) {
   return split == "train" ? 0 : split == "val" ? 1 : 2;
 }
@@ -36,6 +32,10 @@ std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& 
 }
 
 }  // namespace
+
+const Split& split_named(const Dataset& dataset, const std::string& name) {
+  return name == "train" ? dataset.train : name == "val" ? dataset.val : dataset.test;
+}
 
 SplitScores score_split(const Experiment& run, const Split& split, ProgressBar& bar) {
   c10::InferenceMode inference;

@@ -10,6 +10,9 @@
 
 namespace settrain {
 
+/// "train", "val" or "test".
+const Split& split_named(const Dataset& dataset, const std::string& name);
+
 /// The scores of every sample of a split, by the model in evaluation mode, on the model's device. Throws Interrupted
 /// after the batch in hand where a signal asked to stop.
 SplitScores score_split(const Experiment& run, const Split& split, ProgressBar& bar);

@@ -32,8 +32,7 @@ void set_determinism(const std::string& wanted, at::Device device) {
   if (deterministic && device.is_cuda()) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
 }
 
-Split unlabelled_split(const Dataset& data, const std::string& folder) {
-  auto images = std::make_shared<UnlabelledFolder>(folder, data.channels, data.height, data.width);
+Split unlabelled_split(const std::string& folder, std::shared_ptr<const ImageSource> images) {
   std::vector<int64_t> ids(static_cast<size_t>(images->size()));
   std::iota(ids.begin(), ids.end(), 0);
   std::vector<int64_t> labels(ids.size(), 0);  // never read: only the scores are used
@@ -70,7 +69,7 @@ void wire(const Registries& registries, Experiment& run) {
   run.train = c.read<TrainOptions>("train");
   run.eval = c.read<EvalOptions>("eval");
   run.loader = c.read<LoaderOptions>("data");
-  at::set_num_threads(static_cast<int>(c.read<RunOptions>("run").resolved_threads()));
+  at::set_num_threads(static_cast<int>(c.get<int64_t>("run.threads")));
   set_determinism(run.train.deterministic, device);
 
   run.dataset = registries.datasets.at(c.get<std::string>("data.name")).make(c);
@@ -90,7 +89,11 @@ void wire(const Registries& registries, Experiment& run) {
       registries.metrics, c, MetricContext{.train_counts = run.train_counts, .score_scale = run.loss->score_scale()});
 
   const auto& from = c.read<AverageKOptions>("eval").threshold_from;
-  if (from != "val" && from != "same") run.threshold_split = unlabelled_split(data, from);
+  if (from != "val" && from != "same") {
+    auto images = std::make_shared<UnlabelledFolder>(from, data.channels, data.height, data.width);
+    run.threshold_digest = images->digest();
+    run.threshold_split = unlabelled_split(from, std::move(images));
+  }
   // Built once here, so that what is wrong with them is said before a run folder is touched.
   training_loader(data, run.loader, 0, /*pin_memory=*/false);
   evaluation_loader(data, data.val, run.loader, /*pin_memory=*/false);
@@ -99,7 +102,9 @@ void wire(const Registries& registries, Experiment& run) {
 }  // namespace
 
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device) {
-  Experiment run{.config = std::move(config), .device = device};
+  const int64_t threads = config.read<RunOptions>("run").resolved_threads();
+  // What `auto` came to is recorded: the run's last bits follow from it.
+  Experiment run{.config = config.with("run.threads", threads), .device = device};
   try {
     wire(registries, run);
   } catch (const KeyError& error) {

@@ -32,6 +32,7 @@ struct Experiment {
   std::string stall_advice{};  // what to try where the loss does not fall
   std::unique_ptr<Evaluator> evaluator{};
   std::optional<Split> threshold_split{};  // the unlabelled images of eval.threshold_from, where that is a folder
+  std::string threshold_digest{};          // of that folder's files
 };
 
 /// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace settrain {
 
@@ -12,5 +13,8 @@ struct PeakMemory {
 
 /// Of this process, since it started.
 PeakMemory peak_memory();
+
+/// "1.2 GiB", or "1.2 GiB, and 3.4 GiB on the GPU".
+std::string format_memory(const PeakMemory& memory);
 
 }  // namespace settrain

@@ -10,6 +10,7 @@
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/atomic_file.h"
+#include "src/engine/resume.h"
 #include "src/eval/results_table.h"
 #include "src/run/checkpoint.h"
 
@@ -34,9 +35,9 @@ ordered_json to_json(const std::vector<ResultsColumn>& columns) {
 
 }  // namespace
 
-std::vector<std::filesystem::path> chosen_checkpoints(const Experiment& run, const RunFolder& folder) {
+std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, const std::vector<std::string>& select) {
   std::vector<std::filesystem::path> files;
-  for (const std::string& metric : run.general.select) {
+  for (const std::string& metric : select) {
     const auto file = folder.best_checkpoint(metric);
     if (std::filesystem::exists(file)) files.push_back(file);
   }
@@ -50,6 +51,7 @@ std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::
   std::map<int64_t, size_t> by_step;
   for (const auto& file : files) {
     const Checkpoint checkpoint = load_checkpoint(file);
+    check_same_data(run, checkpoint);
     CheckpointResults result{file.stem().string(), checkpoint.integer("state.epoch"), {}};
     const auto [same, is_new] = by_step.emplace(checkpoint.integer("state.step"), results.size());
     if (is_new) {
@@ -93,8 +95,9 @@ ordered_json results_json(const Experiment& run, const std::vector<CheckpointRes
 }
 
 void write_results(const Experiment& run, const RunFolder& folder, const std::vector<CheckpointResults>& results) {
-  write_file_atomically(folder.results_json(), results_json(run, results).dump(1) + "\n");
+  // The JSON last: where it is, the run is finished.
   write_file_atomically(folder.results_text(), format_results(run, results));
+  write_file_atomically(folder.results_json(), results_json(run, results).dump(1) + "\n");
 }
 
 }  // namespace settrain

@@ -20,11 +20,11 @@ struct CheckpointResults {
 
 /// The checkpoints that stand for a run: the best by every metric of `select` that are there; the last one where there
 /// are none.
-std::vector<std::filesystem::path> chosen_checkpoints(const Experiment& run, const RunFolder& folder);
+std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, const std::vector<std::string>& select);
 
 /// Evaluates every checkpoint on the splits of eval.splits. Checkpoints of one epoch hold the same weights and are
 /// evaluated once. Leaves the last one's weights in the model. Throws RunError where a checkpoint does not fit the
-/// model.
+/// model or was trained on other data.
 std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
                                                     ProgressBar& bar);
 

@@ -5,56 +5,159 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
 
-#include "src/config/differences.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/streams.h"
 #include "src/core/suggest.h"
+#include "src/engine/selection.h"
+#include "src/run/provenance.h"
 
 namespace settrain {
 namespace {
 
-// They change how a run is carried out, and none of its numbers; but for train.epochs, which asks for more of them.
-constexpr const char* kFreeKeys[] = {
-    "name",         "run.dir",
-    "run.threads",  // as good as checked: the number of threads is
-    "data.root",    // likewise the digest of what is there
-    "data.workers", "data.prefetch", "train.epochs", "train.checkpoint_every.steps", "train.checkpoint_every.minutes",
-    "eval.splits"};
+namespace fs = std::filesystem;
 
-template <class Names>
-bool contains(const Names& names, const std::string& name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+std::string quoted(const fs::path& file) {
+  return fmt::format("'{}'", file.string());
 }
 
 // What the last bits of a run depend on, besides its config and data.
 TextMap machine(const Experiment& run) {
   static const std::string program = sha256_of_file("/proc/self/exe");
-  return {{"machine.program", program},
-          {"machine.instruction_set", at::get_cpu_capability()},
-          {"machine.threads", std::to_string(at::get_num_threads())},
-          {"machine.device", run.device.is_cuda() ? "cuda" : "cpu"}};
+  TextMap texts{{"machine.program", program},
+                {"machine.instruction_set", at::get_cpu_capability()},
+                {"machine.threads", std::to_string(at::get_num_threads())},
+                {"machine.device", run.device.is_cuda() ? "cuda" : "cpu"}};
+  if (run.device.is_cuda()) texts["machine.gpu"] = describe_gpu(run.device).dump();
+  return texts;
 }
 
 TextMap data(const Experiment& run) {
   return {{"data.digest", run.dataset.digest}, {"data.labels", run.label_noise.digest}};
 }
 
+TextMap thresholds(const Experiment& run) {
+  return {{"data.thresholds", run.threshold_digest}};
+}
+
 // A line for each entry that the checkpoint has otherwise.
 std::string differing(const TextMap& now, const Checkpoint& checkpoint) {
   std::string lines;
   for (const auto& [name, value] : now) {
-    const std::string& before = checkpoint.text(name);
-    if (before != value) lines += fmt::format("\n  {}: {} there, {} now", name, before, value);
+    const auto found = checkpoint.metadata.find(name);
+    const std::string before = found == checkpoint.metadata.end() ? "" : found->second;
+    if (before != value) {
+      lines += fmt::format("\n  {}: {} there, {} now", name, before.empty() ? "none" : before,
+                           value.empty() ? "none" : value);
+    }
   }
   return lines;
 }
 
-std::string or_missing(const std::string& value) {
-  return value.empty() ? "no such key" : value;
+void refuse_other_data(const std::string& lines, const Checkpoint& checkpoint) {
+  if (lines.empty()) return;
+  throw RunError(fmt::format("{} was trained on other data:{}\nTake the data as they were, or start a new run",
+                             quoted(checkpoint.file), lines));
+}
+
+bool is_free(const config::Config& config, const std::string& path) {
+  return path == "train.epochs" || (config.has(path) && config.at(path).key.is_free);
+}
+
+// A key of one of the two configs, since another variant brings other keys.
+void check_known(const std::string& key, const config::Config& recorded, const config::Config& wanted) {
+  std::set<std::string> known;
+  for (const config::Config* config : {&recorded, &wanted}) {
+    for (const config::Entry& entry : config->entries()) known.insert(entry.path);
+  }
+  if (known.contains(key)) return;
+  const std::string near = nearest_name(key, std::vector<std::string>(known.begin(), known.end()));
+  throw ConfigError(fmt::format("--allow {}: the configuration has no such key{}", key,
+                                near.empty() ? "" : ", did you mean '" + near + "'?"));
+}
+
+void check_changes(const std::vector<config::Difference>& changes, const config::Config& wanted,
+                   const ResumeTerms& terms, const fs::path& made_by) {
+  const auto or_none = [](const std::string& value) { return value.empty() ? "no such key" : value; };
+  std::string lines, allow;
+  for (const auto& [path, before, after] : changes) {
+    const bool allowed = std::count(terms.allowed_keys.begin(), terms.allowed_keys.end(), path) > 0;
+    if (allowed || is_free(wanted, path)) continue;
+    lines += fmt::format("\n  {}: {} there, {} now", path, or_none(before), or_none(after));
+    allow += " --allow " + path;
+  }
+  if (lines.empty()) return;
+  throw ConfigError(fmt::format(
+      "{} was made with another configuration:{}\nStart a new run; or, where the change is meant for the rest of this "
+      "one, add{}",
+      quoted(made_by), lines, allow));
+}
+
+void check_epochs(const config::Config& wanted, const TrainingState& state) {
+  const int64_t begun = state.epoch + (state.batch > 0 ? 1 : 0);
+  if (wanted.get<int64_t>("train.epochs") >= begun) return;
+  wanted.fail("train.epochs", fmt::format("the run has completed {} epochs{}", state.epoch,
+                                          state.batch > 0 ? " and begun another" : ""));
+}
+
+// Before anything is opened that would cut or rewrite it.
+void check_log(const fs::path& log, const Checkpoint& checkpoint) {
+  const std::string problem = checkpoint.log_problem(log);
+  if (problem.empty()) return;
+  throw RunError(fmt::format("{} {} when {} was made; put it back as it was, or start a new run", quoted(log), problem,
+                             quoted(checkpoint.file)));
+}
+
+// The metrics whose best checkpoint cannot be had any more. That of the epoch that the last checkpoint ends can.
+std::vector<std::string> lost_metrics(const RunFolder& folder, const config::Config& wanted, const ResumePoint& point,
+                                      std::string& problems) {
+  Selection selection(wanted.get<config::Texts>("select"));
+  selection.restore(*point.checkpoint);
+  std::vector<std::string> lost;
+  for (const BestEpoch& best : selection.best()) {
+    if (best.epoch == 0 || (best.epoch == point.state.epoch && point.state.batch == 0)) continue;
+    try {
+      load_checkpoint(folder.best_checkpoint(best.metric));
+    } catch (const RunError& error) {
+      lost.push_back(best.metric);
+      problems += fmt::format("\n  {}", error.what());
+    }
+  }
+  return lost;
+}
+
+// Without them a run can go on, but ends with other best checkpoints than it would have.
+void forget_lost_checkpoints(const RunFolder& folder, const config::Config& wanted, const ResumeTerms& terms,
+                             ResumePoint& point) {
+  std::string problems;
+  for (const std::string& metric : lost_metrics(folder, wanted, point, problems)) {
+    point.checkpoint->tensors.erase(selection_tensor(metric));
+  }
+  if (problems.empty()) return;
+  if (!terms.allow_inexact) {
+    throw RunError(fmt::format(
+        "best checkpoints of the run are lost:{}\nPut them back, or go on by --allow-inexact, which keeps the best of "
+        "the epochs to come",
+        problems));
+  }
+  log::warning(fmt::format("[run] lost, the best of the epochs to come are kept instead:{}", problems));
+}
+
+// Without its last checkpoint a run can only begin, and only where it left nothing yet.
+void check_not_begun(const RunFolder& folder) {
+  std::error_code ignored;
+  const bool has_rows =
+      fs::exists(folder.metrics_jsonl(), ignored) && fs::file_size(folder.metrics_jsonl(), ignored) > 0;
+  if (!has_rows && fs::is_empty(folder.last_checkpoint().parent_path(), ignored)) return;
+  throw RunError(fmt::format(
+      "{} is missing, from which the run would go on; its other checkpoints can be evaluated, and --overwrite starts it "
+      "again",
+      quoted(folder.last_checkpoint())));
 }
 
 }  // namespace
@@ -64,51 +167,55 @@ void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.metadata["config"] = run.config.to_yaml();
   checkpoint.metadata.merge(machine(run));
   checkpoint.metadata.merge(data(run));
+  checkpoint.metadata.merge(thresholds(run));
 }
 
-void check_same_config(const config::Config& config, const Checkpoint& checkpoint, const ResumeTerms& terms) {
-  for (const std::string& key : terms.allowed_keys) {
-    if (config.has(key)) continue;
-    std::vector<std::string> known;
-    for (const config::Entry& entry : config.entries()) known.push_back(entry.path);
-    const std::string near = nearest_name(key, known);
-    throw ConfigError("--allow " + key + ": the configuration has no such key" +
-                      (near.empty() ? "" : ", did you mean '" + near + "'?"));
+ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& wanted,
+                              const ResumeTerms& terms) {
+  for (const std::string& key : terms.allowed_keys) check_known(key, recorded, wanted);
+  ResumePoint point;
+  const fs::path file = folder.last_checkpoint();
+  if (!fs::exists(file)) {
+    check_not_begun(folder);
+    point.changes = config::differences(recorded.to_yaml(), wanted.to_yaml());
+    check_changes(point.changes, wanted, terms, folder.config());
+    return point;
   }
-  std::string lines, allow;
-  for (const auto& [path, before, after] : config::differences(checkpoint.text("config"), config.to_yaml())) {
-    if (contains(kFreeKeys, path) || contains(terms.allowed_keys, path)) continue;
-    lines += fmt::format("\n  {}: {} there, {} now", path, or_missing(before), or_missing(after));
-    allow += " --allow " + path;
-  }
-  if (lines.empty()) return;
-  throw ConfigError(
-      fmt::format("'{}' was made with another configuration:{}\nStart a new run; or, where the change is "
-                  "meant for the rest of this one, add{}",
-                  checkpoint.file.string(), lines, allow));
+  point.checkpoint = load_checkpoint(file);
+  point.state = read_state(*point.checkpoint);
+  point.changes = config::differences(point.checkpoint->text("config"), wanted.to_yaml());
+  check_changes(point.changes, wanted, terms, file);
+  check_epochs(wanted, point.state);
+  check_log(folder.metrics_jsonl(), *point.checkpoint);
+  forget_lost_checkpoints(folder, wanted, terms, point);
+  point.is_finished = point.state.epoch == wanted.get<int64_t>("train.epochs") && fs::exists(folder.results_json()) &&
+                      fs::exists(folder.results_text());
+  return point;
+}
+
+void check_same_data(const Experiment& run, const Checkpoint& checkpoint) {
+  refuse_other_data(differing(data(run), checkpoint), checkpoint);
 }
 
 void check_same_identity(const Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms) {
-  const std::string file = fmt::format("'{}'", checkpoint.file.string());
+  const std::string file = quoted(checkpoint.file);
   const int64_t rng = checkpoint.integer("state.rng");
   if (rng != kRngVersion) {
-    throw RunError(
-        fmt::format("{} was made with version {} of the random numbers, this program has version {}; go on "
-                    "with the program that made it",
-                    file, rng, kRngVersion));
+    throw RunError(fmt::format(
+        "{} was made with version {} of the random numbers, this program has version {}; go on with the program that "
+        "made it",
+        file, rng, kRngVersion));
   }
-  const std::string data_lines = differing(data(run), checkpoint);
-  if (!data_lines.empty()) {
-    throw RunError(file + " was trained on other data:" + data_lines +
-                   "\nGo on with the data as they were, or start a new run");
-  }
-  const std::string machine_lines = differing(machine(run), checkpoint);
-  if (machine_lines.empty()) return;
+  refuse_other_data(differing(data(run), checkpoint) + differing(thresholds(run), checkpoint), checkpoint);
+  const std::string lines = differing(machine(run), checkpoint);
+  if (lines.empty()) return;
   if (!terms.allow_inexact) {
-    throw RunError(file + " was made under other circumstances, and the run would not end with the same bits:" +
-                   machine_lines + "\nGo on all the same by --allow-inexact");
+    throw RunError(fmt::format(
+        "{} was made under other circumstances, and the run would not end with the same bits:{}\nGo on as before "
+        "(--device, --set run.threads=N), or all the same by --allow-inexact",
+        file, lines));
   }
-  log::warning("[run] going on inexactly from " + file + ":" + machine_lines);
+  log::warning(fmt::format("[run] going on inexactly from {}:{}", file, lines));
 }
 
 }  // namespace settrain

@@ -1,11 +1,15 @@
 // Whether a run may go on from a checkpoint, so that it ends as if it had never stopped.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "src/config/differences.h"
 #include "src/engine/experiment.h"
+#include "src/engine/training_state.h"
 #include "src/run/checkpoint.h"
+#include "src/run/run_folder.h"
 
 namespace settrain {
 
@@ -15,16 +19,35 @@ struct ResumeTerms {
   bool allow_inexact = false;             // program, instruction set, threads, device
 };
 
+/// Where a run goes on.
+struct ResumePoint {
+  std::optional<Checkpoint> checkpoint;  // none: the run was recorded and had not begun
+  TrainingState state;
+  bool is_finished = false;                 // trained for as many epochs as are asked for, and evaluated
+  std::vector<config::Difference> changes;  // of the config that is asked for against the run's own
+};
+
 /// Adds what a run's numbers follow from: the metadata "config" (the resolved YAML), "data.digest", "data.labels" (of
-/// the training labels, noise included), "machine.*" (what the last bits depend on), and the tensor "state.rng".
+/// the training labels, noise included), "data.thresholds" (of the folder that sets average-K's thresholds),
+/// "machine.*" (what the last bits depend on), and the tensor "state.rng".
 void add_identity(const Experiment& run, Checkpoint& checkpoint);
 
-/// Throws ConfigError that lists every key with both values where `config` differs from the checkpoint's, but for those
-/// that change no number (data.workers, ...), train.epochs, and `terms.allowed_keys`; and where one of the allowed keys
-/// is no key at all.
-void check_same_config(const config::Config& config, const Checkpoint& checkpoint, const ResumeTerms& terms);
+/// The place from which the run in `folder`, recorded with the config `recorded`, can go on with `wanted`. Changes
+/// nothing.
+///
+/// Throws ConfigError that lists every key with both values where the configs differ, but for those that change no
+/// number (Key::free), train.epochs, and `terms.allowed_keys`; where one of these is no key; and where fewer epochs are
+/// asked for than the run has begun. Throws RunError where the last checkpoint is damaged, or missing though the
+/// run had begun, where metrics.jsonl no longer begins as the checkpoint says, and where a best checkpoint is lost,
+/// unless `terms.allow_inexact`: then it is forgotten.
+ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& wanted,
+                              const ResumeTerms& terms);
 
-/// Throws RunError that lists what differs: data, labels, random number version, and, unless they may, the machine's.
+/// Throws RunError that says what differs where the experiment's data or labels are not the checkpoint's.
+void check_same_data(const Experiment& run, const Checkpoint& checkpoint);
+
+/// check_same_data(), and the same for the threshold images, the version of the random numbers and, unless they may
+/// differ, for the machine's part.
 void check_same_identity(const Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms);
 
 }  // namespace settrain

@@ -14,7 +14,8 @@ config::Keys GeneralOptions::keys() {
   return {
       key("name", &GeneralOptions::name, "${file}",
           "Name of the run; the config file's name without its ending where not given.")
-          .not_empty(),
+          .not_empty()
+          .free(),
       key("seed", &GeneralOptions::seed, 4, "Everything random follows it, unless a section has a seed of its own.")
           .at_least(0),
       key("select", &GeneralOptions::select, {},
@@ -26,15 +27,15 @@ config::Keys GeneralOptions::keys() {
 
 config::Keys RunOptions::keys() {
   return {
-      key("dir", &RunOptions::dir, "runs/${name}", "The run folder.").not_empty(),
+      key("dir", &RunOptions::dir, "runs/${name}", "The run folder.").not_empty().free(),
       key("threads", &RunOptions::threads, kAuto,
           "Compute threads on the CPU; auto is OMP_NUM_THREADS where it is set, else one a core. Results depend on it "
-          "in "
-          "the last bits.")
+          "in the last bits: a run keeps the number with which it started.")
           .at_least(1)
           .at_most(1024)
           .word("auto", kAuto)
-          .in("threads"),
+          .in("threads")
+          .free(),
   };
 }
 
@@ -67,11 +68,13 @@ config::Keys TrainOptions::keys() {
           "The last checkpoint, from which a run goes on, is written after so many optimizer steps, besides at each "
           "epoch's end; 0: not by steps.")
           .at_least(0)
-          .in("steps"),
+          .in("steps")
+          .free(),
       key("checkpoint_every.minutes", &TrainOptions::checkpoint_minutes, 10.0,
           "The same by the clock: the most work that a crash can cost; 0: not by the clock.")
           .at_least(0)
-          .in("minutes"),
+          .in("minutes")
+          .free(),
   };
 }
 
@@ -80,6 +83,7 @@ config::Keys EvalOptions::keys() {
       key("splits", &EvalOptions::splits, {"val", "test"},
           "Splits evaluated at the end of a run and by `settrain eval`.")
           .one_of({"train", "val", "test"})
+          .free()
           .distinct()
           .not_empty(),
       key("every", &EvalOptions::every, 1,

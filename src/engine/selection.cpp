@@ -8,11 +8,10 @@
 #include "src/core/error.h"
 
 namespace settrain {
-namespace {
 
-constexpr const char* kPrefix = "selection.";
-
-}  // namespace
+std::string selection_tensor(const std::string& metric) {
+  return "selection." + metric;
+}
 
 Selection::Selection(const std::vector<std::string>& metrics) {
   for (const std::string& metric : metrics) best_.push_back({metric, 0, 0});
@@ -35,13 +34,14 @@ std::vector<size_t> Selection::update(int64_t epoch, std::span<const MetricValue
 
 void Selection::add_to(Checkpoint& checkpoint) const {
   for (const BestEpoch& best : best_) {
-    checkpoint.tensors[kPrefix + best.metric] = at::tensor({best.value, static_cast<double>(best.epoch)}, at::kDouble);
+    checkpoint.tensors[selection_tensor(best.metric)] =
+        at::tensor({best.value, static_cast<double>(best.epoch)}, at::kDouble);
   }
 }
 
 void Selection::restore(const Checkpoint& checkpoint) {
   for (BestEpoch& best : best_) {
-    const auto found = checkpoint.tensors.find(kPrefix + best.metric);
+    const auto found = checkpoint.tensors.find(selection_tensor(best.metric));
     if (found == checkpoint.tensors.end()) continue;
     const at::Tensor& saved = found->second;
     if (saved.scalar_type() != at::kDouble || saved.numel() != 2) {

@@ -10,6 +10,9 @@
 
 namespace settrain {
 
+/// The tensor of a checkpoint that holds a metric's best epoch: "selection.val/top5".
+std::string selection_tensor(const std::string& metric);
+
 /// The best epoch by one metric so far.
 struct BestEpoch {
   std::string metric;  // "val/top5"

@@ -19,15 +19,18 @@ void add(StepTimes& times, Clock::time_point start, const std::vector<Batch>& ba
 
 }  // namespace
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
 double StepTimes::images_per_second() const {
   return static_cast<double>(images) / std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
-double StepTimes::median() const {
-  std::vector<double> sorted = seconds;
-  const auto middle = sorted.begin() + static_cast<ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
+double StepTimes::mean() const {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 }
 
 Throughput::Throughput(Experiment& run)

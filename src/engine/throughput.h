@@ -8,14 +8,17 @@
 
 namespace settrain {
 
-/// Seconds of optimizer steps, and the images in each.
+/// The middle one of `values`, of which there is at least one; the mean of the two in the middle of an even number.
+double median(std::vector<double> values);
+
+/// Seconds of optimizer steps, and the images in all of them.
 struct StepTimes {
   std::vector<double> seconds;
   int64_t images = 0;
 
   double images_per_second() const;
-  /// The middle one of the steps' seconds.
-  double median() const;
+  /// Mean seconds of a step.
+  double mean() const;
 };
 
 /// Takes steps of the experiment's own training and measures them. Changes its model.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "models/model.h"
 #include "models/named_tensors.h"
@@ -15,21 +14,6 @@
 #include "src/engine/resume.h"
 
 namespace settrain {
-namespace {
-
-std::string log_key(const std::filesystem::path& file) {
-  return "logs." + file.filename().string();
-}
-
-uint64_t log_offset(const Checkpoint& checkpoint, const std::filesystem::path& log) {
-  const std::string& text = checkpoint.text(log_key(log));
-  uint64_t offset = 0;
-  std::from_chars(text.data(), text.data() + text.size(), offset);
-  return offset;
-}
-
-}  // namespace
-
 Training::Training(Experiment& run, RunFolder& folder)
     : run_(run),
       folder_(folder),
@@ -54,13 +38,19 @@ void Training::restore(const Checkpoint& checkpoint) {
   checkpoint.copy_into("optimizer.momentum.", stepper_.momentum());
   checkpoint.copy_into("loss.", run_.loss->state());
   selection_.restore(checkpoint);
-  metrics_.truncate_to(log_offset(checkpoint, folder_.metrics_jsonl()));
-  tensorboard_.truncate_to(log_offset(checkpoint, folder_.tensorboard()));
+  metrics_.truncate_to(checkpoint.log_size(folder_.metrics_jsonl()));
+  if (checkpoint.log_problem(folder_.tensorboard()).empty()) {
+    tensorboard_.truncate_to(checkpoint.log_size(folder_.tensorboard()));
+  } else {  // it can be had again
+    tensorboard_.clear();
+    for (const MetricsRow& row : metrics_.rows()) tensorboard_.add_scalars(row.step, row.values);
+  }
   state_ = state;
 }
 
 void Training::train() {
   save_last();
+  save_best();  // of the epoch that the last checkpoint ends, where a process was killed between the two
   try {
     while (state_.epoch < stepper_.length().epochs) {
       train_epoch();
@@ -69,8 +59,7 @@ void Training::train() {
   } catch (const Interrupted&) {
     bar_.hide();
     save_last();
-    log::warning(fmt::format("[train] stopped by a signal at step {}; go on by --resume {}", state_.step,
-                             folder_.path().string()));
+    log::warning(fmt::format("[train] stopped by a signal at step {}", state_.step));
     throw;
   }
 }
@@ -140,8 +129,6 @@ void Training::warn_if_undefined(int64_t epoch) const {
 }
 
 void Training::end_epoch() {
-  // The last step's update has not been through a loss yet, and must not replace a good checkpoint.
-  check_finite(*run_.model, state_.step);
   const int64_t epoch = state_.epoch + 1, epochs = stepper_.length().epochs;
   const auto count = static_cast<double>(state_.sum.count);
   const double loss = state_.sum.loss_sum / count, top1 = static_cast<double>(state_.sum.correct) / count;
@@ -170,9 +157,8 @@ void Training::end_epoch() {
   state_.batch = 0;
   state_.sum = {};
   state_.seconds = 0;
-  // The last one at the end: what it says of the best ones must be true when a run goes on from it.
-  for (const size_t i : better) save(folder_.best_checkpoint(selection_.best()[i].metric));
   save_last();
+  save_best();
   log::info(line + fmt::format("; {:.0f} images/s, {}", count / seconds, format_duration(seconds)));
 }
 
@@ -205,14 +191,24 @@ void Training::save(const std::filesystem::path& file) {
   add_state(state_, checkpoint);
   selection_.add_to(checkpoint);
   add_identity(run_, checkpoint);
-  checkpoint.metadata[log_key(folder_.metrics_jsonl())] = std::to_string(metrics_.offset());
-  checkpoint.metadata[log_key(folder_.tensorboard())] = std::to_string(tensorboard_.offset());
+  checkpoint.add_log(folder_.metrics_jsonl(), metrics_.offset());
+  checkpoint.add_log(folder_.tensorboard(), tensorboard_.offset());
   save_checkpoint(file, checkpoint);
 }
 
 void Training::save_last() {
+  // The newest update has not been through a loss yet, and must not replace a good checkpoint.
+  check_finite(*run_.model, state_.step);
   save(folder_.last_checkpoint());
   last_save_ = Clock::now();
+}
+
+// After the last one, which says which epochs are the best: a process that is killed in between finds it there.
+void Training::save_best() {
+  if (state_.batch > 0) return;
+  for (const BestEpoch& best : selection_.best()) {
+    if (best.epoch > 0 && best.epoch == state_.epoch) save(folder_.best_checkpoint(best.metric));
+  }
 }
 
 }  // namespace settrain

@@ -23,8 +23,8 @@ class Training {
   Training(Experiment& run, RunFolder& folder);
 
   /// Goes back to where `checkpoint` was made: weights, momentum, the loss' own tensors, selection, the loader's
-  /// position; the logs are cut back to it. To be asked check_resumable() before. Throws RunError where the checkpoint
-  /// does not fit.
+  /// position; the logs are cut back to it. find_resume_point() and check_same_identity() come before. Throws RunError
+  /// where the checkpoint does not fit.
   void restore(const Checkpoint& checkpoint);
 
   const TrainingState& state() const { return state_; }
@@ -50,6 +50,7 @@ class Training {
   bool checkpoint_is_due() const;
   void save(const std::filesystem::path& file);
   void save_last();
+  void save_best();
 
   Experiment& run_;
   RunFolder& folder_;

@@ -33,11 +33,13 @@ config::Keys loader_keys() {
           .at_least(1)
           .at_most(1024)
           .in("threads")
-          .word("auto", O::kAuto),
+          .word("auto", O::kAuto)
+          .free(),
       key("prefetch", &O::prefetch, 4, "Batches made ahead of the one in use; no more threads than that are busy.")
           .at_least(1)
           .at_most(1024)
-          .in("batches"),
+          .in("batches")
+          .free(),
       key("drop_last", &O::drop_last, false,
           "Leave out an epoch's last training batch where it is smaller than batch_size."),
       key("augmentation.pad", &O::pad, 0,
@@ -53,9 +55,9 @@ config::Keys loader_keys() {
   };
 }
 
-int64_t LoaderOptions::resolved_workers(int64_t compute_threads) const {
+int64_t LoaderOptions::resolved_workers(int64_t busy_threads) const {
   if (workers != kAuto) return workers;
-  return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) - compute_threads);
+  return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) - busy_threads);
 }
 
 }  // namespace settrain

@@ -20,8 +20,8 @@ struct LoaderOptions {
 
   /// Images in an evaluation batch: the training batch's where `auto`.
   int64_t resolved_eval_batch_size() const { return eval_batch_size == kAuto ? batch_size : eval_batch_size; }
-  /// Loader threads: the cores that are left by the `compute_threads` where `auto`, and at least one.
-  int64_t resolved_workers(int64_t compute_threads) const;
+  /// Loader threads: the cores that are left by the `busy_threads` where `auto`, and at least one.
+  int64_t resolved_workers(int64_t busy_threads) const;
 };
 
 config::Keys loader_keys();

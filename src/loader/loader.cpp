@@ -85,11 +85,20 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64
   return batch;
 }
 
+namespace {
+
+// Pinned memory is for a GPU, which leaves the compute threads idle but for the one that feeds it.
+int64_t busy_threads(bool pin_memory) {
+  return pin_memory ? 1 : at::get_num_threads();
+}
+
+}  // namespace
+
 Loader training_loader(const Dataset& dataset, const LoaderOptions& options, uint64_t seed, bool pin_memory) {
   return Loader(dataset.train,
                 Transform(normalisation_for(options.normalisation, dataset), {options.pad, options.flip, seed}),
                 {.batch_size = options.batch_size,
-                 .workers = options.resolved_workers(at::get_num_threads()),
+                 .workers = options.resolved_workers(busy_threads(pin_memory)),
                  .prefetch = options.prefetch,
                  .shuffle_seed = seed,
                  .drop_last = options.drop_last,
@@ -99,7 +108,7 @@ Loader training_loader(const Dataset& dataset, const LoaderOptions& options, uin
 Loader evaluation_loader(const Dataset& dataset, const Split& split, const LoaderOptions& options, bool pin_memory) {
   return Loader(split, Transform(normalisation_for(options.normalisation, dataset), {}),
                 {.batch_size = options.resolved_eval_batch_size(),
-                 .workers = options.resolved_workers(at::get_num_threads()),
+                 .workers = options.resolved_workers(busy_threads(pin_memory)),
                  .prefetch = options.prefetch,
                  .shuffle_seed = std::nullopt,
                  .drop_last = false,

@@ -3,13 +3,16 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <charconv>
 #include <set>
 #include <sstream>
 #include <vector>
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/run/safetensors_header.h"
 
 namespace settrain {
 namespace {
@@ -17,6 +20,8 @@ namespace {
 constexpr const char* kKind = "settrain checkpoint";
 constexpr const char* kFormatVersion = "1";
 constexpr const char* kDigest = "sha256";
+constexpr const char* kLogs = "logs.";
+constexpr const char* kLogDigest = ".sha256";
 
 void check_metadata(const TextMap& metadata, const std::string& name, const std::string& expected,
                     const std::string& place, const std::string& advice) {
@@ -53,13 +58,15 @@ const at::Tensor& scalar(const Checkpoint& checkpoint, const std::string& name, 
   return found->second;
 }
 
-// Of every tensor and every text but itself, with their names.
+// Of every tensor (name, dtype and shape as the file's header has them, values) and every text but itself (name, text),
+// each in the order of the names; each part with its length in front, so that none runs into the next.
 std::string digest_of(const TensorMap& tensors, const TextMap& metadata) {
   Sha256 sha;
   const auto add = [&sha](std::string_view bytes) { sha.add(fmt::format("{}:", bytes.size())).add(bytes); };
   for (const auto& [name, tensor] : tensors) {
     add(name);
-    add(describe(tensor));
+    add(safetensors_dtype(tensor.scalar_type()).value_or("?"));
+    add(fmt::format("{}", fmt::join(tensor.sizes(), ",")));
     const at::Tensor plain = tensor.contiguous();
     add({static_cast<const char*>(plain.const_data_ptr()), plain.nbytes()});
   }
@@ -93,6 +100,32 @@ const std::string& Checkpoint::text(const std::string& name) const {
   const auto found = metadata.find(name);
   if (found == metadata.end()) throw RunError(fmt::format("'{}' has no metadata '{}'", file.string(), name));
   return found->second;
+}
+
+void Checkpoint::add_log(const std::filesystem::path& log, uint64_t bytes) {
+  const std::string name = kLogs + log.filename().string();
+  metadata[name] = std::to_string(bytes);
+  metadata[name + kLogDigest] = sha256_of_file(log, bytes);
+}
+
+uint64_t Checkpoint::log_size(const std::filesystem::path& log) const {
+  const std::string name = kLogs + log.filename().string();
+  const std::string& digits = text(name);
+  uint64_t bytes = 0;
+  const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
+  if (end.ec != std::errc() || end.ptr != digits.data() + digits.size()) {
+    throw RunError(fmt::format("'{}': expected a number of bytes in '{}', got '{}'", file.string(), name, digits));
+  }
+  return bytes;
+}
+
+std::string Checkpoint::log_problem(const std::filesystem::path& log) const {
+  std::error_code error;
+  const uint64_t expected = log_size(log), size = std::filesystem::file_size(log, error);
+  if (error) return "is missing";
+  if (size < expected) return fmt::format("has {} bytes, and had {}", size, expected);
+  const bool same = sha256_of_file(log, expected) == text(kLogs + log.filename().string() + kLogDigest);
+  return same ? "" : "holds something else than it did";
 }
 
 void Checkpoint::add(const std::string& prefix, std::span<const std::pair<std::string, at::Tensor>> added) {

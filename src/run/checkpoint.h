@@ -30,6 +30,13 @@ struct Checkpoint {
   /// Throws RunError where there is none of that name.
   const std::string& text(const std::string& name) const;
 
+  /// Keeps how many bytes a log has by now, and their digest: the metadata "logs.FILE" and "logs.FILE.sha256".
+  void add_log(const std::filesystem::path& log, uint64_t bytes);
+  /// Throws RunError where there is no such number.
+  uint64_t log_size(const std::filesystem::path& log) const;
+  /// Why the log does not begin with those bytes ("is missing", ...), or an empty text where it does.
+  std::string log_problem(const std::filesystem::path& log) const;
+
   /// Adds every tensor under `prefix` + its name. The tensors are shared, not copied.
   void add(const std::string& prefix, std::span<const std::pair<std::string, at::Tensor>> tensors);
 

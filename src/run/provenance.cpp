@@ -12,13 +12,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <opencv2/core/utility.hpp>
+#include <stdexcept>
 
 #include "src/core/atomic_file.h"
 #include "src/core/file_lock.h"
 #include "src/run/build_info.h"
 
 #ifdef SETTRAIN_HAS_CUDA
-#include <cuda_runtime_api.h>
+#include "src/core/cuda_check.h"
 #endif
 
 namespace settrain {
@@ -51,32 +52,33 @@ std::string processor() {
 }
 
 #ifdef SETTRAIN_HAS_CUDA
-void check(cudaError_t code) {
-  if (code != cudaSuccess) throw RunError(fmt::format("cannot describe the CUDA device: {}", cudaGetErrorString(code)));
-}
-
 // 13000 is written 13.0.
 std::string cuda_version(int number) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
+#endif
 
-Json describe_cuda(at::Device device) {
+}  // namespace
+
+nlohmann::ordered_json describe_gpu([[maybe_unused]] at::Device device) {
+#ifdef SETTRAIN_HAS_CUDA
+  constexpr const char* kDoing = "describing the device";
   int index = device.index(), runtime = 0, driver = 0;
-  if (!device.has_index()) check(cudaGetDevice(&index));
+  if (!device.has_index()) cuda_check(cudaGetDevice(&index), kDoing);
   cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, index));
-  check(cudaRuntimeGetVersion(&runtime));
-  check(cudaDriverGetVersion(&driver));
+  cuda_check(cudaGetDeviceProperties(&properties, index), kDoing);
+  cuda_check(cudaRuntimeGetVersion(&runtime), kDoing);
+  cuda_check(cudaDriverGetVersion(&driver), kDoing);
   return {{"name", properties.name},
           {"compute_capability", fmt::format("{}.{}", properties.major, properties.minor)},
           {"memory_bytes", properties.totalGlobalMem},
           {"runtime", cuda_version(runtime)},
           {"cudnn", at::detail::getCUDAHooks().versionCuDNN()},
           {"driver", cuda_version(driver)}};
-}
+#else
+  throw std::logic_error("describe_gpu: this build has no CUDA");
 #endif
-
-}  // namespace
+}
 
 nlohmann::ordered_json collect_provenance(const ProvenanceInput& input) {
   Json json;
@@ -90,9 +92,7 @@ nlohmann::ordered_json collect_provenance(const ProvenanceInput& input) {
   json["instruction_set"] = at::get_cpu_capability();
   json["threads"] = at::get_num_threads();
   json["device"] = input.device.str();
-#ifdef SETTRAIN_HAS_CUDA
-  if (input.device.is_cuda()) json["cuda"] = describe_cuda(input.device);
-#endif
+  if (input.device.is_cuda()) json["cuda"] = describe_gpu(input.device);
   json["compiler"] = build_info().compiler;
   json["libraries"] = {{"libtorch", TORCH_VERSION},
                        {"opencv", cv::getVersionString()},

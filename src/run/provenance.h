@@ -26,6 +26,10 @@ struct ProvenanceInput {
 /// compute capability and the runtime's version. The caller may add keys, such as "label_noise".
 nlohmann::ordered_json collect_provenance(const ProvenanceInput& input);
 
+/// A CUDA device's name, compute capability and memory, and the versions of runtime, cuDNN and driver. Throws Error
+/// where CUDA cannot tell, and std::logic_error in a build without CUDA.
+nlohmann::ordered_json describe_gpu(at::Device device);
+
 /// Writes provenance.json whole or not at all (RunError).
 void write_provenance(const std::filesystem::path& file, const nlohmann::ordered_json& provenance);
 

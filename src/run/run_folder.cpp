@@ -86,12 +86,14 @@ void check_not_foreign(const fs::path& folder) {
                  "'), so nothing is written or removed there; choose another run.dir");
 }
 
-// As create() leaves it: a run that never got further.
+// A run that was stopped before its config was recorded.
 bool is_blank(const fs::path& folder) {
-  const std::vector<fs::path> entries = entries_of(folder);
-  return std::all_of(entries.begin(), entries.end(), [](const fs::path& entry) {
-    std::error_code ignored;
-    return entry.filename() == kMarker || (entry.filename() == "checkpoints" && fs::is_empty(entry, ignored));
+  std::error_code ignored;
+  if (fs::exists(folder / "config.yaml", ignored) || fs::exists(folder / "metrics.jsonl", ignored)) return false;
+  if (!fs::is_directory(folder / "checkpoints", ignored)) return true;
+  const std::vector<fs::path> entries = entries_of(folder / "checkpoints");
+  return std::none_of(entries.begin(), entries.end(), [](const fs::path& entry) {
+    return is_checkpoint_of_a_run(entry) && !is_left_half_written(entry);
   });
 }
 
@@ -133,15 +135,14 @@ RunFolder RunFolder::create(const fs::path& given, bool overwrite) {
   check_not_foreign(path);
   FileLock lock(path / kMarker);
   // Looked at under the lock: another process may have come first.
-  if (!is_blank(path)) {
-    if (!overwrite) {
-      throw RunError("'" + path.string() + "' already holds a run; go on with it by --resume " + path.string() +
-                     ", replace it by --overwrite, or choose another run.dir");
-    }
-    std::error_code ignored;
-    if (fs::is_directory(path / "checkpoints", ignored)) remove_files(path / "checkpoints", is_checkpoint_of_a_run);
-    remove_files(path, is_made_by_a_run);
+  if (!is_blank(path) && !overwrite) {
+    throw RunError(fmt::format(
+        "'{0}' already holds a run; go on with it by --resume {0}, replace it by --overwrite, or choose another run.dir",
+        path.string()));
   }
+  std::error_code ignored;
+  if (fs::is_directory(path / "checkpoints", ignored)) remove_files(path / "checkpoints", is_checkpoint_of_a_run);
+  remove_files(path, is_made_by_a_run);
   make_folder(path / "checkpoints");
   return RunFolder(path, std::move(lock));
 }
@@ -158,7 +159,8 @@ RunFolder RunFolder::open_existing(const fs::path& given) {
   }
   if (!fs::exists(path / "config.yaml", ignored)) {
     throw RunError("the run in '" + path.string() +
-                   "' has no config.yaml: it ended before it began, or the file was removed");
+                   "' has no config.yaml: either it ended before it began, and can be started again, or the file was "
+                   "removed, and the metadata 'config' of its checkpoints hold a copy");
   }
   return RunFolder(path);
 }

@@ -13,7 +13,8 @@ namespace settrain {
 /// process writes to it.
 class RunFolder {
  public:
-  /// A new run in `path`, which is made where it is missing; locked until the object goes. Throws RunError where `path`
+  /// A new run in `path`, which is made where it is missing; locked until the object goes. What a process left that was
+  /// killed before it recorded its config is removed. Throws RunError where `path`
   ///  - is not empty and not a run's folder: nothing in it is touched, overwrite or not;
   ///  - holds a run, unless `overwrite`: then the files that a run makes are removed, and all others stay;
   ///  - is being written by another process, or cannot be made.

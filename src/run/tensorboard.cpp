@@ -55,7 +55,12 @@ std::string record(const std::string& message) {
 }  // namespace
 
 TensorboardWriter::TensorboardWriter(const std::filesystem::path& file) : file_(file) {
-  if (file_.size() == 0) file_.append(record(event_time() + bytes_field(kEventFileVersion, "brain.Event:2")));
+  if (file_.size() == 0) clear();
+}
+
+void TensorboardWriter::clear() {
+  file_.truncate_to(0);
+  file_.append(record(event_time() + bytes_field(kEventFileVersion, "brain.Event:2")));
 }
 
 void TensorboardWriter::add_scalars(int64_t step, const std::vector<std::pair<std::string, double>>& values) {

@@ -24,6 +24,9 @@ class TensorboardWriter {
   /// Bytes of the file, which are on the disk when this returns: what a checkpoint keeps.
   uint64_t offset();
 
+  /// Removes all points.
+  void clear();
+
   /// Removes what was written after offset() returned `offset`.
   void truncate_to(uint64_t offset) { file_.truncate_to(offset); }
 

@@ -144,4 +144,12 @@ TEST_CASE("what shows only later fails with the place of the key", "[fast]") {
   CHECK_THROWS_WITH(config.fail("seed", "unlucky"), "default: seed: unlucky");
 }
 
+TEST_CASE("a config with another value is a copy", "[fast]") {
+  const Folder folder;
+  const Config config = folder.load("seed: 3\n");
+  const Config changed = config.with("seed", int64_t{5});
+  CHECK(changed.get<int64_t>("seed") == 5);
+  CHECK(config.get<int64_t>("seed") == 3);
+}
+
 }  // namespace settrain::config::test

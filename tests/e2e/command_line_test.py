@@ -1,10 +1,12 @@
 """The command line and its exit codes."""
 
 import json
+import os
 import pathlib
+import subprocess
 import unittest
 
-from program import TINY, ProgramTest
+from program import PROGRAM, TINY, ProgramTest, environment
 
 
 class CommandLine(ProgramTest):
@@ -95,6 +97,15 @@ class CommandLine(ProgramTest):
         path = self.write("wrong.json", json.dumps(wrong))
         self.assertIn("FAILED", self.run_program("check", "losses", path, "--device", "cpu", expect=1).stdout)
         self.assertIn("wrong.json", self.run_program("check", "losses", self.write("wrong.json", "{"), expect=1).stderr)
+        empty = self.write("empty.json", json.dumps({**wrong, "cases": []}))
+        self.assertIn("no cases", self.run_program("check", "losses", empty, expect=1).stderr)
+
+    def test_closed_streams_do_not_lead_into_files(self):
+        self.write("tiny.yaml", TINY)
+        subprocess.run([PROGRAM, "--config", "tiny.yaml", "--device", "cpu"], cwd=self.folder, env=environment(), preexec_fn=lambda: os.closerange(0, 3))
+        log = (self.folder / "runs/tiny/log.txt").read_text()
+        self.assertIn("[train] epoch 2/2", log)
+        self.assertNotIn("accuracy, %", log)
 
 
 if __name__ == "__main__":

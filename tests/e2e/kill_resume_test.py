@@ -22,6 +22,7 @@ SEED = int(os.environ.get("SETTRAIN_KILL_SEED", time.time_ns() % 1_000_000))
 RUNS = {
     "noised_cosine": """
 extends: tiny.yaml
+run: {threads: 2}
 data: {augmentation: {pad: 2, flip: true}}
 train: {epochs: 4, checkpoint_every: {steps: 4}}
 """,
@@ -54,7 +55,9 @@ class KillAndResume(ProgramTest):
         path = self.folder / "runs" / folder
         checkpoints = {file.name: tensors_of(file) for file in sorted((path / "checkpoints").iterdir())}
         events = (path / "events.out.tfevents.settrain").stat().st_size  # records have one size each: no point is there twice
-        return checkpoints, self.metrics(folder), events, (path / "results.json").read_text(), len((path / "metrics.csv").read_text().splitlines())
+        texts = [(path / name).read_text() for name in ("config.yaml", "results.json", "results.txt")]
+        texts[0] = texts[0].replace(f"runs/{folder}", "RUN")
+        return checkpoints, self.metrics(folder), events, texts, len((path / "metrics.csv").read_text().splitlines())
 
     def go_on(self, name, folder):
         """What a user would type: --resume where the run was recorded, else the first command again."""
@@ -92,7 +95,7 @@ class KillAndResume(ProgramTest):
         while kills < KILLS:
             name = list(RUNS)[kills % len(RUNS)]
             shutil.rmtree(self.folder / "runs/killed", ignore_errors=True)
-            for number in (signal.SIGKILL, signal.SIGTERM)[: moments.randint(1, 2)]:
+            for number in moments.choice([[signal.SIGKILL], [signal.SIGKILL, signal.SIGKILL], [signal.SIGKILL, signal.SIGTERM]]):
                 moment = moments.uniform(0, seconds[name])
                 was_at_work = self.stop_after(moment, number, self.go_on(name, "killed"))
                 kills += was_at_work and number == signal.SIGKILL

@@ -2,11 +2,12 @@
 
 import csv
 import json
+import re
 import signal
 import time
 import unittest
 
-from program import TINY, ProgramTest, write_png
+from program import TINY, ProgramTest, tensors_of, write_png
 
 
 class Training(ProgramTest):
@@ -75,6 +76,7 @@ class Training(ProgramTest):
         self.assertAlmostEqual(last[0]["metrics"]["val"]["top2"], self.metrics()[1]["val/top2"])
         narrower = self.run_program("eval", "runs/tiny", "--set", "eval.average_k=[3]", "--set", "eval.splits=[test]", "--device", "cpu").stdout
         self.assertIn("avg3", narrower)
+        self.assertNotIn("\ntop1 ", self.run_program("eval", "runs/tiny", "--set", "eval.top_k=[2]", "--device", "cpu").stdout)
         for checkpoint in ("best", "../checkpoints/last"):
             error = self.run_program("eval", "runs/tiny", "--checkpoint", checkpoint, expect=1).stderr
             self.assertIn("best-val-top1", error)
@@ -126,17 +128,23 @@ class Training(ProgramTest):
 class Interruption(ProgramTest):
     LONG = ("--set", "train.epochs=1000000")
 
+    def wait_for_rows(self, rows=1):
+        metrics = self.folder / "runs/long/metrics.jsonl"
+        deadline = time.monotonic() + 120
+        while not (metrics.exists() and metrics.read_text().count("\n") >= rows) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
     def interrupt(self, number):
         self.write("long.yaml", TINY)
         process = self.start_program("--config", "long.yaml", "--device", "cpu", *self.LONG)
-        metrics = self.folder / "runs/long/metrics.jsonl"
-        deadline = time.monotonic() + 120
-        while not (metrics.exists() and metrics.read_text()) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        self.wait_for_rows()
         process.send_signal(number)
         _, error = process.communicate(timeout=60)
-        self.assertIn("stopped by a signal", error)
-        self.assertTrue((self.folder / "runs/long/checkpoints/last.safetensors").is_file())
+        step = int(re.search(r"stopped by a signal at step (\d+)", error).group(1))
+        saved = tensors_of(self.folder / "runs/long/checkpoints/last.safetensors")["state.step"][2]
+        self.assertEqual(int.from_bytes(saved, "little"), step)
+        self.assertGreater(step, 15)
+        self.assertIn("go on by --resume runs/long", error)
         self.assertFalse(list(self.folder.rglob("*.tmp-*")))
         return process.returncode
 
@@ -145,6 +153,33 @@ class Interruption(ProgramTest):
 
     def test_sigint_exits_with_130(self):
         self.assertEqual(self.interrupt(signal.SIGINT), 130)
+
+    def test_a_second_sigint_stops_at_once_and_harms_nothing(self):
+        self.write("long.yaml", TINY)
+        process = self.start_program("--config", "long.yaml", "--device", "cpu", *self.LONG, "--set", "train.checkpoint_every.steps=1")
+        self.wait_for_rows()
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.run_program("eval", "runs/long", "--checkpoint", "last", "--device", "cpu")
+        process = self.start_program("--resume", "runs/long", "--device", "cpu")
+        self.wait_for_rows(len(self.metrics("long")) + 1)
+        process.kill()
+        process.communicate()
+        self.assertFalse(list(self.folder.rglob("checkpoints/.best-*.tmp-*")))
+
+    def test_the_clock_brings_checkpoints_within_an_epoch(self):
+        self.write("long.yaml", TINY)
+        settings = ("--set", "data.train_size=200000", "--set", "train.checkpoint_every.minutes=0.002")
+        process = self.start_program("--config", "long.yaml", "--device", "cpu", *settings)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        last = self.folder / "runs/long/checkpoints/last.safetensors"
+        deadline = time.monotonic() + 120
+        while not (last.exists() and int.from_bytes(tensors_of(last)["state.batch"][2], "little")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertGreater(int.from_bytes(tensors_of(last)["state.batch"][2], "little"), 0)
 
     def test_two_processes_cannot_write_one_run(self):
         self.write("long.yaml", TINY)

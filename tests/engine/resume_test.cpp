@@ -1,10 +1,13 @@
 #include "src/engine/resume.h"
 
 #include <catch2/catch.hpp>
+#include <fstream>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/engine/experiment_schema.h"
+#include "src/engine/selection.h"
+#include "tests/support/temporary_folder.h"
 
 namespace settrain {
 namespace {
@@ -23,46 +26,151 @@ config::Config configured(const std::vector<std::string>& settings) {
   return config::load(experiment_schema(registries), {}, settings);
 }
 
-Checkpoint made_with(const std::vector<std::string>& settings) {
-  Checkpoint checkpoint;
-  checkpoint.file = "last.safetensors";
-  checkpoint.metadata["config"] = configured(settings).to_yaml();
-  return checkpoint;
-}
+// A run that was recorded with these settings, and stopped at `state`.
+class StoppedRun {
+ public:
+  explicit StoppedRun(const std::vector<std::string>& settings, const TrainingState& state = {})
+      : recorded_(configured(settings)), run_(RunFolder::create(folder_ / "run", false)) {
+    std::ofstream(run_.config()) << recorded_.to_yaml();
+    std::ofstream(run_.metrics_jsonl()) << "{}\n";
+    std::ofstream(run_.tensorboard()) << "events";
+    checkpoint_.metadata["config"] = recorded_.to_yaml();
+    checkpoint_.add_log(run_.metrics_jsonl(), 3);
+    checkpoint_.add_log(run_.tensorboard(), 6);
+    add_state(state, checkpoint_);
+    save();
+  }
+
+  void save() { save_checkpoint(run_.last_checkpoint(), checkpoint_); }
+
+  ResumePoint find(const std::vector<std::string>& settings, const std::vector<std::string>& allowed = {}) const {
+    return find_resume_point(run_, recorded_, configured(settings), {allowed, false});
+  }
+
+  ResumePoint find_inexactly(const std::vector<std::string>& settings) const {
+    return find_resume_point(run_, recorded_, configured(settings), {{}, true});
+  }
+
+  const RunFolder& folder() const { return run_; }
+  Checkpoint& checkpoint() { return checkpoint_; }
+
+ private:
+  test::TemporaryFolder folder_;
+  config::Config recorded_;
+  RunFolder run_;
+  Checkpoint checkpoint_;
+};
 
 TEST_CASE("a run goes on with its own config, and with one that changes no number", "[fast]") {
-  const Checkpoint checkpoint = made_with({"optimizer.lr=0.1"});
-  CHECK_NOTHROW(check_same_config(configured({"optimizer.lr=0.1"}), checkpoint, {}));
-  CHECK_NOTHROW(check_same_config(configured({"optimizer.lr=0.1", "data.workers=7", "run.dir=elsewhere",
-                                              "train.epochs=99", "train.checkpoint_every.steps=5"}),
-                                  checkpoint, {}));
+  TrainingState state;
+  state.epoch = 3;
+  const StoppedRun run({"optimizer.lr=0.1"}, state);
+  const ResumePoint same = run.find({"optimizer.lr=0.1"});
+  CHECK(same.state.epoch == 3);
+  CHECK(same.changes.empty());
+  CHECK_FALSE(same.is_finished);
+  const ResumePoint free = run.find({"optimizer.lr=0.1", "data.workers=7", "run.dir=elsewhere", "train.epochs=99",
+                                     "train.checkpoint_every.steps=5", "eval.splits=[val]"});
+  CHECK(free.changes.size() == 5);
 }
 
 TEST_CASE("every other changed key is named with both values, and how to allow it", "[fast]") {
-  const Checkpoint checkpoint = made_with({"optimizer.lr=0.1"});
-  const config::Config changed = configured({"optimizer.lr=0.2", "loss.name=noised_topk"});
-  CHECK_THROWS_WITH(check_same_config(changed, checkpoint, {}),
-                    Contains("optimizer.lr: 0.1 there, 0.2 now") && Contains("loss.k: no such key there, 5 now") &&
-                        Contains("--allow optimizer.lr") && Contains("last.safetensors"));
-  CHECK_THROWS_WITH(check_same_config(changed, checkpoint, {{"optimizer.lr"}, false}),
+  const StoppedRun run({"optimizer.lr=0.1"});
+  const std::vector<std::string> changed{"optimizer.lr=0.2", "loss.name=noised_topk"};
+  CHECK_THROWS_WITH(run.find(changed), Contains("optimizer.lr: 0.1 there, 0.2 now") &&
+                                           Contains("loss.k: no such key there, 5 now") &&
+                                           Contains("--allow optimizer.lr") && Contains("last.safetensors"));
+  CHECK_THROWS_WITH(run.find(changed, {"optimizer.lr"}),
                     !Contains("optimizer.lr") && Contains("loss.name: cross_entropy there, noised_topk now"));
-  CHECK_NOTHROW(check_same_config(configured({"optimizer.lr=0.2"}), checkpoint, {{"optimizer.lr"}, false}));
+  const ResumePoint point = run.find({"optimizer.lr=0.2"}, {"optimizer.lr"});
+  REQUIRE(point.changes.size() == 1);
+  CHECK((point.changes[0] == config::Difference{"optimizer.lr", "0.1", "0.2"}));
+}
+
+TEST_CASE("a key that the change takes away can be allowed too", "[fast]") {
+  const StoppedRun run({"schedule.name=multistep"});
+  CHECK_THROWS_WITH(run.find({}), Contains("--allow schedule.milestones"));
+  CHECK_NOTHROW(run.find({}, {"schedule.name", "schedule.milestones", "schedule.gamma"}));
 }
 
 TEST_CASE("an allowed key that does not exist is a typing error", "[fast]") {
-  const Checkpoint checkpoint = made_with({});
-  CHECK_THROWS_WITH(check_same_config(configured({}), checkpoint, {{"optimiser.lr"}, false}),
-                    Contains("did you mean 'optimizer.lr'"));
+  const StoppedRun run({});
+  CHECK_THROWS_WITH(run.find({}, {"optimiser.lr"}), Contains("did you mean 'optimizer.lr'"));
 }
 
 TEST_CASE("a key that this version has and the checkpoint has not is a difference", "[fast]") {
-  Checkpoint checkpoint = made_with({});
-  std::string& yaml = checkpoint.metadata["config"];
+  StoppedRun run({});
+  std::string& yaml = run.checkpoint().metadata["config"];
   const size_t line = yaml.find("  momentum: 0.9\n");
   REQUIRE(line != std::string::npos);
   yaml.erase(line, std::string("  momentum: 0.9\n").size());
-  CHECK_THROWS_WITH(check_same_config(configured({}), checkpoint, {}),
-                    Contains("optimizer.momentum: no such key there, 0.9 now"));
+  run.save();
+  CHECK_THROWS_WITH(run.find({}), Contains("optimizer.momentum: no such key there, 0.9 now"));
+}
+
+TEST_CASE("fewer epochs than were begun cannot be asked for", "[fast]") {
+  TrainingState state;
+  state.epoch = 2;
+  const StoppedRun between({"train.epochs=4"}, state);
+  CHECK_NOTHROW(between.find({"train.epochs=2"}));
+  CHECK_THROWS_WITH(between.find({"train.epochs=1"}), Contains("has completed 2 epochs"));
+  state.batch = 1;
+  const StoppedRun within({"train.epochs=4"}, state);
+  CHECK_THROWS_WITH(within.find({"train.epochs=2"}), Contains("begun another"));
+  CHECK_NOTHROW(within.find({"train.epochs=3"}));
+}
+
+TEST_CASE("a run is finished with its epochs trained and its results written", "[fast]") {
+  TrainingState state;
+  state.epoch = 2;
+  const StoppedRun run({"train.epochs=2"}, state);
+  CHECK_FALSE(run.find({"train.epochs=2"}).is_finished);
+  std::ofstream(run.folder().results_json()) << "[]";
+  CHECK_FALSE(run.find({"train.epochs=2"}).is_finished);
+  std::ofstream(run.folder().results_text()) << "top1";
+  CHECK(run.find({"train.epochs=2"}).is_finished);
+  CHECK_FALSE(run.find({"train.epochs=3"}).is_finished);
+}
+
+TEST_CASE("a lost best checkpoint is told, and forgotten where that may be", "[fast]") {
+  TrainingState state;
+  state.epoch = 3;
+  StoppedRun run({"select=[val/top1, val/top5]"}, state);
+  Selection selection({"val/top1", "val/top5"});
+  selection.update(2, std::vector<MetricValue>{{"top1", 0.5}});
+  selection.update(3, std::vector<MetricValue>{{"top5", 0.5}});
+  selection.add_to(run.checkpoint());
+  run.save();
+  CHECK_THROWS_WITH(run.find({"select=[val/top1, val/top5]"}),
+                    Contains("best-val-top1") && !Contains("best-val-top5") && Contains("--allow-inexact"));
+  const ResumePoint point = run.find_inexactly({"select=[val/top1, val/top5]"});
+  CHECK_FALSE(point.checkpoint->tensors.contains("selection.val/top1"));
+  CHECK(point.checkpoint->tensors.contains("selection.val/top5"));
+  save_checkpoint(run.folder().best_checkpoint("val/top1"), run.checkpoint());
+  CHECK_NOTHROW(run.find({"select=[val/top1, val/top5]"}));
+}
+
+TEST_CASE("a log that lost lines is seen before anything is opened", "[fast]") {
+  const StoppedRun run({});
+  std::ofstream(run.folder().metrics_jsonl()) << "";
+  CHECK_THROWS_WITH(run.find({}), Contains("metrics.jsonl' has 0 bytes, and had 3 when"));
+  std::ofstream(run.folder().metrics_jsonl()) << "{ }";
+  CHECK_THROWS_WITH(run.find({}), Contains("holds something else"));
+  std::filesystem::remove(run.folder().metrics_jsonl());
+  CHECK_THROWS_WITH(run.find({}), Contains("metrics.jsonl' is missing"));
+}
+
+TEST_CASE("without its last checkpoint a run begins, but only where it left nothing", "[fast]") {
+  const StoppedRun run({"optimizer.lr=0.1"});
+  std::filesystem::remove(run.folder().last_checkpoint());
+  CHECK_THROWS_WITH(run.find({"optimizer.lr=0.1"}), Contains("last.safetensors' is missing"));
+  std::filesystem::remove(run.folder().metrics_jsonl());
+  const ResumePoint point = run.find({"optimizer.lr=0.1"});
+  CHECK_FALSE(point.checkpoint);
+  CHECK(point.state.step == 0);
+  CHECK_THROWS_WITH(run.find({"optimizer.lr=0.2"}), Contains("optimizer.lr: 0.1 there, 0.2 now"));
+  std::ofstream(run.folder().best_checkpoint("val/top1")) << "";
+  CHECK_THROWS_WITH(run.find({"optimizer.lr=0.1"}), Contains("is missing"));
 }
 
 }  // namespace

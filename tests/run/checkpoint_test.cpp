@@ -31,7 +31,9 @@ TEST_CASE("A checkpoint comes back from its file", "[fast]") {
   checkpoint.add("model.", Tensors{{"fc.weight", at::arange(6, at::kFloat).view({2, 3}).requires_grad_()}});
   checkpoint.set_integer("state.step", 123456789012345);
   checkpoint.set_real("state.loss_sum", 0.1);
-  checkpoint.metadata = {{"config", "seed: 4\n"}, {"logs.metrics.jsonl", "77"}};
+  checkpoint.metadata["config"] = "seed: 4\n";
+  folder.write("metrics.jsonl", std::string(80, 'x'));
+  checkpoint.add_log(folder / "metrics.jsonl", 77);
   save_checkpoint(folder / "last.safetensors", checkpoint);
 
   const Checkpoint loaded = load_checkpoint(folder / "last.safetensors");
@@ -40,6 +42,13 @@ TEST_CASE("A checkpoint comes back from its file", "[fast]") {
   CHECK(loaded.real("state.loss_sum") == 0.1);
   CHECK(loaded.text("config") == "seed: 4\n");
   CHECK(loaded.text("logs.metrics.jsonl") == "77");
+  CHECK(loaded.log_size("elsewhere/metrics.jsonl") == 77);
+  CHECK(loaded.log_problem(folder / "metrics.jsonl").empty());
+  folder.write("metrics.jsonl", std::string(77, 'y'));
+  CHECK(loaded.log_problem(folder / "metrics.jsonl") == "holds something else than it did");
+  folder.write("metrics.jsonl", std::string(76, 'x'));
+  CHECK(loaded.log_problem(folder / "metrics.jsonl") == "has 76 bytes, and had 77");
+  CHECK(loaded.log_problem("elsewhere/metrics.jsonl") == "is missing");
   CHECK(loaded.text("kind") == "settrain checkpoint");
   CHECK(loaded.text("format_version") == "1");
   CHECK(loaded.file == folder / "last.safetensors");
@@ -86,6 +95,8 @@ TEST_CASE("Entries that are not there, or of another kind, are named", "[fast]")
   CHECK_THROWS_WITH(checkpoint.integer("state.step"), Contains("got Long [1]"));
   CHECK_THROWS_WITH(checkpoint.integer("state.rng"), Contains("got Float []"));
   CHECK_THROWS_WITH(checkpoint.real("state.rng"), Contains("of float64, got Float []"));
+  checkpoint.metadata["logs.log"] = "7x";
+  CHECK_THROWS_WITH(checkpoint.log_size("log"), Contains("'logs.log', got '7x'"));
   CHECK_THROWS_WITH(checkpoint.text("config"), Contains("has no metadata 'config'"));
 }
 

@@ -42,6 +42,13 @@ TEST_CASE("An empty folder, and one where a run never began, are taken", "[fast]
   CHECK_NOTHROW(RunFolder::create(folder.path(), false));
   CHECK(fs::exists(folder / ".settrain-run"));
   CHECK_NOTHROW(RunFolder::create(folder.path(), false));
+  // What a process leaves that is killed before it has recorded its config.
+  folder.write("log.txt", std::string("x"));
+  folder.write(".config.yaml.tmp-12", std::string("x"));
+  folder.write("checkpoints/.last.safetensors.tmp-12", std::string("x"));
+  CHECK_NOTHROW(RunFolder::create(folder.path(), false));
+  CHECK_FALSE(fs::exists(folder / "log.txt"));
+  CHECK_FALSE(fs::exists(folder / ".config.yaml.tmp-12"));
   folder.write("checkpoints/last.safetensors", std::string("x"));
   CHECK_THROWS_WITH(RunFolder::create(folder.path(), false), Contains("already holds a run"));
 }

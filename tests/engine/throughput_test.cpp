@@ -1,0 +1,20 @@
+#include "src/engine/throughput.h"
+
+#include <catch2/catch.hpp>
+
+namespace settrain {
+namespace {
+
+TEST_CASE("the median is the middle value", "[fast]") {
+  CHECK(median({3, 1, 2}) == 2);
+  CHECK(median({5}) == 5);
+  CHECK(median({4, 1, 3, 2}) == 2.5);
+}
+
+TEST_CASE("images a second are over all steps", "[fast]") {
+  CHECK(StepTimes{{0.5, 1.5}, 100}.images_per_second() == Approx(50));
+  CHECK(StepTimes{{0.5, 1.5}, 100}.mean() == Approx(1));
+}
+
+}  // namespace
+}  // namespace settrain
