@@ -1,71 +1,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "apps/settrain/command_line.h"
 #include "models/model.h"
 #include "src/config/load.h"
-#include "src/core/atomic_file.h"
-#include "src/core/descriptor.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/streams.h"
 #include "src/engine/dry_run.h"
 #include "src/engine/experiment_schema.h"
+#include "src/engine/record.h"
 #include "src/engine/results.h"
 #include "src/engine/resume.h"
 #include "src/engine/training.h"
-#include "src/run/provenance.h"
 
 namespace settrain {
 namespace {
-
-nlohmann::ordered_json to_json(const LabelNoiseReport& noise) {
-  nlohmann::ordered_json json{{"kind", noise.kind},
-                              {"nominal_rate", noise.nominal_rate},
-                              {"effective_rate", noise.effective_rate},
-                              {"changed_rate", noise.changed_rate},
-                              {"changed", noise.changed}};
-  if (noise.within_superclass) json["within_superclass"] = *noise.within_superclass;
-  json["digest"] = noise.digest;
-  return json;
-}
-
-nlohmann::ordered_json provenance_of(const Experiment& run, const CommandLine& line) {
-  nlohmann::ordered_json provenance = collect_provenance({.command_line = line.arguments,
-                                                          .device = run.device,
-                                                          .seed = run.general.seed,
-                                                          .rng_version = kRngVersion,
-                                                          .dataset = run.dataset.name,
-                                                          .data_digest = run.dataset.digest});
-  provenance["label_noise"] = to_json(run.label_noise);
-  return provenance;
-}
-
-void write_record(const Experiment& run, const RunFolder& folder, const CommandLine& line) {
-  write_file_atomically(folder.config(), run.config.to_yaml());
-  write_provenance(folder.provenance(), provenance_of(run, line));
-}
-
-// Adds to the provenance where, when, with what, and with which changes the run goes on.
-void record_resume(const Experiment& run, const RunFolder& folder, const CommandLine& line, const ResumePoint& point) {
-  write_file_atomically(folder.config(), run.config.to_yaml());
-  std::ifstream file(folder.provenance());
-  if (std::filesystem::is_directory(folder.provenance())) throw file_error("read", folder.provenance(), EISDIR);
-  auto provenance = nlohmann::ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!provenance.is_object()) provenance = provenance_of(run, line);  // killed before it was written
-  nlohmann::ordered_json resumed = provenance_of(run, line);
-  resumed["step"] = point.state.step;
-  for (const auto& [path, before, after] : point.changes) resumed["changed"][path] = {before, after};
-  provenance["resumed"].push_back(std::move(resumed));
-  write_provenance(folder.provenance(), provenance);
-}
 
 void log_start(const Experiment& run, const CommandLine& line) {
   const Dataset& data = run.dataset;
@@ -128,7 +81,7 @@ int train(const CommandLine& line, const TrainArguments& arguments) {
   catch_interrupts();
 
   // From here on the run can be resumed.
-  write_record(run, folder, line);
+  record_start(run, folder, line.arguments);
   log::open_file(folder.log());
   log_start(run, line);
   Training training(run, folder);
@@ -176,7 +129,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments) {
   Training training(run, folder);
   if (point.checkpoint) training.restore(*point.checkpoint);
   folder.remove_results();
-  record_resume(run, folder, line, point);
+  record_resume(run, folder, line.arguments, point);
   log_start(run, line);
   const int64_t epoch = std::min(point.state.epoch + 1, run.train.epochs);
   log::info(fmt::format("[run] going on with {} at step {}, in epoch {}", path, point.state.step, epoch));
