@@ -51,6 +51,7 @@ std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::
   std::map<int64_t, size_t> by_step;
   for (const auto& file : files) {
     const Checkpoint checkpoint = load_checkpoint(file);
+    check_same_model(run, checkpoint);
     check_same_data(run, checkpoint);
     CheckpointResults result{file.stem().string(), checkpoint.integer("state.epoch"), {}};
     const auto [same, is_new] = by_step.emplace(checkpoint.integer("state.step"), results.size());

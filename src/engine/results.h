@@ -24,7 +24,7 @@ std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, c
 
 /// Evaluates every checkpoint on the splits of eval.splits. Checkpoints of one epoch hold the same weights and are
 /// evaluated once. Leaves the last one's weights in the model. Throws RunError where a checkpoint does not fit the
-/// model or was trained on other data.
+/// model or was trained on other data, or with another model.
 std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
                                                     ProgressBar& bar);
 

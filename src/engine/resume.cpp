@@ -86,16 +86,17 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
   const auto or_none = [](const std::string& value) { return value.empty() ? "no such key" : value; };
   std::string lines, allow;
   for (const auto& [path, before, after] : changes) {
+    const bool is_fixed = path.starts_with("model.");  // its weights have their shapes
     const bool allowed = std::count(terms.allowed_keys.begin(), terms.allowed_keys.end(), path) > 0;
-    if (allowed || is_free(wanted, path)) continue;
-    lines += fmt::format("\n  {}: {} there, {} now", path, or_none(before), or_none(after));
-    allow += " --allow " + path;
+    if ((allowed && !is_fixed) || is_free(wanted, path)) continue;
+    lines += fmt::format("\n  {}: {} there, {} now{}", path, or_none(before), or_none(after),
+                         is_fixed ? " (cannot change within a run)" : "");
+    if (!is_fixed) allow += " --allow " + path;
   }
   if (lines.empty()) return;
-  throw ConfigError(fmt::format(
-      "{} was made with another configuration:{}\nStart a new run; or, where the change is meant for the rest of this "
-      "one, add{}",
-      quoted(made_by), lines, allow));
+  if (!allow.empty()) allow = "; or, where the change is meant for the rest of this one, add" + allow;
+  throw ConfigError(
+      fmt::format("{} was made with another configuration:{}\nStart a new run{}", quoted(made_by), lines, allow));
 }
 
 void check_epochs(const config::Config& wanted, const TrainingState& state) {
@@ -109,8 +110,19 @@ void check_epochs(const config::Config& wanted, const TrainingState& state) {
 void check_log(const fs::path& log, const Checkpoint& checkpoint) {
   const std::string problem = checkpoint.log_problem(log);
   if (problem.empty()) return;
-  throw RunError(fmt::format("{} {} when {} was made; put it back as it was, or start a new run", quoted(log), problem,
+  throw RunError(fmt::format("{} {}; {} goes with it as it was: put it back, or start a new run", quoted(log), problem,
                              quoted(checkpoint.file)));
+}
+
+// Its own record of the metric tells a checkpoint of another epoch or run.
+void check_is_best(const Checkpoint& checkpoint, const BestEpoch& expected) {
+  Selection selection({expected.metric});
+  selection.restore(checkpoint);
+  const BestEpoch& best = selection.best().front();
+  if (best.epoch == expected.epoch && best.value == expected.value) return;
+  throw RunError(fmt::format("{} has {} {} of epoch {}, expected {} of epoch {}: it is of another epoch or run",
+                             quoted(checkpoint.file), expected.metric, best.value, best.epoch, expected.value,
+                             expected.epoch));
 }
 
 // The metrics whose best checkpoint cannot be had any more. That of the epoch that the last checkpoint ends can.
@@ -122,7 +134,7 @@ std::vector<std::string> lost_metrics(const RunFolder& folder, const config::Con
   for (const BestEpoch& best : selection.best()) {
     if (best.epoch == 0 || (best.epoch == point.state.epoch && point.state.batch == 0)) continue;
     try {
-      load_checkpoint(folder.best_checkpoint(best.metric));
+      check_is_best(load_checkpoint(folder.best_checkpoint(best.metric)), best);
     } catch (const RunError& error) {
       lost.push_back(best.metric);
       problems += fmt::format("\n  {}", error.what());
@@ -139,6 +151,12 @@ void forget_lost_checkpoints(const RunFolder& folder, const config::Config& want
     point.checkpoint->tensors.erase(selection_tensor(metric));
   }
   if (problems.empty()) return;
+  if (point.state.epoch == wanted.get<int64_t>("train.epochs")) {
+    throw RunError(
+        fmt::format("best checkpoints of the run are lost, and no epoch is left:{}\nPut them back, or train on "
+                    "by --allow-inexact --set train.epochs=N",
+                    problems));
+  }
   if (!terms.allow_inexact) {
     throw RunError(fmt::format(
         "best checkpoints of the run are lost:{}\nPut them back, or go on by --allow-inexact, which keeps the best of "
@@ -191,6 +209,18 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
   point.is_finished = point.state.epoch == wanted.get<int64_t>("train.epochs") && fs::exists(folder.results_json()) &&
                       fs::exists(folder.results_text());
   return point;
+}
+
+void check_same_model(const Experiment& run, const Checkpoint& checkpoint) {
+  std::string lines;
+  for (const auto& [path, before, after] : config::differences(checkpoint.text("config"), run.config.to_yaml())) {
+    if (path.starts_with("model.") || path == "data.normalisation")
+      lines += fmt::format("\n  {}: {} there, {} now", path, before, after);
+  }
+  if (lines.empty()) return;
+  throw RunError(
+      fmt::format("{} was trained with another model or input:{}\nThe run's config.yaml was changed; put it back",
+                  quoted(checkpoint.file), lines));
 }
 
 void check_same_data(const Experiment& run, const Checkpoint& checkpoint) {

@@ -43,6 +43,10 @@ void add_identity(const Experiment& run, Checkpoint& checkpoint);
 ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& wanted,
                               const ResumeTerms& terms);
 
+/// Throws RunError that says what differs where the experiment's model, or the normalisation of its input, is not the
+/// checkpoint's: by their configs, since weights of the same shapes may be fed otherwise.
+void check_same_model(const Experiment& run, const Checkpoint& checkpoint);
+
 /// Throws RunError that says what differs where the experiment's data or labels are not the checkpoint's.
 void check_same_data(const Experiment& run, const Checkpoint& checkpoint);
 

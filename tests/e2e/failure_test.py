@@ -137,6 +137,8 @@ class Refusals(ProgramTest):
         config = self.tiny / "config.yaml"
         config.write_text(config.read_text().replace("train_size: 480", "train_size: 479"))
         self.assertIn("data.digest", self.run_program("eval", "runs/tiny", "--device", "cpu", expect=1).stderr)
+        config.write_text(config.read_text().replace("train_size: 479", "train_size: 480").replace("normalisation: auto", "normalisation: imagenet"))
+        self.assertIn("data.normalisation: auto there, imagenet now", self.run_program("eval", "runs/tiny", "--device", "cpu", expect=1).stderr)
 
     def test_weights_that_are_not_finite_do_not_replace_a_good_checkpoint(self):
         """The loss of a step is finite, and its update is not: the next step would see it, a checkpoint in between must not keep it."""

@@ -93,6 +93,14 @@ TEST_CASE("a key that the change takes away can be allowed too", "[fast]") {
   CHECK_NOTHROW(run.find({}, {"schedule.name", "schedule.milestones", "schedule.gamma"}));
 }
 
+TEST_CASE("the model cannot change within a run, allowed or not", "[fast]") {
+  const StoppedRun run({});
+  for (const std::vector<std::string>& allowed : {std::vector<std::string>{}, {"model.width"}}) {
+    CHECK_THROWS_WITH(run.find({"model.width=5"}, allowed),
+                      Contains("model.width: 16 there, 5 now (cannot change within a run)") && !Contains("--allow"));
+  }
+}
+
 TEST_CASE("an allowed key that does not exist is a typing error", "[fast]") {
   const StoppedRun run({});
   CHECK_THROWS_WITH(run.find({}, {"optimiser.lr"}), Contains("did you mean 'optimizer.lr'"));
@@ -135,25 +143,34 @@ TEST_CASE("a run is finished with its epochs trained and its results written", "
 TEST_CASE("a lost best checkpoint is told, and forgotten where that may be", "[fast]") {
   TrainingState state;
   state.epoch = 3;
-  StoppedRun run({"select=[val/top1, val/top5]"}, state);
+  StoppedRun run({"select=[val/top1, val/top5]", "train.epochs=9"}, state);
   Selection selection({"val/top1", "val/top5"});
   selection.update(2, std::vector<MetricValue>{{"top1", 0.5}});
   selection.update(3, std::vector<MetricValue>{{"top5", 0.5}});
   selection.add_to(run.checkpoint());
   run.save();
-  CHECK_THROWS_WITH(run.find({"select=[val/top1, val/top5]"}),
+  CHECK_THROWS_WITH(run.find({"select=[val/top1, val/top5]", "train.epochs=9"}),
                     Contains("best-val-top1") && !Contains("best-val-top5") && Contains("--allow-inexact"));
-  const ResumePoint point = run.find_inexactly({"select=[val/top1, val/top5]"});
+  const ResumePoint point = run.find_inexactly({"select=[val/top1, val/top5]", "train.epochs=9"});
   CHECK_FALSE(point.checkpoint->tensors.contains("selection.val/top1"));
   CHECK(point.checkpoint->tensors.contains("selection.val/top5"));
+  CHECK_THROWS_WITH(run.find_inexactly({"select=[val/top1, val/top5]", "train.epochs=3"}),
+                    Contains("no epoch is left"));
+
+  Checkpoint other = run.checkpoint();
+  Selection of_another_run({"val/top1"});
+  of_another_run.update(2, std::vector<MetricValue>{{"top1", 0.4}});
+  of_another_run.add_to(other);
+  save_checkpoint(run.folder().best_checkpoint("val/top1"), other);
+  CHECK_THROWS_WITH(run.find({"select=[val/top1, val/top5]", "train.epochs=9"}), Contains("of another epoch or run"));
   save_checkpoint(run.folder().best_checkpoint("val/top1"), run.checkpoint());
-  CHECK_NOTHROW(run.find({"select=[val/top1, val/top5]"}));
+  CHECK_NOTHROW(run.find({"select=[val/top1, val/top5]", "train.epochs=9"}));
 }
 
 TEST_CASE("a log that lost lines is seen before anything is opened", "[fast]") {
   const StoppedRun run({});
   std::ofstream(run.folder().metrics_jsonl()) << "";
-  CHECK_THROWS_WITH(run.find({}), Contains("metrics.jsonl' has 0 bytes, and had 3 when"));
+  CHECK_THROWS_WITH(run.find({}), Contains("metrics.jsonl' has 0 bytes, and had 3;"));
   std::ofstream(run.folder().metrics_jsonl()) << "{ }";
   CHECK_THROWS_WITH(run.find({}), Contains("holds something else"));
   std::filesystem::remove(run.folder().metrics_jsonl());
