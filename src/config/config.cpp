@@ -27,6 +27,7 @@ bool Config::has(std::string_view path) const {
 }
 
 Config Config::with(std::string_view path, Value value) const {
+  at(path);  // throws where there is no such key
   Config changed = *this;
   for (Entry& entry : changed.entries_) {
     if (entry.path == path) entry.value = std::move(value);

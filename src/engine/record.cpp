@@ -45,8 +45,8 @@ void record_start(const Experiment& run, const RunFolder& folder, const std::vec
 void record_resume(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line,
                    const ResumePoint& point) {
   write_file_atomically(folder.config(), run.config.to_yaml());
-  std::ifstream file(folder.provenance());
   if (std::filesystem::is_directory(folder.provenance())) throw file_error("read", folder.provenance(), EISDIR);
+  std::ifstream file(folder.provenance());
   auto provenance = nlohmann::ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (!provenance.is_object()) provenance = provenance_of(run, command_line);  // killed before it was written
   nlohmann::ordered_json resumed = provenance_of(run, command_line);

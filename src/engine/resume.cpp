@@ -1,7 +1,6 @@
 #include "src/engine/resume.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/Version.h>
 #include <fmt/format.h>
 
 #include <algorithm>

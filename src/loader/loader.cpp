@@ -23,6 +23,11 @@ std::span<float> slot(const at::Tensor& images, int64_t i) {
   return {images.mutable_data_ptr<float>() + i * per_image, static_cast<size_t>(per_image)};
 }
 
+// Pinned memory is for a GPU, which leaves the compute threads idle but for the one that feeds it.
+int64_t busy_threads(bool pin_memory) {
+  return pin_memory ? 1 : at::get_num_threads();
+}
+
 }  // namespace
 
 Loader::Loader(Split split, Transform transform, const LoaderSettings& settings)
@@ -84,15 +89,6 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64
   }
   return batch;
 }
-
-namespace {
-
-// Pinned memory is for a GPU, which leaves the compute threads idle but for the one that feeds it.
-int64_t busy_threads(bool pin_memory) {
-  return pin_memory ? 1 : at::get_num_threads();
-}
-
-}  // namespace
 
 Loader training_loader(const Dataset& dataset, const LoaderOptions& options, uint64_t seed, bool pin_memory) {
   return Loader(dataset.train,

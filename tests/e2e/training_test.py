@@ -165,9 +165,10 @@ class Interruption(ProgramTest):
         self.run_program("eval", "runs/long", "--checkpoint", "last", "--device", "cpu")
         process = self.start_program("--resume", "runs/long", "--device", "cpu")
         self.wait_for_rows(len(self.metrics("long")) + 1)
-        process.kill()
-        process.communicate()
-        self.assertFalse(list(self.folder.rglob("checkpoints/.best-*.tmp-*")))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143)
+        self.assertFalse(list(self.folder.rglob("*.tmp-*")))
 
     def test_the_clock_brings_checkpoints_within_an_epoch(self):
         self.write("long.yaml", TINY)
