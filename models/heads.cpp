@@ -7,6 +7,9 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "models/autocast.h"
+#include "models/cost.h"
+
 namespace settrain {
 namespace {
 
@@ -17,10 +20,12 @@ at::Tensor unit_length(const at::Tensor& t, int64_t dim) {
 
 }  // namespace
 
-LinearHead::LinearHead(int64_t features, int64_t classes) {
+LinearHead::LinearHead(int64_t features, int64_t classes, bool with_bias, FirstBias first_bias) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(features));
-  weight_ = register_parameter("weight", at::empty({classes, features}).uniform_(-bound, bound));
-  bias_ = register_parameter("bias", at::empty({classes}).uniform_(-bound, bound));
+  weight_ = register_parameter("weight", at::empty({classes, features}, CostCounter::device()).uniform_(-bound, bound));
+  if (!with_bias) return;
+  const double bias_bound = first_bias == FirstBias::kUniform ? bound : 0;
+  bias_ = register_parameter("bias", at::empty({classes}, CostCounter::device()).uniform_(-bias_bound, bias_bound));
 }
 
 at::Tensor LinearHead::forward(const at::Tensor& features) {
@@ -28,17 +33,37 @@ at::Tensor LinearHead::forward(const at::Tensor& features) {
 }
 
 NormalisedHead::NormalisedHead(int64_t features, int64_t classes) {
-  weight_ = register_parameter("weight", unit_length(at::empty({features, classes}).uniform_(-1, 1), 0));
+  const at::Tensor directions = at::empty({features, classes}, CostCounter::device()).uniform_(-1, 1);
+  weight_ = register_parameter("weight", unit_length(directions, 0));
 }
 
 at::Tensor NormalisedHead::forward(const at::Tensor& features) {
   return at::matmul(unit_length(features, 1), unit_length(weight_, 0));
 }
 
-std::shared_ptr<Head> make_head(const std::string& kind, int64_t features, int64_t classes) {
-  if (kind == "linear") return std::make_shared<LinearHead>(features, classes);
-  if (kind == "normalised") return std::make_shared<NormalisedHead>(features, classes);
-  throw std::logic_error("no head '" + kind + "'");
+Heads::Heads(torch::nn::Module& model, const std::string& name, const ModelOptions& options, int64_t features,
+             int64_t classes, FirstBias first_bias) {
+  const auto linear = [&] { return std::make_shared<LinearHead>(features, classes, options.head_bias, first_bias); };
+  if (options.head == "normalised") {
+    first_ = model.register_module(name, std::make_shared<NormalisedHead>(features, classes));
+  } else {
+    first_ = model.register_module(name, linear());
+  }
+  if (options.head == "two_head") second_ = model.register_module(name + "_multi", linear());
+}
+
+ModelOutput Heads::operator()(const at::Tensor& features) const {
+  const Autocast exact(features.device().type(), false);
+  ModelOutput output;
+  output.features = features;
+  output.scores = first_->forward(features);
+  if (second_) output.scores_multi = second_->forward(features);
+  if (features.is_meta()) {
+    for (const at::Tensor& scores : {output.scores, output.scores_multi}) {
+      if (scores.defined()) CostCounter::add(features.size(1) * scores.size(1));
+    }
+  }
+  return output;
 }
 
 }  // namespace settrain

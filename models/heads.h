@@ -1,4 +1,4 @@
-// The last layer of a classifier.
+// The last layer of a classifier, or its last two.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -6,20 +6,25 @@
 #include <memory>
 #include <string>
 
+#include "models/model_options.h"
+#include "models/model_output.h"
+
 namespace settrain {
 
-/// From features [batch, features] to scores [batch, classes]. Registered under a model's name for its last layer
-/// ("fc").
+/// From features [batch, features] to scores [batch, classes].
 class Head : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& features) = 0;
 };
 
-/// scores = features weight^T + bias. `weight` [classes, features] and `bias` [classes] start uniform in
-/// +-1/sqrt(features), as torch.nn.Linear's.
+/// How a linear head's bias starts: as torch.nn.Linear's, or at zero as in the DenseNets.
+enum class FirstBias { kUniform, kZero };
+
+/// scores = features weight^T + bias. `weight` [classes, features] starts uniform in +-1/sqrt(features), and so does
+/// `bias` [classes] where it is kUniform.
 class LinearHead : public Head {
  public:
-  LinearHead(int64_t features, int64_t classes);
+  LinearHead(int64_t features, int64_t classes, bool with_bias = true, FirstBias first_bias = FirstBias::kUniform);
   at::Tensor forward(const at::Tensor& features) override;
 
  private:
@@ -38,7 +43,20 @@ class NormalisedHead : public Head {
   at::Tensor weight_;
 };
 
-/// `kind`: "linear" or "normalised".
-std::shared_ptr<Head> make_head(const std::string& kind, int64_t features, int64_t classes);
+/// What `model.head` names: one head, or two linear ones on the same features (Garcin's thesis, chapter 5), the second
+/// for the scores that a multi-label loss trains.
+class Heads {
+ public:
+  /// Registers them in `model` as `name` and, where there are two, `name`_multi.
+  Heads(torch::nn::Module& model, const std::string& name, const ModelOptions& options, int64_t features,
+        int64_t classes, FirstBias first_bias = FirstBias::kUniform);
+
+  /// In the weights' own precision, also where the rest of the network computes in bf16: bf16 has 8 bits, and of a
+  /// thousand scores many would be equal.
+  ModelOutput operator()(const at::Tensor& features) const;
+
+ private:
+  std::shared_ptr<Head> first_, second_;  // `second_` may be null
+};
 
 }  // namespace settrain

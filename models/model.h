@@ -14,11 +14,14 @@ class Model : public torch::nn::Module {
   /// `images`: [batch, channels, height, width] float, normalised.
   virtual ModelOutput forward(const at::Tensor& images) = 0;
 
-  int64_t num_parameters() const {
-    int64_t number = 0;
-    for (const at::Tensor& parameter : parameters()) number += parameter.numel();
-    return number;
-  }
+  int64_t num_parameters() const;
+
+  /// Gradient checkpointing, see Stage::recompute_activations().
+  void recompute_activations();
+
+  /// Whether weights and activations lie with their channels last. Values stay as they are; images of forward() should
+  /// be laid out alike.
+  void set_channels_last(bool on);
 };
 
 }  // namespace settrain

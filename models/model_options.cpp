@@ -1,14 +1,21 @@
 #include "models/model_options.h"
 
+#include "src/config/variants.h"
+
 namespace settrain {
 
 config::Keys ModelOptions::keys() {
-  return {
-      config::key(
-          "head", &ModelOptions::head, "linear",
-          "The last layer: linear, or normalised, whose scores are cosines between features and class weights; losses "
-          "with margins need the latter.")
-          .one_of({"linear", "normalised"})};
+  return {config::key("head", &ModelOptions::head, "linear",
+                      "The last layer: linear; normalised, whose scores are cosines between features and class weights "
+                      "(losses with margins need it); or two_head, two linear ones on the same features, for losses "
+                      "that train a multi-label head beside the first.")
+              .one_of({"linear", "normalised", "two_head"}),
+          config::key("head_bias", &ModelOptions::head_bias, true,
+                      "Whether linear heads have a bias; a normalised one has none.")};
+}
+
+config::Section model_section(const ModelRegistry& registry) {
+  return {"model", "The network.", ModelOptions::keys(), "name", "resnet20", config::variants_of(registry)};
 }
 
 }  // namespace settrain

@@ -3,14 +3,19 @@
 
 #include <string>
 
-#include "src/config/key.h"
+#include "models/registry.h"
+#include "src/config/schema.h"
 
 namespace settrain {
 
 struct ModelOptions {
-  std::string head;
+  std::string head = "linear";
+  bool head_bias = true;
 
   static config::Keys keys();
 };
+
+/// The section `model` of a config: those keys, and the registry's models with theirs.
+config::Section model_section(const ModelRegistry& registry);
 
 }  // namespace settrain

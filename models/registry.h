@@ -20,12 +20,13 @@ struct ModelContext {
 };
 
 /// `keys` are the keys of the section `model` that only this model has. `make` draws the initial weights from ATen's
-/// generator.
+/// generator; it throws KeyError where a key or the images do not suit the model.
 struct ModelEntry {
   std::string name;
   std::string help;
   config::Keys keys;
   std::function<std::shared_ptr<Model>(const config::Config&, const ModelContext&)> make;
+  ModelContext usual;  // what the model was made for: the classes and images of its best-known data set
 };
 
 using ModelRegistry = Registry<ModelEntry>;

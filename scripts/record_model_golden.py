@@ -3,6 +3,9 @@
 
 Usage: record_model_golden.py OUTPUT_FOLDER
 
+NAME.params.txt lists the entries of the state_dict, NAME.json has the results. Their last digits depend on the number of threads
+(those in tests/golden: two).
+
 Weights and input follow a closed formula, so that a file holds results alone. With uint32 arithmetic,
     mix(x):  x ^= x >> 16;  x *= 0x7FEB352D;  x ^= x >> 15;  x *= 0x846CA68B;  x ^= x >> 16
     u(i, j) = mix(mix(i + 1) + j) / 2^32,  s(i, j) = 2 u(i, j) - 1
@@ -17,51 +20,9 @@ import sys
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn import functional as F
 
-
-class NormalisedHead(nn.Module):
-    def __init__(self, features, classes):
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(features, classes))
-
-    def forward(self, x):
-        return F.normalize(x, dim=1) @ F.normalize(self.weight, dim=0)
-
-
-class Block(nn.Module):
-    def __init__(self, inputs, outputs, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(outputs)
-        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(outputs)
-        self.stride, self.extra = stride, outputs - inputs
-
-    def forward(self, x):
-        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
-        shortcut = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, self.extra // 2, self.extra - self.extra // 2))
-        return F.relu(y + shortcut)
-
-
-class SmallResNet(nn.Module):
-    def __init__(self, depth, width, channels, classes, normalised):
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels, width, 3, 1, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
-        blocks = (depth - 2) // 6
-        for stage in (1, 2, 3):
-            outputs = width * 2 ** (stage - 1)
-            inputs = outputs if stage == 1 else outputs // 2
-            layers = [Block(inputs if b == 0 else outputs, outputs, 2 if b == 0 and stage > 1 else 1) for b in range(blocks)]
-            setattr(self, f"layer{stage}", nn.Sequential(*layers))
-        self.fc = NormalisedHead(4 * width, classes) if normalised else nn.Linear(4 * width, classes)
-
-    def forward(self, x):
-        x = F.relu(self.bn1(self.conv1(x)))
-        x = self.layer3(self.layer2(self.layer1(x)))
-        return self.fc(x.mean((2, 3)))
+from reference_models import SmallResNet, parameter_list
 
 
 def mix(x):
@@ -133,7 +94,8 @@ def results(make, dtype, images, labels):
     gradients = []
     for k, (name, parameter) in enumerate(model.named_parameters()):
         g = parameter.grad.double().flatten().numpy()
-        gradients.append({"name": name, "l2": float(np.linalg.norm(g)), "dot": float(g @ s(2000 + k, g.size)), "first8": g[:8].tolist()})
+        dot = float(g @ s(2000 + k, g.size))
+        gradients.append({"name": name, "l2": float(np.linalg.norm(g)), "dot": dot, "first8": g[:8].tolist()})
     buffers = []
     for name, buffer in model.named_buffers():
         if buffer.is_floating_point():
@@ -150,22 +112,23 @@ def results(make, dtype, images, labels):
 
 def record(folder, name, depth, width, shape, classes, normalised):
     make = lambda: SmallResNet(depth, width, shape[1], classes, normalised)
+    head = "normalised" if normalised else "linear"
     model = make()
     labels = torch.tensor([3, 7])
     golden = {
         "model": name,
-        "settings": [f"model.name=resnet{depth}", f"model.width={width}", f"model.head={'normalised' if normalised else 'linear'}"],
+        "settings": [f"model.name=resnet{depth}", f"model.width={width}", f"model.head={head}"],
         "num_classes": classes,
         "input_shape": shape,
         "labels": labels.tolist(),
         "made_with": f"torch {torch.__version__}, CPU",
         "parameters": sum(p.numel() for p in model.parameters()),
-        "entries": [{"name": n, "shape": list(t.shape)} for n, t in model.state_dict().items()],
         "fill_sha256": fill(model),
         "float64": results(make, torch.float64, closed_input(shape), labels),
         "float32": results(make, torch.float32, closed_input(shape), labels),
     }
     (folder / f"{name}.json").write_text(json.dumps(golden, indent=1) + "\n")
+    (folder / f"{name}.params.txt").write_text(parameter_list(name, classes, model))
 
 
 if __name__ == "__main__":

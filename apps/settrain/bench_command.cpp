@@ -4,55 +4,129 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "apps/settrain/command_line.h"
+#include "src/config/load.h"
 #include "src/core/interrupt.h"
+#include "src/engine/experiment_schema.h"
+#include "src/engine/peak_memory.h"
 #include "src/engine/throughput.h"
 
 namespace settrain {
 namespace {
 
-struct BenchArguments {
-  int64_t rounds = 5, steps = 20;
+struct TrainBench {
+  std::string model;
+  int64_t batch = 0, size = 32, classes = 100;
+  int64_t rounds = 5, steps = 20, warm_up = 3;
+  bool json = false;
 };
 
-void print_row(const std::string& what, const StepTimes& times) {
-  std::cout << fmt::format("{:<18} {:>10.1f} {:>12.2f}\n", what, times.images_per_second(), 1000 * times.mean());
+// Without a config, on made-up images: how fast a model trains says nothing of data.
+config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
+  std::vector<std::string> settings;
+  if (line.config.empty()) {
+    const int64_t batch = bench.batch > 0 ? bench.batch : 128;
+    settings = {"data.name=synthetic",
+                fmt::format("data.image_size={}", bench.size),
+                fmt::format("data.num_classes={}", bench.classes),
+                fmt::format("data.train_size={}", batch),
+                "data.val_size=1",
+                "data.test_size=1",
+                "optimizer.lr=0.001",
+                "eval.top_k=[1]",
+                "eval.average_k=[]"};
+  }
+  if (bench.batch > 0) settings.push_back(fmt::format("data.batch_size={}", bench.batch));
+  if (!bench.model.empty()) settings.push_back("model.name=" + bench.model);
+  settings.insert(settings.end(), line.settings.begin(), line.settings.end());
+  return config::load(experiment_schema(line.registries), config_file(line), settings);
 }
 
+struct Measured {
+  StepTimes cached, from_loader;
+  std::vector<double> ratios;  // of each round, from the loader to cached; empty where that was not asked for
+};
+
 // In turns, so that a busy machine slows both alike.
-int bench_train(const CommandLine& line, const BenchArguments& arguments) {
+Measured measure(Throughput& throughput, const TrainBench& bench, bool with_loader) {
+  Measured all;
+  StepTimes warm_up;
+  throughput.take_cached(bench.warm_up, warm_up);
+  for (int64_t round = 0; round < bench.rounds; ++round) {
+    StepTimes cached, from_loader;
+    throughput.take_cached(bench.steps, cached);
+    all.cached += cached;
+    if (!with_loader) continue;
+    // The batches that were made ahead meanwhile came for nothing.
+    const int64_t ahead = throughput.loader().settings().prefetch;
+    throughput.take_from_loader(bench.steps + ahead, ahead, from_loader);
+    all.from_loader += from_loader;
+    all.ratios.push_back(from_loader.images_per_second() / cached.images_per_second());
+  }
+  return all;
+}
+
+double in_ms(double seconds, const StepTimes& times) {
+  return 1000 * seconds / static_cast<double>(times.seconds.size());
+}
+
+std::string as_json(const Experiment& run, const Measured& measured) {
+  const StepTimes& cached = measured.cached;
+  nlohmann::ordered_json json{{"model", run.config.get<std::string>("model.name")},
+                              {"data", run.dataset.name},
+                              {"batch", run.loader.batch_size},
+                              {"device", run.device.str()},
+                              {"threads", at::get_num_threads()},
+                              {"precision", run.train.precision},
+                              {"channels_last", run.computation.channels_last},
+                              {"steps", cached.seconds.size()},
+                              {"images_per_second", cached.images_per_second()},
+                              {"step_ms", 1000 * cached.mean()},
+                              {"forward_ms", in_ms(cached.phases.forward, cached)},
+                              {"backward_ms", in_ms(cached.phases.backward, cached)},
+                              {"update_ms", in_ms(cached.phases.update, cached)},
+                              {"peak_memory_bytes", {{"host", peak_memory().host}, {"device", peak_memory().device}}}};
+  if (!measured.ratios.empty()) {
+    json["images_per_second_from_loader"] = measured.from_loader.images_per_second();
+    json["ratios_of_loader_to_cached"] = measured.ratios;
+  }
+  return json.dump(1) + "\n";
+}
+
+std::string as_table(const Experiment& run, const Measured& measured, const TrainBench& bench) {
+  const StepTimes& cached = measured.cached;
+  const auto row = [](const char* what, const StepTimes& times) {
+    return fmt::format("{:<18} {:>10.1f} {:>12.2f}\n", what, times.images_per_second(), 1000 * times.mean());
+  };
+  const auto part = [&cached](const char* what, double seconds) {
+    return fmt::format("  {:<16} {:>10} {:>12.2f}\n", what, "", in_ms(seconds, cached));
+  };
+  std::string text =
+      fmt::format("{} on {} of {}x{}x{}, batches of {}, on {}; {} compute and {} loader threads\n",
+                  run.config.get<std::string>("model.name"), run.dataset.name, run.dataset.channels, run.dataset.height,
+                  run.dataset.width, run.loader.batch_size, run.computation.describe(), at::get_num_threads(),
+                  run.loader.resolved_workers(at::get_num_threads())) +
+      fmt::format("{:<18} {:>10} {:>12}\n", "batches", "images/s", "ms a step") + row("one, cached", cached) +
+      part("forward", cached.phases.forward) + part("backward", cached.phases.backward) +
+      part("update", cached.phases.update);
+  if (!measured.ratios.empty()) {
+    const auto [least, most] = std::minmax_element(measured.ratios.begin(), measured.ratios.end());
+    text += row("from the loader", measured.from_loader) +
+            fmt::format("loader / cached {:.3f} (median of {} rounds of {} steps each; from {:.3f} to {:.3f})\n",
+                        median(measured.ratios), bench.rounds, bench.steps, *least, *most);
+  }
+  return text + "peak memory " + format_memory(peak_memory()) + "\n";
+}
+
+int bench_train(const CommandLine& line, const TrainBench& bench) {
   const at::Device device = find_device(line.device);
-  Experiment run = make_experiment(line.registries, load_config(line), device);
+  Experiment run = make_experiment(line.registries, bench_config(line, bench), device);
   catch_interrupts();
   Throughput throughput(run);
-  StepTimes warm_up, from_loader, cached;
-  throughput.take_from_loader(3, 3, warm_up);
-
-  std::vector<double> ratios;
-  for (int64_t round = 0; round < arguments.rounds; ++round) {
-    StepTimes loader_now, cached_now;
-    throughput.take_cached(arguments.steps, cached_now);
-    // The batches that were made ahead meanwhile came for nothing.
-    throughput.take_from_loader(arguments.steps + run.loader.prefetch, run.loader.prefetch, loader_now);
-    ratios.push_back(loader_now.images_per_second() / cached_now.images_per_second());
-    for (auto [all, now] : {std::pair{&from_loader, &loader_now}, {&cached, &cached_now}}) {
-      all->seconds.insert(all->seconds.end(), now->seconds.begin(), now->seconds.end());
-      all->images += now->images;
-    }
-  }
-
-  const LoaderSettings& loader = throughput.loader().settings();
-  std::cout << fmt::format("{} on {}, batches of {}, on {}; {} compute and {} loader threads\n",
-                           run.config.get<std::string>("model.name"), run.dataset.name, loader.batch_size, device.str(),
-                           at::get_num_threads(), loader.workers)
-            << fmt::format("{:<18} {:>10} {:>12}\n", "batches", "images/s", "ms a step");
-  print_row("from the loader", from_loader);
-  print_row("one, cached", cached);
-  std::cout << fmt::format("ratio {:.3f} (median of {} rounds of {} steps each; from {:.3f} to {:.3f})\n",
-                           median(ratios), arguments.rounds, arguments.steps,
-                           *std::min_element(ratios.begin(), ratios.end()),
-                           *std::max_element(ratios.begin(), ratios.end()));
+  const Measured measured = measure(throughput, bench, /*with_loader=*/!line.config.empty());
+  std::cout << (bench.json ? as_json(run, measured) : as_table(run, measured, bench));
   return kSuccess;
 }
 
@@ -61,14 +135,35 @@ int bench_train(const CommandLine& line, const BenchArguments& arguments) {
 void add_bench_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("bench", "Measures speed, as ratios of what is measured side by side");
   command->require_subcommand(1);
-  CLI::App* train =
-      command->add_subcommand("train", "Training steps fed by the loader, beside the same steps on one cached batch");
-  const auto arguments = std::make_shared<BenchArguments>();
-  add_config_options(*train, line, /*required=*/true);
+  CLI::App* train = command->add_subcommand(
+      "train",
+      "Training steps on one cached batch: images/s, and where the time goes. With --config also the same steps fed by "
+      "the loader of the config's data; without it the images are made up");
+  const auto bench = std::make_shared<TrainBench>();
+  add_config_options(*train, line, /*required=*/false);
   add_device_option(*train, line);
-  train->add_option("--rounds", arguments->rounds, "Rounds of measuring each")->check(CLI::Range(1, 1000));
-  train->add_option("--steps", arguments->steps, "Optimizer steps of each in a round")->check(CLI::Range(1, 100000));
-  train->callback([&line, arguments] { line.action = [&line, arguments] { return bench_train(line, *arguments); }; });
+  CLI::Option* config = train->get_option("--config");
+  train->add_option("--model", bench->model, "A model's name (settrain list models)");
+  train->add_option("--batch", bench->batch, "Images in a batch; the config's, or 128")->check(CLI::Range(1, 1000000));
+  train->add_option("--size", bench->size, "Height and width of made-up images")
+      ->check(CLI::Range(4, 1024))
+      ->capture_default_str()
+      ->excludes(config);
+  train->add_option("--classes", bench->classes, "Classes of made-up images")
+      ->check(CLI::Range(2, 10000))
+      ->capture_default_str()
+      ->excludes(config);
+  train->add_option("--rounds", bench->rounds, "Rounds of measuring each")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  train->add_option("--steps", bench->steps, "Optimizer steps of each in a round")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  train->add_option("--warm-up", bench->warm_up, "Steps before, which are not measured")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  train->add_flag("--json", bench->json, "Prints JSON instead of a table");
+  train->callback([&line, bench] { line.action = [&line, bench] { return bench_train(line, *bench); }; });
 }
 
 }  // namespace settrain

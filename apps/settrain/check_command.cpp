@@ -20,6 +20,14 @@ namespace fs = std::filesystem;
 
 using Files = std::vector<fs::path>;
 
+// Whether a file is checked on its own: lists of parameters and of initial weights go with the NAME.json beside them.
+bool is_golden(const fs::path& file) {
+  const std::string name = file.filename().string();
+  if (!name.ends_with(".params.txt")) return name.ends_with(".json") && !name.ends_with(".init.json");
+  const std::string stem = name.substr(0, name.size() - std::string(".params.txt").size());
+  return !fs::exists(file.parent_path() / (stem + ".json"));
+}
+
 // All the golden files of one kind that come with the program.
 Files golden_files(const fs::path& place) {
   const fs::path path = golden_folder() / place;
@@ -27,7 +35,7 @@ Files golden_files(const fs::path& place) {
   Files files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path, error)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
+    if (is_golden(entry.path())) files.push_back(entry.path());
   }
   if (files.empty()) throw Error("there are no golden files in " + path.string() + "; name some on the command line");
   std::sort(files.begin(), files.end());

@@ -8,6 +8,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <system_error>
 
 #include "apps/settrain/config_path.h"
 #include "apps/settrain/run_command_line.h"
@@ -80,6 +81,11 @@ int run_action(const CommandLine& line) {
     log::error(problem.what());
   } catch (const std::bad_alloc&) {
     log::error(out_of_memory("there is no more memory"));
+  } catch (const std::system_error& problem) {
+    // What a thread that cannot be started throws.
+    const bool of_memory = problem.code() == std::errc::resource_unavailable_try_again;
+    log::error(of_memory ? out_of_memory(fmt::format("no thread could be started: {}", problem.what()))
+                         : problem.what());
   } catch (const c10::Error& problem) {
     const std::string what = problem.what_without_backtrace();
     // ATen has a type of its own only for what its allocator of GPU memory lacks.
@@ -150,9 +156,12 @@ void add_device_option(CLI::App& command, CommandLine& line) {
       ->capture_default_str();
 }
 
+std::filesystem::path config_file(const CommandLine& line) {
+  return line.config.empty() ? std::filesystem::path() : find_config(line.config);
+}
+
 config::Config load_config(const CommandLine& line) {
-  const std::filesystem::path file = line.config.empty() ? std::filesystem::path() : find_config(line.config);
-  return config::load(experiment_schema(line.registries), file, line.settings);
+  return config::load(experiment_schema(line.registries), config_file(line), line.settings);
 }
 
 }  // namespace settrain

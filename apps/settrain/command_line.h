@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ struct CommandLine {
 /// Options that several subcommands take.
 void add_config_options(CLI::App& command, CommandLine& line, bool required);
 void add_device_option(CLI::App& command, CommandLine& line);
+
+/// The file that --config names; an empty path without --config.
+std::filesystem::path config_file(const CommandLine& line);
 
 /// The resolved config that --config and --set name; without --config the defaults and --set alone.
 config::Config load_config(const CommandLine& line);

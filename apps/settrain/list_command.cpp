@@ -4,6 +4,10 @@
 #include <iostream>
 
 #include "apps/settrain/command_line.h"
+#include "models/cost.h"
+#include "models/model_options.h"
+#include "src/config/load.h"
+#include "src/core/human.h"
 
 namespace settrain {
 namespace {
@@ -21,24 +25,42 @@ void print(const Registry& registry) {
   }
 }
 
+std::string in_billions(int64_t number) {
+  return fmt::format("{:.3f} G", 1e-9 * static_cast<double>(number));
+}
+
+// What each costs, at the images and classes that it was made for, comes first.
+void print_models(const ModelRegistry& models) {
+  std::cout << fmt::format("{:<15}  {:>11}  {:>13}  {:<21}\n", "model", "parameters", "multiply-adds", "with");
+  for (const ModelEntry& entry : models.entries()) {
+    const config::Config config = config::load({{model_section(models)}, {}}, {}, {"model.name=" + entry.name});
+    const NetworkCost cost = network_cost(entry, config, entry.usual);
+    std::cout << fmt::format("{:<15}  {:>11}  {:>13}  {}x{}x{}, {} classes\n", entry.name,
+                             format_count(cost.parameters), in_billions(cost.multiply_adds), entry.usual.channels,
+                             entry.usual.height, entry.usual.width, entry.usual.num_classes);
+  }
+  std::cout << '\n';
+  print(models);
+}
+
 }  // namespace
 
 void add_list_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("list", "Lists what a config can name");
   command->require_subcommand(1);
-  const auto kind = [&](const char* name, auto Registries::*registry) {
-    command->add_subcommand(name, std::string("Every one of the ") + name + " with its keys")
-        ->callback([&line, registry] {
-          line.action = [&line, registry] {
-            print(line.registries.*registry);
-            return kSuccess;
-          };
-        });
+  const auto kind = [&](const char* name, const char* help, auto print_all) {
+    command->add_subcommand(name, help)->callback([&line, print_all] {
+      line.action = [&line, print_all] {
+        print_all(line.registries);
+        return kSuccess;
+      };
+    });
   };
-  kind("losses", &Registries::losses);
-  kind("models", &Registries::models);
-  kind("datasets", &Registries::datasets);
-  kind("metrics", &Registries::metrics);
+  kind("losses", "Every loss with its keys", [](const Registries& all) { print(all.losses); });
+  kind("models", "Every model with its keys, parameters and multiply-adds",
+       [](const Registries& all) { print_models(all.models); });
+  kind("datasets", "Every data set with its keys", [](const Registries& all) { print(all.datasets); });
+  kind("metrics", "Every metric with its keys", [](const Registries& all) { print(all.metrics); });
 }
 
 }  // namespace settrain

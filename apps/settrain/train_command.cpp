@@ -38,7 +38,7 @@ void log_start(const Experiment& run, const CommandLine& line) {
                              data.num_classes(), data.class_names[static_cast<size_t>(first)]));
   }
   log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
-                        format_count(run.model->num_parameters()), run.device.str()));
+                        format_count(run.model->num_parameters()), run.computation.describe()));
   const auto& loss = run.config.get<std::string>("loss.name");
   if (run.config.get<std::string>("model.head") == "normalised" &&
       !line.registries.losses.at(loss).requirements.normalised_head) {

@@ -46,7 +46,7 @@ at::Tensor closed_noise(uint32_t stream, int64_t count) {
   return noise;
 }
 
-std::string closed_fill(const NamedTensors& tensors) {
+std::string closed_fill(const NamedTensors& tensors, uint32_t salt) {
   c10::NoGradGuard no_grad;
   Sha256 digest;
   uint32_t stream = 0;
@@ -57,7 +57,8 @@ std::string closed_fill(const NamedTensors& tensors) {
     }
     at::Tensor values = at::empty(tensor.sizes(), at::kFloat);
     float* value = values.data_ptr<float>();
-    for (int64_t j = 0; j < values.numel(); ++j) value[j] = static_cast<float>(filled_value(name, tensor, stream, j));
+    for (int64_t j = 0; j < values.numel(); ++j)
+      value[j] = static_cast<float>(filled_value(name, tensor, stream + salt, j));
     digest.add({reinterpret_cast<const uint8_t*>(value), static_cast<size_t>(values.numel()) * sizeof(float)});
     tensor.copy_(values);
     ++stream;
@@ -65,7 +66,7 @@ std::string closed_fill(const NamedTensors& tensors) {
   return digest.hex();
 }
 
-at::Tensor closed_input(at::IntArrayRef shape) {
+at::Tensor closed_input(at::IntArrayRef shape, uint32_t salt) {
   constexpr uint32_t kInputStream = 1000;
   at::Tensor images = at::empty(shape, at::kFloat);
   float* pixel = images.data_ptr<float>();
@@ -75,7 +76,8 @@ at::Tensor closed_input(at::IntArrayRef shape) {
       for (int64_t h = 0; h < shape[2]; ++h) {
         for (int64_t w = 0; w < shape[3]; ++w, ++j) {
           const double wave = 0.9 * std::sin(0.11 * (n + 1) * h + 0.7 * c) * std::cos(0.06 * (n + 2) * w - 0.4 * c);
-          pixel[j] = static_cast<float>(wave + 0.3 * symmetric(kInputStream, j) + 0.75 * std::cos(2 * n + 1.1 * c));
+          pixel[j] =
+              static_cast<float>(wave + 0.3 * symmetric(kInputStream + salt, j) + 0.75 * std::cos(2 * n + 1.1 * c));
         }
       }
     }

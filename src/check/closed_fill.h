@@ -14,11 +14,11 @@ namespace settrain {
 /// scripts/record_model_golden.py, which has the same formula.
 at::Tensor closed_noise(uint32_t stream, int64_t count);
 
-/// Fills every floating-point tensor by its name, shape and place in the list, and zeroes the others. Returns the
-/// SHA-256 of the filled values as little-endian float32, in order.
-std::string closed_fill(const NamedTensors& tensors);
+/// Fills every floating-point tensor by its name, shape and place in the list, and zeroes the others. `salt` is added
+/// to the place, for other values. Returns the SHA-256 of the filled values as little-endian float32, in order.
+std::string closed_fill(const NamedTensors& tensors, uint32_t salt = 0);
 
 /// The input that goes with it: float32 [batch, channels, height, width].
-at::Tensor closed_input(at::IntArrayRef shape);
+at::Tensor closed_input(at::IntArrayRef shape, uint32_t salt = 0);
 
 }  // namespace settrain

@@ -9,29 +9,19 @@
 #include <nlohmann/json.hpp>
 
 #include "models/model.h"
-#include "models/model_options.h"
 #include "models/named_tensors.h"
 #include "src/check/closed_fill.h"
+#include "src/check/golden_model.h"
+#include "src/check/initial_weights.h"
 #include "src/check/json_place.h"
+#include "src/check/parameter_list.h"
 #include "src/check/tolerance.h"
-#include "src/config/load.h"
-#include "src/config/variants.h"
 #include "src/core/error.h"
 
 namespace settrain {
 namespace {
 
 using nlohmann::json;
-
-std::shared_ptr<Model> build(const ModelRegistry& registry, const json& golden) {
-  config::Schema schema;
-  schema.sections.push_back(
-      {"model", "", ModelOptions::keys(), "name", registry.names().front(), config::variants_of(registry)});
-  const config::Config config = config::load(schema, {}, golden.at("settings").get<std::vector<std::string>>());
-  const auto shape = golden.at("input_shape").get<std::vector<int64_t>>();
-  const ModelContext context{golden.at("num_classes").get<int64_t>(), shape.at(1), shape.at(2), shape.at(3)};
-  return registry.at(config.get<std::string>("model.name")).make(config, context);
-}
 
 double largest_difference(const at::Tensor& got, const json& expected) {
   const at::Tensor flat = got.detach().to(at::kCPU, at::kDouble).contiguous().flatten();
@@ -47,30 +37,56 @@ double largest_difference(const at::Tensor& got, const json& expected) {
   return (flat - at::tensor(values, at::kDouble)).abs().max().item<double>();
 }
 
-// The worst of what a file says of a tensor too large to be recorded whole: norm, first elements, and one product over
-// all of them.
-double digest_difference(const at::Tensor& tensor, const json& expected, uint32_t stream) {
-  const at::Tensor flat = tensor.detach().to(at::kCPU, at::kDouble).contiguous().flatten();
-  double worst = std::abs(flat.norm().item<double>() - expected.at("l2").get<double>());
-  worst = std::max(worst, largest_difference(flat.slice(0, 0, 8), expected.at("first8")));
+// What a file says of a tensor too large to be recorded whole: norm, first elements, and one product over all of them.
+struct DigestDifference {
+  double l2, first8, dot;
+
+  double worst() const { return std::max({l2, first8, dot}); }
+};
+
+DigestDifference digest_difference(const at::Tensor* tensor, const json& expected, uint32_t stream) {
+  if (!tensor) return {INFINITY, INFINITY, INFINITY};
+  const at::Tensor flat = tensor->detach().to(at::kCPU, at::kDouble).contiguous().flatten();
+  DigestDifference difference{std::abs(flat.norm().item<double>() - expected.at("l2").get<double>()),
+                              largest_difference(flat.slice(0, 0, 8), expected.at("first8")), 0};
   if (expected.contains("dot")) {
     const double dot = flat.dot(closed_noise(stream, flat.numel())).item<double>();
-    worst = std::max(worst, std::abs(dot - expected.at("dot").get<double>()));
+    difference.dot = std::abs(dot - expected.at("dot").get<double>());
   }
-  return worst;
+  return difference;
+}
+
+// How far float32 may be from float64: a few times what the file records (the larger with oneDNN's convolutions and
+// without), since the order of sums depends on the processor. PyTorch, which made the files on AVX-512, is up to 1.7
+// times as far on AVX2.
+double allowed_deviation(const json& golden, const std::string& what, double otherwise) {
+  constexpr double kOtherProcessors = 3;
+  double deviation = 0;
+  for (const char* how : {"deviation_float32_from_float64", "deviation_float32_without_mkldnn_from_float64"}) {
+    if (golden.contains(how)) deviation = std::max(deviation, golden.at(how).at(what).get<double>());
+  }
+  return deviation > 0 ? kOtherProcessors * deviation : otherwise;
 }
 
 // Collects the rows of one file.
 class ModelCheck {
  public:
-  ModelCheck(const ModelRegistry& registry, at::Device device, const json& golden)
-      : registry_(registry), device_(device), golden_(golden), name_(golden.at("model").get<std::string>()) {}
+  ModelCheck(const ModelRegistry& registry, at::Device device, const std::filesystem::path& file, const json& golden)
+      : registry_(registry), device_(device), file_(file), golden_(golden) {
+    what_.name = golden.at("model").get<std::string>();
+    what_.settings = golden.contains("settings") ? golden.at("settings").get<std::vector<std::string>>()
+                                                 : settings_named(what_.name);
+    what_.num_classes = golden.at("num_classes").get<int64_t>();
+    shape_ = golden.at("input_shape").get<std::vector<int64_t>>();
+    salt_ = golden.value("salt", 0U);
+  }
 
   std::vector<CheckRow> run() {
     check_entries();
-    check_eval(at::kDouble, "float64");
-    check_eval(at::kFloat, "float32");
-    check_training();
+    check_eval(at::kDouble);
+    check_eval(at::kFloat);
+    check_training(at::kDouble);
+    check_training(at::kFloat);
     return rows_;
   }
 
@@ -78,80 +94,131 @@ class ModelCheck {
   static constexpr uint32_t kFirstGradientStream = 2000;
 
   void add(const std::string& what, double error, double tolerance, const std::string& note = "") {
-    rows_.push_back({name_, what, error, tolerance, error <= tolerance, note});
+    rows_.push_back({what_.name, what, error, tolerance, error <= tolerance, error <= tolerance ? "" : note});
   }
 
-  std::shared_ptr<Model> filled(at::ScalarType dtype) {
-    auto model = build(registry_, golden_);
-    closed_fill(state_dict(*model));
+  std::shared_ptr<Model> initial() const { return build(registry_, what_, {shape_.at(1), shape_.at(2), shape_.at(3)}); }
+
+  std::shared_ptr<Model> filled(at::ScalarType dtype) const {
+    auto model = initial();
+    closed_fill(state_dict(*model), salt_);
     model->to(device_, dtype);
     return model;
   }
 
-  at::Tensor images(at::ScalarType dtype) const {
-    return closed_input(golden_.at("input_shape").get<std::vector<int64_t>>()).to(device_, dtype);
+  at::Tensor images(at::ScalarType dtype) const { return closed_input(shape_, salt_).to(device_, dtype); }
+
+  std::filesystem::path beside(const char* ending) const {
+    return file_.parent_path() / (file_.stem().string() + ending);
   }
 
   void check_entries() {
-    auto model = build(registry_, golden_);
-    const NamedTensors tensors = state_dict(*model);
-    const json& expected = golden_.at("entries");
-    int64_t wrong = std::abs(static_cast<int64_t>(tensors.size()) - static_cast<int64_t>(expected.size()));
-    std::string note;
-    for (size_t i = 0; i < std::min(tensors.size(), expected.size()); ++i) {
-      const bool same = tensors[i].first == expected[i].at("name") &&
-                        tensors[i].second.sizes().vec() == expected[i].at("shape").get<std::vector<int64_t>>();
-      if (!same && note.empty()) note = "first: " + tensors[i].first;
-      wrong += same ? 0 : 1;
+    constexpr uint64_t kSeed = 4;
+    at::manual_seed(kSeed);
+    auto model = initial();
+    if (exists(beside(".params.txt"))) {
+      rows_.push_back(check_parameter_list(beside(".params.txt"), what_.name, *model));
     }
-    add("names and shapes", static_cast<double>(wrong), 0, note);
-    add("filled weights", closed_fill(tensors) == golden_.at("fill_sha256") ? 0 : 1, 0);
+    if (exists(beside(".init.json"))) {
+      rows_.push_back(check_initial_weights(beside(".init.json"), what_.name, *model));
+    }
+    const int64_t expected = golden_.at("parameters").get<int64_t>(), got = model->num_parameters();
+    add("number of parameters", static_cast<double>(std::abs(got - expected)), 0, std::to_string(got));
+    add("filled weights", closed_fill(state_dict(*model), salt_) == golden_.at("fill_sha256") ? 0 : 1, 0);
   }
 
-  void check_eval(at::ScalarType dtype, const std::string& dtype_name) {
+  void check_eval(at::ScalarType dtype) {
     c10::NoGradGuard no_grad;
     auto model = filled(dtype);
     model->eval();
-    add("logits, evaluation, " + dtype_name,
-        largest_difference(model->forward(images(dtype)).scores, golden_.at(dtype_name).at("eval_logits")),
-        network_tolerance(dtype));
+    add_logits("eval_logits", dtype, model->forward(images(dtype)).scores);
   }
 
-  void check_training() {
-    const json& expected = golden_.at("float64");
-    auto model = filled(at::kDouble);
+  // Both precisions against float64: of float32, it is known how far from it another implementation is.
+  void add_logits(const std::string& what, at::ScalarType dtype, const at::Tensor& scores) {
+    const json& expected = golden_.at("float64").at(what);
+    const double error = largest_difference(scores, expected);
+    add(std::string("logits, ") + (what == "eval_logits" ? "evaluation" : "training") + dtype_name(dtype), error,
+        dtype == at::kDouble ? network_tolerance(dtype)
+                             : allowed_deviation(golden_, what + "_max_abs", network_tolerance(dtype)));
+  }
+
+  static const char* dtype_name(at::ScalarType dtype) { return dtype == at::kDouble ? ", float64" : ", float32"; }
+
+  void check_training(at::ScalarType dtype) {
+    auto model = filled(dtype);
     model->train();
     const at::Tensor labels = at::tensor(golden_.at("labels").get<std::vector<int64_t>>()).to(device_);
-    const at::Tensor scores = model->forward(images(at::kDouble)).scores;
-    add("logits, training, float64", largest_difference(scores, expected.at("train_logits")),
-        network_tolerance(at::kDouble));
-
+    const at::Tensor scores = model->forward(images(dtype)).scores;
+    add_logits("train_logits", dtype, scores);
     at::cross_entropy_loss(scores, labels).backward();
-    const auto parameters = model->named_parameters();
-    double gradients = parameters.size() == expected.at("gradients").size() ? 0 : INFINITY;
-    for (size_t k = 0; k < expected.at("gradients").size(); ++k) {
-      const json& gradient = expected.at("gradients")[k];
-      const at::Tensor* parameter = parameters.find(gradient.at("name").get<std::string>());
-      const uint32_t stream = kFirstGradientStream + static_cast<uint32_t>(k);
-      gradients = std::max(gradients, parameter ? digest_difference(parameter->grad(), gradient, stream) : INFINITY);
+    if (dtype == at::kDouble) {
+      check_gradients(*model);
+      check_buffers(*model);
+    } else {
+      check_rounded_gradients(*model);
     }
-    add("gradients, float64", gradients, network_tolerance(at::kDouble));
+  }
 
-    const auto named_buffers = model->named_buffers();
-    double buffers = 0;
-    for (const json& buffer : expected.at("buffers_after_train")) {
-      const at::Tensor* tensor = named_buffers.find(buffer.at("name").get<std::string>());
-      buffers = std::max(buffers, tensor ? digest_difference(*tensor, buffer, 0) : INFINITY);
+  void check_gradients(const Model& model) {
+    const json& expected = golden_.at("float64").at("gradients");
+    const auto parameters = model.named_parameters();
+    double worst = parameters.size() == expected.size() ? 0 : INFINITY;
+    std::string note;
+    for (size_t k = 0; k < expected.size(); ++k) {
+      const auto name = expected[k].at("name").get<std::string>();
+      const at::Tensor* parameter = parameters.find(name);
+      const double error = digest_difference(parameter ? &parameter->grad() : nullptr, expected[k],
+                                             kFirstGradientStream + static_cast<uint32_t>(k))
+                               .worst() /
+                           std::max(1.0, expected[k].at("l2").get<double>());
+      if (error > worst) note = name;
+      worst = std::max(worst, error);
     }
-    add("batch-norm buffers, float64", buffers, network_tolerance(at::kDouble));
+    add("gradients, float64", worst, network_tolerance(at::kDouble), note);
+  }
+
+  // Loosely: where a ReLU's input has another sign than in float64, a path is switched on or off.
+  void check_rounded_gradients(const Model& model) {
+    const auto parameters = model.named_parameters();
+    double worst = 0;
+    for (const json& expected : golden_.at("float64").at("gradients")) {
+      const at::Tensor* parameter = parameters.find(expected.at("name").get<std::string>());
+      const double error = digest_difference(parameter ? &parameter->grad() : nullptr, expected, 0).l2;
+      worst = std::max(worst, error / expected.at("l2").get<double>());
+    }
+    add("norms of gradients, float32", worst,
+        allowed_deviation(golden_, "gradient_l2_max_rel", kLooseGradientTolerance));
+  }
+
+  void check_buffers(const Model& model) {
+    const auto named_buffers = model.named_buffers();
+    double worst = 0;
+    for (const json& buffer : golden_.at("float64").at("buffers_after_train")) {
+      worst = std::max(worst,
+                       digest_difference(named_buffers.find(buffer.at("name").get<std::string>()), buffer, 0).worst());
+    }
+    for (const auto& buffer : named_buffers) {
+      const bool is_counter = buffer.key().ends_with("num_batches_tracked");
+      if (is_counter && buffer.value().item<double>() != 1) worst = INFINITY;
+    }
+    add("batch-norm buffers, float64", worst, network_tolerance(at::kDouble));
   }
 
   const ModelRegistry& registry_;
   at::Device device_;
+  const std::filesystem::path& file_;
   const json& golden_;
-  std::string name_;
+  GoldenModel what_;
+  std::vector<int64_t> shape_;
+  uint32_t salt_ = 0;
   std::vector<CheckRow> rows_;
 };
+
+std::vector<CheckRow> check_list(const ModelRegistry& registry, const std::filesystem::path& file) {
+  const GoldenModel listed = listed_model(file);
+  return {check_parameter_list(file, listed.name, *build(registry, listed))};
+}
 
 }  // namespace
 
@@ -159,12 +226,18 @@ std::vector<CheckRow> check_models(const ModelRegistry& registry, at::Device dev
                                    const std::vector<std::filesystem::path>& files) {
   std::vector<CheckRow> rows;
   for (const auto& file : files) {
-    const json golden = read_json(file);
-    try {
-      for (CheckRow& row : ModelCheck(registry, device, golden).run()) rows.push_back(std::move(row));
-    } catch (const json::exception& problem) {
-      throw DataError(file.string() + ": " + problem.what());
+    std::vector<CheckRow> found;
+    if (file.extension() == ".txt") {
+      found = check_list(registry, file);
+    } else {
+      const json golden = read_json(file);
+      try {
+        found = ModelCheck(registry, device, file, golden).run();
+      } catch (const json::exception& problem) {
+        throw DataError(file.string() + ": " + problem.what());
+      }
     }
+    rows.insert(rows.end(), found.begin(), found.end());
   }
   return rows;
 }

@@ -30,6 +30,9 @@ inline double network_tolerance(c10::ScalarType dtype) {
   return dtype == c10::kDouble ? 1e-10 : 2e-5;
 }
 
+/// Norms of a whole network's gradients in float32, relative to float64's, where no file says what is usual.
+inline constexpr double kLooseGradientTolerance = 5e-3;
+
 /// Fractions of samples and set sizes: quotients of whole numbers.
 inline constexpr double kFractionTolerance = 1e-12;
 

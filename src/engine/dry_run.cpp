@@ -75,6 +75,7 @@ double measure_metrics(const Experiment& run, int64_t samples, const SplitScores
 uint64_t checkpoint_bytes(const Experiment& run) {
   uint64_t bytes = 0;
   for (const auto& [name, tensor] : state_dict(*run.model)) bytes += tensor.nbytes();
+  if (run.train.ema_decay > 0) bytes *= 2;
   for (const at::Tensor& parameter : run.model->parameters()) bytes += parameter.nbytes();  // momentum
   for (const auto& [name, tensor] : run.loss->state()) bytes += tensor.nbytes();
   return bytes;

@@ -14,6 +14,7 @@
 #include "metrics/topk_accuracy.h"
 #include "models/model.h"
 #include "src/core/error.h"
+#include "src/core/heap.h"
 #include "src/engine/aten_seed.h"
 #include "src/loader/loader.h"
 
@@ -71,6 +72,7 @@ void wire(const Registries& registries, Experiment& run) {
   run.loader = c.read<LoaderOptions>("data");
   at::set_num_threads(static_cast<int>(c.get<int64_t>("run.threads")));
   set_determinism(run.train.deterministic, device);
+  if (device.is_cpu()) keep_freed_memory();
 
   run.dataset = registries.datasets.at(c.get<std::string>("data.name")).make(c);
   check_set_sizes(c, run.dataset);
@@ -81,7 +83,10 @@ void wire(const Registries& registries, Experiment& run) {
   const Dataset& data = run.dataset;
   run.model = registries.models.at(c.get<std::string>("model.name"))
                   .make(c, {data.num_classes(), data.channels, data.height, data.width});
+  run.computation = make_computation(run.train, device);
   run.model->to(device);
+  run.model->set_channels_last(run.computation.channels_last);
+  if (run.train.gradient_checkpointing) run.model->recompute_activations();
   const LossEntry& loss = registries.losses.at(c.get<std::string>("loss.name"));
   run.loss = loss.make(c, {data.num_classes(), run.train_counts, data.train.size()});
   run.stall_advice = loss.stall_advice;

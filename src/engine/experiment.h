@@ -10,6 +10,7 @@
 #include "datasets/dataset.h"
 #include "datasets/label_noise.h"
 #include "src/config/config.h"
+#include "src/engine/computation.h"
 #include "src/engine/registries.h"
 #include "src/engine/run_options.h"
 #include "src/eval/evaluator.h"
@@ -20,6 +21,7 @@ namespace settrain {
 struct Experiment {
   config::Config config;
   at::Device device;
+  Computation computation{};
   GeneralOptions general{};
   TrainOptions train{};
   EvalOptions eval{};
@@ -36,8 +38,8 @@ struct Experiment {
 };
 
 /// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone.
-/// Also sets the process' compute threads and whether ATen keeps to deterministic algorithms. Throws ConfigError or
-/// DataError.
+/// Also sets the process' compute threads, whether ATen keeps to deterministic algorithms, and how its heap is kept.
+/// Throws ConfigError or DataError.
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device);
 
 /// "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N". Throws ConfigError for another name or a device that

@@ -29,9 +29,17 @@ config::Section eval_section(const Registries& registries) {
 config::Rule head_rule(const Registries& registries) {
   return [&losses = registries.losses](const config::Config& config) {
     const auto& loss = config.get<std::string>("loss.name");
-    if (losses.at(loss).requirements.normalised_head && config.get<std::string>("model.head") != "normalised") {
+    const auto& head = config.get<std::string>("model.head");
+    const LossRequirements& needs = losses.at(loss).requirements;
+    if (needs.normalised_head && head != "normalised") {
       config.fail("model.head",
                   "the loss " + loss + " needs the scores of a normalised head; set model.head: normalised");
+    }
+    if (needs.two_heads != (head == "two_head")) {
+      config.fail("model.head", "the loss " + loss +
+                                    (needs.two_heads ? " trains two heads; set model.head: two_head"
+                                                     : " trains one head, and a second would stay as it was drawn; set "
+                                                       "model.head: linear"));
     }
   };
 }
@@ -87,7 +95,7 @@ void threshold_rule(const config::Config& config) {
 }  // namespace
 
 config::Schema experiment_schema(const Registries& registries) {
-  const std::string first_loss = "cross_entropy", first_model = "resnet20", first_dataset = "fashion_mnist";
+  const std::string first_loss = "cross_entropy", first_dataset = "fashion_mnist";
   config::Schema schema;
   schema.sections = {
       {"", "The run as a whole.", GeneralOptions::keys(), "", "", {}},
@@ -95,7 +103,7 @@ config::Schema experiment_schema(const Registries& registries) {
       {"data", "The images, and how they become batches.", loader_keys(), "name", first_dataset,
        config::variants_of(registries.datasets)},
       label_noise_section(),
-      {"model", "The network.", ModelOptions::keys(), "name", first_model, config::variants_of(registries.models)},
+      model_section(registries.models),
       {"loss", "What training minimises.", {}, "name", first_loss, config::variants_of(registries.losses)},
       {"optimizer",
        "How weights follow gradients.",

@@ -64,6 +64,17 @@ void refuse_other_data(const std::string& lines, const Checkpoint& checkpoint) {
                              quoted(checkpoint.file), lines));
 }
 
+// What `now` says otherwise than an earlier record. A key of the model that the record lacks was added by a later
+// version of the program: at its default the model is what it was.
+std::vector<config::Difference> changes(const std::string& record, const config::Config& now) {
+  std::vector<config::Difference> all = config::differences(record, now.to_yaml());
+  std::erase_if(all, [&now](const config::Difference& change) {
+    return change.before.empty() && change.path.starts_with("model.") &&
+           now.at(change.path).value == now.at(change.path).key.default_value;
+  });
+  return all;
+}
+
 bool is_free(const config::Config& config, const std::string& path) {
   return path == "train.epochs" || (config.has(path) && config.at(path).key.is_free);
 }
@@ -194,13 +205,13 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
   const fs::path file = folder.last_checkpoint();
   if (!fs::exists(file)) {
     check_not_begun(folder);
-    point.changes = config::differences(recorded.to_yaml(), wanted.to_yaml());
+    point.changes = changes(recorded.to_yaml(), wanted);
     check_changes(point.changes, wanted, terms, folder.config());
     return point;
   }
   point.checkpoint = load_checkpoint(file);
   point.state = read_state(*point.checkpoint);
-  point.changes = config::differences(point.checkpoint->text("config"), wanted.to_yaml());
+  point.changes = changes(point.checkpoint->text("config"), wanted);
   check_changes(point.changes, wanted, terms, file);
   check_epochs(wanted, point.state);
   check_log(folder.metrics_jsonl(), *point.checkpoint);
@@ -212,7 +223,7 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
 
 void check_same_model(const Experiment& run, const Checkpoint& checkpoint) {
   std::string lines;
-  for (const auto& [path, before, after] : config::differences(checkpoint.text("config"), run.config.to_yaml())) {
+  for (const auto& [path, before, after] : changes(checkpoint.text("config"), run.config)) {
     if (path.starts_with("model.") || path == "data.normalisation")
       lines += fmt::format("\n  {}: {} there, {} now", path, before, after);
   }

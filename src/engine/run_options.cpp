@@ -64,6 +64,22 @@ config::Keys TrainOptions::keys() {
           "Only algorithms whose results repeat bit for bit; auto: on the CPU, but not on a GPU, where they cost "
           "speed.")
           .one_of({"auto", "true", "false"}),
+      key("precision", &TrainOptions::precision, "float32",
+          "bf16: convolutions and matrix products round their inputs to 8 bits, which GPUs and newer CPUs compute faster; "
+          "weights, the head's scores and the loss stay float32. Evaluation does the same.")
+          .one_of({"float32", "bf16"}),
+      key("channels_last", &TrainOptions::channels_last, "auto",
+          "The layout of weights and activations; it changes speed, and the last bits. auto: channels last where it is "
+          "faster, on the CPU and for bf16 on a GPU.")
+          .one_of({"auto", "true", "false"}),
+      key("gradient_checkpointing", &TrainOptions::gradient_checkpointing, false,
+          "Activations within blocks are computed again for the backward pass instead of kept: large models and batches "
+          "fit, for about a third more time."),
+      key("ema_decay", &TrainOptions::ema_decay, 0.0,
+          "Decay of an exponential moving average of the weights, which is then what is evaluated and selected on, such "
+          "as 0.999; 0 turns it off.")
+          .at_least(0)
+          .below(1),
       key("checkpoint_every.steps", &TrainOptions::checkpoint_steps, 0,
           "The last checkpoint, from which a run goes on, is written after so many optimizer steps, besides at each "
           "epoch's end; 0: not by steps.")

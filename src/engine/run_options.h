@@ -35,6 +35,9 @@ struct TrainOptions {
   int64_t accumulate = 0;
   double clip_norm = 0;  // 0: off
   std::string deterministic;
+  std::string precision, channels_last;
+  bool gradient_checkpointing = false;
+  double ema_decay = 0;           // 0: off
   int64_t checkpoint_steps = 0;   // 0: off
   double checkpoint_minutes = 0;  // 0: off
 

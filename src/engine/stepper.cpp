@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "models/model.h"
+#include "models/named_tensors.h"
 
 namespace settrain {
 namespace {
@@ -19,15 +20,19 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
     : run_(run),
       length_{run.train.epochs, steps_per_epoch},
       schedule_(make_schedule(run.config, length_)),
-      optimizer_(trainable(*run.model), run.config.read<SgdOptions>("optimizer")) {}
+      optimizer_(trainable(*run.model), run.config.read<SgdOptions>("optimizer")) {
+  if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay);
+}
 
 double Stepper::lr(int64_t step) const {
   return run_.config.get<double>("optimizer.lr") * schedule_->factor(step);
 }
 
-StepResult Stepper::take(int64_t step, const std::vector<Batch>& batches) {
-  return train_step(*run_.model, *run_.loss, optimizer_, batches, run_.device,
-                    {static_cast<uint64_t>(run_.general.seed), step, lr(step), run_.train.clip_norm});
+StepResult Stepper::take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases) {
+  const StepSettings settings{static_cast<uint64_t>(run_.general.seed), step, lr(step), run_.train.clip_norm, phases};
+  const StepResult result = train_step(*run_.model, *run_.loss, optimizer_, batches, run_.computation, settings);
+  if (average_) average_->update(step);
+  return result;
 }
 
 std::vector<Batch> next_batches(Loader& loader, int64_t accumulate) {

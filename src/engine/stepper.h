@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "src/engine/experiment.h"
 #include "src/engine/train_step.h"
 #include "src/optim/schedule.h"
 #include "src/optim/sgd.h"
+#include "src/optim/weight_average.h"
 
 namespace settrain {
 
@@ -22,17 +24,21 @@ class Stepper {
   /// Learning rate of the step of that number, from 0.
   double lr(int64_t step) const;
 
-  /// One step over `batches`, see train_step().
-  StepResult take(int64_t step, const std::vector<Batch>& batches);
+  /// One step over `batches`, see train_step(). Where `phases` is given, its times are added there.
+  StepResult take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases = nullptr);
 
   /// The optimizer's momentum, by parameter name.
   std::vector<std::pair<std::string, at::Tensor>> momentum() const { return optimizer_.momentum(); }
+
+  /// The average that train.ema_decay asks for, or null.
+  WeightAverage* average() { return average_ ? &*average_ : nullptr; }
 
  private:
   Experiment& run_;
   RunLength length_;
   std::unique_ptr<Schedule> schedule_;
   Sgd optimizer_;
+  std::optional<WeightAverage> average_;
 };
 
 /// Up to train.accumulate batches: what one step takes; none at the epoch's end.

@@ -12,6 +12,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// What moves to a GPU anew in each step is the loader's, not the network's.
+std::vector<Batch> on(at::Device device, std::vector<Batch> batches) {
+  for (Batch& batch : batches) {
+    batch.images = batch.images.to(device);
+    batch.labels = batch.labels.to(device);
+  }
+  return batches;
+}
+
 void add(StepTimes& times, Clock::time_point start, const std::vector<Batch>& batches) {
   times.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   for (const Batch& batch : batches) times.images += batch.size();
@@ -29,6 +38,15 @@ double StepTimes::images_per_second() const {
   return static_cast<double>(images) / std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }
 
+StepTimes& StepTimes::operator+=(const StepTimes& other) {
+  seconds.insert(seconds.end(), other.seconds.begin(), other.seconds.end());
+  images += other.images;
+  phases.forward += other.phases.forward;
+  phases.backward += other.phases.backward;
+  phases.update += other.phases.update;
+  return *this;
+}
+
 double StepTimes::mean() const {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 }
@@ -38,7 +56,7 @@ Throughput::Throughput(Experiment& run)
       loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed), run.device.is_cuda())),
       stepper_(run, steps_per_epoch(run, loader_)) {
   loader_.start_epoch(epoch_);
-  cached_ = next();
+  cached_ = on(run.device, next());
 }
 
 void Throughput::take_from_loader(int64_t steps, int64_t warm_up, StepTimes& times) {
@@ -53,7 +71,7 @@ void Throughput::take_from_loader(int64_t steps, int64_t warm_up, StepTimes& tim
 void Throughput::take_cached(int64_t steps, StepTimes& times) {
   for (int64_t i = 0; i < steps; ++i) {
     const auto start = Clock::now();
-    take(cached_);
+    take(cached_, &times.phases);
     add(times, start, cached_);
   }
 }
@@ -65,9 +83,9 @@ std::vector<Batch> Throughput::next() {
   return next_batches(loader_, run_.train.accumulate);
 }
 
-void Throughput::take(const std::vector<Batch>& batches) {
+void Throughput::take(const std::vector<Batch>& batches, StepPhases* phases) {
   // The number of the step goes round, so that the schedule has a learning rate for it.
-  stepper_.take(step_++ % stepper_.length().steps(), batches);
+  stepper_.take(step_++ % stepper_.length().steps(), batches, phases);
   throw_if_interrupted();
 }
 

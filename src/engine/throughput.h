@@ -15,10 +15,12 @@ double median(std::vector<double> values);
 struct StepTimes {
   std::vector<double> seconds;
   int64_t images = 0;
+  StepPhases phases;  // of steps on a cached batch
 
   double images_per_second() const;
   /// Mean seconds of a step.
   double mean() const;
+  StepTimes& operator+=(const StepTimes& other);
 };
 
 /// Takes steps of the experiment's own training and measures them. Changes its model.
@@ -37,7 +39,7 @@ class Throughput {
 
  private:
   std::vector<Batch> next();
-  void take(const std::vector<Batch>& batches);
+  void take(const std::vector<Batch>& batches, StepPhases* phases = nullptr);
 
   Experiment& run_;
   Loader loader_;

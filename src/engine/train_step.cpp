@@ -19,8 +19,8 @@ StepResult& StepResult::operator+=(const StepResult& other) {
   return *this;
 }
 
-StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vector<Batch>& batches, at::Device device,
-                      const StepSettings& settings) {
+StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vector<Batch>& batches,
+                      const Computation& computation, const StepSettings& settings) {
   int64_t count = 0;
   for (const Batch& batch : batches) count += batch.labels.size(0);
 
@@ -29,16 +29,19 @@ StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vecto
   model.train();
   optimizer.zero_grad();
   StepResult result;
+  PhaseTimer timer(settings.phases, computation.device);
   for (const Batch& batch : batches) {
     LossInput input;
-    input.labels = batch.labels.to(device, /*non_blocking=*/true);
+    input.labels = batch.labels.to(computation.device, /*non_blocking=*/true);
     input.sample_ids = batch.sample_ids;
     input.noise_key = {settings.seed, settings.step, /*first_position=*/result.count};
-    input.output = model.forward(batch.images.to(device, /*non_blocking=*/true));
-
+    input.output = forward(model, batch.images, computation);
     const LossValue value = loss(input);
+    timer.end(&StepPhases::forward);
+
     // The mean over the whole step, whatever its batches' sizes.
     (value.sum / static_cast<double>(count)).backward();
+    timer.end(&StepPhases::backward);
 
     // Both numbers in one wait for the device, with the gradients already under way.
     const at::Tensor correct = input.output.scores.argmax(1).eq(input.labels).sum();
@@ -49,6 +52,7 @@ StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vecto
   }
   if (settings.clip_norm > 0) clip_gradients(optimizer.parameters(), settings.clip_norm);
   optimizer.step(settings.lr);
+  timer.end(&StepPhases::update);
   return result;
 }
 

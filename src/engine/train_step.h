@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "losses/loss.h"
+#include "src/engine/computation.h"
+#include "src/engine/phase_timer.h"
 #include "src/loader/loader.h"
 #include "src/optim/sgd.h"
 
@@ -23,17 +25,18 @@ struct StepResult {
 
 /// What a step depends on besides the tensors.
 struct StepSettings {
-  uint64_t seed;     // of the loss' noise and of dropout
-  int64_t step;      // global optimizer step, from 0
-  double lr;         // learning rate of this step
-  double clip_norm;  // 0: off
+  uint64_t seed;                 // of the loss' noise and of dropout
+  int64_t step;                  // global optimizer step, from 0
+  double lr;                     // learning rate of this step
+  double clip_norm;              // 0: off
+  StepPhases* phases = nullptr;  // where given, the device is waited for, and the step's times are added
 };
 
 /// Forward, loss, backward and update over `batches`, whose gradients are added up: the mean loss is taken over all
-/// their samples. The batches are moved to the model's `device` one after the other. Throws NumericalError where the
+/// their samples. The batches are moved to the model's device one after the other. Throws NumericalError where the
 /// loss is not finite: it names the step, the samples, the learning rate, the largest |score| and the first tensor that
 /// is not finite. The parameters then are as before the step.
-StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vector<Batch>& batches, at::Device device,
-                      const StepSettings& settings);
+StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vector<Batch>& batches,
+                      const Computation& computation, const StepSettings& settings);
 
 }  // namespace settrain

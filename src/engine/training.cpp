@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "models/model.h"
 #include "models/named_tensors.h"
@@ -36,6 +37,7 @@ void Training::restore(const Checkpoint& checkpoint) {
   }
   checkpoint.copy_into("model.", state_dict(*run_.model));
   checkpoint.copy_into("optimizer.momentum.", stepper_.momentum());
+  if (stepper_.average()) checkpoint.copy_into("ema.", stepper_.average()->tensors());
   checkpoint.copy_into("loss.", run_.loss->state());
   selection_.restore(checkpoint);
   metrics_.truncate_to(checkpoint.log_size(folder_.metrics_jsonl()));
@@ -128,6 +130,12 @@ void Training::warn_if_undefined(int64_t epoch) const {
   }
 }
 
+std::vector<MetricValue> Training::validate() {
+  std::optional<WeightAverage::InPlace> averaged;
+  if (stepper_.average()) averaged.emplace(*stepper_.average());
+  return evaluate_splits(run_, {"val"}, bar_).front().result.values;
+}
+
 void Training::end_epoch() {
   const int64_t epoch = state_.epoch + 1, epochs = stepper_.length().epochs;
   const auto count = static_cast<double>(state_.sum.count);
@@ -139,8 +147,7 @@ void Training::end_epoch() {
 
   std::vector<size_t> better;
   if (epoch % run_.eval.every == 0 || epoch == epochs) {
-    const auto results = evaluate_splits(run_, {"val"}, bar_);
-    const auto& values = results.front().result.values;
+    const std::vector<MetricValue> values = validate();
     for (const MetricValue& value : values) row.values.emplace_back("val/" + value.name, value.value);
     better = selection_.update(epoch, values);
     warn_if_undefined(epoch);
@@ -187,6 +194,7 @@ void Training::save(const std::filesystem::path& file) {
   Checkpoint checkpoint;
   checkpoint.add("model.", state_dict(*run_.model));
   checkpoint.add("optimizer.momentum.", stepper_.momentum());
+  if (stepper_.average()) checkpoint.add("ema.", stepper_.average()->tensors());
   checkpoint.add("loss.", run_.loss->state());
   add_state(state_, checkpoint);
   selection_.add_to(checkpoint);

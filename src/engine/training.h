@@ -45,6 +45,7 @@ class Training {
   void show_progress();
   void warn_if_stalled() const;
   void warn_if_undefined(int64_t epoch) const;
+  std::vector<MetricValue> validate();
   void end_epoch();
   std::string validation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;
   bool checkpoint_is_due() const;

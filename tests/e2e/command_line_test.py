@@ -83,15 +83,42 @@ class CommandLine(ProgramTest):
     def test_lists(self):
         for kind, name in (("losses", "noised_topk"), ("models", "resnet20"), ("datasets", "cifar100"), ("metrics", "average_k")):
             self.assertIn(name, self.run_program("list", kind).stdout)
+        self.assertRegex(self.run_program("list", "models").stdout, r"densenet40_40 +1,941,620 +0\.799 G +3x32x32, 100 classes")
+
+    def test_benchmarks_of_training(self):
+        arguments = ("bench", "train", "--device", "cpu", "--rounds", "1", "--steps", "2", "--warm-up", "1", "--batch", "8")
+        measured = json.loads(self.run_program(*arguments, "--model", "resnet8", "--size", "12", "--classes", "6", "--json").stdout)
+        self.assertEqual((measured["model"], measured["batch"], measured["steps"]), ("resnet8", 8, 2))
+        phases = [measured[key] for key in ("forward_ms", "backward_ms", "update_ms")]
+        self.assertGreater(min(phases), 0)
+        self.assertLessEqual(sum(phases), measured["step_ms"])
+        self.assertAlmostEqual(measured["images_per_second"], 8000 / measured["step_ms"], delta=0.001 * measured["images_per_second"])
+        table = self.run_program(*arguments, "--config", self.write("tiny.yaml", TINY)).stdout
+        self.assertIn("batches of 8", table)
+        self.assertRegex(table, r"loader / cached \d+\.\d+")
+        self.assertIn("--size", self.run_program(*arguments, "--config", "tiny.yaml", "--size", "12", expect=2).stderr)
+
+    def test_a_model_and_images_that_do_not_suit_are_told_before_a_run_begins(self):
+        config = self.write("small.yaml", TINY.replace("{name: resnet8, width: 4}", "{name: densenet40_12}"))
+        error = self.run_program("--config", config, "--device", "cpu", expect=2).stderr
+        self.assertRegex(error, r"small\.yaml:\d+:\d+: model\.name: .*32x32")
+        self.assertFalse((self.folder / "runs").exists())
+        config = self.write("deep.yaml", "data: {name: synthetic, image_size: 32}\nmodel: {name: densenet, depth: 41}\n")
+        self.assertRegex(self.run_program("--config", config, "--device", "cpu", expect=2).stderr, r"deep\.yaml:2:\d+: model\.depth")
+        config = self.write("two.yaml", "model: {head: two_head}\n")
+        self.assertIn("model.head: linear", self.run_program("--config", config, expect=2).stderr)
 
     def test_unknown_device(self):
         self.write("tiny.yaml", TINY)
         self.assertIn("--device tpu", self.run_program("--config", "tiny.yaml", "--device", "tpu", expect=2).stderr)
 
     def test_check_compares_with_golden_values_and_fails_on_a_mismatch(self):
-        for kind in ("losses", "metrics", "models"):
+        for kind in ("losses", "metrics"):
             self.assertIn("rows passed", self.run_program("check", kind, "--device", "cpu").stdout)
-        golden = pathlib.Path(__file__).parents[1] / "golden" / "losses" / "cross_entropy.json"
+        folder = pathlib.Path(__file__).parents[1] / "golden"
+        models = [folder / "models" / name for name in ("resnet8_grey_normalised.json", "resnet101.params.txt")]
+        self.assertIn("11 of 11 rows passed", self.run_program("check", "models", *models, "--device", "cpu").stdout)
+        golden = folder / "losses" / "cross_entropy.json"
         wrong = json.loads(golden.read_text())
         wrong["cases"][0]["per_sample"][0] += 1e-6
         path = self.write("wrong.json", json.dumps(wrong))

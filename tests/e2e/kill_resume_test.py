@@ -32,7 +32,7 @@ data: {imbalance: 10}
 model: {head: normalised}
 loss: {name: noised_topk_imbalanced, k: 2, epsilon: 0.05, max_margin: 0.2, scale: 20}
 schedule: {name: multistep, milestones: [2, 3]}
-train: {epochs: 4, accumulate: 3, clip_norm: 1.0, checkpoint_every: {steps: 2}}
+train: {epochs: 4, accumulate: 3, clip_norm: 1.0, ema_decay: 0.9, precision: bf16, checkpoint_every: {steps: 2}}
 """,
     "plain": """
 extends: tiny.yaml

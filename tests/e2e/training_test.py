@@ -83,6 +83,17 @@ class Training(ProgramTest):
         self.run_program("eval", "runs/nothing", expect=1)
         self.assertIn("--set model.width", self.run_program("eval", "runs/tiny", "--set", "model.width=8", expect=2).stderr)
 
+    def test_averaged_weights_are_what_is_evaluated(self):
+        settings = ("--set", "train.ema_decay=0.5", "--set", "train.gradient_checkpointing=true", "--set", "train.precision=bf16")
+        self.train_tiny("tiny", *settings)
+        tensors = tensors_of(self.folder / "runs/tiny/checkpoints/last.safetensors")
+        self.assertNotEqual(tensors["ema.fc.weight"], tensors["model.fc.weight"])
+        last = json.loads(self.run_program("eval", "runs/tiny", "--checkpoint", "last", "--json", "--device", "cpu").stdout)
+        self.assertEqual(last[0]["metrics"]["val"]["top2"], self.metrics()[1]["val/top2"])
+        plain = self.train_tiny("tiny", "--overwrite").stdout
+        self.assertNotIn("ema.fc.weight", tensors_of(self.folder / "runs/tiny/checkpoints/last.safetensors"))
+        self.assertIn("accuracy", plain)
+
     def test_unlabelled_images_can_set_the_thresholds(self):
         self.train_tiny()
         images = self.folder / "images"

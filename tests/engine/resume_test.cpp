@@ -116,6 +116,17 @@ TEST_CASE("a key that this version has and the checkpoint has not is a differenc
   CHECK_THROWS_WITH(run.find({}), Contains("optimizer.momentum: no such key there, 0.9 now"));
 }
 
+TEST_CASE("a key of the model that this version has added leaves the model as it was", "[fast]") {
+  StoppedRun run({});
+  std::string& yaml = run.checkpoint().metadata["config"];
+  const std::string line = "  head_bias: true\n";
+  REQUIRE(yaml.find(line) != std::string::npos);
+  yaml.erase(yaml.find(line), line.size());
+  run.save();
+  CHECK(run.find({}).changes.empty());
+  CHECK_THROWS_WITH(run.find({"model.head_bias=false"}), Contains("model.head_bias: no such key there, false now"));
+}
+
 TEST_CASE("fewer epochs than were begun cannot be asked for", "[fast]") {
   TrainingState state;
   state.epoch = 2;

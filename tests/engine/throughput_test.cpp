@@ -12,8 +12,8 @@ TEST_CASE("the median is the middle value", "[fast]") {
 }
 
 TEST_CASE("images a second are over all steps", "[fast]") {
-  CHECK(StepTimes{{0.5, 1.5}, 100}.images_per_second() == Approx(50));
-  CHECK(StepTimes{{0.5, 1.5}, 100}.mean() == Approx(1));
+  CHECK(StepTimes{{0.5, 1.5}, 100, {}}.images_per_second() == Approx(50));
+  CHECK(StepTimes{{0.5, 1.5}, 100, {}}.mean() == Approx(1));
 }
 
 }  // namespace

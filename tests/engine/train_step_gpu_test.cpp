@@ -18,7 +18,7 @@ TEST_CASE("steps on a GPU are those on the CPU, noise included", "[gpu]") {
       Sgd optimizer = test::make_optimizer(*model);
       StepResult sum;
       for (int64_t step = 0; step < 5; ++step) {
-        sum += train_step(*model, *loss, optimizer, {test::samples(0, 5), test::samples(5, 3)}, device,
+        sum += train_step(*model, *loss, optimizer, {test::samples(0, 5), test::samples(5, 3)}, Computation{device},
                           {1, step, 0.1, /*clip_norm=*/0.5});
       }
       CHECK(sum.count == 40);

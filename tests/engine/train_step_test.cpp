@@ -18,7 +18,7 @@ at::Tensor weight_after(const std::vector<Batch>& batches, const std::string& lo
   auto loss = make_loss(loss_name);
   Sgd optimizer = make_optimizer(*model);
   for (int64_t step = 0; step < 2; ++step) {
-    const StepResult result = train_step(*model, *loss, optimizer, batches, at::kCPU, {1, step, 0.1, 0});
+    const StepResult result = train_step(*model, *loss, optimizer, batches, Computation{}, {1, step, 0.1, 0});
     CHECK(result.count == 8);
     CHECK(result.loss_sum > 0);
   }
@@ -40,7 +40,7 @@ TEST_CASE("clipping bounds the update", "[fast]") {
   Sgd optimizer(std::vector<std::pair<std::string, at::Tensor>>{{"fc.weight", model->parameters()[0]}},
                 {1, 0, 0, false});
   const at::Tensor before = model->parameters()[0].detach().clone();
-  train_step(*model, *loss, optimizer, {samples(0, 8)}, at::kCPU, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
+  train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
   CHECK((model->parameters()[0].detach() - before).norm().item<double>() == Approx(1e-3).epsilon(1e-6));
 }
 
@@ -52,13 +52,13 @@ TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves 
   Batch batch = samples(0, 8);
   batch.images = batch.images.clone();
   batch.images[3][0][0][0] = std::numeric_limits<float>::quiet_NaN();
-  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {batch}, at::kCPU, {1, 42, 0.1, 0}),
+  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, 42, 0.1, 0}),
                     Contains("at step 42") && Contains("1 of the batch's 8 samples (ids 103)") &&
                         Contains("learning rate 0.1") && Contains("is the features"));
   CHECK(at::equal(model->parameters()[0].detach(), before));
 
   model->parameters()[1].detach()[2] = std::numeric_limits<double>::infinity();
-  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {samples(0, 8)}, at::kCPU, {1, 0, 0.1, 0}),
+  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, 0.1, 0}),
                     Contains("is model.fc.bias"));
 }
 

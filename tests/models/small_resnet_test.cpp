@@ -13,7 +13,7 @@ namespace {
 constexpr ModelContext kCifar{100, 3, 32, 32};
 
 TEST_CASE("resnet20 has the paper's number of parameters for ten classes", "[fast]") {
-  SmallResNet model(20, 16, "linear", {10, 3, 32, 32});
+  SmallResNet model(20, 16, {}, {10, 3, 32, 32});
   int64_t parameters = 0;
   for (const auto& parameter : model.parameters()) parameters += parameter.numel();
   // He et al., table 6 prints 0.27 M.
@@ -22,7 +22,7 @@ TEST_CASE("resnet20 has the paper's number of parameters for ten classes", "[fas
 
 TEST_CASE("state_dict lists a module's parameters before its buffers, and then its children, as Python does",
           "[fast]") {
-  SmallResNet model(8, 16, "linear", kCifar);
+  SmallResNet model(8, 16, {}, kCifar);
   const NamedTensors tensors = state_dict(model);
   REQUIRE(tensors.size() == 6 + 3 * 12 + 2);
   CHECK(tensors[0].first == "conv1.weight");
@@ -34,31 +34,20 @@ TEST_CASE("state_dict lists a module's parameters before its buffers, and then i
 }
 
 TEST_CASE("scores have a row an image, at any even resolution", "[fast]") {
-  SmallResNet model(8, 4, "linear", {7, 1, 28, 28});
+  SmallResNet model(8, 4, {}, {7, 1, 28, 28});
   CHECK(model.forward(at::randn({3, 1, 28, 28})).scores.sizes() == at::IntArrayRef{3, 7});
   CHECK(model.forward(at::randn({2, 1, 64, 64})).scores.sizes() == at::IntArrayRef{2, 7});
 }
 
 TEST_CASE("images of another channel count are refused by name", "[fast]") {
-  SmallResNet model(8, 4, "linear", kCifar);
+  SmallResNet model(8, 4, {}, kCifar);
   CHECK_THROWS_WITH(model.forward(at::randn({2, 1, 32, 32})),
                     "images: expected shape [*, 3, *, *], got [2, 1, 32, 32]");
 }
 
-TEST_CASE("a normalised head gives cosines that do not depend on the features' length", "[fast]") {
-  at::manual_seed(1);
-  NormalisedHead head(5, 3);
-  const at::Tensor features = at::randn({4, 5});
-  const at::Tensor scores = head.forward(features);
-  CHECK(scores.abs().max().item<double>() <= 1 + 1e-6);
-  CHECK(at::allclose(scores, head.forward(features * 7), 1e-5, 1e-6));
-  CHECK(at::allclose(head.parameters()[0].norm(2, 0), at::ones({3})));
-  CHECK(at::isfinite(head.forward(at::zeros({1, 5}))).all().item<bool>());
-}
-
 TEST_CASE("initial weights have the standard deviation of the paper's authors", "[fast]") {
   at::manual_seed(1);
-  SmallResNet model(20, 16, "linear", kCifar);
+  SmallResNet model(20, 16, {}, kCifar);
   const at::Tensor weight = *model.named_parameters().find("layer3.1.conv2.weight");
   const double expected = std::sqrt(2.0 / (64 * 9));
   // 36,864 normals: the relative standard error of their deviation is 1 / sqrt(2 * 36864) = 0.0037.

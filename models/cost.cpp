@@ -1,0 +1,40 @@
+#include "models/cost.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
+
+#include "models/model.h"
+
+namespace settrain {
+namespace {
+
+thread_local CostCounter* counter = nullptr;
+
+}  // namespace
+
+CostCounter::CostCounter() {
+  counter = this;
+}
+
+CostCounter::~CostCounter() {
+  counter = nullptr;
+}
+
+c10::Device CostCounter::device() {
+  return counter ? c10::kMeta : c10::kCPU;
+}
+
+void CostCounter::add(int64_t multiply_adds) {
+  if (counter) counter->multiply_adds_ += multiply_adds;
+}
+
+NetworkCost network_cost(const ModelEntry& entry, const config::Config& config, const ModelContext& context) {
+  const c10::NoGradGuard no_grad;
+  CostCounter costs;
+  const auto model = entry.make(config, context);
+  model->eval();
+  model->forward(at::empty({1, context.channels, context.height, context.width}, c10::kMeta));
+  return {model->num_parameters(), costs.multiply_adds()};
+}
+
+}  // namespace settrain

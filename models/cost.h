@@ -1,0 +1,39 @@
+// What a network costs, by its shapes alone.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+
+#include "models/registry.h"
+
+namespace settrain {
+
+struct NetworkCost {
+  int64_t parameters = 0;
+  int64_t multiply_adds = 0;  // of convolutions and heads, for the forward pass of one image
+};
+
+/// Builds the model without storage for its weights, and runs it on an image without pixels: takes milliseconds.
+NetworkCost network_cost(const ModelEntry& entry, const config::Config& config, const ModelContext& context);
+
+/// While one lives, layers that this thread builds have no storage, and what they would compute is counted.
+class CostCounter {
+ public:
+  CostCounter();
+  ~CostCounter();
+  CostCounter(const CostCounter&) = delete;
+  CostCounter& operator=(const CostCounter&) = delete;
+
+  /// Where new layers' tensors belong: the CPU, or ATen's device without storage.
+  static c10::Device device();
+  /// Called by layers whose input has no storage.
+  static void add(int64_t multiply_adds);
+
+  int64_t multiply_adds() const { return multiply_adds_; }
+
+ private:
+  int64_t multiply_adds_ = 0;
+};
+
+}  // namespace settrain

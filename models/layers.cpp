@@ -1,0 +1,81 @@
+#include "models/layers.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+#include <utility>
+
+#include "models/cost.h"
+#include "models/recompute.h"
+
+namespace settrain {
+namespace {
+
+// ATen has no shape functions in C++ for convolutions, which tensors without storage would need.
+at::Tensor shape_of_convolution(const at::Tensor& x, const at::Tensor& weight, int64_t stride, int64_t padding) {
+  const auto out = [&](int64_t size) { return (size + 2 * padding - weight.size(2)) / stride + 1; };
+  return at::empty({x.size(0), weight.size(0), out(x.size(2)), out(x.size(3))}, x.options());
+}
+
+}  // namespace
+
+Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride, Fan fan)
+    : stride_(stride), padding_(kernel / 2) {
+  const int64_t inputs = (fan == Fan::kIn ? in : out) * kernel * kernel;
+  at::Tensor weight = at::empty({out, in, kernel, kernel}, CostCounter::device());
+  weight_ = register_parameter("weight", weight.normal_(0, std::sqrt(2.0 / static_cast<double>(inputs))));
+}
+
+at::Tensor Convolution::forward(const at::Tensor& x) {
+  if (!x.is_meta()) return at::conv2d(x, weight_, {}, stride_, padding_);
+  at::Tensor out = shape_of_convolution(x, weight_, stride_, padding_);
+  CostCounter::add(weight_.numel() * out.size(2) * out.size(3));
+  return out;
+}
+
+BatchNorm::BatchNorm(int64_t channels) {
+  const at::TensorOptions options(CostCounter::device());
+  weight_ = register_parameter("weight", at::ones(channels, options));
+  bias_ = register_parameter("bias", at::zeros(channels, options));
+  running_mean_ = register_buffer("running_mean", at::zeros(channels, options));
+  running_var_ = register_buffer("running_var", at::ones(channels, options));
+  num_batches_tracked_ = register_buffer("num_batches_tracked", at::zeros({}, options.dtype(at::kLong)));
+}
+
+at::Tensor BatchNorm::forward(const at::Tensor& x) {
+  constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
+  if (x.is_meta()) return at::empty_like(x);
+  const bool again = is_training() && Recomputation::is_under_way();  // the first time has updated the statistics
+  if (is_training() && !again) num_batches_tracked_ += 1;
+  return at::batch_norm(x, weight_, bias_, again ? at::Tensor() : running_mean_, again ? at::Tensor() : running_var_,
+                        is_training(), kMomentum, kEpsilon, at::globalContext().userEnabledCuDNN());
+}
+
+void Stage::add(const std::string& name, std::shared_ptr<Layer> layer) {
+  layers_.push_back(register_module(name, std::move(layer)));
+}
+
+at::Tensor Stage::forward(const at::Tensor& x) {
+  // Not within a layer that is itself computed again.
+  const bool recompute = recompute_ && c10::GradMode::is_enabled() && !Recomputation::is_under_way();
+  at::Tensor y = x;
+  for (const auto& layer : layers_) y = recompute ? forward_without_keeping(*layer, y) : layer->forward(y);
+  return y;
+}
+
+at::Tensor rectified(at::Tensor x) {
+  return at::relu_(x);
+}
+
+at::Tensor global_average(const at::Tensor& x) {
+  return x.mean(at::IntArrayRef{2, 3}, /*keepdim=*/false, x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+}
+
+}  // namespace settrain

@@ -1,0 +1,68 @@
+// What the networks are built from.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace settrain {
+
+/// A module from one tensor to another, [batch, channels, height, width] both.
+class Layer : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(const at::Tensor& x) = 0;
+};
+
+/// Which side of a convolution's weights its first values are scaled by.
+enum class Fan { kIn, kOut };
+
+/// A square convolution without bias, padded by half its kernel. `weight` [out, in, kernel, kernel] starts normal with
+/// standard deviation sqrt(2 / (fan * kernel^2)): fan is `out` in the ResNets and in the papers' DenseNet, `in` in
+/// torchvision's DenseNets.
+class Convolution : public Layer {
+ public:
+  Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride = 1, Fan fan = Fan::kOut);
+  at::Tensor forward(const at::Tensor& x) override;
+
+ private:
+  int64_t stride_, padding_;
+  at::Tensor weight_;
+};
+
+/// Batch normalisation: eps 1e-5, momentum 0.1, running variance updated with the unbiased one. `weight` starts at 1,
+/// `bias` at 0.
+class BatchNorm : public Layer {
+ public:
+  explicit BatchNorm(int64_t channels);
+  at::Tensor forward(const at::Tensor& x) override;
+
+ private:
+  at::Tensor weight_, bias_, running_mean_, running_var_, num_batches_tracked_;
+};
+
+/// Layers one after the other.
+class Stage : public Layer {
+ public:
+  void add(const std::string& name, std::shared_ptr<Layer> layer);
+  at::Tensor forward(const at::Tensor& x) override;
+
+  /// From now on none of what a layer computes inside is kept for the backward pass, which computes it again: less
+  /// memory for about a third more time. Gradients and batch statistics stay as they are.
+  void recompute_activations() { recompute_ = true; }
+
+ private:
+  std::vector<std::shared_ptr<Layer>> layers_;
+  bool recompute_ = false;
+};
+
+/// max(0, x), written over x.
+at::Tensor rectified(at::Tensor x);
+
+/// The mean over height and width: [batch, channels], float32 at least.
+at::Tensor global_average(const at::Tensor& x);
+
+}  // namespace settrain

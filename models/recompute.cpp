@@ -1,0 +1,59 @@
+#include "models/recompute.h"
+
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "models/autocast.h"
+#include "models/layers.h"
+
+namespace settrain {
+namespace {
+
+thread_local bool under_way = false;
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct Recompute : torch::autograd::Function<Recompute> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, Layer* layer) {
+    context->save_for_backward({x});
+    context->saved_data["layer"] = reinterpret_cast<int64_t>(layer);
+    context->saved_data["autocast"] = Autocast::is_on(x.device().type());
+    return layer->forward(x);  // no graph is kept here
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    auto* layer = reinterpret_cast<Layer*>(context->saved_data["layer"].toInt());
+    const at::Tensor x = context->get_saved_variables()[0].detach().requires_grad_(true);
+    at::Tensor y;
+    {
+      const c10::AutoGradMode with_graph(true);
+      const Autocast as_before(x.device().type(), context->saved_data["autocast"].toBool());
+      const Recomputation recomputation;
+      y = layer->forward(x);
+    }
+    torch::autograd::backward({y}, {gradients[0]});  // the parameters' gradients are added where they lie
+    return {x.grad(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor forward_without_keeping(Layer& layer, const at::Tensor& x) {
+  return Recompute::apply(x, &layer);
+}
+
+Recomputation::Recomputation() {
+  under_way = true;
+}
+
+Recomputation::~Recomputation() {
+  under_way = false;
+}
+
+bool Recomputation::is_under_way() {
+  return under_way;
+}
+
+}  // namespace settrain

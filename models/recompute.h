@@ -1,0 +1,25 @@
+// Gradient checkpointing: activations that are computed twice instead of kept.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace settrain {
+
+class Layer;
+
+/// layer.forward(x), of which only x is kept for the backward pass. That runs the forward pass again, so the layer must
+/// not draw random numbers, and must outlive the pass. Gradients are those of layer.forward(x).
+at::Tensor forward_without_keeping(Layer& layer, const at::Tensor& x);
+
+/// Lives while a backward pass runs a layer's forward pass again, in that thread.
+class Recomputation {
+ public:
+  Recomputation();
+  ~Recomputation();
+  Recomputation(const Recomputation&) = delete;
+  Recomputation& operator=(const Recomputation&) = delete;
+
+  static bool is_under_way();
+};
+
+}  // namespace settrain

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Compares settrain's speed with that of Python's PyTorch, alternately on one machine. Needs torch; torchvision for its models.
+
+    python scripts/bench_against_python.py train --model densenet40_40 --batch 64
+
+`train`: whole optimizer steps on one random batch that is in memory: forward, cross-entropy, backward, SGD. In every pair of
+measurements both train the same model; who goes first alternates, so that a slow minute of the machine hits both alike. Python's
+PyTorch is what a careful user would write: the fused optimizer, gradients set to None, both memory formats, of which the one
+that is faster over all pairs counts; on a GPU, cuDNN's search for the fastest algorithm, and no TF32, as in settrain.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+from torch.nn import functional as F
+
+from reference_models import make
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
+# What both contestants say of a measurement, and the table's columns.
+KEYS = {"images_per_second": "images/s", "forward_ms": "forward ms", "backward_ms": "backward ms", "update_ms": "update ms"}
+REPLY_KEYS = [*KEYS, "step_ms", "channels_last", "threads"]
+SEED = 0
+
+
+class PyTorchTrainer:
+    """A model of Python's PyTorch with its optimizer and a batch, in one memory format."""
+
+    def __init__(self, args, memory_format):
+        torch.manual_seed(SEED)
+        self.device, self.bf16 = torch.device(args.device), args.precision == "bf16"
+        self.model = make(args.model, args.classes).to(self.device, memory_format=memory_format).train()
+        images = torch.randn(args.batch, 3, args.size, args.size)
+        self.images = images.to(self.device).contiguous(memory_format=memory_format)
+        self.labels = torch.randint(args.classes, (args.batch,)).to(self.device)
+        settings = {"lr": 1e-3, "momentum": 0.9, "nesterov": True, "weight_decay": 1e-4}
+        try:
+            self.optimizer = torch.optim.SGD(self.model.parameters(), fused=True, **settings)
+        except RuntimeError:  # not for this device
+            self.optimizer = torch.optim.SGD(self.model.parameters(), foreach=True, **settings)
+
+    def measure(self, steps, warm_up):
+        for _ in range(warm_up):
+            self._step()
+        self._synchronise()
+        start = time.perf_counter()
+        stamps = [self._step() for _ in range(steps)]
+        self._synchronise()
+        seconds = time.perf_counter() - start
+
+        def mean_ms(*phases):
+            return sum(self._milliseconds(step[p], step[p + 1]) for step in stamps for p in phases) / steps
+
+        return {
+            "images_per_second": steps * len(self.labels) / seconds,
+            "forward_ms": mean_ms(1),
+            "backward_ms": mean_ms(2),
+            "update_ms": mean_ms(0, 3),
+            "step_ms": 1000 * seconds / steps,
+        }
+
+    def _step(self):
+        """One optimizer step. Returns the times at which its four phases start, and its end."""
+        stamps = [self._stamp()]
+        self.optimizer.zero_grad(set_to_none=True)
+        stamps.append(self._stamp())
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+            logits = self.model(self.images)
+        loss = F.cross_entropy(logits.float(), self.labels)
+        stamps.append(self._stamp())
+        loss.backward()
+        stamps.append(self._stamp())
+        self.optimizer.step()
+        stamps.append(self._stamp())
+        return stamps
+
+    def _stamp(self):
+        if self.device.type == "cpu":
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)  # does not make the device wait, as a look at the clock would
+        event.record()
+        return event
+
+    def _milliseconds(self, start, end):
+        return 1000 * (end - start) if self.device.type == "cpu" else start.elapsed_time(end)
+
+    def _synchronise(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+
+def built_program():
+    """settrain in the build folder that scripts/setup chose."""
+    choice = ROOT / "build/setup.txt"
+    chosen = dict(line.split("=", 1) for line in choice.read_text().splitlines() if "=" in line) if choice.is_file() else {}
+    if not chosen.get("preset"):
+        raise SystemExit("settrain is not built here: run scripts/settrain --version once, or name a program with --program")
+    return ROOT / "build" / chosen["preset"] / "apps/settrain/settrain"
+
+
+def output_of(command):
+    """What the command prints on stdout and on stderr, and the command as one line."""
+    shown = " ".join(map(str, command))
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise SystemExit(f"cannot run {shown}: {error.strerror}") from error
+    if done.returncode != 0:
+        raise SystemExit(f"{done.stderr.rstrip()}\nexit code {done.returncode} from: {shown}")
+    return done.stdout, done.stderr, shown
+
+
+def measure_settrain(args):
+    command = [args.program, "bench", "train", "--model", args.model, "--batch", args.batch, "--size", args.size]
+    command += ["--classes", args.classes, "--steps", args.steps, "--warm-up", args.warm_up, "--rounds", 1]
+    command += ["--device", args.device, "--json"]
+    command += ["--set", f"run.threads={args.threads}", "--set", f"train.precision={args.precision}"]
+    stdout, stderr, shown = output_of([str(part) for part in command])
+    try:
+        reply = json.loads(stdout)
+        missing = [key for key in REPLY_KEYS if key not in reply]
+    except (ValueError, TypeError):
+        raise SystemExit(f"{stderr}{stdout}\nno JSON object came from: {shown}") from None
+    if missing:
+        raise SystemExit(f"{stderr}{stdout}\n{', '.join(missing)} missing in the answer of: {shown}")
+    if reply["threads"] != args.threads:
+        raise SystemExit(f"settrain took {reply['threads']} threads, not {args.threads}: {shown}")
+    return reply
+
+
+def median_interval(values, confidence=0.95):
+    """A confidence interval of the median, without an assumption about the distribution: two order statistics. How many of n
+    values lie below the true median is binomial (n, 1/2), so that the r-th lowest and the r-th highest value enclose it but with
+    probability 2 P(fewer than r below). None where there are too few values."""
+    n, r, tail = len(values), 0, 0.0
+    while True:
+        tail += math.comb(n, r) / 2**n
+        if 2 * tail > 1 - confidence:
+            break
+        r += 1
+    ordered = sorted(values)
+    return (ordered[r - 1], ordered[n - r]) if r > 0 else None
+
+
+def cpu_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "unknown CPU"
+
+
+def duration(seconds):
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
+
+
+def measure_pairs(args, contestants):
+    """All measurements: one dictionary a pair, with one measurement a contestant, in the order in which they were made."""
+    pairs, start = [], time.perf_counter()
+    rivals = [name for name in contestants if name != "settrain"]
+    for index in range(args.pairs):
+        # The rivals take turns too, every second pair, so that each comes first and last among them equally often.
+        order = rivals if index // 2 % 2 == 0 else rivals[::-1]
+        order = ["settrain", *order] if index % 2 == 0 else [*order, "settrain"]
+        pair = {}
+        for name in order:
+            if name == "settrain" and args.device == "cuda":
+                torch.cuda.empty_cache()  # it may need the memory
+            pair[name] = contestants[name]()
+        pairs.append(pair)
+        speeds = ", ".join(f"{name} {pair[name]['images_per_second']:.1f}" for name in contestants)
+        left = (time.perf_counter() - start) / len(pairs) * (args.pairs - len(pairs))
+        print(f"[bench] pair {len(pairs)} of {args.pairs}: {speeds} images/s; {duration(left)} left", file=sys.stderr, flush=True)
+    return pairs
+
+
+def medians(pairs, contestant):
+    return {key: statistics.median(pair[contestant][key] for pair in pairs) for key in KEYS}
+
+
+def prepare(args):
+    """Sees to what was not given and to PyTorch's settings. Returns what the program says of its version."""
+    if args.threads is None:
+        args.threads = torch.get_num_threads()
+    if args.program is None:
+        args.program = built_program()
+    if args.device == "cuda":
+        if not torch.cuda.is_available():
+            raise SystemExit("there is no CUDA device that this PyTorch can use")
+        torch.backends.cudnn.benchmark = True
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    if args.json and not args.json.absolute().parent.is_dir():
+        raise SystemExit(f"no folder {args.json.absolute().parent}")
+    torch.set_num_threads(args.threads)
+    return output_of([str(args.program), "--version"])[0].strip()
+
+
+def print_ratio(what, ratios):
+    if interval := median_interval(ratios):
+        spread = f"95 % interval {interval[0]:.3f} to {interval[1]:.3f}, {len(ratios)} pairs"
+    else:
+        spread = f"from {min(ratios):.3f} to {max(ratios):.3f}, of {len(ratios)} (a 95 % interval needs 6 pairs)"
+    print(f"ratio {what}: median {statistics.median(ratios):.3f}, {spread}")
+
+
+def write_json(args, version, hardware, faster, ratios, pairs):
+    result = {"faster": faster, "median_ratio": statistics.median(ratios), "interval": median_interval(ratios), "ratios": ratios}
+    everything = {
+        "arguments": {key: str(v) if isinstance(v, pathlib.Path) else v for key, v in vars(args).items() if key != "action"},
+        "hardware": hardware,
+        "versions": {"torch": torch.__version__, "settrain": version, "python": sys.version.split()[0]},
+        "result": result,
+        "pairs": pairs,
+    }
+    args.json.write_text(json.dumps(everything, indent=1) + "\n")
+
+
+def compare_training(args):
+    version = prepare(args)
+    contestants = {"settrain": lambda: measure_settrain(args)}
+    for name, memory_format in FORMATS.items():
+        trainer = PyTorchTrainer(args, memory_format)
+        contestants[name] = lambda trainer=trainer: trainer.measure(args.steps, args.warm_up)
+    pairs = measure_pairs(args, contestants)
+
+    summary = {name: medians(pairs, name) for name in contestants}
+    faster = max(FORMATS, key=lambda name: summary[name]["images_per_second"])
+    ratios = [pair["settrain"]["images_per_second"] / pair[faster]["images_per_second"] for pair in pairs]
+    own_format = "channels_last" if pairs[0]["settrain"]["channels_last"] else "contiguous"
+    labels = {"settrain": f"settrain, {own_format}", **{name: f"PyTorch, {name}" for name in FORMATS}}
+    print(f"{'medians':<24}" + "".join(f"{title:>13}" for title in KEYS.values()))
+    for name, label in labels.items():
+        print(f"{label:<24}" + "".join(f"{summary[name][key]:>13.1f}" for key in KEYS))
+    print_ratio(f"settrain / PyTorch ({faster})", ratios)
+
+    hardware = cpu_name() if args.device == "cpu" else f"{torch.cuda.get_device_name()}, {cpu_name()}"
+    threads = "1 thread" if args.threads == 1 else f"{args.threads} threads"
+    print(f"{args.model}, {args.size}x{args.size} pixels, {args.classes} classes, batch {args.batch}, {args.precision}, on "
+          f"{args.device}: {hardware}; {threads}; torch {torch.__version__}, {version}")
+    if args.json:
+        write_json(args, version, hardware, faster, ratios, pairs)
+
+
+def at_least(low):
+    def integer(text):
+        if int(text) < low:
+            raise argparse.ArgumentTypeError(f"{text} is less than {low}")
+        return int(text)
+
+    return integer
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    train = commands.add_parser("train", help="optimizer steps")
+    train.add_argument("--model", default="densenet40_40", help="a model's name, the same in both (%(default)s)")
+    train.add_argument("--batch", type=at_least(2), default=64, help="images in a batch (%(default)s)")
+    train.add_argument("--size", type=at_least(1), default=32, help="height and width of an image (%(default)s)")
+    train.add_argument("--classes", type=at_least(2), default=100, help="number of classes (%(default)s)")
+    train.add_argument("--pairs", type=at_least(1), default=15, help="how often each is measured (%(default)s)")
+    train.add_argument("--steps", type=at_least(1), default=3, help="measured steps each time (%(default)s)")
+    train.add_argument("--warm-up", type=at_least(0), default=1, help="steps before them (%(default)s)")
+    train.add_argument("--threads", type=at_least(1), help="compute threads of both (PyTorch's choice)")
+    train.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where both compute (%(default)s)")
+    train.add_argument("--precision", choices=["float32", "bf16"], default="float32", help="bf16: autocast in both (%(default)s)")
+    train.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
+    train.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
+    train.set_defaults(action=compare_training)
+    args = parser.parse_args()
+    if args.program is not None:
+        args.program = args.program.resolve()
+    try:
+        args.action(args)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Python twins of settrain's models, for the scripts that record golden values and compare speed: same names and shapes in the
+state_dict, same function. First weights are not settrain's.
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+# depth, growth
+SMALL_DENSENETS = {"densenet40_40": (40, 40), "densenet40_12": (40, 12)}
+SMALL_RESNETS = {f"resnet{depth}": depth for depth in (8, 20, 32, 44, 56)}
+TORCHVISION = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2")
+TORCHVISION += ("densenet121", "densenet161", "densenet169", "densenet201")
+
+
+class NormalisedHead(nn.Module):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.weight = nn.Parameter(F.normalize(torch.rand(features, classes) * 2 - 1, dim=0))
+
+    def forward(self, x):
+        return F.normalize(x, dim=1) @ F.normalize(self.weight, dim=0)
+
+
+class Block(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.stride, self.extra = stride, outputs - inputs
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)), inplace=True)))
+        if self.extra:
+            before = self.extra // 2
+            x = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, self.extra - before))
+        return F.relu(y + x, inplace=True)
+
+
+class SmallResNet(nn.Module):
+    """The ResNets for CIFAR: three stages, shortcuts without parameters."""
+
+    def __init__(self, depth, width, channels, classes, normalised):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, width, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        blocks = (depth - 2) // 6
+        for stage in (1, 2, 3):
+            outputs = width * 2 ** (stage - 1)
+            inputs = outputs if stage == 1 else outputs // 2
+            layers = [Block(inputs if b == 0 else outputs, outputs, 2 if b == 0 and stage > 1 else 1) for b in range(blocks)]
+            setattr(self, f"layer{stage}", nn.Sequential(*layers))
+        self.fc = NormalisedHead(4 * width, classes) if normalised else nn.Linear(4 * width, classes)
+
+    def forward(self, x):
+        x = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        x = self.layer3(self.layer2(self.layer1(x)))
+        return self.fc(x.mean((2, 3)))
+
+
+class DenseLayer(nn.Module):
+    def __init__(self, inputs, growth, bc):
+        super().__init__()
+        self.bn1 = nn.BatchNorm2d(inputs)
+        self.bc = bc
+        if bc:
+            self.conv1 = nn.Conv2d(inputs, 4 * growth, 1, bias=False)
+            self.bn2 = nn.BatchNorm2d(4 * growth)
+            self.conv2 = nn.Conv2d(4 * growth, growth, 3, padding=1, bias=False)
+        else:
+            self.conv1 = nn.Conv2d(inputs, growth, 3, padding=1, bias=False)
+
+    def forward(self, x):
+        y = self.conv1(F.relu(self.bn1(x), inplace=True))
+        if self.bc:
+            y = self.conv2(F.relu(self.bn2(y), inplace=True))
+        return torch.cat([x, y], 1)
+
+
+class DenseBlock(nn.Module):
+    def __init__(self, layers, inputs, growth, bc):
+        super().__init__()
+        self.layer = nn.Sequential(*[DenseLayer(inputs + l * growth, growth, bc) for l in range(layers)])
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Transition(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.bn1 = nn.BatchNorm2d(inputs)
+        self.conv1 = nn.Conv2d(inputs, outputs, 1, bias=False)
+
+    def forward(self, x):
+        return F.avg_pool2d(self.conv1(F.relu(self.bn1(x), inplace=True)), 2)
+
+
+class SmallDenseNet(nn.Module):
+    """The papers' DenseNet for CIFAR, for 32x32 pixels. `bc`: bottlenecks, and transitions that halve the channels."""
+
+    def __init__(self, depth, growth, bc, channels, classes, normalised):
+        super().__init__()
+        layers, width = (depth - 4) // (6 if bc else 3), 2 * growth
+        self.conv1 = nn.Conv2d(channels, width, 3, padding=1, bias=False)
+        for block in (1, 2, 3):
+            setattr(self, f"block{block}", DenseBlock(layers, width, growth, bc))
+            width += layers * growth
+            if block < 3:
+                outputs = width // 2 if bc else width
+                setattr(self, f"trans{block}", Transition(width, outputs))
+                width = outputs
+        self.bn1 = nn.BatchNorm2d(width)
+        self.fc = NormalisedHead(width, classes) if normalised else nn.Linear(width, classes)
+
+    def forward(self, x):
+        x = self.trans1(self.block1(self.conv1(x)))
+        x = self.trans2(self.block2(x))
+        x = F.relu(self.bn1(self.block3(x)), inplace=True)
+        return self.fc(x.mean((2, 3)))
+
+
+def torchvision_models():
+    """The module torchvision.models. Imported on demand: only some models need it."""
+    try:
+        from torchvision import models
+    except ImportError as error:
+        raise SystemExit(f"torchvision is needed, one that fits torch {torch.__version__}: pip install torchvision ({error})")
+    return models
+
+
+def make(name, classes=100):
+    """settrain's model `name` as it is without further keys, for colour images."""
+    if name in SMALL_RESNETS:
+        return SmallResNet(SMALL_RESNETS[name], 16, 3, classes, normalised=False)
+    if name in SMALL_DENSENETS:
+        return SmallDenseNet(*SMALL_DENSENETS[name], bc=True, channels=3, classes=classes, normalised=False)
+    if name in TORCHVISION:
+        return torchvision_models().get_model(name, weights=None, num_classes=classes)
+    raise SystemExit(f"no model {name!r}; there are {', '.join([*SMALL_RESNETS, *SMALL_DENSENETS, *TORCHVISION])}")
+
+
+def parameter_list(name, classes, model):
+    """The text of a file NAME.params.txt: every entry of the state_dict, and their numbers."""
+    parameters, state = dict(model.named_parameters()), model.state_dict()
+    lines = [f"# {name}, {classes} classes: state_dict entries in order: index, dtype, shape, name"]
+    for index, (entry, tensor) in enumerate(state.items()):
+        fields = [str(index), str(tensor.dtype).removeprefix("torch."), str(list(tensor.shape)).replace(" ", ""), entry]
+        lines.append("\t".join(fields if entry in parameters else [*fields, "buffer"]))
+    elements = sum(p.numel() for p in parameters.values())
+    buffers = sum(t.numel() for entry, t in state.items() if entry not in parameters)
+    counts = f"entries {len(state)}, parameters {len(parameters)}, parameter elements {elements}, buffer elements {buffers}"
+    lines.append(f"# {counts}")
+    return "\n".join(lines) + "\n"

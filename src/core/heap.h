@@ -1,0 +1,11 @@
+// How the process' heap is kept.
+#pragma once
+
+namespace settrain {
+
+/// From now on freed memory stays with the process, to be given out again. By default the C library hands large blocks
+/// back to the system, and the kernel clears every page anew when the next training step asks for the same ones, which
+/// can take a third of the step. Does nothing where the C library is not glibc.
+void keep_freed_memory();
+
+}  // namespace settrain

@@ -1,0 +1,166 @@
+// What holds for every model that a config can name.
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "models/autocast.h"
+#include "models/cost.h"
+#include "models/model.h"
+#include "models/model_options.h"
+#include "models/named_tensors.h"
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "tests/support/tolerance.h"
+
+namespace settrain {
+namespace {
+
+const ModelRegistry& models() {
+  static const ModelRegistry registry = [] {
+    ModelRegistry all("model");
+    register_builtin_models(all);
+    return all;
+  }();
+  return registry;
+}
+
+config::Config config_of(const std::string& name, const std::string& setting = "model.head=linear") {
+  return config::load({{model_section(models())}, {}}, {}, {"model.name=" + name, setting});
+}
+
+// Small images, for which a test need not wait.
+ModelContext small(const ModelEntry& entry) {
+  return {7, 3, std::min<int64_t>(entry.usual.height, 64), std::min<int64_t>(entry.usual.width, 64)};
+}
+
+std::shared_ptr<Model> build(const std::string& name, const std::string& setting = "model.head=linear") {
+  at::manual_seed(1);
+  const ModelEntry& entry = models().at(name);
+  return entry.make(config_of(name, setting), small(entry));
+}
+
+at::Tensor images_for(const std::string& name, int64_t batch = 2) {
+  at::manual_seed(2);
+  const ModelContext context = small(models().at(name));
+  return at::randn({batch, context.channels, context.height, context.width});
+}
+
+// One of each kind of network.
+const std::vector<std::string> kKinds{"resnet8", "densenet40_12", "resnet18", "resnet50", "densenet121"};
+
+TEST_CASE("every model makes scores and finite gradients for all of its parameters, with every head", "[fast]") {
+  for (const std::string& name : models().names()) {
+    const std::string head = name == "resnet20" ? "two_head" : name == "resnet32" ? "normalised" : "linear";
+    CAPTURE(name, head);
+    const auto model = build(name, "model.head=" + head);
+    const ModelOutput output = model->forward(images_for(name));
+    CHECK(output.scores.sizes() == at::IntArrayRef{2, 7});
+    CHECK(output.features.size(0) == 2);
+    at::Tensor sum = output.scores.square().sum();
+    if (head == "two_head") sum = sum + output.scores_multi.square().sum();
+    sum.backward();
+    for (const auto& parameter : model->named_parameters()) {
+      CAPTURE(parameter.key());
+      REQUIRE(parameter.value().grad().defined());
+      CHECK(at::isfinite(parameter.value().grad()).all().item<bool>());
+    }
+  }
+}
+
+TEST_CASE("the cost of a network is counted without building it", "[fast]") {
+  for (const std::string& name : kKinds) {
+    CAPTURE(name);
+    const ModelEntry& entry = models().at(name);
+    CHECK(network_cost(entry, config_of(name), small(entry)).parameters == build(name)->num_parameters());
+  }
+  // torchvision's documentation prints 1.81, 4.09, 11.40 and 2.83 G (it counts the convolutions' and the head's).
+  const auto giga = [](const std::string& name) {
+    return 1e-9 *
+           static_cast<double>(network_cost(models().at(name), config_of(name), models().at(name).usual).multiply_adds);
+  };
+  CHECK(giga("resnet18") == Approx(1.81).margin(0.005));
+  CHECK(giga("resnet50") == Approx(4.09).margin(0.005));
+  CHECK(giga("wide_resnet50_2") == Approx(11.40).margin(0.005));
+  CHECK(giga("densenet121") == Approx(2.83).margin(0.005));
+  CHECK(build("resnet8")->parameters()[0].is_cpu());  // the count leaves nothing behind
+}
+
+TEST_CASE("channels last changes the layout and not the numbers", "[fast]") {
+  for (const std::string& name : kKinds) {
+    CAPTURE(name);
+    const auto plain = build(name), last = build(name);
+    for (const auto& model : {plain, last}) model->to(at::kDouble);
+    last->set_channels_last(true);
+    CHECK(last->parameters()[0].is_contiguous(at::MemoryFormat::ChannelsLast));
+    const at::Tensor images = images_for(name).to(at::kDouble);
+    const at::Tensor expected = plain->forward(images).scores;
+    const at::Tensor got = last->forward(images.contiguous(at::MemoryFormat::ChannelsLast)).scores;
+    CHECK((got - expected).abs().max().item<double>() <= network_tolerance(at::kDouble));
+    expected.sum().backward();
+    got.sum().backward();
+    for (size_t i = 0; i < plain->parameters().size(); ++i) {
+      const at::Tensor gradient = plain->parameters()[i].grad();
+      const double error = (last->parameters()[i].grad() - gradient).abs().max().item<double>();
+      CHECK(error <= network_tolerance(at::kDouble) * std::max(1.0, gradient.norm().item<double>()));
+    }
+    last->set_channels_last(false);
+    CHECK(last->parameters()[0].is_contiguous());
+  }
+}
+
+TEST_CASE("activations that are computed again give the same scores, gradients and batch statistics", "[fast]") {
+  for (const std::string& name : kKinds) {
+    const bool bf16 = GENERATE(false, true);
+    CAPTURE(name, bf16);
+    const auto kept = build(name), again = build(name);
+    again->recompute_activations();
+    std::vector<at::Tensor> scores;
+    for (const auto& model : {kept, again}) {
+      const Autocast autocast(at::kCPU, bf16);
+      scores.push_back(model->forward(images_for(name)).scores);
+      scores.back().square().sum().backward();
+    }
+    CHECK(at::equal(scores[0], scores[1]));
+    for (size_t i = 0; i < kept->parameters().size(); ++i) {
+      CHECK(at::equal(kept->parameters()[i].grad(), again->parameters()[i].grad()));
+    }
+    const NamedTensors expected = state_dict(*kept), got = state_dict(*again);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CAPTURE(expected[i].first);
+      CHECK(at::equal(got[i].second, expected[i].second));
+    }
+  }
+}
+
+TEST_CASE("bf16 rounds within the network, and the head's scores stay float32", "[fast]") {
+  for (const std::string& name : kKinds) {
+    CAPTURE(name);
+    const auto model = build(name);
+    model->eval();
+    const at::Tensor exact = model->forward(images_for(name)).scores;
+    ModelOutput rounded;
+    {
+      const Autocast autocast(at::kCPU, true);
+      rounded = model->forward(images_for(name));
+    }
+    CHECK_FALSE(Autocast::is_on(at::kCPU));
+    CHECK(rounded.scores.scalar_type() == at::kFloat);
+    CHECK(rounded.features.scalar_type() == at::kFloat);
+    CHECK_FALSE(at::equal(rounded.scores, rounded.scores.to(at::kBFloat16).to(at::kFloat)));
+    // 8 bits, over some dozen layers.
+    const double error = (rounded.scores - exact).norm().item<double>() / exact.norm().item<double>();
+    CHECK(error > 1e-4);
+    CHECK(error < 0.2);
+  }
+}
+
+TEST_CASE("images that a model cannot take are refused before its first step", "[fast]") {
+  CHECK_THROWS_WITH(models().at("densenet121").make(config_of("densenet121"), {10, 1, 28, 28}),
+                    Catch::Contains("at least 29x29"));
+  const auto smallest = models().at("densenet121").make(config_of("densenet121"), {10, 1, 29, 29});
+  smallest->eval();
+  CHECK(smallest->forward(at::randn({1, 1, 29, 29})).scores.sizes() == at::IntArrayRef{1, 10});
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,57 @@
+#include "models/heads.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "models/named_tensors.h"
+
+namespace settrain {
+namespace {
+
+struct Owner : torch::nn::Module {};
+
+std::vector<std::string> names(const torch::nn::Module& module) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : state_dict(module)) names.push_back(name);
+  return names;
+}
+
+TEST_CASE("a normalised head gives cosines that do not depend on the features' length", "[fast]") {
+  at::manual_seed(1);
+  NormalisedHead head(5, 3);
+  const at::Tensor features = at::randn({4, 5});
+  const at::Tensor scores = head.forward(features);
+  CHECK(scores.abs().max().item<double>() <= 1 + 1e-6);
+  CHECK(at::allclose(scores, head.forward(features * 7), 1e-5, 1e-6));
+  CHECK(at::allclose(head.parameters()[0].norm(2, 0), at::ones({3})));
+  CHECK(at::isfinite(head.forward(at::zeros({1, 5}))).all().item<bool>());
+}
+
+TEST_CASE("two heads score the same features with weights of their own", "[fast]") {
+  at::manual_seed(1);
+  Owner model;
+  const Heads heads(model, "fc", {"two_head", true}, 5, 3);
+  CHECK(names(model) == std::vector<std::string>{"fc.weight", "fc.bias", "fc_multi.weight", "fc_multi.bias"});
+  const at::Tensor features = at::randn({4, 5}).requires_grad_(true);
+  const ModelOutput output = heads(features);
+  const NamedTensors weights = state_dict(model);
+  CHECK(at::equal(output.scores, at::linear(features, weights[0].second, weights[1].second)));
+  CHECK(at::equal(output.scores_multi, at::linear(features, weights[2].second, weights[3].second)));
+  CHECK(output.features.is_same(features));
+  output.scores_multi.sum().backward();
+  CHECK_FALSE(weights[0].second.grad().defined());
+  CHECK(weights[2].second.grad().defined());
+}
+
+TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or start at zero", "[fast]") {
+  Owner with, without;
+  const Heads one(with, "classifier", {"linear", true}, 5, 3, FirstBias::kZero);
+  CHECK_FALSE(one(at::zeros({1, 5})).scores_multi.defined());
+  CHECK((*with.named_parameters().find("classifier.bias") == 0).all().item<bool>());
+  Heads(without, "fc", {"linear", false}, 5, 3);
+  CHECK(names(without) == std::vector<std::string>{"fc.weight"});
+}
+
+}  // namespace
+}  // namespace settrain
