@@ -31,7 +31,7 @@ class Throughput {
   /// `steps` steps on the loader's batches, into `times`; the first `warm_up` of them are not measured.
   void take_from_loader(int64_t steps, int64_t warm_up, StepTimes& times);
 
-  /// `steps` steps that all take the same batches, into `times`.
+  /// `steps` steps that all take the same batches, already on the device, into `times`.
   void take_cached(int64_t steps, StepTimes& times);
 
   const Loader& loader() const { return loader_; }
