@@ -2,6 +2,7 @@
 #pragma once
 
 #include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
 
 namespace settrain {
 
@@ -19,6 +20,7 @@ class Autocast {
  private:
   c10::DeviceType device_;
   bool before_;
+  c10::ScalarType dtype_before_ = c10::ScalarType::Undefined;
 };
 
 }  // namespace settrain

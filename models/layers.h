@@ -34,7 +34,7 @@ class Convolution : public Layer {
 };
 
 /// Batch normalisation: eps 1e-5, momentum 0.1, running variance updated with the unbiased one. `weight` starts at 1,
-/// `bias` at 0.
+/// `bias` at 0. forward() throws DataError in training mode for one value a channel, which has no variance.
 class BatchNorm : public Layer {
  public:
   explicit BatchNorm(int64_t channels);
@@ -51,7 +51,7 @@ class Stage : public Layer {
   at::Tensor forward(const at::Tensor& x) override;
 
   /// From now on none of what a layer computes inside is kept for the backward pass, which computes it again: less
-  /// memory for about a third more time. Gradients and batch statistics stay as they are.
+  /// memory for the time of a second forward pass. Gradients and batch statistics stay as they are.
   void recompute_activations() { recompute_ = true; }
 
  private:

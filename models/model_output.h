@@ -10,6 +10,10 @@ struct ModelOutput {
   at::Tensor
       scores_multi;     // [batch, classes] float logits of a second, multi-label head; undefined where there is none
   at::Tensor features;  // [batch, features] float, what the head saw
+
+  /// The scores that sets are made of: of two heads, the multi-label one's (Garcin's thesis, section 5.5.2: the other
+  /// only helps it to learn).
+  const at::Tensor& prediction() const { return scores_multi.defined() ? scores_multi : scores; }
 };
 
 }  // namespace settrain

@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <stdexcept>
+
 #include "models/autocast.h"
 #include "models/layers.h"
 
@@ -24,6 +26,7 @@ struct Recompute : torch::autograd::Function<Recompute> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    if (c10::GradMode::is_enabled()) throw std::logic_error("no second derivatives through recomputed activations");
     auto* layer = reinterpret_cast<Layer*>(context->saved_data["layer"].toInt());
     const at::Tensor x = context->get_saved_variables()[0].detach().requires_grad_(true);
     at::Tensor y;
@@ -44,12 +47,12 @@ at::Tensor forward_without_keeping(Layer& layer, const at::Tensor& x) {
   return Recompute::apply(x, &layer);
 }
 
-Recomputation::Recomputation() {
+Recomputation::Recomputation() : before_(under_way) {
   under_way = true;
 }
 
 Recomputation::~Recomputation() {
-  under_way = false;
+  under_way = before_;
 }
 
 bool Recomputation::is_under_way() {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -25,12 +26,13 @@ class Block : public Layer {
 };
 
 int64_t layers_of_a_block(int64_t depth, bool bc) {
-  const int64_t per_layer = bc ? 2 : 1;
-  if (depth < 4 + kBlocks * per_layer || (depth - 4) % (kBlocks * per_layer) != 0) {
-    throw KeyError("model.depth", fmt::format("{} gives no whole number of layers: {} n + 4 is wanted{}", depth,
-                                              kBlocks * per_layer, bc ? ", or model.bc: false" : ""));
+  const int64_t per_layer = kBlocks * (bc ? 2 : 1), layers = (depth - 4) / per_layer;
+  if (depth != per_layer * layers + 4) {
+    throw KeyError("model.depth",
+                   fmt::format("{} gives no whole number of layers: {} n + 4 is wanted, such as {} or {}", depth,
+                               per_layer, per_layer * std::max<int64_t>(layers, 1) + 4, per_layer * (layers + 1) + 4));
   }
-  return (depth - 4) / (kBlocks * per_layer);
+  return layers;
 }
 
 }  // namespace
@@ -38,7 +40,7 @@ int64_t layers_of_a_block(int64_t depth, bool bc) {
 config::Keys SmallDenseNetShape::keys() {
   return {config::key("depth", &SmallDenseNetShape::depth, 40,
                       "Convolutions and the head: 6 n + 4, or 3 n + 4 without bottlenecks.")
-              .at_least(7)
+              .at_least(10)
               .at_most(1000)
               .in("layers"),
           config::key("growth", &SmallDenseNetShape::growth, 40, "Channels that each layer adds.")

@@ -21,7 +21,7 @@ import time
 import torch
 from torch.nn import functional as F
 
-from reference_models import make
+from reference_models import make, usual_classes, usual_size
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
@@ -190,6 +190,7 @@ def prepare(args):
     """Sees to what was not given and to PyTorch's settings. Returns what the program says of its version."""
     if args.threads is None:
         args.threads = torch.get_num_threads()
+    args.size, args.classes = args.size or usual_size(args.model), args.classes or usual_classes(args.model)
     if args.program is None:
         args.program = built_program()
     if args.device == "cuda":
@@ -264,8 +265,8 @@ def main():
     train = commands.add_parser("train", help="optimizer steps")
     train.add_argument("--model", default="densenet40_40", help="a model's name, the same in both (%(default)s)")
     train.add_argument("--batch", type=at_least(2), default=64, help="images in a batch (%(default)s)")
-    train.add_argument("--size", type=at_least(1), default=32, help="height and width of an image (%(default)s)")
-    train.add_argument("--classes", type=at_least(2), default=100, help="number of classes (%(default)s)")
+    train.add_argument("--size", type=at_least(1), help="height and width of an image (what the model was made for)")
+    train.add_argument("--classes", type=at_least(2), help="number of classes (what the model was made for)")
     train.add_argument("--pairs", type=at_least(1), default=15, help="how often each is measured (%(default)s)")
     train.add_argument("--steps", type=at_least(1), default=3, help="measured steps each time (%(default)s)")
     train.add_argument("--warm-up", type=at_least(0), default=1, help="steps before them (%(default)s)")

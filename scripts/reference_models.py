@@ -142,6 +142,15 @@ def make(name, classes=100):
     raise SystemExit(f"no model {name!r}; there are {', '.join([*SMALL_RESNETS, *SMALL_DENSENETS, *TORCHVISION])}")
 
 
+def usual_size(name):
+    """Height and width of the images that the model was made for."""
+    return 224 if name in TORCHVISION else 32
+
+
+def usual_classes(name):
+    return 1000 if name in TORCHVISION else 100
+
+
 def parameter_list(name, classes, model):
     """The text of a file NAME.params.txt: every entry of the state_dict, and their numbers."""
     parameters, state = dict(model.named_parameters()), model.state_dict()

@@ -8,6 +8,7 @@
 
 #include "apps/settrain/command_line.h"
 #include "src/config/load.h"
+#include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/engine/experiment_schema.h"
 #include "src/engine/peak_memory.h"
@@ -16,30 +17,38 @@
 namespace settrain {
 namespace {
 
+constexpr int64_t kBatch = 128;  // where none is given
+
 struct TrainBench {
   std::string model;
-  int64_t batch = 0, size = 32, classes = 100;
+  int64_t batch = 0, size = 0, classes = 0;  // 0: not given
   int64_t rounds = 5, steps = 20, warm_up = 3;
   bool json = false;
 };
 
-// Without a config, on made-up images: how fast a model trains says nothing of data.
+// Made-up images: how fast a model trains says nothing of data.
+std::vector<std::string> made_up_images(const ModelEntry& model, const TrainBench& bench) {
+  return {"data.name=synthetic",
+          fmt::format("data.image_size={}", bench.size > 0 ? bench.size : model.usual.height),
+          fmt::format("data.num_classes={}", bench.classes > 0 ? bench.classes : model.usual.num_classes),
+          fmt::format("data.train_size={}", bench.batch > 0 ? bench.batch : kBatch),
+          fmt::format("data.batch_size={}", kBatch),
+          "data.val_size=1",
+          "data.test_size=1",
+          "optimizer.lr=0.001",
+          "eval.top_k=[1]",
+          "eval.average_k=[]"};
+}
+
 config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
-  std::vector<std::string> settings;
-  if (line.config.empty()) {
-    const int64_t batch = bench.batch > 0 ? bench.batch : 128;
-    settings = {"data.name=synthetic",
-                fmt::format("data.image_size={}", bench.size),
-                fmt::format("data.num_classes={}", bench.classes),
-                fmt::format("data.train_size={}", batch),
-                "data.val_size=1",
-                "data.test_size=1",
-                "optimizer.lr=0.001",
-                "eval.top_k=[1]",
-                "eval.average_k=[]"};
+  for (const std::string& setting : line.settings) {
+    if (setting.starts_with("model.name=")) throw ConfigError("--set " + setting + ": --model names it here");
   }
+  const std::string model = bench.model.empty() ? "resnet20" : bench.model;
+  std::vector<std::string> settings;
+  if (line.config.empty()) settings = made_up_images(line.registries.models.at(model), bench);
   if (bench.batch > 0) settings.push_back(fmt::format("data.batch_size={}", bench.batch));
-  if (!bench.model.empty()) settings.push_back("model.name=" + bench.model);
+  if (line.config.empty() || !bench.model.empty()) settings.push_back("model.name=" + model);
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
   return config::load(experiment_schema(line.registries), config_file(line), settings);
 }
@@ -76,6 +85,8 @@ std::string as_json(const Experiment& run, const Measured& measured) {
   const StepTimes& cached = measured.cached;
   nlohmann::ordered_json json{{"model", run.config.get<std::string>("model.name")},
                               {"data", run.dataset.name},
+                              {"image", {run.dataset.channels, run.dataset.height, run.dataset.width}},
+                              {"classes", run.dataset.num_classes()},
                               {"batch", run.loader.batch_size},
                               {"device", run.device.str()},
                               {"threads", at::get_num_threads()},
@@ -143,15 +154,13 @@ void add_bench_command(CLI::App& app, CommandLine& line) {
   add_config_options(*train, line, /*required=*/false);
   add_device_option(*train, line);
   CLI::Option* config = train->get_option("--config");
-  train->add_option("--model", bench->model, "A model's name (settrain list models)");
+  train->add_option("--model", bench->model, "A model's name (settrain list models); the config's, or resnet20");
   train->add_option("--batch", bench->batch, "Images in a batch; the config's, or 128")->check(CLI::Range(1, 1000000));
-  train->add_option("--size", bench->size, "Height and width of made-up images")
+  train->add_option("--size", bench->size, "Height and width of made-up images; those that the model was made for")
       ->check(CLI::Range(4, 1024))
-      ->capture_default_str()
       ->excludes(config);
-  train->add_option("--classes", bench->classes, "Classes of made-up images")
+  train->add_option("--classes", bench->classes, "Classes of made-up images; as many as the model was made for")
       ->check(CLI::Range(2, 10000))
-      ->capture_default_str()
       ->excludes(config);
   train->add_option("--rounds", bench->rounds, "Rounds of measuring each")
       ->check(CLI::Range(1, 1000))

@@ -64,7 +64,8 @@ void refuse_unknown_subcommand(const CLI::App& app, const std::vector<std::strin
 std::string out_of_memory(const std::string& what) {
   return what +
          "\nOut of memory. Lower data.batch_size (with train.accumulate raised, a step sees as many images as before), "
-         "data.eval_batch_size or data.prefetch, or choose a smaller model; --dry-run tells what a run needs";
+         "data.eval_batch_size or data.prefetch, set train.gradient_checkpointing: true, or choose a smaller model; --dry-run "
+         "tells what a run needs";
 }
 
 int run_action(const CommandLine& line) {

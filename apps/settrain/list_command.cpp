@@ -31,11 +31,13 @@ std::string in_billions(int64_t number) {
 
 // What each costs, at the images and classes that it was made for, comes first.
 void print_models(const ModelRegistry& models) {
-  std::cout << fmt::format("{:<15}  {:>11}  {:>13}  {:<21}\n", "model", "parameters", "multiply-adds", "with");
+  size_t width = 0;
+  for (const ModelEntry& entry : models.entries()) width = std::max(width, entry.name.size());
+  std::cout << fmt::format("{:<{}}  {:>11}  {:>13}  {}\n", "model", width, "parameters", "multiply-adds", "for");
   for (const ModelEntry& entry : models.entries()) {
     const config::Config config = config::load({{model_section(models)}, {}}, {}, {"model.name=" + entry.name});
     const NetworkCost cost = network_cost(entry, config, entry.usual);
-    std::cout << fmt::format("{:<15}  {:>11}  {:>13}  {}x{}x{}, {} classes\n", entry.name,
+    std::cout << fmt::format("{:<{}}  {:>11}  {:>13}  {}x{}x{}, {} classes\n", entry.name, width,
                              format_count(cost.parameters), in_billions(cost.multiply_adds), entry.usual.channels,
                              entry.usual.height, entry.usual.width, entry.usual.num_classes);
   }

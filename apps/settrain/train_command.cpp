@@ -39,6 +39,9 @@ void log_start(const Experiment& run, const CommandLine& line) {
   }
   log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
                         format_count(run.model->num_parameters()), run.computation.describe()));
+  if (run.computation.bf16 && bf16_is_emulated(run.device)) {
+    log::warning("[model] this CPU has no instructions for bf16, which is slower here than train.precision: float32");
+  }
   const auto& loss = run.config.get<std::string>("loss.name");
   if (run.config.get<std::string>("model.head") == "normalised" &&
       !line.registries.losses.at(loss).requirements.normalised_head) {

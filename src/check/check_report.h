@@ -1,6 +1,9 @@
 // What a check of this build against recorded values found.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 
 namespace settrain {
@@ -14,5 +17,10 @@ struct CheckRow {
   bool passed = false;
   std::string note;  // why it failed, or what was left out
 };
+
+/// The larger of two errors. One that is not a number is the largest there is.
+inline double worse(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::infinity() : std::max(a, b);
+}
 
 }  // namespace settrain

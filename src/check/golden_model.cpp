@@ -1,33 +1,50 @@
 #include "src/check/golden_model.h"
 
-#include <regex>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "models/model_options.h"
 #include "src/config/load.h"
 
 namespace settrain {
 
-std::vector<std::string> settings_named(const std::string& name) {
-  static const std::regex form("(?:densenet_bc_([0-9]+)_([0-9]+)|(.*?))(_normed)?");
-  std::smatch parts;
-  std::regex_match(name, parts, form);
-  std::vector<std::string> settings{"model.name=" + parts.str(3)};
-  if (parts[1].matched)
-    settings = {"model.name=densenet", "model.depth=" + parts.str(1), "model.growth=" + parts.str(2)};
-  if (parts[4].matched) settings.emplace_back("model.head=normalised");
+std::vector<std::string> settings_named(std::string name) {
+  const std::string normalised = "_normed", papers = "densenet_bc_";
+  std::vector<std::string> settings;
+  if (name.ends_with(normalised)) {
+    name.resize(name.size() - normalised.size());
+    settings.emplace_back("model.head=normalised");
+  }
+  const size_t between = name.rfind('_');
+  if (name.starts_with(papers) && between >= papers.size()) {
+    settings.emplace_back("model.name=densenet");
+    settings.push_back("model.depth=" + name.substr(papers.size(), between - papers.size()));
+    settings.push_back("model.growth=" + name.substr(between + 1));
+  } else {
+    settings.push_back("model.name=" + name);
+  }
   return settings;
 }
 
-std::shared_ptr<Model> build(const ModelRegistry& registry, const GoldenModel& golden,
-                             const std::vector<int64_t>& image) {
+GoldenModel golden_model(const nlohmann::json& golden) {
+  const auto name = golden.at("model").get<std::string>();
+  const auto shape = golden.at("input_shape").get<std::vector<int64_t>>();
+  if (shape.size() != 4) throw std::invalid_argument("/input_shape: expected [batch, channels, height, width]");
+  return {name,
+          golden.contains("settings") ? golden.at("settings").get<std::vector<std::string>>() : settings_named(name),
+          golden.at("num_classes").get<int64_t>(),
+          {shape.begin() + 1, shape.end()}};
+}
+
+std::shared_ptr<Model> build(const ModelRegistry& registry, const GoldenModel& golden) {
   const config::Config config = config::load({{model_section(registry)}, {}}, {}, golden.settings);
   const ModelEntry& entry = registry.at(config.get<std::string>("model.name"));
   ModelContext context = entry.usual;
   context.num_classes = golden.num_classes;
-  if (!image.empty()) {
-    context.channels = image.at(0);
-    context.height = image.at(1);
-    context.width = image.at(2);
+  if (!golden.image.empty()) {
+    context.channels = golden.image.at(0);
+    context.height = golden.image.at(1);
+    context.width = golden.image.at(2);
   }
   return entry.make(config, context);
 }

@@ -3,6 +3,7 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -41,12 +42,11 @@ double largest_difference(const at::Tensor& got, const json& expected) {
 struct DigestDifference {
   double l2, first8, dot;
 
-  double worst() const { return std::max({l2, first8, dot}); }
+  double worst() const { return worse(worse(l2, first8), dot); }
 };
 
-DigestDifference digest_difference(const at::Tensor* tensor, const json& expected, uint32_t stream) {
-  if (!tensor) return {INFINITY, INFINITY, INFINITY};
-  const at::Tensor flat = tensor->detach().to(at::kCPU, at::kDouble).contiguous().flatten();
+DigestDifference digest_difference(const at::Tensor& tensor, const json& expected, uint32_t stream) {
+  const at::Tensor flat = tensor.detach().to(at::kCPU, at::kDouble).contiguous().flatten();
   DigestDifference difference{std::abs(flat.norm().item<double>() - expected.at("l2").get<double>()),
                               largest_difference(flat.slice(0, 0, 8), expected.at("first8")), 0};
   if (expected.contains("dot")) {
@@ -72,12 +72,12 @@ double allowed_deviation(const json& golden, const std::string& what, double oth
 class ModelCheck {
  public:
   ModelCheck(const ModelRegistry& registry, at::Device device, const std::filesystem::path& file, const json& golden)
-      : registry_(registry), device_(device), file_(file), golden_(golden) {
-    what_.name = golden.at("model").get<std::string>();
-    what_.settings = golden.contains("settings") ? golden.at("settings").get<std::vector<std::string>>()
-                                                 : settings_named(what_.name);
-    what_.num_classes = golden.at("num_classes").get<int64_t>();
-    shape_ = golden.at("input_shape").get<std::vector<int64_t>>();
+      : registry_(registry),
+        device_(device),
+        file_(file),
+        golden_(golden),
+        what_(golden_model(golden)),
+        shape_(golden.at("input_shape").get<std::vector<int64_t>>()) {
     salt_ = golden.value("salt", 0U);
   }
 
@@ -97,7 +97,7 @@ class ModelCheck {
     rows_.push_back({what_.name, what, error, tolerance, error <= tolerance, error <= tolerance ? "" : note});
   }
 
-  std::shared_ptr<Model> initial() const { return build(registry_, what_, {shape_.at(1), shape_.at(2), shape_.at(3)}); }
+  std::shared_ptr<Model> initial() const { return build(registry_, what_); }
 
   std::shared_ptr<Model> filled(at::ScalarType dtype) const {
     auto model = initial();
@@ -160,49 +160,70 @@ class ModelCheck {
     }
   }
 
-  void check_gradients(const Model& model) {
-    const json& expected = golden_.at("float64").at("gradients");
+  // The recorded gradients by parameter name, in order. `what` fails where there are not as many as parameters.
+  template <class Visit>
+  double over_gradients(const Model& model, std::string& note, const Visit& error_of) {
+    const json& recorded = golden_.at("float64").at("gradients");
     const auto parameters = model.named_parameters();
-    double worst = parameters.size() == expected.size() ? 0 : INFINITY;
-    std::string note;
-    for (size_t k = 0; k < expected.size(); ++k) {
-      const auto name = expected[k].at("name").get<std::string>();
+    double worst = parameters.size() == recorded.size() ? 0 : INFINITY;
+    if (worst > 0) note = fmt::format("{} recorded, {} parameters", recorded.size(), parameters.size());
+    for (size_t k = 0; k < recorded.size(); ++k) {
+      const auto name = recorded[k].at("name").get<std::string>();
       const at::Tensor* parameter = parameters.find(name);
-      const double error = digest_difference(parameter ? &parameter->grad() : nullptr, expected[k],
-                                             kFirstGradientStream + static_cast<uint32_t>(k))
-                               .worst() /
-                           std::max(1.0, expected[k].at("l2").get<double>());
-      if (error > worst) note = name;
-      worst = std::max(worst, error);
+      const bool has_gradient = parameter && parameter->grad().defined();
+      const double error = has_gradient ? error_of(parameter->grad(), recorded[k], k) : INFINITY;
+      if (worse(worst, error) > worst) note = name;
+      worst = worse(worst, error);
     }
+    return worst;
+  }
+
+  void check_gradients(const Model& model) {
+    std::string note;
+    const double worst = over_gradients(model, note, [](const at::Tensor& gradient, const json& recorded, size_t k) {
+      const DigestDifference difference =
+          digest_difference(gradient, recorded, kFirstGradientStream + static_cast<uint32_t>(k));
+      return difference.worst() / std::max(1.0, recorded.at("l2").get<double>());
+    });
     add("gradients, float64", worst, network_tolerance(at::kDouble), note);
   }
 
   // Loosely: where a ReLU's input has another sign than in float64, a path is switched on or off.
   void check_rounded_gradients(const Model& model) {
-    const auto parameters = model.named_parameters();
-    double worst = 0;
-    for (const json& expected : golden_.at("float64").at("gradients")) {
-      const at::Tensor* parameter = parameters.find(expected.at("name").get<std::string>());
-      const double error = digest_difference(parameter ? &parameter->grad() : nullptr, expected, 0).l2;
-      worst = std::max(worst, error / expected.at("l2").get<double>());
-    }
+    std::string note;
+    const double worst = over_gradients(model, note, [](const at::Tensor& gradient, const json& recorded, size_t) {
+      return digest_difference(gradient, recorded, 0).l2 / recorded.at("l2").get<double>();
+    });
     add("norms of gradients, float32", worst,
-        allowed_deviation(golden_, "gradient_l2_max_rel", kLooseGradientTolerance));
+        allowed_deviation(golden_, "gradient_l2_max_rel", kLooseGradientTolerance), note);
   }
 
   void check_buffers(const Model& model) {
-    const auto named_buffers = model.named_buffers();
+    const json& recorded = golden_.at("float64").at("buffers_after_train");
+    const auto buffers = model.named_buffers();
     double worst = 0;
-    for (const json& buffer : golden_.at("float64").at("buffers_after_train")) {
-      worst = std::max(worst,
-                       digest_difference(named_buffers.find(buffer.at("name").get<std::string>()), buffer, 0).worst());
+    std::string note;
+    size_t statistics = 0;
+    for (const auto& buffer : buffers) {
+      if (!buffer.key().ends_with("num_batches_tracked")) {
+        ++statistics;
+      } else if (buffer.value().item<double>() != 1) {
+        worst = INFINITY;
+        note = buffer.key();
+      }
     }
-    for (const auto& buffer : named_buffers) {
-      const bool is_counter = buffer.key().ends_with("num_batches_tracked");
-      if (is_counter && buffer.value().item<double>() != 1) worst = INFINITY;
+    if (statistics != recorded.size()) {
+      worst = INFINITY;
+      note = fmt::format("{} recorded, {} in the model", recorded.size(), statistics);
     }
-    add("batch-norm buffers, float64", worst, network_tolerance(at::kDouble));
+    for (const json& expected : recorded) {
+      const auto name = expected.at("name").get<std::string>();
+      const at::Tensor* buffer = buffers.find(name);
+      const double error = buffer ? digest_difference(*buffer, expected, 0).worst() : INFINITY;
+      if (worse(worst, error) > worst) note = name;
+      worst = worse(worst, error);
+    }
+    add("batch-norm buffers, float64", worst, network_tolerance(at::kDouble), note);
   }
 
   const ModelRegistry& registry_;
@@ -215,9 +236,13 @@ class ModelCheck {
   std::vector<CheckRow> rows_;
 };
 
-std::vector<CheckRow> check_list(const ModelRegistry& registry, const std::filesystem::path& file) {
-  const GoldenModel listed = listed_model(file);
-  return {check_parameter_list(file, listed.name, *build(registry, listed))};
+std::vector<CheckRow> check_file(const ModelRegistry& registry, at::Device device, const std::filesystem::path& file) {
+  if (file.extension() == ".txt") {
+    const GoldenModel listed = listed_model(file);
+    return {check_parameter_list(file, listed.name, *build(registry, listed))};
+  }
+  const json golden = read_json(file);
+  return ModelCheck(registry, device, file, golden).run();
 }
 
 }  // namespace
@@ -226,18 +251,16 @@ std::vector<CheckRow> check_models(const ModelRegistry& registry, at::Device dev
                                    const std::vector<std::filesystem::path>& files) {
   std::vector<CheckRow> rows;
   for (const auto& file : files) {
-    std::vector<CheckRow> found;
-    if (file.extension() == ".txt") {
-      found = check_list(registry, file);
-    } else {
-      const json golden = read_json(file);
-      try {
-        found = ModelCheck(registry, device, file, golden).run();
-      } catch (const json::exception& problem) {
-        throw DataError(file.string() + ": " + problem.what());
-      }
+    try {
+      const std::vector<CheckRow> found = check_file(registry, device, file);
+      rows.insert(rows.end(), found.begin(), found.end());
+    } catch (const DataError&) {
+      throw;  // it names the file
+    } catch (const c10::Error& problem) {
+      throw DataError(file.string() + ": " + problem.what_without_backtrace());
+    } catch (const std::exception& problem) {
+      throw DataError(file.string() + ": " + problem.what());
     }
-    rows.insert(rows.end(), found.begin(), found.end());
   }
   return rows;
 }

@@ -4,16 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
-#include <regex>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "models/model.h"
 #include "models/named_tensors.h"
+#include "src/check/json_place.h"
 #include "src/core/error.h"
 
 namespace settrain {
 namespace {
+
+constexpr int64_t kMostClasses = 1'000'000;
 
 std::vector<std::string> lines_of(const std::filesystem::path& file) {
   std::ifstream stream(file);
@@ -21,6 +25,12 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   if (lines.empty()) throw DataError(file.string() + ": cannot be read, or is empty");
   return lines;
+}
+
+// "resnet18" of resnet18.params.txt
+std::string name_of(const std::filesystem::path& file) {
+  const std::string name = file.filename().string(), ending = ".params.txt";
+  return name.ends_with(ending) ? name.substr(0, name.size() - ending.size()) : name;
 }
 
 bool is_remark(const std::string& line) {
@@ -42,13 +52,19 @@ std::vector<std::string> lines_of(const Model& model) {
 }  // namespace
 
 GoldenModel listed_model(const std::filesystem::path& file) {
-  static const std::regex form("# ([^,]+), ([0-9]{1,9}) classes:.*");
+  const std::filesystem::path results = file.parent_path() / (name_of(file) + ".json");
+  if (std::filesystem::exists(results)) return golden_model(read_json(results));
   const std::string first = lines_of(file).front();
-  std::smatch parts;
-  if (!std::regex_match(first, parts, form)) {
+  const size_t comma = first.find(", ");
+  int64_t classes = 0;
+  if (first.starts_with("# ") && comma != std::string::npos) {
+    std::from_chars(first.data() + comma + 2, first.data() + first.size(), classes);
+  }
+  if (classes <= 0 || classes > kMostClasses || first.find(" classes:", comma) == std::string::npos) {
     throw DataError(fmt::format("{}:1: expected \"# NAME, N classes: ...\", got \"{:.60}\"", file.string(), first));
   }
-  return {parts.str(1), settings_named(parts.str(1)), std::stoll(parts.str(2))};
+  const std::string name = first.substr(2, comma - 2);
+  return {name, settings_named(name), classes, {}};
 }
 
 CheckRow check_parameter_list(const std::filesystem::path& file, const std::string& name, const Model& model) {

@@ -8,8 +8,9 @@
 
 namespace settrain {
 
-/// The model that a list NAME.params.txt is about: its first line is "# NAME, 1000 classes: ...". Throws DataError that
-/// names the file where it is missing or has no such line.
+/// The model that a list NAME.params.txt is about: by the NAME.json beside it, or by its first line, "# NAME, 1000
+/// classes:
+/// ...". Throws DataError that names the file where it is missing or has no such line.
 GoldenModel listed_model(const std::filesystem::path& file);
 
 /// Every entry's place, dtype, shape, name and kind (parameter or buffer). The error is the number of lines that

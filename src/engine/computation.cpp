@@ -6,13 +6,21 @@
 namespace settrain {
 namespace {
 
-// Measured (docs/benchmarks.md): oneDNN's convolutions on the CPU are faster with the channels last. cuDNN's use tensor
-// cores so, which float32 without TF32 does not have.
+// On the CPU oneDNN's convolutions are, as measured (docs/benchmarks.md). On a GPU it is what cuDNN's tensor cores
+// want, which float32 without TF32 does not use.
 bool channels_last_is_faster(const Computation& computation) {
   return computation.device.is_cpu() || computation.bf16;
 }
 
 }  // namespace
+
+bool bf16_is_emulated(at::Device device) {
+#ifdef __x86_64__
+  return device.is_cpu() && !__builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
 
 std::string Computation::describe() const {
   return device.str() + (bf16 ? ", bf16" : ", float32") + (channels_last ? ", channels last" : ", channels first");

@@ -21,6 +21,9 @@ struct Computation {
   std::string describe() const;
 };
 
+/// Whether bf16 costs time there instead of saving it: a CPU without instructions for it.
+bool bf16_is_emulated(at::Device device);
+
 /// What train.precision and train.channels_last ask for on that device.
 Computation make_computation(const TrainOptions& options, at::Device device);
 

@@ -47,7 +47,7 @@ SplitScores score_split(const Experiment& run, const Split& split, ProgressBar& 
   progress.total = split.size();
   loader.start_epoch(0);
   for (Batch batch; loader.next(batch);) {
-    collector.add(forward(*run.model, batch.images, run.computation).scores, batch.labels);
+    collector.add(forward(*run.model, batch.images, run.computation).prediction(), batch.labels);
     progress.done += batch.size();
     bar.update(progress);
     throw_if_interrupted();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/model.h"
+#include "models/named_tensors.h"
 #include "src/core/error.h"
 #include "src/engine/train_step.h"
 
@@ -19,10 +20,10 @@ bool finite(const at::Tensor& t) {
   return !t.is_floating_point() || at::isfinite(t).all().item<bool>();
 }
 
-// The name of the first parameter that is not finite, or an empty string.
+// The name of the first parameter or buffer that is not finite, or an empty string.
 std::string first_non_finite(const Model& model) {
-  for (const auto& item : model.named_parameters()) {
-    if (!finite(item.value())) return "model." + item.key();
+  for (const auto& [name, tensor] : state_dict(model)) {
+    if (!finite(tensor)) return "model." + name;
   }
   return "";
 }

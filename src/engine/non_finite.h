@@ -13,7 +13,7 @@ struct StepSettings;
 [[noreturn]] void throw_non_finite(const Model& model, const LossInput& input, const LossValue& value,
                                    const StepSettings& settings);
 
-/// Throws NumericalError, naming the first, where a parameter is not finite after so many steps.
+/// Throws NumericalError, naming the first, where a parameter or a batch statistic is not finite after so many steps.
 void check_finite(const Model& model, int64_t step);
 
 }  // namespace settrain

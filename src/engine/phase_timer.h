@@ -9,9 +9,9 @@ namespace settrain {
 
 /// Seconds, of one step or of several.
 struct StepPhases {
-  double forward = 0;  // loss included
+  double forward = 0;  // loss and training accuracy included
   double backward = 0;
-  double update = 0;  // of the weights, clipping included
+  double update = 0;  // of the weights, with clipping and the clearing of gradients
 };
 
 /// Adds the time since its last call to a phase, once the device has finished what it was given. Without phases it does

@@ -69,8 +69,9 @@ void refuse_other_data(const std::string& lines, const Checkpoint& checkpoint) {
 std::vector<config::Difference> changes(const std::string& record, const config::Config& now) {
   std::vector<config::Difference> all = config::differences(record, now.to_yaml());
   std::erase_if(all, [&now](const config::Difference& change) {
-    return change.before.empty() && change.path.starts_with("model.") &&
-           now.at(change.path).value == now.at(change.path).key.default_value;
+    const bool is_of_network =
+        change.path.starts_with("model.") || change.path == "train.precision" || change.path == "train.ema_decay";
+    return change.before.empty() && is_of_network && now.at(change.path).value == now.at(change.path).key.default_value;
   });
   return all;
 }
@@ -96,7 +97,8 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
   const auto or_none = [](const std::string& value) { return value.empty() ? "no such key" : value; };
   std::string lines, allow;
   for (const auto& [path, before, after] : changes) {
-    const bool is_fixed = path.starts_with("model.");  // its weights have their shapes
+    // Weights have their shapes, and an average began with the run.
+    const bool is_fixed = path.starts_with("model.") || path == "train.ema_decay";
     const bool allowed = std::count(terms.allowed_keys.begin(), terms.allowed_keys.end(), path) > 0;
     if ((allowed && !is_fixed) || is_free(wanted, path)) continue;
     lines += fmt::format("\n  {}: {} there, {} now{}", path, or_none(before), or_none(after),
@@ -224,7 +226,7 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
 void check_same_model(const Experiment& run, const Checkpoint& checkpoint) {
   std::string lines;
   for (const auto& [path, before, after] : changes(checkpoint.text("config"), run.config)) {
-    if (path.starts_with("model.") || path == "data.normalisation")
+    if (path.starts_with("model.") || path == "data.normalisation" || path == "train.precision")
       lines += fmt::format("\n  {}: {} there, {} now", path, before, after);
   }
   if (lines.empty()) return;

@@ -65,8 +65,9 @@ config::Keys TrainOptions::keys() {
           "speed.")
           .one_of({"auto", "true", "false"}),
       key("precision", &TrainOptions::precision, "float32",
-          "bf16: convolutions and matrix products round their inputs to 8 bits, which GPUs and newer CPUs compute faster; "
-          "weights, the head's scores and the loss stay float32. Evaluation does the same.")
+          "bf16: convolutions and matrix products round their inputs to 8 bits, which GPUs and CPUs with AVX-512 BF16 or "
+          "AMX compute faster, and others more slowly; weights, the head's scores and the loss stay float32. Evaluation "
+          "does the same.")
           .one_of({"float32", "bf16"}),
       key("channels_last", &TrainOptions::channels_last, "auto",
           "The layout of weights and activations; it changes speed, and the last bits. auto: channels last where it is "
@@ -74,10 +75,12 @@ config::Keys TrainOptions::keys() {
           .one_of({"auto", "true", "false"}),
       key("gradient_checkpointing", &TrainOptions::gradient_checkpointing, false,
           "Activations within blocks are computed again for the backward pass instead of kept: large models and batches "
-          "fit, for about a third more time."),
+          "fit, for about half as much more time. The results stay what they are.")
+          .free(),
       key("ema_decay", &TrainOptions::ema_decay, 0.0,
-          "Decay of an exponential moving average of the weights, which is then what is evaluated and selected on, such "
-          "as 0.999; 0 turns it off.")
+          "Decay d of an exponential moving average of the weights, which is then what is evaluated and selected on, such "
+          "as 0.999; 0 turns it off. After t steps it is the smaller of d and (1 + t) / (10 + t), so that the initial "
+          "weights are soon forgotten. Metrics of `train/` are of the weights themselves.")
           .at_least(0)
           .below(1),
       key("checkpoint_every.steps", &TrainOptions::checkpoint_steps, 0,

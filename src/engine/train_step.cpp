@@ -27,9 +27,10 @@ StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vecto
   // Dropout draws from ATen's own generator: tied to the step, it repeats after a resume.
   seed_aten(settings.seed, kSeedOfStep, settings.step);
   model.train();
-  optimizer.zero_grad();
-  StepResult result;
   PhaseTimer timer(settings.phases, computation.device);
+  optimizer.zero_grad();
+  timer.end(&StepPhases::update);
+  StepResult result;
   for (const Batch& batch : batches) {
     LossInput input;
     input.labels = batch.labels.to(computation.device, /*non_blocking=*/true);
@@ -44,11 +45,12 @@ StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vecto
     timer.end(&StepPhases::backward);
 
     // Both numbers in one wait for the device, with the gradients already under way.
-    const at::Tensor correct = input.output.scores.argmax(1).eq(input.labels).sum();
+    const at::Tensor correct = input.output.prediction().argmax(1).eq(input.labels).sum();
     const at::Tensor numbers = at::stack({value.sum.detach().to(at::kDouble), correct.to(at::kDouble)}).cpu();
     const double sum = numbers[0].item<double>();
     if (!std::isfinite(sum)) throw_non_finite(model, input, value, settings);
     result += {sum, static_cast<int64_t>(numbers[1].item<double>()), batch.labels.size(0)};
+    timer.end(&StepPhases::forward);
   }
   if (settings.clip_norm > 0) clip_gradients(optimizer.parameters(), settings.clip_norm);
   optimizer.step(settings.lr);

@@ -27,11 +27,11 @@ void WeightAverage::update(int64_t step) {
 }
 
 void WeightAverage::exchange() {
-  const c10::NoGradGuard no_grad;
   for (size_t i = 0; i < weights_.size(); ++i) {
-    const at::Tensor weight = weights_[i].second.clone();
-    weights_[i].second.copy_(average_[i].second);
-    average_[i].second.copy_(weight);
+    // The memory changes hands: nothing is copied, so nothing can fail.
+    const at::Tensor weight = weights_[i].second.detach();
+    weights_[i].second.set_data(average_[i].second);
+    average_[i].second = weight;
   }
 }
 

@@ -132,6 +132,11 @@ void Checkpoint::add(const std::string& prefix, std::span<const std::pair<std::s
   for (const auto& [name, tensor] : added) tensors[prefix + name] = tensor.detach();
 }
 
+bool Checkpoint::has(const std::string& prefix) const {
+  const auto first = tensors.lower_bound(prefix);
+  return first != tensors.end() && first->first.starts_with(prefix);
+}
+
 void Checkpoint::copy_into(const std::string& prefix,
                            std::span<const std::pair<std::string, at::Tensor>> targets) const {
   std::set<std::string> extra;

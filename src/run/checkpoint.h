@@ -40,6 +40,9 @@ struct Checkpoint {
   /// Adds every tensor under `prefix` + its name. The tensors are shared, not copied.
   void add(const std::string& prefix, std::span<const std::pair<std::string, at::Tensor>> tensors);
 
+  /// Whether there are tensors whose names start with `prefix`.
+  bool has(const std::string& prefix) const;
+
   /// Copies the tensors whose names start with `prefix` into `targets`, which have the names without it. The targets
   /// keep their memory, layout and device. Throws RunError, before anything is copied, that lists all the entries that
   /// are missing, too many, or of another shape or dtype.

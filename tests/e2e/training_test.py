@@ -89,10 +89,16 @@ class Training(ProgramTest):
         tensors = tensors_of(self.folder / "runs/tiny/checkpoints/last.safetensors")
         self.assertNotEqual(tensors["ema.fc.weight"], tensors["model.fc.weight"])
         last = json.loads(self.run_program("eval", "runs/tiny", "--checkpoint", "last", "--json", "--device", "cpu").stdout)
-        self.assertEqual(last[0]["metrics"]["val"]["top2"], self.metrics()[1]["val/top2"])
-        plain = self.train_tiny("tiny", "--overwrite").stdout
+        averaged = self.metrics()[1]
+        for name in ("top2", "avg2_lambda"):
+            self.assertEqual(last[0]["metrics"]["val"][name], averaged[f"val/{name}"])
+        self.train_tiny("tiny", "--overwrite", "--set", "train.precision=bf16")
         self.assertNotIn("ema.fc.weight", tensors_of(self.folder / "runs/tiny/checkpoints/last.safetensors"))
-        self.assertIn("accuracy", plain)
+        plain = self.metrics()[1]
+        self.assertEqual(plain["train/loss"], averaged["train/loss"])
+        self.assertNotEqual(plain["val/avg2_lambda"], averaged["val/avg2_lambda"])
+        error = self.run_program("--resume", "runs/tiny", "--set", "train.ema_decay=0.5", "--set", "train.epochs=3", "--device", "cpu", expect=2).stderr
+        self.assertIn("train.ema_decay: 0.0 there, 0.5 now (cannot change within a run)", error)
 
     def test_unlabelled_images_can_set_the_thresholds(self):
         self.train_tiny()

@@ -49,8 +49,13 @@ at::Tensor images_for(const std::string& name, int64_t batch = 2) {
 const std::vector<std::string> kKinds{"resnet8", "densenet40_12", "resnet18", "resnet50", "densenet121"};
 
 TEST_CASE("every model makes scores and finite gradients for all of its parameters, with every head", "[fast]") {
-  for (const std::string& name : models().names()) {
-    const std::string head = name == "resnet20" ? "two_head" : name == "resnet32" ? "normalised" : "linear";
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const std::string& name : models().names()) all.emplace_back(name, "linear");
+  for (const std::string& name : kKinds) {
+    all.emplace_back(name, "normalised");
+    all.emplace_back(name, "two_head");
+  }
+  for (const auto& [name, head] : all) {
     CAPTURE(name, head);
     const auto model = build(name, "model.head=" + head);
     const ModelOutput output = model->forward(images_for(name));
@@ -109,8 +114,8 @@ TEST_CASE("channels last changes the layout and not the numbers", "[fast]") {
 }
 
 TEST_CASE("activations that are computed again give the same scores, gradients and batch statistics", "[fast]") {
+  const bool bf16 = GENERATE(false, true);
   for (const std::string& name : kKinds) {
-    const bool bf16 = GENERATE(false, true);
     CAPTURE(name, bf16);
     const auto kept = build(name), again = build(name);
     again->recompute_activations();
@@ -152,6 +157,15 @@ TEST_CASE("bf16 rounds within the network, and the head's scores stay float32", 
     CHECK(error > 1e-4);
     CHECK(error < 0.2);
   }
+}
+
+TEST_CASE("a batch of one image with one pixel left is told, not trained on", "[fast]") {
+  const auto model = build("resnet8");
+  CHECK_THROWS_WITH(model->forward(at::randn({1, 3, 4, 4})), Catch::Contains("data.drop_last"));
+  CHECK(at::isfinite(*model->named_buffers().find("layer3.0.bn1.running_var")).all().item<bool>());
+  CHECK_NOTHROW(model->forward(at::randn({2, 3, 4, 4})));
+  model->eval();
+  CHECK_NOTHROW(model->forward(at::randn({1, 3, 4, 4})));
 }
 
 TEST_CASE("images that a model cannot take are refused before its first step", "[fast]") {

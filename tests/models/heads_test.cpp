@@ -39,6 +39,7 @@ TEST_CASE("two heads score the same features with weights of their own", "[fast]
   CHECK(at::equal(output.scores, at::linear(features, weights[0].second, weights[1].second)));
   CHECK(at::equal(output.scores_multi, at::linear(features, weights[2].second, weights[3].second)));
   CHECK(output.features.is_same(features));
+  CHECK(output.prediction().is_same(output.scores_multi));
   output.scores_multi.sum().backward();
   CHECK_FALSE(weights[0].second.grad().defined());
   CHECK(weights[2].second.grad().defined());
@@ -47,7 +48,9 @@ TEST_CASE("two heads score the same features with weights of their own", "[fast]
 TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or start at zero", "[fast]") {
   Owner with, without;
   const Heads one(with, "classifier", {"linear", true}, 5, 3, FirstBias::kZero);
-  CHECK_FALSE(one(at::zeros({1, 5})).scores_multi.defined());
+  const ModelOutput output = one(at::zeros({1, 5}));
+  CHECK_FALSE(output.scores_multi.defined());
+  CHECK(output.prediction().is_same(output.scores));
   CHECK((*with.named_parameters().find("classifier.bias") == 0).all().item<bool>());
   Heads(without, "fc", {"linear", false}, 5, 3);
   CHECK(names(without) == std::vector<std::string>{"fc.weight"});

@@ -22,7 +22,9 @@ TEST_CASE("depths that give no whole number of layers are refused, with the form
     CHECK_THROWS_WITH(SmallDenseNet({depth, 12}, true, {}, kCifar),
                       Catch::Contains("model.depth") && Catch::Contains("6 n + 4"));
   }
-  CHECK_THROWS_WITH(SmallDenseNet({41, 12}, false, {}, kCifar), Catch::Contains("3 n + 4"));
+  CHECK_THROWS_WITH(SmallDenseNet({41, 12}, true, {}, kCifar), Catch::Contains("such as 40 or 46"));
+  CHECK_THROWS_WITH(SmallDenseNet({41, 12}, false, {}, kCifar),
+                    Catch::Contains("3 n + 4") && Catch::Contains("such as 40 or 43"));
   SmallDenseNet plain({43, 12}, false, {}, kCifar);  // (43 - 4) / 3 layers a block
   CHECK(plain.named_parameters().find("block3.layer.12.conv1.weight") != nullptr);
   CHECK(plain.named_parameters().find("block3.layer.13.conv1.weight") == nullptr);
