@@ -2,6 +2,8 @@
 
 #include <ATen/ops/relu.h>
 
+#include "losses/score_ops.h"
+
 namespace settrain {
 namespace {
 
@@ -13,8 +15,7 @@ struct NoisedTopkOptions {
 
 at::Tensor NoisedTopk::per_sample(const LossInput& input) {
   const at::Tensor& scores = input.output.scores;
-  const at::Tensor of_label = scores.gather(1, input.labels.unsqueeze(1)).squeeze(1);
-  return at::relu(sampled_topk(scores, input, topk_).sub(of_label).add(margin_));
+  return at::relu(sampled_topk(scores, input, topk_).sub(of_label(scores, input.labels)).add(margin_));
 }
 
 LossEntry noised_topk_entry() {

@@ -1,6 +1,9 @@
 // The noised top-K loss for imbalanced data.
 #pragma once
 
+#include <utility>
+
+#include "losses/class_margins.h"
 #include "losses/loss.h"
 #include "losses/sampled_topk.h"
 
@@ -23,9 +26,9 @@ enum class ScaleOn {
 /// kink it is 0.
 class NoisedTopkImbalanced : public Loss {
  public:
-  /// `margins` [classes] float64, on the CPU.
-  NoisedTopkImbalanced(int64_t num_classes, const SampledTopkOptions& topk, at::Tensor margins, double scale,
-                       ScaleOn scale_on);
+  NoisedTopkImbalanced(int64_t num_classes, const SampledTopkOptions& topk, ClassMargins margins, double scale,
+                       ScaleOn scale_on)
+      : Loss(num_classes), topk_(topk), margins_(std::move(margins)), scale_(scale), scale_on_(scale_on) {}
 
   double score_scale() const override { return scale_; }
 
@@ -34,8 +37,7 @@ class NoisedTopkImbalanced : public Loss {
 
  private:
   SampledTopkOptions topk_;
-  at::Tensor margins_;         // float64
-  at::Tensor margins_in_use_;  // as the scores were last
+  ClassMargins margins_;
   double scale_;
   ScaleOn scale_on_;
 };

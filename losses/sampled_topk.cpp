@@ -1,6 +1,7 @@
 #include "losses/sampled_topk.h"
 
 #include "losses/kernels/gaussian_noise.h"
+#include "losses/set_size.h"
 #include "losses/smoothed_topk.h"
 #include "src/core/shape.h"
 
@@ -33,10 +34,7 @@ config::Keys sampled_topk_keys(const SampledTopkOptions& defaults, const std::st
 
 SampledTopkOptions read_sampled_topk(const config::Config& config, int64_t num_classes) {
   const auto options = config.read<SampledTopkOptions>("loss");
-  if (options.k >= num_classes) {
-    config.fail("loss.k", "must be less than the number of classes: expected 1 to " + std::to_string(num_classes - 1) +
-                              " for " + std::to_string(num_classes) + " classes, got " + std::to_string(options.k));
-  }
+  check_set_size(config, options.k, num_classes);
   return options;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 /// What a loss answered: float64, on the CPU.
 struct Answer {
-  at::Tensor per_sample, mean, gradient;
+  at::Tensor per_sample, mean, gradient, gradient_multi;  // undefined: not to be compared
 };
 
 /// Feeds `golden` with its scores and noise cast to `dtype`.
@@ -25,12 +25,18 @@ Answer answer(Loss& loss, const LossGoldenCase& golden, at::Device device, at::S
   LossInput input;
   input.output.scores = golden.scores.to(device, dtype).detach().clone().requires_grad_();
   input.labels = golden.labels.to(device);
+  if (golden.scores_multi.defined()) {
+    input.output.scores_multi = golden.scores_multi.to(device, dtype).detach().clone().requires_grad_();
+  }
   if (golden.noise) input.noise = golden.noise->to(device, dtype);
   const LossValue value = loss(input);
   const at::Tensor mean = value.mean();
   mean.backward();
-  const auto result = [](const at::Tensor& tensor) { return tensor.detach().to(at::kCPU, at::kDouble); };
-  return {result(value.per_sample), result(mean), result(input.output.scores.grad())};
+  const auto result = [](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor.detach().to(at::kCPU, at::kDouble) : at::Tensor();
+  };
+  return {result(value.per_sample), result(mean), result(input.output.scores.grad()),
+          golden.scores_multi.defined() ? result(input.output.scores_multi.grad()) : at::Tensor()};
 }
 
 /// Largest |got - expected| / max(size, |expected|); infinite where a value is NaN.
@@ -46,10 +52,14 @@ struct Sizes {
 };
 
 double largest_error(const Answer& got, const Answer& expected, const Sizes& sizes) {
-  const double of_losses = std::max(relative_error(got.per_sample, expected.per_sample, sizes.losses),
-                                    relative_error(got.mean, expected.mean, sizes.losses));
-  if (!expected.gradient.defined()) return of_losses;
-  return std::max(of_losses, relative_error(got.gradient, expected.gradient, sizes.gradient));
+  double error = relative_error(got.mean, expected.mean, sizes.losses);
+  const auto compare = [&error](const at::Tensor& a, const at::Tensor& b, double size) {
+    if (b.defined()) error = std::max(error, relative_error(a, b, size));
+  };
+  compare(got.per_sample, expected.per_sample, sizes.losses);
+  compare(got.gradient, expected.gradient, sizes.gradient);
+  compare(got.gradient_multi, expected.gradient_multi, sizes.gradient);
+  return error;
 }
 
 CheckRow row(const std::string& name, const std::string& what, double error, double tolerance,
@@ -59,6 +69,7 @@ CheckRow row(const std::string& name, const std::string& what, double error, dou
 
 LossGoldenCase rounded_to_float32(LossGoldenCase golden) {
   golden.scores = golden.scores.to(at::kFloat).to(at::kDouble);
+  if (golden.scores_multi.defined()) golden.scores_multi = golden.scores_multi.to(at::kFloat).to(at::kDouble);
   if (golden.noise) golden.noise = golden.noise->to(at::kFloat).to(at::kDouble);
   return golden;
 }
@@ -67,14 +78,15 @@ void check_case(const LossGoldenCase& golden, const std::string& name, Loss& los
                 std::vector<CheckRow>& rows) {
   const std::string note = golden.gradient.defined() ? "" : "the formula has no gradient here: values only";
   const double size_of_scores = std::max(1.0, golden.scores.abs().max().item<double>());
-  const Answer expected{golden.per_sample, golden.loss, golden.gradient};
+  const Answer expected{golden.is_batch_level ? at::Tensor() : golden.per_sample, golden.loss, golden.gradient,
+                        golden.gradient_multi};
   rows.push_back(row(name, golden.name + ", float64",
                      largest_error(answer(loss, golden, device, at::kDouble), expected, {}),
                      size_of_scores > 1000 ? kLargeScoresTolerance : tolerance(device, at::kDouble), note));
 
   const LossGoldenCase rounded = rounded_to_float32(golden);
   Answer in_float64 = answer(loss, rounded, device, at::kDouble);
-  if (!golden.gradient.defined()) in_float64.gradient = at::Tensor();
+  if (!golden.gradient.defined()) in_float64.gradient = in_float64.gradient_multi = at::Tensor();
   rows.push_back(row(name, golden.name + ", float32 against float64",
                      largest_error(answer(loss, rounded, device, at::kFloat), in_float64,
                                    {size_of_scores * loss.score_scale(), loss.score_scale()}),

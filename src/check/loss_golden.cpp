@@ -31,9 +31,12 @@ int64_t length_of(const JsonPlace& list) {
 }
 
 void read_inputs(const JsonPlace& place, LossGoldenCase& golden) {
-  const int64_t batch = length_of(place["scores"]);
-  const int64_t classes = length_of(place["scores"].elements()[0]);
-  golden.scores = read_tensor(place["scores"], {batch, classes});
+  const bool two_heads = place.has("scores_multi");
+  const JsonPlace scores = place[two_heads ? "scores_single" : "scores"];
+  const int64_t batch = length_of(scores);
+  const int64_t classes = length_of(scores.elements()[0]);
+  golden.scores = read_tensor(scores, {batch, classes});
+  if (two_heads) golden.scores_multi = read_tensor(place["scores_multi"], {batch, classes});
   golden.labels = at::empty({batch}, at::kLong);
   int64_t* label = golden.labels.mutable_data_ptr<int64_t>();
   for (const JsonPlace& element : place["labels"].elements(batch)) *label++ = element.integer(0, classes - 1);
@@ -53,7 +56,11 @@ void read_expected(const JsonPlace& place, LossGoldenCase& golden) {
   const JsonPlace values = imitates ? place["formula"] : place;
   golden.per_sample = read_tensor(values["per_sample"], {golden.scores.size(0)});
   golden.loss = read_tensor(values["loss"], {});
-  if (!values["grad_scores"].is_null()) golden.gradient = read_tensor(values["grad_scores"], golden.scores.sizes());
+  golden.is_batch_level = place.has("batch_level") && place["batch_level"].boolean();
+  const JsonPlace gradient = values[golden.scores_multi.defined() ? "grad_single" : "grad_scores"];
+  if (gradient.is_null()) return;
+  golden.gradient = read_tensor(gradient, golden.scores.sizes());
+  if (golden.scores_multi.defined()) golden.gradient_multi = read_tensor(values["grad_multi"], golden.scores.sizes());
 }
 
 LossGoldenCase read_case(const JsonPlace& place) {
@@ -62,8 +69,8 @@ LossGoldenCase read_case(const JsonPlace& place) {
   for (const std::string& key : place["params"].keys()) {
     golden.overrides.push_back("loss." + key + "=" + place["params"][key].dump());
   }
-  if (!place.has("scores") || !place.has("labels")) {
-    golden.cannot_run = "the case has inputs other than 'scores' and 'labels'";
+  if (!(place.has("scores") || place.has("scores_multi")) || !place.has("labels")) {
+    golden.cannot_run = "the case has inputs other than scores and labels";
     return golden;
   }
   read_inputs(place, golden);

@@ -17,11 +17,14 @@ struct LossGoldenCase {
   std::string cannot_run;              // why no loss can take this case's inputs; empty where the rest is there
   std::vector<int64_t> class_counts;   // [classes], or empty
   at::Tensor scores;                   // [batch, classes]
+  at::Tensor scores_multi;             // the same of a second head; undefined where there is none
   at::Tensor labels;                   // [batch] int64
   std::optional<at::Tensor> noise;     // [batch, draws, classes]
   at::Tensor per_sample;               // [batch]
   at::Tensor loss;                     // [] their mean
   at::Tensor gradient;                 // [batch, classes] of the mean; undefined where the formula has none
+  at::Tensor gradient_multi;           // the same for scores_multi
+  bool is_batch_level = false;         // the samples are coupled: per_sample is one way of sharing out the loss
 };
 
 struct LossGolden {

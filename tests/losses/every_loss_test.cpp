@@ -11,7 +11,6 @@ namespace {
 
 using test::build_loss;
 using test::context_of;
-using test::input_of;
 
 constexpr int64_t kBatch = 6, kClasses = 12;
 
@@ -24,8 +23,26 @@ at::Tensor some_labels() {
   return at::arange(kBatch, at::kLong) * 2;
 }
 
+// With scores of a second head, for the losses that need them.
+LossInput input_of(const at::Tensor& scores, const at::Tensor& labels) {
+  LossInput input = test::input_of(scores, labels);
+  input.output.scores_multi = at::arange(scores.numel(), scores.options()).remainder(7).view(scores.sizes());
+  return input;
+}
+
 at::Tensor gradient_at(Loss& loss, const at::Tensor& scores) {
   return test::gradient_of([&](const at::Tensor& s) { return loss(input_of(s, some_labels())).sum; }, scores);
+}
+
+// Their samples are coupled.
+bool is_batch_level(const LossEntry& entry) {
+  return entry.name == "expected_positive_regularisation" || entry.name == "average_k_two_head";
+}
+
+// A shift of all scores changes nothing. Binary losses have a zero.
+bool is_relative(const LossEntry& entry) {
+  return entry.name != "assume_negative" && entry.name != "bce_positive" &&
+         entry.name != "expected_positive_regularisation" && entry.name != "average_k_two_head";
 }
 
 bool has_key(const LossEntry& entry, const std::string& name) {
@@ -52,15 +69,18 @@ TEST_CASE("Every loss: the gradient is that of central differences", "[fast]") {
     const auto loss = build_loss(entry.name, context_of(kClasses));
     const auto sum = [&](const at::Tensor& s) { return (*loss)(input_of(s, some_labels())).sum; };
     CHECK(test::gradient_error(sum, random_scores(), 1e-5) < 1e-9 * loss->score_scale());
-    CHECK(gradient_at(*loss, random_scores()).abs().max().item<double>() > 0.1);
+    const bool trains = entry.name != "topk_zero_one";
+    CHECK((gradient_at(*loss, random_scores()).abs().max().item<double>() > 0.02) == trains);
   }
 }
 
 TEST_CASE("Every loss: the gradient of a sample sums to zero, and a shift of its scores changes nothing", "[fast]") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
+    if (!is_relative(entry)) continue;
     CAPTURE(entry.name);
     const auto loss = build_loss(entry.name, context_of(kClasses));
-    CHECK(gradient_at(*loss, random_scores()).sum(1).abs().max().item<double>() < 1e-12 * loss->score_scale());
+    const double rounding = entry.name.starts_with("exact") ? 1e-9 : 1e-12;  // a quadrature of 32 nodes
+    CHECK(gradient_at(*loss, random_scores()).sum(1).abs().max().item<double>() < rounding * loss->score_scale());
     const at::Tensor shift = at::arange(kBatch, at::kDouble).unsqueeze(1) - 2;
     CHECK(test::near((*loss)(input_of(random_scores() + shift, some_labels())).per_sample,
                      (*loss)(input_of(random_scores(), some_labels())).per_sample));
@@ -112,6 +132,7 @@ TEST_CASE("Every loss: the same input and noise key give the same bits", "[fast]
 
 TEST_CASE("Every loss: two half batches, by their positions, are one batch", "[fast]") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
+    if (is_batch_level(entry)) continue;
     CAPTURE(entry.name);
     const auto loss = build_loss(entry.name, context_of(kClasses));
     const at::Tensor scores = random_scores(), labels = some_labels();

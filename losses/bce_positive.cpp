@@ -1,0 +1,24 @@
+#include "losses/bce_positive.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/log_sigmoid.h>
+
+#include "losses/score_ops.h"
+
+namespace settrain {
+
+at::Tensor BcePositive::per_sample(const LossInput& input) {
+  return -at::log_sigmoid(of_label(input.output.scores, input.labels));
+}
+
+LossEntry bce_positive_entry() {
+  return {.name = "bce_positive",
+          .help = "Binary cross-entropy of the label alone, -log sigma(s_y) (thesis eq. 5.6).",
+          .keys = {},
+          .requirements = {},
+          .make = [](const config::Config&, const LossContext& context) {
+            return std::make_unique<BcePositive>(context.num_classes);
+          }};
+}
+
+}  // namespace settrain

@@ -1,0 +1,32 @@
+// What the losses with class margins share: the margins as a tensor, and the keys that make them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "losses/loss.h"
+
+namespace settrain {
+
+/// Margins of the classes by their training images, see margins.h.
+class ClassMargins {
+ public:
+  /// `margins` [classes] float64, on the CPU.
+  explicit ClassMargins(at::Tensor margins) : margins_(std::move(margins)), in_use_(margins_) {}
+
+  /// [batch] margins of the labels, in the dtype and on the device of the scores.
+  at::Tensor of(const at::Tensor& labels, const at::Tensor& scores) const;
+
+  /// The declarations of loss.max_margin, loss.scale and loss.zero_count_class. `source` ends the sentences: where the
+  /// defaults come from.
+  static config::Keys keys(double default_max_margin, double default_scale, const std::string& source);
+  /// Reads them. Throws DataError for counts of another number of classes, and ConfigError for a class without a
+  /// training image where that is asked for.
+  static ClassMargins read(const config::Config& config, const LossContext& context);
+  static double read_scale(const config::Config& config);
+
+ private:
+  at::Tensor margins_;         // float64
+  mutable at::Tensor in_use_;  // as the scores were last
+};
+
+}  // namespace settrain

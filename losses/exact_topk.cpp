@@ -1,0 +1,93 @@
+#include "losses/exact_topk.h"
+
+#include <ATen/ops/relu.h>
+
+#include "losses/exact_smoothed_topk.h"
+#include "losses/score_ops.h"
+#include "losses/set_size.h"
+
+namespace settrain {
+namespace {
+
+struct MarginOptions {
+  double margin;
+};
+
+at::Tensor smoothed(const at::Tensor& scores, const ExactTopkOptions& options) {
+  if (options.epsilon == 0) return ranked(scores, options.k + 1);
+  return exact_smoothed_topk(scores, options.k + 1, options.epsilon, options.nodes);
+}
+
+}  // namespace
+
+config::Keys ExactTopkOptions::keys(double default_epsilon, const std::string& source) {
+  using Options = ExactTopkOptions;
+  return {
+      config::key("k", &Options::k, 5,
+                  "Size of the sets to train for: the label should be among the k best scores. Less than the number "
+                  "of classes. Default: " +
+                      source + ".")
+          .at_least(1)
+          .in("classes"),
+      config::key("epsilon", &Options::epsilon, default_epsilon,
+                  "Standard deviation of the noise over which the expectation is taken; 0 is the calibrated hinge. "
+                  "Default: " +
+                      source + ".")
+          .at_least(0)
+          .in("scores"),
+      config::key("nodes", &Options::nodes, 32,
+                  "Points of the quadrature: 32 are right to float32's last digit, 64 to float64's.")
+          .at_least(4)
+          .at_most(512)
+          .in("points")};
+}
+
+ExactTopkOptions ExactTopkOptions::read(const config::Config& config, int64_t num_classes) {
+  const auto options = config.read<ExactTopkOptions>("loss");
+  check_set_size(config, options.k, num_classes);
+  return options;
+}
+
+at::Tensor ExactTopk::per_sample(const LossInput& input) {
+  const at::Tensor& scores = input.output.scores;
+  return at::relu(smoothed(scores, options_).sub(of_label(scores, input.labels)).add(margin_));
+}
+
+at::Tensor ExactTopkImbalanced::per_sample(const LossInput& input) {
+  const at::Tensor& scores = input.output.scores;
+  const at::Tensor margin = margins_.of(input.labels, scores);
+  return at::relu(smoothed(scores, options_).sub(of_label(scores, input.labels)).add(margin).mul(scale_));
+}
+
+LossEntry exact_topk_entry() {
+  config::Keys keys = ExactTopkOptions::keys(0.2, "ICML 2022, section 4.4");
+  keys.push_back(config::key("margin", &MarginOptions::margin, 1.0,
+                             "By how much the label's score should exceed the smoothed (k+1)-th largest. Default: ICML "
+                             "2022, eq. 10.")
+                     .at_least(0)
+                     .in("scores"));
+  return {.name = "exact_topk",
+          .help = "Noised top-K loss with the expectation taken exactly (Garcin et al., ICML 2022, eq. 8, 9).",
+          .keys = std::move(keys),
+          .requirements = {},
+          .make = [](const config::Config& config, const LossContext& context) {
+            return std::make_unique<ExactTopk>(context.num_classes, ExactTopkOptions::read(config, context.num_classes),
+                                               config.read<MarginOptions>("loss").margin);
+          }};
+}
+
+LossEntry exact_topk_imbalanced_entry() {
+  config::Keys keys = ExactTopkOptions::keys(0.01, "ICML 2022, section 4.5, with a normalised head");
+  for (config::Key& key : ClassMargins::keys(0.2, 60.0, "ICML 2022, section 4.5")) keys.push_back(std::move(key));
+  return {.name = "exact_topk_imbalanced",
+          .help = "The same with larger margins for rarer classes (Garcin et al., ICML 2022, eq. 13).",
+          .keys = std::move(keys),
+          .requirements = {.normalised_head = true},
+          .make = [](const config::Config& config, const LossContext& context) {
+            return std::make_unique<ExactTopkImbalanced>(
+                context.num_classes, ExactTopkOptions::read(config, context.num_classes),
+                ClassMargins::read(config, context), ClassMargins::read_scale(config));
+          }};
+}
+
+}  // namespace settrain

@@ -1,0 +1,40 @@
+#include "losses/focal.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/log_softmax.h>
+
+#include <limits>
+
+#include "losses/score_ops.h"
+
+namespace settrain {
+namespace {
+
+struct FocalOptions {
+  double gamma;
+};
+
+}  // namespace
+
+at::Tensor Focal::per_sample(const LossInput& input) {
+  const at::Tensor loss = -of_label(at::log_softmax(input.output.scores, 1), input.labels);
+  // Where p rounds to 1 the floor cuts the gradient, which is infinity times 0 for gamma < 1.
+  const bool is_float = loss.scalar_type() == at::kFloat;
+  const double floor = is_float ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+  return loss.neg().expm1().neg().clamp_min(floor).pow(gamma_).mul(loss);
+}
+
+LossEntry focal_entry() {
+  return {.name = "focal",
+          .help = "Focal loss, (1 - p)^gamma CE with p the softmax of the label (Lin et al., ICCV 2017).",
+          .keys = {config::key("gamma", &FocalOptions::gamma, 2.0,
+                               "How much samples that are already right are played down; 0 is cross-entropy. Default: "
+                               "thesis, section 4.5.2.")
+                       .at_least(0)},
+          .requirements = {},
+          .make = [](const config::Config& config, const LossContext& context) {
+            return std::make_unique<Focal>(context.num_classes, config.read<FocalOptions>("loss").gamma);
+          }};
+}
+
+}  // namespace settrain

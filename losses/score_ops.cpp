@@ -1,0 +1,28 @@
+#include "losses/score_ops.h"
+
+#include <c10/core/GradMode.h>
+
+#include <limits>
+
+#include "losses/kernels/rank_index.h"
+
+namespace settrain {
+
+at::Tensor of_label(const at::Tensor& scores, const at::Tensor& labels) {
+  return scores.gather(1, labels.unsqueeze(1)).squeeze(1);
+}
+
+at::Tensor without_label(const at::Tensor& scores, const at::Tensor& labels) {
+  return scores.scatter(1, labels.unsqueeze(1), -std::numeric_limits<double>::infinity());
+}
+
+at::Tensor ranked(const at::Tensor& scores, int64_t rank) {
+  at::Tensor index;
+  {
+    const c10::NoGradGuard no_grad;
+    index = rank_index(scores.detach(), rank - 1);
+  }
+  return of_label(scores, index);
+}
+
+}  // namespace settrain

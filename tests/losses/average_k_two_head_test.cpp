@@ -1,0 +1,63 @@
+#include "losses/average_k_two_head.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "tests/losses/build_loss.h"
+#include "tests/support/gradient_check.h"
+
+namespace settrain {
+namespace {
+
+LossInput two_heads(const at::Tensor& single, const at::Tensor& multi, const at::Tensor& labels) {
+  LossInput input = test::input_of(single, labels);
+  input.output.scores_multi = multi;
+  return input;
+}
+
+TEST_CASE("Candidates are the largest of the whole batch, without the labels; ties go to row, then class", "[fast]") {
+  const at::Tensor p = at::tensor({0.9, 0.5, 0.5, 0.5, 0.1, 0.4}, at::kDouble).view({2, 3});
+  const at::Tensor labels = at::tensor({0, 1}, at::kLong);
+  const at::Tensor expected = at::tensor({0, 1, 1, 1, 0, 0}, at::kLong).to(at::kBool).view({2, 3});
+  CHECK(at::equal(average_k_candidates(p, labels, 3), expected));
+  CHECK(average_k_candidates(p, labels, 1)[0][1].item<bool>());
+  CHECK(average_k_candidates(p, labels, 0).sum().item<int64_t>() == 0);
+}
+
+TEST_CASE("The loss by hand, with and without the label among the negatives", "[fast]") {
+  // One sample, label 0, candidate 2, negative 1; scores of the second head are 0: every term is log 2.
+  const at::Tensor single = at::tensor({2.0, 0.0, 1.0}, at::kDouble).view({1, 3}),
+                   multi = at::zeros({1, 3}, at::kDouble);
+  const at::Tensor label = at::tensor({int64_t{0}});
+  const double ce = -at::log_softmax(single, 1)[0][0].item<double>(), log2 = std::log(2.0);
+  const auto value = [&](const std::string& more) {
+    const auto loss = test::build_loss("average_k_two_head", test::context_of(3), {"k=2", "alpha=0.5", more});
+    return (*loss)(two_heads(single, multi, label)).sum.item<double>();
+  };
+  CHECK(value("negatives_include_label=false") == Approx(ce + log2 + 0.5 * log2 + 0.5 * log2).epsilon(1e-12));
+  CHECK(value("negatives_include_label=true") == Approx(ce + log2 + 0.5 * log2 + 0.5 * 2 * log2).epsilon(1e-12));
+}
+
+TEST_CASE("Both heads learn: gradients against central differences, K need not be whole", "[fast]") {
+  at::manual_seed(1);
+  const at::Tensor single = at::randn({4, 6}, at::kDouble), multi = at::randn({4, 6}, at::kDouble);
+  const at::Tensor labels = at::tensor({0, 2, 4, 5}, at::kLong);
+  for (const char* k : {"k=1", "k=2.5", "k=6"}) {
+    const auto loss = test::build_loss("average_k_two_head", test::context_of(6), {k});
+    CHECK(test::gradient_error([&](const at::Tensor& s) { return (*loss)(two_heads(s, multi, labels)).sum; }, single,
+                               1e-5) < 1e-9);
+    CHECK(test::gradient_error([&](const at::Tensor& z) { return (*loss)(two_heads(single, z, labels)).sum; }, multi,
+                               1e-4) < 1e-9);
+  }
+}
+
+TEST_CASE("A model with one head is told", "[fast]") {
+  const auto loss = test::build_loss("average_k_two_head", test::context_of(6));
+  CHECK_THROWS_WITH((*loss)(test::input_of(at::zeros({1, 6}), at::tensor({int64_t{0}}))),
+                    Catch::Contains("scores_multi"));
+}
+
+}  // namespace
+}  // namespace settrain
