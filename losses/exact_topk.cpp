@@ -35,7 +35,7 @@ config::Keys ExactTopkOptions::keys(double default_epsilon, const std::string& s
                       source + ".")
           .at_least(0)
           .in("scores"),
-      config::key("nodes", &Options::nodes, 32,
+      config::key("nodes", &Options::nodes, 48,
                   "Points of the quadrature: 32 are right to float32's last digit, 64 to float64's.")
           .at_least(4)
           .at_most(512)
