@@ -10,6 +10,7 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
+#include "src/core/progress_bar.h"
 #include "src/engine/experiment_schema.h"
 #include "src/engine/peak_memory.h"
 #include "src/engine/throughput.h"
@@ -62,8 +63,12 @@ struct Measured {
 Measured measure(Throughput& throughput, const TrainBench& bench, bool with_loader) {
   Measured all;
   StepTimes warm_up;
+  ProgressBar bar;
   throughput.take_cached(bench.warm_up, warm_up);
   for (int64_t round = 0; round < bench.rounds; ++round) {
+    const int64_t images = bench.steps * throughput.loader().settings().batch_size;  // of a round
+    bar.update(
+        {.stage = "[bench] steps", .done = round * images, .total = bench.rounds * images, .after = 0, .figures = ""});
     StepTimes cached, from_loader;
     throughput.take_cached(bench.steps, cached);
     all.cached += cached;
@@ -74,6 +79,7 @@ Measured measure(Throughput& throughput, const TrainBench& bench, bool with_load
     all.from_loader += from_loader;
     all.ratios.push_back(from_loader.images_per_second() / cached.images_per_second());
   }
+  bar.hide();
   return all;
 }
 

@@ -97,8 +97,8 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
   const auto or_none = [](const std::string& value) { return value.empty() ? "no such key" : value; };
   std::string lines, allow;
   for (const auto& [path, before, after] : changes) {
-    // Weights have their shapes, and an average began with the run.
-    const bool is_fixed = path.starts_with("model.") || path == "train.ema_decay";
+    // Weights have their shapes, an average began with the run, and the best checkpoints were chosen in one precision.
+    const bool is_fixed = path.starts_with("model.") || path == "train.ema_decay" || path == "train.precision";
     const bool allowed = std::count(terms.allowed_keys.begin(), terms.allowed_keys.end(), path) > 0;
     if ((allowed && !is_fixed) || is_free(wanted, path)) continue;
     lines += fmt::format("\n  {}: {} there, {} now{}", path, or_none(before), or_none(after),
