@@ -57,8 +57,8 @@ DigestDifference digest_difference(const at::Tensor& tensor, const json& expecte
 }
 
 // How far float32 may be from float64: a few times what the file records (the larger with oneDNN's convolutions and
-// without), since the order of sums depends on the processor. PyTorch, which made the files on AVX-512, is up to 1.7
-// times as far on AVX2.
+// without), since the order of sums depends on the processor. PyTorch itself, which made the files, was up to 1.7 times
+// as far on another machine, with AVX2.
 double allowed_deviation(const json& golden, const std::string& what, double otherwise) {
   constexpr double kOtherProcessors = 3;
   double deviation = 0;
