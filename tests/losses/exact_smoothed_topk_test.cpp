@@ -85,7 +85,7 @@ TEST_CASE("The sampled operator's mean over many draws is the exact one, within 
   }
 }
 
-TEST_CASE("The smoothed (K+1)-th largest is within epsilon (K+1) sqrt(2 ln L) of the largest ones", "[fast]") {
+TEST_CASE("The sum of the K largest, smoothed, is within epsilon K sqrt(2 ln L) of the sum itself", "[fast]") {
   // ICML 2022, proposition 3.3 iv, for the sum of the K largest.
   at::manual_seed(5);
   const at::Tensor scores = at::randn({5, 20}, at::kDouble);
