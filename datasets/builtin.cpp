@@ -1,5 +1,6 @@
 #include "datasets/cifar100.h"
 #include "datasets/fashion_mnist.h"
+#include "datasets/file_list.h"
 #include "datasets/registry.h"
 #include "datasets/synthetic.h"
 #include "datasets/validation_split.h"
@@ -34,6 +35,8 @@ void register_builtin_datasets(DatasetRegistry& registry) {
                 with_split(Cifar100Options::keys()), [](const config::Config& config) {
                   return load_cifar100(config.read<Cifar100Options>("data"), config.read<SplitOptions>("data"));
                 }});
+  registry.add({"file_list", "Images that text files list with one label each, or several.", FileListOptions::keys(),
+                [](const config::Config& config) { return load_file_list(config.read<FileListOptions>("data")); }});
   registry.add({"synthetic", "Images made from a known P(y | x), so that the best possible accuracy is known.",
                 SyntheticOptions::keys(), synthetic_of});
 }

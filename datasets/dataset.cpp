@@ -2,9 +2,22 @@
 
 namespace settrain {
 
+std::span<const int64_t> LabelLists::of(int64_t sample) const {
+  const auto i = static_cast<size_t>(sample);
+  return std::span(classes).subspan(static_cast<size_t>(offsets.at(i)),
+                                    static_cast<size_t>(offsets.at(i + 1) - offsets[i]));
+}
+
+void LabelLists::add(std::span<const int64_t> labels) {
+  if (offsets.empty()) offsets.push_back(0);
+  classes.insert(classes.end(), labels.begin(), labels.end());
+  offsets.push_back(static_cast<int64_t>(classes.size()));
+}
+
 std::vector<int64_t> count_classes(const Split& split, int64_t num_classes) {
   std::vector<int64_t> counts(static_cast<size_t>(num_classes));
-  for (const int64_t label : split.labels) ++counts.at(static_cast<size_t>(label));
+  for (const int64_t label : split.label_sets.empty() ? split.labels : split.label_sets.classes)
+    ++counts.at(static_cast<size_t>(label));
   return counts;
 }
 

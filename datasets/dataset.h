@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,17 @@ class ImageSource {
   virtual void read(int64_t id, Image& image) const = 0;
 };
 
+/// Several labels a sample, one sample after the other: those of sample i are classes[offsets[i]] to classes[offsets[i
+/// + 1] - 1], at least one.
+struct LabelLists {
+  std::vector<int64_t> offsets;  // [samples + 1], from 0; or empty: every sample has its one label alone
+  std::vector<int64_t> classes;
+
+  bool empty() const { return offsets.empty(); }
+  std::span<const int64_t> of(int64_t sample) const;
+  void add(std::span<const int64_t> labels);
+};
+
 /// Some images of a source with their labels. `ids[i]` is sample i's id in `images`, and its identity for the random
 /// numbers of augmentation and label noise: it does not depend on how the data were split.
 struct Split {
@@ -31,6 +43,7 @@ struct Split {
   std::shared_ptr<const ImageSource> images;
   std::vector<int64_t> ids;
   std::vector<int64_t> labels;  // class indices, as trained on: label noise included
+  LabelLists label_sets{};      // where samples have several labels: all of them, `labels` their first
 
   int64_t size() const { return static_cast<int64_t>(ids.size()); }
 };
@@ -60,7 +73,7 @@ struct Dataset {
   int64_t num_classes() const { return static_cast<int64_t>(class_names.size()); }
 };
 
-/// Number of training labels of every class, [classes].
+/// Number of training labels of every class, [classes]; of sets, every label counts.
 std::vector<int64_t> count_classes(const Split& split, int64_t num_classes);
 
 }  // namespace settrain

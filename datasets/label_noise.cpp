@@ -53,6 +53,10 @@ LabelNoiseReport apply_label_noise(const LabelNoiseOptions& options, Dataset& da
     throw DataError(
         fmt::format("data set '{}' has no superclasses, which the label noise 'superclass' needs", dataset.name));
   }
+  if (!dataset.train.label_sets.empty()) {
+    throw DataError(fmt::format(
+        "data set '{}' has several labels an image, of which label noise would change one alone", dataset.name));
+  }
   report.nominal_rate = options.rate;
 
   const auto groups = groups_of_classes(options, dataset);
@@ -91,6 +95,11 @@ LabelNoiseReport apply_label_noise(const config::Config& config, Dataset& datase
     config.fail("data.label_noise.kind",
                 "data set '" + dataset.name +
                     "' has no superclasses; choose index_block or uniform, or a data set with superclasses");
+  }
+  if (options.kind != "none" && !dataset.train.label_sets.empty()) {
+    config.fail("data.label_noise.kind", "data set '" + dataset.name +
+                                             "' has several labels an image, of which label noise would change one "
+                                             "alone; expected none");
   }
   return apply_label_noise(options, dataset);
 }

@@ -29,7 +29,8 @@ struct LabelNoiseReport {
 /// shorter); or all classes. So a rate p changes p (1 - 1/size) of the labels. Validation and test labels stay clean.
 /// What happens to a sample depends on (seed, sample id, label) alone.
 ///
-/// Throws DataError where the kind is superclass and the data set has no superclasses.
+/// Throws DataError where the kind is superclass and the data set has no superclasses, and where the data set has label
+/// sets.
 LabelNoiseReport apply_label_noise(const LabelNoiseOptions& options, Dataset& dataset);
 
 /// The same with the options of the config, and a ConfigError that tells where and how to fix it.

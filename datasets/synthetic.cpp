@@ -47,20 +47,53 @@ Samples draw_samples(const SyntheticJoint& joint, const SyntheticOptions& option
   return samples;
 }
 
-Split part_of(std::string name, std::shared_ptr<const ImageSource> images, const std::vector<int64_t>& labels,
-              int64_t first, int64_t size) {
+int64_t draw(const std::vector<double>& probabilities, double u) {
+  size_t c = 0;
+  for (; c + 1 < probabilities.size(); ++c) {
+    u -= probabilities[c];
+    if (u < 0) break;
+  }
+  return static_cast<int64_t>(c);
+}
+
+// The sample's label, and the others that `extra` draws from P(y | its cell) give.
+std::vector<int64_t> label_set(int64_t id, int64_t label, const std::vector<double>& posterior, int64_t extra,
+                               uint64_t seed) {
+  std::vector<int64_t> set{label};
+  for (int64_t i = 0; i < extra; ++i) {
+    const auto words =
+        random_words(seed, Stream::kSynthetic, static_cast<uint32_t>(id), static_cast<uint32_t>(i / 2), 0, kLabelSet);
+    const double u = i % 2 == 0 ? unit_double(words[0], words[1]) : unit_double(words[2], words[3]);
+    const int64_t other = draw(posterior, u);
+    if (std::find(set.begin(), set.end(), other) == set.end()) set.push_back(other);
+  }
+  return set;
+}
+
+using Posteriors = std::vector<std::vector<double>>;  // [cells][classes] P(y | cell)
+
+Posteriors posteriors_of(const SyntheticJoint& joint) {
+  Posteriors posteriors;
+  for (int64_t cell = 0; cell < joint.num_classes(); ++cell) posteriors.push_back(joint.label_given_cell(cell));
+  return posteriors;
+}
+
+Split part_of(std::string name, std::shared_ptr<const ImageSource> images, const Samples& samples,
+              const Posteriors& posteriors, const SyntheticOptions& options, int64_t first, int64_t size) {
   Split split{std::move(name), std::move(images), {}, {}};
   for (int64_t id = first; id < first + size; ++id) {
+    const auto i = static_cast<size_t>(id);
     split.ids.push_back(id);
-    split.labels.push_back(labels[static_cast<size_t>(id)]);
+    split.labels.push_back(samples.labels[i]);
+    if (options.labels_per_image == 1) continue;
+    split.label_sets.add(label_set(id, samples.labels[i], posteriors[static_cast<size_t>(samples.cells[i])],
+                                   options.labels_per_image - 1, static_cast<uint64_t>(options.seed)));
   }
   return split;
 }
 
-std::shared_ptr<const KnownTruth> truth_of(const SyntheticJoint& joint, const std::vector<int64_t>& cells,
+std::shared_ptr<const KnownTruth> truth_of(const Posteriors& posteriors, const std::vector<int64_t>& cells,
                                            const Dataset& dataset) {
-  std::vector<std::vector<double>> posteriors;
-  for (int64_t cell = 0; cell < joint.num_classes(); ++cell) posteriors.push_back(joint.label_given_cell(cell));
   auto truth = std::make_shared<KnownTruth>();
   const Split* splits[] = {&dataset.train, &dataset.val, &dataset.test};
   for (size_t s = 0; s < truth->probabilities.size(); ++s) {
@@ -92,10 +125,14 @@ Dataset make_synthetic(const SyntheticOptions& options) {
   dataset.channels = options.channels;
   dataset.height = dataset.width = options.image_size;
   dataset.normalisation = "none";
-  dataset.train = part_of("train", images, samples.labels, 0, options.train_size);
-  dataset.val = part_of("val", images, samples.labels, options.train_size, options.val_size);
-  dataset.test = part_of("test", images, samples.labels, options.train_size + options.val_size, options.test_size);
-  dataset.truth = truth_of(joint, samples.cells, dataset);
+  const Posteriors posteriors = posteriors_of(joint);
+  const auto part = [&](const char* name, int64_t first, int64_t size) {
+    return part_of(name, images, samples, posteriors, options, first, size);
+  };
+  dataset.train = part("train", 0, options.train_size);
+  dataset.val = part("val", options.train_size, options.val_size);
+  dataset.test = part("test", options.train_size + options.val_size, options.test_size);
+  dataset.truth = truth_of(posteriors, samples.cells, dataset);
   dataset.digest = sha256(options.recipe());
   return dataset;
 }

@@ -20,6 +20,9 @@ namespace settrain {
 /// closely as whole numbers can, with at least one sample of every class where `train_size` allows. A sample is a
 /// function of (seed, id); ids go on through train, val and test. Images are made on demand.
 ///
+/// With labels_per_image = n > 1 a sample's label set holds its label, and the different ones among n - 1 more draws
+/// from P(y | cell).
+///
 /// `options.seed` is a real seed here. Throws DataError where two templates come out too alike for `pixel_noise`.
 Dataset make_synthetic(const SyntheticOptions& options);
 

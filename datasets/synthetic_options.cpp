@@ -30,6 +30,12 @@ config::Keys SyntheticOptions::keys() {
           .at_least(0)
           .at_most(60)
           .in("levels of 255"),
+      key("labels_per_image", &O::labels_per_image, 1,
+          "Draws from P(y | x) an image: its own label, and others, of which equal ones count once. Above 1 for losses of "
+          "label sets; metrics go by its own label.")
+          .at_least(1)
+          .at_most(1000)
+          .in("labels"),
       key("seed", &O::seed, kRunSeed, "Seed of patterns, labels and noise; auto is the run's seed.")
           .at_least(0)
           .word("auto", kRunSeed),
@@ -37,10 +43,11 @@ config::Keys SyntheticOptions::keys() {
 }
 
 std::string SyntheticOptions::recipe() const {
-  return fmt::format(
+  const std::string one_label = fmt::format(
       "synthetic 1\nclasses {} of {}\nsamples {} {} {}\nimages {} {}\nambiguity {} imbalance {} noise {} seed {}\n",
       num_classes, group_size, train_size, val_size, test_size, image_size, channels, ambiguity, imbalance, pixel_noise,
       seed);
+  return labels_per_image == 1 ? one_label : one_label + fmt::format("labels {}\n", labels_per_image);
 }
 
 }  // namespace settrain

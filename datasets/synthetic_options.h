@@ -14,6 +14,7 @@ struct SyntheticOptions {
   int64_t image_size = 0, channels = 0;
   double ambiguity = 0, imbalance = 0;
   int64_t pixel_noise = 0;
+  int64_t labels_per_image = 1;
   int64_t seed = 0;
 
   static constexpr int64_t kRunSeed = -1;  // what the word auto stands for

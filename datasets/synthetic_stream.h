@@ -11,6 +11,7 @@ enum SyntheticUse : uint32_t {
   kOrder,     // of the training labels
   kSample,    // item = sample id: its label and its cell
   kPixels,    // item = sample id, block = four pixel values
+  kLabelSet,  // item = sample id, block = two labels beside its own
 };
 
 }  // namespace settrain

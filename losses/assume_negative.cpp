@@ -18,6 +18,7 @@ at::Tensor AssumeNegative::per_sample(const LossInput& input) {
 LossEntry assume_negative_entry() {
   return {.name = "assume_negative",
           .help = "Binary cross-entropy with every other class a negative (thesis eq. 5.5).",
+          .formula = "-log sigma(s_y) - 1/(L-1) sum_{j != y} log(1 - sigma(s_j))",
           .keys = {},
           .requirements = {},
           .make = [](const config::Config&, const LossContext& context) {

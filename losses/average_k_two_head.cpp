@@ -53,28 +53,33 @@ at::Tensor AverageKTwoHead::per_sample(const LossInput& input) {
 
 LossEntry average_k_two_head_entry() {
   using Options = AverageKTwoHeadOptions;
-  return {.name = "average_k_two_head",
-          .help =
-              "Average-K loss of two heads: cross-entropy, whose best guesses are candidates of a binary "
-              "cross-entropy (thesis eq. 5.9 to 5.15).",
-          .keys = {config::key("k", &Options::k, 5.0,
-                               "Mean size of the sets to train for; need not be whole. At most the number of classes. "
-                               "Default: thesis, table 5.1.")
-                       .at_least(1)
-                       .in("classes"),
-                   config::key("alpha", &Options::alpha, 0.3,
-                               "Weight of candidates and negatives against the label. Default: thesis, table 5.3.")
-                       .at_least(0),
-                   config::key("negatives_include_label", &Options::negatives_include_label, false,
-                               "Whether the label is among the negatives, as eq. 5.14 prints it, against eq. 5.9.")},
-          .requirements = {.two_heads = true},
-          .make = [](const config::Config& config, const LossContext& context) {
+  return {
+      .name = "average_k_two_head",
+      .help =
+          "Average-K loss of two heads: cross-entropy, whose best guesses are candidates of a binary "
+          "cross-entropy (thesis eq. 5.9 to 5.15).",
+      .formula =
+          "CE(s, y) - log sigma(z_y) - alpha/(K-1) sum_{j in S_c} log sigma(z_j) - alpha/(L-K) sum_{j not in S_c, j != y} log(1 - sigma(z_j))",
+      .keys = {config::key("k", &Options::k, 5.0,
+                           "Mean size of the sets to train for; need not be whole. At most the number of classes. "
+                           "Default: thesis, table 5.1.")
+                   .at_least(1)
+                   .in("classes"),
+               config::key("alpha", &Options::alpha, 0.3,
+                           "Weight of candidates and negatives against the label. Default: thesis, table 5.3.")
+                   .at_least(0),
+               config::key("negatives_include_label", &Options::negatives_include_label, false,
+                           "Whether the label is among the negatives, as eq. 5.14 prints it, against eq. 5.9.")},
+      .requirements = {.two_heads = true},
+      .make =
+          [](const config::Config& config, const LossContext& context) {
             const auto options = config.read<Options>("loss");
             if (options.k > static_cast<double>(context.num_classes)) {
               config.fail("loss.k", "must be at most the number of classes, " + std::to_string(context.num_classes));
             }
             return std::make_unique<AverageKTwoHead>(context.num_classes, options);
-          }};
+          },
+      .couples_samples = true};
 }
 
 }  // namespace settrain

@@ -1,5 +1,6 @@
 #include "losses/assume_negative.h"
 #include "losses/average_k_two_head.h"
+#include "losses/bce_multilabel.h"
 #include "losses/bce_positive.h"
 #include "losses/cross_entropy.h"
 #include "losses/exact_topk.h"
@@ -9,7 +10,9 @@
 #include "losses/loss.h"
 #include "losses/noised_topk.h"
 #include "losses/noised_topk_imbalanced.h"
+#include "losses/role.h"
 #include "losses/smoothed_topk_hinge.h"
+#include "losses/sparse_top.h"
 #include "losses/topk_hinge.h"
 #include "losses/topk_hinge_calibrated.h"
 #include "losses/topk_hinge_convex.h"
@@ -35,7 +38,10 @@ void register_builtin_losses(LossRegistry& registry) {
   registry.add(assume_negative_entry());
   registry.add(bce_positive_entry());
   registry.add(expected_positive_regularisation_entry());
+  registry.add(role_entry());
   registry.add(average_k_two_head_entry());
+  registry.add(sparse_top_entry());
+  registry.add(bce_multilabel_entry());
 }
 
 }  // namespace settrain

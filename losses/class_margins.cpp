@@ -1,10 +1,8 @@
 #include "losses/class_margins.h"
 
-#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
 #include "losses/margins.h"
-#include "src/core/error.h"
 
 namespace settrain {
 namespace {
@@ -15,11 +13,6 @@ struct MarginOptions {
 };
 
 }  // namespace
-
-at::Tensor ClassMargins::of(const at::Tensor& labels, const at::Tensor& scores) const {
-  if (in_use_.dtype() != scores.dtype() || in_use_.device() != scores.device()) in_use_ = margins_.to(scores.options());
-  return in_use_.index_select(0, labels);
-}
 
 config::Keys ClassMargins::keys(double default_max_margin, double default_scale, const std::string& source) {
   using config::key;
@@ -42,9 +35,6 @@ config::Keys ClassMargins::keys(double default_max_margin, double default_scale,
 ClassMargins ClassMargins::read(const config::Config& config, const LossContext& context) {
   const auto options = config.read<MarginOptions>("loss");
   const auto& counts = context.class_counts;
-  if (static_cast<int64_t>(counts.size()) != context.num_classes) {
-    throw DataError(fmt::format("class_counts: expected {}, one a class, got {}", context.num_classes, counts.size()));
-  }
   for (size_t j = 0; options.zero_count_class == "error" && j < counts.size(); ++j) {
     if (counts[j] > 0) continue;
     config.fail("loss.zero_count_class",
@@ -52,7 +42,7 @@ ClassMargins ClassMargins::read(const config::Config& config, const LossContext&
                             "largest_margin",
                             j));
   }
-  return ClassMargins(at::tensor(class_margins(counts, options.max_margin), at::kDouble));
+  return ClassMargins(class_margins(counts, options.max_margin));
 }
 
 double ClassMargins::read_scale(const config::Config& config) {

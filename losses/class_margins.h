@@ -3,6 +3,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
+#include <vector>
+
+#include "losses/class_values.h"
 #include "losses/loss.h"
 
 namespace settrain {
@@ -10,23 +14,20 @@ namespace settrain {
 /// Margins of the classes by their training images, see margins.h.
 class ClassMargins {
  public:
-  /// `margins` [classes] float64, on the CPU.
-  explicit ClassMargins(at::Tensor margins) : margins_(std::move(margins)), in_use_(margins_) {}
+  explicit ClassMargins(const std::vector<double>& margins) : margins_(margins) {}  // [classes]
 
   /// [batch] margins of the labels, in the dtype and on the device of the scores.
-  at::Tensor of(const at::Tensor& labels, const at::Tensor& scores) const;
+  at::Tensor of(const at::Tensor& labels, const at::Tensor& scores) const { return margins_.of(labels, scores); }
 
   /// The declarations of loss.max_margin, loss.scale and loss.zero_count_class. `source` ends the sentences: where the
   /// defaults come from.
   static config::Keys keys(double default_max_margin, double default_scale, const std::string& source);
-  /// Reads them. Throws DataError for counts of another number of classes, and ConfigError for a class without a
-  /// training image where that is asked for.
+  /// Reads them. Throws ConfigError for a class without a training image where that is asked for.
   static ClassMargins read(const config::Config& config, const LossContext& context);
   static double read_scale(const config::Config& config);
 
  private:
-  at::Tensor margins_;         // float64
-  mutable at::Tensor in_use_;  // as the scores were last
+  ClassValues margins_;
 };
 
 }  // namespace settrain

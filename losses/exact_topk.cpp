@@ -22,24 +22,18 @@ at::Tensor smoothed(const at::Tensor& scores, const ExactTopkOptions& options) {
 
 config::Keys ExactTopkOptions::keys(double default_epsilon, const std::string& source) {
   using Options = ExactTopkOptions;
-  return {
-      config::key("k", &Options::k, 5,
-                  "Size of the sets to train for: the label should be among the k best scores. Less than the number "
-                  "of classes. Default: " +
-                      source + ".")
-          .at_least(1)
-          .in("classes"),
-      config::key("epsilon", &Options::epsilon, default_epsilon,
-                  "Standard deviation of the noise over which the expectation is taken; 0 is the calibrated hinge. "
-                  "Default: " +
-                      source + ".")
-          .at_least(0)
-          .in("scores"),
-      config::key("nodes", &Options::nodes, 48,
-                  "Points of the quadrature: 32 are right to float32's last digit, 64 to float64's.")
-          .at_least(4)
-          .at_most(512)
-          .in("points")};
+  return {set_size_key(&Options::k, 5, source),
+          config::key("epsilon", &Options::epsilon, default_epsilon,
+                      "Standard deviation of the noise over which the expectation is taken; 0 is the calibrated hinge. "
+                      "Default: " +
+                          source + ".")
+              .at_least(0)
+              .in("scores"),
+          config::key("nodes", &Options::nodes, 48,
+                      "Points of the quadrature: 32 are right to float32's last digit, 64 to float64's.")
+              .at_least(4)
+              .at_most(512)
+              .in("points")};
 }
 
 ExactTopkOptions ExactTopkOptions::read(const config::Config& config, int64_t num_classes) {
@@ -68,6 +62,7 @@ LossEntry exact_topk_entry() {
                      .in("scores"));
   return {.name = "exact_topk",
           .help = "Noised top-K loss with the expectation taken exactly (Garcin et al., ICML 2022, eq. 8, 9).",
+          .formula = "(margin + E[(s + epsilon z)_[K+1]] - s_y)_+,  z ~ N(0, I)",
           .keys = std::move(keys),
           .requirements = {},
           .make = [](const config::Config& config, const LossContext& context) {
@@ -81,8 +76,9 @@ LossEntry exact_topk_imbalanced_entry() {
   for (config::Key& key : ClassMargins::keys(0.2, 60.0, "ICML 2022, section 4.5")) keys.push_back(std::move(key));
   return {.name = "exact_topk_imbalanced",
           .help = "The same with larger margins for rarer classes (Garcin et al., ICML 2022, eq. 13).",
+          .formula = "(scale (m_y + E[(s + epsilon z)_[K+1]] - s_y))_+,  m_j = max_margin (n_min/n_j)^(1/4)",
           .keys = std::move(keys),
-          .requirements = {.normalised_head = true},
+          .requirements = {.normalised_head = true, .class_counts = true},
           .make = [](const config::Config& config, const LossContext& context) {
             return std::make_unique<ExactTopkImbalanced>(
                 context.num_classes, ExactTopkOptions::read(config, context.num_classes),

@@ -18,8 +18,9 @@ at::Tensor Ldam::per_sample(const LossInput& input) {
 LossEntry ldam_entry() {
   return {.name = "ldam",
           .help = "Cross-entropy with larger margins for rarer classes, LDAM (Cao et al., NeurIPS 2019).",
+          .formula = "CE(scale (s - m_y e_y), y),  m_j = max_margin (n_min/n_j)^(1/4)",
           .keys = ClassMargins::keys(0.2, 40.0, "ICML 2022, section 4.5"),
-          .requirements = {.normalised_head = true},
+          .requirements = {.normalised_head = true, .class_counts = true},
           .make = [](const config::Config& config, const LossContext& context) {
             return std::make_unique<Ldam>(context.num_classes, ClassMargins::read(config, context),
                                           ClassMargins::read_scale(config));

@@ -67,7 +67,9 @@ LossValue Loss::operator()(const LossInput& input) {
     check_scores("scores_multi", output.scores_multi, output.scores.size(0), num_classes_);
     checked.output.scores_multi = at_least_float32(output.scores_multi);
   }
-  const at::Tensor losses = per_sample(checked);
+  if (input.label_sets.defined()) check_label_sets(input.label_sets, output.scores);
+  at::Tensor losses = per_sample(checked);
+  if (class_weights_) losses = class_weights_->apply(losses, input.labels, input.epoch);
   return {losses, losses.sum(), losses.size(0)};
 }
 

@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "losses/class_weights.h"
+#include "losses/label_sets.h"
 #include "models/model_output.h"
 #include "src/config/config.h"
+#include "src/config/schema.h"
 #include "src/core/noise_key.h"
 #include "src/core/registry.h"
 
@@ -20,10 +23,15 @@ namespace settrain {
 /// One batch, as a loss sees it.
 struct LossInput {
   ModelOutput output;
-  at::Tensor labels;                // [batch] int64 in [0, classes)
-  at::Tensor sample_ids;            // [batch] int64, the training samples' ids
-  NoiseKey noise_key;               // seed, step and position: all that a loss' random numbers may depend on
-  std::optional<at::Tensor> noise;  // [batch, draws, classes]: used instead of random numbers, for tests
+  at::Tensor labels;      // [batch] int64 in [0, classes)
+  LabelSets label_sets;   // all labels of every sample where the data give several; else undefined
+  at::Tensor sample_ids;  // [batch] int64 on the CPU, the training samples' ids
+  int64_t epoch = 0;      // from 0
+  NoiseKey noise_key;     // seed, step and position: all that a loss' random numbers may depend on
+
+  // For tests, instead of what the loss would take itself:
+  std::optional<at::Tensor> noise;            // [batch, draws, classes] random numbers
+  std::optional<at::Tensor> estimate_logits;  // [batch, classes] a loss' own estimates of the samples' labels
 };
 
 /// A loss over a batch: (per sample, sum, count), so that means over uneven batches come out right.
@@ -39,13 +47,17 @@ struct LossValue {
 struct LossContext {
   int64_t num_classes;
   std::vector<int64_t> class_counts;  // [classes] training labels of every class, label noise included
-  int64_t num_train;                  // training samples
+  std::vector<int64_t> train_ids;     // [training samples] their ids, as in LossInput::sample_ids
+  std::vector<int64_t> train_labels;  // [training samples] label noise included
+  uint64_t seed = 0;                  // of random initial values
 };
 
 /// What a loss needs of the rest of a run. A config that lacks it is refused with the fix.
 struct LossRequirements {
   bool normalised_head = false;  // scores are cosines
   bool two_heads = false;        // ModelOutput::scores_multi
+  bool class_counts = false;     // LossContext::class_counts
+  bool sample_ids = false;       // LossInput::sample_ids, of the samples in LossContext::train_ids
 };
 
 /// Base of every loss.
@@ -58,12 +70,19 @@ class Loss {
   /// float64 inside; gradients flow to them.
   LossValue operator()(const LossInput& input);
 
+  /// Multiplies the losses of every sample by its label's weight from now on.
+  void reweight(ClassWeights weights) { class_weights_ = std::move(weights); }
+
   /// The factor that turns this loss' scores into logits for a softmax: its scale where it trains a normalised head,
   /// else 1.
   virtual double score_scale() const { return 1.0; }
 
   /// Tensors a loss owns and updates, by name: saved in checkpoints. Most losses have none.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() { return {}; }
+
+  /// Moves those tensors, by the gradients that have reached them since the last call. Called after every optimizer
+  /// step with its learning rate.
+  virtual void update(double /*lr*/) {}
 
  protected:
   /// [batch] losses of checked input.
@@ -74,21 +93,35 @@ class Loss {
 
  private:
   int64_t num_classes_;
+  std::optional<ClassWeights> class_weights_;
 };
 
 /// `keys` are the keys of the section `loss` that only this loss has.
 struct LossEntry {
   std::string name;
   std::string help;
+  std::string formula;  // of a sample's loss; s: scores, y: the label, L: classes
   config::Keys keys;
   LossRequirements requirements;
   std::function<std::unique_ptr<Loss>(const config::Config&, const LossContext&)> make;
   std::string stall_advice = {};  // what to try where training hardly moves the loss; a sentence
+  bool couples_samples = false;   // a sample's loss depends on the rest of its batch
+  bool takes_label_sets = false;  // reads LossInput::label_sets; one label is a set of one
 };
 
 using LossRegistry = Registry<LossEntry>;
 
 /// Adds every loss of this folder.
 void register_builtin_losses(LossRegistry& registry);
+
+/// The section `loss` of a config: the keys of class weights, and the registry's losses with theirs.
+config::Section loss_section(const LossRegistry& registry);
+
+/// What is wrong with the config's class weights for its loss, whatever the data. Throws ConfigError.
+void check_class_weights(const LossRegistry& registry, const config::Config& config);
+
+/// The loss that the config names, with its class weights. Throws ConfigError, and DataError where `context` lacks what
+/// the loss requires.
+std::unique_ptr<Loss> make_loss(const LossRegistry& registry, const config::Config& config, const LossContext& context);
 
 }  // namespace settrain

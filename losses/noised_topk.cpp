@@ -27,6 +27,7 @@ LossEntry noised_topk_entry() {
                      .in("scores"));
   return {.name = "noised_topk",
           .help = "Noised top-K loss, for balanced data (Garcin et al., ICML 2022, eq. 10 to 12).",
+          .formula = "(margin + t - s_y)_+,  t = (1/M) sum_m (s + epsilon z_m)_[K+1],  z_m ~ N(0, I)",
           .keys = std::move(keys),
           .requirements = {},
           .make =

@@ -43,8 +43,9 @@ at::Tensor NoisedTopkImbalanced::per_sample(const LossInput& input) {
 LossEntry noised_topk_imbalanced_entry() {
   return {.name = "noised_topk_imbalanced",
           .help = "Noised top-K loss with larger margins for rarer classes (Garcin et al., ICML 2022, eq. 13).",
+          .formula = "(scale (m_y + t - s_y))_+,  m_j = max_margin (n_min/n_j)^(1/4),  t as in noised_topk",
           .keys = keys(),
-          .requirements = {.normalised_head = true},
+          .requirements = {.normalised_head = true, .class_counts = true},
           .make = make,
           .stall_advice = kSampledTopkStallAdvice};
 }

@@ -12,12 +12,7 @@ using config::key;
 config::Keys sampled_topk_keys(const SampledTopkOptions& defaults, const std::string& source) {
   using Options = SampledTopkOptions;
   return {
-      key("k", &Options::k, defaults.k,
-          "Size of the sets to train for: the label should be among the k best scores. Less than the number of "
-          "classes. Default: " +
-              source + ".")
-          .at_least(1)
-          .in("classes"),
+      set_size_key(&Options::k, defaults.k, source),
       key("epsilon", &Options::epsilon, defaults.epsilon,
           "Standard deviation of the noise on the scores; 0 is the calibrated hinge, which hardly trains: raise it "
           "where training stalls at the start. Default: " +

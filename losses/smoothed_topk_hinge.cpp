@@ -48,6 +48,8 @@ LossEntry smoothed_topk_hinge_entry() {
   return {
       .name = "smoothed_topk_hinge",
       .help = "Smoothed top-K hinge, with sums over all sets of K classes (Berrada et al., ICLR 2018, eq. 9, 10).",
+      .formula =
+          "tau log sum_A exp(alpha [y not in A]/tau + sum_{j in A} s_j/(K tau)) - tau log sum_{A: y in A} exp(sum_{j in A} s_j/(K tau)),  |A| = K",
       .keys = {SetSizeOptions::key(5, "ICLR 2018, section 5.1"),
                config::key("tau", &Options::tau, 1.0,
                            "Temperature: the smaller, the nearer to the hinge, and the sparser the gradient. "

@@ -15,6 +15,7 @@ at::Tensor TopkHinge::per_sample(const LossInput& input) {
 LossEntry topk_hinge_entry() {
   return {.name = "topk_hinge",
           .help = "Top-K hinge, (1 + (s without y)_[K] - s_y)_+ (ICML 2022, eq. 4).",
+          .formula = "(1 + (s without y)_[K] - s_y)_+",
           .keys = {SetSizeOptions::key(5, "the papers' CIFAR-100 tables")},
           .requirements = {},
           .make = [](const config::Config& config, const LossContext& context) {

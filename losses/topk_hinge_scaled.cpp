@@ -25,6 +25,7 @@ LossEntry topk_hinge_scaled_entry() {
       .name = "topk_hinge_scaled",
       .help =
           "Top-K hinge on scores over K, (alpha + ((s without y)_[K] - s_y)/K)_+ (ICLR 2018, eq. 8, 19 at tau = 0).",
+      .formula = "(alpha + ((s without y)_[K] - s_y)/K)_+",
       .keys = {SetSizeOptions::key(5, "the papers' CIFAR-100 tables"),
                config::key("alpha", &ScaledOptions::alpha, 1.0, "The margin. Default: ICLR 2018.").at_least(0)},
       .requirements = {},

@@ -21,6 +21,7 @@ enum class Stream : uint64_t {
   kSplit = 0x452821E638D01377,         // which samples are held out for validation
   kSynthetic = 0xBE5466CF34E90C6C,     // the synthetic data set
   kAten = 0xC0AC29B7C97C50DD,          // seeds of ATen's generator: block 0 for initial weights, block 1 for every step
+  kLabelEstimates = 0x3F84D5B5B5470917,  // initial estimates of a loss, item = sample, block = two classes
 };
 
 /// The key of all the numbers that `seed` gives to `stream`.

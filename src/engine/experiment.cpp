@@ -62,6 +62,18 @@ void check_set_sizes(const config::Config& config, const Dataset& data) {
   check("eval.average_k", config.read<AverageKOptions>("eval").average_k);
 }
 
+void check_label_sets(const Registries& registries, const config::Config& config, const Dataset& data) {
+  const auto& loss = config.get<std::string>("loss.name");
+  if (data.train.label_sets.empty() || registries.losses.at(loss).takes_label_sets) return;
+  std::string takers;
+  for (const LossEntry& entry : registries.losses.entries()) {
+    if (entry.takes_label_sets) takers += (takers.empty() ? "" : " or ") + entry.name;
+  }
+  config.fail("loss.name", fmt::format("the loss {} trains on one label an image, and {} has images with several; "
+                                       "choose {}, or data with one label an image",
+                                       loss, data.name, takers));
+}
+
 // Fills all but the config and the device.
 void wire(const Registries& registries, Experiment& run) {
   const config::Config& c = run.config;
@@ -87,9 +99,14 @@ void wire(const Registries& registries, Experiment& run) {
   run.model->to(device);
   run.model->set_channels_last(run.computation.channels_last);
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
-  const LossEntry& loss = registries.losses.at(c.get<std::string>("loss.name"));
-  run.loss = loss.make(c, {data.num_classes(), run.train_counts, data.train.size()});
-  run.stall_advice = loss.stall_advice;
+  check_label_sets(registries, c, data);
+  run.loss = make_loss(registries.losses, c,
+                       {.num_classes = data.num_classes(),
+                        .class_counts = run.train_counts,
+                        .train_ids = data.train.ids,
+                        .train_labels = data.train.labels,
+                        .seed = static_cast<uint64_t>(run.general.seed)});
+  run.stall_advice = registries.losses.at(c.get<std::string>("loss.name")).stall_advice;
   run.evaluator = std::make_unique<Evaluator>(
       registries.metrics, c, MetricContext{.train_counts = run.train_counts, .score_scale = run.loss->score_scale()});
 

@@ -44,6 +44,10 @@ config::Rule head_rule(const Registries& registries) {
   };
 }
 
+config::Rule class_weight_rule(const Registries& registries) {
+  return [&losses = registries.losses](const config::Config& config) { check_class_weights(losses, config); };
+}
+
 config::Rule select_rule(const Registries& registries) {
   return [&metrics = registries.metrics](const config::Config& config) {
     std::vector<std::string> known;
@@ -95,7 +99,7 @@ void threshold_rule(const config::Config& config) {
 }  // namespace
 
 config::Schema experiment_schema(const Registries& registries) {
-  const std::string first_loss = "cross_entropy", first_dataset = "fashion_mnist";
+  const std::string first_dataset = "fashion_mnist";
   config::Schema schema;
   schema.sections = {
       {"", "The run as a whole.", GeneralOptions::keys(), "", "", {}},
@@ -104,7 +108,7 @@ config::Schema experiment_schema(const Registries& registries) {
        config::variants_of(registries.datasets)},
       label_noise_section(),
       model_section(registries.models),
-      {"loss", "What training minimises.", {}, "name", first_loss, config::variants_of(registries.losses)},
+      loss_section(registries.losses),
       {"optimizer",
        "How weights follow gradients.",
        {},
@@ -115,8 +119,14 @@ config::Schema experiment_schema(const Registries& registries) {
       {"train", "The course of training.", TrainOptions::keys(), "", "", {}},
       eval_section(registries),
   };
-  schema.rules = {head_rule(registries), select_rule(registries), measured_rule, name_rule,
-                  nesterov_rule,         schedule_rule(),         threshold_rule};
+  schema.rules = {head_rule(registries),
+                  class_weight_rule(registries),
+                  select_rule(registries),
+                  measured_rule,
+                  name_rule,
+                  nesterov_rule,
+                  schedule_rule(),
+                  threshold_rule};
   return schema;
 }
 

@@ -29,7 +29,12 @@ double Stepper::lr(int64_t step) const {
 }
 
 StepResult Stepper::take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases) {
-  const StepSettings settings{static_cast<uint64_t>(run_.general.seed), step, lr(step), run_.train.clip_norm, phases};
+  const StepSettings settings{.seed = static_cast<uint64_t>(run_.general.seed),
+                              .step = step,
+                              .lr = lr(step),
+                              .clip_norm = run_.train.clip_norm,
+                              .epoch = step / length_.steps_per_epoch,
+                              .phases = phases};
   const StepResult result = train_step(*run_.model, *run_.loss, optimizer_, batches, run_.computation, settings);
   if (average_) average_->update(step);
   return result;

@@ -34,7 +34,12 @@ StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vecto
   for (const Batch& batch : batches) {
     LossInput input;
     input.labels = batch.labels.to(computation.device, /*non_blocking=*/true);
+    if (batch.set_offsets.defined()) {
+      input.label_sets = {batch.set_offsets.to(computation.device, /*non_blocking=*/true),
+                          batch.set_classes.to(computation.device, /*non_blocking=*/true)};
+    }
     input.sample_ids = batch.sample_ids;
+    input.epoch = settings.epoch;
     input.noise_key = {settings.seed, settings.step, /*first_position=*/result.count};
     input.output = forward(model, batch.images, computation);
     const LossValue value = loss(input);
@@ -54,6 +59,7 @@ StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vecto
   }
   if (settings.clip_norm > 0) clip_gradients(optimizer.parameters(), settings.clip_norm);
   optimizer.step(settings.lr);
+  loss.update(settings.lr);
   timer.end(&StepPhases::update);
   return result;
 }

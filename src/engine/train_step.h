@@ -29,6 +29,7 @@ struct StepSettings {
   int64_t step;                  // global optimizer step, from 0
   double lr;                     // learning rate of this step
   double clip_norm;              // 0: off
+  int64_t epoch = 0;             // from 0
   StepPhases* phases = nullptr;  // where given, the device is waited for, and the step's times are added
 };
 

@@ -23,6 +23,12 @@ std::span<float> slot(const at::Tensor& images, int64_t i) {
   return {images.mutable_data_ptr<float>() + i * per_image, static_cast<size_t>(per_image)};
 }
 
+at::Tensor to_tensor(const std::vector<int64_t>& numbers, const at::TensorOptions& options) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(numbers.size())}, options.dtype(at::kLong));
+  std::copy(numbers.begin(), numbers.end(), tensor.mutable_data_ptr<int64_t>());
+  return tensor;
+}
+
 // Pinned memory is for a GPU, which leaves the compute threads idle but for the one that feeds it.
 int64_t busy_threads(bool pin_memory) {
   return pin_memory ? 1 : at::get_num_threads();
@@ -71,6 +77,7 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64
   const auto pinned = at::TensorOptions().pinned_memory(settings_.pin_memory);
   batch.labels = at::empty({count}, pinned.dtype(at::kLong));
   batch.sample_ids = at::empty({count}, pinned.dtype(at::kLong));
+  LabelLists sets;
   Image image;
   for (int64_t i = 0; i < count; ++i) {
     const auto position = static_cast<size_t>(order[static_cast<size_t>(batch.first_position + i)]);
@@ -86,6 +93,11 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64
     transform_(image, epoch, id, slot(batch.images, i));
     batch.labels.mutable_data_ptr<int64_t>()[i] = split_.labels[position];
     batch.sample_ids.mutable_data_ptr<int64_t>()[i] = id;
+    if (!split_.label_sets.empty()) sets.add(split_.label_sets.of(static_cast<int64_t>(position)));
+  }
+  if (!sets.empty()) {
+    batch.set_offsets = to_tensor(sets.offsets, pinned);
+    batch.set_classes = to_tensor(sets.classes, pinned);
   }
   return batch;
 }

@@ -18,6 +18,8 @@ struct Batch {
   at::Tensor images;           // [batch, channels, height, width] float32, contiguous, on the CPU
   at::Tensor labels;           // [batch] int64
   at::Tensor sample_ids;       // [batch] int64: Split::ids
+  at::Tensor set_offsets;      // [batch + 1] int64: the labels of sample i are set_classes[set_offsets[i]] to
+  at::Tensor set_classes;      // set_classes[set_offsets[i + 1] - 1]; both undefined where samples have one label each
   int64_t first_position = 0;  // of its first sample in the epoch's order
 
   int64_t size() const { return labels.defined() ? labels.size(0) : 0; }

@@ -176,3 +176,29 @@ TEST_CASE("patterns that noise could confuse are refused", "[fast]") {
   CHECK_THROWS_WITH(SyntheticImages({4, 1, 60, 0}, 200, {}), Catch::Contains("data.pixel_noise"));
   CHECK_THROWS_AS(SyntheticImages({4, 1, 60, 0}, 200, {}), DataError);
 }
+
+TEST_CASE("label sets hold the label, then others of its superclass as often as P(y | x) has them", "[fast]") {
+  SyntheticOptions with_sets = options();
+  with_sets.labels_per_image = 3;
+  const Dataset dataset = make_synthetic(with_sets);
+  const Split& train = dataset.train;
+  CHECK(train.labels == make_synthetic(options()).train.labels);
+  CHECK(make_synthetic(options()).train.label_sets.empty());
+  CHECK(dataset.digest != make_synthetic(options()).digest);
+  double others = 0, expected = 0;
+  for (int64_t i = 0; i < train.size(); ++i) {
+    const auto set = train.label_sets.of(i);
+    const int64_t label = train.labels[static_cast<size_t>(i)];
+    REQUIRE(set[0] == label);
+    REQUIRE(std::set<int64_t>(set.begin(), set.end()).size() == set.size());
+    // The chance that a class is not among two draws is (1 - p)^2.
+    others += static_cast<double>(set.size() - 1);
+    for (int64_t c = 0; c < 10; ++c) {
+      const double p = dataset.truth->probabilities[0][static_cast<size_t>(i * 10 + c)];
+      if (c != label) expected += 1 - (1 - p) * (1 - p);
+      REQUIRE((p > 0 || std::find(set.begin(), set.end(), c) == set.end()));
+    }
+  }
+  CHECK(others > 0.2 * static_cast<double>(train.size()));
+  CHECK(others == Approx(expected).epsilon(0.03));
+}

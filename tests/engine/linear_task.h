@@ -10,7 +10,6 @@
 #include "models/heads.h"
 #include "models/model.h"
 #include "src/config/load.h"
-#include "src/config/variants.h"
 #include "src/engine/train_step.h"
 
 namespace settrain::test {
@@ -39,11 +38,10 @@ inline std::shared_ptr<Linear> fresh_model() {
 inline std::unique_ptr<Loss> make_loss(const std::string& name) {
   LossRegistry registry("loss");
   register_builtin_losses(registry);
-  config::Schema schema;
-  schema.sections.push_back({"loss", "", {}, "name", name, config::variants_of(registry)});
-  const std::vector<std::string> settings =
-      name == "cross_entropy" ? std::vector<std::string>{} : std::vector<std::string>{"loss.k=2"};
-  return registry.at(name).make(config::load(schema, {}, settings), {5, {3, 3, 3, 3, 3}, 15});
+  std::vector<std::string> settings{"loss.name=" + name};
+  if (name != "cross_entropy") settings.push_back("loss.k=2");
+  return settrain::make_loss(registry, config::load({{loss_section(registry)}, {}}, {}, settings),
+                             {.num_classes = 5, .class_counts = {3, 3, 3, 3, 3}, .train_ids = {}, .train_labels = {}});
 }
 
 inline Sgd make_optimizer(const Model& model) {

@@ -4,12 +4,12 @@
 #include <ATen/ATen.h>
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "losses/loss.h"
 #include "src/config/load.h"
-#include "src/config/variants.h"
 
 namespace settrain::test {
 
@@ -22,20 +22,32 @@ inline const LossRegistry& builtin_losses() {
   return registry;
 }
 
+/// counts[j] training images of class j, whose ids are 0, 1, 2, ... in the order of the classes.
+inline LossContext context_of_counts(const std::vector<int64_t>& counts) {
+  LossContext context{
+      .num_classes = std::ssize(counts), .class_counts = counts, .train_ids = {}, .train_labels = {}, .seed = 4};
+  for (size_t j = 0; j < counts.size(); ++j) {
+    context.train_labels.insert(context.train_labels.end(), static_cast<size_t>(counts[j]), static_cast<int64_t>(j));
+  }
+  context.train_ids.resize(context.train_labels.size());
+  std::iota(context.train_ids.begin(), context.train_ids.end(), 0);
+  return context;
+}
+
 /// `classes` classes of 1, 4, 9, ... training images.
 inline LossContext context_of(int64_t classes) {
-  LossContext context{classes, {}, 0};
-  for (int64_t j = 1; j <= classes; ++j) context.num_train += context.class_counts.emplace_back(j * j);
-  return context;
+  std::vector<int64_t> counts;
+  for (int64_t j = 1; j <= classes; ++j) counts.push_back(j * j);
+  return context_of_counts(counts);
 }
 
 /// The loss `name` with the settings "key=value" of its section.
 inline std::unique_ptr<Loss> build_loss(const std::string& name, const LossContext& context,
                                         const std::vector<std::string>& settings = {}) {
-  const config::Schema schema{{{"loss", "", {}, "name", name, config::variants_of(builtin_losses())}}, {}};
-  std::vector<std::string> overrides;
+  std::vector<std::string> overrides{"loss.name=" + name};
   for (const std::string& setting : settings) overrides.push_back("loss." + setting);
-  return builtin_losses().at(name).make(config::load(schema, {}, overrides), context);
+  const auto config = config::load({{loss_section(builtin_losses())}, {}}, {}, overrides);
+  return make_loss(builtin_losses(), config, context);
 }
 
 /// `noise` [batch, draws, classes], or undefined for the loss' own.
@@ -43,6 +55,7 @@ inline LossInput input_of(const at::Tensor& scores, const at::Tensor& labels, co
   LossInput input;
   input.output.scores = scores;
   input.labels = labels;
+  input.sample_ids = at::arange(labels.size(0), at::kLong);
   input.noise_key = {.seed = 4, .step = 10, .first_position = 0};
   if (noise.defined()) input.noise = noise;
   return input;

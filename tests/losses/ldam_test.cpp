@@ -12,7 +12,7 @@ namespace {
 
 TEST_CASE("LDAM is the cross-entropy of scaled cosines, with the label's margin taken off", "[fast]") {
   // Counts of 1 and 16: margins of 0.4 and 0.2.
-  const auto loss = test::build_loss("ldam", {2, {1, 16}, 17}, {"max_margin=0.4", "scale=10"});
+  const auto loss = test::build_loss("ldam", test::context_of_counts({1, 16}), {"max_margin=0.4", "scale=10"});
   const at::Tensor scores = at::tensor({0.5, 0.3, 0.5, 0.3}, at::kDouble).view({2, 2});
   const at::Tensor got = (*loss)(test::input_of(scores, at::tensor({0, 1}, at::kLong))).per_sample;
   CHECK(got[0].item<double>() == Approx(std::log1p(std::exp(3.0 - 1.0))).epsilon(1e-12));

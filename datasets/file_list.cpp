@@ -1,0 +1,96 @@
+#include "datasets/file_list.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "datasets/image_files.h"
+#include "datasets/image_list.h"
+#include "src/core/digest.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+// A set of one for every label.
+LabelLists singletons(const std::vector<int64_t>& labels) {
+  LabelLists sets;
+  for (const int64_t& label : labels) sets.add({&label, 1});
+  return sets;
+}
+
+std::string digest_of(const ImageList& list) {
+  Sha256 sha;
+  for (const auto* numbers : {&list.labels, &list.label_sets.offsets, &list.label_sets.classes}) {
+    for (const int64_t number : *numbers) sha.add(fmt::format("{} ", number));
+    sha.add(std::string("\n"));
+  }
+  return sha.hex();
+}
+
+}  // namespace
+
+config::Keys FileListOptions::keys() {
+  using config::key;
+  using Options = FileListOptions;
+  const auto list = [](const char* name, std::string Options::*member, const char* help) {
+    return key(name, member, "", help).not_empty();
+  };
+  return {key("root", &Options::root, "", "Folder that the lists' paths start from.").not_empty().free(),
+          list("train", &Options::train,
+               "Text file of the training images, below data.root unless absolute: lines 'path label' or 'path "
+               "label,label,...', classes from 0."),
+          list("val", &Options::val, "The same of the validation images."),
+          list("test", &Options::test, "The same of the test images."),
+          key("num_classes", &Options::num_classes, 2, "Number of classes.").at_least(2).at_most(1e6).in("classes"),
+          key("image_size", &Options::image_size, 32, "Height and width to which images are resized and cropped.")
+              .at_least(4)
+              .at_most(4096)
+              .in("pixels"),
+          key("channels", &Options::channels, 3, "Channels to which images are decoded: 1 is grey, 3 are colour.")
+              .at_least(1)
+              .at_most(3)};
+}
+
+Dataset load_file_list(const FileListOptions& options) {
+  if (options.channels == 2) throw KeyError("data.channels", "expected 1 or 3, got 2");
+  const std::filesystem::path root = options.root;
+  std::vector<ImageList> lists;
+  bool has_sets = false;
+  for (const std::string& file : {options.train, options.val, options.test}) {
+    lists.push_back(read_image_list(root / file, root, options.num_classes));
+    has_sets = has_sets || !lists.back().label_sets.empty();
+  }
+
+  Dataset dataset;
+  dataset.name = "file_list";
+  for (int64_t c = 0; c < options.num_classes; ++c) dataset.class_names.push_back(fmt::format("class_{}", c));
+  dataset.channels = options.channels;
+  dataset.height = dataset.width = options.image_size;
+  dataset.normalisation = "none";
+  std::vector<std::filesystem::path> files;
+  std::string digests;
+  for (const ImageList& list : lists) {
+    files.insert(files.end(), list.files.begin(), list.files.end());
+    digests += digest_of(list) + "\n";
+  }
+  const auto images =
+      std::make_shared<ImageFiles>(std::move(files), options.channels, options.image_size, options.image_size);
+  int64_t id = 0;
+  const auto part = [&](const char* name, ImageList& list) {
+    Split split{name, images, {}, std::move(list.labels), std::move(list.label_sets)};
+    if (has_sets && split.label_sets.empty()) split.label_sets = singletons(split.labels);
+    for (size_t i = 0; i < split.labels.size(); ++i) split.ids.push_back(id++);
+    return split;
+  };
+  dataset.train = part("train", lists[0]);
+  dataset.val = part("val", lists[1]);
+  dataset.test = part("test", lists[2]);
+  dataset.digest = sha256(fmt::format("file_list\n{}{}\nsize {} channels {}\n", digests, images->digest(),
+                                      options.image_size, options.channels));
+  return dataset;
+}
+
+}  // namespace settrain

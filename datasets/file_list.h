@@ -1,0 +1,25 @@
+// A data set of images that text files list.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "datasets/dataset.h"
+#include "src/config/key.h"
+
+namespace settrain {
+
+struct FileListOptions {
+  std::string root, train, val, test;
+  int64_t num_classes = 0, image_size = 0, channels = 0;
+
+  static config::Keys keys();
+};
+
+/// The images of three lists, see image_list.h; classes are named by their numbers. Where any line of a list has
+/// several labels, all lists have label sets. Images are resized and cropped to one size, see decode_image.h; a
+/// sample's id is its place in its list, counted on through train, val and test. Throws DataError that names the file
+/// and the line.
+Dataset load_file_list(const FileListOptions& options);
+
+}  // namespace settrain

@@ -1,0 +1,88 @@
+#include "datasets/image_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "src/core/descriptor.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+constexpr const char* kBlanks = " \t";
+
+// A line of the file, for messages.
+struct Line {
+  const std::filesystem::path& file;
+  int64_t number;
+  std::string_view text;
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw DataError(fmt::format("{}:{}: {}", file.string(), number, what));
+  }
+};
+
+std::vector<int64_t> parse_labels(const Line& line, std::string_view text, int64_t num_classes) {
+  std::vector<int64_t> labels;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (true) {
+    int64_t label = 0;
+    const auto [rest, error] = std::from_chars(at, end, label);
+    if (error != std::errc() || (rest != end && *rest != ',')) {
+      line.fail(fmt::format("expected 'path label' or 'path label,label,...' with whole numbers for labels, got '{}'",
+                            line.text));
+    }
+    if (label < 0 || label >= num_classes) {
+      line.fail(fmt::format("expected labels from 0 to {} (data.num_classes is {}), got {}", num_classes - 1,
+                            num_classes, label));
+    }
+    if (std::find(labels.begin(), labels.end(), label) != labels.end()) {
+      line.fail(fmt::format("label {} is named twice", label));
+    }
+    labels.push_back(label);
+    if (rest == end) return labels;
+    at = rest + 1;
+  }
+}
+
+void parse_line(const Line& line, const std::filesystem::path& root, int64_t num_classes, ImageList& list) {
+  const size_t gap = line.text.find_last_of(kBlanks);
+  const size_t path_end = gap == std::string_view::npos ? gap : line.text.find_last_not_of(kBlanks, gap);
+  if (path_end == std::string_view::npos) {
+    line.fail(fmt::format("expected 'path label' or 'path label,label,...', got '{}'", line.text));
+  }
+  const std::vector<int64_t> labels = parse_labels(line, line.text.substr(gap + 1), num_classes);
+  const std::filesystem::path image = root / line.text.substr(0, path_end + 1);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(image, ignored)) line.fail(fmt::format("no image file '{}'", image.string()));
+  list.files.push_back(image);
+  list.labels.push_back(labels.front());
+  list.label_sets.add(labels);
+}
+
+}  // namespace
+
+ImageList read_image_list(const std::filesystem::path& file, const std::filesystem::path& root, int64_t num_classes) {
+  std::ifstream stream(file);
+  if (!stream) throw file_error("open", file, errno);
+  ImageList list;
+  std::string text;
+  for (int64_t number = 1; std::getline(stream, text); ++number) {
+    const size_t end = text.find_last_not_of(" \t\r");
+    if (end == std::string::npos) continue;
+    parse_line({file, number, std::string_view(text).substr(0, end + 1)}, root, num_classes, list);
+  }
+  if (stream.bad()) throw file_error("read", file, errno);
+  if (list.files.empty()) throw DataError(fmt::format("'{}' lists no image", file.string()));
+  if (list.label_sets.classes.size() == list.labels.size()) list.label_sets = {};
+  return list;
+}
+
+}  // namespace settrain

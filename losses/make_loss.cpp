@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include "losses/loss.h"
+#include "src/config/variants.h"
+#include "src/core/error.h"
+
+namespace settrain {
+
+config::Section loss_section(const LossRegistry& registry) {
+  return {"loss",          "What training minimises.",   ClassWeightOptions::keys(), "name",
+          "cross_entropy", config::variants_of(registry)};
+}
+
+void check_class_weights(const LossRegistry& registry, const config::Config& config) {
+  const auto options = config.read<ClassWeightOptions>("loss");
+  if (options.kind == ClassWeightOptions::kNone) return;
+  const LossEntry& entry = registry.at(config.get<std::string>("loss.name"));
+  if (!entry.couples_samples && !entry.takes_label_sets) return;
+  config.fail("loss.class_weights",
+              fmt::format("the loss {} {}; expected none", entry.name,
+                          entry.couples_samples ? "couples the samples of a batch, so none has a loss to be weighted"
+                                                : "is one of label sets, which have no one class to weight them by"));
+}
+
+std::unique_ptr<Loss> make_loss(const LossRegistry& registry, const config::Config& config,
+                                const LossContext& context) {
+  check_class_weights(registry, config);
+  const LossEntry& entry = registry.at(config.get<std::string>("loss.name"));
+  const bool weighted = config.read<ClassWeightOptions>("loss").kind != ClassWeightOptions::kNone;
+  const auto counts = static_cast<int64_t>(context.class_counts.size());
+  if ((entry.requirements.class_counts || weighted) && counts != context.num_classes) {
+    throw DataError(fmt::format("class_counts: expected {}, one a class, got {}", context.num_classes, counts));
+  }
+  if (entry.requirements.sample_ids && context.train_ids.size() != context.train_labels.size()) {
+    throw DataError(fmt::format("train_ids: expected {}, one a label, got {}", context.train_labels.size(),
+                                context.train_ids.size()));
+  }
+  std::unique_ptr<Loss> loss = entry.make(config, context);
+  if (std::optional<ClassWeights> weights = ClassWeights::read(config, context.class_counts)) {
+    loss->reweight(*std::move(weights));
+  }
+  return loss;
+}
+
+}  // namespace settrain

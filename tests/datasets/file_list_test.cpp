@@ -1,0 +1,99 @@
+// Lists of image files, with one label a line or several.
+#include "datasets/file_list.h"
+
+#include <catch2/catch.hpp>
+#include <opencv2/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+
+#include "datasets/image_list.h"
+#include "src/core/error.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace settrain;
+using Catch::Contains;
+
+namespace {
+
+struct Lists {
+  test::TemporaryFolder folder;
+
+  Lists() {
+    std::vector<uint8_t> png;
+    for (const char* name : {"a.png", "b c.png", "sub/d.png"}) {
+      cv::imencode(".png", cv::Mat(6, 9, CV_8UC3, cv::Scalar(30, 20, 10)), png);
+      folder.write(name, std::string(png.begin(), png.end()));
+    }
+    folder.write("one.txt", "a.png 0\n");
+  }
+
+  ImageList read(const std::string& text, int64_t num_classes = 5) {
+    folder.write("list.txt", text);
+    return read_image_list(folder / "list.txt", folder.path(), num_classes);
+  }
+
+  FileListOptions options(const std::string& train) {
+    folder.write("train.txt", train);
+    FileListOptions options;
+    options.root = folder.path().string();
+    options.train = "train.txt";
+    options.val = options.test = "one.txt";
+    options.num_classes = 5;
+    options.image_size = 4;
+    options.channels = 3;
+    return options;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a list's lines: paths with blanks, one label or several", "[fast]") {
+  Lists lists;
+  const ImageList list = lists.read("a.png 3\r\n\nb c.png\t4,0,2  \nsub/d.png 1");
+  CHECK(list.files == std::vector<std::filesystem::path>{lists.folder / "a.png", lists.folder / "b c.png",
+                                                         lists.folder / "sub/d.png"});
+  CHECK(list.labels == std::vector<int64_t>{3, 4, 1});
+  REQUIRE_FALSE(list.label_sets.empty());
+  CHECK(std::vector<int64_t>(list.label_sets.of(1).begin(), list.label_sets.of(1).end()) ==
+        std::vector<int64_t>{4, 0, 2});
+  CHECK(list.label_sets.of(2).size() == 1);
+  CHECK(lists.read("a.png 3\nb c.png 0\n").label_sets.empty());
+}
+
+TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
+  Lists lists;
+  const std::string file = (lists.folder / "list.txt").string();
+  const auto check = [&](const std::string& text, const std::string& place, const std::string& what) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH(lists.read(text), Contains(file + place) && Contains(what));
+  };
+  check("a.png 0\na.png\n", ":2: ", "expected 'path label'");
+  check("a.png zero\n", ":1: ", "whole numbers");
+  check("a.png 1,\n", ":1: ", "whole numbers");
+  check("a.png 1;2\n", ":1: ", "whole numbers");
+  check("a.png 99999999999999999999\n", ":1: ", "whole numbers");
+  check("a.png 1,5\n", ":1: ", "from 0 to 4");
+  check("a.png -1\n", ":1: ", "from 0 to 4");
+  check("a.png 1,2,1\n", ":1: ", "label 1 is named twice");
+  check("\n\nabsent.png 1\n", ":3: ", "absent.png");
+  check("\n \n", "'", "lists no image");
+  CHECK_THROWS_WITH(read_image_list(lists.folder / "none.txt", lists.folder.path(), 5), Contains("none.txt"));
+}
+
+TEST_CASE("a data set of lists", "[fast]") {
+  Lists lists;
+  const Dataset dataset = load_file_list(lists.options("a.png 3\nb c.png 4,0\n"));
+  CHECK(dataset.num_classes() == 5);
+  CHECK(dataset.train.ids == std::vector<int64_t>{0, 1});
+  CHECK(dataset.val.ids == std::vector<int64_t>{2});
+  CHECK(dataset.test.ids == std::vector<int64_t>{3});
+  CHECK(dataset.val.label_sets.of(0).size() == 1);  // a set of one, as the training split has sets
+  CHECK(count_classes(dataset.train, 5) == std::vector<int64_t>{1, 0, 0, 1, 1});
+  Image image;
+  dataset.train.images->read(1, image);
+  CHECK((image.height == 4 && image.width == 4 && image.channels == 3));
+  CHECK(std::vector<int>(image.pixels.begin(), image.pixels.begin() + 3) == std::vector<int>{10, 20, 30});
+
+  CHECK(load_file_list(lists.options("a.png 3\nb c.png 4\n")).train.label_sets.empty());
+  CHECK(load_file_list(lists.options("a.png 3\nb c.png 4,0\n")).digest == dataset.digest);
+  CHECK(load_file_list(lists.options("a.png 3\nb c.png 4,1\n")).digest != dataset.digest);
+}
