@@ -8,7 +8,8 @@
 namespace settrain {
 
 at::Tensor BcePositive::per_sample(const LossInput& input) {
-  return -at::log_sigmoid(of_label(input.output.scores, input.labels));
+  const at::Tensor& scores = input.output.scores;
+  return nan_where_any(-at::log_sigmoid(of_label(scores, input.labels)), scores);
 }
 
 LossEntry bce_positive_entry() {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "losses/kernels/rank_index.h"
+#include "losses/score_ops.h"
 #include "src/core/error.h"
 #include "src/core/shape.h"
 
@@ -31,7 +32,7 @@ SmoothedTopk smoothed_topk(const at::Tensor& scores, const at::Tensor& noise, in
   const at::Tensor perturbed = at::add(scores.gather(1, chosen), chosen_noise, epsilon);
   at::Tensor sum = perturbed.select(1, 0);
   for (int64_t draw = 1; draw < draws; ++draw) sum = sum.add(perturbed.select(1, draw));
-  return {sum.div(static_cast<double>(draws)), chosen};
+  return {nan_where_any(sum.div(static_cast<double>(draws)), scores), chosen};
 }
 
 }  // namespace settrain

@@ -18,8 +18,8 @@ struct SmoothedTopk {
 /// `scores` [batch, classes] float32 or float64; `noise` [batch, draws, classes] standard normals, no gradient, cast to
 /// the dtype of the scores; `rank` in [1, classes], 1: the largest; `epsilon` >= 0 in units of the scores. Ties: the
 /// lower class comes first. Draws are summed in order. Gradient: dt/ds_j = (1/M) times how often class j is chosen, so
-/// that it sums to 1; for fixed noise it is the exact derivative wherever no two perturbed scores tie. Throws
-/// ShapeError.
+/// that it sums to 1; for fixed noise it is the exact derivative wherever no two perturbed scores tie. A row that holds
+/// a NaN has the value NaN. Throws ShapeError.
 SmoothedTopk smoothed_topk(const at::Tensor& scores, const at::Tensor& noise, int64_t rank, double epsilon);
 
 }  // namespace settrain

@@ -86,7 +86,7 @@ TEST_CASE("The sampled operator's mean over many draws is the exact one, within 
 }
 
 TEST_CASE("The sum of the K largest, smoothed, is within epsilon K sqrt(2 ln L) of the sum itself", "[fast]") {
-  // ICML 2022, proposition 3.3 iv, for the sum of the K largest.
+  // ICML 2022, appendix B.2, within the proof of proposition 3.5.
   at::manual_seed(5);
   const at::Tensor scores = at::randn({5, 20}, at::kDouble);
   const at::Tensor sorted = std::get<0>(scores.sort(1, true));
@@ -108,6 +108,23 @@ TEST_CASE("Float32 scores of 10,000 and 32 nodes are right to float32", "[fast]"
   const at::Tensor near = at::randn({2, 1000});
   CHECK(at::allclose(exact_smoothed_topk(near, 6, 0.2, 32).to(at::kDouble),
                      exact_smoothed_topk(near.to(at::kDouble), 6, 0.2, 128), 1e-6, 0));
+}
+
+TEST_CASE("An epsilon far below the rounding of the scores gives the rank itself, and the gradient sums to 1",
+          "[fast]") {
+  at::manual_seed(1);
+  const at::Tensor scores = at::randn({4, 9}, at::kDouble), ties = at::zeros({1, 9}, at::kDouble);
+  for (const double epsilon : {1e-6, 1e-12, 1e-100}) {
+    for (const double size : {1.0, 1e4}) {
+      const at::Tensor at_size = (at::cat({scores, ties}) + 1) * size;
+      const auto sum = [&](const at::Tensor& s) { return exact_smoothed_topk(s, 3, epsilon, 64).sum(); };
+      const at::Tensor gradient = test::gradient_of(sum, at_size);
+      CHECK(at::allclose(gradient.sum(1), at::ones({5}, at::kDouble), 0, 1e-11));
+      CHECK(at::allclose(gradient[4], at::full({9}, 1.0 / 9, at::kDouble), 0, 1e-11));
+      const at::Tensor rank = std::get<0>(at_size.sort(1, /*descending=*/true)).select(1, 2);
+      CHECK(at::allclose(exact_smoothed_topk(at_size, 3, epsilon, 64), rank, 1e-15, 2 * epsilon));
+    }
+  }
 }
 
 TEST_CASE("A rank that is not there is refused", "[fast]") {

@@ -1,0 +1,96 @@
+// What losses make of NaN and of infinite scores, and what they refuse.
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "src/core/error.h"
+#include "tests/losses/loss_grid.h"
+
+namespace settrain {
+namespace {
+
+using Catch::Contains;
+using test::both_heads;
+using test::grid_labels;
+using test::grid_scores;
+using test::LossCase;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+at::Tensor per_sample(const LossCase& c, const at::Tensor& scores, const at::Tensor& multi) {
+  return (*test::build_case(c))(both_heads(scores, multi, grid_labels())).per_sample;
+}
+
+TEST_CASE("Every loss: a NaN among the scores of a sample, of its label or not, makes its loss NaN", "[fast]") {
+  for (const LossCase& c : test::every_loss()) {
+    const bool two_heads = test::builtin_losses().at(c.name).requirements.two_heads;
+    for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+      for (const int64_t j : {0, 3, 8}) {  // 0 is the label
+        CAPTURE(c.name, c.settings, dtype, j);
+        const at::Tensor multi = grid_scores(32).to(dtype);
+        at::Tensor scores = grid_scores(31).to(dtype);
+        scores[0][j] = kNan;
+        const at::Tensor got = per_sample(c, scores, multi);
+        CHECK(got[0].isnan().item<bool>());
+        // Batch-level terms spread it; elsewhere the other samples keep their losses.
+        if (!test::is_batch_level(c)) CHECK(at::isfinite(got.slice(0, 1)).all().item<bool>());
+        if (two_heads) CHECK(per_sample(c, multi, scores)[0].isnan().item<bool>());
+      }
+      CHECK(per_sample(c, at::full({3, 9}, kNan, dtype), at::zeros({3, 9}, dtype)).isnan().all().item<bool>());
+    }
+  }
+}
+
+TEST_CASE("Every loss: an infinite score gives the limit of ever larger ones, infinity or NaN", "[fast]") {
+  for (const LossCase& c : test::every_loss()) {
+    for (const double sign : {1.0, -1.0}) {
+      for (const int64_t j : {0, 3}) {
+        CAPTURE(c.name, c.settings, sign, j);
+        at::Tensor scores = grid_scores(33), large = scores.clone();
+        const at::Tensor multi = grid_scores(34);
+        scores[0][j] = sign * kInfinity;
+        large[0][j] = sign * 1e9;
+        const double got = per_sample(c, scores, multi)[0].item<double>();
+        const double limit = per_sample(c, large, multi)[0].item<double>();
+        if (std::isfinite(got)) CHECK(got == Approx(limit).epsilon(1e-6).margin(1e-6));
+        if (std::isinf(got)) CHECK((got > 0 && limit > 1e5));
+      }
+    }
+  }
+}
+
+TEST_CASE("Every loss refuses an empty batch, another number of classes and labels out of range", "[fast]") {
+  for (const LossCase& c : test::every_loss()) {
+    CAPTURE(c.name, c.settings);
+    const auto loss = test::build_case(c);
+    const auto call = [&](const at::Tensor& scores, const at::Tensor& labels) {
+      (*loss)(both_heads(scores, scores, labels));
+    };
+    const at::Tensor labels = grid_labels();
+    CHECK_THROWS_AS(call(at::zeros({0, 9}), labels.slice(0, 0, 0)), ShapeError);
+    CHECK_THROWS_WITH(call(at::zeros({0, 9}), labels.slice(0, 0, 0)), Contains("with at least one sample, got none"));
+    CHECK_THROWS_WITH(call(at::zeros({3, 8}), labels), Contains("scores: expected shape [*, 9], got [3, 8]"));
+    CHECK_THROWS_WITH(call(at::zeros({3, 9}), labels + 1), Contains("labels[2]: expected a class from 0 to 8, got 9"));
+    CHECK_THROWS_WITH(call(at::zeros({3, 9}), labels - 1), Contains("labels[0]: expected a class from 0 to 8, got -1"));
+  }
+}
+
+TEST_CASE("Every loss with sets of k classes: its largest k works, one more is refused", "[fast]") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    const auto is_k = [](const config::Key& key) { return key.name == "k"; };
+    if (std::none_of(entry.keys.begin(), entry.keys.end(), is_k)) continue;
+    CAPTURE(entry.name);
+    const int64_t largest = entry.name == "average_k_two_head" ? 9 : 8;  // a mean size may be all classes
+    const LossCase fits{entry.name, "k=" + std::to_string(largest)},
+        too_large{entry.name, "k=" + std::to_string(largest + 1)};
+    CHECK(at::isfinite(per_sample(fits, grid_scores(35), grid_scores(36))).all().item<bool>());
+    CHECK_THROWS_AS(test::build_case(too_large), ConfigError);
+    CHECK_THROWS_WITH(test::build_case(too_large), Contains("loss.k") && Contains("the number of classes"));
+    CHECK_THROWS_AS(test::build_case({entry.name, "k=0"}), ConfigError);
+  }
+}
+
+}  // namespace
+}  // namespace settrain
