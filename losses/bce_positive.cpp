@@ -14,7 +14,7 @@ at::Tensor BcePositive::per_sample(const LossInput& input) {
 
 LossEntry bce_positive_entry() {
   return {.name = "bce_positive",
-          .help = "Binary cross-entropy of the label alone, -log sigma(s_y) (thesis eq. 5.6).",
+          .help = "Binary cross-entropy of the label alone (thesis eq. 5.6).",
           .formula = "-log sigma(s_y)",
           .keys = {},
           .requirements = {},

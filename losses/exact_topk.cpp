@@ -74,16 +74,17 @@ LossEntry exact_topk_entry() {
 LossEntry exact_topk_imbalanced_entry() {
   config::Keys keys = ExactTopkOptions::keys(0.01, "ICML 2022, section 4.5, with a normalised head");
   for (config::Key& key : ClassMargins::keys(0.2, 60.0, "ICML 2022, section 4.5")) keys.push_back(std::move(key));
-  return {.name = "exact_topk_imbalanced",
-          .help = "The same with larger margins for rarer classes (Garcin et al., ICML 2022, eq. 13).",
-          .formula = "(scale (m_y + E[(s + epsilon z)_[K+1]] - s_y))_+,  m_j = max_margin (n_min/n_j)^(1/4)",
-          .keys = std::move(keys),
-          .requirements = {.normalised_head = true, .class_counts = true},
-          .make = [](const config::Config& config, const LossContext& context) {
-            return std::make_unique<ExactTopkImbalanced>(
-                context.num_classes, ExactTopkOptions::read(config, context.num_classes),
-                ClassMargins::read(config, context), ClassMargins::read_scale(config));
-          }};
+  return {
+      .name = "exact_topk_imbalanced",
+      .help = "Exact noised top-K loss with larger margins for rarer classes (Garcin et al., ICML 2022, eq. 8, 9, 13).",
+      .formula = "(scale (m_y + E[(s + epsilon z)_[K+1]] - s_y))_+,  m_j = max_margin (n_min/n_j)^(1/4)",
+      .keys = std::move(keys),
+      .requirements = {.normalised_head = true, .class_counts = true},
+      .make = [](const config::Config& config, const LossContext& context) {
+        return std::make_unique<ExactTopkImbalanced>(
+            context.num_classes, ExactTopkOptions::read(config, context.num_classes),
+            ClassMargins::read(config, context), ClassMargins::read_scale(config));
+      }};
 }
 
 }  // namespace settrain

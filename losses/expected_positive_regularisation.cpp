@@ -23,7 +23,7 @@ at::Tensor ExpectedPositiveRegularisation::per_sample(const LossInput& input) {
 
 LossEntry expected_positive_regularisation_entry() {
   return {.name = "expected_positive_regularisation",
-          .help = "Binary cross-entropy of the label plus beta (expected positives - K)^2 (thesis eq. 5.8).",
+          .help = "Binary cross-entropy of the label, with K positives expected a sample (thesis eq. 5.8).",
           .formula = "-log sigma(s_y) + beta (Khat - K)^2,  Khat = mean over the batch of sum_j sigma(s_j)",
           .keys = {SetSizeOptions::key(5, "the papers' CIFAR-100 tables"),
                    config::key("beta", &RegularisationOptions::beta, 0.01,

@@ -26,7 +26,7 @@ at::Tensor Focal::per_sample(const LossInput& input) {
 
 LossEntry focal_entry() {
   return {.name = "focal",
-          .help = "Focal loss, (1 - p)^gamma CE with p the softmax of the label (Lin et al., ICCV 2017).",
+          .help = "Focal loss, which weights samples down as their probability grows (Lin et al., ICCV 2017).",
           .formula = "(1 - p)^gamma (-log p),  p = softmax_y(s)",
           .keys = {config::key("gamma", &FocalOptions::gamma, 2.0,
                                "How much samples that are already right are played down; 0 is cross-entropy. Default: "

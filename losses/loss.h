@@ -106,6 +106,7 @@ struct LossEntry {
   std::function<std::unique_ptr<Loss>(const config::Config&, const LossContext&)> make;
   std::string stall_advice = {};  // what to try where training hardly moves the loss; a sentence
   bool couples_samples = false;   // a sample's loss depends on the rest of its batch
+  bool has_gradient = true;       // where false, it trains nothing
   bool takes_label_sets = false;  // reads LossInput::label_sets; one label is a set of one
 };
 

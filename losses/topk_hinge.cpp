@@ -14,7 +14,7 @@ at::Tensor TopkHinge::per_sample(const LossInput& input) {
 
 LossEntry topk_hinge_entry() {
   return {.name = "topk_hinge",
-          .help = "Top-K hinge, (1 + (s without y)_[K] - s_y)_+ (ICML 2022, eq. 4).",
+          .help = "Top-K hinge (Garcin et al., ICML 2022, eq. 4).",
           .formula = "(1 + (s without y)_[K] - s_y)_+",
           .keys = {SetSizeOptions::key(5, "the papers' CIFAR-100 tables")},
           .requirements = {},

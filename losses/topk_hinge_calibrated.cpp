@@ -14,7 +14,7 @@ at::Tensor TopkHingeCalibrated::per_sample(const LossInput& input) {
 
 LossEntry topk_hinge_calibrated_entry() {
   return {.name = "topk_hinge_calibrated",
-          .help = "Calibrated top-K hinge, (1 + s_[K+1] - s_y)_+ (ICML 2022, eq. 5).",
+          .help = "Calibrated top-K hinge (Garcin et al., ICML 2022, eq. 5).",
           .formula = "(1 + s_[K+1] - s_y)_+",
           .keys = {SetSizeOptions::key(5, "the papers' CIFAR-100 tables")},
           .requirements = {},

@@ -18,7 +18,7 @@ at::Tensor TopkHingeConvex::per_sample(const LossInput& input) {
 
 LossEntry topk_hinge_convex_entry() {
   return {.name = "topk_hinge_convex",
-          .help = "Convex top-K hinge, ((1/K) sum of the K largest of s + 1 - e_y, minus s_y)_+ (ICML 2022, Table 1).",
+          .help = "Convex top-K hinge (Garcin et al., ICML 2022, Table 1).",
           .formula = "((1/K) sum_{k <= K} (s + 1 - e_y)_[k] - s_y)_+",
           .keys = {SetSizeOptions::key(5, "the papers' CIFAR-100 tables")},
           .requirements = {},

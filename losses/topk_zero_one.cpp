@@ -15,13 +15,15 @@ at::Tensor TopkZeroOne::per_sample(const LossInput& input) {
 
 LossEntry topk_zero_one_entry() {
   return {.name = "topk_zero_one",
-          .help = "Top-K error, 1 if s_[K] > s_y (ICML 2022, eq. 3): has no gradient, for figures.",
+          .help = "Top-K error, which has no gradient (Garcin et al., ICML 2022, eq. 3): for figures.",
           .formula = "1 if s_[K] > s_y, else 0",
           .keys = {SetSizeOptions::key(5, "the papers' CIFAR-100 tables")},
           .requirements = {},
-          .make = [](const config::Config& config, const LossContext& context) {
-            return std::make_unique<TopkZeroOne>(context.num_classes, read_set_size(config, context.num_classes));
-          }};
+          .make =
+              [](const config::Config& config, const LossContext& context) {
+                return std::make_unique<TopkZeroOne>(context.num_classes, read_set_size(config, context.num_classes));
+              },
+          .has_gradient = false};
 }
 
 }  // namespace settrain

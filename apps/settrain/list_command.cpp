@@ -1,7 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "apps/settrain/command_line.h"
 #include "models/cost.h"
@@ -12,17 +16,53 @@
 namespace settrain {
 namespace {
 
-// Every entry with its sentence and the names of its own keys.
+// What more there is to say of an entry.
+template <class Entry>
+std::string details(const Entry&) {
+  return {};
+}
+
+template <>
+std::string details(const LossEntry& entry) {
+  std::vector<std::string> traits;
+  if (entry.requirements.normalised_head) traits.push_back("a normalised head");
+  if (entry.requirements.two_heads) traits.push_back("two heads");
+  if (entry.requirements.class_counts) traits.push_back("class counts");
+  if (entry.requirements.sample_ids) traits.push_back("sample ids");
+  if (entry.takes_label_sets) traits.push_back("label sets, or single labels");
+  std::string text = "loss: " + entry.formula;
+  if (!traits.empty()) text += fmt::format("\nneeds: {}", fmt::join(traits, ", "));
+  return text;
+}
+
+// Every entry with its sentence, what more there is to say, and the names of its own keys.
 template <class Registry>
 void print(const Registry& registry) {
   size_t width = 0;
   for (const auto& entry : registry.entries()) width = std::max(width, entry.name.size());
   for (const auto& entry : registry.entries()) {
-    std::cout << fmt::format("{:<{}}  {}\n", entry.name, width, entry.help);
+    std::string text = entry.help;
+    if (const std::string more = details(entry); !more.empty()) text += '\n' + more;
     std::string keys;
     for (const config::Key& key : entry.keys) keys += (keys.empty() ? "" : ", ") + key.name;
-    if (!keys.empty()) std::cout << fmt::format("{:<{}}  keys: {}\n", "", width, keys);
+    if (!keys.empty()) text += "\nkeys: " + keys;
+    std::istringstream lines(text);
+    std::string name = entry.name;
+    for (std::string line; std::getline(lines, line); name.clear()) {
+      std::cout << fmt::format("{:<{}}  {}\n", name, width, line);
+    }
   }
+}
+
+void print_losses(const LossRegistry& losses) {
+  print(losses);
+  std::cout
+      << "\ns: scores, y: label, Y: label set, L: classes, K: loss.k, B: batch size, s_[k]: the k-th largest, (x)_+: "
+         "max(x, 0),\nsigma: sigmoid, CE: cross-entropy, BCE: binary cross-entropy summed over classes, z: the second "
+         "head's scores.\nKeys of them all: ";
+  std::string keys;
+  for (const config::Key& key : ClassWeightOptions::keys()) keys += (keys.empty() ? "" : ", ") + key.name;
+  std::cout << keys << '\n';
 }
 
 std::string in_billions(int64_t number) {
@@ -58,7 +98,8 @@ void add_list_command(CLI::App& app, CommandLine& line) {
       };
     });
   };
-  kind("losses", "Every loss with its keys", [](const Registries& all) { print(all.losses); });
+  kind("losses", "Every loss with its formula, what it needs, and its keys",
+       [](const Registries& all) { print_losses(all.losses); });
   kind("models", "Every model with its keys, parameters and multiply-adds",
        [](const Registries& all) { print_models(all.models); });
   kind("datasets", "Every data set with its keys", [](const Registries& all) { print(all.datasets); });

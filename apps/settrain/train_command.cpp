@@ -43,8 +43,9 @@ void log_start(const Experiment& run, const CommandLine& line) {
     log::warning("[model] this CPU has no instructions for bf16, which is slower here than train.precision: float32");
   }
   const auto& loss = run.config.get<std::string>("loss.name");
-  if (run.config.get<std::string>("model.head") == "normalised" &&
-      !line.registries.losses.at(loss).requirements.normalised_head) {
+  const LossEntry& entry = line.registries.losses.at(loss);
+  if (!entry.has_gradient) log::warning(fmt::format("[loss] {} has no gradient: nothing will be learnt", loss));
+  if (run.config.get<std::string>("model.head") == "normalised" && !entry.requirements.normalised_head) {
     log::warning(
         fmt::format("[model] a normalised head's scores lie in [-1, 1], and {} does not scale them: its softmax stays "
                     "near uniform; model.head: linear suits it",

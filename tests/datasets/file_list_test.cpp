@@ -23,7 +23,7 @@ struct Lists {
       cv::imencode(".png", cv::Mat(6, 9, CV_8UC3, cv::Scalar(30, 20, 10)), png);
       folder.write(name, std::string(png.begin(), png.end()));
     }
-    folder.write("one.txt", "a.png 0\n");
+    folder.write("one.txt", std::string("a.png 0\n"));
   }
 
   ImageList read(const std::string& text, int64_t num_classes = 5) {

@@ -24,7 +24,7 @@ at::Tensor per_sample(const LossCase& c, const at::Tensor& scores, const at::Ten
 }
 
 TEST_CASE("Every loss: a NaN among the scores of a sample, of its label or not, makes its loss NaN", "[fast]") {
-  for (const LossCase& c : test::every_loss()) {
+  for (const LossCase& c : test::loss_grid()) {
     const bool two_heads = test::builtin_losses().at(c.name).requirements.two_heads;
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
       for (const int64_t j : {0, 3, 8}) {  // 0 is the label
@@ -44,7 +44,7 @@ TEST_CASE("Every loss: a NaN among the scores of a sample, of its label or not, 
 }
 
 TEST_CASE("Every loss: an infinite score gives the limit of ever larger ones, infinity or NaN", "[fast]") {
-  for (const LossCase& c : test::every_loss()) {
+  for (const LossCase& c : test::loss_grid()) {
     for (const double sign : {1.0, -1.0}) {
       for (const int64_t j : {0, 3}) {
         CAPTURE(c.name, c.settings, sign, j);
@@ -62,7 +62,7 @@ TEST_CASE("Every loss: an infinite score gives the limit of ever larger ones, in
 }
 
 TEST_CASE("Every loss refuses an empty batch, another number of classes and labels out of range", "[fast]") {
-  for (const LossCase& c : test::every_loss()) {
+  for (const LossCase& c : test::loss_grid()) {
     CAPTURE(c.name, c.settings);
     const auto loss = test::build_case(c);
     const auto call = [&](const at::Tensor& scores, const at::Tensor& labels) {

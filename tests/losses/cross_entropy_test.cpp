@@ -28,7 +28,7 @@ TEST_CASE("Label smoothing is the cross-entropy with a smoothed target", "[fast]
   const auto loss = test::build_loss("cross_entropy", test::context_of(4), {"label_smoothing=0.2"});
   const at::Tensor scores = at::tensor({0.3, -1.0, 2.0, 0.5}, at::kDouble).view({1, 4});
   const at::Tensor target = at::tensor({0.05, 0.85, 0.05, 0.05}, at::kDouble);
-  const auto sum = [&](const at::Tensor& s) { return (*loss)(test::input_of(s, at::tensor({1}))).sum; };
+  const auto sum = [&](const at::Tensor& s) { return (*loss)(test::input_of(s, at::tensor({int64_t{1}}))).sum; };
   CHECK(test::near(sum(scores), -(target * at::log_softmax(scores, 1)).sum()));
   CHECK(test::near(test::gradient_of(sum, scores), at::softmax(scores, 1) - target));
   CHECK_THROWS_WITH(test::build_loss("cross_entropy", test::context_of(4), {"label_smoothing=1"}),

@@ -71,9 +71,7 @@ TEST_CASE("Losses that are the same at special parameters, by value and gradient
 }
 
 TEST_CASE("Imbalanced losses of equally frequent classes are the balanced ones with the largest margin", "[fast]") {
-  LossContext equal = test::context_of(kGridClasses);
-  equal.class_counts.assign(kGridClasses, 7);
-  equal.num_train = 7 * kGridClasses;
+  const LossContext equal = test::context_of_counts(std::vector<int64_t>(kGridClasses, 7));
   check_same({"noised_topk_imbalanced", "k=4 epsilon=0.3 num_draws=3 scale=1 max_margin=0.7"},
              {"noised_topk", "k=4 epsilon=0.3 num_draws=3 margin=0.7"}, equal);
   check_same({"noised_topk_imbalanced", "k=4 epsilon=0.3 num_draws=3 scale=1 scale_on=scores max_margin=0.7"},

@@ -3,7 +3,6 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -23,7 +22,7 @@ struct LossCase {
 /// The ends and the middle of each parameter's range. Losses that draw noise name their num_draws.
 inline std::vector<LossCase> loss_grid() {
   const std::vector<std::pair<std::string, std::vector<std::string>>> table{
-      {"cross_entropy", {""}},
+      {"cross_entropy", {"", "label_smoothing=0.3"}},
       {"focal", {"gamma=0", "gamma=0.5", "gamma=1", "gamma=5"}},
       {"ldam", {"max_margin=0 scale=1", "max_margin=2 scale=0.1", "max_margin=0.5 scale=100"}},
       {"topk_hinge", {"k=1", "k=4", "k=8"}},
@@ -46,20 +45,13 @@ inline std::vector<LossCase> loss_grid() {
       {"assume_negative", {""}},
       {"bce_positive", {""}},
       {"expected_positive_regularisation", {"k=1 beta=0", "k=4 beta=1", "k=8 beta=100"}},
+      {"role", {"k=1 lambda=0", "k=4 lambda=2"}},
+      {"sparse_top", {""}},
+      {"bce_multilabel", {""}},
       {"average_k_two_head", {"k=1", "k=2.5 alpha=3 negatives_include_label=true", "k=9 alpha=0"}}};
   std::vector<LossCase> cases;
   for (const auto& [name, grid] : table) {
     for (const std::string& settings : grid) cases.push_back({name, settings});
-  }
-  return cases;
-}
-
-/// The grid, and whatever else the registry has at its defaults.
-inline std::vector<LossCase> every_loss() {
-  std::vector<LossCase> cases = loss_grid();
-  for (const LossEntry& entry : builtin_losses().entries()) {
-    const auto is_it = [&](const LossCase& c) { return c.name == entry.name; };
-    if (std::none_of(cases.begin(), cases.end(), is_it)) cases.push_back({entry.name, ""});
   }
   return cases;
 }
@@ -79,14 +71,15 @@ inline int64_t draws_of(const LossCase& c) {
 
 /// Losses whose samples are coupled.
 inline bool is_batch_level(const LossCase& c) {
-  return c.name == "expected_positive_regularisation" || c.name == "average_k_two_head";
+  return builtin_losses().at(c.name).couples_samples;
 }
 
-/// Scores of both heads.
+/// Scores of both heads; those of the second are also a loss' own estimates of the labels.
 inline LossInput both_heads(const at::Tensor& scores, const at::Tensor& multi, const at::Tensor& labels,
                             const at::Tensor& noise = {}) {
   LossInput input = input_of(scores, labels, noise);
   input.output.scores_multi = multi;
+  input.estimate_logits = multi;
   return input;
 }
 
