@@ -42,5 +42,6 @@ void add_config_command(CLI::App& app, CommandLine& line);
 void add_list_command(CLI::App& app, CommandLine& line);
 void add_check_command(CLI::App& app, CommandLine& line);
 void add_bench_command(CLI::App& app, CommandLine& line);
+void add_figure_command(CLI::App& app, CommandLine& line);
 
 }  // namespace settrain

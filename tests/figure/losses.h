@@ -1,0 +1,17 @@
+// The losses that figures can show.
+#pragma once
+
+#include "losses/loss.h"
+
+namespace settrain::test {
+
+inline const LossRegistry& builtin_losses() {
+  static const LossRegistry registry = [] {
+    LossRegistry losses("loss");
+    register_builtin_losses(losses);
+    return losses;
+  }();
+  return registry;
+}
+
+}  // namespace settrain::test

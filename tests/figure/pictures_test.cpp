@@ -1,0 +1,53 @@
+// With gnuplot itself.
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "src/figure/draw_level_sets.h"
+#include "src/figure/gnuplot.h"
+#include "tests/figure/losses.h"
+#include "tests/support/read_file.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace settrain;
+using Catch::Matchers::Contains;
+
+namespace {
+
+bool has_gnuplot() {
+  const test::TemporaryFolder folder;
+  try {
+    run_gnuplot(folder.path(), {"-e", "set terminal pngcairo"});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("gnuplot draws every figure, with its panels' parameters and range", "[fast]") {
+  SKIP_UNLESS(has_gnuplot(), "Debian's package gnuplot-nox is not installed");
+  const test::TemporaryFolder folder;
+  const auto figures = level_set_figures();
+  draw_level_sets(test::builtin_losses(), figures, {.folder = folder.path(), .size = 21, .replications = 2});
+  for (const LevelSetFigure& figure : figures) {
+    CAPTURE(figure.name);
+    CHECK(test::read_file(folder / (figure.name + ".png")).starts_with("\x89PNG\r\n"));
+    const std::string svg = test::read_file(folder / (figure.name + ".svg"));
+    CHECK_THAT(svg, Contains("</svg>") && Contains("<image") && Contains("rescaled"));
+    for (const LevelSetPanel& panel : figure.panels) CHECK_THAT(svg, Contains(panel.loss));
+  }
+  const std::string svg = test::read_file(folder / "level-sets-draws.svg");
+  for (const char* draws : {"num_draws: 1,", "num_draws: 5,", "num_draws: 20,", "num_draws: 100,"}) {
+    CHECK_THAT(svg, Contains(draws));
+  }
+}
+
+TEST_CASE("gnuplot has nothing to complain of in a script", "[fast]") {
+  SKIP_UNLESS(has_gnuplot(), "Debian's package gnuplot-nox is not installed");
+  const test::TemporaryFolder folder;
+  const auto figures = level_set_figures();
+  draw_level_sets(test::builtin_losses(), {figures.front()}, {.folder = folder.path(), .size = 21, .replications = 2});
+  CHECK(run_gnuplot(folder.path(), {"level-sets-k2.gp"}).empty());
+}
