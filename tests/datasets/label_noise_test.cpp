@@ -133,3 +133,10 @@ TEST_CASE("superclass noise needs superclasses", "[fast]") {
   CHECK_THROWS_AS(apply_label_noise({"superclass", 0.5, 0, 1}, dataset), DataError);
   CHECK_FALSE(apply_label_noise({"uniform", 1.0, 0, 1}, dataset).within_superclass.has_value());
 }
+
+TEST_CASE("label sets are not changed one label at a time", "[fast]") {
+  Dataset dataset = labelled(3);
+  for (const int64_t& label : dataset.train.labels) dataset.train.label_sets.add({&label, 1});
+  CHECK_THROWS_WITH(apply_label_noise({"uniform", 0.5, 0, 1}, dataset), Catch::Contains("several labels an image"));
+  CHECK_NOTHROW(apply_label_noise({"none", 0, 0, 1}, dataset));
+}

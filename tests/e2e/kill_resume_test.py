@@ -43,6 +43,11 @@ schedule: {name: constant}
 train: {epochs: 4, checkpoint_every: {steps: 1}}
 eval: {every: 2}
 """,
+    "estimated_labels": """
+extends: tiny.yaml
+loss: {name: role, k: 2, lambda: 1.0, theta_lr: 100}
+train: {epochs: 4, accumulate: 2, checkpoint_every: {steps: 2}}
+""",
 }
 
 

@@ -35,13 +35,17 @@ inline std::shared_ptr<Linear> fresh_model() {
   return std::make_shared<Linear>();
 }
 
-inline std::unique_ptr<Loss> make_loss(const std::string& name) {
+/// For five classes of three training images and the eight samples of samples().
+inline std::unique_ptr<Loss> make_loss(const std::string& name, std::vector<std::string> settings = {}) {
   LossRegistry registry("loss");
   register_builtin_losses(registry);
-  std::vector<std::string> settings{"loss.name=" + name};
-  if (name != "cross_entropy") settings.push_back("loss.k=2");
+  settings.push_back("loss.name=" + name);
+  if (name == "noised_topk" || name == "role") settings.push_back("loss.k=2");
   return settrain::make_loss(registry, config::load({{loss_section(registry)}, {}}, {}, settings),
-                             {.num_classes = 5, .class_counts = {3, 3, 3, 3, 3}, .train_ids = {}, .train_labels = {}});
+                             {.num_classes = 5,
+                              .class_counts = {3, 3, 3, 3, 3},
+                              .train_ids = {100, 101, 102, 103, 104, 105, 106, 107},
+                              .train_labels = {0, 1, 2, 3, 4, 0, 1, 2}});
 }
 
 inline Sgd make_optimizer(const Model& model) {

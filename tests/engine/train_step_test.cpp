@@ -62,5 +62,44 @@ TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves 
                     Contains("is model.fc.bias"));
 }
 
+TEST_CASE("a loss' own tensors move once a step, by the gradients of all its batches", "[fast]") {
+  const auto theta_after = [](const std::vector<Batch>& batches, double theta_lr) {
+    auto model = fresh_model();
+    auto loss = make_loss("role", {"loss.theta_lr=" + std::to_string(theta_lr)});
+    Sgd optimizer = make_optimizer(*model);
+    train_step(*model, *loss, optimizer, batches, Computation{}, {1, 0, 0.1, 0});
+    return loss->state().at(0).second.clone();
+  };
+  const at::Tensor before = theta_after({samples(0, 8)}, 0), whole = theta_after({samples(0, 8)}, 400);
+  CHECK(((whole - before).abs().amax(1) > 1e-3).all().item<bool>());
+  // lambda is 0: nothing couples the samples.
+  CHECK((whole - theta_after({samples(0, 5), samples(5, 3)}, 400)).abs().max().item<double>() < 1e-6);
+  const at::Tensor three = theta_after({samples(0, 3)}, 400);
+  CHECK(at::equal(three.slice(0, 3), before.slice(0, 3)));
+}
+
+TEST_CASE("class weights know the epoch, and losses of sets the sets", "[fast]") {
+  const auto loss_of = [](const std::string& name, const std::vector<std::string>& settings, const Batch& batch,
+                          int64_t epoch) {
+    auto model = fresh_model();
+    auto loss = make_loss(name, settings);
+    Sgd optimizer = make_optimizer(*model);
+    return train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, 0, 0.1, 0, epoch}).loss_sum;
+  };
+  const std::vector<std::string> doubled{"loss.class_weights=list", "loss.class_weight_list=[2, 2, 2, 2, 2]",
+                                         "loss.class_weights_from_epoch=2"};
+  const double plain = loss_of("cross_entropy", {}, samples(0, 8), 0);
+  CHECK(loss_of("cross_entropy", doubled, samples(0, 8), 1) == Approx(plain));
+  CHECK(loss_of("cross_entropy", doubled, samples(0, 8), 2) == Approx(2 * plain));
+
+  Batch with_sets = samples(0, 8);
+  with_sets.set_offsets = at::arange(9, at::kLong);
+  with_sets.set_classes = with_sets.labels;
+  const double single = loss_of("sparse_top", {}, samples(0, 8), 0);
+  CHECK(loss_of("sparse_top", {}, with_sets, 0) == single);
+  with_sets.set_classes = (with_sets.labels + 1).remainder(5);
+  CHECK(loss_of("sparse_top", {}, with_sets, 0) != single);
+}
+
 }  // namespace
 }  // namespace settrain

@@ -199,3 +199,29 @@ TEST_CASE("the training loader augments and shuffles, the evaluation loader does
     unmoved += at::equal(first.images[i], all.images[first.sample_ids[i].item<int64_t>() - 10]);
   CHECK(unmoved < 8);
 }
+
+TEST_CASE("label sets come with their samples", "[fast]") {
+  Split split = random_split();
+  for (int64_t i = 0; i < kImages; ++i) {
+    // i % 4 alone, or with others behind it.
+    std::vector<int64_t> labels{i % 4};
+    for (int64_t extra = 0; extra < i % 3; ++extra) labels.push_back(10 + i + extra);
+    split.label_sets.add(labels);
+  }
+  Loader loader(split, augmenting(), {.batch_size = 5, .workers = 2, .prefetch = 2, .shuffle_seed = 1});
+  int64_t seen = 0;
+  for (const Batch& batch : epoch_of(loader, 0)) {
+    REQUIRE(batch.set_offsets.size(0) == batch.size() + 1);
+    for (int64_t i = 0; i < batch.size(); ++i, ++seen) {
+      const int64_t number = batch.sample_ids[i].item<int64_t>() - 10;
+      const at::Tensor set =
+          batch.set_classes.slice(0, batch.set_offsets[i].item<int64_t>(), batch.set_offsets[i + 1].item<int64_t>());
+      REQUIRE(set.size(0) == 1 + number % 3);
+      CHECK(set[0].item<int64_t>() == batch.labels[i].item<int64_t>());
+      if (number % 3 > 0) CHECK(set[1].item<int64_t>() == 10 + number);
+    }
+  }
+  CHECK(seen == kImages);
+  Loader without(random_split(), augmenting(), {.batch_size = 5});
+  CHECK_FALSE(epoch_of(without, 0)[0].set_offsets.defined());
+}
