@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,20 +16,26 @@
 namespace settrain {
 namespace {
 
-// A set of one for every label.
-LabelLists singletons(const std::vector<int64_t>& labels) {
-  LabelLists sets;
-  for (const int64_t& label : labels) sets.add({&label, 1});
-  return sets;
-}
-
-std::string digest_of(const ImageList& list) {
+std::string digest_of(const ImageList& list, const std::filesystem::path& root) {
   Sha256 sha;
+  for (const std::filesystem::path& file : list.files) sha.add(file.lexically_relative(root).string() + "\n");
   for (const auto* numbers : {&list.labels, &list.label_sets.offsets, &list.label_sets.classes}) {
     for (const int64_t number : *numbers) sha.add(fmt::format("{} ", number));
     sha.add(std::string("\n"));
   }
   return sha.hex();
+}
+
+// An accuracy on images that were trained on says nothing.
+void check_no_training_image(const ImageList& train, const ImageList& other) {
+  std::unordered_map<std::string, size_t> places;
+  for (size_t i = 0; i < train.files.size(); ++i) places.emplace(train.files[i].lexically_normal().string(), i);
+  for (size_t i = 0; i < other.files.size(); ++i) {
+    const auto found = places.find(other.files[i].lexically_normal().string());
+    if (found == places.end()) continue;
+    throw DataError(
+        fmt::format("{}: '{}' is a training image too: {}", other.place(i), found->first, train.place(found->second)));
+  }
 }
 
 }  // namespace
@@ -44,8 +52,8 @@ config::Keys FileListOptions::keys() {
                "label,label,...', classes from 0."),
           list("val", &Options::val, "The same of the validation images."),
           list("test", &Options::test, "The same of the test images."),
-          key("num_classes", &Options::num_classes, 2, "Number of classes.").at_least(2).at_most(1e6).in("classes"),
-          key("image_size", &Options::image_size, 32, "Height and width to which images are resized and cropped.")
+          key("num_classes", &Options::num_classes, 0, "Number of classes.").at_least(2).at_most(1e6).in("classes"),
+          key("image_size", &Options::image_size, 0, "Height and width to which images are resized and cropped.")
               .at_least(4)
               .at_most(4096)
               .in("pixels"),
@@ -58,11 +66,14 @@ Dataset load_file_list(const FileListOptions& options) {
   if (options.channels == 2) throw KeyError("data.channels", "expected 1 or 3, got 2");
   const std::filesystem::path root = options.root;
   std::vector<ImageList> lists;
-  bool has_sets = false;
-  for (const std::string& file : {options.train, options.val, options.test}) {
+  for (const auto& [key, file] :
+       {std::pair("data.train", options.train), {"data.val", options.val}, {"data.test", options.test}}) {
+    if (!std::filesystem::exists(root / file)) {
+      throw KeyError(key, fmt::format("no file '{}'; lists are looked for in data.root", (root / file).string()));
+    }
     lists.push_back(read_image_list(root / file, root, options.num_classes));
-    has_sets = has_sets || !lists.back().label_sets.empty();
   }
+  for (size_t i = 1; i < lists.size(); ++i) check_no_training_image(lists[0], lists[i]);
 
   Dataset dataset;
   dataset.name = "file_list";
@@ -74,14 +85,13 @@ Dataset load_file_list(const FileListOptions& options) {
   std::string digests;
   for (const ImageList& list : lists) {
     files.insert(files.end(), list.files.begin(), list.files.end());
-    digests += digest_of(list) + "\n";
+    digests += digest_of(list, root) + "\n";
   }
   const auto images =
       std::make_shared<ImageFiles>(std::move(files), options.channels, options.image_size, options.image_size);
   int64_t id = 0;
   const auto part = [&](const char* name, ImageList& list) {
     Split split{name, images, {}, std::move(list.labels), std::move(list.label_sets)};
-    if (has_sets && split.label_sets.empty()) split.label_sets = singletons(split.labels);
     for (size_t i = 0; i < split.labels.size(); ++i) split.ids.push_back(id++);
     return split;
   };

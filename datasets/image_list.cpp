@@ -59,9 +59,12 @@ void parse_line(const Line& line, const std::filesystem::path& root, int64_t num
     line.fail(fmt::format("expected 'path label' or 'path label,label,...', got '{}'", line.text));
   }
   const std::vector<int64_t> labels = parse_labels(line, line.text.substr(gap + 1), num_classes);
+  if (line.text[path_end] == ',')
+    line.fail(fmt::format("expected labels without blanks between them, got '{}'", line.text));
   const std::filesystem::path image = root / line.text.substr(0, path_end + 1);
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(image, ignored)) line.fail(fmt::format("no image file '{}'", image.string()));
+  list.lines.push_back(line.number);
   list.files.push_back(image);
   list.labels.push_back(labels.front());
   list.label_sets.add(labels);
@@ -69,10 +72,14 @@ void parse_line(const Line& line, const std::filesystem::path& root, int64_t num
 
 }  // namespace
 
+std::string ImageList::place(size_t i) const {
+  return fmt::format("{}:{}", source.string(), lines.at(i));
+}
+
 ImageList read_image_list(const std::filesystem::path& file, const std::filesystem::path& root, int64_t num_classes) {
   std::ifstream stream(file);
   if (!stream) throw file_error("open", file, errno);
-  ImageList list;
+  ImageList list{.source = file, .lines = {}, .files = {}, .labels = {}, .label_sets = {}};
   std::string text;
   for (int64_t number = 1; std::getline(stream, text); ++number) {
     const size_t end = text.find_last_not_of(" \t\r");

@@ -14,9 +14,9 @@
 namespace settrain {
 namespace {
 
-// `weight` / `count`, for sums over nothing.
-double share(double weight, double count) {
-  return count > 0 ? weight / count : 0;
+// alpha by the number of a sample's classes in a sum; there may be none.
+double share(double alpha, double classes) {
+  return classes > 0 ? alpha / classes : 0;
 }
 
 }  // namespace
@@ -42,9 +42,9 @@ at::Tensor AverageKTwoHead::per_sample(const LossInput& input) {
   const at::Tensor positive = -at::log_sigmoid(z), negative = -at::log_sigmoid(-z);
   at::Tensor negatives = candidates.logical_not();
   if (!options_.negatives_include_label) negatives = negatives.scatter(1, input.labels.unsqueeze(1), 0);
-  // Of sums over the batch, B times those of the samples, so that their mean is the loss.
-  const double of_candidates = share(options_.alpha * batch, (options_.k - 1) * batch);
-  const double of_negatives = share(options_.alpha * batch, (classes - options_.k) * batch);
+  // Eq. 5.9 divides sums over the batch by B times these; here the mean over the samples does the B.
+  const double of_candidates = share(options_.alpha, options_.k - 1);
+  const double of_negatives = share(options_.alpha, classes - options_.k);
   return of_label(positive, input.labels)
       .sub(of_label(log_p, input.labels))
       .add(positive.mul(candidates).sum(1), of_candidates)

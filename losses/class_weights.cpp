@@ -29,10 +29,10 @@ config::Keys ClassWeightOptions::keys() {
   using Options = ClassWeightOptions;
   return {
       key("class_weights", &Options::kind, kNone,
-          "Weights of the classes in the loss, by their training images: none; inverse_frequency; effective_number "
+          "Weights of the classes in the loss, by their training images, label noise included: none; inverse_frequency; effective_number "
           "(Cui et al., CVPR 2019); or list, as loss.class_weight_list has them. The first two are scaled to a mean "
           "of 1.")
-          .one_of({kNone, "inverse_frequency", "effective_number", "list"}),
+          .one_of({kNone, "inverse_frequency", kEffectiveNumber, kList}),
       key("class_weight_beta", &Options::beta, 0.9999,
           "Beta of the effective number (1 - beta^n)/(1 - beta) of n images; 0 counts every class the same, towards "
           "1 it is the inverse frequency. Default: Cao et al., NeurIPS 2019.")
@@ -42,8 +42,8 @@ config::Keys ClassWeightOptions::keys() {
           "With class_weights: list, a weight for every class, taken as it is.")
           .at_least(0),
       key("class_weights_from_epoch", &Options::from_epoch, 0,
-          "First epoch with class weights; those before have none, as deferred re-weighting asks for (Cao et al.: 160 "
-          "of 200).")
+          "Epochs without class weights before those with them: deferred re-weighting (Cao et al.: 160 of 200). Less than "
+          "train.epochs.")
           .at_least(0)
           .in("epochs")};
 }
@@ -63,7 +63,7 @@ std::optional<ClassWeights> ClassWeights::read(const config::Config& config, con
   const auto options = config.read<ClassWeightOptions>("loss");
   if (options.kind == ClassWeightOptions::kNone) return std::nullopt;
   if (options.kind == "inverse_frequency") return ClassWeights(inverse_frequency_weights(counts), options.from_epoch);
-  if (options.kind == "effective_number") {
+  if (options.kind == ClassWeightOptions::kEffectiveNumber) {
     return ClassWeights(effective_number_weights(counts, options.beta), options.from_epoch);
   }
   if (options.list.size() != counts.size()) {

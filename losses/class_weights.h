@@ -17,7 +17,7 @@ struct ClassWeightOptions {
   config::Reals list;
   int64_t from_epoch;
 
-  static constexpr const char* kNone = "none";
+  static constexpr const char *kNone = "none", *kEffectiveNumber = "effective_number", *kList = "list";
   static config::Keys keys();
 };
 
@@ -32,7 +32,7 @@ class ClassWeights {
  public:
   ClassWeights(const std::vector<double>& weights, int64_t from_epoch) : weights_(weights), from_epoch_(from_epoch) {}
 
-  /// What the config asks for. Throws ConfigError where the list is not one weight a class.
+  /// What the config asks for. Throws ConfigError where the list is not one weight a class, or all of it is 0.
   static std::optional<ClassWeights> read(const config::Config& config, const std::vector<int64_t>& counts);
 
   /// [batch] `losses` times the weights of `labels`; before the first weighted epoch, `losses`. The mean over a batch

@@ -72,8 +72,8 @@ at::Tensor exact_smoothed_topk(const at::Tensor& scores, int64_t rank, double ep
   }
   const GaussLegendre rule(nodes);
   const int64_t doubles = 8 * scores.size(1) * std::max<int64_t>(65, nodes);
-  return rowwise(scores, scores, doubles,
-                 [&](const at::Tensor& s, const at::Tensor& /*again*/) { return integral(s, rank, epsilon, rule); });
+  return rowwise(scores, doubles,
+                 [&](const at::Tensor& s, int64_t /*first_row*/) { return integral(s, rank, epsilon, rule); });
 }
 
 }  // namespace settrain

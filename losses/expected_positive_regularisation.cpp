@@ -10,6 +10,7 @@ namespace settrain {
 namespace {
 
 struct RegularisationOptions {
+  int64_t k;
   double beta;
 };
 
@@ -25,16 +26,20 @@ LossEntry expected_positive_regularisation_entry() {
   return {.name = "expected_positive_regularisation",
           .help = "Binary cross-entropy of the label, with K positives expected a sample (thesis eq. 5.8).",
           .formula = "-log sigma(s_y) + beta (Khat - K)^2,  Khat = mean over the batch of sum_j sigma(s_j)",
-          .keys = {SetSizeOptions::key(5, "the papers' CIFAR-100 tables"),
+          .keys = {config::key("k", &RegularisationOptions::k, 5,
+                               "Expected number of positives a sample, to which beta pulls. Less than the number of "
+                               "classes. Default: the papers' CIFAR-100 tables.")
+                       .at_least(1)
+                       .in("classes"),
                    config::key("beta", &RegularisationOptions::beta, 0.01,
                                "Weight of the regulariser. Default: thesis, table 5.3.")
                        .at_least(0)},
           .requirements = {},
           .make =
               [](const config::Config& config, const LossContext& context) {
-                return std::make_unique<ExpectedPositiveRegularisation>(
-                    context.num_classes, read_set_size(config, context.num_classes),
-                    config.read<RegularisationOptions>("loss").beta);
+                const auto options = config.read<RegularisationOptions>("loss");
+                check_set_size(config, options.k, context.num_classes);
+                return std::make_unique<ExpectedPositiveRegularisation>(context.num_classes, options.k, options.beta);
               },
           .couples_samples = true};
 }

@@ -2,6 +2,8 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/index_put.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/repeat_interleave.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
@@ -58,8 +60,7 @@ at::Tensor label_indicator(const LabelSets& sets, const at::Tensor& labels, cons
   // With its size given, the rows need not wait for the device.
   const at::Tensor rows = at::repeat_interleave(at::arange(scores.size(0), sets.offsets.options()), sets.offsets.diff(),
                                                 /*dim=*/0, /*output_size=*/sets.classes.size(0));
-  indicator.view(-1).index_fill_(0, rows * scores.size(1) + sets.classes, 1);
-  return indicator;
+  return indicator.index_put_({rows, sets.classes}, at::ones({}, scores.options()));
 }
 
 }  // namespace settrain

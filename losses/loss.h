@@ -14,7 +14,6 @@
 #include "losses/label_sets.h"
 #include "models/model_output.h"
 #include "src/config/config.h"
-#include "src/config/schema.h"
 #include "src/core/noise_key.h"
 #include "src/core/registry.h"
 
@@ -114,15 +113,5 @@ using LossRegistry = Registry<LossEntry>;
 
 /// Adds every loss of this folder.
 void register_builtin_losses(LossRegistry& registry);
-
-/// The section `loss` of a config: the keys of class weights, and the registry's losses with theirs.
-config::Section loss_section(const LossRegistry& registry);
-
-/// What is wrong with the config's class weights for its loss, whatever the data. Throws ConfigError.
-void check_class_weights(const LossRegistry& registry, const config::Config& config);
-
-/// The loss that the config names, with its class weights. Throws ConfigError, and DataError where `context` lacks what
-/// the loss requires.
-std::unique_ptr<Loss> make_loss(const LossRegistry& registry, const config::Config& config, const LossContext& context);
 
 }  // namespace settrain

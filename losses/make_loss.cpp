@@ -1,6 +1,7 @@
+#include "losses/make_loss.h"
+
 #include <fmt/format.h>
 
-#include "losses/loss.h"
 #include "src/config/variants.h"
 #include "src/core/error.h"
 
@@ -12,8 +13,17 @@ config::Section loss_section(const LossRegistry& registry) {
 }
 
 void check_class_weights(const LossRegistry& registry, const config::Config& config) {
-  const auto options = config.read<ClassWeightOptions>("loss");
-  if (options.kind == ClassWeightOptions::kNone) return;
+  const auto kind = config.read<ClassWeightOptions>("loss").kind;
+  const auto read_only = [&](const char* path, bool is_read, const char* condition) {
+    const config::Entry& entry = config.at(path);
+    if (is_read || entry.value == entry.key.default_value) return;
+    config.fail(path, fmt::format("is read only with {}, and loss.class_weights is {}", condition, kind));
+  };
+  read_only("loss.class_weight_list", kind == ClassWeightOptions::kList, "loss.class_weights: list");
+  read_only("loss.class_weight_beta", kind == ClassWeightOptions::kEffectiveNumber,
+            "loss.class_weights: effective_number");
+  read_only("loss.class_weights_from_epoch", kind != ClassWeightOptions::kNone, "class weights");
+  if (kind == ClassWeightOptions::kNone) return;
   const LossEntry& entry = registry.at(config.get<std::string>("loss.name"));
   if (!entry.couples_samples && !entry.takes_label_sets) return;
   config.fail("loss.class_weights",

@@ -44,7 +44,11 @@ LossEntry role_entry() {
       .formula =
           "1/(2L) (BCE(f, g) + BCE(g, f) - log f_y - log g_y) + lambda/2 (R(f) + R(g)),  f = sigma(s), g = "
           "sigma(theta), R(p) = ((mean sum p - K)/L)^2",
-      .keys = {set_size_key(&Options::k, 5, "the papers' CIFAR-100 tables"),
+      .keys = {config::key("k", &Options::k, 5,
+                           "Expected number of labels a sample, to which lambda pulls; with lambda 0 it has no effect. "
+                           "Less than the number of classes. Default: the papers' CIFAR-100 tables.")
+                   .at_least(1)
+                   .in("labels"),
                config::key("lambda", &Options::lambda, 0.0,
                            "Weight of the regulariser, which pulls the expected number of labels to k. Default: "
                            "thesis, table 5.3; Cole et al.: 1.")

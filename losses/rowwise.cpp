@@ -29,8 +29,8 @@ struct WithGradient : torch::autograd::Function<WithGradient> {
 
 }  // namespace
 
-at::Tensor rowwise(const at::Tensor& scores, const at::Tensor& labels, int64_t doubles_per_row,
-                   const std::function<at::Tensor(const at::Tensor&, const at::Tensor&)>& f) {
+at::Tensor rowwise(const at::Tensor& scores, int64_t doubles_per_row,
+                   const std::function<at::Tensor(const at::Tensor&, int64_t)>& f) {
   constexpr int64_t kDoublesAtOnce = 1 << 23;  // 64 MiB
   const int64_t rows = std::max<int64_t>(1, kDoublesAtOnce / std::max<int64_t>(1, doubles_per_row));
   const bool with_gradient = c10::GradMode::is_enabled() && scores.requires_grad();
@@ -38,7 +38,7 @@ at::Tensor rowwise(const at::Tensor& scores, const at::Tensor& labels, int64_t d
   for (int64_t first = 0; first < scores.size(0); first += rows) {
     const int64_t end = std::min(first + rows, scores.size(0));
     const at::Tensor chunk = scores.detach().slice(0, first, end).to(at::kDouble).clone().requires_grad_(with_gradient);
-    const at::Tensor value = f(chunk, labels.slice(0, first, end));
+    const at::Tensor value = f(chunk, first);
     values.push_back(value.detach());
     if (with_gradient) gradients.push_back(torch::autograd::grad({value.sum()}, {chunk})[0]);
   }

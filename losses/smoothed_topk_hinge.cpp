@@ -33,8 +33,9 @@ at::Tensor SmoothedTopkHinge::per_sample(const LossInput& input) {
   const at::Tensor& scores = input.output.scores;
   const at::Tensor& labels = input.labels;
   const at::Tensor smoothed =
-      rowwise(scores, labels, /*doubles_per_row=*/4 * scores.size(1) * (k_ + 1),
-              [this](const at::Tensor& s, const at::Tensor& y) { return smooth(s, y, k_, options_); });
+      rowwise(scores, /*doubles_per_row=*/4 * scores.size(1) * (k_ + 1), [&](const at::Tensor& s, int64_t first) {
+        return smooth(s, labels.slice(0, first, first + s.size(0)), k_, options_);
+      });
   if (options_.reference_threshold == 0) return smoothed;
   const auto k = static_cast<double>(k_);
   const at::Tensor gap = ranked(scores, k_).sub(ranked(scores, k_ + 1));

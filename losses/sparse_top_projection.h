@@ -19,7 +19,8 @@ at::Tensor sparse_top_projection(const at::Tensor& scores, const at::Tensor& k);
 
 /// [batch, classes, classes] the Jacobian of sparse_top_projection at the points where it came to `projection` [batch,
 /// classes]: Diag(m) - m m^T / |M|, m the indicator of M, the classes strictly between 0 and 1 (thesis eq. 6.18, 6.21);
-/// 0 where there is none. Its product with a vector v takes no such matrix: m (v - mean of v over M).
+/// 0 where there is none. Take a float64 projection: in float32 a value just below 1 rounds to it. Its product with a
+/// vector v takes no such matrix: m (v - mean of v over M).
 at::Tensor sparse_top_jacobian(const at::Tensor& projection);
 
 }  // namespace settrain

@@ -4,7 +4,7 @@ trained model's accuracy on the test split is below that of the best sets there 
 
     scripts/loss_regrets.py [--losses NAME ...] [--seeds N ...] [--runs FOLDER] [-- --set KEY=VALUE ...]
 
-Runs one after the other, each in FOLDER/NAME-SEED; what stands there is not run again.
+Runs one after the other, each in FOLDER/NAME-SEED. A run that stands there is not repeated, unless it was another command or config.
 """
 
 import argparse
@@ -15,23 +15,27 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+PROGRAM = ROOT / "scripts/settrain"
 METRICS = ["top1", "top2", "avg2"]
 # Twenty classes in four superclasses of growing ambiguity. Enough images that what is left is the loss' doing and not the sample's.
-DATA = {"data.name": "synthetic", "data.label_noise.kind": "none", "data.train_size": 20000, "data.test_size": 20000, "train.epochs": 3, "eval.every": 3}
+DATA = {"data.name": "synthetic", "data.label_noise.kind": "none", "data.train_size": 20000, "data.test_size": 20000, "train.epochs": 6, "eval.every": 6}
 
 
 def run(loss, seed, folder, more):
     """Seconds of the run, and its results.json."""
-    took = folder / "seconds"
-    if not took.exists():
-        settings = [f"--set={key}={value}" for key, value in {**DATA, "seed": seed, "data.seed": 4, "run.dir": folder}.items()]
-        command = [ROOT / "scripts/settrain", "--config", ROOT / f"configs/losses/{loss}.yaml", "--overwrite", *settings, *more]
+    settings = [f"--set={key}={value}" for key, value in {**DATA, "seed": seed, "data.seed": 4, "run.dir": folder}.items()]
+    config = ["--config", ROOT / f"configs/losses/{loss}.yaml", *settings, *more]
+    resolved = subprocess.run([PROGRAM, "config", "show", *config], capture_output=True, text=True, check=True).stdout
+    record = folder / "regret.json"
+    before = json.loads(record.read_text()) if record.exists() else {}
+    if before.get("config") != resolved:
         start = time.monotonic()
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run([PROGRAM, *config, "--overwrite"], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"{loss}: {done.stderr}")
-        took.write_text(f"{time.monotonic() - start:.1f}")
-    return float(took.read_text()), json.loads((folder / "results.json").read_text())[0]["metrics"]
+        before = {"config": resolved, "seconds": time.monotonic() - start}
+        record.write_text(json.dumps(before))
+    return before["seconds"], json.loads((folder / "results.json").read_text())[0]["metrics"]
 
 
 def main():

@@ -24,8 +24,7 @@ using Files = std::vector<fs::path>;
 bool is_golden(const fs::path& file) {
   const std::string name = file.filename().string();
   if (!name.ends_with(".params.txt")) return name.ends_with(".json") && !name.ends_with(".init.json");
-  const std::string stem = name.substr(0, name.size() - std::string(".params.txt").size());
-  return !fs::exists(file.parent_path() / (stem + ".json"));
+  return !fs::exists(file.parent_path() / (file.stem().stem().string() + ".json"));
 }
 
 // All the golden files of one kind that come with the program.

@@ -25,6 +25,9 @@ void log_start(const Experiment& run, const CommandLine& line) {
   log::info(fmt::format("[data] {}: {} classes; {} training, {} validation and {} test images of {}x{}x{}", data.name,
                         data.num_classes(), format_count(data.train.size()), format_count(data.val.size()),
                         format_count(data.test.size()), data.channels, data.height, data.width));
+  if (!data.train.label_sets.empty()) {
+    log::info("[data] images have several labels: the loss takes all of them, accuracies go by the first");
+  }
   const LabelNoiseReport& noise = run.label_noise;
   if (noise.kind != "none") {
     log::info(fmt::format(

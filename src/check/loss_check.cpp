@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "losses/make_loss.h"
 #include "src/check/loss_golden.h"
 #include "src/check/tolerance.h"
 #include "src/config/load.h"

@@ -29,8 +29,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
 
 // "resnet18" of resnet18.params.txt
 std::string name_of(const std::filesystem::path& file) {
-  const std::string name = file.filename().string(), ending = ".params.txt";
-  return name.ends_with(ending) ? name.substr(0, name.size() - ending.size()) : name;
+  return file.stem().stem().string();
 }
 
 bool is_remark(const std::string& line) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "datasets/unlabelled_folder.h"
+#include "losses/make_loss.h"
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
 #include "models/model.h"
@@ -62,7 +63,7 @@ void check_set_sizes(const config::Config& config, const Dataset& data) {
   check("eval.average_k", config.read<AverageKOptions>("eval").average_k);
 }
 
-void check_label_sets(const Registries& registries, const config::Config& config, const Dataset& data) {
+void check_loss_takes_sets(const Registries& registries, const config::Config& config, const Dataset& data) {
   const auto& loss = config.get<std::string>("loss.name");
   if (data.train.label_sets.empty() || registries.losses.at(loss).takes_label_sets) return;
   std::string takers;
@@ -99,7 +100,7 @@ void wire(const Registries& registries, Experiment& run) {
   run.model->to(device);
   run.model->set_channels_last(run.computation.channels_last);
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
-  check_label_sets(registries, c, data);
+  check_loss_takes_sets(registries, c, data);
   run.loss = make_loss(registries.losses, c,
                        {.num_classes = data.num_classes(),
                         .class_counts = run.train_counts,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "datasets/label_noise.h"
+#include "losses/make_loss.h"
 #include "models/model_options.h"
 #include "src/config/config.h"
 #include "src/config/variants.h"
@@ -45,7 +46,15 @@ config::Rule head_rule(const Registries& registries) {
 }
 
 config::Rule class_weight_rule(const Registries& registries) {
-  return [&losses = registries.losses](const config::Config& config) { check_class_weights(losses, config); };
+  return [&losses = registries.losses](const config::Config& config) {
+    check_class_weights(losses, config);
+    const auto first = config.get<int64_t>("loss.class_weights_from_epoch");
+    const auto epochs = config.get<int64_t>("train.epochs");
+    if (first > 0 && first >= epochs) {
+      config.fail("loss.class_weights_from_epoch",
+                  "must be less than train.epochs, " + std::to_string(epochs) + ": the weights would never come");
+    }
+  };
 }
 
 config::Rule select_rule(const Registries& registries) {

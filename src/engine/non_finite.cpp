@@ -58,8 +58,11 @@ void throw_non_finite(const Model& model, const LossInput& input, const LossValu
                   first_non_finite(model, input), kAdvice));
 }
 
-void check_finite(const Model& model, int64_t step) {
-  const std::string parameter = first_non_finite(model);
+void check_finite(const Model& model, Loss& loss, int64_t step) {
+  std::string parameter = first_non_finite(model);
+  for (const auto& [name, tensor] : loss.state()) {
+    if (parameter.empty() && !at::isfinite(tensor).all().item<bool>()) parameter = "loss." + name;
+  }
   if (parameter.empty()) return;
   throw NumericalError(fmt::format("after step {} {} is not finite. {}", step, parameter, kAdvice));
 }

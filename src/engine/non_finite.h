@@ -13,7 +13,8 @@ struct StepSettings;
 [[noreturn]] void throw_non_finite(const Model& model, const LossInput& input, const LossValue& value,
                                    const StepSettings& settings);
 
-/// Throws NumericalError, naming the first, where a parameter or a batch statistic is not finite after so many steps.
-void check_finite(const Model& model, int64_t step);
+/// Throws NumericalError, naming the first, where a parameter, a batch statistic or a tensor of the loss is not finite
+/// after so many steps.
+void check_finite(const Model& model, Loss& loss, int64_t step);
 
 }  // namespace settrain

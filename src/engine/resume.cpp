@@ -64,16 +64,19 @@ void refuse_other_data(const std::string& lines, const Checkpoint& checkpoint) {
                              quoted(checkpoint.file), lines));
 }
 
-// What `now` says otherwise than an earlier record. A key of the model that the record lacks was added by a later
-// version of the program: at its default the model is what it was.
+// What `now` says otherwise than an earlier record. A key that the record lacks was added by a later version of the
+// program, which at its default does what it did, or belongs to another variant, whose name differs too.
 std::vector<config::Difference> changes(const std::string& record, const config::Config& now) {
   std::vector<config::Difference> all = config::differences(record, now.to_yaml());
   std::erase_if(all, [&now](const config::Difference& change) {
-    const bool is_of_network =
-        change.path.starts_with("model.") || change.path == "train.precision" || change.path == "train.ema_decay";
-    return change.before.empty() && is_of_network && now.at(change.path).value == now.at(change.path).key.default_value;
+    return change.before.empty() && now.at(change.path).value == now.at(change.path).key.default_value;
   });
   return all;
+}
+
+// Of the network itself: weights have their shapes, and the best checkpoints were chosen in one precision.
+bool is_of_network(const std::string& path) {
+  return path.starts_with("model.") || path == "train.precision";
 }
 
 bool is_free(const config::Config& config, const std::string& path) {
@@ -97,8 +100,7 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
   const auto or_none = [](const std::string& value) { return value.empty() ? "no such key" : value; };
   std::string lines, allow;
   for (const auto& [path, before, after] : changes) {
-    // Weights have their shapes, an average began with the run, and the best checkpoints were chosen in one precision.
-    const bool is_fixed = path.starts_with("model.") || path == "train.ema_decay" || path == "train.precision";
+    const bool is_fixed = is_of_network(path) || path == "train.ema_decay";  // an average began with the run
     const bool allowed = std::count(terms.allowed_keys.begin(), terms.allowed_keys.end(), path) > 0;
     if ((allowed && !is_fixed) || is_free(wanted, path)) continue;
     lines += fmt::format("\n  {}: {} there, {} now{}", path, or_none(before), or_none(after),
@@ -226,7 +228,7 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
 void check_same_model(const Experiment& run, const Checkpoint& checkpoint) {
   std::string lines;
   for (const auto& [path, before, after] : changes(checkpoint.text("config"), run.config)) {
-    if (path.starts_with("model.") || path == "data.normalisation" || path == "train.precision")
+    if (is_of_network(path) || path == "data.normalisation")
       lines += fmt::format("\n  {}: {} there, {} now", path, before, after);
   }
   if (lines.empty()) return;

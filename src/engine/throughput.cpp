@@ -17,6 +17,9 @@ std::vector<Batch> on(at::Device device, std::vector<Batch> batches) {
   for (Batch& batch : batches) {
     batch.images = batch.images.to(device);
     batch.labels = batch.labels.to(device);
+    if (!batch.set_offsets.defined()) continue;
+    batch.set_offsets = batch.set_offsets.to(device);
+    batch.set_classes = batch.set_classes.to(device);
   }
   return batches;
 }

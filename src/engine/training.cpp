@@ -206,7 +206,7 @@ void Training::save(const std::filesystem::path& file) {
 
 void Training::save_last() {
   // The newest update has not been through a loss yet, and must not replace a good checkpoint.
-  check_finite(*run_.model, state_.step);
+  check_finite(*run_.model, *run_.loss, state_.step);
   save(folder_.last_checkpoint());
   last_save_ = Clock::now();
 }

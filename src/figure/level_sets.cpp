@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "losses/make_loss.h"
 #include "src/config/load.h"
 
 namespace settrain {

@@ -72,6 +72,7 @@ TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
   check("a.png 1;2\n", ":1: ", "whole numbers");
   check("a.png 99999999999999999999\n", ":1: ", "whole numbers");
   check("a.png 1,5\n", ":1: ", "from 0 to 4");
+  check("a.png 1, 2\n", ":1: ", "without blanks");
   check("a.png -1\n", ":1: ", "from 0 to 4");
   check("a.png 1,2,1\n", ":1: ", "label 1 is named twice");
   check("\n\nabsent.png 1\n", ":3: ", "absent.png");
@@ -81,19 +82,34 @@ TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
 
 TEST_CASE("a data set of lists", "[fast]") {
   Lists lists;
-  const Dataset dataset = load_file_list(lists.options("a.png 3\nb c.png 4,0\n"));
+  const Dataset dataset = load_file_list(lists.options("b c.png 3\nsub/d.png 4,0\n"));
   CHECK(dataset.num_classes() == 5);
   CHECK(dataset.train.ids == std::vector<int64_t>{0, 1});
   CHECK(dataset.val.ids == std::vector<int64_t>{2});
   CHECK(dataset.test.ids == std::vector<int64_t>{3});
-  CHECK(dataset.val.label_sets.of(0).size() == 1);  // a set of one, as the training split has sets
+  CHECK(dataset.val.label_sets.empty());
   CHECK(count_classes(dataset.train, 5) == std::vector<int64_t>{1, 0, 0, 1, 1});
   Image image;
   dataset.train.images->read(1, image);
   CHECK((image.height == 4 && image.width == 4 && image.channels == 3));
   CHECK(std::vector<int>(image.pixels.begin(), image.pixels.begin() + 3) == std::vector<int>{10, 20, 30});
 
-  CHECK(load_file_list(lists.options("a.png 3\nb c.png 4\n")).train.label_sets.empty());
-  CHECK(load_file_list(lists.options("a.png 3\nb c.png 4,0\n")).digest == dataset.digest);
-  CHECK(load_file_list(lists.options("a.png 3\nb c.png 4,1\n")).digest != dataset.digest);
+  const auto digest = [&](const std::string& train) { return load_file_list(lists.options(train)).digest; };
+  CHECK(digest("b c.png 3\nsub/d.png 4,0\n") == dataset.digest);
+  CHECK(digest("b c.png 3\nsub/d.png 4,1\n") != dataset.digest);
+  CHECK(digest("b c.png 3\nsub/../sub/d.png 4,0\n") != dataset.digest);
+  CHECK(load_file_list(lists.options("b c.png 3\nsub/d.png 4\n")).train.label_sets.empty());
+}
+
+TEST_CASE("a training image in another list is an error with both places", "[fast]") {
+  Lists lists;
+  CHECK_THROWS_WITH(load_file_list(lists.options("b c.png 3\nsub/../a.png 4\n")),
+                    Contains("one.txt:1: ") && Contains("train.txt:2"));
+}
+
+TEST_CASE("a list that is not there names its key and where it was looked for", "[fast]") {
+  Lists lists;
+  FileListOptions options = lists.options("b c.png 3\n");
+  options.val = "absent.txt";
+  CHECK_THROWS_WITH(load_file_list(options), Contains("data.val") && Contains("absent.txt") && Contains("data.root"));
 }

@@ -37,11 +37,17 @@ train: {epochs: 4, accumulate: 3, clip_norm: 1.0, ema_decay: 0.9, precision: bf1
     "plain": """
 extends: tiny.yaml
 data: {drop_last: true, batch_size: 50, workers: 2}
-loss: {name: cross_entropy}
+loss: {name: cross_entropy, class_weights: effective_number, class_weights_from_epoch: 2}
 optimizer: {nesterov: false}
 schedule: {name: constant}
 train: {epochs: 4, checkpoint_every: {steps: 1}}
 eval: {every: 2}
+""",
+    "label_sets": """
+extends: tiny.yaml
+data: {labels_per_image: 3, label_noise: {kind: none}}
+loss: {name: sparse_top}
+train: {epochs: 4, checkpoint_every: {steps: 3}}
 """,
     "estimated_labels": """
 extends: tiny.yaml

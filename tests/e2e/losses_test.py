@@ -44,11 +44,13 @@ class Losses(ProgramTest):
         self.assertIn("data.label_noise.kind", error)
         error = self.train_loss("role", "--set=loss.class_weights=inverse_frequency", expect=2).stderr
         self.assertRegex(error, r"loss\.class_weights: the loss role couples the samples")
+        error = self.train_loss("ldam", "--set=loss.class_weights_from_epoch=2", expect=2).stderr
+        self.assertRegex(error, r"loss\.class_weights_from_epoch: must be less than train\.epochs, 2")
 
     def test_lists_of_files_with_several_labels(self):
         for level in range(8):
             write_png(self.folder / f"{level}.png", 14, 12, 25 * level)
-        self.write("train.txt", "".join(f"{i}.png {i % 3}{',3' if i % 2 else ''}\n" for i in range(8)))
+        self.write("train.txt", "".join(f"{i}.png {i % 3}{',3' if i % 2 else ''}\n" for i in range(2, 8)))
         self.write("val.txt", "0.png 0\n1.png 1\n")
         self.write(
             "lists.yaml",
@@ -63,7 +65,7 @@ eval: {top_k: [1], average_k: []}
         )
         self.run_program("--config", "lists.yaml", "--device", "cpu")
         self.assertEqual(json.loads((self.folder / "runs/lists/results.json").read_text())[0]["checkpoint"], "best-val-top1")
-        self.write("train.txt", "0.png 0\n1.png 7\n")
+        self.write("train.txt", "2.png 0\n3.png 7\n")
         error = self.run_program("--config", "lists.yaml", "--device", "cpu", "--overwrite", expect=1).stderr
         self.assertRegex(error, r"train\.txt:2: expected labels from 0 to 3")
 

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "losses/make_loss.h"
 #include "models/heads.h"
 #include "models/model.h"
 #include "src/config/load.h"
 #include "src/engine/train_step.h"
+#include "tests/support/builtin_losses.h"
 
 namespace settrain::test {
 
@@ -37,11 +39,9 @@ inline std::shared_ptr<Linear> fresh_model() {
 
 /// For five classes of three training images and the eight samples of samples().
 inline std::unique_ptr<Loss> make_loss(const std::string& name, std::vector<std::string> settings = {}) {
-  LossRegistry registry("loss");
-  register_builtin_losses(registry);
   settings.push_back("loss.name=" + name);
   if (name == "noised_topk" || name == "role") settings.push_back("loss.k=2");
-  return settrain::make_loss(registry, config::load({{loss_section(registry)}, {}}, {}, settings),
+  return settrain::make_loss(builtin_losses(), config::load({{loss_section(builtin_losses())}, {}}, {}, settings),
                              {.num_classes = 5,
                               .class_counts = {3, 3, 3, 3, 3},
                               .train_ids = {100, 101, 102, 103, 104, 105, 106, 107},

@@ -5,7 +5,7 @@
 
 #include "src/core/error.h"
 #include "tests/figure/fake_gnuplot.h"
-#include "tests/figure/losses.h"
+#include "tests/support/builtin_losses.h"
 #include "tests/support/read_file.h"
 
 using namespace settrain;

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "tests/figure/losses.h"
+#include "tests/support/builtin_losses.h"
 
 using namespace settrain;
 

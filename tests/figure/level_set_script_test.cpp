@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "src/figure/level_set_data.h"
-#include "tests/figure/losses.h"
+#include "tests/support/builtin_losses.h"
 
 using namespace settrain;
 using Catch::Matchers::Contains;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "src/core/error.h"
-#include "tests/figure/losses.h"
+#include "tests/support/builtin_losses.h"
 
 using namespace settrain;
 using Catch::Matchers::Contains;

@@ -4,7 +4,7 @@
 #include "src/core/error.h"
 #include "src/figure/draw_level_sets.h"
 #include "src/figure/gnuplot.h"
-#include "tests/figure/losses.h"
+#include "tests/support/builtin_losses.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"

@@ -8,19 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "losses/loss.h"
+#include "losses/make_loss.h"
 #include "src/config/load.h"
+#include "tests/support/builtin_losses.h"
 
 namespace settrain::test {
-
-inline const LossRegistry& builtin_losses() {
-  static const LossRegistry registry = [] {
-    LossRegistry losses("loss");
-    register_builtin_losses(losses);
-    return losses;
-  }();
-  return registry;
-}
 
 /// counts[j] training images of class j, whose ids are 0, 1, 2, ... in the order of the classes.
 inline LossContext context_of_counts(const std::vector<int64_t>& counts) {
@@ -39,6 +31,15 @@ inline LossContext context_of(int64_t classes) {
   std::vector<int64_t> counts;
   for (int64_t j = 1; j <= classes; ++j) counts.push_back((j * j - 1) % 100 + 1);
   return context_of_counts(counts);
+}
+
+/// Whether a shift of all scores changes nothing. Binary losses have a zero.
+inline bool is_relative(const std::string& loss) {
+  for (const char* binary :
+       {"assume_negative", "bce_positive", "bce_multilabel", "role", "expected_positive_regularisation"}) {
+    if (loss == binary) return false;
+  }
+  return true;
 }
 
 /// The loss `name` with the settings "key=value" of its section.

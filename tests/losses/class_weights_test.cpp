@@ -89,6 +89,13 @@ TEST_CASE("weights that cannot be are refused with the fix", "[fast]") {
                     Contains("loss.class_weight_list") && Contains("expected 4 weights") && Contains("got 2"));
   CHECK_THROWS_WITH(build_loss("cross_entropy", context_of(2), {"class_weights=list", "class_weight_list=[0, 0]"}),
                     Contains("all weights are 0"));
+  // Keys that nothing would read.
+  CHECK_THROWS_WITH(build_loss("focal", context_of(2), {"class_weight_list=[1, 2]"}),
+                    Contains("loss.class_weight_list") && Contains("only with loss.class_weights: list"));
+  CHECK_THROWS_WITH(build_loss("focal", context_of(2), {"class_weights=inverse_frequency", "class_weight_beta=0.9"}),
+                    Contains("loss.class_weight_beta") && Contains("effective_number"));
+  CHECK_THROWS_WITH(build_loss("focal", context_of(2), {"class_weights_from_epoch=3"}),
+                    Contains("loss.class_weights_from_epoch"));
   CHECK_THROWS_AS(build_loss("focal", context_of(2), {"class_weights=effective_number", "class_weight_beta=1"}),
                   ConfigError);
 }

@@ -34,12 +34,6 @@ at::Tensor gradient_at(Loss& loss, const at::Tensor& scores) {
   return test::gradient_of([&](const at::Tensor& s) { return loss(input_of(s, some_labels())).sum; }, scores);
 }
 
-// A shift of all scores changes nothing. Binary losses have a zero.
-bool is_relative(const LossEntry& entry) {
-  return entry.name != "assume_negative" && entry.name != "bce_positive" && entry.name != "bce_multilabel" &&
-         entry.name != "role" && entry.name != "expected_positive_regularisation" && entry.name != "average_k_two_head";
-}
-
 bool has_key(const LossEntry& entry, const std::string& name) {
   return std::any_of(entry.keys.begin(), entry.keys.end(), [&](const config::Key& key) { return key.name == name; });
 }
@@ -72,7 +66,7 @@ TEST_CASE("Every loss: the gradient is that of central differences", "[fast]") {
 
 TEST_CASE("Every loss: the gradient of a sample sums to zero, and a shift of its scores changes nothing", "[fast]") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
-    if (!is_relative(entry)) continue;
+    if (!test::is_relative(entry.name)) continue;
     CAPTURE(entry.name);
     const auto loss = build_loss(entry.name, context_of(kClasses));
     const double rounding = entry.name.starts_with("exact") ? 1e-9 : 1e-12;  // a quadrature of 32 nodes
@@ -137,6 +131,23 @@ TEST_CASE("Every loss: two half batches, by their positions, are one batch", "[f
     const at::Tensor halves = at::cat(
         {(*loss)(input_of(scores.slice(0, 0, 4), labels.slice(0, 0, 4))).per_sample, (*loss)(second_half).per_sample});
     CHECK(at::equal(halves, (*loss)(input_of(scores, labels)).per_sample));
+  }
+}
+
+TEST_CASE("Every loss has a formula, and says whether its samples are coupled", "[fast]") {
+  for (const LossEntry& entry : test::builtin_losses().entries()) {
+    CAPTURE(entry.name);
+    CHECK_FALSE(entry.formula.empty());
+    // The largest k and weights that count, or the coupling would not show.
+    std::vector<std::string> settings;
+    if (has_key(entry, "lambda")) settings.push_back("lambda=1");
+    const auto loss = build_loss(entry.name, context_of(kClasses), settings);
+    LossInput input = input_of(random_scores(), some_labels());
+    const at::Tensor before = (*loss)(input).per_sample;
+    input.output.scores = input.output.scores.clone();
+    input.output.scores[0] = input.output.scores[0].flip(0) * 3;
+    const at::Tensor others = (*loss)(input).per_sample.slice(0, 1);
+    CHECK(at::equal(others, before.slice(0, 1)) != entry.couples_samples);
   }
 }
 

@@ -1,4 +1,4 @@
-// The losses that figures can show.
+// The losses of the program, for tests.
 #pragma once
 
 #include "losses/loss.h"

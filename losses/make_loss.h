@@ -1,0 +1,22 @@
+// From the section `loss` of a config to a loss.
+#pragma once
+
+#include <memory>
+
+#include "losses/loss.h"
+#include "src/config/schema.h"
+
+namespace settrain {
+
+/// The section `loss` of a config: the keys of class weights, and the registry's losses with theirs.
+config::Section loss_section(const LossRegistry& registry);
+
+/// What can be said of the config's class weights whatever the data are: throws ConfigError where the loss takes none,
+/// and for a key that the kind of weights does not read.
+void check_class_weights(const LossRegistry& registry, const config::Config& config);
+
+/// The loss that the config names, with its class weights. Throws ConfigError, and DataError where `context` lacks what
+/// the loss requires.
+std::unique_ptr<Loss> make_loss(const LossRegistry& registry, const config::Config& config, const LossContext& context);
+
+}  // namespace settrain
