@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "scripts/settrain"
 METRICS = ["top1", "top2", "avg2"]
 # Twenty classes in four superclasses of growing ambiguity. Enough images that what is left is the loss' doing and not the sample's.
-DATA = {"data.name": "synthetic", "data.label_noise.kind": "none", "data.train_size": 20000, "data.test_size": 20000, "train.epochs": 6, "eval.every": 6}
+DATA = {"data.name": "synthetic", "data.label_noise.kind": "none", "data.train_size": 20000, "data.test_size": 20000, "train.epochs": 4, "eval.every": 4}
 
 
 def run(loss, seed, folder, more):

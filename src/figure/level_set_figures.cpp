@@ -37,7 +37,7 @@ std::vector<LevelSetPanel> losses_of_table_1(int k) {
 std::vector<LevelSetPanel> by_draws() {
   std::vector<LevelSetPanel> panels;
   for (const int k : {1, 2}) {
-    for (const int draws : {1, 5, 20, 100}) panels.push_back(noised(k, "1.0", draws));
+    for (const int draws : {1, 3, 10, 30, 100}) panels.push_back(noised(k, "1.0", draws));
   }
   return panels;
 }
@@ -45,7 +45,7 @@ std::vector<LevelSetPanel> by_draws() {
 std::vector<LevelSetPanel> by_epsilon() {
   std::vector<LevelSetPanel> panels;
   for (const int k : {1, 2}) {
-    for (const char* epsilon : {"0.1", "0.3", "0.6", "1.0"}) panels.push_back(noised(k, epsilon, 50));
+    for (const char* epsilon : {"0.1", "0.3", "0.6", "1.0", "2.0"}) panels.push_back(noised(k, epsilon, 50));
   }
   return panels;
 }
@@ -54,8 +54,8 @@ std::vector<LevelSetPanel> by_epsilon() {
 
 std::vector<LevelSetFigure> level_set_figures() {
   return {{"1", "level-sets-k2", "Losses for sets of K = 2", 5, losses_of_table_1(2), kReplications},
-          {"4", "level-sets-draws", "The noised top-K loss by the number of draws", 4, by_draws(), 1},
-          {"5", "level-sets-epsilon", "The noised top-K loss by epsilon", 4, by_epsilon(), kReplications},
+          {"4", "level-sets-draws", "The noised top-K loss by the number of draws", 5, by_draws(), 1},
+          {"5", "level-sets-epsilon", "The noised top-K loss by epsilon", 5, by_epsilon(), kReplications},
           {"6", "level-sets-k1", "Losses for sets of K = 1", 5, losses_of_table_1(1), kReplications}};
 }
 
