@@ -45,7 +45,7 @@ std::vector<LevelSetPanel> by_draws() {
 std::vector<LevelSetPanel> by_epsilon() {
   std::vector<LevelSetPanel> panels;
   for (const int k : {1, 2}) {
-    for (const char* epsilon : {"0.1", "0.3", "0.6", "1.0", "2.0"}) panels.push_back(noised(k, epsilon, 50));
+    for (const char* epsilon : {"0.01", "0.1", "0.3", "0.6", "1.0"}) panels.push_back(noised(k, epsilon, 50));
   }
   return panels;
 }

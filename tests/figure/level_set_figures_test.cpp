@@ -56,8 +56,8 @@ TEST_CASE("Figures 4 and 5 vary one parameter, K = 1 above K = 2", "[fast]") {
   REQUIRE(epsilons.size() == 10);
   CHECK(draws[0] == "k: 1, epsilon: 1.0, num_draws: 1, margin: 1");
   CHECK(draws[9] == "k: 2, epsilon: 1.0, num_draws: 100, margin: 1");
-  CHECK(epsilons[0] == "k: 1, epsilon: 0.1, num_draws: 50, margin: 1");
-  CHECK(epsilons[9] == "k: 2, epsilon: 2.0, num_draws: 50, margin: 1");
+  CHECK(epsilons[0] == "k: 1, epsilon: 0.01, num_draws: 50, margin: 1");
+  CHECK(epsilons[9] == "k: 2, epsilon: 1.0, num_draws: 50, margin: 1");
 }
 
 TEST_CASE("Every panel's loss can be built, and is not the same all over the triangle", "[fast]") {
