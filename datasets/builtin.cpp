@@ -1,6 +1,7 @@
 #include "datasets/cifar100.h"
 #include "datasets/fashion_mnist.h"
 #include "datasets/file_list.h"
+#include "datasets/image_folder.h"
 #include "datasets/registry.h"
 #include "datasets/synthetic.h"
 #include "datasets/validation_split.h"
@@ -8,10 +9,19 @@
 namespace settrain {
 namespace {
 
+config::Keys joined(config::Keys keys, config::Keys more) {
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
 // A data set's own keys, and those of holding out validation images.
 config::Keys with_split(config::Keys keys) {
-  for (config::Key& key : SplitOptions::keys()) keys.push_back(std::move(key));
-  return keys;
+  return joined(std::move(keys), SplitOptions::keys());
+}
+
+// A data set's own keys, and those of what its files become.
+config::Keys with_image_keys(config::Keys keys) {
+  return joined(std::move(keys), ImageFileOptions::keys());
 }
 
 Dataset synthetic_of(const config::Config& config) {
@@ -35,8 +45,15 @@ void register_builtin_datasets(DatasetRegistry& registry) {
                 with_split(Cifar100Options::keys()), [](const config::Config& config) {
                   return load_cifar100(config.read<Cifar100Options>("data"), config.read<SplitOptions>("data"));
                 }});
-  registry.add({"file_list", "Images that text files list with one label each, or several.", FileListOptions::keys(),
-                [](const config::Config& config) { return load_file_list(config.read<FileListOptions>("data")); }});
+  registry.add({"image_folder", "Images in folders root/{train,val,test}/CLASS.",
+                with_image_keys(ImageFolderOptions::keys()), [](const config::Config& config) {
+                  return load_image_folder(config.read<ImageFolderOptions>("data"),
+                                           config.read<ImageFileOptions>("data"));
+                }});
+  registry.add({"file_list", "Images that text files list with one label each, or several.",
+                with_image_keys(FileListOptions::keys()), [](const config::Config& config) {
+                  return load_file_list(config.read<FileListOptions>("data"), config.read<ImageFileOptions>("data"));
+                }});
   registry.add({"synthetic", "Images made from a known P(y | x), so that the best possible accuracy is known.",
                 SyntheticOptions::keys(), synthetic_of});
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <opencv2/core.hpp>
@@ -68,22 +67,6 @@ Image decode_image(const std::filesystem::path& file, int64_t channels) {
   }
   if (decoded.empty()) fail("is no image that can be decoded");
   return to_image(decoded);
-}
-
-Image resize_and_crop(const Image& image, int64_t height, int64_t width) {
-  const double scale = std::max(static_cast<double>(height) / static_cast<double>(image.height),
-                                static_cast<double>(width) / static_cast<double>(image.width));
-  const auto scaled = [scale](int64_t side, int64_t least) {
-    return static_cast<int>(std::max<int64_t>(least, std::lround(scale * static_cast<double>(side))));
-  };
-  const cv::Mat whole(static_cast<int>(image.height), static_cast<int>(image.width),
-                      CV_8UC(static_cast<int>(image.channels)), const_cast<uint8_t*>(image.pixels.data()));
-  cv::Mat resized;
-  cv::resize(whole, resized, cv::Size(scaled(image.width, width), scaled(image.height, height)), 0, 0,
-             scale < 1 ? cv::INTER_AREA : cv::INTER_LINEAR);
-  const cv::Rect centre((resized.cols - static_cast<int>(width)) / 2, (resized.rows - static_cast<int>(height)) / 2,
-                        static_cast<int>(width), static_cast<int>(height));
-  return to_image(resized(centre));
 }
 
 }  // namespace settrain

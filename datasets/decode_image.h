@@ -13,8 +13,4 @@ namespace settrain {
 /// such image, or is cut short.
 Image decode_image(const std::filesystem::path& file, int64_t channels);
 
-/// Scales so that the image just covers height x width, keeping its proportions (area averaging where it shrinks,
-/// bilinear where it grows), and cuts out the centre.
-Image resize_and_crop(const Image& image, int64_t height, int64_t width);
-
 }  // namespace settrain

@@ -52,18 +52,10 @@ config::Keys FileListOptions::keys() {
                "label,label,...', classes from 0."),
           list("val", &Options::val, "The same of the validation images."),
           list("test", &Options::test, "The same of the test images."),
-          key("num_classes", &Options::num_classes, 0, "Number of classes.").at_least(2).at_most(1e6).in("classes"),
-          key("image_size", &Options::image_size, 0, "Height and width to which images are resized and cropped.")
-              .at_least(4)
-              .at_most(4096)
-              .in("pixels"),
-          key("channels", &Options::channels, 3, "Channels to which images are decoded: 1 is grey, 3 are colour.")
-              .at_least(1)
-              .at_most(3)};
+          key("num_classes", &Options::num_classes, 0, "Number of classes.").at_least(2).at_most(1e6).in("classes")};
 }
 
-Dataset load_file_list(const FileListOptions& options) {
-  if (options.channels == 2) throw KeyError("data.channels", "expected 1 or 3, got 2");
+Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& image_options) {
   const std::filesystem::path root = options.root;
   std::vector<ImageList> lists;
   for (const auto& [key, file] :
@@ -78,8 +70,8 @@ Dataset load_file_list(const FileListOptions& options) {
   Dataset dataset;
   dataset.name = "file_list";
   for (int64_t c = 0; c < options.num_classes; ++c) dataset.class_names.push_back(fmt::format("class_{}", c));
-  dataset.channels = options.channels;
-  dataset.height = dataset.width = options.image_size;
+  dataset.channels = image_options.channels();
+  dataset.height = dataset.width = image_options.image_size;
   dataset.normalisation = "none";
   std::vector<std::filesystem::path> files;
   std::string digests;
@@ -87,8 +79,7 @@ Dataset load_file_list(const FileListOptions& options) {
     files.insert(files.end(), list.files.begin(), list.files.end());
     digests += digest_of(list, root) + "\n";
   }
-  const auto images =
-      std::make_shared<ImageFiles>(std::move(files), options.channels, options.image_size, options.image_size);
+  const auto images = std::make_shared<ImageFiles>(std::move(files), dataset.channels, dataset.height, dataset.width);
   int64_t id = 0;
   const auto part = [&](const char* name, ImageList& list) {
     Split split{name, images, {}, std::move(list.labels), std::move(list.label_sets)};
@@ -99,7 +90,7 @@ Dataset load_file_list(const FileListOptions& options) {
   dataset.val = part("val", lists[1]);
   dataset.test = part("test", lists[2]);
   dataset.digest = sha256(fmt::format("file_list\n{}{}\nsize {} channels {}\n", digests, images->digest(),
-                                      options.image_size, options.channels));
+                                      dataset.height, dataset.channels));
   return dataset;
 }
 

@@ -6,9 +6,20 @@
 #include <utility>
 
 #include "datasets/decode_image.h"
+#include "datasets/resize.h"
 #include "src/core/digest.h"
 
 namespace settrain {
+
+config::Keys ImageFileOptions::keys() {
+  return {
+      config::key("image_size", &ImageFileOptions::image_size, 0,
+                  "Height and width to which images are resized and cropped.")
+          .at_least(4)
+          .at_most(4096)
+          .in("pixels"),
+      config::key("grey", &ImageFileOptions::grey, false, "Decode to one grey channel instead of three of colour.")};
+}
 
 ImageFiles::ImageFiles(std::vector<std::filesystem::path> files, int64_t channels, int64_t height, int64_t width)
     : files_(std::move(files)), channels_(channels), height_(height), width_(width) {

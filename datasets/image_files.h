@@ -7,11 +7,21 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "src/config/key.h"
 
 namespace settrain {
 
+/// What images from files become.
+struct ImageFileOptions {
+  int64_t image_size = 0;
+  bool grey = false;
+
+  static config::Keys keys();
+  int64_t channels() const { return grey ? 1 : 3; }
+};
+
 /// Images of one size from files of any: decoded to `channels` (1 or 3), resized and cropped to height x width, see
-/// decode_image.h. read() throws DataError for a file that is missing or corrupt.
+/// resize.h. read() throws DataError for a file that is missing or corrupt.
 class ImageFiles : public ImageSource {
  public:
   ImageFiles(std::vector<std::filesystem::path> files, int64_t channels, int64_t height, int64_t width);

@@ -2,43 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cctype>
-#include <string>
+#include <utility>
+#include <vector>
 
+#include "datasets/find_images.h"
 #include "src/core/error.h"
 
 namespace settrain {
 namespace {
 
-bool is_image(const std::filesystem::path& file) {
-  static constexpr std::array<const char*, 7> kEndings = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"};
-  std::string ending = file.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
-}
-
-void find_images(const std::filesystem::path& root, std::vector<std::filesystem::path>& files) {
-  for (auto entry = std::filesystem::recursive_directory_iterator(root);
-       entry != std::filesystem::recursive_directory_iterator(); ++entry) {
-    const bool hidden = entry->path().filename().string().starts_with('.');
-    if (hidden) entry.disable_recursion_pending();
-    if (!hidden && entry->is_regular_file() && is_image(entry->path())) files.push_back(entry->path());
-  }
-  std::sort(files.begin(), files.end());
-}
-
 std::vector<std::filesystem::path> images_of(const std::filesystem::path& root) {
-  std::vector<std::filesystem::path> files;
-  try {
-    find_images(root, files);
-  } catch (const std::filesystem::filesystem_error& error) {
-    throw DataError(fmt::format("cannot list the images of '{}': {}", root.string(), error.code().message()));
-  }
+  std::vector<std::filesystem::path> files = find_images(root);
   if (files.empty()) {
-    throw DataError(fmt::format("no .jpg, .jpeg, .png, .bmp, .webp, .tif or .tiff file in '{}' or the folders in it",
-                                root.string()));
+    throw DataError(fmt::format("no {} file in '{}' or the folders in it", kImageEndings, root.string()));
   }
   return files;
 }

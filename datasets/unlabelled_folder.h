@@ -8,8 +8,7 @@
 
 namespace settrain {
 
-/// All .jpg, .jpeg, .png, .bmp, .webp, .tif and .tiff files of a folder and the folders in it, in the order of their
-/// paths. Hidden files and folders are left out, links to folders are not followed.
+/// The files that find_images() finds.
 class UnlabelledFolder : public ImageFiles {
  public:
   /// Throws DataError where there is no such folder, or no image in it.

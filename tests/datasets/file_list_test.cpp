@@ -38,11 +38,13 @@ struct Lists {
     options.train = "train.txt";
     options.val = options.test = "one.txt";
     options.num_classes = 5;
-    options.image_size = 4;
-    options.channels = 3;
     return options;
   }
 };
+
+Dataset load(const FileListOptions& options) {
+  return load_file_list(options, {.image_size = 4, .grey = false});
+}
 
 }  // namespace
 
@@ -82,7 +84,7 @@ TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
 
 TEST_CASE("a data set of lists", "[fast]") {
   Lists lists;
-  const Dataset dataset = load_file_list(lists.options("b c.png 3\nsub/d.png 4,0\n"));
+  const Dataset dataset = load(lists.options("b c.png 3\nsub/d.png 4,0\n"));
   CHECK(dataset.num_classes() == 5);
   CHECK(dataset.train.ids == std::vector<int64_t>{0, 1});
   CHECK(dataset.val.ids == std::vector<int64_t>{2});
@@ -94,16 +96,16 @@ TEST_CASE("a data set of lists", "[fast]") {
   CHECK((image.height == 4 && image.width == 4 && image.channels == 3));
   CHECK(std::vector<int>(image.pixels.begin(), image.pixels.begin() + 3) == std::vector<int>{10, 20, 30});
 
-  const auto digest = [&](const std::string& train) { return load_file_list(lists.options(train)).digest; };
+  const auto digest = [&](const std::string& train) { return load(lists.options(train)).digest; };
   CHECK(digest("b c.png 3\nsub/d.png 4,0\n") == dataset.digest);
   CHECK(digest("b c.png 3\nsub/d.png 4,1\n") != dataset.digest);
   CHECK(digest("b c.png 3\nsub/../sub/d.png 4,0\n") != dataset.digest);
-  CHECK(load_file_list(lists.options("b c.png 3\nsub/d.png 4\n")).train.label_sets.empty());
+  CHECK(load(lists.options("b c.png 3\nsub/d.png 4\n")).train.label_sets.empty());
 }
 
 TEST_CASE("a training image in another list is an error with both places", "[fast]") {
   Lists lists;
-  CHECK_THROWS_WITH(load_file_list(lists.options("b c.png 3\nsub/../a.png 4\n")),
+  CHECK_THROWS_WITH(load(lists.options("b c.png 3\nsub/../a.png 4\n")),
                     Contains("one.txt:1: ") && Contains("train.txt:2"));
 }
 
@@ -111,5 +113,5 @@ TEST_CASE("a list that is not there names its key and where it was looked for", 
   Lists lists;
   FileListOptions options = lists.options("b c.png 3\n");
   options.val = "absent.txt";
-  CHECK_THROWS_WITH(load_file_list(options), Contains("data.val") && Contains("absent.txt") && Contains("data.root"));
+  CHECK_THROWS_WITH(load(options), Contains("data.val") && Contains("absent.txt") && Contains("data.root"));
 }

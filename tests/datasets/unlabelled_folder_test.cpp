@@ -5,7 +5,6 @@
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
-#include "datasets/decode_image.h"
 #include "src/core/error.h"
 #include "tests/support/temporary_folder.h"
 
@@ -62,23 +61,6 @@ TEST_CASE("colours come out as red, green, blue, or grey", "[fast]") {
   UnlabelledFolder(folder.path(), 1, 4, 4).read(0, image);
   REQUIRE(image.pixels.size() == 16);
   CHECK(image.pixels[0] == 124);  // 0.299 * 200 + 0.587 * 100 + 0.114 * 50 = 124.2
-}
-
-TEST_CASE("images are scaled to cover, then cut in the centre", "[fast]") {
-  // 4x8, left half black, right half white, and one white column at the far left.
-  Image wide{4, 8, 1, std::vector<uint8_t>(32, 0)};
-  for (int y = 0; y < 4; ++y) {
-    for (int x = 0; x < 8; ++x) wide.pixels[static_cast<size_t>(y * 8 + x)] = x == 0 || x >= 4 ? 255 : 0;
-  }
-  const Image same = resize_and_crop(wide, 4, 4);  // columns 2 to 5
-  for (int y = 0; y < 4; ++y) {
-    CHECK(std::vector<uint8_t>(same.pixels.begin() + y * 4, same.pixels.begin() + y * 4 + 4) ==
-          std::vector<uint8_t>{0, 0, 255, 255});
-  }
-  const Image half = resize_and_crop(wide, 2, 2);
-  CHECK(half.pixels == std::vector<uint8_t>{0, 255, 0, 255});
-  const Image grown = resize_and_crop(wide, 12, 7);
-  CHECK((grown.height == 12 && grown.width == 7));
 }
 
 TEST_CASE("corrupt images are named", "[fast]") {

@@ -1,0 +1,58 @@
+#include "datasets/class_table.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string_view>
+#include <unordered_map>
+
+#include "src/core/descriptor.h"
+#include "src/core/error.h"
+#include "src/core/suggest.h"
+
+namespace settrain {
+namespace {
+
+std::string trimmed(std::string_view text) {
+  constexpr const char* kBlanks = " \t\r";
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
+}
+
+}  // namespace
+
+std::vector<std::string> read_class_table(const std::filesystem::path& file, const std::vector<std::string>& classes) {
+  std::ifstream stream(file);
+  if (!stream) throw file_error("open", file, errno);
+  std::unordered_map<std::string, size_t> index_of;
+  for (size_t c = 0; c < classes.size(); ++c) index_of.emplace(classes[c], c);
+
+  std::vector<std::string> texts(classes.size());
+  std::string line;
+  for (int64_t number = 1; std::getline(stream, line); ++number) {
+    if (trimmed(line).empty()) continue;
+    const auto fail = [&](const std::string& what) {
+      throw DataError(fmt::format("{}:{}: {}", file.string(), number, what));
+    };
+    const size_t comma = line.find(',');
+    const std::string text = comma == std::string::npos ? "" : trimmed(std::string_view(line).substr(comma + 1));
+    if (text.empty()) fail(fmt::format("expected 'class,text', got '{}'", trimmed(line)));
+    const std::string name = trimmed(std::string_view(line).substr(0, comma));
+    const auto found = index_of.find(name);
+    if (found == index_of.end()) {
+      const std::string near = nearest_name(name, classes);
+      fail(fmt::format("there is no class '{}'{}", name, near.empty() ? "" : ", did you mean '" + near + "'?"));
+    }
+    if (!texts[found->second].empty()) fail(fmt::format("the class '{}' has a line above", name));
+    texts[found->second] = text;
+  }
+  if (stream.bad()) throw file_error("read", file, errno);
+  for (size_t c = 0; c < classes.size(); ++c) {
+    if (texts[c].empty()) throw DataError(fmt::format("{}: no line for the class '{}'", file.string(), classes[c]));
+  }
+  return texts;
+}
+
+}  // namespace settrain
