@@ -34,7 +34,7 @@ TEST_CASE("a row grows by interpolation, with its ends kept", "[fast]") {
 }
 
 TEST_CASE("both axes are resized, and one colour stays that colour", "[fast]") {
-  for (const auto [height, width] : {std::pair{5, 7}, {31, 40}, {1, 1}, {12, 90}}) {
+  for (const auto& [height, width] : {std::pair{5, 7}, {31, 40}, {1, 1}, {12, 90}}) {
     const Image plain{17, 23, 3, Pixels(17 * 23 * 3, 201)};
     const Image resized = resize_bilinear(plain, height, width);
     CHECK((resized.height == height && resized.width == width && resized.channels == 3));
