@@ -90,8 +90,6 @@ TEST_CASE("What no loss of this build can compute is a failed row", "[fast]") {
   CHECK_THAT(note_of(check_edited([](json& file) { file["cases"][0]["params"]["k"] = 4; })), Catch::Contains("loss.k"));
   CHECK_THAT(note_of(check_edited([](json& file) { file["cases"][0]["params"]["num_draws"] = 4; })),
              Catch::Contains("noise"));
-  CHECK_THAT(note_of(check_edited([](json& file) { file["cases"][0].erase("scores"); })),
-             Catch::Contains("inputs other than"));
 }
 
 TEST_CASE("A missing or malformed golden file is named, with the place in it", "[fast]") {
@@ -100,6 +98,8 @@ TEST_CASE("A missing or malformed golden file is named, with the place in it", "
   CHECK_THROWS_WITH(check_losses(builtin_losses(), at::kCPU, {"no/such.json"}), Contains("no/such.json"));
   CHECK_THROWS_WITH(check_edited([](json& file) { file.erase("cases"); }),
                     Contains("edited.json: expected an object with the key"));
+  CHECK_THROWS_WITH(check_edited([](json& file) { file["cases"][0].erase("scores"); }),
+                    Contains("/cases/0: expected an object with the key 'scores'"));
   CHECK_THROWS_WITH(check_edited([](json& file) { file["cases"][1]["scores"][2].erase(0); }),
                     Contains("edited.json: /cases/1/scores/2: expected a list of 10"));
   CHECK_THROWS_WITH(check_edited([](json& file) { file["cases"][1]["labels"][0] = 10; }),
