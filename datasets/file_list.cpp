@@ -12,6 +12,7 @@
 #include "datasets/image_list.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -26,10 +27,22 @@ std::string digest_of(const ImageList& list, const std::filesystem::path& root) 
   return sha.hex();
 }
 
+using Places = std::unordered_map<std::string, size_t>;  // of images in a list, by path
+
+Places places_of(const ImageList& list) {
+  Places places;
+  std::string first;
+  size_t repeated = 0;
+  for (size_t i = 0; i < list.files.size(); ++i) {
+    const auto [found, is_new] = places.emplace(list.files[i].lexically_normal().string(), i);
+    if (!is_new && ++repeated == 1) first = fmt::format("{}, as in {}", list.place(i), list.place(found->second));
+  }
+  if (repeated > 0) log::warning(fmt::format("[data] {} images are listed once more; the first: {}", repeated, first));
+  return places;
+}
+
 // An accuracy on images that were trained on says nothing.
-void check_no_training_image(const ImageList& train, const ImageList& other) {
-  std::unordered_map<std::string, size_t> places;
-  for (size_t i = 0; i < train.files.size(); ++i) places.emplace(train.files[i].lexically_normal().string(), i);
+void check_no_training_image(const ImageList& train, const Places& places, const ImageList& other) {
   for (size_t i = 0; i < other.files.size(); ++i) {
     const auto found = places.find(other.files[i].lexically_normal().string());
     if (found == places.end()) continue;
@@ -60,12 +73,13 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   std::vector<ImageList> lists;
   for (const auto& [key, file] :
        {std::pair("data.train", options.train), {"data.val", options.val}, {"data.test", options.test}}) {
-    if (!std::filesystem::exists(root / file)) {
+    if (!std::filesystem::is_regular_file(root / file)) {
       throw KeyError(key, fmt::format("no file '{}'; lists are looked for in data.root", (root / file).string()));
     }
     lists.push_back(read_image_list(root / file, root, options.num_classes));
   }
-  for (size_t i = 1; i < lists.size(); ++i) check_no_training_image(lists[0], lists[i]);
+  const Places training_images = places_of(lists[0]);
+  for (size_t i = 1; i < lists.size(); ++i) check_no_training_image(lists[0], training_images, lists[i]);
 
   Dataset dataset;
   dataset.name = "file_list";

@@ -16,6 +16,7 @@ namespace settrain {
 namespace {
 
 constexpr const char* kBlanks = " \t";
+constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8, which some editors put in front
 
 // A line of the file, for messages.
 struct Line {
@@ -23,6 +24,11 @@ struct Line {
   int64_t number;
   std::string_view text;
 
+  // For messages: a file that is no list may be one line of megabytes.
+  std::string start() const {
+    constexpr size_t kShown = 80;
+    return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "...";
+  }
   [[noreturn]] void fail(const std::string& what) const {
     throw DataError(fmt::format("{}:{}: {}", file.string(), number, what));
   }
@@ -35,13 +41,14 @@ std::vector<int64_t> parse_labels(const Line& line, std::string_view text, int64
   while (true) {
     int64_t label = 0;
     const auto [rest, error] = std::from_chars(at, end, label);
-    if (error != std::errc() || (rest != end && *rest != ',')) {
+    if (error == std::errc::result_out_of_range) label = -1;
+    if ((error != std::errc() && label >= 0) || (rest != end && *rest != ',')) {
       line.fail(fmt::format("expected 'path label' or 'path label,label,...' with whole numbers for labels, got '{}'",
-                            line.text));
+                            line.start()));
     }
     if (label < 0 || label >= num_classes) {
       line.fail(fmt::format("expected labels from 0 to {} (data.num_classes is {}), got {}", num_classes - 1,
-                            num_classes, label));
+                            num_classes, std::string_view(at, static_cast<size_t>(rest - at))));
     }
     if (std::find(labels.begin(), labels.end(), label) != labels.end()) {
       line.fail(fmt::format("label {} is named twice", label));
@@ -56,14 +63,15 @@ void parse_line(const Line& line, const std::filesystem::path& root, int64_t num
   const size_t gap = line.text.find_last_of(kBlanks);
   const size_t path_end = gap == std::string_view::npos ? gap : line.text.find_last_not_of(kBlanks, gap);
   if (path_end == std::string_view::npos) {
-    line.fail(fmt::format("expected 'path label' or 'path label,label,...', got '{}'", line.text));
+    line.fail(fmt::format("expected 'path label' or 'path label,label,...', got '{}'", line.start()));
   }
   const std::vector<int64_t> labels = parse_labels(line, line.text.substr(gap + 1), num_classes);
   if (line.text[path_end] == ',')
-    line.fail(fmt::format("expected labels without blanks between them, got '{}'", line.text));
+    line.fail(fmt::format("expected labels without blanks between them, got '{}'", line.start()));
   const std::filesystem::path image = root / line.text.substr(0, path_end + 1);
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(image, ignored)) line.fail(fmt::format("no image file '{}'", image.string()));
+  if (!std::filesystem::is_regular_file(image, ignored))
+    line.fail(fmt::format("no image file for '{}' in '{}'", line.start(), root.string()));
   list.lines.push_back(line.number);
   list.files.push_back(image);
   list.labels.push_back(labels.front());
@@ -82,6 +90,7 @@ ImageList read_image_list(const std::filesystem::path& file, const std::filesyst
   ImageList list{.source = file, .lines = {}, .files = {}, .labels = {}, .label_sets = {}};
   std::string text;
   for (int64_t number = 1; std::getline(stream, text); ++number) {
+    if (number == 1 && text.starts_with(kByteOrderMark)) text.erase(0, std::string_view(kByteOrderMark).size());
     const size_t end = text.find_last_not_of(" \t\r");
     if (end == std::string::npos) continue;
     parse_line({file, number, std::string_view(text).substr(0, end + 1)}, root, num_classes, list);

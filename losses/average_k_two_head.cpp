@@ -5,6 +5,7 @@
 #include <ATen/ops/sort.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <fmt/format.h>
 
 #include <cmath>
 
@@ -75,7 +76,8 @@ LossEntry average_k_two_head_entry() {
           [](const config::Config& config, const LossContext& context) {
             const auto options = config.read<Options>("loss");
             if (options.k > static_cast<double>(context.num_classes)) {
-              config.fail("loss.k", "must be at most the number of classes, " + std::to_string(context.num_classes));
+              config.fail("loss.k", fmt::format("must be at most the number of classes, {}, got {}",
+                                                context.num_classes, options.k));
             }
             return std::make_unique<AverageKTwoHead>(context.num_classes, options);
           },

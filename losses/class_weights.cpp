@@ -67,8 +67,9 @@ std::optional<ClassWeights> ClassWeights::read(const config::Config& config, con
     return ClassWeights(effective_number_weights(counts, options.beta), options.from_epoch);
   }
   if (options.list.size() != counts.size()) {
-    config.fail("loss.class_weight_list",
-                fmt::format("expected {} weights, one a class, got {}", counts.size(), options.list.size()));
+    config.fail(options.list.empty() ? "loss.class_weights" : "loss.class_weight_list",
+                fmt::format("expected {} weights in loss.class_weight_list, one a class, got {}", counts.size(),
+                            options.list.size()));
   }
   if (std::all_of(options.list.begin(), options.list.end(), [](double weight) { return weight == 0; })) {
     config.fail("loss.class_weight_list", "all weights are 0: nothing would be learnt");

@@ -46,7 +46,9 @@ void add_figure_command(CLI::App& app, CommandLine& line) {
   sets->add_option("--size", options->request.size, "Points along a side of the triangle")
       ->capture_default_str()
       ->check(CLI::Range(11, 1001));
-  sets->add_option("--seed", options->request.seed, "Seed of the noised losses' draws")->capture_default_str();
+  sets->add_option("--seed", options->request.seed, "Seed of the noised losses' draws")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   sets->add_option(
           "--replications", options->request.replications,
           "Evaluations of the noised losses, with draws of their own, whose mean is drawn; without it 1 in figure "

@@ -25,8 +25,8 @@ void log_start(const Experiment& run, const CommandLine& line) {
   log::info(fmt::format("[data] {}: {} classes; {} training, {} validation and {} test images of {}x{}x{}", data.name,
                         data.num_classes(), format_count(data.train.size()), format_count(data.val.size()),
                         format_count(data.test.size()), data.channels, data.height, data.width));
-  if (!data.train.label_sets.empty()) {
-    log::info("[data] images have several labels: the loss takes all of them, accuracies go by the first");
+  if (!data.train.label_sets.empty() || !data.val.label_sets.empty() || !data.test.label_sets.empty()) {
+    log::info("[data] images have several labels: losses of sets take all of them, accuracies go by the first");
   }
   const LabelNoiseReport& noise = run.label_noise;
   if (noise.kind != "none") {
@@ -47,6 +47,13 @@ void log_start(const Experiment& run, const CommandLine& line) {
   }
   const auto& loss = run.config.get<std::string>("loss.name");
   const LossEntry& entry = line.registries.losses.at(loss);
+  for (const auto& [name, tensor] : run.loss->state()) {
+    log::info(fmt::format("[loss] {} keeps {} of its own: {}", loss, format_bytes(tensor.nbytes()), name));
+  }
+  const auto weights = run.config.read<ClassWeightOptions>("loss");
+  if (weights.kind != ClassWeightOptions::kNone) {
+    log::info(fmt::format("[loss] class weights: {}, from epoch {} on", weights.kind, weights.from_epoch + 1));
+  }
   if (!entry.has_gradient) log::warning(fmt::format("[loss] {} has no gradient: nothing will be learnt", loss));
   if (run.config.get<std::string>("model.head") == "normalised" && !entry.requirements.normalised_head) {
     log::warning(

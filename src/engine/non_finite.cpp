@@ -61,7 +61,8 @@ void throw_non_finite(const Model& model, const LossInput& input, const LossValu
 void check_finite(const Model& model, Loss& loss, int64_t step) {
   std::string parameter = first_non_finite(model);
   for (const auto& [name, tensor] : loss.state()) {
-    if (parameter.empty() && !at::isfinite(tensor).all().item<bool>()) parameter = "loss." + name;
+    // Their sum needs no memory, and they may be large.
+    if (parameter.empty() && !std::isfinite(tensor.sum().item<double>())) parameter = "loss." + name;
   }
   if (parameter.empty()) return;
   throw NumericalError(fmt::format("after step {} {} is not finite. {}", step, parameter, kAdvice));

@@ -59,6 +59,10 @@ TEST_CASE("a list's lines: paths with blanks, one label or several", "[fast]") {
         std::vector<int64_t>{4, 0, 2});
   CHECK(list.label_sets.of(2).size() == 1);
   CHECK(lists.read("a.png 3\nb c.png 0\n").label_sets.empty());
+  CHECK(lists
+            .read("\xEF\xBB\xBF"
+                  "a.png 3\n")
+            .labels == std::vector<int64_t>{3});
 }
 
 TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
@@ -72,7 +76,8 @@ TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
   check("a.png zero\n", ":1: ", "whole numbers");
   check("a.png 1,\n", ":1: ", "whole numbers");
   check("a.png 1;2\n", ":1: ", "whole numbers");
-  check("a.png 99999999999999999999\n", ":1: ", "whole numbers");
+  check("a.png 99999999999999999999\n", ":1: ", "from 0 to 4 (data.num_classes is 5), got 99999999999999999999");
+  check(std::string(5000, 'x') + " 1\n", ":1: ", "xxx...");
   check("a.png 1,5\n", ":1: ", "from 0 to 4");
   check("a.png 1, 2\n", ":1: ", "without blanks");
   check("a.png -1\n", ":1: ", "from 0 to 4");

@@ -86,7 +86,9 @@ TEST_CASE("weights that cannot be are refused with the fix", "[fast]") {
                       Contains("loss.class_weights") && Contains(entry.name) && Contains("expected none"));
   }
   CHECK_THROWS_WITH(build_loss("cross_entropy", context_of(4), {"class_weights=list", "class_weight_list=[1, 2]"}),
-                    Contains("loss.class_weight_list") && Contains("expected 4 weights") && Contains("got 2"));
+                    Contains("loss.class_weight_list: expected 4 weights") && Contains("got 2"));
+  CHECK_THROWS_WITH(build_loss("cross_entropy", context_of(4), {"class_weights=list"}),
+                    Contains("loss.class_weights: expected 4 weights"));
   CHECK_THROWS_WITH(build_loss("cross_entropy", context_of(2), {"class_weights=list", "class_weight_list=[0, 0]"}),
                     Contains("all weights are 0"));
   // Keys that nothing would read.
