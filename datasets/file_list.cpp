@@ -19,7 +19,10 @@ namespace {
 
 std::string digest_of(const ImageList& list, const std::filesystem::path& root) {
   Sha256 sha;
-  for (const std::filesystem::path& file : list.files) sha.add(file.lexically_relative(root).string() + "\n");
+  for (const std::filesystem::path& file : list.files) {
+    const std::filesystem::path relative = file.lexically_relative(root);  // empty for an absolute path elsewhere
+    sha.add((relative.empty() ? file : relative).string() + "\n");
+  }
   for (const auto* numbers : {&list.labels, &list.label_sets.offsets, &list.label_sets.classes}) {
     for (const int64_t number : *numbers) sha.add(fmt::format("{} ", number));
     sha.add(std::string("\n"));

@@ -18,12 +18,14 @@ struct Lists {
   test::TemporaryFolder folder;
 
   Lists() {
-    std::vector<uint8_t> png;
-    for (const char* name : {"a.png", "b c.png", "sub/d.png"}) {
-      cv::imencode(".png", cv::Mat(6, 9, CV_8UC3, cv::Scalar(30, 20, 10)), png);
-      folder.write(name, std::string(png.begin(), png.end()));
-    }
+    for (const char* name : {"a.png", "b c.png", "sub/d.png"}) add_image(name);
     folder.write("one.txt", std::string("a.png 0\n"));
+  }
+
+  void add_image(const std::string& name) {
+    std::vector<uint8_t> png;
+    cv::imencode(".png", cv::Mat(6, 9, CV_8UC3, cv::Scalar(30, 20, 10)), png);
+    folder.write(name, std::string(png.begin(), png.end()));
   }
 
   ImageList read(const std::string& text, int64_t num_classes = 5) {
@@ -106,6 +108,21 @@ TEST_CASE("a data set of lists", "[fast]") {
   CHECK(digest("b c.png 3\nsub/d.png 4,1\n") != dataset.digest);
   CHECK(digest("b c.png 3\nsub/../sub/d.png 4,0\n") != dataset.digest);
   CHECK(load(lists.options("b c.png 3\nsub/d.png 4\n")).train.label_sets.empty());
+}
+
+TEST_CASE("absolute paths count in the digest, whatever the root", "[fast]") {
+  Lists lists;
+  const auto digest = [&](const char* name) {
+    FileListOptions options = lists.options((lists.folder / name).string() + " 1\n");
+    // The lists by absolute paths too, so that a relative root plays no part but in the digest.
+    for (std::string* list : {&options.train, &options.val, &options.test}) *list = (lists.folder / *list).string();
+    lists.folder.write("one.txt", (lists.folder / "a.png").string() + std::string(" 0\n"));
+    options.root = ".";
+    return load(options).digest;
+  };
+  lists.add_image("x/same.png");
+  lists.add_image("y/same.png");
+  CHECK(digest("x/same.png") != digest("y/same.png"));
 }
 
 TEST_CASE("a training image in another list is an error with both places", "[fast]") {
