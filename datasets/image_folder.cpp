@@ -39,13 +39,13 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   return names;
 }
 
-// The files of a split with their labels, added to `files`.
+// The files of a split with their labels, added to `files`. `classes` are sorted.
 Split read_split(const fs::path& root, const std::string& name, const std::vector<std::string>& classes,
                  std::vector<fs::path>& files) {
   Split split{name, nullptr, {}, {}};
   std::vector<std::string> without;
   for (const std::string& found : folders_in(root / name)) {
-    if (std::find(classes.begin(), classes.end(), found) != classes.end()) continue;
+    if (std::binary_search(classes.begin(), classes.end(), found)) continue;
     const std::string near = nearest_name(found, classes);
     throw DataError(fmt::format("'{}' is a class that the training split has not{}", (root / name / found).string(),
                                 near.empty() ? "" : "; did you mean '" + near + "'?"));

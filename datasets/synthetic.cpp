@@ -47,15 +47,6 @@ Samples draw_samples(const SyntheticJoint& joint, const SyntheticOptions& option
   return samples;
 }
 
-int64_t draw(const std::vector<double>& probabilities, double u) {
-  size_t c = 0;
-  for (; c + 1 < probabilities.size(); ++c) {
-    u -= probabilities[c];
-    if (u < 0) break;
-  }
-  return static_cast<int64_t>(c);
-}
-
 // The sample's label, and the others that `extra` draws from P(y | its cell) give.
 std::vector<int64_t> label_set(int64_t id, int64_t label, const std::vector<double>& posterior, int64_t extra,
                                uint64_t seed) {
@@ -64,7 +55,7 @@ std::vector<int64_t> label_set(int64_t id, int64_t label, const std::vector<doub
     const auto words =
         random_words(seed, Stream::kSynthetic, static_cast<uint32_t>(id), static_cast<uint32_t>(i / 2), 0, kLabelSet);
     const double u = i % 2 == 0 ? unit_double(words[0], words[1]) : unit_double(words[2], words[3]);
-    const int64_t other = draw(posterior, u);
+    const int64_t other = draw_class(posterior, u);
     if (std::find(set.begin(), set.end(), other) == set.end()) set.push_back(other);
   }
   return set;

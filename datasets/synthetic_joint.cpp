@@ -46,12 +46,17 @@ std::vector<double> SyntheticJoint::label_given_cell(int64_t cell) const {
   return posterior;
 }
 
-int64_t SyntheticJoint::draw_label(double u) const {
-  for (int64_t y = 0; y + 1 < num_classes(); ++y) {
-    u -= prior_[static_cast<size_t>(y)];
-    if (u < 0) return y;
+int64_t draw_class(const std::vector<double>& probabilities, double u) {
+  size_t c = 0;
+  for (; c + 1 < probabilities.size(); ++c) {
+    u -= probabilities[c];
+    if (u < 0) break;
   }
-  return num_classes() - 1;
+  return static_cast<int64_t>(c);
+}
+
+int64_t SyntheticJoint::draw_label(double u) const {
+  return draw_class(prior_, u);
 }
 
 int64_t SyntheticJoint::draw_cell(int64_t label, double u) const {

@@ -6,6 +6,9 @@
 
 namespace settrain {
 
+/// The inverse distribution function of `probabilities` at u in [0, 1).
+int64_t draw_class(const std::vector<double>& probabilities, double u);
+
 /// See make_synthetic() for the distribution.
 class SyntheticJoint {
  public:
