@@ -1,6 +1,18 @@
 #include "datasets/dataset.h"
 
+#include <fmt/format.h>
+
 namespace settrain {
+
+void ImageSource::read_part(int64_t id, const ChoosePart& choose, ImagePart& part) const {
+  read(id, part.pixels);
+  part.top = part.left = 0;
+  choose(part.pixels.height, part.pixels.width);
+}
+
+std::string ImageSource::describe(int64_t id) const {
+  return fmt::format("image {}", id);
+}
 
 std::span<const int64_t> LabelLists::of(int64_t sample) const {
   const auto i = static_cast<size_t>(sample);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,22 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
+/// A rectangle of pixels.
+struct Box {
+  int64_t top = 0, left = 0, height = 0, width = 0;
+
+  bool operator==(const Box&) const = default;
+};
+
+/// Some of an image's pixels: those from (`top`, `left`) on.
+struct ImagePart {
+  Image pixels;
+  int64_t top = 0, left = 0;
+};
+
+/// Which part of an image is needed, given its size. The box lies within the image.
+using ChoosePart = std::function<Box(int64_t height, int64_t width)>;
+
 /// Images by id, read on demand. Reading is thread-safe.
 class ImageSource {
  public:
@@ -23,6 +40,10 @@ class ImageSource {
   virtual int64_t size() const = 0;
   /// Fills `image`, reusing its memory. Throws DataError naming the file where the image cannot be read.
   virtual void read(int64_t id, Image& image) const = 0;
+  /// The same for a part, or more than that: where it costs less than the whole, no more than is needed.
+  virtual void read_part(int64_t id, const ChoosePart& choose, ImagePart& part) const;
+  /// What messages call an image: its file.
+  virtual std::string describe(int64_t id) const;
 };
 
 /// Several labels a sample, one sample after the other: those of sample i are classes[offsets[i]] to classes[offsets[i

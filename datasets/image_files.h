@@ -28,6 +28,7 @@ class ImageFiles : public ImageSource {
 
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
   void read(int64_t id, Image& image) const override;
+  std::string describe(int64_t id) const override { return "'" + files_.at(static_cast<size_t>(id)).string() + "'"; }
 
   const std::vector<std::filesystem::path>& files() const { return files_; }
   /// Of the files' names and sizes.

@@ -128,6 +128,7 @@ int run_command_line(int argc, char** argv) {
   add_check_command(app, line);
   add_bench_command(app, line);
   add_figure_command(app, line);
+  add_data_command(app, line);
 
   try {
     std::vector<std::string> arguments = with_default_subcommand({argv + 1, argv + argc});

@@ -1,0 +1,11 @@
+#include "apps/settrain/data_command.h"
+
+namespace settrain {
+
+void add_data_command(CLI::App& app, CommandLine& line) {
+  (void)line;
+  CLI::App* command = app.add_subcommand("data", "Looks at data sets, checks them, fetches them, divides them");
+  command->require_subcommand(1);
+}
+
+}  // namespace settrain
