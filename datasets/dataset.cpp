@@ -26,6 +26,10 @@ void LabelLists::add(std::span<const int64_t> labels) {
   offsets.push_back(static_cast<int64_t>(classes.size()));
 }
 
+const Split& split_named(const Dataset& dataset, const std::string& name) {
+  return name == "train" ? dataset.train : name == "val" ? dataset.val : dataset.test;
+}
+
 std::vector<int64_t> count_classes(const Split& split, int64_t num_classes) {
   std::vector<int64_t> counts(static_cast<size_t>(num_classes));
   for (const int64_t label : split.label_sets.empty() ? split.labels : split.label_sets.classes)

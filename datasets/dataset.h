@@ -85,7 +85,7 @@ struct Dataset {
   std::vector<std::string> class_names;
   std::vector<std::string> superclass_names;    // empty where there are none
   std::vector<int64_t> superclass_of;           // [classes], or empty
-  int64_t channels = 0, height = 0, width = 0;  // of every image
+  int64_t channels = 0, height = 0, width = 0;  // of every image; height and width 0: they differ
   std::string normalisation;                    // name of the default one, see src/loader/normalisation.h
   Split train, val, test;
   std::shared_ptr<const KnownTruth> truth;  // null for real data
@@ -93,6 +93,9 @@ struct Dataset {
 
   int64_t num_classes() const { return static_cast<int64_t>(class_names.size()); }
 };
+
+/// "train", "val" or "test".
+const Split& split_named(const Dataset& dataset, const std::string& name);
 
 /// Number of training labels of every class, [classes]; of sets, every label counts.
 std::vector<int64_t> count_classes(const Split& split, int64_t num_classes);

@@ -3,70 +3,102 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
-#include <string_view>
-#include <vector>
+#include <stdexcept>
 
-#include "src/core/error.h"
+#include "datasets/image_header.h"
+#include "datasets/jpeg_decoder.h"
 
 namespace settrain {
 namespace {
 
 // Whether a JPEG goes on to its end marker. The decoder fills what is missing with grey and only mutters. The segments
 // before the pixels are skipped by their lengths, since a thumbnail in one of them has an end marker of its own.
-bool jpeg_is_cut_short(const std::vector<uint8_t>& bytes) {
+bool jpeg_is_cut_short(std::span<const uint8_t> bytes) {
+  constexpr uint8_t kEnd[] = {0xFF, 0xD9};
   size_t at = 2;
   while (at + 4 <= bytes.size() && bytes[at] == 0xFF && bytes[at + 1] != 0xDA) {
     at += 2 + (size_t{bytes[at + 2]} << 8 | bytes[at + 3]);
   }
-  constexpr uint8_t kEnd[] = {0xFF, 0xD9};
-  const auto pixels = bytes.begin() + static_cast<std::ptrdiff_t>(std::min(at, bytes.size()));
-  return std::search(pixels, bytes.end(), std::begin(kEnd), std::end(kEnd)) == bytes.end();
+  const auto pixels = bytes.subspan(std::min(at, bytes.size()));
+  // Most files have nothing behind it; trailing bytes are not rare, though.
+  if (pixels.size() >= 2 && std::equal(pixels.end() - 2, pixels.end(), kEnd)) return false;
+  return std::search(pixels.begin(), pixels.end(), std::begin(kEnd), std::end(kEnd)) == pixels.end();
 }
 
-bool is_jpeg(const std::vector<uint8_t>& bytes) {
-  return bytes.size() > 2 && bytes[0] == 0xFF && bytes[1] == 0xD8;
+void check_size(int64_t height, int64_t width) {
+  if (height <= kMostPixels && width <= kMostPixels && height * width <= kMostPixels) return;
+  throw std::runtime_error(
+      fmt::format("declares {}x{} pixels, more than the {} that are decoded", width, height, kMostPixels));
 }
 
-std::vector<uint8_t> read_bytes(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (!stream) throw DataError(fmt::format("cannot read '{}'", file.string()));
-  return bytes;
-}
-
-Image to_image(const cv::Mat& mat) {
-  Image image{mat.rows, mat.cols, mat.channels(), {}};
-  image.pixels.reserve(mat.total() * mat.elemSize());
-  for (int y = 0; y < mat.rows; ++y) {
-    image.pixels.insert(image.pixels.end(), mat.ptr(y), mat.ptr(y) + static_cast<size_t>(mat.cols) * mat.elemSize());
+// The whole image, by OpenCV.
+void decode_other(std::span<const uint8_t> bytes, int64_t channels, Image& image) {
+  cv::Mat decoded;
+  try {
+    const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<uint8_t*>(bytes.data()));
+    const int mode = (channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) | cv::IMREAD_IGNORE_ORIENTATION;
+    decoded = cv::imdecode(input, mode);
+  } catch (const cv::Exception& error) {
+    throw std::runtime_error("cannot be decoded (" + error.err + ")");
   }
-  return image;
+  if (decoded.empty()) throw std::runtime_error("is no image that can be decoded");
+  image.height = decoded.rows;
+  image.width = decoded.cols;
+  image.channels = channels;
+  image.pixels.resize(decoded.total() * decoded.elemSize());
+  cv::Mat rgb(decoded.rows, decoded.cols, decoded.type(), image.pixels.data());
+  if (channels == 1) {
+    decoded.copyTo(rgb);
+  } else {
+    cv::cvtColor(decoded, rgb, cv::COLOR_BGR2RGB);
+  }
+}
+
+// Turns and mirrors an image that lies as the EXIF orientation `orientation` (2 to 8) says.
+void orient(int orientation, Image& image) {
+  const cv::Mat lying(static_cast<int>(image.height), static_cast<int>(image.width),
+                      CV_8UC(static_cast<int>(image.channels)), image.pixels.data());
+  cv::Mat upright = lying.clone();
+  if (orientation >= 5) cv::transpose(lying, upright);
+  constexpr int kNone = 2, kVertically = 0, kHorizontally = 1, kBoth = -1;
+  constexpr int kFlips[] = {kNone, kHorizontally, kBoth, kVertically, kNone, kHorizontally, kBoth, kVertically};
+  if (const int flip = kFlips[orientation - 1]; flip != kNone) cv::flip(upright, upright, flip);
+  image.height = upright.rows;
+  image.width = upright.cols;
+  std::copy_n(upright.data, image.pixels.size(), image.pixels.begin());
+}
+
+Box whole(int64_t height, int64_t width) {
+  check_size(height, width);
+  return {0, 0, height, width};
 }
 
 }  // namespace
 
-Image decode_image(const std::filesystem::path& file, int64_t channels) {
-  const std::vector<uint8_t> bytes = read_bytes(file);
-  const auto fail = [&](std::string_view what) {
-    throw DataError(fmt::format("'{}': {}. Replace or remove the file", file.string(), what));
-  };
-  if (bytes.empty()) fail("the file is empty");
-  if (is_jpeg(bytes) && jpeg_is_cut_short(bytes)) fail("the JPEG is cut short");
-  cv::Mat decoded;
-  try {
-    const int mode = (channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) | cv::IMREAD_IGNORE_ORIENTATION;
-    decoded = cv::imdecode(bytes, mode);
-    if (channels == 3 && !decoded.empty()) cv::cvtColor(decoded, decoded, cv::COLOR_BGR2RGB);
-  } catch (const cv::Exception& error) {
-    fail("cannot be decoded (" + error.err + ")");
+void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
+                  ImagePart& part) {
+  if (bytes.empty()) throw std::runtime_error("the file is empty");
+  const ImageHeader header = parse_image_header(bytes);
+  const bool turned = options.apply_orientation && header.orientation > 1;
+  if (is_jpeg(bytes)) {
+    if (jpeg_is_cut_short(bytes)) throw std::runtime_error("the JPEG is cut short");
+    const auto choose_small = [&](int64_t height, int64_t width) {
+      check_size(height, width);
+      return choose(height, width);
+    };
+    decode_jpeg(bytes, options.channels, turned ? ChoosePart(whole) : ChoosePart(choose_small), part);
+    if (!turned) return;
+    orient(header.orientation, part.pixels);
+  } else {
+    check_size(header.height, header.width);
+    decode_other(bytes, options.channels, part.pixels);
+    part.top = part.left = 0;
   }
-  if (decoded.empty()) fail("is no image that can be decoded");
-  return to_image(decoded);
+  choose(part.pixels.height, part.pixels.width);
 }
 
 }  // namespace settrain

@@ -2,15 +2,26 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <span>
 
 #include "datasets/dataset.h"
 
 namespace settrain {
 
-/// Decodes a JPEG, PNG, BMP, WebP or TIFF file to `channels` = 3 (RGB) or 1 (grey). Transparency is dropped, deeper
-/// pixels become 8-bit, EXIF orientation is ignored. Throws DataError, naming the file, where it cannot be read, is no
-/// such image, or is cut short.
-Image decode_image(const std::filesystem::path& file, int64_t channels);
+/// What the pixels of image files become.
+struct DecodeOptions {
+  int64_t channels = 3;            // 3 (RGB) or 1 (grey)
+  bool apply_orientation = false;  // turn and mirror as the EXIF block of a JPEG asks for
+};
+
+/// The most pixels that an image may declare: Pillow's limit, above which it takes a file for an attack.
+inline constexpr int64_t kMostPixels = 178'956'970;
+
+/// Decodes at least the part that `choose` returns of a JPEG, PNG, BMP, WebP or TIFF file with these bytes, reusing the
+/// memory of `part`. Which of them it is, the bytes say. Transparency is dropped, deeper pixels become 8-bit, colour
+/// profiles are ignored. Throws std::runtime_error that says why where the bytes are no such image, cut short, or
+/// declare more than kMostPixels.
+void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
+                  ImagePart& part);
 
 }  // namespace settrain

@@ -88,7 +88,6 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   dataset.name = "file_list";
   for (int64_t c = 0; c < options.num_classes; ++c) dataset.class_names.push_back(fmt::format("class_{}", c));
   dataset.channels = image_options.channels();
-  dataset.height = dataset.width = image_options.image_size;
   dataset.normalisation = "none";
   std::vector<std::filesystem::path> files;
   std::string digests;
@@ -96,7 +95,7 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
     files.insert(files.end(), list.files.begin(), list.files.end());
     digests += digest_of(list, root) + "\n";
   }
-  const auto images = std::make_shared<ImageFiles>(std::move(files), dataset.channels, dataset.height, dataset.width);
+  const auto images = std::make_shared<ImageFiles>(std::move(files), image_options);
   int64_t id = 0;
   const auto part = [&](const char* name, ImageList& list) {
     Split split{name, images, {}, std::move(list.labels), std::move(list.label_sets)};
@@ -106,8 +105,7 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   dataset.train = part("train", lists[0]);
   dataset.val = part("val", lists[1]);
   dataset.test = part("test", lists[2]);
-  dataset.digest = sha256(fmt::format("file_list\n{}{}\nsize {} channels {}\n", digests, images->digest(),
-                                      dataset.height, dataset.channels));
+  dataset.digest = sha256(fmt::format("file_list\n{}{}\nchannels {}\n", digests, images->digest(), dataset.channels));
   return dataset;
 }
 

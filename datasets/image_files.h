@@ -11,23 +11,23 @@
 
 namespace settrain {
 
-/// What images from files become.
+/// Keys of every data set of image files.
 struct ImageFileOptions {
-  int64_t image_size = 0;
-  bool grey = false;
+  bool grey = false, apply_orientation = false;
 
   static config::Keys keys();
   int64_t channels() const { return grey ? 1 : 3; }
 };
 
-/// Images of one size from files of any: decoded to `channels` (1 or 3), resized and cropped to height x width, see
-/// resize.h. read() throws DataError for a file that is missing or corrupt.
+/// Images from files, of any size, decoded to pixels when they are read, see decode_image.h. read() and read_part()
+/// throw DataError, naming the file, where it is missing or no image that can be decoded.
 class ImageFiles : public ImageSource {
  public:
-  ImageFiles(std::vector<std::filesystem::path> files, int64_t channels, int64_t height, int64_t width);
+  ImageFiles(std::vector<std::filesystem::path> files, const ImageFileOptions& options);
 
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
   void read(int64_t id, Image& image) const override;
+  void read_part(int64_t id, const ChoosePart& choose, ImagePart& part) const override;
   std::string describe(int64_t id) const override { return "'" + files_.at(static_cast<size_t>(id)).string() + "'"; }
 
   const std::vector<std::filesystem::path>& files() const { return files_; }
@@ -36,7 +36,7 @@ class ImageFiles : public ImageSource {
 
  private:
   std::vector<std::filesystem::path> files_;
-  int64_t channels_, height_, width_;
+  ImageFileOptions options_;
 };
 
 }  // namespace settrain

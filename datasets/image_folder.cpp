@@ -82,7 +82,7 @@ void add_superclasses(const std::vector<std::string>& superclass_by_class, Datas
 
 std::string digest_of(const Dataset& dataset, const std::vector<fs::path>& files, const fs::path& root) {
   Sha256 sha;
-  sha.add(fmt::format("image_folder\nsize {} channels {}\n", dataset.height, dataset.channels));
+  sha.add(fmt::format("image_folder\nchannels {}\n", dataset.channels));
   for (const int64_t superclass : dataset.superclass_of) sha.add(fmt::format("{} ", superclass));
   for (const fs::path& file : files) {
     sha.add(fmt::format("\n{} {}", file.lexically_relative(root).string(), fs::file_size(file)));
@@ -112,7 +112,6 @@ Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOpti
   dataset.name = "image_folder";
   dataset.class_names = folders_in(root / "train");
   dataset.channels = image_options.channels();
-  dataset.height = dataset.width = image_options.image_size;
   dataset.normalisation = "none";
   std::vector<fs::path> files;
   for (Split* split : {&dataset.train, &dataset.val, &dataset.test}) {
@@ -124,7 +123,7 @@ Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOpti
   }
   dataset.digest = digest_of(dataset, files, root);
   if (!options.class_names.empty()) dataset.class_names = read_class_table(options.class_names, dataset.class_names);
-  const auto images = std::make_shared<ImageFiles>(std::move(files), dataset.channels, dataset.height, dataset.width);
+  const auto images = std::make_shared<ImageFiles>(std::move(files), image_options);
   for (Split* split : {&dataset.train, &dataset.val, &dataset.test}) split->images = images;
   return dataset;
 }

@@ -17,8 +17,8 @@ struct ImageFolderOptions {
 };
 
 /// The images below root/train/CLASS, root/val/CLASS and root/test/CLASS, see find_images.h. The classes are the
-/// folders of root/train that are not hidden, in the order of their names. Images are resized and cropped to one size,
-/// see resize.h; a sample's id is its place among all files, train, val and test, in the order of their paths.
+/// folders of root/train that are not hidden, in the order of their names. A sample's id is its place among all files,
+/// train, val and test, in the order of their paths.
 ///
 /// A class without an image in val or test is a warning. Throws DataError, naming the folder or the file and line,
 /// where a split is missing or has no image, where val or test has a class that train has not, where a training class

@@ -21,7 +21,7 @@ std::vector<std::filesystem::path> images_of(const std::filesystem::path& root) 
 
 }  // namespace
 
-UnlabelledFolder::UnlabelledFolder(const std::filesystem::path& root, int64_t channels, int64_t height, int64_t width)
-    : ImageFiles(images_of(root), channels, height, width) {}
+UnlabelledFolder::UnlabelledFolder(const std::filesystem::path& root, const ImageFileOptions& options)
+    : ImageFiles(images_of(root), options) {}
 
 }  // namespace settrain

@@ -12,7 +12,7 @@ namespace settrain {
 class UnlabelledFolder : public ImageFiles {
  public:
   /// Throws DataError where there is no such folder, or no image in it.
-  UnlabelledFolder(const std::filesystem::path& root, int64_t channels, int64_t height, int64_t width);
+  UnlabelledFolder(const std::filesystem::path& root, const ImageFileOptions& options);
 };
 
 }  // namespace settrain

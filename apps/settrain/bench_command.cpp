@@ -91,9 +91,9 @@ std::string as_json(const Experiment& run, const Measured& measured) {
   const StepTimes& cached = measured.cached;
   nlohmann::ordered_json json{{"model", run.config.get<std::string>("model.name")},
                               {"data", run.dataset.name},
-                              {"image", {run.dataset.channels, run.dataset.height, run.dataset.width}},
+                              {"image", {run.input.channels, run.input.height, run.input.width}},
                               {"classes", run.dataset.num_classes()},
-                              {"batch", run.loader.batch_size},
+                              {"batch", run.loader.options.batch_size},
                               {"device", run.device.str()},
                               {"threads", at::get_num_threads()},
                               {"precision", run.train.precision},
@@ -122,9 +122,9 @@ std::string as_table(const Experiment& run, const Measured& measured, const Trai
   };
   std::string text =
       fmt::format("{} on {} of {}x{}x{}, batches of {}, on {}; {} compute and {} loader threads\n",
-                  run.config.get<std::string>("model.name"), run.dataset.name, run.dataset.channels, run.dataset.height,
-                  run.dataset.width, run.loader.batch_size, run.computation.describe(), at::get_num_threads(),
-                  run.loader.resolved_workers(at::get_num_threads())) +
+                  run.config.get<std::string>("model.name"), run.dataset.name, run.input.channels, run.input.height,
+                  run.input.width, run.loader.options.batch_size, run.computation.describe(), at::get_num_threads(),
+                  run.loader.options.resolved_workers(at::get_num_threads())) +
       fmt::format("{:<18} {:>10} {:>12}\n", "batches", "images/s", "ms a step") + row("one, cached", cached) +
       part("forward", cached.phases.forward) + part("backward", cached.phases.backward) +
       part("update", cached.phases.update);

@@ -3,6 +3,4 @@
 
 #include "apps/settrain/command_line.h"
 
-namespace settrain {
-
-}  // namespace settrain
+namespace settrain {}  // namespace settrain

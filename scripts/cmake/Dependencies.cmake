@@ -2,6 +2,7 @@
 
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(JPEG REQUIRED) # libjpeg-turbo
 find_package(OpenSSL REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(fmt REQUIRED)

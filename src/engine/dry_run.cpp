@@ -51,11 +51,11 @@ double measure_scoring(const Experiment& run, ProgressBar& bar) {
   for (const std::string& name : run.eval.splits) {
     if (split_named(run.dataset, name).size() > some.size()) some = split_named(run.dataset, name);
   }
-  const auto images = std::min<int64_t>(some.size(), 4 * run.loader.resolved_eval_batch_size());
+  const auto images = std::min<int64_t>(some.size(), 4 * run.loader.options.resolved_eval_batch_size());
   some.ids.resize(static_cast<size_t>(images));
   some.labels.resize(static_cast<size_t>(images));
   const auto start = Clock::now();
-  score_split(run, some, bar);
+  score_split(run, some, ViewUse::kEvaluation, bar);
   return seconds_since(start) / static_cast<double>(images);
 }
 

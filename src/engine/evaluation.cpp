@@ -12,6 +12,7 @@
 #include "models/model.h"
 #include "src/core/interrupt.h"
 #include "src/eval/bayes.h"
+#include "src/eval/crop_average.h"
 #include "src/eval/score_collector.h"
 #include "src/loader/loader.h"
 
@@ -31,39 +32,45 @@ std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& 
                         run.config.read<AverageKOptions>("eval").average_k);
 }
 
-}  // namespace
-
-const Split& split_named(const Dataset& dataset, const std::string& name) {
-  return name == "train" ? dataset.train : name == "val" ? dataset.val : dataset.test;
+CropAverage crop_average_of(const Experiment& run) {
+  CropAverage average{run.eval.crop_average, run.eval.crop_average_k, run.loss->score_scale()};
+  if (average.k == EvalOptions::kAuto) average.k = run.config.has("loss.k") ? run.config.get<int64_t>("loss.k") : 1;
+  return average;
 }
 
-SplitScores score_split(const Experiment& run, const Split& split, ProgressBar& bar) {
+}  // namespace
+
+SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, ProgressBar& bar) {
   c10::InferenceMode inference;
   run.model->eval();
-  Loader loader = evaluation_loader(run.dataset, split, run.loader, run.device.is_cuda());
+  Loader loader = evaluation_loader(run.dataset, split, run.loader, use);
   ScoreCollector collector(split.size(), run.dataset.num_classes(), run.device);
+  const CropAverage crop_average = crop_average_of(run);
+  int64_t left_out = 0;
   Progress progress;
   progress.stage = "[eval] " + split.name;
   progress.total = split.size();
   loader.start_epoch(0);
   for (Batch batch; loader.next(batch);) {
-    collector.add(forward(*run.model, batch.images, run.computation).prediction(), batch.labels);
-    progress.done += batch.size();
+    const at::Tensor scores = forward(*run.model, batch.images, run.computation).prediction();
+    collector.add(batch.views == 1 ? scores : average_crops(scores, batch.views, crop_average), batch.labels);
+    left_out += std::ssize(batch.skipped);
+    progress.done += batch.size() + std::ssize(batch.skipped);
     bar.update(progress);
     throw_if_interrupted();
   }
   bar.hide();
-  return collector.finish();
+  return collector.finish(left_out);
 }
 
-std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits,
+std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
                                          ProgressBar& bar) {
   // A split is scored once, though it may be evaluated and set the thresholds of others.
   std::map<std::string, SplitScores> scored;
   const auto scores_of = [&](const std::string& name) -> const SplitScores& {
     const auto found = scored.find(name);
     if (found != scored.end()) return found->second;
-    return scored.emplace(name, score_split(run, split_named(run.dataset, name), bar)).first->second;
+    return scored.emplace(name, score_split(run, split_named(run.dataset, name), use, bar)).first->second;
   };
 
   const std::string from = run.config.read<AverageKOptions>("eval").threshold_from;
@@ -72,7 +79,7 @@ std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vecto
   if (from == "val") {
     thresholds = &scores_of("val").scores;
   } else if (run.threshold_split) {
-    unlabelled = score_split(run, *run.threshold_split, bar);
+    unlabelled = score_split(run, *run.threshold_split, use, bar);
     thresholds = &unlabelled->scores;
   }
 

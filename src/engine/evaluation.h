@@ -10,12 +10,10 @@
 
 namespace settrain {
 
-/// "train", "val" or "test".
-const Split& split_named(const Dataset& dataset, const std::string& name);
-
-/// The scores of every sample of a split, by the model in evaluation mode, on the model's device. Throws Interrupted
-/// after the batch in hand where a signal asked to stop.
-SplitScores score_split(const Experiment& run, const Split& split, ProgressBar& bar);
+/// The scores of every sample of a split that could be read, by the model in evaluation mode, on the model's device; of
+/// ten crops averaged as eval.crop_average says. Throws Interrupted after the batch in hand where a signal asked to
+/// stop.
+SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, ProgressBar& bar);
 
 /// What the metrics say about one split.
 struct SplitResult {
@@ -25,7 +23,7 @@ struct SplitResult {
 
 /// Evaluates the splits ("train", "val", "test") in that order. Average-K's thresholds come from where
 /// eval.threshold_from says. Throws ConfigError where that is neither val nor same nor a folder.
-std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits,
+std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
                                          ProgressBar& bar);
 
 /// The columns of the table of results, one a split; beside it, where the data's P(y | x) is known, what the

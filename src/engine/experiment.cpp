@@ -18,6 +18,7 @@
 #include "src/core/heap.h"
 #include "src/engine/aten_seed.h"
 #include "src/loader/loader.h"
+#include "src/loader/normalisation.h"
 
 namespace settrain {
 namespace {
@@ -82,7 +83,9 @@ void wire(const Registries& registries, Experiment& run) {
   run.general = c.read<GeneralOptions>("");
   run.train = c.read<TrainOptions>("train");
   run.eval = c.read<EvalOptions>("eval");
-  run.loader = c.read<LoaderOptions>("data");
+  run.loader.options = c.read<LoaderOptions>("data");
+  run.loader.pipeline = c.read<PipelineOptions>("data");
+  run.loader.pin_memory = device.is_cuda();
   at::set_num_threads(static_cast<int>(c.get<int64_t>("run.threads")));
   set_determinism(run.train.deterministic, device);
   if (device.is_cpu()) keep_freed_memory();
@@ -92,11 +95,19 @@ void wire(const Registries& registries, Experiment& run) {
   run.label_noise = apply_label_noise(c, run.dataset);
   run.train_counts = count_classes(run.dataset.train, run.dataset.num_classes());
 
-  seed_aten(static_cast<uint64_t>(run.general.seed), kSeedOfInitialWeights);
   const Dataset& data = run.dataset;
+  run.computation = make_computation(run.train, device, normalisation_for(run.loader.options.normalisation, data));
+  run.loader.format = run.computation.pixel_format();
+  // The loaders are built once here, so that what is wrong with them is said before a run folder is touched.
+  const Loader training = training_loader(data, run.loader, 0);
+  for (const std::string& split : run.eval.splits)
+    evaluation_loader(data, split_named(data, split), run.loader, run.eval.view_use());
+  const Transform& transform = training.transform();
+  run.input = {transform.channels(), transform.pipeline().height(), transform.pipeline().width()};
+
+  seed_aten(static_cast<uint64_t>(run.general.seed), kSeedOfInitialWeights);
   run.model = registries.models.at(c.get<std::string>("model.name"))
-                  .make(c, {data.num_classes(), data.channels, data.height, data.width});
-  run.computation = make_computation(run.train, device);
+                  .make(c, {data.num_classes(), run.input.channels, run.input.height, run.input.width});
   run.model->to(device);
   run.model->set_channels_last(run.computation.channels_last);
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
@@ -113,13 +124,10 @@ void wire(const Registries& registries, Experiment& run) {
 
   const auto& from = c.read<AverageKOptions>("eval").threshold_from;
   if (from != "val" && from != "same") {
-    auto images = std::make_shared<UnlabelledFolder>(from, data.channels, data.height, data.width);
+    auto images = std::make_shared<UnlabelledFolder>(from, ImageFileOptions{.grey = data.channels == 1});
     run.threshold_digest = images->digest();
     run.threshold_split = unlabelled_split(from, std::move(images));
   }
-  // Built once here, so that what is wrong with them is said before a run folder is touched.
-  training_loader(data, run.loader, 0, /*pin_memory=*/false);
-  evaluation_loader(data, data.val, run.loader, /*pin_memory=*/false);
 }
 
 }  // namespace

@@ -14,9 +14,13 @@
 #include "src/engine/registries.h"
 #include "src/engine/run_options.h"
 #include "src/eval/evaluator.h"
-#include "src/loader/data_options.h"
+#include "src/loader/loader.h"
 
 namespace settrain {
+
+struct ImageShape {
+  int64_t channels = 0, height = 0, width = 0;
+};
 
 struct Experiment {
   config::Config config;
@@ -25,8 +29,9 @@ struct Experiment {
   GeneralOptions general{};
   TrainOptions train{};
   EvalOptions eval{};
-  LoaderOptions loader{};
-  Dataset dataset{};  // training labels with their noise
+  LoaderContext loader{};
+  Dataset dataset{};   // training labels with their noise
+  ImageShape input{};  // of the model
   LabelNoiseReport label_noise{};
   std::vector<int64_t> train_counts{};  // [classes], label noise included
   std::shared_ptr<Model> model{};       // on `device`, with initial weights

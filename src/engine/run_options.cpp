@@ -109,6 +109,21 @@ config::Keys EvalOptions::keys() {
           "The validation split is evaluated after every so many epochs, and after the last.")
           .at_least(1)
           .in("epochs"),
+      key("crops", &EvalOptions::crops, "center",
+          "What of an image is looked at, at the end of a run and by `settrain eval`: its centre, or ten crops, the four "
+          "corners and the centre and all five mirrored, whose answers are averaged. Validation during training takes "
+          "the centre.")
+          .one_of({"center", "ten"}),
+      key("crop_average", &EvalOptions::crop_average, "softmax",
+          "What is averaged over ten crops: softmax, the probabilities of single labels; scores; or topk, the "
+          "probabilities that a class is among the K labels of a set, of which exp of the sum of scores is the weight "
+          "(Berrada et al. 2018, appendix C).")
+          .one_of({"softmax", "scores", "topk"}),
+      key("crop_average_k", &EvalOptions::crop_average_k, EvalOptions::kAuto,
+          "The K of crop_average: topk; auto is the loss's, or 1.")
+          .at_least(1)
+          .in("classes")
+          .word("auto", EvalOptions::kAuto),
   };
 }
 

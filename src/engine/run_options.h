@@ -4,6 +4,7 @@
 #include <string>
 
 #include "src/config/key.h"
+#include "src/loader/pipeline.h"
 
 namespace settrain {
 
@@ -48,6 +49,12 @@ struct TrainOptions {
 struct EvalOptions {
   config::Texts splits;
   int64_t every = 0;
+  std::string crops, crop_average;
+  int64_t crop_average_k = 0;
+
+  static constexpr int64_t kAuto = 0;  // what the word auto stands for in crop_average_k
+
+  ViewUse view_use() const { return crops == "ten" ? ViewUse::kTenCrops : ViewUse::kEvaluation; }
 
   static config::Keys keys();
 };

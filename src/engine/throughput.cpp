@@ -56,7 +56,7 @@ double StepTimes::mean() const {
 
 Throughput::Throughput(Experiment& run)
     : run_(run),
-      loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed), run.device.is_cuda())),
+      loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed))),
       stepper_(run, steps_per_epoch(run, loader_)) {
   loader_.start_epoch(epoch_);
   cached_ = on(run.device, next());

@@ -18,7 +18,7 @@ namespace settrain {
 Training::Training(Experiment& run, RunFolder& folder)
     : run_(run),
       folder_(folder),
-      loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed), run.device.is_cuda())),
+      loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed))),
       stepper_(run, steps_per_epoch(run, loader_)),
       selection_(run.general.select),
       metrics_(folder.metrics_jsonl(), folder.metrics_csv()),
@@ -101,7 +101,7 @@ void Training::show_progress() {
   Progress progress;
   progress.stage = fmt::format("[train] epoch {}/{}", state_.epoch + 1, epochs);
   progress.done = state_.sum.count;
-  progress.total = std::min(loader_.size(), loader_.batches_per_epoch() * run_.loader.batch_size);  // drop_last
+  progress.total = std::min(loader_.size(), loader_.batches_per_epoch() * run_.loader.options.batch_size);  // drop_last
   progress.after = (epochs - state_.epoch - 1) * progress.total;
   progress.figures = fmt::format("loss {:.4f}  top1 {:.4f}", state_.sum.loss_sum / count,
                                  static_cast<double>(state_.sum.correct) / count);
@@ -133,7 +133,7 @@ void Training::warn_if_undefined(int64_t epoch) const {
 std::vector<MetricValue> Training::validate() {
   std::optional<WeightAverage::InPlace> averaged;
   if (stepper_.average()) averaged.emplace(*stepper_.average());
-  return evaluate_splits(run_, {"val"}, bar_).front().result.values;
+  return evaluate_splits(run_, {"val"}, ViewUse::kEvaluation, bar_).front().result.values;
 }
 
 void Training::end_epoch() {

@@ -27,14 +27,15 @@ void ScoreCollector::add(const at::Tensor& scores, const at::Tensor& labels) {
   filled_ += scores.size(0);
 }
 
-SplitScores ScoreCollector::finish() const {
-  if (filled_ != split_.scores.size(0)) {
-    throw ShapeError(
-        fmt::format("scores of a split: expected {} samples, got {}; the loader must give every sample once",
-                    split_.scores.size(0), filled_));
+SplitScores ScoreCollector::finish(int64_t left_out) const {
+  const int64_t expected = split_.scores.size(0) - left_out;
+  if (filled_ != expected) {
+    throw ShapeError(fmt::format(
+        "scores of a split: expected {} samples, got {}; the loader must give every sample once", expected, filled_));
   }
-  check_scores("scores", split_.scores);
-  return split_;
+  const SplitScores added{split_.scores.narrow(0, 0, filled_), split_.labels.narrow(0, 0, filled_)};
+  check_scores("scores", added.scores);
+  return added;
 }
 
 }  // namespace settrain

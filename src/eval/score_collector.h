@@ -20,8 +20,9 @@ class ScoreCollector {
   /// where there are more samples than announced.
   void add(const at::Tensor& scores, const at::Tensor& labels);
 
-  /// Everything that was added. Throws ShapeError where samples are missing, and what check_scores() throws.
-  SplitScores finish() const;
+  /// Everything that was added. Throws ShapeError unless `left_out` of the announced samples are missing, and what
+  /// check_scores() throws.
+  SplitScores finish(int64_t left_out = 0) const;
 
  private:
   SplitScores split_;

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "src/loader/normalisation.h"
+#include "src/loader/pipeline_options.h"
 
 namespace settrain {
 namespace {
@@ -17,7 +18,7 @@ config::Keys loader_keys() {
   using O = LoaderOptions;
   std::vector<std::string> normalisations = normalisation_names();
   normalisations.insert(normalisations.begin(), "auto");
-  return {
+  config::Keys keys = {
       key("batch_size", &O::batch_size, 128, "Images in a training batch.")
           .at_least(1)
           .at_most(kMostInABatch)
@@ -42,17 +43,18 @@ config::Keys loader_keys() {
           .free(),
       key("drop_last", &O::drop_last, false,
           "Leave out an epoch's last training batch where it is smaller than batch_size."),
-      key("augmentation.pad", &O::pad, 0,
-          "Black border around a training image, from which a crop of the image's own size is drawn at random.")
-          .at_least(0)
-          .at_most(1024)
-          .in("pixels"),
-      key("augmentation.flip", &O::flip, false, "Mirror training images left to right with probability one half."),
       key("normalisation", &O::normalisation, "auto",
           "Statistics with which pixels are centred and scaled; auto is the data set's usual ones. For cifar100 these "
           "are CIFAR-10's, as in the papers' experiments.")
           .one_of(std::move(normalisations)),
+      key("on_bad_image", &O::on_bad_image, "error",
+          "What becomes of an image that cannot be read: error ends the run and names the file; skip leaves it out of "
+          "its batch, in training and in evaluation, and the log lists it.")
+          .one_of({"error", "skip"}),
   };
+  const config::Keys pipeline = PipelineOptions::keys();
+  keys.insert(keys.begin(), pipeline.begin(), pipeline.end());
+  return keys;
 }
 
 int64_t LoaderOptions::resolved_workers(int64_t busy_threads) const {

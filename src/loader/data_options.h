@@ -12,9 +12,7 @@ struct LoaderOptions {
   int64_t batch_size = 0, eval_batch_size = 0;
   int64_t workers = 0, prefetch = 0;
   bool drop_last = false;
-  int64_t pad = 0;
-  bool flip = false;
-  std::string normalisation;
+  std::string normalisation, on_bad_image;
 
   static constexpr int64_t kAuto = 0;  // what the word auto stands for in eval_batch_size and workers
 
@@ -24,6 +22,7 @@ struct LoaderOptions {
   int64_t resolved_workers(int64_t busy_threads) const;
 };
 
+/// These keys and those of the pipelines.
 config::Keys loader_keys();
 
 }  // namespace settrain

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
+#include <cstddef>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -18,9 +18,15 @@
 namespace settrain {
 namespace {
 
-std::span<float> slot(const at::Tensor& images, int64_t i) {
-  const int64_t per_image = images.stride(0);
-  return {images.mutable_data_ptr<float>() + i * per_image, static_cast<size_t>(per_image)};
+at::ScalarType scalar_type(PixelType type) {
+  return type == PixelType::kFloat ? at::kFloat : type == PixelType::kBFloat16 ? at::kBFloat16 : at::kByte;
+}
+
+at::Tensor empty_images(int64_t images, const Transform& transform, const at::TensorOptions& options) {
+  const auto [type, channels_last] = transform.format();
+  const auto layout = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  return at::empty({images, transform.channels(), transform.pipeline().height(), transform.pipeline().width()},
+                   options.dtype(scalar_type(type)), layout);
 }
 
 at::Tensor to_tensor(const std::vector<int64_t>& numbers, const at::TensorOptions& options) {
@@ -66,6 +72,12 @@ bool Loader::next(Batch& batch) {
   std::optional<Batch> made = prefetch_->next();
   if (!made) return false;
   batch = std::move(*made);
+  for (const SkippedImage& image : batch.skipped)
+    settings_.skipped->add(split_.images->describe(image.id), image.reason);
+  if (batch.size() == 0) {
+    throw DataError(fmt::format("none of the {} images of a batch of the split '{}' could be read",
+                                batch.skipped.size(), split_.name));
+  }
   return true;
 }
 
@@ -73,28 +85,32 @@ bool Loader::next(Batch& batch) {
 Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64_t number) const {
   Batch batch;
   batch.first_position = number * settings_.batch_size;
+  batch.views = transform_.pipeline().views();
   const int64_t count = std::min(settings_.batch_size, size() - batch.first_position);
   const auto pinned = at::TensorOptions().pinned_memory(settings_.pin_memory);
-  batch.labels = at::empty({count}, pinned.dtype(at::kLong));
-  batch.sample_ids = at::empty({count}, pinned.dtype(at::kLong));
+  batch.images = empty_images(count * batch.views, transform_, pinned);
+  const auto bytes_per_sample = static_cast<int64_t>(batch.images.nbytes()) / count;
+  std::vector<int64_t> labels, ids;
   LabelLists sets;
-  Image image;
+  TransformMemory memory;
   for (int64_t i = 0; i < count; ++i) {
     const auto position = static_cast<size_t>(order[static_cast<size_t>(batch.first_position + i)]);
     const int64_t id = split_.ids[position];
-    split_.images->read(id, image);
-    if (i == 0) batch.images = at::empty({count, image.channels, image.height, image.width}, pinned.dtype(at::kFloat));
-    if (image.channels != batch.images.size(1) || image.height != batch.images.size(2) ||
-        image.width != batch.images.size(3)) {
-      throw DataError(fmt::format(
-          "image {} of the split '{}' has {} channels and {}x{} pixels, others have {} and {}x{}", id, split_.name,
-          image.channels, image.height, image.width, batch.images.size(1), batch.images.size(2), batch.images.size(3)));
+    auto* slot = static_cast<std::byte*>(batch.images.mutable_data_ptr()) + std::ssize(ids) * bytes_per_sample;
+    try {
+      transform_(*split_.images, id, epoch, memory, slot);
+    } catch (const DataError& error) {
+      if (!settings_.skipped) throw;
+      batch.skipped.push_back({id, error.what()});
+      continue;
     }
-    transform_(image, epoch, id, slot(batch.images, i));
-    batch.labels.mutable_data_ptr<int64_t>()[i] = split_.labels[position];
-    batch.sample_ids.mutable_data_ptr<int64_t>()[i] = id;
+    labels.push_back(split_.labels[position]);
+    ids.push_back(id);
     if (!split_.label_sets.empty()) sets.add(split_.label_sets.of(static_cast<int64_t>(position)));
   }
+  batch.images = batch.images.narrow(0, 0, std::ssize(ids) * batch.views);
+  batch.labels = to_tensor(labels, pinned);
+  batch.sample_ids = to_tensor(ids, pinned);
   if (!sets.empty()) {
     batch.set_offsets = to_tensor(sets.offsets, pinned);
     batch.set_classes = to_tensor(sets.classes, pinned);
@@ -102,25 +118,35 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64
   return batch;
 }
 
-Loader training_loader(const Dataset& dataset, const LoaderOptions& options, uint64_t seed, bool pin_memory) {
-  return Loader(dataset.train,
-                Transform(normalisation_for(options.normalisation, dataset), {options.pad, options.flip, seed}),
-                {.batch_size = options.batch_size,
-                 .workers = options.resolved_workers(busy_threads(pin_memory)),
-                 .prefetch = options.prefetch,
-                 .shuffle_seed = seed,
-                 .drop_last = options.drop_last,
-                 .pin_memory = pin_memory});
+namespace {
+
+Transform transform_for(const Dataset& dataset, const LoaderContext& context, ViewUse use, uint64_t seed) {
+  return Transform(Pipeline(context.pipeline, dataset.height, dataset.width, use, seed),
+                   normalisation_for(context.options.normalisation, dataset), context.format);
 }
 
-Loader evaluation_loader(const Dataset& dataset, const Split& split, const LoaderOptions& options, bool pin_memory) {
-  return Loader(split, Transform(normalisation_for(options.normalisation, dataset), {}),
-                {.batch_size = options.resolved_eval_batch_size(),
-                 .workers = options.resolved_workers(busy_threads(pin_memory)),
-                 .prefetch = options.prefetch,
-                 .shuffle_seed = std::nullopt,
-                 .drop_last = false,
-                 .pin_memory = pin_memory});
+LoaderSettings settings_for(const LoaderContext& context) {
+  const LoaderOptions& options = context.options;
+  return {.workers = options.resolved_workers(busy_threads(context.pin_memory)),
+          .prefetch = options.prefetch,
+          .skipped = options.on_bad_image == "skip" ? context.skipped : nullptr,
+          .pin_memory = context.pin_memory};
+}
+
+}  // namespace
+
+Loader training_loader(const Dataset& dataset, const LoaderContext& context, uint64_t seed) {
+  LoaderSettings settings = settings_for(context);
+  settings.batch_size = context.options.batch_size;
+  settings.shuffle_seed = seed;
+  settings.drop_last = context.options.drop_last;
+  return Loader(dataset.train, transform_for(dataset, context, ViewUse::kTraining, seed), settings);
+}
+
+Loader evaluation_loader(const Dataset& dataset, const Split& split, const LoaderContext& context, ViewUse use) {
+  LoaderSettings settings = settings_for(context);
+  settings.batch_size = context.options.resolved_eval_batch_size();
+  return Loader(split, transform_for(dataset, context, use, 0), settings);
 }
 
 }  // namespace settrain

@@ -6,21 +6,33 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "datasets/dataset.h"
 #include "src/core/ordered_prefetch.h"
 #include "src/loader/data_options.h"
+#include "src/loader/skipped_images.h"
 #include "src/loader/transform.h"
 
 namespace settrain {
 
+/// An image that could not be read.
+struct SkippedImage {
+  int64_t id;
+  std::string reason;
+};
+
 struct Batch {
-  at::Tensor images;           // [batch, channels, height, width] float32, contiguous, on the CPU
+  at::Tensor images;           // [batch * views, channels, height, width] in the transform's format, on the CPU; the
+                               // views of an image one after the other
   at::Tensor labels;           // [batch] int64
   at::Tensor sample_ids;       // [batch] int64: Split::ids
   at::Tensor set_offsets;      // [batch + 1] int64: the labels of sample i are set_classes[set_offsets[i]] to
   at::Tensor set_classes;      // set_classes[set_offsets[i + 1] - 1]; both undefined where samples have one label each
   int64_t first_position = 0;  // of its first sample in the epoch's order
+  int64_t views = 1;           // of every image
+  std::vector<SkippedImage> skipped;  // what the batch lacks
 
   int64_t size() const { return labels.defined() ? labels.size(0) : 0; }
 };
@@ -32,6 +44,7 @@ struct LoaderSettings {
   int64_t prefetch = 1;                                 // batches made ahead
   std::optional<uint64_t> shuffle_seed = std::nullopt;  // of the order; none: the split's own order
   bool drop_last = false;
+  std::shared_ptr<SkippedImages> skipped = nullptr;  // takes note of bad images, which are left out; null: an error
   bool pin_memory = false;  // page-locked tensors, for fast copies to a CUDA device; ignored where there is none
 };
 
@@ -49,13 +62,14 @@ class Loader {
   void start_epoch(int64_t epoch, int64_t first_batch = 0);
 
   /// Moves the next batch into `batch`; false after the epoch's last. Throws DataError, naming the file, where an image
-  /// of the batch cannot be read or has another size than the batch's first.
+  /// of the batch cannot be read, or none can where bad ones are skipped.
   bool next(Batch& batch);
 
   int64_t batches_per_epoch() const;
   /// Samples in the split.
   int64_t size() const { return split_.size(); }
   const LoaderSettings& settings() const { return settings_; }
+  const Transform& transform() const { return transform_; }
 
  private:
   Batch make_batch(const std::vector<int64_t>& order, int64_t epoch, int64_t number) const;
@@ -66,10 +80,21 @@ class Loader {
   std::unique_ptr<OrderedPrefetch<Batch>> prefetch_;  // last: its threads use the members above
 };
 
-/// Shuffled and augmented batches of the training split, as `options` say.
-Loader training_loader(const Dataset& dataset, const LoaderOptions& options, uint64_t seed, bool pin_memory);
+/// What the loaders of a run have in common.
+struct LoaderContext {
+  LoaderOptions options;
+  PipelineOptions pipeline;
+  PixelFormat format{};
+  std::shared_ptr<SkippedImages> skipped = std::make_shared<SkippedImages>();  // used where the options say skip
+  bool pin_memory = false;
+};
 
-/// Batches of any split of the data set in its own order, without augmentation, none left out.
-Loader evaluation_loader(const Dataset& dataset, const Split& split, const LoaderOptions& options, bool pin_memory);
+/// Shuffled and augmented batches of the training split.
+Loader training_loader(const Dataset& dataset, const LoaderContext& context, uint64_t seed);
+
+/// Batches of any split of the data set in its own order, without augmentation, none left out. `use` is the centre or
+/// ten crops.
+Loader evaluation_loader(const Dataset& dataset, const Split& split, const LoaderContext& context,
+                         ViewUse use = ViewUse::kEvaluation);
 
 }  // namespace settrain

@@ -1,40 +1,41 @@
-// From the pixels of an image to the model's input.
+// From an image of a source to the model's input.
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "datasets/dataset.h"
+#include "src/loader/pipeline.h"
+#include "src/loader/pixel_writer.h"
+#include "src/loader/view_renderer.h"
 
 namespace settrain {
 
-struct Augmentation {
-  int64_t pad = 0;  // pixels of black border, out of which a crop of the image's size is drawn
-  bool flip = false;
-  uint64_t seed = 0;
+/// What a transform works with, kept from image to image. Belongs to one thread.
+struct TransformMemory {
+  ImagePart part;
+  ViewRenderer renderer;
 };
 
-/// Pads, crops, flips, scales to [0, 1] and normalises, in one pass. What is drawn for a sample is a function of (seed,
-/// epoch, sample id) alone. Thread-safe.
+/// Reads, scales, crops, flips and normalises, in one go: no more of an image is decoded than its views need, and no
+/// copy is made between decoding and the batch. Thread-safe.
 class Transform {
  public:
-  Transform(const Normalisation& normalisation, const Augmentation& augmentation);
+  Transform(Pipeline pipeline, const Normalisation& normalisation, PixelFormat format = {});
 
-  /// Writes `output`, [channels, height, width] of the image. Throws std::invalid_argument where its size is another,
-  /// or the image has other channels than the normalisation.
-  void operator()(const Image& image, int64_t epoch, int64_t sample_id, std::span<float> output) const;
+  const Pipeline& pipeline() const { return pipeline_; }
+  PixelFormat format() const { return writer_.format(); }
+  int64_t channels() const { return writer_.channels(); }
+
+  /// Writes the views of image `id` to `output`, one after the other. What is drawn for it is a function of (seed,
+  /// epoch, id) alone. Throws DataError where the image cannot be read.
+  void operator()(const ImageSource& images, int64_t id, int64_t epoch, TransformMemory& memory, void* output) const;
 
  private:
-  // One image's augmentation: output pixel (y, x) is input pixel (y + down, x + right), or black outside.
-  struct Move {
-    int64_t down = 0, right = 0;
-    bool flip = false;
-  };
-  Move draw(int64_t epoch, int64_t sample_id) const;
-
-  Augmentation augmentation_;
-  std::vector<float> values_;  // [channels, 256] the normalised value of every pixel value
+  Pipeline pipeline_;
+  PixelWriter writer_;
 };
+
+/// Bytes of one number of that type.
+int64_t bytes_of(PixelType type);
 
 }  // namespace settrain

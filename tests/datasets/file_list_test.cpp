@@ -45,7 +45,7 @@ struct Lists {
 };
 
 Dataset load(const FileListOptions& options) {
-  return load_file_list(options, {.image_size = 4, .grey = false});
+  return load_file_list(options, {});
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ TEST_CASE("a data set of lists", "[fast]") {
   CHECK(count_classes(dataset.train, 5) == std::vector<int64_t>{1, 0, 0, 1, 1});
   Image image;
   dataset.train.images->read(1, image);
-  CHECK((image.height == 4 && image.width == 4 && image.channels == 3));
+  CHECK((image.height == 6 && image.width == 9 && image.channels == 3));
   CHECK(std::vector<int>(image.pixels.begin(), image.pixels.begin() + 3) == std::vector<int>{10, 20, 30});
 
   const auto digest = [&](const std::string& train) { return load(lists.options(train)).digest; };

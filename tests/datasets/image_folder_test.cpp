@@ -36,7 +36,7 @@ struct Folders {
     options.root = folder.path().string();
     if (!superclasses.empty()) options.superclasses = folder.write("super.csv", superclasses).string();
     if (!names.empty()) options.class_names = folder.write("names.csv", names).string();
-    return load_image_folder(options, {.image_size = 4, .grey = true});
+    return load_image_folder(options, {.grey = true});
   }
 };
 
@@ -53,7 +53,7 @@ TEST_CASE("classes are the training folders by name, samples the files by path",
   CHECK(dataset.test.labels == std::vector<int64_t>{0});
   Image image;
   dataset.test.images->read(dataset.test.ids[0], image);
-  CHECK((image.height == 4 && image.width == 4 && image.channels == 1));
+  CHECK((image.height == 6 && image.width == 9 && image.channels == 1));
   CHECK(dataset.superclass_of.empty());
 
   folders.add("train/oak/3.png");

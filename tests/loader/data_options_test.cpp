@@ -27,13 +27,10 @@ TEST_CASE("auto follows batch size and cores", "[fast]") {
 }
 
 TEST_CASE("what is set is taken", "[fast]") {
-  const LoaderOptions options =
-      load({"data.eval_batch_size=7", "data.workers=3", "data.augmentation.pad=4", "data.augmentation.flip=true",
-            "data.normalisation=cifar100", "data.drop_last=true", "data.prefetch=2"});
+  const LoaderOptions options = load({"data.eval_batch_size=7", "data.workers=3", "data.normalisation=cifar100",
+                                      "data.drop_last=true", "data.prefetch=2"});
   CHECK(options.resolved_eval_batch_size() == 7);
   CHECK(options.resolved_workers(100000) == 3);
-  CHECK(options.pad == 4);
-  CHECK(options.flip);
   CHECK(options.normalisation == "cifar100");
   CHECK(options.drop_last);
   CHECK(options.prefetch == 2);
@@ -41,7 +38,8 @@ TEST_CASE("what is set is taken", "[fast]") {
 
 TEST_CASE("values out of range are refused", "[fast]") {
   for (const char* wrong : {"data.batch_size=0", "data.workers=0", "data.prefetch=0", "data.augmentation.pad=-1",
-                            "data.normalisation=cifar"}) {
+                            "data.normalisation=cifar", "data.pipeline=imagenet2019", "data.resize_size=3",
+                            "data.augmentation.flip=yes", "data.on_bad_image=stop"}) {
     CHECK_THROWS_AS(load({wrong}), ConfigError);
   }
 }

@@ -20,10 +20,32 @@ Image numbered(int64_t height, int64_t width) {
   return image;
 }
 
+// One image under every id.
+class OneImage : public ImageSource {
+ public:
+  explicit OneImage(Image image) : image_(std::move(image)) {}
+  int64_t size() const override { return 1 << 20; }
+  void read(int64_t, Image& image) const override { image = image_; }
+
+ private:
+  Image image_;
+};
+
 std::vector<float> apply(const Transform& transform, const Image& image, int64_t epoch, int64_t id) {
-  std::vector<float> output(image.pixels.size(), -1.0F);
-  transform(image, epoch, id, output);
+  const Pipeline& pipeline = transform.pipeline();
+  std::vector<float> output(
+      static_cast<size_t>(pipeline.views() * pipeline.height() * pipeline.width() * image.channels), -1.0F);
+  TransformMemory memory;
+  transform(OneImage(image), id, epoch, memory, output.data());
   return output;
+}
+
+// The pipeline plain for images of the size of `image`.
+Transform plain(const Image& image, const Normalisation& normalisation, int64_t pad, bool flip, uint64_t seed) {
+  PipelineOptions options;
+  options.pad = pad;
+  options.flip = flip ? "true" : "false";
+  return Transform(Pipeline(options, image.height, image.width, ViewUse::kTraining, seed), normalisation);
 }
 
 // What padding, cropping and flipping should give, written in the plainest way.
@@ -44,7 +66,7 @@ std::vector<float> expected(const Image& image, int64_t down, int64_t right, boo
 
 TEST_CASE("channels become planes, scaled and normalised", "[fast]") {
   const Image image{1, 2, 3, {255, 0, 51, 0, 255, 102}};
-  const Transform transform({{0.5F, 0.25F, 0.0F}, {0.5F, 0.25F, 2.0F}}, {});
+  const Transform transform = plain(image, {{0.5F, 0.25F, 0.0F}, {0.5F, 0.25F, 2.0F}}, 0, false, 0);
   CHECK(apply(transform, image, 0, 0) == std::vector<float>{1.0F, -1.0F, -1.0F, 3.0F, 0.2F / 2, 0.4F / 2});
 }
 
@@ -58,7 +80,7 @@ TEST_CASE("every crop and flip is possible, equally likely, and exact", "[fast]"
     }
   }
   REQUIRE(counts.size() == 50);
-  const Transform transform(kIdentity, {kPad, true, 7});
+  const Transform transform = plain(image, kIdentity, kPad, true, 7);
   for (int64_t id = 0; id < kDraws; ++id) {
     const auto output = apply(transform, image, 2, id);
     REQUIRE(counts.contains(output));
@@ -70,7 +92,7 @@ TEST_CASE("every crop and flip is possible, equally likely, and exact", "[fast]"
 
 TEST_CASE("a border wider than the image is black", "[fast]") {
   const Image image = numbered(2, 3);
-  const Transform transform({{0.5F}, {0.5F}}, {9, false, 1});
+  const Transform transform = plain(image, {{0.5F}, {0.5F}}, 9, false, 1);
   int64_t black = 0;
   for (int64_t id = 0; id < 500; ++id) {
     const auto output = apply(transform, image, 0, id);
@@ -82,7 +104,7 @@ TEST_CASE("a border wider than the image is black", "[fast]") {
 
 TEST_CASE("an augmentation follows seed, epoch and sample", "[fast]") {
   const Image image = numbered(8, 8);
-  const Transform transform(kIdentity, {4, true, 7}), other_seed(kIdentity, {4, true, 8});
+  const Transform transform = plain(image, kIdentity, 4, true, 7), other_seed = plain(image, kIdentity, 4, true, 8);
   const auto all = [&](const Transform& with, int64_t epoch, int64_t first_id) {
     std::vector<std::vector<float>> outputs;
     for (int64_t id = first_id; id < first_id + 10; ++id) outputs.push_back(apply(with, image, epoch, id));
@@ -96,15 +118,38 @@ TEST_CASE("an augmentation follows seed, epoch and sample", "[fast]") {
 
 TEST_CASE("without augmentation the epoch does not matter", "[fast]") {
   const Image image = numbered(5, 6);
-  const Transform transform(kIdentity, {});
+  const Transform transform = plain(image, kIdentity, 0, false, 3);
   CHECK(apply(transform, image, 0, 1) == expected(image, 0, 0, false));
   CHECK(apply(transform, image, 9, 2) == expected(image, 0, 0, false));
 }
 
-TEST_CASE("sizes that do not fit are refused", "[fast]") {
-  const Transform transform(kIdentity, {});
-  std::vector<float> output(5);
-  CHECK_THROWS_AS(transform(numbered(2, 3), 0, 0, output), std::invalid_argument);
-  output.resize(12);
-  CHECK_THROWS_AS(transform(Image{2, 2, 3, std::vector<uint8_t>(12)}, 0, 0, output), std::invalid_argument);
+TEST_CASE("ten crops lie one after the other, in torchvision's order", "[fast]") {
+  Image image = numbered(7, 7);
+  PipelineOptions options;
+  options.pipeline = "imagenet2018";
+  options.input_size = 4;
+  options.resize_size = 7;
+  const Transform transform(Pipeline(options, 0, 0, ViewUse::kTenCrops), kIdentity);
+  const std::vector<float> output = apply(transform, image, 0, 0);
+  REQUIRE(output.size() == 160);
+  const auto first_row = [&](int64_t crop) {
+    std::vector<int> row;
+    for (int64_t x = 0; x < 4; ++x)
+      row.push_back(static_cast<int>(std::lround(output[static_cast<size_t>(crop * 16 + x)] * 255)));
+    return row;
+  };
+  // Row y starts with pixel 7 y + 1.
+  const std::vector<std::vector<int>> expected{
+      {1, 2, 3, 4}, {4, 5, 6, 7}, {22, 23, 24, 25}, {25, 26, 27, 28}, {17, 18, 19, 20}};  // centre: 1.5 to 2
+  for (int64_t crop = 0; crop < 5; ++crop) {
+    CHECK(first_row(crop) == expected[static_cast<size_t>(crop)]);
+    std::vector<int> mirrored = first_row(crop + 5);
+    std::reverse(mirrored.begin(), mirrored.end());
+    CHECK(mirrored == expected[static_cast<size_t>(crop)]);
+  }
+}
+
+TEST_CASE("images of other channels are refused", "[fast]") {
+  const Transform transform = plain(numbered(2, 2), kIdentity, 0, false, 0);
+  CHECK_THROWS_AS(apply(transform, Image{2, 2, 3, std::vector<uint8_t>(12)}, 0, 0), std::invalid_argument);
 }

@@ -1,0 +1,129 @@
+#include "datasets/jpeg_decoder.h"
+
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace settrain {
+namespace {
+
+// Pixels around a part that are decoded too. Where decoding begins or ends within a row, the filter that enlarges the
+// colour planes takes that place for the image's edge: one colour sample, up to 4 pixels, comes out otherwise.
+constexpr int64_t kMargin = 4;
+
+// libjpeg's errors come by a function that must not return. They leave through longjmp, since no exception may pass
+// through C code.
+struct Errors {
+  jpeg_error_mgr manager{};
+  std::jmp_buf back{};
+  char message[JMSG_LENGTH_MAX] = "";
+
+  static void leave(j_common_ptr jpeg) {
+    auto* errors = reinterpret_cast<Errors*>(jpeg->err);  // `manager` is the first member
+    jpeg->err->format_message(jpeg, errors->message);
+    std::longjmp(errors->back, 1);
+  }
+};
+
+class Decompressor {
+ public:
+  Decompressor() {
+    jpeg_.err = jpeg_std_error(&errors_.manager);
+    errors_.manager.error_exit = &Errors::leave;
+    errors_.manager.output_message = [](j_common_ptr) {};  // warnings of damaged pixels: as in Pillow, no error
+    guarded([this] { jpeg_create_decompress(&jpeg_); });
+  }
+  Decompressor(const Decompressor&) = delete;
+  Decompressor& operator=(const Decompressor&) = delete;
+  ~Decompressor() { jpeg_destroy_decompress(&jpeg_); }
+
+  jpeg_decompress_struct& jpeg() { return jpeg_; }
+
+  // Runs calls of libjpeg. They hold nothing that has a destructor, which longjmp would skip.
+  template <class Calls>
+  void guarded(const Calls& calls) {
+    if (setjmp(errors_.back)) throw std::runtime_error(errors_.message);
+    calls();
+  }
+
+ private:
+  jpeg_decompress_struct jpeg_{};
+  Errors errors_;
+};
+
+// a * b / 255, rounded.
+uint8_t multiply(int a, int b) {
+  const int product = a * b + 128;
+  return static_cast<uint8_t>(((product >> 8) + product) >> 8);
+}
+
+// `values` [pixels, 4] hold CMYK as every program writes it, 255 for no ink; [pixels, channels] come out in its place.
+void multiply_out(std::vector<uint8_t>& values, int64_t channels) {
+  auto out = values.begin();
+  for (size_t i = 0; i < values.size(); i += 4) {
+    const uint8_t key = values[i + 3];
+    const int red = multiply(values[i], key), green = multiply(values[i + 1], key), blue = multiply(values[i + 2], key);
+    if (channels == 1) {
+      *out++ = static_cast<uint8_t>((red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16);  // Rec. 601
+      continue;
+    }
+    for (const int colour : {red, green, blue}) *out++ = static_cast<uint8_t>(colour);
+  }
+  values.resize(static_cast<size_t>(out - values.begin()));
+}
+
+// Reads rows until `end` into `rows`.
+void read_rows(jpeg_decompress_struct& jpeg, int64_t end, uint8_t* rows) {
+  const size_t stride = size_t{jpeg.output_width} * static_cast<size_t>(jpeg.output_components);
+  while (jpeg.output_scanline < end) {
+    JSAMPROW next[4];
+    const auto count = std::min<int64_t>(4, end - jpeg.output_scanline);
+    for (int64_t i = 0; i < count; ++i) next[i] = rows + static_cast<size_t>(i) * stride;
+    rows += jpeg_read_scanlines(&jpeg, next, static_cast<JDIMENSION>(count)) * stride;
+  }
+}
+
+}  // namespace
+
+bool is_jpeg(std::span<const uint8_t> bytes) {
+  return bytes.size() > 2 && bytes[0] == 0xFF && bytes[1] == 0xD8;
+}
+
+void decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChoosePart& choose, ImagePart& part) {
+  Decompressor decompressor;
+  jpeg_decompress_struct& jpeg = decompressor.jpeg();
+  decompressor.guarded([&] {
+    jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
+    jpeg_read_header(&jpeg, TRUE);
+  });
+  const bool cmyk = jpeg.jpeg_color_space == JCS_CMYK || jpeg.jpeg_color_space == JCS_YCCK;
+  jpeg.out_color_space = cmyk ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+
+  const int64_t height = jpeg.image_height, width = jpeg.image_width;
+  const Box box = choose(height, width);
+  part.top = std::max<int64_t>(0, box.top - kMargin);
+  part.left = std::max<int64_t>(0, box.left - kMargin);
+  auto left = static_cast<JDIMENSION>(part.left);
+  auto columns = static_cast<JDIMENSION>(std::min(width, box.left + box.width + kMargin) - part.left);
+  decompressor.guarded([&] {
+    jpeg_start_decompress(&jpeg);
+    if (columns < jpeg.output_width) jpeg_crop_scanline(&jpeg, &left, &columns);
+  });
+  part.left = left;  // blocks are decoded whole
+  Image& image = part.pixels;
+  image.height = box.top + box.height - part.top;
+  image.width = jpeg.output_width;
+  image.channels = channels;
+  image.pixels.resize(static_cast<size_t>(image.height * image.width * jpeg.output_components));
+  decompressor.guarded([&] {
+    if (part.top > 0) jpeg_skip_scanlines(&jpeg, static_cast<JDIMENSION>(part.top));
+    read_rows(jpeg, part.top + image.height, image.pixels.data());
+  });
+  if (cmyk) multiply_out(image.pixels, channels);
+}
+
+}  // namespace settrain

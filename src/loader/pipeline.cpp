@@ -1,0 +1,95 @@
+#include "src/loader/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+constexpr int64_t kUsualInput = 224;
+
+int64_t input_size(int64_t wanted, int64_t images) {
+  if (wanted != PipelineOptions::kAuto) return wanted;
+  return images > 0 ? images : kUsualInput;
+}
+
+}  // namespace
+
+Pipeline::Recipe Pipeline::recipe_of(const PipelineOptions& options, int64_t input_size, ViewUse use) {
+  const std::string& name = options.pipeline;
+  Recipe recipe;
+  recipe.scales_short_side = name == "plantnet" || name == "imagenet" || name == "imagenet2018";
+  recipe.draws_resized_crop = name == "imagenet";
+  recipe.resize_size = input_size * 8 / 7;
+  if (name == "imagenet2018" && use == ViewUse::kEvaluation) recipe.resize_size = input_size;
+  if (options.resize_size != PipelineOptions::kAuto) recipe.resize_size = options.resize_size;
+  recipe.pad = options.pad != PipelineOptions::kAuto ? options.pad : name == "cifar" ? 4 : 0;
+  const bool usually_flips = name == "cifar" || name == "imagenet" || name == "imagenet2018";
+  recipe.flip = options.flip == "auto" ? usually_flips : options.flip == "true";
+
+  if (recipe.scales_short_side && recipe.pad > 0)
+    throw KeyError("data.augmentation.pad", fmt::format("the pipeline {} has no border; expected 0 or auto", name));
+  if (!recipe.scales_short_side && options.resize_size != PipelineOptions::kAuto)
+    throw KeyError("data.resize_size", fmt::format("the pipeline {} scales to data.input_size; expected auto", name));
+  if (recipe.scales_short_side && recipe.resize_size < input_size) {
+    throw KeyError("data.resize_size", fmt::format("{} is less than the input of {} pixels that is cut out",
+                                                   recipe.resize_size, input_size));
+  }
+  if (use == ViewUse::kTenCrops && !recipe.scales_short_side) {
+    throw KeyError("eval.crops", fmt::format("the pipeline {} cuts no crops out of a larger image; expected center, or "
+                                             "data.pipeline imagenet, imagenet2018 or plantnet",
+                                             name));
+  }
+  return recipe;
+}
+
+Pipeline::Pipeline(const PipelineOptions& options, int64_t height, int64_t width, ViewUse use, uint64_t seed)
+    : height_(input_size(options.input_size, height)),
+      width_(input_size(options.input_size, width)),
+      use_(use),
+      seed_(seed),
+      recipe_(recipe_of(options, std::max(height_, width_), use)) {}
+
+std::vector<View> Pipeline::views_of(int64_t image_height, int64_t image_width, int64_t epoch,
+                                     int64_t sample_id) const {
+  if (use_ == ViewUse::kTraining) return {training_view(image_height, image_width, {seed_, epoch, sample_id})};
+  const View scaled = recipe_.scales_short_side ? with_short_side(image_height, image_width, recipe_.resize_size)
+                                                : covering(image_height, image_width, height_, width_);
+  if (use_ == ViewUse::kTenCrops) return ten_crops(scaled);
+  return {center_crop(scaled, height_, width_)};
+}
+
+View Pipeline::training_view(int64_t image_height, int64_t image_width, const AugmentationKey& key) const {
+  View view;
+  if (recipe_.draws_resized_crop) {
+    view = random_resized_crop(image_height, image_width, height_, width_, key);
+  } else if (recipe_.scales_short_side) {
+    view = random_crop(with_short_side(image_height, image_width, recipe_.resize_size), height_, width_, key);
+  } else {
+    view = center_crop(covering(image_height, image_width, height_, width_), height_, width_);
+    view = random_shift(view, recipe_.pad, key);
+  }
+  view.flip = recipe_.flip && random_flip(key);
+  return view;
+}
+
+// In the order of torchvision's TenCrop.
+std::vector<View> Pipeline::ten_crops(const View& scaled) const {
+  const int64_t bottom = scaled.height - height_, right = scaled.width - width_;
+  std::vector<View> views(4, scaled);
+  views[0].crop = {0, 0, height_, width_};
+  views[1].crop = {0, right, height_, width_};
+  views[2].crop = {bottom, 0, height_, width_};
+  views[3].crop = {bottom, right, height_, width_};
+  views.push_back(center_crop(scaled, height_, width_));
+  for (size_t i = 0; i < 5; ++i) {
+    views.push_back(views[i]);
+    views.back().flip = true;
+  }
+  return views;
+}
+
+}  // namespace settrain

@@ -1,0 +1,46 @@
+// From 8-bit pixels to numbers that a network takes, in its layout.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "datasets/dataset.h"
+
+namespace settrain {
+
+enum class PixelType {
+  kFloat,     // (v / 255 - mean) / std in float32
+  kBFloat16,  // the same, rounded to the nearest bfloat16
+  kByte       // v itself: normalised where it is used
+};
+
+/// What a batch's images are made of.
+struct PixelFormat {
+  PixelType type = PixelType::kFloat;
+  bool channels_last = false;
+
+  bool operator==(const PixelFormat&) const = default;
+};
+
+/// Writes rows of pixels into images [channels, height, width] or, with channels_last, [height, width, channels].
+class PixelWriter {
+ public:
+  PixelWriter(const Normalisation& normalisation, PixelFormat format);
+
+  int64_t channels() const { return channels_; }
+  PixelFormat format() const { return format_; }
+
+  /// Row `y` of `image`, which holds height * width * channels numbers of the type: `pixels` [width, channels],
+  /// mirrored where `flip` says so.
+  void write_row(const uint8_t* pixels, int64_t y, int64_t height, int64_t width, bool flip, void* image) const;
+
+ private:
+  int64_t channels_;
+  PixelFormat format_;
+  // [channels, 256] what every pixel value becomes, in the format's type
+  std::vector<float> floats_;
+  std::vector<uint16_t> bfloats_;
+  std::vector<uint8_t> bytes_;
+};
+
+}  // namespace settrain
