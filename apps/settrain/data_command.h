@@ -5,4 +5,6 @@
 
 namespace settrain {
 
+void add_data_verify_command(CLI::App& data, CommandLine& line);
+
 }  // namespace settrain
