@@ -3,4 +3,8 @@
 
 #include "apps/settrain/command_line.h"
 
-namespace settrain {}  // namespace settrain
+namespace settrain {
+
+void add_data_verify_command(CLI::App& data, CommandLine& line);
+
+}  // namespace settrain

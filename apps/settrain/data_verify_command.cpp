@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "apps/settrain/data_command.h"
+#include "apps/settrain/data_options.h"
+#include "src/core/atomic_file.h"
+#include "src/core/interrupt.h"
+#include "src/data_tools/verify.h"
+
+namespace settrain {
+namespace {
+
+struct VerifyOptions {
+  std::vector<std::string> splits{"train", "val", "test"};
+  std::string list;
+  int64_t workers = 0;
+};
+
+int verify(const CommandLine& line, const VerifyOptions& options) {
+  LoadedData data = load_data(line);
+  data.dataset.train.labels = data.clean_labels;  // what the data say of a bad image, not the label noise
+  catch_interrupts();
+  const VerifyReport report = verify_images(data.dataset, options.splits, options.workers);
+  std::cout << verify_text(report);
+  if (!options.list.empty()) write_file_atomically(options.list, verify_list(report));
+  if (!report.complete()) {
+    std::cout.flush();
+    throw_if_interrupted();
+  }
+  return report.bad.empty() ? kSuccess : kFailed;
+}
+
+}  // namespace
+
+void add_data_verify_command(CLI::App& data, CommandLine& line) {
+  CLI::App* command = data.add_subcommand(
+      "verify", "Reads every image of a config's data; exit code 1, and a line for each, where some cannot be read");
+  const auto options = std::make_shared<VerifyOptions>();
+  add_data_config(*command, line);
+  add_workers(*command, options->workers);
+  command->add_option("--splits", options->splits, "Of train, val, test; without it all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"train", "val", "test"}));
+  command->add_option("--list", options->list, "A file to write the bad images' paths to, one a line")
+      ->check([](const std::string& file) { return std::string(file.empty() ? "is empty: name a file" : ""); });
+  command->callback([&line, options] { line.action = [&line, options] { return verify(line, *options); }; });
+}
+
+}  // namespace settrain

@@ -1,0 +1,197 @@
+#include "datasets/image_header.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <optional>
+
+namespace settrain {
+namespace {
+
+enum class Order { kBig, kLittle };
+
+// Bytes of which none is read that is not there. Offsets are sums of a few numbers below 2^33: they cannot overflow.
+class Bytes {
+ public:
+  explicit Bytes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  bool has(size_t at, size_t size) const { return at <= bytes_.size() && size <= bytes_.size() - at; }
+
+  // An unsigned number of `size` [1 to 4] bytes; 0 where they are not all there.
+  int64_t number(size_t at, size_t size, Order order) const {
+    if (!has(at, size)) return 0;
+    uint32_t value = 0;
+    for (size_t i = 0; i < size; ++i) value = value << 8 | bytes_[order == Order::kBig ? at + i : at + size - 1 - i];
+    return value;
+  }
+
+  bool says(size_t at, std::string_view text) const {
+    if (!has(at, text.size())) return false;
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (bytes_[at + i] != static_cast<uint8_t>(text[i])) return false;
+    }
+    return true;
+  }
+
+  // The bytes from `at` on, `size` at most.
+  Bytes part(size_t at, size_t size) const {
+    if (at >= bytes_.size()) return Bytes({});
+    return Bytes(bytes_.subspan(at, std::min(size, bytes_.size() - at)));
+  }
+
+ private:
+  std::span<const uint8_t> bytes_;
+};
+
+// TIFF 6.0, section 2. EXIF blocks are such files too.
+using namespace std::string_view_literals;
+constexpr std::string_view kLittleTiff = "II*\0"sv, kBigTiff = "MM\0*"sv;
+constexpr int64_t kWidthTag = 256, kHeightTag = 257, kOrientationTag = 274;
+
+// A field of the first directory that is one SHORT or LONG, or several of which it is the first; 0 where there is none.
+int64_t tiff_field(const Bytes& bytes, int64_t wanted) {
+  const Order order = bytes.says(0, kBigTiff) ? Order::kBig : Order::kLittle;
+  const auto directory = static_cast<size_t>(bytes.number(4, 4, order));
+  const int64_t fields = bytes.number(directory, 2, order);
+  for (int64_t i = 0; i < fields; ++i) {
+    constexpr size_t kFieldSize = 12;
+    const size_t field = directory + 2 + static_cast<size_t>(i) * kFieldSize;
+    if (!bytes.has(field, kFieldSize)) return 0;
+    if (bytes.number(field, 2, order) != wanted) continue;
+    constexpr int64_t kShort = 3, kLong = 4;
+    const int64_t type = bytes.number(field + 2, 2, order), count = bytes.number(field + 4, 4, order);
+    if ((type != kShort && type != kLong) || count != 1) return 0;
+    return bytes.number(field + 8, type == kShort ? 2 : 4, order);
+  }
+  return 0;
+}
+
+ImageHeader parse_tiff(const Bytes& bytes) {
+  return {ImageFormat::kTiff, tiff_field(bytes, kHeightTag), tiff_field(bytes, kWidthTag)};
+}
+
+// 1 to 8; none where the segment is no EXIF block or says nothing of it.
+std::optional<int> exif_orientation(const Bytes& segment) {
+  constexpr std::string_view kExif = "Exif\0\0"sv;
+  if (!segment.says(0, kExif)) return std::nullopt;
+  const Bytes tiff = segment.part(kExif.size(), SIZE_MAX);
+  if (!tiff.says(0, kLittleTiff) && !tiff.says(0, kBigTiff)) return std::nullopt;
+  const int64_t value = tiff_field(tiff, kOrientationTag);
+  if (value < 1 || value > 8) return std::nullopt;
+  return static_cast<int>(value);
+}
+
+// ITU T.81, annex B. The segments up to the first scan; garbage between them is skipped, as decoders do.
+ImageHeader parse_jpeg(const Bytes& bytes) {
+  ImageHeader header{.format = ImageFormat::kJpeg};
+  std::optional<int> orientation;
+  bool has_frame = false;
+  for (size_t at = 2; bytes.has(at, 2);) {
+    const int64_t marker = bytes.number(at, 2, Order::kBig);
+    const int64_t code = marker & 0xFF;
+    if (marker < 0xFF00 || code == 0xFF || code == 0x00) {
+      ++at;
+      continue;
+    }
+    at += 2;
+    constexpr int64_t kTemporary = 0x01, kRestart0 = 0xD0, kStart = 0xD8, kEnd = 0xD9, kScan = 0xDA, kApp1 = 0xE1;
+    if (code == kTemporary || (code >= kRestart0 && code <= kStart)) continue;  // these have no length
+    if (code == kEnd || code == kScan) break;
+    const int64_t length = bytes.number(at, 2, Order::kBig);  // its own two bytes included
+    if (length < 2) break;
+    const Bytes segment = bytes.part(at + 2, static_cast<size_t>(length) - 2);
+    // SOF0 to SOF15; between them lie DHT, JPG and DAC.
+    const bool is_frame = code >= 0xC0 && code <= 0xCF && code != 0xC4 && code != 0xC8 && code != 0xCC;
+    if (is_frame && !has_frame && segment.has(1, 4)) {
+      has_frame = true;
+      header.height = segment.number(1, 2, Order::kBig);
+      header.width = segment.number(3, 2, Order::kBig);
+    }
+    if (code == kApp1 && !orientation) orientation = exif_orientation(segment);
+    at += static_cast<size_t>(length);
+  }
+  header.orientation = orientation.value_or(1);
+  return header;
+}
+
+ImageHeader parse_png(const Bytes& bytes) {
+  ImageHeader header{.format = ImageFormat::kPng};
+  if (!bytes.says(12, "IHDR") || !bytes.has(16, 8)) return header;
+  header.width = bytes.number(16, 4, Order::kBig);
+  header.height = bytes.number(20, 4, Order::kBig);
+  return header;
+}
+
+// A number of 32 bits with a sign.
+int64_t signed_number(const Bytes& bytes, size_t at) {
+  return static_cast<int32_t>(static_cast<uint32_t>(bytes.number(at, 4, Order::kLittle)));
+}
+
+// Windows' and OS/2's kinds differ in the length of their second header alone. A negative height: rows from the top.
+ImageHeader parse_bmp(const Bytes& bytes) {
+  constexpr int64_t kOldHeader = 12, kShortestHeader = 16, kLongestHeader = 124;
+  const int64_t length = bytes.number(14, 4, Order::kLittle);
+  if (length == kOldHeader) {
+    if (!bytes.has(18, 4)) return {ImageFormat::kBmp};
+    return {ImageFormat::kBmp, bytes.number(20, 2, Order::kLittle), bytes.number(18, 2, Order::kLittle)};
+  }
+  if (length < kShortestHeader || length > kLongestHeader) return {};  // "BM" begins many a text
+  if (!bytes.has(18, 8)) return {ImageFormat::kBmp};
+  return {ImageFormat::kBmp, std::abs(signed_number(bytes, 22)), signed_number(bytes, 18)};
+}
+
+// RFC 9649; of VP8, RFC 6386, section 9.1.
+ImageHeader parse_webp(const Bytes& bytes) {
+  ImageHeader header{.format = ImageFormat::kWebp};
+  constexpr size_t kData = 20;  // of the first chunk
+  const auto number = [&](size_t at, size_t size) { return bytes.number(kData + at, size, Order::kLittle); };
+  if (bytes.says(12, "VP8 ") && bytes.says(kData + 3, "\x9D\x01\x2A") && bytes.has(kData + 6, 4)) {
+    header.width = number(6, 2) & 0x3FFF;  // above them two bits of scale
+    header.height = number(8, 2) & 0x3FFF;
+  } else if (bytes.says(12, "VP8L") && bytes.says(kData, "\x2F") && bytes.has(kData + 1, 4)) {
+    header.width = (number(1, 4) & 0x3FFF) + 1;
+    header.height = (number(1, 4) >> 14 & 0x3FFF) + 1;
+  } else if (bytes.says(12, "VP8X") && bytes.has(kData + 4, 6)) {
+    header.width = number(4, 3) + 1;
+    header.height = number(7, 3) + 1;
+  }
+  return header;
+}
+
+ImageHeader parse(const Bytes& bytes) {
+  if (bytes.says(0, "\xFF\xD8\xFF")) return parse_jpeg(bytes);
+  if (bytes.says(0, "\x89PNG\r\n\x1A\n")) return parse_png(bytes);
+  if (bytes.says(0, "RIFF") && bytes.says(8, "WEBP")) return parse_webp(bytes);
+  if (bytes.says(0, kLittleTiff) || bytes.says(0, kBigTiff)) return parse_tiff(bytes);
+  if (bytes.says(0, "BM")) return parse_bmp(bytes);
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(ImageFormat format) {
+  switch (format) {
+    case ImageFormat::kJpeg:
+      return "JPEG";
+    case ImageFormat::kPng:
+      return "PNG";
+    case ImageFormat::kBmp:
+      return "BMP";
+    case ImageFormat::kWebp:
+      return "WebP";
+    case ImageFormat::kTiff:
+      return "TIFF";
+    case ImageFormat::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+ImageHeader parse_image_header(std::span<const uint8_t> bytes) {
+  ImageHeader header = parse(Bytes(bytes));
+  // No decoder takes such a file; half a size would mislead.
+  if (header.height <= 0 || header.width <= 0) header.height = header.width = 0;
+  return header;
+}
+
+}  // namespace settrain

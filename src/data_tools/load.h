@@ -1,0 +1,26 @@
+// A config's data set, without the model that trains on it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "datasets/label_noise.h"
+#include "datasets/registry.h"
+#include "src/config/config.h"
+
+namespace settrain {
+
+struct LoadedData {
+  Dataset dataset;                    // training labels with their noise
+  std::vector<int64_t> clean_labels;  // of the training split, before the noise
+  LabelNoiseReport label_noise;
+};
+
+/// Loads the data set that `config` names and adds its label noise. Throws ConfigError or DataError.
+LoadedData load_data(const DatasetRegistry& registry, const config::Config& config);
+
+/// The file of an image; an empty path where its source holds no files.
+std::filesystem::path file_of(const ImageSource& images, int64_t id);
+
+}  // namespace settrain
