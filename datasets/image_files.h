@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
-#include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/file_table.h"
 #include "src/config/key.h"
 
 namespace settrain {
@@ -24,18 +23,18 @@ struct ImageFileOptions {
 /// resize.h. read() throws DataError for a file that is missing or corrupt.
 class ImageFiles : public ImageSource {
  public:
-  ImageFiles(std::vector<std::filesystem::path> files, int64_t channels, int64_t height, int64_t width);
+  ImageFiles(FileTable files, int64_t channels, int64_t height, int64_t width);
 
-  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+  int64_t size() const override { return files_.size(); }
   void read(int64_t id, Image& image) const override;
-  std::string describe(int64_t id) const override { return "'" + files_.at(static_cast<size_t>(id)).string() + "'"; }
+  std::string describe(int64_t id) const override { return "'" + files_.path(id).string() + "'"; }
 
-  const std::vector<std::filesystem::path>& files() const { return files_; }
+  const FileTable& files() const { return files_; }
   /// Of the files' names and sizes.
   std::string digest() const;
 
  private:
-  std::vector<std::filesystem::path> files_;
+  FileTable files_;
   int64_t channels_, height_, width_;
 };
 

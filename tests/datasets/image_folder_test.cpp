@@ -90,5 +90,7 @@ TEST_CASE("what is wrong with the folders is said", "[fast]") {
   std::filesystem::remove(folders.folder / "test/ash/1.png");
   CHECK_THROWS_WITH(folders.load(), Contains("no .jpg") && Contains("test"));
   std::filesystem::remove_all(folders.folder / "test");
-  CHECK_THROWS_WITH(folders.load(), Contains("test") && Contains("data.root should hold train, val and test"));
+  CHECK_THROWS_WITH(folders.load(), Contains("test") && Contains("a folder for every class"));
+  std::filesystem::remove_all(folders.folder / "train");
+  CHECK_THROWS_WITH(folders.load(), Contains("train") && Contains("data.root should hold train, val and test"));
 }
