@@ -96,7 +96,10 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
 
   Dataset dataset;
   dataset.name = "file_list";
-  for (int64_t c = 0; c < options.num_classes; ++c) dataset.class_names.push_back(fmt::format("class_{}", c));
+  for (int64_t c = 0; c < options.num_classes; ++c) {
+    dataset.class_keys.push_back(fmt::format("{}", c));
+    dataset.class_names.push_back(fmt::format("class_{}", c));
+  }
   dataset.channels = image_options.channels();
   dataset.height = dataset.width = image_options.image_size;
   dataset.normalisation = "none";
