@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
 #include <string_view>
 #include <unordered_map>
@@ -21,13 +22,28 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
 }
 
+constexpr size_t kSeveral = SIZE_MAX;  // the place of a name that several classes have
+
+// Where each class is, by key and by name; a key counts for more.
+std::unordered_map<std::string, size_t> places_of(const std::vector<std::string>& classes,
+                                                  const std::vector<std::string>& keys) {
+  std::unordered_map<std::string, size_t> places, named;
+  for (size_t c = 0; c < keys.size(); ++c) places.emplace(keys[c], c);
+  for (size_t c = 0; c < classes.size(); ++c) {
+    const auto [found, is_new] = named.emplace(classes[c], c);
+    if (!is_new) found->second = kSeveral;
+  }
+  places.insert(named.begin(), named.end());
+  return places;
+}
+
 }  // namespace
 
-std::vector<std::string> read_class_table(const std::filesystem::path& file, const std::vector<std::string>& classes) {
+std::vector<std::string> read_class_table(const std::filesystem::path& file, const std::vector<std::string>& classes,
+                                          const std::vector<std::string>& keys) {
   std::ifstream stream(file);
   if (!stream) throw file_error("open", file, errno);
-  std::unordered_map<std::string, size_t> index_of;
-  for (size_t c = 0; c < classes.size(); ++c) index_of.emplace(classes[c], c);
+  const std::unordered_map<std::string, size_t> index_of = places_of(classes, keys);
 
   std::vector<std::string> texts(classes.size());
   std::string line;
@@ -42,15 +58,21 @@ std::vector<std::string> read_class_table(const std::filesystem::path& file, con
     const std::string name = trimmed(std::string_view(line).substr(0, comma));
     const auto found = index_of.find(name);
     if (found == index_of.end()) {
-      const std::string near = nearest_name(name, classes);
+      std::string near = nearest_name(name, keys);
+      if (near.empty()) near = nearest_name(name, classes);
       fail(fmt::format("there is no class '{}'{}", name, near.empty() ? "" : ", did you mean '" + near + "'?"));
     }
+    if (found->second == kSeveral)
+      fail(fmt::format("several classes are called '{}'{}", name,
+                       keys.empty() ? "" : "; name them by their keys, such as " + keys[0]));
     if (!texts[found->second].empty()) fail(fmt::format("the class '{}' has a line above", name));
     texts[found->second] = text;
   }
   if (stream.bad()) throw file_error("read", file, errno);
   for (size_t c = 0; c < classes.size(); ++c) {
-    if (texts[c].empty()) throw DataError(fmt::format("{}: no line for the class '{}'", file.string(), classes[c]));
+    if (texts[c].empty())
+      throw DataError(
+          fmt::format("{}: no line for the class '{}'", file.string(), keys.empty() ? classes[c] : keys[c]));
   }
   return texts;
 }

@@ -83,6 +83,7 @@ struct KnownTruth {
 struct Dataset {
   std::string name;
   std::vector<std::string> class_names;
+  std::vector<std::string> class_keys;          // [classes] what files call them besides: folders, ids; empty: nothing
   std::vector<std::string> superclass_names;    // empty where there are none
   std::vector<int64_t> superclass_of;           // [classes], or empty
   int64_t channels = 0, height = 0, width = 0;  // of every image; height and width 0: they differ

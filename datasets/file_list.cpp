@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <string>
-#include <unordered_map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "datasets/file_places.h"
 #include "datasets/image_files.h"
 #include "datasets/image_list.h"
 #include "src/core/digest.h"
@@ -17,11 +21,16 @@
 namespace settrain {
 namespace {
 
-std::string digest_of(const ImageList& list, const std::filesystem::path& root) {
+std::string digest_of(const ImageList& list, const FileTable& files) {
   Sha256 sha;
-  for (const std::filesystem::path& file : list.files) {
-    const std::filesystem::path relative = file.lexically_relative(root);  // empty for an absolute path elsewhere
-    sha.add((relative.empty() ? file : relative).string() + "\n");
+  for (int64_t i = 0; i < list.size(); ++i) {
+    std::string_view name = files.name(list.first_file + i);
+    std::string room;
+    if (name.starts_with('/')) {
+      room = std::filesystem::path(name).lexically_relative(files.root()).string();  // empty elsewhere
+      if (!room.empty()) name = room;
+    }
+    sha.add(name).add(std::string_view("\n"));
   }
   for (const auto* numbers : {&list.labels, &list.label_sets.offsets, &list.label_sets.classes}) {
     for (const int64_t number : *numbers) sha.add(fmt::format("{} ", number));
@@ -30,27 +39,26 @@ std::string digest_of(const ImageList& list, const std::filesystem::path& root) 
   return sha.hex();
 }
 
-using Places = std::unordered_map<std::string, size_t>;  // of images in a list, by path
-
-Places places_of(const ImageList& list) {
-  Places places;
+FilePlaces places_of(const ImageList& list, const FileTable& files) {
+  FilePlaces places(files, list.first_file, list.first_file + list.size());
   std::string first;
-  size_t repeated = 0;
-  for (size_t i = 0; i < list.files.size(); ++i) {
-    const auto [found, is_new] = places.emplace(list.files[i].lexically_normal().string(), i);
-    if (!is_new && ++repeated == 1) first = fmt::format("{}, as in {}", list.place(i), list.place(found->second));
+  int64_t repeated = 0;
+  for (int64_t i = 0; i < list.size(); ++i) {
+    const int64_t same = places.find(list.first_file + i).value() - list.first_file;
+    if (same != i && ++repeated == 1) first = fmt::format("{}, as in {}", list.place(i), list.place(same));
   }
   if (repeated > 0) log::warning(fmt::format("[data] {} images are listed once more; the first: {}", repeated, first));
   return places;
 }
 
 // An accuracy on images that were trained on says nothing.
-void check_no_training_image(const ImageList& train, const Places& places, const ImageList& other) {
-  for (size_t i = 0; i < other.files.size(); ++i) {
-    const auto found = places.find(other.files[i].lexically_normal().string());
-    if (found == places.end()) continue;
-    throw DataError(
-        fmt::format("{}: '{}' is a training image too: {}", other.place(i), found->first, train.place(found->second)));
+void check_no_training_image(const ImageList& train, const FilePlaces& places, const ImageList& other,
+                             const FileTable& files) {
+  for (int64_t i = 0; i < other.size(); ++i) {
+    const std::optional<int64_t> found = places.find(other.first_file + i);
+    if (!found) continue;
+    throw DataError(fmt::format("{}: '{}' is a training image too: {}", other.place(i), files.path(*found).string(),
+                                train.place(*found - train.first_file)));
   }
 }
 
@@ -73,33 +81,35 @@ config::Keys FileListOptions::keys() {
 
 Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& image_options) {
   const std::filesystem::path root = options.root;
+  FileTable files(root);
   std::vector<ImageList> lists;
   for (const auto& [key, file] :
        {std::pair("data.train", options.train), {"data.val", options.val}, {"data.test", options.test}}) {
     if (!std::filesystem::is_regular_file(root / file)) {
       throw KeyError(key, fmt::format("no file '{}'; lists are looked for in data.root", (root / file).string()));
     }
-    lists.push_back(read_image_list(root / file, root, options.num_classes));
+    lists.push_back(read_image_list(root / file, options.num_classes, files));
+    find_listed_files(lists.back(), files);
   }
-  const Places training_images = places_of(lists[0]);
-  for (size_t i = 1; i < lists.size(); ++i) check_no_training_image(lists[0], training_images, lists[i]);
+  const FilePlaces training_images = places_of(lists[0], files);
+  for (size_t i = 1; i < lists.size(); ++i) check_no_training_image(lists[0], training_images, lists[i], files);
 
   Dataset dataset;
   dataset.name = "file_list";
-  for (int64_t c = 0; c < options.num_classes; ++c) dataset.class_names.push_back(fmt::format("class_{}", c));
+  for (int64_t c = 0; c < options.num_classes; ++c) {
+    dataset.class_keys.push_back(fmt::format("{}", c));
+    dataset.class_names.push_back(fmt::format("class_{}", c));
+  }
   dataset.channels = image_options.channels();
   dataset.normalisation = "none";
-  std::vector<std::filesystem::path> files;
   std::string digests;
-  for (const ImageList& list : lists) {
-    files.insert(files.end(), list.files.begin(), list.files.end());
-    digests += digest_of(list, root) + "\n";
-  }
+  for (const ImageList& list : lists) digests += digest_of(list, files) + "\n";
+  files.shrink_to_fit();
   const auto images = std::make_shared<ImageFiles>(std::move(files), image_options);
-  int64_t id = 0;
   const auto part = [&](const char* name, ImageList& list) {
     Split split{name, images, {}, std::move(list.labels), std::move(list.label_sets)};
-    for (size_t i = 0; i < split.labels.size(); ++i) split.ids.push_back(id++);
+    split.ids.resize(split.labels.size());
+    std::iota(split.ids.begin(), split.ids.end(), list.first_file);
     return split;
   };
   dataset.train = part("train", lists[0]);

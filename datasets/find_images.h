@@ -2,14 +2,15 @@
 #pragma once
 
 #include <filesystem>
-#include <vector>
+
+#include "datasets/file_table.h"
 
 namespace settrain {
 
-/// All .jpg, .jpeg, .png, .bmp, .webp, .tif and .tiff files of `root` and the folders in it, in the order of their
-/// paths. Hidden files and folders are left out, links to folders are not followed. Throws DataError where there is no
-/// such folder.
-std::vector<std::filesystem::path> find_images(const std::filesystem::path& root);
+/// Adds to `files` all .jpg, .jpeg, .png, .bmp, .webp, .tif and .tiff files of `folder`, a path from their root, and of
+/// the folders in it, in the order of their paths. Hidden files and folders are left out, links to folders are not
+/// followed. Throws DataError where there is no such folder.
+void find_images(const std::filesystem::path& folder, FileTable& files);
 
 /// The endings of their names, for messages.
 inline constexpr const char* kImageEndings = ".jpg, .jpeg, .png, .bmp, .webp, .tif or .tiff";

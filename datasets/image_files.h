@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
-#include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/file_table.h"
 #include "src/config/key.h"
 
 namespace settrain {
@@ -23,19 +22,19 @@ struct ImageFileOptions {
 /// throw DataError, naming the file, where it is missing or no image that can be decoded.
 class ImageFiles : public ImageSource {
  public:
-  ImageFiles(std::vector<std::filesystem::path> files, const ImageFileOptions& options);
+  ImageFiles(FileTable files, const ImageFileOptions& options);
 
-  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+  int64_t size() const override { return files_.size(); }
   void read(int64_t id, Image& image) const override;
   void read_part(int64_t id, const ChoosePart& choose, ImagePart& part) const override;
-  std::string describe(int64_t id) const override { return "'" + files_.at(static_cast<size_t>(id)).string() + "'"; }
+  std::string describe(int64_t id) const override { return "'" + files_.path(id).string() + "'"; }
 
-  const std::vector<std::filesystem::path>& files() const { return files_; }
+  const FileTable& files() const { return files_; }
   /// Of the files' names and sizes.
   std::string digest() const;
 
  private:
-  std::vector<std::filesystem::path> files_;
+  FileTable files_;
   ImageFileOptions options_;
 };
 

@@ -11,7 +11,7 @@
 namespace settrain {
 
 struct ImageFolderOptions {
-  std::string root, superclasses, class_names;
+  std::string root;
 
   static config::Keys keys();
 };
@@ -21,8 +21,8 @@ struct ImageFolderOptions {
 /// train, val and test, in the order of their paths.
 ///
 /// A class without an image in val or test is a warning. Throws DataError, naming the folder or the file and line,
-/// where a split is missing or has no image, where val or test has a class that train has not, where a training class
-/// has no image, and where the files of superclasses or names do not fit the classes.
+/// where a split is missing or has no image, where val or test has a class that train has not, and where a training
+/// class has no image.
 Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOptions& image_options);
 
 }  // namespace settrain

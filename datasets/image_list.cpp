@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,17 +19,19 @@ namespace {
 constexpr const char* kBlanks = " \t";
 constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8, which some editors put in front
 
+// For messages: a file that is no list may be one line of megabytes.
+std::string start_of(std::string_view text) {
+  constexpr size_t kShown = 80;
+  return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "...";
+}
+
 // A line of the file, for messages.
 struct Line {
   const std::filesystem::path& file;
   int64_t number;
   std::string_view text;
 
-  // For messages: a file that is no list may be one line of megabytes.
-  std::string start() const {
-    constexpr size_t kShown = 80;
-    return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "...";
-  }
+  std::string start() const { return start_of(text); }
   [[noreturn]] void fail(const std::string& what) const {
     throw DataError(fmt::format("{}:{}: {}", file.string(), number, what));
   }
@@ -59,7 +62,7 @@ std::vector<int64_t> parse_labels(const Line& line, std::string_view text, int64
   }
 }
 
-void parse_line(const Line& line, const std::filesystem::path& root, int64_t num_classes, ImageList& list) {
+void parse_line(const Line& line, int64_t num_classes, ImageList& list, FileTable& files) {
   const size_t gap = line.text.find_last_of(kBlanks);
   const size_t path_end = gap == std::string_view::npos ? gap : line.text.find_last_not_of(kBlanks, gap);
   if (path_end == std::string_view::npos) {
@@ -68,37 +71,43 @@ void parse_line(const Line& line, const std::filesystem::path& root, int64_t num
   const std::vector<int64_t> labels = parse_labels(line, line.text.substr(gap + 1), num_classes);
   if (line.text[path_end] == ',')
     line.fail(fmt::format("expected labels without blanks between them, got '{}'", line.start()));
-  const std::filesystem::path image = root / line.text.substr(0, path_end + 1);
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(image, ignored))
-    line.fail(fmt::format("no image file for '{}' in '{}'", line.start(), root.string()));
   list.lines.push_back(line.number);
-  list.files.push_back(image);
+  files.add(line.text.substr(0, path_end + 1));
+  // Sets are kept from the first line on that has several labels: most lists have no such line.
+  if (labels.size() > 1 && list.label_sets.empty()) {
+    for (const int64_t& label : list.labels) list.label_sets.add({&label, 1});
+  }
   list.labels.push_back(labels.front());
-  list.label_sets.add(labels);
+  if (labels.size() > 1 || !list.label_sets.empty()) list.label_sets.add(labels);
 }
 
 }  // namespace
 
-std::string ImageList::place(size_t i) const {
-  return fmt::format("{}:{}", source.string(), lines.at(i));
+std::string ImageList::place(int64_t i) const {
+  return fmt::format("{}:{}", source.string(), lines.at(static_cast<size_t>(i)));
 }
 
-ImageList read_image_list(const std::filesystem::path& file, const std::filesystem::path& root, int64_t num_classes) {
+ImageList read_image_list(const std::filesystem::path& file, int64_t num_classes, FileTable& files) {
   std::ifstream stream(file);
   if (!stream) throw file_error("open", file, errno);
-  ImageList list{.source = file, .lines = {}, .files = {}, .labels = {}, .label_sets = {}};
+  ImageList list{.source = file, .lines = {}, .first_file = files.size(), .labels = {}, .label_sets = {}};
   std::string text;
   for (int64_t number = 1; std::getline(stream, text); ++number) {
     if (number == 1 && text.starts_with(kByteOrderMark)) text.erase(0, std::string_view(kByteOrderMark).size());
     const size_t end = text.find_last_not_of(" \t\r");
     if (end == std::string::npos) continue;
-    parse_line({file, number, std::string_view(text).substr(0, end + 1)}, root, num_classes, list);
+    parse_line({file, number, std::string_view(text).substr(0, end + 1)}, num_classes, list, files);
   }
   if (stream.bad()) throw file_error("read", file, errno);
-  if (list.files.empty()) throw DataError(fmt::format("'{}' lists no image", file.string()));
-  if (list.label_sets.classes.size() == list.labels.size()) list.label_sets = {};
+  if (list.labels.empty()) throw DataError(fmt::format("'{}' lists no image", file.string()));
   return list;
+}
+
+void find_listed_files(const ImageList& list, FileTable& files) {
+  const std::optional<int64_t> missing = files.measure();
+  if (!missing) return;
+  throw DataError(fmt::format("{}: no image file for '{}' in '{}'", list.place(*missing - list.first_file),
+                              start_of(files.name(*missing)), files.root().string()));
 }
 
 }  // namespace settrain

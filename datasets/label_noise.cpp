@@ -3,31 +3,16 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <stdexcept>
+#include <memory>
 #include <vector>
 
+#include "datasets/label_draw.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/streams.h"
 
 namespace settrain {
 namespace {
-
-// The classes among which a class' labels are drawn anew, for every class.
-std::vector<std::vector<int64_t>> groups_of_classes(const LabelNoiseOptions& options, const Dataset& dataset) {
-  const int64_t num_classes = dataset.num_classes();
-  const auto group_of = [&](int64_t c) -> int64_t {
-    if (options.kind == "superclass") return dataset.superclass_of[static_cast<size_t>(c)];
-    if (options.kind == "index_block") return c / options.block_size;
-    if (options.kind == "uniform") return 0;
-    throw std::logic_error("no label noise '" + options.kind + "'");
-  };
-  std::vector<std::vector<int64_t>> members(static_cast<size_t>(num_classes));
-  for (int64_t c = 0; c < num_classes; ++c) members.at(static_cast<size_t>(group_of(c))).push_back(c);
-  std::vector<std::vector<int64_t>> groups;
-  for (int64_t c = 0; c < num_classes; ++c) groups.push_back(members[static_cast<size_t>(group_of(c))]);
-  return groups;
-}
 
 std::string digest_of(const std::vector<int64_t>& labels) {
   Sha256 sha;
@@ -57,20 +42,20 @@ LabelNoiseReport apply_label_noise(const LabelNoiseOptions& options, Dataset& da
     throw DataError(fmt::format(
         "data set '{}' has several labels an image, of which label noise would change one alone", dataset.name));
   }
-  report.nominal_rate = options.rate;
 
-  const auto groups = groups_of_classes(options, dataset);
+  const std::unique_ptr<const LabelDraw> noise = make_label_draw(options, dataset);
+  // By classes and not by samples: a sum of a million terms would lose digits.
+  const std::vector<int64_t> counts = count_classes(dataset.train, dataset.num_classes());
+  double expected_changes = 0;
+  for (int64_t c = 0; c < dataset.num_classes(); ++c) {
+    expected_changes += static_cast<double>(counts[static_cast<size_t>(c)]) * noise->chance_of_change(c);
+  }
+
   int64_t stayed_in_superclass = 0;
-  double chance_of_change = 0;
   for (size_t i = 0; i < labels.size(); ++i) {
     const int64_t label = labels[i];
-    const auto& group = groups.at(static_cast<size_t>(label));
-    const auto size = static_cast<uint32_t>(group.size());
-    chance_of_change += 1.0 - 1.0 / size;
-
-    const auto words = random_words(options.seed, Stream::kLabelNoise, static_cast<uint32_t>(dataset.train.ids[i]));
-    if (unit_double(words[0], words[1]) >= options.rate) continue;
-    labels[i] = group[uniform_below(words[2], words[3], size)];
+    const auto id = static_cast<uint32_t>(dataset.train.ids[i]);
+    labels[i] = noise->draw(label, random_words(options.seed, Stream::kLabelNoise, id));
     if (labels[i] == label) continue;
     ++report.changed;
     if (!dataset.superclass_of.empty()) {
@@ -79,9 +64,10 @@ LabelNoiseReport apply_label_noise(const LabelNoiseOptions& options, Dataset& da
     }
   }
   if (const auto n = static_cast<double>(labels.size()); n > 0) {
-    report.effective_rate = options.rate * chance_of_change / n;
+    report.effective_rate = expected_changes / n;
     report.changed_rate = static_cast<double>(report.changed) / n;
   }
+  report.nominal_rate = options.kind == "confusion" ? report.effective_rate : options.rate;
   if (report.changed > 0 && !dataset.superclass_of.empty()) {
     report.within_superclass = static_cast<double>(stayed_in_superclass) / static_cast<double>(report.changed);
   }

@@ -5,8 +5,11 @@ namespace {
 
 constexpr int64_t kRunSeed = -1;  // what the word auto stands for
 
-struct RateAndSeed {
+struct Rate {
   double rate = 0;
+};
+
+struct Seed {
   int64_t seed = 0;
 };
 
@@ -14,16 +17,24 @@ struct IndexBlock {
   int64_t block_size = 0;
 };
 
+struct Confusion {
+  std::string matrix;
+};
+
+config::Key seed_key() {
+  return config::key("seed", &Seed::seed, kRunSeed, "Seed of the noise; auto is the run's seed.")
+      .at_least(0)
+      .word("auto", kRunSeed);
+}
+
 config::Keys rate_and_seed_keys() {
-  using config::key;
   return {
-      key("rate", &RateAndSeed::rate, 0.2,
-          "Probability that a training label is drawn anew. It may come out as it was, so a smaller fraction changes.")
+      config::key("rate", &Rate::rate, 0.2,
+                  "Probability that a training label is drawn anew. It may come out as it was, so a smaller fraction "
+                  "changes.")
           .at_least(0)
           .at_most(1),
-      key("seed", &RateAndSeed::seed, kRunSeed, "Seed of the noise; auto is the run's seed.")
-          .at_least(0)
-          .word("auto", kRunSeed),
+      seed_key(),
   };
 }
 
@@ -33,6 +44,13 @@ config::Keys index_block_keys() {
                      .at_least(2)
                      .in("classes"));
   return keys;
+}
+
+config::Keys confusion_keys() {
+  return {config::key("matrix", &Confusion::matrix, "",
+                      "Text file with a line for every class y, of as many numbers: P(new label | label y).")
+              .not_empty(),
+          seed_key()};
 }
 
 }  // namespace
@@ -54,6 +72,8 @@ config::Section label_noise_section() {
                "published CIFAR-100 results.",
                index_block_keys()},
               {"uniform", "A new label is drawn from all classes.", rate_and_seed_keys()},
+              {"confusion", "A new label is drawn by the probabilities that a file gives for the label.",
+               confusion_keys()},
           },
   };
 }
@@ -62,9 +82,13 @@ LabelNoiseOptions read_label_noise(const config::Config& config) {
   LabelNoiseOptions options;
   options.kind = config.get<std::string>("data.label_noise.kind");
   if (options.kind == "none") return options;
-  const auto [rate, seed] = config.read<RateAndSeed>("data.label_noise");
-  options.rate = rate;
+  const auto seed = config.read<Seed>("data.label_noise").seed;
   options.seed = static_cast<uint64_t>(seed == kRunSeed ? config.get<int64_t>("seed") : seed);
+  if (options.kind == "confusion") {
+    options.matrix = config.read<Confusion>("data.label_noise").matrix;
+    return options;
+  }
+  options.rate = config.read<Rate>("data.label_noise").rate;
   if (options.kind == "index_block") options.block_size = config.read<IndexBlock>("data.label_noise").block_size;
   return options;
 }

@@ -10,10 +10,11 @@
 namespace settrain {
 
 struct LabelNoiseOptions {
-  std::string kind;        // none, superclass, index_block or uniform
+  std::string kind;        // none, superclass, index_block, uniform or confusion
   double rate = 0;         // probability that a label is drawn anew
   int64_t block_size = 0;  // of index_block
   uint64_t seed = 0;
+  std::string matrix{};  // file of confusion, see confusion_matrix.h
 };
 
 /// The section data.label_noise.

@@ -2,20 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-#include <vector>
-
+#include "datasets/class_folders.h"
 #include "datasets/find_images.h"
 #include "src/core/error.h"
 
 namespace settrain {
 namespace {
 
-std::vector<std::filesystem::path> images_of(const std::filesystem::path& root) {
-  std::vector<std::filesystem::path> files = find_images(root);
-  if (files.empty()) {
+FileTable images_of(const std::filesystem::path& root) {
+  FileTable files(root);
+  find_images("", files);
+  if (files.size() == 0) {
     throw DataError(fmt::format("no {} file in '{}' or the folders in it", kImageEndings, root.string()));
   }
+  measure_found(files);
   return files;
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 
+#include "datasets/class_options.h"
 #include "datasets/label_noise.h"
 #include "losses/make_loss.h"
 #include "models/model_options.h"
@@ -25,6 +27,13 @@ config::Section eval_section(const Registries& registries) {
     section.keys.insert(section.keys.end(), metric.keys.begin(), metric.keys.end());
   }
   return section;
+}
+
+// What every data set has.
+config::Keys data_keys() {
+  config::Keys keys = loader_keys();
+  for (config::Key& key : ClassOptions::keys()) keys.push_back(std::move(key));
+  return keys;
 }
 
 config::Rule head_rule(const Registries& registries) {
@@ -113,7 +122,7 @@ config::Schema experiment_schema(const Registries& registries) {
   schema.sections = {
       {"", "The run as a whole.", GeneralOptions::keys(), "", "", {}},
       {"run", "Where and how the program runs.", RunOptions::keys(), "", "", {}},
-      {"data", "The images, and how they become batches.", loader_keys(), "name", first_dataset,
+      {"data", "The images, and how they become batches.", data_keys(), "name", first_dataset,
        config::variants_of(registries.datasets)},
       label_noise_section(),
       model_section(registries.models),

@@ -84,6 +84,12 @@ TEST_CASE("label noise takes its keys", "[fast]") {
   CHECK(options.block_size == 3);
   CHECK(options.seed == 9);
   CHECK_THROWS_AS(load({"data.label_noise.kind=uniform", "data.label_noise.rate=1.5"}), ConfigError);
+
+  const LabelNoiseOptions confusion = read_label_noise(
+      load(small_with({"data.label_noise.kind=confusion", "data.label_noise.matrix=m.txt", "seed=9"})));
+  CHECK(confusion.matrix == "m.txt");
+  CHECK(confusion.seed == 9);
+  CHECK_THROWS_WITH(load({"data.label_noise.kind=confusion"}), Contains("data.label_noise.matrix"));
 }
 
 TEST_CASE("superclass noise on a data set without superclasses tells the fix", "[fast]") {

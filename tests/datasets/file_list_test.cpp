@@ -28,9 +28,14 @@ struct Lists {
     folder.write(name, std::string(png.begin(), png.end()));
   }
 
+  FileTable files{folder.path()};
+
   ImageList read(const std::string& text, int64_t num_classes = 5) {
     folder.write("list.txt", text);
-    return read_image_list(folder / "list.txt", folder.path(), num_classes);
+    files = FileTable(folder.path());
+    ImageList list = read_image_list(folder / "list.txt", num_classes, files);
+    find_listed_files(list, files);
+    return list;
   }
 
   FileListOptions options(const std::string& train) {
@@ -53,8 +58,10 @@ Dataset load(const FileListOptions& options) {
 TEST_CASE("a list's lines: paths with blanks, one label or several", "[fast]") {
   Lists lists;
   const ImageList list = lists.read("a.png 3\r\n\nb c.png\t4,0,2  \nsub/d.png 1");
-  CHECK(list.files == std::vector<std::filesystem::path>{lists.folder / "a.png", lists.folder / "b c.png",
-                                                         lists.folder / "sub/d.png"});
+  CHECK(lists.files.size() == 3);
+  CHECK(lists.files.path(0) == lists.folder / "a.png");
+  CHECK(lists.files.name(1) == "b c.png");
+  CHECK(lists.files.name(2) == "sub/d.png");
   CHECK(list.labels == std::vector<int64_t>{3, 4, 1});
   REQUIRE_FALSE(list.label_sets.empty());
   CHECK(std::vector<int64_t>(list.label_sets.of(1).begin(), list.label_sets.of(1).end()) ==
@@ -86,7 +93,7 @@ TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
   check("a.png 1,2,1\n", ":1: ", "label 1 is named twice");
   check("\n\nabsent.png 1\n", ":3: ", "absent.png");
   check("\n \n", "'", "lists no image");
-  CHECK_THROWS_WITH(read_image_list(lists.folder / "none.txt", lists.folder.path(), 5), Contains("none.txt"));
+  CHECK_THROWS_WITH(read_image_list(lists.folder / "none.txt", 5, lists.files), Contains("none.txt"));
 }
 
 TEST_CASE("a data set of lists", "[fast]") {
@@ -136,4 +143,13 @@ TEST_CASE("a list that is not there names its key and where it was looked for", 
   FileListOptions options = lists.options("b c.png 3\n");
   options.val = "absent.txt";
   CHECK_THROWS_WITH(load(options), Contains("data.val") && Contains("absent.txt") && Contains("data.root"));
+}
+
+TEST_CASE("a training image in another list is found however its path is written", "[fast]") {
+  Lists lists;
+  for (const std::string& path : {std::string("./a.png"), std::string("sub//../a.png"),
+                                  (lists.folder / "a.png").string(), (lists.folder / "sub/../a.png").string()}) {
+    CAPTURE(path);
+    CHECK_THROWS_WITH(load(lists.options("sub/d.png 1\n" + path + " 4\n")), Contains("train.txt:2"));
+  }
 }

@@ -1,11 +1,10 @@
-// A folder for every class, and text files that say something of every class.
+// A folder for every class.
 #include "datasets/image_folder.h"
 
 #include <catch2/catch.hpp>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
-#include "datasets/class_table.h"
 #include "src/core/error.h"
 #include "tests/support/temporary_folder.h"
 
@@ -31,13 +30,7 @@ struct Folders {
     folder.write(name, std::string(png.begin(), png.end()));
   }
 
-  Dataset load(const std::string& superclasses = "", const std::string& names = "") {
-    ImageFolderOptions options;
-    options.root = folder.path().string();
-    if (!superclasses.empty()) options.superclasses = folder.write("super.csv", superclasses).string();
-    if (!names.empty()) options.class_names = folder.write("names.csv", names).string();
-    return load_image_folder(options, {.grey = true});
-  }
+  Dataset load() { return load_image_folder({.root = folder.path().string()}, {.grey = true}); }
 };
 
 }  // namespace
@@ -60,23 +53,6 @@ TEST_CASE("classes are the training folders by name, samples the files by path",
   CHECK(folders.load().digest != dataset.digest);
 }
 
-TEST_CASE("superclasses and names come from text files", "[fast]") {
-  Folders folders;
-  const Dataset dataset =
-      folders.load("oak,Fagaceae\nelm,Ulmaceae\r\n\nash, Fagaceae\n", "ash,Ash, common\nelm,Elm\noak,Oak\n");
-  CHECK(dataset.superclass_names == std::vector<std::string>{"Fagaceae", "Ulmaceae"});
-  CHECK(dataset.superclass_of == std::vector<int64_t>{0, 1, 0});
-  CHECK(dataset.class_names == std::vector<std::string>{"Ash, common", "Elm", "Oak"});
-}
-
-TEST_CASE("a text file that does not fit the classes is an error with its line", "[fast]") {
-  Folders folders;
-  CHECK_THROWS_WITH(folders.load("oak,A\noaks,A\n"), Contains("super.csv:2: ") && Contains("did you mean 'oak'?"));
-  CHECK_THROWS_WITH(folders.load("oak,A\noak,B\n"), Contains("super.csv:2: ") && Contains("line above"));
-  CHECK_THROWS_WITH(folders.load("oak\n"), Contains("super.csv:1: ") && Contains("expected 'class,text'"));
-  CHECK_THROWS_WITH(folders.load("oak,A\nelm,B\n"), Contains("super.csv: no line for the class 'ash'"));
-}
-
 TEST_CASE("what is wrong with the folders is said", "[fast]") {
   Folders folders;
   folders.add("val/oack/1.png");
@@ -90,5 +66,7 @@ TEST_CASE("what is wrong with the folders is said", "[fast]") {
   std::filesystem::remove(folders.folder / "test/ash/1.png");
   CHECK_THROWS_WITH(folders.load(), Contains("no .jpg") && Contains("test"));
   std::filesystem::remove_all(folders.folder / "test");
-  CHECK_THROWS_WITH(folders.load(), Contains("test") && Contains("data.root should hold train, val and test"));
+  CHECK_THROWS_WITH(folders.load(), Contains("test") && Contains("a folder for every class"));
+  std::filesystem::remove_all(folders.folder / "train");
+  CHECK_THROWS_WITH(folders.load(), Contains("train") && Contains("data.root should hold train, val and test"));
 }

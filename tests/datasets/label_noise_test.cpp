@@ -8,6 +8,7 @@
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace settrain;
 
@@ -139,4 +140,92 @@ TEST_CASE("label sets are not changed one label at a time", "[fast]") {
   for (const int64_t& label : dataset.train.labels) dataset.train.label_sets.add({&label, 1});
   CHECK_THROWS_WITH(apply_label_noise({"uniform", 0.5, 0, 1}, dataset), Catch::Contains("several labels an image"));
   CHECK_NOTHROW(apply_label_noise({"none", 0, 0, 1}, dataset));
+}
+
+namespace {
+
+struct Matrix {
+  test::TemporaryFolder folder;
+
+  LabelNoiseOptions write(const std::string& text, uint64_t seed = 1) {
+    return {.kind = "confusion", .seed = seed, .matrix = folder.write("matrix.txt", text).string()};
+  }
+};
+
+// 3 classes in turns.
+Dataset of_three(int64_t train_size) {
+  Dataset dataset = labelled(train_size);
+  dataset.class_names.resize(3);
+  dataset.superclass_names = {"a", "b"};
+  dataset.superclass_of = {0, 0, 1};
+  for (int64_t& label : dataset.train.labels) label %= 3;
+  return dataset;
+}
+
+}  // namespace
+
+TEST_CASE("confusion draws by the rows of a matrix", "[fast]") {
+  Matrix matrix;
+  const LabelNoiseOptions options = matrix.write("# oaks\n0.5, 0.5, 0\n\n 0 1 0 # sure\n.1\t0.3,0.6\r\n", 5);
+  Dataset dataset = of_three(kSize);
+  const std::vector<int64_t> clean = dataset.train.labels;
+  const LabelNoiseReport report = apply_label_noise(options, dataset);
+  CHECK(report.kind == "confusion");
+  CHECK(report.effective_rate == Approx(0.3).epsilon(1e-12));
+  CHECK(report.nominal_rate == report.effective_rate);
+
+  std::vector<double> counts(9);
+  for (size_t i = 0; i < clean.size(); ++i) ++counts[static_cast<size_t>(3 * clean[i] + dataset.train.labels[i])];
+  const std::vector<double> expected = {0.5, 0.5, 0, 0, 1, 0, 0.1, 0.3, 0.6};
+  constexpr double kEach = kSize / 3.0;
+  for (size_t i = 0; i < 9; ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(counts[i] - kEach * expected[i]) <= 5 * std::sqrt(kEach * expected[i] * (1 - expected[i])));
+  }
+  CHECK(static_cast<double>(report.changed) == counts[1] + counts[6] + counts[7]);
+  CHECK(report.changed_rate == static_cast<double>(report.changed) / kSize);
+  CHECK(report.within_superclass.value() == counts[1] / static_cast<double>(report.changed));
+}
+
+TEST_CASE("a sample's confusion depends on the seed and its id alone", "[fast]") {
+  Matrix matrix;
+  const LabelNoiseOptions options = matrix.write("0.5 0.5 0\n0.2 0.3 0.5\n0.1 0.3 0.6\n", 8);
+  Dataset whole = of_three(1200), part = of_three(1200), other = of_three(1200);
+  apply_label_noise(options, whole);
+  std::reverse(part.train.ids.begin(), part.train.ids.end());
+  std::reverse(part.train.labels.begin(), part.train.labels.end());
+  part.train.ids.resize(700);
+  part.train.labels.resize(700);
+  apply_label_noise(options, part);
+  for (size_t i = 0; i < 700; ++i)
+    CHECK(part.train.labels[i] == whole.train.labels[static_cast<size_t>(part.train.ids[i])]);
+  LabelNoiseOptions other_seed = options;
+  other_seed.seed = 9;
+  apply_label_noise(other_seed, other);
+  CHECK(other.train.labels != whole.train.labels);
+}
+
+TEST_CASE("what is wrong with a matrix is said with file and line", "[fast]") {
+  Matrix matrix;
+  const auto check = [&](const std::string& text, const std::string& place, const std::string& what) {
+    CAPTURE(text);
+    Dataset dataset = of_three(12);
+    CHECK_THROWS_WITH(apply_label_noise(matrix.write(text), dataset),
+                      Catch::Contains("matrix.txt" + place) && Catch::Contains(what));
+    CHECK_THROWS_AS(apply_label_noise(matrix.write(text), dataset), DataError);
+  };
+  const std::string row = "1 0 0\n";
+  check(row + "0 1\n", ":2: ", "expected 3 numbers, one a class, got 2");
+  check("#\n\n" + row + "0 1 0 0\n", ":4: ", "expected 3 numbers, one a class, got more");
+  check(row + "0 -0.5 1.5\n", ":2: ", "-0.5 is no probability");
+  check(row + "0 one 0\n", ":2: ", "got 'one'");
+  check(row + "0 nan 1\n", ":2: ", "got 'nan'");
+  check(row + "0,,1\n", ":2: ", "got ''");
+  check(row + "0 0.5 0.49999\n", ":2: ", "add up to 0.99999");
+  check(row + row, "'", "has 2 lines of numbers, expected 3");
+  check(row + row + row + row, ":4: ", "a line too many");
+  Dataset dataset = of_three(12);
+  CHECK_THROWS_WITH(apply_label_noise({.kind = "confusion", .matrix = "/no/such.txt"}, dataset),
+                    Catch::Contains("/no/such.txt"));
+  CHECK_NOTHROW(apply_label_noise(matrix.write(row + "0.3333333 0.3333333 0.3333333\n" + row), dataset));
 }

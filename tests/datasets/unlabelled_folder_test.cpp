@@ -41,7 +41,7 @@ TEST_CASE("a folder's images are found in the order of their paths", "[fast]") {
   }
   const UnlabelledFolder images(folder.path(), {});
   std::vector<std::string> names;
-  for (const auto& file : images.files()) names.push_back(std::filesystem::relative(file, folder.path()).string());
+  for (int64_t id = 0; id < images.size(); ++id) names.emplace_back(images.files().name(id));
   CHECK(names == std::vector<std::string>{"a/b/c.jpg", "a/z.PNG", "b.png", "c.jpeg", "e.bmp", "f.webp", "g.tif"});
   Image image;
   for (int64_t id = 0; id < images.size(); ++id) {

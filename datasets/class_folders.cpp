@@ -1,0 +1,74 @@
+#include "datasets/class_folders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "datasets/find_images.h"
+#include "src/core/error.h"
+#include "src/core/log.h"
+#include "src/core/suggest.h"
+
+namespace settrain {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> folders_in(const fs::path& folder, const std::string& advice) {
+  std::vector<std::string> names;
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (entry.is_directory() && !name.starts_with('.')) names.push_back(name);
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw DataError(
+        fmt::format("cannot list the classes in '{}': {}; {}", folder.string(), error.code().message(), advice));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<int64_t> add_class_images(const std::string& split, const std::vector<std::string>& classes,
+                                      FileTable& files) {
+  const fs::path folder = files.root() / split;
+  const std::vector<std::string> found = folders_in(folder, "expected a folder for every class");
+  const std::unordered_set<std::string> known(classes.begin(), classes.end());
+  for (const std::string& name : found) {
+    if (known.contains(name)) continue;
+    const std::string near = nearest_name(name, classes);
+    throw DataError(fmt::format("'{}' is a class that the training split has not{}", (folder / name).string(),
+                                near.empty() ? "" : "; did you mean '" + near + "'?"));
+  }
+  const int64_t first = files.size();
+  std::vector<int64_t> labels;
+  for (size_t c = 0; c < classes.size(); ++c) {
+    if (!std::binary_search(found.begin(), found.end(), classes[c])) continue;
+    find_images(fs::path(split) / classes[c], files);
+    labels.resize(static_cast<size_t>(files.size() - first), static_cast<int64_t>(c));
+  }
+  if (labels.empty()) throw DataError(fmt::format("no {} file in the folders of '{}'", kImageEndings, folder.string()));
+  return labels;
+}
+
+void check_every_class(const std::vector<int64_t>& labels, const std::vector<std::string>& classes,
+                       const fs::path& split, bool may_lack) {
+  std::vector<bool> has_image(classes.size());
+  for (const int64_t label : labels) has_image.at(static_cast<size_t>(label)) = true;
+  const auto without = std::count(has_image.begin(), has_image.end(), false);
+  if (without == 0) return;
+  const auto first = std::find(has_image.begin(), has_image.end(), false) - has_image.begin();
+  const std::string what = fmt::format("{} of {} classes have no image in '{}'; the first is {}", without,
+                                       classes.size(), split.string(), classes[static_cast<size_t>(first)]);
+  if (!may_lack) throw DataError(what);
+  log::warning("[data] " + what);
+}
+
+void measure_found(FileTable& files) {
+  if (const auto gone = files.measure()) {
+    throw DataError(fmt::format("'{}' went away while its folder was read", files.path(*gone).string()));
+  }
+  files.shrink_to_fit();
+}
+
+}  // namespace settrain
