@@ -32,11 +32,6 @@ ClassHits count_hits(const at::Tensor& in_set, const at::Tensor& labels, int64_t
   return {count_classes(labels.masked_select(in_set), classes), count_classes(labels, classes)};
 }
 
-ShotGroup shot_group(int64_t train_count) {
-  if (train_count < 20) return ShotGroup::kFew;
-  return train_count <= 100 ? ShotGroup::kMedium : ShotGroup::kMany;
-}
-
 double accuracy(const ClassHits& counts) {
   const int64_t hits = std::reduce(counts.hits.begin(), counts.hits.end());
   return static_cast<double>(hits) / static_cast<double>(std::reduce(counts.total.begin(), counts.total.end()));

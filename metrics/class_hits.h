@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "metrics/metric.h"
+#include "metrics/shot_group.h"
 
 namespace settrain {
 
@@ -26,11 +27,6 @@ struct ClassMean {
   double mean = 0;  // NaN where there is no class
   int64_t classes = 0;
 };
-
-/// Training images of a class: few < 20, medium 20 to 100 (both included), many > 100 (the captions of Tables 4.5, 4.6
-/// and 5.2 in Garcin 2023).
-enum class ShotGroup { kFew, kMedium, kMany };
-ShotGroup shot_group(int64_t train_count);
 
 /// The share of samples whose set holds their label.
 double accuracy(const ClassHits& counts);

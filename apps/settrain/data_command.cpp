@@ -6,6 +6,7 @@ void add_data_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("data", "Looks at data sets, checks them, fetches them, divides them");
   command->require_subcommand(1);
   add_data_verify_command(*command, line);
+  add_data_stats_command(*command, line);
 }
 
 }  // namespace settrain

@@ -6,5 +6,6 @@
 namespace settrain {
 
 void add_data_verify_command(CLI::App& data, CommandLine& line);
+void add_data_stats_command(CLI::App& data, CommandLine& line);
 
 }  // namespace settrain

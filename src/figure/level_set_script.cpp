@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/figure/pictures.h"
+
 namespace settrain {
 namespace {
 
@@ -135,26 +137,15 @@ std::string level_set_script(const LevelSetFigure& figure, const std::vector<Lev
                           fmt::arg("most", values[i].most));
   }
 
-  return fmt::format(
-      R"(# {title}. Draws {name}.svg and {name}.png from {name}.dat; run in their folder: gnuplot {name}.gp
-data = '{name}.dat'
-if (!exists("out")) out = '{name}'
-{style}
-do for [kind in "svg png"] {{
-if (kind eq "svg") {{ set terminal svg size {width},{height} font 'DejaVu Sans,11' background 'white' standalone }}
-if (kind eq "png") {{ set terminal pngcairo size {width},{height} font 'DejaVu Sans,9' background 'white' }}
-set output out . '.' . kind
-unset colorbox
-unset cbtics
-set multiplot title "{title}{subtitle}" noenhanced font ',13'
-{panels}
-unset multiplot
-set output
-}}
-)",
-      fmt::arg("title", figure.title), fmt::arg("name", figure.name), fmt::arg("style", kStyle),
-      fmt::arg("width", width), fmt::arg("height", height), fmt::arg("panels", panels),
-      fmt::arg("subtitle", subtitle(noised, draws)));
+  return picture_script(
+      {.name = figure.name,
+       .title = figure.title,
+       .width = width,
+       .height = height,
+       .settings = kStyle,
+       .commands = fmt::format("unset colorbox\nunset cbtics\nset multiplot title \"{}{}\" noenhanced font ',13'\n"
+                               "{}\nunset multiplot",
+                               figure.title, subtitle(noised, draws), panels)});
 }
 
 }  // namespace settrain

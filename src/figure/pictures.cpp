@@ -1,0 +1,83 @@
+#include "src/figure/pictures.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "src/core/descriptor.h"
+#include "src/core/error.h"
+#include "src/core/log.h"
+#include "src/figure/gnuplot.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kPictures{".svg", ".png"};
+
+}  // namespace
+
+std::string picture_script(const PictureScript& script) {
+  return fmt::format(
+      R"(# {title}. Draws {name}.svg and {name}.png from {name}.dat; run in their folder: gnuplot {name}.gp
+data = '{name}.dat'
+if (!exists("out")) out = '{name}'
+{settings}
+do for [kind in "svg png"] {{
+if (kind eq "svg") {{ set terminal svg size {width},{height} font 'DejaVu Sans,11' background 'white' standalone }}
+if (kind eq "png") {{ set terminal pngcairo size {width},{height} font 'DejaVu Sans,9' background 'white' }}
+set output out . '.' . kind
+{commands}
+set output
+}}
+)",
+      fmt::arg("title", script.title), fmt::arg("name", script.name), fmt::arg("settings", script.settings),
+      fmt::arg("width", script.width), fmt::arg("height", script.height), fmt::arg("commands", script.commands));
+}
+
+std::string gnuplot_string(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c == '\n' ? ' ' : c;
+  }
+  return quoted + '"';
+}
+
+void make_figure_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw file_error("create", folder, error.value());
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) throw file_error("write to", folder, errno);
+}
+
+void draw_pictures(const std::string& name, const fs::path& folder) {
+  // Under other names first, so that a picture is whole or absent.
+  const std::string temporary = fmt::format(".{}.tmp-{}", name, ::getpid());
+  std::error_code error;
+  try {
+    const std::string warnings = run_gnuplot(folder, {"-e", "out='" + temporary + "'", name + ".gp"});
+    if (!warnings.empty()) log::warning(fmt::format("[figure] {}: gnuplot says: {}", name, warnings));
+    for (const char* ending : kPictures) {
+      fs::rename(folder / (temporary + ending), folder / (name + ending), error);
+      if (error) throw file_error("write", folder / (name + ending), error.value());
+    }
+  } catch (const Error& problem) {
+    for (const char* ending : kPictures) fs::remove(folder / (temporary + ending), error);
+    throw Error(
+        fmt::format("{}\n{} and the like were not drawn; the data and scripts are there: run `gnuplot {}.gp` in {}",
+                    problem.what(), name + ".png", name, folder.string()));
+  }
+}
+
+std::vector<fs::path> figure_files(const std::string& name, const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const char* ending : {".svg", ".png", ".dat", ".gp"}) files.push_back(folder / (name + ending));
+  return files;
+}
+
+}  // namespace settrain
