@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "datasets/class_table.h"
 #include "datasets/image_files.h"
 #include "datasets/image_list.h"
 #include "src/core/digest.h"
@@ -68,7 +69,10 @@ config::Keys FileListOptions::keys() {
                "label,label,...', classes from 0."),
           list("val", &Options::val, "The same of the validation images."),
           list("test", &Options::test, "The same of the test images."),
-          key("num_classes", &Options::num_classes, 0, "Number of classes.").at_least(2).at_most(1e6).in("classes")};
+          key("num_classes", &Options::num_classes, 0, "Number of classes.").at_least(2).at_most(1e6).in("classes"),
+          key("class_names", &Options::class_names, "",
+              "Text file with a line 'class_N,name' for every class, below data.root unless absolute, for tables; the "
+              "classes are class_0, class_1 and so on where it is empty.")};
 }
 
 Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& image_options) {
@@ -87,6 +91,9 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   Dataset dataset;
   dataset.name = "file_list";
   for (int64_t c = 0; c < options.num_classes; ++c) dataset.class_names.push_back(fmt::format("class_{}", c));
+  if (!options.class_names.empty()) {
+    dataset.class_names = read_class_table(root / options.class_names, dataset.class_names);
+  }
   dataset.channels = image_options.channels();
   dataset.height = dataset.width = image_options.image_size;
   dataset.normalisation = "none";

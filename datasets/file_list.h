@@ -11,13 +11,14 @@
 namespace settrain {
 
 struct FileListOptions {
-  std::string root, train, val, test;
+  std::string root, train, val, test, class_names;
   int64_t num_classes = 0;
 
   static config::Keys keys();
 };
 
-/// The images of three lists, see image_list.h; classes are named by their numbers. Images are resized and cropped to
+/// The images of three lists, see image_list.h; classes are named by their numbers, class_0, class_1 and so on,
+/// or by a table that gives each of these a name, see class_table.h. Images are resized and cropped to
 /// one size, see resize.h; a sample's id is its place in its list, counted on through train, val and test. Throws
 /// DataError that names the file and the line, also where a training image is in another list; KeyError for a list that
 /// is not there.

@@ -10,7 +10,6 @@
 #include "src/core/error.h"
 
 namespace settrain {
-namespace {
 
 bool is_image(const std::filesystem::path& file) {
   static constexpr std::array<const char*, 7> kEndings = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"};
@@ -18,8 +17,6 @@ bool is_image(const std::filesystem::path& file) {
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
-
-}  // namespace
 
 std::vector<std::filesystem::path> find_images(const std::filesystem::path& root) {
   std::vector<std::filesystem::path> files;

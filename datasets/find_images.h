@@ -11,6 +11,9 @@ namespace settrain {
 /// such folder.
 std::vector<std::filesystem::path> find_images(const std::filesystem::path& root);
 
+/// Whether a file's name ends as an image's does, in capitals or not.
+bool is_image(const std::filesystem::path& file);
+
 /// The endings of their names, for messages.
 inline constexpr const char* kImageEndings = ".jpg, .jpeg, .png, .bmp, .webp, .tif or .tiff";
 

@@ -3,9 +3,10 @@
 namespace settrain {
 
 void add_data_command(CLI::App& app, CommandLine& line) {
-  (void)line;
   CLI::App* command = app.add_subcommand("data", "Looks at data sets, checks them, fetches them, divides them");
   command->require_subcommand(1);
+  add_data_fetch_command(*command, line);
+  add_data_split_command(*command, line);
 }
 
 }  // namespace settrain

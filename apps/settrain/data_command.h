@@ -5,4 +5,7 @@
 
 namespace settrain {
 
+void add_data_fetch_command(CLI::App& data, CommandLine& line);
+void add_data_split_command(CLI::App& data, CommandLine& line);
+
 }  // namespace settrain

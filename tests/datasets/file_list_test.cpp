@@ -137,3 +137,16 @@ TEST_CASE("a list that is not there names its key and where it was looked for", 
   options.val = "absent.txt";
   CHECK_THROWS_WITH(load(options), Contains("data.val") && Contains("absent.txt") && Contains("data.root"));
 }
+
+TEST_CASE("a table names the classes of a list", "[fast]") {
+  Lists lists;
+  FileListOptions options = lists.options("b c.png 3\n");
+  lists.folder.write("names.csv", std::string("class_0,oak\nclass_1,ash\nclass_2,beech\nclass_3,elm\nclass_4,a, b\n"));
+  const std::string digest = load(options).digest;
+  options.class_names = "names.csv";
+  const Dataset dataset = load(options);
+  CHECK(dataset.class_names == std::vector<std::string>{"oak", "ash", "beech", "elm", "a, b"});
+  CHECK(dataset.digest == digest);
+  lists.folder.write("names.csv", std::string("class_0,oak\nclass_7,ash\n"));
+  CHECK_THROWS_WITH(load(options), Contains("names.csv:2") && Contains("class_7"));
+}
