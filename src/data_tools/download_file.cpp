@@ -159,7 +159,10 @@ class FileDownload {
       return fmt::format("has {} bytes, expected {}", format_count(static_cast<int64_t>(size)),
                          format_count(static_cast<int64_t>(file_.size)));
     }
-    if (!file_.checksum.known()) return {};
+    if (!file_.checksum.known()) {
+      log::warning(fmt::format("[fetch] no checksum of {} is known, so only its size was checked", file_.name));
+      return {};
+    }
     ProgressBar bar;
     const Checksum got = checksum_of_file(path, file_.checksum, [&](uint64_t done) {
       throw_if_interrupted();

@@ -72,8 +72,8 @@ constexpr const char* kImageNet =
     "  ILSVRC2012_img_train.tar  MD5 1d675b47d978889d74fa0da5fadfb00e\n"
     "  ILSVRC2012_img_val.tar    MD5 29b22e2961454d5413ddabcf34fc5622\n"
     "Unpack them so that every class has a folder:\n"
-    "  {}/train/n01440764/n01440764_10026.JPEG and so on (the archive holds an archive a class)\n"
-    "  {}/val/n01440764/ILSVRC2012_val_00000293.JPEG and so on (the archive is flat; the development kit has the "
+    "  {}/train/n01440764/n01440764_762.JPEG and so on (the archive holds an archive a class)\n"
+    "  {}/val/n01440764/ILSVRC2012_val_00029930.JPEG and so on (the archive is flat; the development kit has the "
     "labels)\n";
 
 Download imagenet() {
@@ -90,7 +90,7 @@ Download imagenet() {
               "1000}",
           .by_hand = std::string(kImageNet) +
                      "Write lists of images to {}/train.txt, val.txt and test.txt, a line each, such as\n"
-                     "  train/n01440764/n01440764_10026.JPEG 0\n"};
+                     "  train/n01440764/n01440764_762.JPEG 0\n"};
 }
 
 Download imagenet_lt() {
@@ -108,6 +108,11 @@ Download imagenet_lt() {
           .by_hand = std::string(kImageNet) +
                      "Get the lists ImageNet_LT_train.txt, ImageNet_LT_val.txt and ImageNet_LT_test.txt by the links "
                      "of\nhttps://github.com/zhmiao/OpenLongTailRecognition-OLTR and put them into {}/\n"};
+}
+
+std::string size_of(const RemoteFile& file) {
+  if (file.size == 0) return "not known";
+  return fmt::format("{} ({} bytes)", format_bytes(file.size), format_count(static_cast<int64_t>(file.size)));
 }
 
 }  // namespace
@@ -132,8 +137,7 @@ std::string describe(const Download& download, const std::filesystem::path& to) 
   std::string text = fmt::format("{}\n  page      {}\n", download.name, download.page);
   for (const RemoteFile& file : download.files) {
     text += fmt::format(
-        "  source    {}\n  size      {}\n  checksum  {}\n", file.url,
-        file.size > 0 ? format_bytes(file.size) : "not known",
+        "  source    {}\n  size      {}\n  checksum  {}\n", file.url, size_of(file),
         file.checksum.known() ? file.checksum.text() : "not recorded here; the page has it, and --md5 takes it");
   }
   if (download.files.empty()) text += "  source    cannot be fetched: registration\n";

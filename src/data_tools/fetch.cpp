@@ -105,7 +105,7 @@ std::optional<fs::path> find_complete(const Download& download, const fs::path& 
 fs::path fetch(const Download& download, const fs::path& to) {
   if (download.files.empty()) {
     const std::string folder = (to / download.folder).string();
-    std::string text = download.by_hand;
+    std::string text = download.by_hand + "Then a config uses them by\n  " + download.config;
     for (size_t at; (at = text.find("{}")) != std::string::npos;) text.replace(at, 2, folder);
     throw DataError(fmt::format("{} cannot be fetched, since its images are given to registered users only\n{}",
                                 download.name, text));

@@ -98,7 +98,7 @@ void write_split(const SplitRequest& request, const FolderSplit& split) {
 }
 
 std::string describe_split(const SplitRequest& request, const FolderSplit& split) {
-  std::string text = fmt::format("{:<8}{:>10}{:>12}{:>12}\n", "", "images", "smallest", "largest");
+  std::string text = fmt::format("{:<8}{:>10}{:>12}{:>12}\n", "", "images", "fewest", "most");
   for (const Part& part : kParts) {
     int64_t least = INT64_MAX, most = 0;
     for (const ClassSplit& one : split.classes) {
@@ -108,10 +108,9 @@ std::string describe_split(const SplitRequest& request, const FolderSplit& split
     text += fmt::format("{:<8}{:>10}{:>12}{:>12}\n", part.name, format_count(images_of(split.classes, part)),
                         format_count(least), format_count(most));
   }
-  text += fmt::format("{} classes; the smallest and the largest one's images stand on the right\n",
-                      format_count(std::ssize(split.classes)));
+  text += fmt::format("{} classes; fewest and most: images of one class\n", format_count(std::ssize(split.classes)));
   if (!split.left_out.empty()) {
-    text += fmt::format("left out: {} classes with {} images, too small for the rule; the first is {} with {}\n",
+    text += fmt::format("left out: {} classes with {} images in all, too small for the rule; the first is {} with {}\n",
                         format_count(std::ssize(split.left_out)), format_count(images_of(split.left_out, kParts[0])),
                         split.left_out.front().name, format_count(split.left_out.front().size()));
   }

@@ -96,6 +96,6 @@ TEST_CASE("the summary counts, tells what was left out and gives the config", "[
   const Flora flora;
   const FolderSplit split = flora.write();
   const std::string text = describe_split(flora.request, split);
-  CHECK_THAT(text, Contains("train           13") && Contains("left out: 1 classes with 2 images"));
+  CHECK_THAT(text, Contains("train           13") && Contains("left out: 1 classes with 2 images in all"));
   CHECK_THAT(text, Contains("num_classes: 2") && Contains("\"" + (flora.request.out / "val.txt").string() + "\""));
 }
