@@ -59,6 +59,20 @@ TEST_CASE("an archive becomes a folder, and nothing else stays", "[fast]") {
   CHECK_NOTHROW(fetch(tiny.download, tiny.to));
 }
 
+TEST_CASE("a zip archive becomes a folder, and a broken one none", "[fast]") {
+  Tiny tiny;
+  const std::string far = (tiny.folder / "far").string();
+  REQUIRE(std::system(("cd " + far + " && python3 -m zipfile -c tiny.zip tiny").c_str()) == 0);
+  tiny.download.archive = Archive::kZip;
+  tiny.download.files = {{"tiny.zip", "file://" + far + "/tiny.zip", 0, {}}};
+  fetch(tiny.download, tiny.to);
+  CHECK(read_file(tiny.to / "tiny/test.bin") == "test");
+
+  tiny.folder.write("far/tiny.zip", read_file(tiny.folder / "far/tiny.zip").substr(0, 200));
+  CHECK_THROWS_WITH(fetch(tiny.download, tiny.folder / "other"), Contains("unzip failed"));
+  CHECK_FALSE(fs::exists(tiny.folder / "other/tiny"));
+}
+
 TEST_CASE("an archive put there by hand is used and kept", "[fast]") {
   Tiny tiny;
   fs::create_directory(tiny.to);
