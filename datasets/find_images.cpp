@@ -13,7 +13,6 @@
 #include "src/core/error.h"
 
 namespace settrain {
-namespace {
 
 bool is_image(const std::filesystem::path& file) {
   static constexpr std::array<const char*, 7> kEndings = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"};
@@ -21,6 +20,8 @@ bool is_image(const std::filesystem::path& file) {
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
+
+namespace {
 
 // The order of std::filesystem::path: folder by folder, so that a slash comes before all else.
 bool path_less(std::string_view a, std::string_view b) {

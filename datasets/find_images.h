@@ -12,6 +12,9 @@ namespace settrain {
 /// followed. Throws DataError where there is no such folder.
 void find_images(const std::filesystem::path& folder, FileTable& files);
 
+/// Whether a file's name ends as an image's does, in capitals or not.
+bool is_image(const std::filesystem::path& file);
+
 /// The endings of their names, for messages.
 inline constexpr const char* kImageEndings = ".jpg, .jpeg, .png, .bmp, .webp, .tif or .tiff";
 

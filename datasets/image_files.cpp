@@ -55,6 +55,11 @@ void ImageFiles::read_part(int64_t id, const ChoosePart& choose, ImagePart& part
   }
 }
 
+std::filesystem::path file_of(const ImageSource& images, int64_t id) {
+  const auto* files = dynamic_cast<const ImageFiles*>(&images);
+  return files ? files->files().path(id) : std::filesystem::path();
+}
+
 std::string ImageFiles::digest() const {
   Sha256 sha;
   for (int64_t i = 0; i < size(); ++i) {

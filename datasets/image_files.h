@@ -38,4 +38,7 @@ class ImageFiles : public ImageSource {
   ImageFileOptions options_;
 };
 
+/// The file of an image; an empty path where its source holds no files.
+std::filesystem::path file_of(const ImageSource& images, int64_t id);
+
 }  // namespace settrain

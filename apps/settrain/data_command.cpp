@@ -7,6 +7,8 @@ void add_data_command(CLI::App& app, CommandLine& line) {
   command->require_subcommand(1);
   add_data_verify_command(*command, line);
   add_data_stats_command(*command, line);
+  add_data_fetch_command(*command, line);
+  add_data_split_command(*command, line);
 }
 
 }  // namespace settrain

@@ -7,5 +7,7 @@ namespace settrain {
 
 void add_data_verify_command(CLI::App& data, CommandLine& line);
 void add_data_stats_command(CLI::App& data, CommandLine& line);
+void add_data_fetch_command(CLI::App& data, CommandLine& line);
+void add_data_split_command(CLI::App& data, CommandLine& line);
 
 }  // namespace settrain

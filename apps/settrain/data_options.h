@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "apps/settrain/command_line.h"
-#include "src/data_tools/load.h"
+#include "datasets/load_data.h"
 
 namespace settrain {
 

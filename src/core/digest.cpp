@@ -13,36 +13,41 @@
 
 namespace settrain {
 
-void Sha256::Free::operator()(evp_md_ctx_st* context) const {
+void Digest::Free::operator()(evp_md_ctx_st* context) const {
   EVP_MD_CTX_free(context);
 }
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) {
-    throw std::runtime_error("OpenSSL cannot start SHA-256");
+Digest::Digest(const evp_md_st* kind, const char* name) : context_(EVP_MD_CTX_new()), name_(name) {
+  // MD5 is refused where the system allows approved algorithms only.
+  if (!context_ || EVP_DigestInit_ex(context_.get(), kind, nullptr) != 1) {
+    throw std::runtime_error(fmt::format("OpenSSL cannot start {}", name_));
   }
 }
 
-Sha256& Sha256::add(std::span<const uint8_t> bytes) {
+Digest& Digest::add(std::span<const uint8_t> bytes) {
   if (EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) != 1) {
-    throw std::runtime_error("OpenSSL cannot continue SHA-256");
+    throw std::runtime_error(fmt::format("OpenSSL cannot continue {}", name_));
   }
   return *this;
 }
 
-Sha256& Sha256::add(std::string_view text) {
+Digest& Digest::add(std::string_view text) {
   return add(std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
 }
 
-std::string Sha256::hex() {
-  std::array<uint8_t, 32> digest;
-  if (EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) != 1) {
-    throw std::runtime_error("OpenSSL cannot finish SHA-256");
+std::string Digest::hex() {
+  std::array<uint8_t, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  if (EVP_DigestFinal_ex(context_.get(), digest.data(), &size) != 1) {
+    throw std::runtime_error(fmt::format("OpenSSL cannot finish {}", name_));
   }
   std::string text;
-  for (const uint8_t byte : digest) text += fmt::format("{:02x}", byte);
+  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
 }
+
+Sha256::Sha256() : Digest(EVP_sha256(), "SHA-256") {}
+Md5::Md5() : Digest(EVP_md5(), "MD5") {}
 
 std::string sha256(std::string_view text) {
   return Sha256().add(text).hex();

@@ -1,4 +1,4 @@
-// SHA-256: tells whether two runs saw the same bytes.
+// Digests: SHA-256 tells whether two runs saw the same bytes, MD5 whether a file is the one that its publisher has.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,41 @@
 #include <string>
 #include <string_view>
 
-struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
+struct evp_md_st;      // OpenSSL's EVP_MD
+struct evp_md_ctx_st;  // and EVP_MD_CTX
 
 namespace settrain {
 
-/// SHA-256 (FIPS 180-4) of bytes that come in pieces.
-class Sha256 {
+/// A digest of bytes that come in pieces.
+class Digest {
  public:
-  Sha256();
-
-  Sha256& add(std::span<const uint8_t> bytes);
-  Sha256& add(std::string_view text);
-  /// The digest as 64 lower-case hexadecimal digits. Call it once, at the end.
+  Digest& add(std::span<const uint8_t> bytes);
+  Digest& add(std::string_view text);
+  /// The digest as lower-case hexadecimal digits. Call it once, at the end.
   std::string hex();
+
+ protected:
+  Digest(const evp_md_st* kind, const char* name);
 
  private:
   struct Free {
     void operator()(evp_md_ctx_st* context) const;
   };
   std::unique_ptr<evp_md_ctx_st, Free> context_;
+  const char* name_;
+};
+
+/// SHA-256 (FIPS 180-4): 64 digits.
+class Sha256 : public Digest {
+ public:
+  Sha256();
+};
+
+/// MD5 (RFC 1321): 32 digits. Against accidents only, since files with a given MD5 can be made; it is what many data
+/// sets are published with.
+class Md5 : public Digest {
+ public:
+  Md5();
 };
 
 /// Of a text.

@@ -17,6 +17,9 @@ class FileLock {
  public:
   explicit FileLock(const std::filesystem::path& file);
 
+  /// For a program that is to hold the lock too, until it ends: see child_process.h.
+  int descriptor() const { return file_.get(); }
+
  private:
   Descriptor file_;
 };

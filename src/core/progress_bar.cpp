@@ -99,7 +99,9 @@ std::string ProgressBar::status(const Progress& progress) const {
   if (recent_images_ > 0 && recent_seconds_ > 0) {
     const double speed = recent_images_ / recent_seconds_;
     const double left = static_cast<double>(progress.total - progress.done + progress.after) / speed;
-    text += fmt::format("  {} images/s  ETA {}", format_count(std::llround(speed)), format_duration(left));
+    const std::string rate = progress.bytes ? format_bytes(static_cast<uint64_t>(speed)) + "/s"
+                                            : format_count(std::llround(speed)) + " images/s";
+    text += fmt::format("  {}  ETA {}", rate, format_duration(left));
   }
   return text;
 }

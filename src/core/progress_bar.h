@@ -17,6 +17,7 @@ struct Progress {
   int64_t total = 0;    // images of this stage in all
   int64_t after = 0;    // images of the stages that follow, for the time of arrival
   std::string figures;  // "loss 1.234  val/top5 0.873"; may be empty
+  bool bytes = false;   // the numbers above count bytes, not images
 };
 
 /// Where progress goes, and what time it is.

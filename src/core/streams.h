@@ -22,6 +22,7 @@ enum class Stream : uint64_t {
   kSynthetic = 0xBE5466CF34E90C6C,     // the synthetic data set
   kAten = 0xC0AC29B7C97C50DD,          // seeds of ATen's generator: block 0 for initial weights, block 1 for every step
   kLabelEstimates = 0x3F84D5B5B5470917,  // initial estimates of a loss, item = sample, block = two classes
+  kDataSplit = 0x9216D5D98979FB1B,       // `settrain data split`: the images of a class, by the class' name as the step
 };
 
 /// The key of all the numbers that `seed` gives to `stream`.

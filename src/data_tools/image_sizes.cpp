@@ -7,10 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "datasets/image_files.h"
 #include "datasets/image_header.h"
+#include "datasets/load_data.h"
 #include "src/core/interrupt.h"
 #include "src/core/ordered_prefetch.h"
-#include "src/data_tools/load.h"
 
 namespace settrain {
 namespace {

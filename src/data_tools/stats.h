@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "datasets/load_data.h"
 #include "src/data_tools/image_sizes.h"
-#include "src/data_tools/load.h"
 #include "src/data_tools/noise_matrix.h"
 #include "src/data_tools/summary.h"
 

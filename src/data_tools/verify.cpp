@@ -9,11 +9,12 @@
 #include <unordered_set>
 #include <utility>
 
+#include "datasets/image_files.h"
+#include "datasets/load_data.h"
 #include "src/core/error.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/ordered_prefetch.h"
-#include "src/data_tools/load.h"
 
 namespace settrain {
 namespace {

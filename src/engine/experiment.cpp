@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "datasets/class_options.h"
+#include "datasets/load_data.h"
 #include "datasets/unlabelled_folder.h"
 #include "losses/make_loss.h"
 #include "metrics/average_k.h"
@@ -91,10 +91,10 @@ void wire(const Registries& registries, Experiment& run) {
   set_determinism(run.train.deterministic, device);
   if (device.is_cpu()) keep_freed_memory();
 
-  run.dataset = registries.datasets.at(c.get<std::string>("data.name")).make(c);
-  apply_class_options(c.read<ClassOptions>("data"), run.dataset);
+  LoadedData loaded = load_data(registries.datasets, c);
+  run.dataset = std::move(loaded.dataset);
+  run.label_noise = std::move(loaded.label_noise);
   check_set_sizes(c, run.dataset);
-  run.label_noise = apply_label_noise(c, run.dataset);
   run.train_counts = count_classes(run.dataset.train, run.dataset.num_classes());
 
   const Dataset& data = run.dataset;

@@ -15,6 +15,13 @@ TEST_CASE("SHA-256 agrees with published examples", "[fast]") {
   CHECK(sha256(std::string(1000000, 'a')) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+// The test suite of RFC 1321.
+TEST_CASE("MD5 agrees with published examples", "[fast]") {
+  CHECK(Md5().hex() == "d41d8cd98f00b204e9800998ecf8427e");
+  CHECK(Md5().add("abc").hex() == "900150983cd24fb0d6963f7d28e17f72");
+  CHECK(Md5().add("message ").add("digest").hex() == "f96b697d7cb7938d525a2f31aaf161d0");
+}
+
 TEST_CASE("a digest does not depend on how the bytes were cut", "[fast]") {
   CHECK(Sha256().add("a").add("").add("bc").hex() == sha256("abc"));
 }

@@ -57,6 +57,15 @@ TEST_CASE("The bar shows stage, fraction, figures, speed and time of arrival", "
   CHECK(desk.drawn() == "\r[train] epoch 1/3 [==============================] 100%  100 images/s  ETA 20s\033[K");
 }
 
+TEST_CASE("Bytes are shown as bytes", "[fast]") {
+  Desk desk;
+  ProgressBar bar(desk.terminal());
+  bar.update({.stage = "[fetch] a.zip", .done = 0, .total = 10 << 20, .figures = "", .bytes = true});
+  desk.now += 1;
+  bar.update({.stage = "[fetch] a.zip", .done = 2 << 20, .total = 10 << 20, .figures = "", .bytes = true});
+  CHECK_THAT(desk.drawn(), Contains(" 20%  2.0 MiB/s  ETA 4s"));
+}
+
 TEST_CASE("The bar fits its terminal", "[fast]") {
   Desk desk;
   ProgressBar bar(desk.terminal());

@@ -11,7 +11,7 @@ import unittest
 
 from program import PROGRAM, TINY, ProgramTest, environment, main, write_png
 
-FOLDER = "data: {name: image_folder, root: pictures, image_size: 16, batch_size: 1}\nselect: []\neval: {top_k: [1], average_k: []}\n"
+FOLDER = "data: {name: image_folder, root: pictures, input_size: 16, batch_size: 1}\nselect: []\neval: {top_k: [1], average_k: []}\n"
 
 
 class Data(ProgramTest):
@@ -55,7 +55,7 @@ class Data(ProgramTest):
         self.write("other.txt", "small.png 0\n")
         self.write(
             "list.yaml",
-            "data: {name: file_list, root: ., train: train.txt, val: other.txt, test: other.txt, num_classes: 2, image_size: 16}\n"
+            "data: {name: file_list, root: ., train: train.txt, val: other.txt, test: other.txt, num_classes: 2, input_size: 16}\n"
             "select: []\neval: {top_k: [1], average_k: []}\n",
         )
         running = self.start_program("data", "verify", "list.yaml", "--workers", 1)
@@ -108,7 +108,7 @@ class Data(ProgramTest):
             self.write(f"{name}.txt", f"pictures/{name}/elm/0.png 0,1\npictures/{name}/oak/0.png 1\n")
         self.write(
             "sets.yaml",
-            "data: {name: file_list, root: ., train: train.txt, val: val.txt, test: test.txt, num_classes: 3, image_size: 16, batch_size: 1}\n"
+            "data: {name: file_list, root: ., train: train.txt, val: val.txt, test: test.txt, num_classes: 3, input_size: 16, batch_size: 1}\n"
             "loss: {name: bce_multilabel}\nselect: []\neval: {top_k: [1], average_k: []}\n",
         )
         train = json.loads(self.run_program("data", "stats", "sets.yaml", "--json").stdout)["splits"]["train"]

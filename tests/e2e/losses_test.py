@@ -55,7 +55,7 @@ class Losses(ProgramTest):
         self.write(
             "lists.yaml",
             """
-data: {name: file_list, root: ., train: train.txt, val: val.txt, test: val.txt, num_classes: 4, image_size: 12, batch_size: 4}
+data: {name: file_list, root: ., train: train.txt, val: val.txt, test: val.txt, num_classes: 4, input_size: 12, batch_size: 4}
 model: {name: resnet8, width: 4}
 loss: {name: sparse_top}
 train: {epochs: 2}

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <vector>
 
 #include "datasets/label_noise.h"
@@ -17,10 +16,8 @@ struct LoadedData {
   LabelNoiseReport label_noise;
 };
 
-/// Loads the data set that `config` names and adds its label noise. Throws ConfigError or DataError.
+/// Loads the data set that `config` names, with the superclasses and names that the config gives its classes, and adds
+/// its label noise. Throws ConfigError or DataError.
 LoadedData load_data(const DatasetRegistry& registry, const config::Config& config);
-
-/// The file of an image; an empty path where its source holds no files.
-std::filesystem::path file_of(const ImageSource& images, int64_t id);
 
 }  // namespace settrain

@@ -1,6 +1,6 @@
-#include "src/data_tools/load.h"
+#include "datasets/load_data.h"
 
-#include "datasets/image_files.h"
+#include "datasets/class_options.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -9,6 +9,7 @@ LoadedData load_data(const DatasetRegistry& registry, const config::Config& conf
   try {
     LoadedData data;
     data.dataset = registry.at(config.get<std::string>("data.name")).make(config);
+    apply_class_options(config.read<ClassOptions>("data"), data.dataset);
     data.clean_labels = data.dataset.train.labels;
     data.label_noise = apply_label_noise(config, data.dataset);
     return data;
@@ -16,11 +17,6 @@ LoadedData load_data(const DatasetRegistry& registry, const config::Config& conf
     if (!config.has(error.path())) throw;
     config.fail(error.path(), error.message());
   }
-}
-
-std::filesystem::path file_of(const ImageSource& images, int64_t id) {
-  const auto* files = dynamic_cast<const ImageFiles*>(&images);
-  return files ? files->files().at(static_cast<size_t>(id)) : std::filesystem::path();
 }
 
 }  // namespace settrain

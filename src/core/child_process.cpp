@@ -1,0 +1,113 @@
+#include "src/core/child_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "src/core/descriptor.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr off_t kMostPrinted = 4096;  // bytes of the output that are kept, from its end
+constexpr milliseconds kShortestWait{5}, kLongestWait{100};
+
+// What becomes of the child's files and signals.
+class Spawn {
+ public:
+  Spawn(int output, int keep_open) {
+    posix_spawn_file_actions_init(&files_);
+    posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files_, output, STDERR_FILENO);
+    // Onto itself: the copy is one that the child keeps.
+    if (keep_open >= 0) posix_spawn_file_actions_adddup2(&files_, keep_open, keep_open);
+    posix_spawnattr_init(&attributes_);
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);  // settrain ignores it
+    posix_spawnattr_setsigdefault(&attributes_, &defaults);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF);
+  }
+  Spawn(const Spawn&) = delete;
+  Spawn& operator=(const Spawn&) = delete;
+  ~Spawn() {
+    posix_spawn_file_actions_destroy(&files_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+
+  // 0, or the system's code of what went wrong.
+  int start(std::vector<std::string> command, pid_t& child) const {
+    std::vector<char*> argv;
+    for (std::string& word : command) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    return ::posix_spawnp(&child, argv[0], &files_, &attributes_, argv.data(), environ);
+  }
+
+ private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
+int wait_for(pid_t child, const std::function<void()>& meanwhile) {
+  int status = 0;
+  for (milliseconds wait = kShortestWait;; wait = std::min(2 * wait, kLongestWait)) {
+    const pid_t ended = ::waitpid(child, &status, meanwhile ? WNOHANG : 0);
+    if (ended == child) break;
+    if (ended < 0 && errno != EINTR) throw Error(fmt::format("cannot wait for a program: {}", std::strerror(errno)));
+    if (ended != 0) continue;
+    try {
+      meanwhile();
+    } catch (...) {
+      ::kill(child, SIGTERM);
+      while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+      }
+      throw;
+    }
+    std::this_thread::sleep_for(wait);
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::string end_of(const Descriptor& file) {
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  const off_t start = std::max<off_t>(size - kMostPrinted, 0);
+  std::string text(static_cast<size_t>(std::max<off_t>(size, 0) - start), '\0');
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), start);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+ChildEnd run_child(const ChildProcess& process) {
+  const std::string& name = process.command.at(0);
+  // A file in memory, and no pipe, which would have to be emptied meanwhile.
+  const Descriptor output(::memfd_create("output", MFD_CLOEXEC));
+  pid_t child = 0;
+  const int code = output.is_open() ? Spawn(output.get(), process.keep_open).start(process.command, child) : errno;
+  if (code == ENOENT) {
+    throw Error(fmt::format("there is no {} in PATH: install Debian's package {}", name, process.package));
+  }
+  if (code != 0) throw Error(fmt::format("{} cannot be started: {}", name, std::strerror(code)));
+  const int end = wait_for(child, process.meanwhile);
+  return {end, end_of(output)};
+}
+
+}  // namespace settrain

@@ -1,0 +1,186 @@
+#include "src/data_tools/download_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "src/core/error.h"
+#include "src/core/human.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/core/progress_bar.h"
+#include "src/data_tools/curl.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostFailures = 3;  // in a row without a byte
+
+uint64_t size_of(const fs::path& file) {
+  std::error_code missing;
+  const auto size = fs::file_size(file, missing);
+  return missing ? 0 : size;
+}
+
+fs::path with_ending(const fs::path& file, const char* ending) {
+  return fs::path(file).concat(ending);
+}
+
+class FileDownload {
+ public:
+  FileDownload(const RemoteFile& file, const fs::path& folder, const FileLock& lock)
+      : file_(file), lock_(lock), whole_(folder / file.name), part_(with_ending(whole_, ".part")) {}
+
+  fs::path run() {
+    if (fs::exists(whole_)) {
+      check_what_is_there();
+      return whole_;
+    }
+    if (file_.size > 0 && size_of(part_) > file_.size) start_over("is longer than the file");
+    if (file_.size == 0 || size_of(part_) < file_.size) {
+      check_room();
+      get_part();
+    }
+    if (const std::string wrong = difference(part_); !wrong.empty()) {
+      const fs::path aside = with_ending(whole_, ".wrong");
+      fs::rename(part_, aside);
+      fail(fmt::format("what came {}; it is now '{}', which may be removed", wrong, aside.string()));
+    }
+    fs::rename(part_, whole_);
+    return whole_;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    throw DataError(fmt::format("{}: {}\nBy hand: get {} and put it at '{}', then run this again", file_.url, what,
+                                file_.url, fs::absolute(whole_).string()));
+  }
+
+  void check_what_is_there() const {
+    log::info(fmt::format("[fetch] '{}' is there already", whole_.string()));
+    const std::string wrong = difference(whole_);
+    if (wrong.empty()) return;
+    throw DataError(
+        fmt::format("'{}' {}. Move it away to download it anew from {}", whole_.string(), wrong, file_.url));
+  }
+
+  void start_over(const char* why) const {
+    log::warning(fmt::format("[fetch] '{}' {}: starting from the beginning", part_.string(), why));
+    fs::remove(part_);
+  }
+
+  void check_room() const {
+    const fs::path folder = whole_.parent_path();
+    const uint64_t free = fs::space(folder).available;
+    const uint64_t missing = file_.size - std::min(file_.size, size_of(part_));
+    if (free >= missing) return;
+    fail(fmt::format("{} are missing, but '{}' has room for {} only; free some, or choose another folder (--to)",
+                     format_bytes(missing), folder.string(), format_bytes(free)));
+  }
+
+  void get_part() const {
+    if (size_of(part_) > 0) {
+      log::info(fmt::format("[fetch] going on after {} of '{}'", format_bytes(size_of(part_)), part_.string()));
+    }
+    bool came = false, restarted = false;
+    for (int failures = 0;;) {
+      const uint64_t before = size_of(part_);
+      const CurlEnd end = curl();
+      if (end.done()) return;
+      const bool grew = size_of(part_) > before;
+      came = came || grew;
+      if (before > 0 && !restarted && end.cannot_go_on()) {
+        if (file_.checksum.known() && difference(part_).empty()) return;  // nothing was missing
+        start_over("cannot be gone on with");
+        restarted = true;
+        continue;
+      }
+      failures = grew ? 0 : failures + 1;
+      // A host that is not found at first is a mistake; later it is a network that went away.
+      const bool may_pass = end.broke() || (came && end.unreachable());
+      if (!may_pass || failures >= kMostFailures) fail(end.message());
+      log::warning(fmt::format("[fetch] {}; trying again after {}", end.printed, format_bytes(size_of(part_))));
+      wait(failures + 1);
+    }
+  }
+
+  CurlEnd run_with_bar() const {
+    ProgressBar bar;
+    const CurlEnd end = run_curl(
+        file_.url, part_,
+        [&] {
+          throw_if_interrupted();
+          bar.update(progress("", size_of(part_)));
+        },
+        lock_.descriptor());
+    throw_if_interrupted();  // Ctrl-C reaches curl too
+    return end;
+  }
+
+  CurlEnd curl() const {
+    try {
+      return run_with_bar();
+    } catch (const Interrupted&) {
+      if (size_of(part_) > 0) {
+        log::info(fmt::format("[fetch] stopped; '{}' keeps {}: run this again to go on", part_.string(),
+                              format_bytes(size_of(part_))));
+      }
+      throw;
+    } catch (const Error& problem) {
+      fail(problem.what());
+    }
+  }
+
+  static void wait(int seconds) {
+    for (int tenth = 0; tenth < 10 * seconds; ++tenth) {
+      throw_if_interrupted();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
+  Progress progress(const char* work, uint64_t done) const {
+    const uint64_t total = std::max(file_.size, done);
+    return {fmt::format("[fetch] {}{}", work, file_.name),
+            static_cast<int64_t>(done),
+            static_cast<int64_t>(total),
+            0,
+            format_bytes(done),
+            true};
+  }
+
+  // What is wrong with it, or nothing.
+  std::string difference(const fs::path& path) const {
+    const uint64_t size = size_of(path);
+    if (file_.size > 0 && size != file_.size) {
+      return fmt::format("has {} bytes, expected {}", format_count(static_cast<int64_t>(size)),
+                         format_count(static_cast<int64_t>(file_.size)));
+    }
+    if (!file_.checksum.known()) {
+      log::warning(fmt::format("[fetch] no checksum of {} is known, so only its size was checked", file_.name));
+      return {};
+    }
+    ProgressBar bar;
+    const Checksum got = checksum_of_file(path, file_.checksum, [&](uint64_t done) {
+      throw_if_interrupted();
+      bar.update(progress("checking ", done));
+    });
+    if (got.hex == file_.checksum.hex) return {};
+    return fmt::format("has {}, expected {}", got.text(), file_.checksum.text());
+  }
+
+  const RemoteFile& file_;
+  const FileLock& lock_;
+  fs::path whole_, part_;
+};
+
+}  // namespace
+
+fs::path download_file(const RemoteFile& file, const fs::path& folder, const FileLock& lock) {
+  return FileDownload(file, folder, lock).run();
+}
+
+}  // namespace settrain

@@ -1,0 +1,15 @@
+// Folders of classes with empty files for images, which suffice where only names count.
+#pragma once
+
+#include <string>
+
+#include "tests/support/temporary_folder.h"
+
+namespace settrain::test {
+
+/// Writes `count` images to the folder `name` of `folder`.
+inline void add_class(const TemporaryFolder& folder, const std::string& name, int count) {
+  for (int i = 0; i < count; ++i) folder.write(name + "/" + std::to_string(i) + ".jpg", {});
+}
+
+}  // namespace settrain::test

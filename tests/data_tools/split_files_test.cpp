@@ -1,0 +1,101 @@
+#include "src/data_tools/split_files.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "datasets/class_table.h"
+#include "datasets/image_list.h"
+#include "src/core/error.h"
+#include "tests/data_tools/class_folders.h"
+#include "tests/support/read_file.h"
+
+using namespace settrain;
+using Catch::Matchers::Contains;
+using test::add_class;
+
+namespace {
+
+// A folder of two classes, and where its lists go.
+struct Flora {
+  test::TemporaryFolder folder;
+  SplitRequest request;
+
+  Flora() {
+    add_class(folder, "flora/oak, white", 12);
+    add_class(folder, "flora/ash tree", 7);
+    add_class(folder, "flora/rare", 2);
+    request.folder = folder / "flora";
+    request.out = folder / "lists/first";
+  }
+  FolderSplit write() const {
+    const FolderSplit split = split_folder(request.folder, request.rule, request.seed);
+    write_split(request, split);
+    return split;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the data set's own readers read what was written", "[fast]") {
+  const Flora flora;
+  const FolderSplit split = flora.write();
+  const std::vector<std::string> names = read_class_table(flora.request.out / "classes.csv", {"class_0", "class_1"});
+  CHECK(names == std::vector<std::string>{"ash tree", "oak, white"});
+  const ImageList train = read_image_list(flora.request.out / "train.txt", flora.request.folder, 2);
+  CHECK(train.files.size() == 5 + 8);
+  CHECK(train.labels.front() == 0);
+  CHECK(train.labels.back() == 1);
+  CHECK(read_image_list(flora.request.out / "val.txt", flora.request.folder, 2).files.size() == 3);
+  CHECK(read_image_list(flora.request.out / "test.txt", flora.request.folder, 2).labels ==
+        std::vector<int64_t>{0, 1, 1});
+}
+
+TEST_CASE("split.json has what is needed to do it again", "[fast]") {
+  const Flora flora;
+  flora.write();
+  const auto record = nlohmann::json::parse(test::read_file(flora.request.out / "split.json"));
+  CHECK(record["rule"] == "plantnet");
+  CHECK(record["seed"] == 4);
+  CHECK(record["min_images"] == 4);
+  CHECK(record["classes"] == 2);
+  CHECK(record["images"] == nlohmann::json{{"train", 13}, {"val", 3}, {"test", 3}});
+  CHECK(record["left_out"] == nlohmann::json{{"rare", 2}});
+  CHECK(record["sha256"].get<std::string>().size() == 64);
+
+  Flora other;
+  other.write();
+  const auto same = nlohmann::json::parse(test::read_file(other.request.out / "split.json"));
+  CHECK(same["sha256"] == record["sha256"]);  // wherever the folder lies
+  other.request.seed = 5;
+  other.request.overwrite = true;
+  other.write();
+  CHECK(nlohmann::json::parse(test::read_file(other.request.out / "split.json"))["sha256"] != record["sha256"]);
+}
+
+TEST_CASE("lists that are there are kept, or replaced if asked", "[fast]") {
+  Flora flora;
+  flora.write();
+  flora.folder.write("lists/first/notes.txt", std::string("mine"));
+  const std::string before = test::read_file(flora.request.out / "val.txt");
+  flora.request.seed = 9;
+  CHECK_THROWS_AS(flora.write(), RunError);
+  CHECK_THROWS_WITH(flora.write(), Contains("--overwrite") && Contains("lists/first"));
+  CHECK(test::read_file(flora.request.out / "val.txt") == before);
+  flora.request.overwrite = true;
+  flora.write();
+  CHECK(test::read_file(flora.request.out / "val.txt") != before);
+  CHECK(test::read_file(flora.request.out / "notes.txt") == "mine");
+
+  flora.request.out = flora.folder.write("file", {});
+  CHECK_THROWS_WITH(flora.write(), Contains("file"));
+  flora.request.out = flora.folder / "file/below";
+  CHECK_THROWS_AS(flora.write(), RunError);
+}
+
+TEST_CASE("the summary counts, tells what was left out and gives the config", "[fast]") {
+  const Flora flora;
+  const FolderSplit split = flora.write();
+  const std::string text = describe_split(flora.request, split);
+  CHECK_THAT(text, Contains("train           13") && Contains("left out: 1 classes with 2 images in all"));
+  CHECK_THAT(text, Contains("num_classes: 2") && Contains("\"" + (flora.request.out / "val.txt").string() + "\""));
+}

@@ -1,0 +1,118 @@
+#include "src/data_tools/split_folder.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "src/core/error.h"
+#include "tests/data_tools/class_folders.h"
+
+using namespace settrain;
+using Catch::Matchers::Contains;
+using test::add_class;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Paths = std::vector<fs::path>;
+
+const ClassSplit& class_of(const FolderSplit& split, const std::string& name) {
+  for (const ClassSplit& one : split.classes) {
+    if (one.name == name) return one;
+  }
+  throw std::out_of_range(name);
+}
+
+}  // namespace
+
+TEST_CASE("every image of a class is in one part, and small classes are left out", "[fast]") {
+  const test::TemporaryFolder folder;
+  add_class(folder, "oak", 25);
+  add_class(folder, "ash", 5);
+  add_class(folder, "rare", 4);
+  add_class(folder, ".hidden", 9);
+  folder.write("oak/notes.txt", {});
+  folder.write("oak/more/deep.PNG", {});
+  folder.write("beside.jpg", {});
+  fs::create_directory(folder / "empty");
+  const FolderSplit split = split_folder(folder.path(), {}, 4);
+
+  REQUIRE(split.classes.size() == 2);
+  CHECK(split.classes[0].name == "ash");
+  const ClassSplit& oak = split.classes[1];
+  CHECK(oak.name == "oak");
+  CHECK(oak.val.size() == 3);
+  CHECK(oak.test.size() == 3);
+  std::set<fs::path> all;
+  for (const auto* part : {&oak.train, &oak.val, &oak.test}) {
+    CHECK(std::is_sorted(part->begin(), part->end()));
+    all.insert(part->begin(), part->end());
+  }
+  CHECK(all.size() == 26);
+  CHECK(all.contains("oak/more/deep.PNG"));
+
+  REQUIRE(split.left_out.size() == 2);
+  CHECK(split.left_out[0].name == "empty");
+  CHECK(split.left_out[1].size() == 4);
+  CHECK(split.outside == 1);
+}
+
+TEST_CASE("a class is divided by seed, its name and its files' names alone", "[fast]") {
+  const test::TemporaryFolder first, second;
+  add_class(first, "oak", 40);
+  add_class(first, "ash", 40);
+  for (const char* name : {"aaa", "ash", "oak", "zzz"}) add_class(second, name, 40);
+  const FolderSplit one = split_folder(first.path(), {}, 4), more = split_folder(second.path(), {}, 4);
+  for (const char* name : {"ash", "oak"}) CHECK(class_of(one, name).val == class_of(more, name).val);
+  CHECK(class_of(split_folder(first.path(), {}, 5), "oak").val != class_of(one, "oak").val);
+
+  const auto names_of = [](const Paths& paths) {
+    Paths names;
+    for (const fs::path& path : paths) names.push_back(path.filename());
+    return names;
+  };
+  CHECK(names_of(class_of(one, "oak").val) != names_of(class_of(one, "ash").val));
+}
+
+// Part of `rng: 1`: changed bits would change everyone's lists.
+TEST_CASE("the drawn images stay the same from version to version", "[fast]") {
+  const test::TemporaryFolder folder;
+  add_class(folder, "a", 20);
+  add_class(folder, "b", 5);
+  const FolderSplit split = split_folder(folder.path(), {}, 4);
+  CHECK(split.classes[0].val == Paths{"a/13.jpg", "a/15.jpg"});
+  CHECK(split.classes[0].test == Paths{"a/1.jpg", "a/9.jpg"});
+}
+
+TEST_CASE("a folder with blanks, a link or a slash at its end is divided like any other", "[fast]") {
+  const test::TemporaryFolder folder;
+  add_class(folder, "data/two words", 6);
+  add_class(folder, "data/oak, white", 6);
+  fs::create_directory_symlink(folder / "data", folder / "link");
+  const FolderSplit plain = split_folder(folder / "data", {}, 4), slash = split_folder(folder / "link/", {}, 4);
+  CHECK(plain.classes[1].name == "two words");
+  CHECK(plain.classes[1].train == slash.classes[1].train);
+}
+
+TEST_CASE("what cannot be divided is told", "[fast]") {
+  const test::TemporaryFolder folder;
+  CHECK_THROWS_WITH(split_folder(folder / "none", {}, 4), Contains("none") && Contains("cannot list"));
+  CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4), Contains("one for every class"));
+  add_class(folder, "oak", 9);
+  add_class(folder, "ash", 4);
+  CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4), Contains("1 of the 2 classes") && Contains("more than 4"));
+  CHECK_THROWS_AS(split_folder(folder.path(), {}, 4), DataError);
+}
+
+TEST_CASE("names that a list cannot hold are refused", "[fast]") {
+  for (const char* wrong : {"two\nlines", " front", "end ", "r\r"}) {
+    const test::TemporaryFolder folder;
+    add_class(folder, "ash", 6);
+    add_class(folder, wrong, 6);
+    CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4), Contains("rename it"));
+  }
+  const test::TemporaryFolder folder;
+  add_class(folder, "ash", 6);
+  add_class(folder, "oak", 6);
+  folder.write("oak/a\nb.jpg", {});
+  CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4), Contains("rename it"));
+}

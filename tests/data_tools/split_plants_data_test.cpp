@@ -1,0 +1,54 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <set>
+
+#include "datasets/class_options.h"
+#include "datasets/file_list.h"
+#include "datasets/find_images.h"
+#include "src/data_tools/split_files.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace settrain;
+namespace fs = std::filesystem;
+
+TEST_CASE("real plants are divided as Pl@ntNet-300K was, and the lists are a data set", "[data]") {
+  const fs::path plants = fs::path(test::environment("SETTRAIN_TEST_DATA")) / "plants-mini/images_train";
+  SKIP_UNLESS(!test::environment("SETTRAIN_TEST_DATA").empty() && fs::exists(plants),
+              "SETTRAIN_TEST_DATA holds no plants-mini/images_train");
+  const test::TemporaryFolder folder;
+  const SplitRequest request{.folder = plants, .out = folder / "lists", .rule = {}};
+  const FolderSplit split = split_folder(request.folder, request.rule, request.seed);
+  write_split(request, split);
+
+  size_t images = 0;
+  for (const ClassSplit& one : split.classes) {
+    const int64_t tenth = (one.size() + 9) / 10;
+    CHECK(std::ssize(one.val) == tenth);
+    CHECK(std::ssize(one.test) == tenth);
+    CHECK(one.size() > 4);
+    images += static_cast<size_t>(one.size());
+  }
+  for (const ClassSplit& one : split.left_out) {
+    CHECK(one.size() <= 4);
+    images += static_cast<size_t>(one.size());
+  }
+  FileTable all(plants);
+  find_images("", all);
+  CHECK(images == static_cast<size_t>(all.size()));
+
+  FileListOptions options;
+  options.root = plants.string();
+  options.train = (request.out / "train.txt").string();
+  options.val = (request.out / "val.txt").string();
+  options.test = (request.out / "test.txt").string();
+  options.num_classes = std::ssize(split.classes);
+  Dataset dataset = load_file_list(options, {});
+  apply_class_options({.superclasses = "", .class_names = (request.out / "classes.csv").string()}, dataset);
+  CHECK(dataset.class_names.front() == split.classes.front().name);
+  for (const int64_t count : count_classes(dataset.train, dataset.num_classes())) CHECK(count >= 1);
+  Image image;
+  dataset.test.images->read(dataset.test.ids.front(), image);
+  CHECK(std::min(image.width, image.height) == 288);
+}

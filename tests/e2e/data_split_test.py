@@ -1,0 +1,61 @@
+"""A folder divided into lists, as a user divides and trains on it."""
+
+import json
+import unittest
+
+from program import ProgramTest, write_png
+
+
+class Split(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        for number, (name, count) in enumerate([("oak tree", 12), ("ash, white", 6), ("beech", 5), ("rare", 4)]):
+            (self.folder / "trees" / name).mkdir(parents=True)
+            for i in range(count):
+                write_png(self.folder / "trees" / name / f"{i}.png", 14, 12, 20 * number + i)
+
+    def lines(self, name):
+        return (self.folder / "lists" / name).read_text().splitlines()
+
+    def test_the_printed_lines_are_a_config_that_trains(self):
+        out = self.run_program("data", "split", "trees", "--to", "lists").stdout
+        self.assertIn("left out: 1 classes with 4 images in all", out)
+        self.assertEqual([len(self.lines(f"{part}.txt")) for part in ("train", "val", "test")], [15, 4, 4])
+        self.assertEqual(self.lines("classes.csv"), ["class_0,ash, white", "class_1,beech", "class_2,oak tree"])
+        data = out[out.index("data: {") :].replace("class_names", "input_size: 12, batch_size: 4, class_names")
+        config = self.write("trees.yaml", data + "model: {name: resnet8, width: 4}\nloss: {name: noised_topk, k: 2}\ntrain: {epochs: 1}\neval: {top_k: [1, 2], average_k: [2]}\nselect: [val/top1]\n")
+        self.run_program("--config", config, "--device", "cpu", "--dry-run")
+        self.run_program("--config", config, "--device", "cpu")
+        self.assertTrue((self.folder / "runs" / "trees" / "results.json").exists())
+
+    def test_the_same_seed_gives_the_same_lists_from_anywhere(self):
+        self.run_program("data", "split", "trees", "--to", "lists", "--seed", 7)
+        self.run_program("data", "split", self.folder / "trees/", "--to", "again", "--seed", 7)
+        self.run_program("data", "split", "trees", "--to", "other", "--seed", 8)
+        digest = lambda folder: json.loads((self.folder / folder / "split.json").read_text())["sha256"]
+        self.assertEqual(digest("lists"), digest("again"))
+        self.assertNotEqual(digest("lists"), digest("other"))
+
+    def test_fractions(self):
+        self.run_program("data", "split", "trees", "--to", "lists", "--rule", "fractions", "--val", "0.25", "--test", ".25", "--min-images", 0)
+        record = json.loads((self.folder / "lists/split.json").read_text())
+        self.assertEqual(record["classes"], 4)
+        self.assertEqual(record["images"], {"train": 13, "val": 7, "test": 7})
+
+    def test_mistakes(self):
+        split = ("data", "split", "trees", "--to", "lists")
+        self.assertIn("--rule fractions", self.run_program(*split, "--val", "0.2", expect=2).stderr)
+        self.assertIn("'1.5'", self.run_program(*split, "--rule", "fractions", "--val", "1.5", expect=2).stderr)
+        self.run_program(*split, "--rule", "halves", expect=2)
+        self.run_program(*split, "--min-images", -1, expect=2)
+        self.run_program("data", "split", "trees", expect=2)
+        self.assertIn("nowhere", self.run_program("data", "split", "nowhere", "--to", "lists", expect=1).stderr)
+        self.assertIn("large enough", self.run_program(*split, "--min-images", 20, expect=1).stderr)
+        self.assertFalse((self.folder / "lists").exists())
+        self.run_program(*split)
+        self.assertIn("--overwrite", self.run_program(*split, expect=1).stderr)
+        self.run_program(*split, "--overwrite")
+
+
+if __name__ == "__main__":
+    unittest.main()
