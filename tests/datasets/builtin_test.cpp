@@ -46,8 +46,8 @@ std::vector<std::string> small_with(std::vector<std::string> more) {
 TEST_CASE("the built-in data sets", "[fast]") {
   DatasetRegistry registry("data set");
   register_builtin_datasets(registry);
-  CHECK(registry.names() ==
-        std::vector<std::string>{"fashion_mnist", "cifar100", "image_folder", "file_list", "synthetic"});
+  CHECK(registry.names() == std::vector<std::string>{"fashion_mnist", "cifar100", "image_folder", "file_list",
+                                                     "imagenet", "imagenet_lt", "plantnet300k", "synthetic"});
   for (const std::string name : {"fashion_mnist", "cifar100", "synthetic"}) {
     const config::Config config = load({"data.name=" + name});
     CHECK(config.get<std::string>("data.label_noise.kind") == "none");
