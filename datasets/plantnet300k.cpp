@@ -141,7 +141,7 @@ config::Keys Plantnet300kOptions::keys() {
   using Options = Plantnet300kOptions;
   const auto expected = [](const char* name, int64_t Options::*member, int64_t size, const char* help,
                            const char* unit) {
-    return key(name, member, size, help).at_least(1).word("any", kAny).in(unit);
+    return key(name, member, size, help).at_least(1).word("any", kAny).in(unit).free();
   };
   return {
       key("root", &Options::root, "${env:SETTRAIN_DATA:-data}/plantnet_300K",
