@@ -2,7 +2,10 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "datasets/imagenet.h"
+#include "datasets/imagenet_lt.h"
 #include "datasets/label_noise.h"
+#include "datasets/plantnet300k.h"
 #include "datasets/registry.h"
 #include "src/config/load.h"
 #include "src/config/variants.h"
@@ -57,9 +60,27 @@ TEST_CASE("the built-in data sets", "[fast]") {
 }
 
 TEST_CASE("a data set that is not there says where it looked", "[fast]") {
-  for (const std::string name : {"fashion_mnist", "cifar100"}) {
-    CHECK_THROWS_WITH(make(load({"data.name=" + name, "data.root=/no/such/folder"})), Contains("/no/such/folder"));
+  for (const std::string name : {"fashion_mnist", "cifar100", "imagenet", "imagenet_lt", "plantnet300k"}) {
+    std::vector<std::string> overrides = {"data.name=" + name, "data.root=/no/such/folder"};
+    if (name != "fashion_mnist" && name != "cifar100") overrides.push_back("data.image_size=8");
+    CHECK_THROWS_WITH(make(load(overrides)), Contains("/no/such/folder"));
+    CHECK_THROWS_AS(make(load(overrides)), DataError);
   }
+}
+
+TEST_CASE("the keys of the papers' data sets have the papers' values", "[fast]") {
+  const config::Config imagenet = load({"data.name=imagenet", "data.image_size=224"});
+  CHECK(imagenet.get<int64_t>("data.val_size") == 50000);
+  CHECK(imagenet.get<std::string>("data.split") == "balanced");
+  CHECK(imagenet.read<ImagenetOptions>("data").train_size == ImagenetOptions::kAll);
+  const auto lists = load({"data.name=imagenet_lt", "data.image_size=224"}).read<ImagenetLtOptions>("data");
+  CHECK(lists.train == "ImageNet_LT_train.txt");
+  CHECK(lists.num_classes == 1000);
+  const auto plants = load({"data.name=plantnet300k", "data.image_size=224", "data.expected.val=any"})
+                          .read<Plantnet300kOptions>("data");
+  CHECK(plants.train == 243916);
+  CHECK(plants.val == Plantnet300kOptions::kAny);
+  CHECK(load({"data.name=cifar100"}).get<int64_t>("data.val_size") == 5000);
 }
 
 TEST_CASE("the synthetic data set and the label noise follow the run's seed where theirs is auto", "[fast]") {
