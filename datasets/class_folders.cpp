@@ -29,39 +29,51 @@ std::vector<std::string> folders_in(const fs::path& folder, const std::string& a
   return names;
 }
 
+std::vector<std::string> unknown_folders(const fs::path& folder, const std::vector<std::string>& classes) {
+  const std::unordered_set<std::string> known(classes.begin(), classes.end());
+  std::vector<std::string> found = folders_in(folder, "expected a folder for every class");
+  std::erase_if(found, [&](const std::string& name) { return known.contains(name); });
+  return found;
+}
+
 std::vector<int64_t> add_class_images(const std::string& split, const std::vector<std::string>& classes,
                                       FileTable& files) {
-  const fs::path folder = files.root() / split;
-  const std::vector<std::string> found = folders_in(folder, "expected a folder for every class");
-  const std::unordered_set<std::string> known(classes.begin(), classes.end());
-  for (const std::string& name : found) {
-    if (known.contains(name)) continue;
-    const std::string near = nearest_name(name, classes);
-    throw DataError(fmt::format("'{}' is a class that the training split has not{}", (folder / name).string(),
-                                near.empty() ? "" : "; did you mean '" + near + "'?"));
-  }
   const int64_t first = files.size();
   std::vector<int64_t> labels;
   for (size_t c = 0; c < classes.size(); ++c) {
-    if (!std::binary_search(found.begin(), found.end(), classes[c])) continue;
-    find_images(fs::path(split) / classes[c], files);
+    const fs::path folder = fs::path(split) / classes[c];
+    if (!fs::is_directory(files.root() / folder)) continue;
+    find_images(folder, files);
     labels.resize(static_cast<size_t>(files.size() - first), static_cast<int64_t>(c));
   }
-  if (labels.empty()) throw DataError(fmt::format("no {} file in the folders of '{}'", kImageEndings, folder.string()));
   return labels;
 }
 
 void check_every_class(const std::vector<int64_t>& labels, const std::vector<std::string>& classes,
-                       const fs::path& split, bool may_lack) {
+                       const fs::path& folder, bool may_lack) {
+  if (labels.empty()) throw DataError(fmt::format("no {} file in the folders of '{}'", kImageEndings, folder.string()));
   std::vector<bool> has_image(classes.size());
   for (const int64_t label : labels) has_image.at(static_cast<size_t>(label)) = true;
   const auto without = std::count(has_image.begin(), has_image.end(), false);
   if (without == 0) return;
   const auto first = std::find(has_image.begin(), has_image.end(), false) - has_image.begin();
   const std::string what = fmt::format("{} of {} classes have no image in '{}'; the first is {}", without,
-                                       classes.size(), split.string(), classes[static_cast<size_t>(first)]);
+                                       classes.size(), folder.string(), classes[static_cast<size_t>(first)]);
   if (!may_lack) throw DataError(what);
   log::warning("[data] " + what);
+}
+
+std::vector<int64_t> read_class_images(const std::string& split, const std::vector<std::string>& classes, bool may_lack,
+                                       FileTable& files) {
+  const fs::path folder = files.root() / split;
+  for (const std::string& name : unknown_folders(folder, classes)) {
+    const std::string near = nearest_name(name, classes);
+    throw DataError(fmt::format("'{}' is a class that the training split has not{}", (folder / name).string(),
+                                near.empty() ? "" : "; did you mean '" + near + "'?"));
+  }
+  std::vector<int64_t> labels = add_class_images(split, classes, files);
+  check_every_class(labels, classes, folder, may_lack);
+  return labels;
 }
 
 void measure_found(FileTable& files) {

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +15,6 @@
 
 #include "datasets/file_places.h"
 #include "datasets/image_files.h"
-#include "datasets/image_list.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
@@ -79,7 +80,22 @@ config::Keys FileListOptions::keys() {
           key("num_classes", &Options::num_classes, 0, "Number of classes.").at_least(2).at_most(1e6).in("classes")};
 }
 
-Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& image_options) {
+std::vector<std::string> folders_of_classes(const ImageList& train, const FileTable& files, int64_t num_classes) {
+  std::vector<std::string> folders(static_cast<size_t>(num_classes));
+  for (int64_t i = 0; i < train.size(); ++i) {
+    std::string_view name = files.name(train.first_file + i);
+    name = name.substr(0, std::min(name.rfind('/'), name.size()));
+    if (name.size() == files.name(train.first_file + i).size()) return {};  // in no folder
+    name.remove_prefix(name.rfind('/') + 1);
+    std::string& folder = folders[static_cast<size_t>(train.labels[static_cast<size_t>(i)])];
+    if (folder.empty()) folder = name;
+    if (folder != name) return {};
+  }
+  const std::set<std::string_view> different(folders.begin(), folders.end());
+  return different.size() == folders.size() && !different.contains("") ? folders : std::vector<std::string>{};
+}
+
+Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& image_options, ListedNames names) {
   const std::filesystem::path root = options.root;
   FileTable files(root);
   std::vector<ImageList> lists;
@@ -99,6 +115,10 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   for (int64_t c = 0; c < options.num_classes; ++c) {
     dataset.class_keys.push_back(fmt::format("{}", c));
     dataset.class_names.push_back(fmt::format("class_{}", c));
+  }
+  if (names == ListedNames::kFolders) {
+    std::vector<std::string> folders = folders_of_classes(lists[0], files, options.num_classes);
+    if (!folders.empty()) dataset.class_names = std::move(folders);
   }
   dataset.channels = image_options.channels();
   dataset.normalisation = "none";

@@ -21,8 +21,7 @@ namespace fs = std::filesystem;
 Split read_split(const std::string& name, const std::vector<std::string>& classes, FileTable& files) {
   Split split{name, nullptr, {}, {}};
   const int64_t first = files.size();
-  split.labels = add_class_images(name, classes, files);
-  check_every_class(split.labels, classes, files.root() / name, /*may_lack=*/name != "train");
+  split.labels = read_class_images(name, classes, /*may_lack=*/name != "train", files);
   split.ids.resize(split.labels.size());
   std::iota(split.ids.begin(), split.ids.end(), first);
   return split;

@@ -80,7 +80,7 @@ LabelNoiseReport apply_label_noise(const config::Config& config, Dataset& datase
   if (options.kind == "superclass" && dataset.superclass_of.empty()) {
     config.fail("data.label_noise.kind",
                 "data set '" + dataset.name +
-                    "' has no superclasses; choose index_block or uniform, or a data set with superclasses");
+                    "' has no superclasses; choose index_block or uniform, or name them by data.superclasses");
   }
   if (options.kind != "none" && !dataset.train.label_sets.empty()) {
     config.fail("data.label_noise.kind", "data set '" + dataset.name +

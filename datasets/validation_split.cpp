@@ -22,6 +22,15 @@ std::vector<int64_t> draw(const std::vector<int64_t>& candidates, int64_t count,
   return drawn;
 }
 
+// The samples of every class.
+std::vector<std::vector<int64_t>> members_of(std::span<const int64_t> labels, int64_t num_classes) {
+  std::vector<std::vector<int64_t>> members(static_cast<size_t>(num_classes));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    members.at(static_cast<size_t>(labels[i])).push_back(static_cast<int64_t>(i));
+  }
+  return members;
+}
+
 std::vector<int64_t> draw_balanced(std::span<const int64_t> labels, int64_t num_classes, const SplitOptions& options) {
   if (options.val_size % num_classes != 0) {
     throw KeyError("data.val_size",
@@ -29,10 +38,7 @@ std::vector<int64_t> draw_balanced(std::span<const int64_t> labels, int64_t num_
                                num_classes, options.val_size));
   }
   const int64_t per_class = options.val_size / num_classes;
-  std::vector<std::vector<int64_t>> members(static_cast<size_t>(num_classes));
-  for (size_t i = 0; i < labels.size(); ++i) {
-    members.at(static_cast<size_t>(labels[i])).push_back(static_cast<int64_t>(i));
-  }
+  const auto members = members_of(labels, num_classes);
   std::vector<int64_t> val;
   for (size_t c = 0; c < members.size(); ++c) {
     if (static_cast<int64_t>(members[c].size()) <= per_class) {
@@ -49,13 +55,13 @@ std::vector<int64_t> draw_balanced(std::span<const int64_t> labels, int64_t num_
 
 }  // namespace
 
-config::Keys SplitOptions::keys() {
+config::Keys SplitOptions::keys(int64_t default_val_size, const char* default_split) {
   using config::key;
   return {
-      key("val_size", &SplitOptions::val_size, 5000, "Training images held out for validation.")
+      key("val_size", &SplitOptions::val_size, default_val_size, "Training images held out for validation.")
           .at_least(1)
           .in("images"),
-      key("split", &SplitOptions::split, "uniform",
+      key("split", &SplitOptions::split, default_split,
           "How they are drawn: uniform over all images, or balanced, equally many of every class.")
           .one_of({"uniform", "balanced"}),
       key("split_seed", &SplitOptions::split_seed, 1234,
@@ -85,6 +91,34 @@ HeldOut hold_out(std::span<const int64_t> labels, int64_t num_classes, const Spl
   std::set_difference(all.begin(), all.end(), held_out.val.begin(), held_out.val.end(),
                       std::back_inserter(held_out.train));
   return held_out;
+}
+
+std::vector<int64_t> balanced_subset(std::span<const int64_t> labels, int64_t num_classes, const HeldOut& held_out,
+                                     int64_t train_size, int64_t split_seed) {
+  if (train_size % num_classes != 0) {
+    throw KeyError("data.train_size", fmt::format("a balanced subset has equally many of the {} classes; {} is no "
+                                                  "multiple",
+                                                  num_classes, train_size));
+  }
+  const int64_t per_class = train_size / num_classes;
+  const auto members = members_of(labels, num_classes);
+  std::vector<int64_t> subset;
+  for (size_t c = 0; c < members.size(); ++c) {
+    // The order that held-out images were drawn by, and on from them.
+    int64_t missing = per_class;
+    for (const int64_t i : draw(members[c], std::ssize(members[c]), split_seed, static_cast<uint32_t>(c))) {
+      if (missing == 0) break;
+      if (std::binary_search(held_out.val.begin(), held_out.val.end(), i)) continue;
+      subset.push_back(i);
+      --missing;
+    }
+    if (missing > 0) {
+      throw KeyError("data.train_size", fmt::format("{} takes {} images of every class, and of class {} {} are left",
+                                                    train_size, per_class, c, per_class - missing));
+    }
+  }
+  std::sort(subset.begin(), subset.end());
+  return subset;
 }
 
 Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> ids,

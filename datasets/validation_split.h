@@ -16,7 +16,8 @@ struct SplitOptions {
   std::string split;  // "uniform" or "balanced"
   int64_t split_seed = 0;
 
-  static config::Keys keys();
+  /// The defaults are the data set's.
+  static config::Keys keys(int64_t default_val_size = 5000, const char* default_split = "uniform");
   /// One line that says which split it is, for digests.
   std::string recipe() const;
 };
@@ -30,6 +31,12 @@ struct HeldOut {
 /// class. Throws ConfigError where that many cannot be drawn, or where `val_size` is no multiple of the classes in a
 /// balanced split.
 HeldOut hold_out(std::span<const int64_t> labels, int64_t num_classes, const SplitOptions& options);
+
+/// Of the training samples that were not held out, equally many of every class: `train_size` in all, ascending. By the
+/// split's seed; a larger subset holds the smaller ones. Throws ConfigError where there are not that many, or where
+/// `train_size` is no multiple of the classes.
+std::vector<int64_t> balanced_subset(std::span<const int64_t> labels, int64_t num_classes, const HeldOut& held_out,
+                                     int64_t train_size, int64_t split_seed);
 
 /// The split `name` with the samples `ids` of `images`; `labels` are those of all of `images`.
 Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> ids,

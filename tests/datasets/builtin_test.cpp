@@ -2,7 +2,10 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "datasets/imagenet.h"
+#include "datasets/imagenet_lt.h"
 #include "datasets/label_noise.h"
+#include "datasets/plantnet300k.h"
 #include "datasets/registry.h"
 #include "src/config/load.h"
 #include "src/config/variants.h"
@@ -46,8 +49,8 @@ std::vector<std::string> small_with(std::vector<std::string> more) {
 TEST_CASE("the built-in data sets", "[fast]") {
   DatasetRegistry registry("data set");
   register_builtin_datasets(registry);
-  CHECK(registry.names() ==
-        std::vector<std::string>{"fashion_mnist", "cifar100", "image_folder", "file_list", "synthetic"});
+  CHECK(registry.names() == std::vector<std::string>{"fashion_mnist", "cifar100", "image_folder", "file_list",
+                                                     "imagenet", "imagenet_lt", "plantnet300k", "synthetic"});
   for (const std::string name : {"fashion_mnist", "cifar100", "synthetic"}) {
     const config::Config config = load({"data.name=" + name});
     CHECK(config.get<std::string>("data.label_noise.kind") == "none");
@@ -57,9 +60,25 @@ TEST_CASE("the built-in data sets", "[fast]") {
 }
 
 TEST_CASE("a data set that is not there says where it looked", "[fast]") {
-  for (const std::string name : {"fashion_mnist", "cifar100"}) {
-    CHECK_THROWS_WITH(make(load({"data.name=" + name, "data.root=/no/such/folder"})), Contains("/no/such/folder"));
+  for (const std::string name : {"fashion_mnist", "cifar100", "imagenet", "imagenet_lt", "plantnet300k"}) {
+    const config::Config config = load({"data.name=" + name, "data.root=/no/such/folder"});
+    CHECK_THROWS_WITH(make(config), Contains("/no/such/folder"));
+    CHECK_THROWS_AS(make(config), DataError);
   }
+}
+
+TEST_CASE("the keys of the papers' data sets have the papers' values", "[fast]") {
+  const config::Config imagenet = load({"data.name=imagenet"});
+  CHECK(imagenet.get<int64_t>("data.val_size") == 50000);
+  CHECK(imagenet.get<std::string>("data.split") == "balanced");
+  CHECK(imagenet.read<ImagenetOptions>("data").train_size == ImagenetOptions::kAll);
+  const auto lists = load({"data.name=imagenet_lt"}).read<ImagenetLtOptions>("data");
+  CHECK(lists.train == "ImageNet_LT_train.txt");
+  CHECK(lists.num_classes == 1000);
+  const auto plants = load({"data.name=plantnet300k", "data.expected.val=any"}).read<Plantnet300kOptions>("data");
+  CHECK(plants.train == 243916);
+  CHECK(plants.val == Plantnet300kOptions::kAny);
+  CHECK(load({"data.name=cifar100"}).get<int64_t>("data.val_size") == 5000);
 }
 
 TEST_CASE("the synthetic data set and the label noise follow the run's seed where theirs is auto", "[fast]") {

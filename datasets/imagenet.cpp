@@ -1,0 +1,130 @@
+#include "datasets/imagenet.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "datasets/class_folders.h"
+#include "datasets/find_images.h"
+#include "datasets/imagenet_labels.h"
+#include "src/core/digest.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Everything that is not there, in one error.
+void check_present(const ImagenetOptions& options, bool val_is_flat) {
+  const fs::path root = options.root;
+  std::string missing;
+  const auto miss = [&](const std::string& what) { missing += "\n  " + what; };
+  if (!fs::is_directory(root / "train")) {
+    miss("train/, with a folder for each of the 1,000 classes, named by WordNet ids such as n01440764");
+  }
+  if (!fs::is_directory(root / "val")) miss("val/, with the same folders, or all 50,000 validation images");
+  const auto file = [&](const char* key, const std::string& name) {
+    if (!name.empty() && !fs::is_regular_file(root / name)) miss(fmt::format("{} (data.{})", name, key));
+  };
+  if (val_is_flat) file("val_labels", options.val_labels);
+  if (val_is_flat) file("synsets", options.synsets);
+  if (val_is_flat && options.val_labels.empty()) {
+    miss(
+        "the labels of the images in val/, which are in no folders: set data.val_labels to a file of lines 'FILE "
+        "WNID', to Kaggle's LOC_val_solution.csv, or to the devkit's ILSVRC2012_validation_ground_truth.txt");
+  }
+  if (missing.empty()) return;
+  throw DataError(fmt::format(
+      "imagenet: in '{}' (data.root) there is not:{}\nThe archives ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar "
+      "and ILSVRC2012_devkit_t12.tar.gz come from image-net.org, which asks for a registration; unpack the first into "
+      "a folder a class",
+      options.root, missing));
+}
+
+// The labels of root/val's images, which are added to `files`.
+std::vector<int64_t> read_val(const ImagenetOptions& options, bool is_flat, const std::vector<std::string>& classes,
+                              FileTable& files) {
+  const fs::path root = options.root;
+  if (!is_flat) return read_class_images("val", classes, /*may_lack=*/true, files);
+  const int64_t first = files.size();
+  find_images("val", files);
+  if (files.size() == first) throw DataError(fmt::format("no {} file in '{}'", kImageEndings, (root / "val").string()));
+  std::vector<std::string> names;
+  for (int64_t i = first; i < files.size(); ++i) names.push_back(fs::path(files.name(i)).filename().string());
+  const fs::path synsets = options.synsets.empty() ? fs::path() : root / options.synsets;
+  return read_imagenet_labels(root / options.val_labels, synsets, names, classes);
+}
+
+std::string digest_of(const Dataset& dataset, const FileTable& files, const std::vector<int64_t>& labels,
+                      const std::string& recipe) {
+  Sha256 sha;
+  sha.add(fmt::format("imagenet\nchannels {}\n{}", dataset.channels, recipe));
+  for (int64_t i = 0; i < files.size(); ++i) sha.add(fmt::format("{} {}\n", files.name(i), files.file_size(i)));
+  for (const int64_t label : labels) sha.add(fmt::format("{} ", label));
+  return sha.hex();
+}
+
+}  // namespace
+
+config::Keys ImagenetOptions::keys() {
+  using config::key;
+  using Options = ImagenetOptions;
+  return {
+      key("root", &Options::root, "${env:SETTRAIN_DATA:-data}/imagenet",
+          "Folder with train and val, see docs/file_formats.md.")
+          .not_empty()
+          .free(),
+      key("val_labels", &Options::val_labels, "",
+          "Text file with the labels of val's images where these are in no folders, below data.root unless absolute: "
+          "lines 'FILE WNID' or 'FILE INDEX', LOC_val_solution.csv, or ILSVRC2012_validation_ground_truth.txt.")
+          .free(),
+      key("synsets", &Options::synsets, "",
+          "Text file whose line i is the WNID of ILSVRC2012_ID i, for ILSVRC2012_validation_ground_truth.txt.")
+          .free(),
+      key("train_size", &Options::train_size, kAll,
+          "Training images that are kept after the validation images were held out, equally many of every class.")
+          .at_least(1)
+          .word("all", kAll)
+          .in("images"),
+  };
+}
+
+Dataset load_imagenet(const ImagenetOptions& options, const SplitOptions& split,
+                      const ImageFileOptions& image_options) {
+  const fs::path root = options.root;
+  const bool val_is_flat = fs::is_directory(root / "val") && folders_in(root / "val", "").empty();
+  check_present(options, val_is_flat);
+
+  Dataset dataset;
+  dataset.name = "imagenet";
+  dataset.class_names = folders_in(root / "train", "");
+  dataset.channels = image_options.channels();
+  dataset.normalisation = "imagenet";
+  FileTable files(root);
+  std::vector<int64_t> labels = read_class_images("train", dataset.class_names, /*may_lack=*/false, files);
+  HeldOut held_out = hold_out(labels, dataset.num_classes(), split);
+  if (options.train_size != ImagenetOptions::kAll) {
+    held_out.train = balanced_subset(labels, dataset.num_classes(), held_out, options.train_size, split.split_seed);
+  }
+  const auto num_train = static_cast<int64_t>(labels.size());
+  const std::vector<int64_t> test_labels = read_val(options, val_is_flat, dataset.class_names, files);
+  labels.insert(labels.end(), test_labels.begin(), test_labels.end());
+  std::vector<int64_t> test_ids(test_labels.size());
+  std::iota(test_ids.begin(), test_ids.end(), num_train);
+  measure_found(files);
+
+  dataset.digest =
+      digest_of(dataset, files, labels, split.recipe() + fmt::format("train_size {}\n", options.train_size));
+  const auto images = std::make_shared<ImageFiles>(std::move(files), image_options);
+  dataset.train = make_split("train", images, std::move(held_out.train), labels);
+  dataset.val = make_split("val", images, std::move(held_out.val), labels);
+  dataset.test = make_split("test", images, std::move(test_ids), labels);
+  return dataset;
+}
+
+}  // namespace settrain

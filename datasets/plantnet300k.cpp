@@ -1,0 +1,211 @@
+#include "datasets/plantnet300k.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "datasets/class_folders.h"
+#include "datasets/class_options.h"
+#include "datasets/plantnet300k_json.h"
+#include "src/core/digest.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 3> kSplits = {"train", "val", "test"};
+constexpr const char* kSource = "https://doi.org/10.5281/zenodo.5645731";
+constexpr const char* kClassOrder = "class_idx_to_species_id.json";
+constexpr const char* kMetadata = "plantnet300K_metadata.json";
+
+using Folders = std::array<std::string, 3>;  // of the splits, from the root
+
+// The folders of the splits in the first layout that has one of train.
+Folders find_folders(const Plantnet300kOptions& options) {
+  for (const char* before : {"images_", "images/", ""}) {
+    Folders folders;
+    for (size_t s = 0; s < 3; ++s) folders[s] = std::string(before) + kSplits[s];
+    if (fs::is_directory(fs::path(options.root) / folders[0])) return folders;
+  }
+  throw DataError(fmt::format(
+      "plantnet300k: '{}' (data.root) {}, expected a folder of images for every species in images_train/, "
+      "images/train/ or train/, and the same for val and test. `settrain data fetch plantnet300k` fetches the data, and "
+      "so does {}; then set data.root or SETTRAIN_DATA",
+      options.root, fs::is_directory(options.root) ? "has no folder of training images" : "is not there", kSource));
+}
+
+// What differs from the options, for one error.
+class Differences {
+ public:
+  void compare(const char* what, int64_t expected, int64_t found) {
+    if (expected == Plantnet300kOptions::kAny || expected == found) return;
+    add(fmt::format("{}: {}, expected {} (data.expected.{})", what, found, expected, what));
+  }
+  void add(const std::string& line) { text_ += "\n  " + line; }
+  bool empty() const { return text_.empty(); }
+  [[noreturn]] void fail(const std::string& root) const {
+    throw DataError(fmt::format(
+        "plantnet300k: what is in '{}' (data.root) is a partial download, or another data set:{}\n`settrain data fetch "
+        "plantnet300k` goes on with a download (from {}); to use the images as they are, set data.expected to the sizes "
+        "found, or to any",
+        root, text_, kSource));
+  }
+
+ private:
+  std::string text_;
+};
+
+// The folders of train; in the order of the file where it is there and fits them.
+std::vector<std::string> find_classes(const fs::path& root, const std::string& train, Differences& differences) {
+  std::vector<std::string> folders = folders_in(root / train, "expected a folder for every species");
+  if (!fs::exists(root / kClassOrder)) return folders;
+  std::vector<std::string> order = read_class_order(root / kClassOrder);
+  std::vector<std::string> sorted = order, without_folder, without_entry;
+  std::sort(sorted.begin(), sorted.end());
+  std::set_difference(sorted.begin(), sorted.end(), folders.begin(), folders.end(), std::back_inserter(without_folder));
+  std::set_difference(folders.begin(), folders.end(), sorted.begin(), sorted.end(), std::back_inserter(without_entry));
+  if (without_folder.empty() && without_entry.empty()) return order;
+  if (!without_folder.empty()) {
+    differences.add(fmt::format("{}: {} of its {} ids have no folder in {}; the first is {}", kClassOrder,
+                                without_folder.size(), order.size(), train, without_folder[0]));
+  }
+  if (!without_entry.empty()) {
+    differences.add(fmt::format("{}: {} folders of {} are not in it; the first is {}", kClassOrder,
+                                without_entry.size(), train, without_entry[0]));
+  }
+  return folders;
+}
+
+// The first word of a name.
+std::string genus_of(const std::string& name) {
+  const size_t begin = name.find_first_not_of(' ');
+  return name.substr(begin, name.find(' ', begin) - begin);
+}
+
+// Names classes and superclasses, where the file is there.
+void name_classes(const Plantnet300kOptions& options, Dataset& dataset, Differences& differences) {
+  dataset.class_keys = dataset.class_names;
+  const fs::path file = fs::path(options.root) / options.names;
+  if (!fs::exists(file)) {
+    if (options.genera != Plantnet300kOptions::kAny) {
+      differences.add(fmt::format("no file {} (data.names), which names species and genera", options.names));
+    }
+    return;
+  }
+  const auto names = read_species_names(file);
+  std::vector<std::string> genera;
+  for (size_t c = 0; c < dataset.class_names.size(); ++c) {
+    const auto found = names.find(dataset.class_keys[c]);
+    if (found == names.end()) {
+      throw DataError(fmt::format("'{}' has no name for the folder {}", file.string(), dataset.class_keys[c]));
+    }
+    dataset.class_names[c] = found->second;
+    genera.push_back(genus_of(found->second));
+  }
+  set_superclasses(genera, dataset);
+  differences.compare("genera", options.genera, std::ssize(dataset.superclass_names));
+}
+
+// Which files are missing, by the metadata. Where that cannot be told, nothing.
+void add_missing_files(const fs::path& root, const Folders& folders, const FileTable& files, Differences& differences) {
+  if (!fs::exists(root / kMetadata)) return;
+  const auto missing = find_missing_files(root / kMetadata, folders, files);
+  for (size_t s = 0; s < 3; ++s) {
+    if (missing[s].missing == 0) continue;
+    differences.add(fmt::format("{} of the {} files of {} that {} lists are missing; the first is {}",
+                                missing[s].missing, missing[s].listed, kSplits[s], kMetadata, missing[s].first));
+  }
+}
+
+std::string digest_of(const Dataset& dataset, const FileTable& files) {
+  Sha256 sha;
+  sha.add(fmt::format("plantnet300k\nchannels {}\n", dataset.channels));
+  for (int64_t i = 0; i < files.size(); ++i) sha.add(fmt::format("{} {}\n", files.name(i), files.file_size(i)));
+  for (const std::string& id : dataset.class_keys) sha.add(id + "\n");
+  return sha.hex();
+}
+
+}  // namespace
+
+config::Keys Plantnet300kOptions::keys() {
+  using config::key;
+  using Options = Plantnet300kOptions;
+  const auto expected = [](const char* name, int64_t Options::*member, int64_t size, const char* help,
+                           const char* unit) {
+    return key(name, member, size, help).at_least(1).word("any", kAny).in(unit).free();
+  };
+  return {
+      key("root", &Options::root, "${env:SETTRAIN_DATA:-data}/plantnet_300K",
+          "Folder with images_train, images/train or train, the same for val and test, and the JSON files.")
+          .not_empty()
+          .free(),
+      key("names", &Options::names, "plantnet300K_species_id_2_name.json",
+          "JSON file with the species' names by id, below data.root unless absolute; the first word is the genus, which "
+          "is the superclass.")
+          .not_empty(),
+      expected("expected.classes", &Options::classes, 1081, "Species that must be there; any is not checked.",
+               "classes"),
+      expected("expected.genera", &Options::genera, 303, "Genera that must be there.", "superclasses"),
+      expected("expected.train", &Options::train, 243916, "Training images that must be there.", "images"),
+      expected("expected.val", &Options::val, 31118, "Validation images that must be there.", "images"),
+      expected("expected.test", &Options::test, 31112, "Test images that must be there.", "images"),
+  };
+}
+
+Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOptions& image_options) {
+  const fs::path root = options.root;
+  const Folders folders = find_folders(options);
+  Differences differences;
+  Dataset dataset;
+  dataset.name = "plantnet300k";
+  dataset.class_names = find_classes(root, folders[0], differences);
+  differences.compare("classes", options.classes, dataset.num_classes());
+  name_classes(options, dataset, differences);
+  dataset.channels = image_options.channels();
+  dataset.normalisation = "imagenet";
+
+  FileTable files(root);
+  const std::array<Split*, 3> splits = {&dataset.train, &dataset.val, &dataset.test};
+  const std::array<int64_t, 3> sizes = {options.train, options.val, options.test};
+  for (size_t s = 0; s < 3; ++s) {
+    Split& split = *splits[s];
+    split.name = kSplits[s];
+    if (!fs::is_directory(root / folders[s])) {
+      differences.add(fmt::format("no folder {}", folders[s]));
+      continue;
+    }
+    const std::vector<std::string> unknown = unknown_folders(root / folders[s], dataset.class_keys);
+    if (!unknown.empty()) {
+      differences.add(fmt::format("{} folders of {} are not in {}; the first is {}", unknown.size(), folders[s],
+                                  folders[0], unknown[0]));
+    }
+    const int64_t first = files.size();
+    split.labels = add_class_images(folders[s], dataset.class_keys, files);
+    split.ids.resize(split.labels.size());
+    std::iota(split.ids.begin(), split.ids.end(), first);
+    differences.compare(kSplits[s], sizes[s], split.size());
+  }
+  if (!differences.empty()) {
+    add_missing_files(root, folders, files, differences);
+    differences.fail(options.root);
+  }
+  for (size_t s = 0; s < 3; ++s) {
+    check_every_class(splits[s]->labels, dataset.class_keys, root / folders[s], /*may_lack=*/s > 0);
+  }
+  measure_found(files);
+  dataset.digest = digest_of(dataset, files);
+  const auto images = std::make_shared<ImageFiles>(std::move(files), image_options);
+  for (Split* split : splits) split->images = images;
+  return dataset;
+}
+
+}  // namespace settrain

@@ -1,0 +1,101 @@
+#include "datasets/plantnet300k_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "datasets/file_places.h"
+#include "src/core/descriptor.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void fail(const std::filesystem::path& file, const std::string& what) {
+  throw DataError(fmt::format("'{}': {}", file.string(), what));
+}
+
+// The whole file; `callback` may drop parts of it as they come.
+json read_json(const std::filesystem::path& file, const json::parser_callback_t& callback = nullptr) {
+  std::ifstream stream(file);
+  if (!stream) throw DataError(file_error("open", file, errno).what());
+  try {
+    json content = json::parse(stream, callback);
+    if (!content.is_object()) fail(file, "expected a JSON object");
+    return content;
+  } catch (const json::exception& error) {
+    fail(file, fmt::format("cannot be read as JSON: {}", error.what()));
+  }
+}
+
+// An id, which some versions write as a number. Empty where it is neither.
+std::string text_of(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number_integer() ? fmt::format("{}", value.get<int64_t>()) : std::string();
+}
+
+}  // namespace
+
+std::vector<std::string> read_class_order(const std::filesystem::path& file) {
+  const json content = read_json(file);
+  std::vector<std::string> ids;
+  std::unordered_set<std::string> seen;
+  for (size_t c = 0; c < content.size(); ++c) {
+    const auto found = content.find(fmt::format("{}", c));
+    if (found == content.end()) fail(file, fmt::format("has {} entries, but none for class {}", content.size(), c));
+    ids.push_back(text_of(*found));
+    if (ids.back().empty()) fail(file, fmt::format("expected an id for class {}, got {}", c, found->dump()));
+    if (!seen.insert(ids.back()).second) fail(file, fmt::format("names the id {} twice", ids.back()));
+  }
+  return ids;
+}
+
+std::unordered_map<std::string, std::string> read_species_names(const std::filesystem::path& file) {
+  const json content = read_json(file);
+  std::unordered_map<std::string, std::string> names;
+  for (const auto& [id, name] : content.items()) {
+    if (!name.is_string() || name.get<std::string>().find_first_not_of(' ') == std::string::npos) {
+      fail(file, fmt::format("expected a name for the id {}, got {}", id, name.dump()));
+    }
+    names.emplace(id, name.get<std::string>());
+  }
+  return names;
+}
+
+std::array<MissingFiles, 3> find_missing_files(const std::filesystem::path& file,
+                                               const std::array<std::string, 3>& folders, const FileTable& files) {
+  const std::array<std::string, 3> splits = {"train", "val", "test"};
+  const FilePlaces places(files, 0, files.size());
+  std::array<MissingFiles, 3> report;
+  std::string image;
+  const auto look_for = [&](const json& entry) {
+    const std::string species = entry.contains("species_id") ? text_of(entry["species_id"]) : "";
+    const std::string split = entry.contains("split") ? text_of(entry["split"]) : "";
+    const auto s = static_cast<size_t>(std::find(splits.begin(), splits.end(), split) - splits.begin());
+    if (species.empty() || s == splits.size()) {
+      fail(file, fmt::format("expected species_id and split (train, val or test) of '{}', got {}", image,
+                             entry.dump().substr(0, 120)));
+    }
+    const std::string path = fmt::format("{}/{}/{}.jpg", folders[s], species, image);
+    ++report[s].listed;
+    if (!places.find(path) && ++report[s].missing == 1) report[s].first = path;
+  };
+  // 300,000 images with six texts each would fill several hundred MB: every one is dropped once it was looked at.
+  read_json(file, [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth == 1 && event == json::parse_event_t::key) image = parsed.get<std::string>();
+    if (depth == 1 && event == json::parse_event_t::object_end) {
+      look_for(parsed);
+      return false;
+    }
+    return true;
+  });
+  return report;
+}
+
+}  // namespace settrain

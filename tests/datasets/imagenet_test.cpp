@@ -1,0 +1,163 @@
+// ImageNet's folders, and the forms in which the labels of its validation images come.
+#include "datasets/imagenet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "datasets/imagenet_labels.h"
+#include "src/core/error.h"
+#include "tests/datasets/tiny_images.h"
+
+using namespace settrain;
+using Catch::Contains;
+
+namespace {
+
+const std::vector<std::string> kClasses = {"n01", "n02", "n03"};
+
+// 10 training images of each of 3 classes.
+struct Imagenet : test::TinyImages {
+  Imagenet() {
+    for (const std::string& wnid : kClasses) {
+      for (int i = 0; i < 10; ++i) add(fmt::format("train/{}/{}_{}.JPEG", wnid, wnid, i));
+    }
+  }
+  void add_val_folders() {
+    for (const char* name : {"val/n01/v_1.JPEG", "val/n02/v_2.JPEG", "val/n03/v_3.JPEG", "val/n03/v_4.JPEG"}) add(name);
+  }
+  void add_flat_val() {
+    for (int i = 1; i <= 4; ++i) add(fmt::format("val/v_{}.JPEG", i));
+  }
+  ImagenetOptions options(const std::string& val_labels = "", const std::string& synsets = "") const {
+    ImagenetOptions options;
+    options.root = root();
+    options.val_labels = val_labels;
+    options.synsets = synsets;
+    return options;
+  }
+  static Dataset load(const ImagenetOptions& options, const SplitOptions& split = {6, "balanced", 1}) {
+    return load_imagenet(options, split, {});
+  }
+};
+
+// Labels of four images by a file of this text.
+std::vector<int64_t> labels(const std::string& text, const std::string& synsets = "") {
+  const test::TemporaryFolder folder;
+  const auto synsets_file = synsets.empty() ? std::filesystem::path() : folder.write("synsets.txt", synsets);
+  return read_imagenet_labels(folder.write("labels.txt", text), synsets_file,
+                              {"v_1.JPEG", "v_2.JPEG", "v_3.JPEG", "v_4.JPEG"}, kClasses);
+}
+
+const std::vector<int64_t> kExpected = {2, 0, 0, 1};
+
+}  // namespace
+
+TEST_CASE("the official validation images are the test split, others are held out", "[fast]") {
+  Imagenet imagenet;
+  imagenet.add_val_folders();
+  const Dataset dataset = imagenet.load(imagenet.options());
+  CHECK(dataset.class_names == kClasses);
+  CHECK(dataset.normalisation == "imagenet");
+  CHECK(dataset.test.labels == std::vector<int64_t>{0, 1, 2, 2});
+  CHECK(dataset.test.ids == std::vector<int64_t>{30, 31, 32, 33});
+  CHECK_THAT(dataset.test.images->describe(31), Contains("val/n02/v_2.JPEG"));
+  CHECK(count_classes(dataset.val, 3) == std::vector<int64_t>{2, 2, 2});
+  CHECK(count_classes(dataset.train, 3) == std::vector<int64_t>{8, 8, 8});
+  for (const Split* split : {&dataset.train, &dataset.val}) {
+    for (size_t i = 0; i < split->ids.size(); ++i) CHECK(split->labels[i] == split->ids[i] / 10);
+  }
+}
+
+TEST_CASE("balanced subsets of the training images are nested and leave the held-out ones alone", "[fast]") {
+  Imagenet imagenet;
+  imagenet.add_val_folders();
+  const SplitOptions split = GENERATE(SplitOptions{6, "balanced", 1}, SplitOptions{6, "uniform", 1});
+  ImagenetOptions options = imagenet.options();
+  const Dataset all = imagenet.load(options, split);
+  options.train_size = 6;
+  const Dataset six = imagenet.load(options, split);
+  options.train_size = 12;
+  const Dataset twelve = imagenet.load(options, split);
+  CHECK(count_classes(six.train, 3) == std::vector<int64_t>{2, 2, 2});
+  CHECK(count_classes(twelve.train, 3) == std::vector<int64_t>{4, 4, 4});
+  for (const Dataset* part : {&six, &twelve}) {
+    CHECK(part->val.ids == all.val.ids);
+    CHECK(std::includes(all.train.ids.begin(), all.train.ids.end(), part->train.ids.begin(), part->train.ids.end()));
+  }
+  CHECK(std::includes(twelve.train.ids.begin(), twelve.train.ids.end(), six.train.ids.begin(), six.train.ids.end()));
+  CHECK(six.digest != twelve.digest);
+  CHECK(imagenet.load(options, {6, split.split, 2}).train.ids != twelve.train.ids);
+
+  options.train_size = 13;
+  CHECK_THROWS_WITH(imagenet.load(options, split), Contains("data.train_size") && Contains("13 is no multiple"));
+  options.train_size = 30;
+  CHECK_THROWS_WITH(imagenet.load(options, split), Contains("data.train_size") && Contains("10 images of every class"));
+  CHECK_THROWS_WITH(imagenet.load(imagenet.options(), {7, "balanced", 1}), Contains("data.val_size"));
+}
+
+TEST_CASE("validation images in one folder, labelled by a file", "[fast]") {
+  Imagenet imagenet;
+  imagenet.add_flat_val();
+  imagenet.folder.write("truth.txt", std::string("v_1.JPEG n03\nv_2.JPEG n01\nv_3.JPEG n01\nv_4.JPEG n02\n"));
+  const Dataset dataset = imagenet.load(imagenet.options("truth.txt"));
+  CHECK(dataset.test.labels == kExpected);
+  imagenet.folder.write("truth.txt", std::string("v_1.JPEG n02\nv_2.JPEG n01\nv_3.JPEG n01\nv_4.JPEG n02\n"));
+  CHECK(imagenet.load(imagenet.options((imagenet.folder / "truth.txt").string())).digest != dataset.digest);
+}
+
+TEST_CASE("the forms of validation labels", "[fast]") {
+  CHECK(labels("v_4.JPEG n02\nval/v_1.JPEG n03\r\n\nv_2.JPEG  n01\nv_3.JPEG\tn01\n") == kExpected);
+  CHECK(labels("v_1.JPEG 2\nv_2.JPEG 0\nv_3.JPEG 0\nv_4.JPEG 1\n") == kExpected);
+  CHECK(
+      labels(
+          "ImageId,PredictionString\nv_4,n02 85 1 499 272 \nv_1,n03 1 2 3 4 n03 5 6 7 8 \nv_2,n01 0 0 1 1\nv_3,n01\n") ==
+      kExpected);
+  CHECK(labels("1\n3\n3\n2\n", "n03\nn02\nn01\n") == kExpected);
+}
+
+TEST_CASE("what is wrong with validation labels is said with file and line", "[fast]") {
+  CHECK_THROWS_WITH(labels("v_1.JPEG\n"), Contains("labels.txt:1: expected 'FILE WNID' or 'FILE INDEX'"));
+  CHECK_THROWS_WITH(labels("v_1.JPEG n04\n"),
+                    Contains("labels.txt:1: 'n04' is no folder of train and no index from 0 to 2"));
+  CHECK_THROWS_WITH(labels("v_1.JPEG 3\n"), Contains("labels.txt:1: '3' is no folder"));
+  CHECK_THROWS_WITH(labels("v_1.JPEG 0\nv_5.JPEG 0\n"), Contains("labels.txt:2: there is no image 'v_5.JPEG'"));
+  CHECK_THROWS_WITH(labels("v_1.JPEG 0\nv_1.JPEG 1\n"), Contains("labels.txt:2: 'v_1.JPEG' has a line above"));
+  CHECK_THROWS_WITH(labels("v_1.JPEG 0\n"), Contains("labels.txt: no line for 3 of 4 images; the first is 'v_2.JPEG'"));
+  CHECK_THROWS_WITH(labels("ImageId,PredictionString\nv_1 n01\n"), Contains("labels.txt:2: expected 'IMAGE,WNID ...'"));
+  CHECK_THROWS_WITH(labels("ImageId,PredictionString\nv_1,2 3\n"), Contains("labels.txt:2: '2' is no folder of train"));
+  CHECK_THROWS_WITH(labels("ImageId,PredictionString\nv_9,n01\n"), Contains("labels.txt:2: there is no image 'v_9'"));
+  CHECK_THROWS_WITH(labels("\n"), Contains("labels.txt") && Contains("is empty"));
+
+  CHECK_THROWS_WITH(labels("1\n3\n3\n2\n"), Contains("data.synsets") && Contains("meta.mat") && Contains("scipy"));
+  CHECK_THROWS_WITH(labels("1\n3\n3\n", "n03\nn02\nn01\n"), Contains("has 3 lines, expected 4"));
+  CHECK_THROWS_WITH(labels("1\n3\n4\n2\n", "n03\nn02\nn01\n"), Contains("labels.txt:3: expected IDs from 1 to 3"));
+  CHECK_THROWS_WITH(labels("1\n3\nx\n2\n", "n03\nn02\nn01\n"),
+                    Contains("labels.txt:3: expected an ILSVRC2012_ID, got 'x'"));
+  CHECK_THROWS_WITH(labels("1\n3\n3\n2\n", "n03\nn05\nn01\n"), Contains("synsets.txt:2: 'n05' is no folder of train"));
+}
+
+TEST_CASE("all that is missing of ImageNet is said at once", "[fast]") {
+  const test::TemporaryFolder empty;
+  ImagenetOptions options;
+  options.root = empty.path().string();
+  CHECK_THROWS_WITH(Imagenet::load(options), Contains(options.root) && Contains("train/") && Contains("val/") &&
+                                                 Contains("image-net.org") && Contains("registration"));
+  CHECK_THROWS_AS(Imagenet::load(options), DataError);
+  options.root = "/no/such/folder";
+  CHECK_THROWS_WITH(Imagenet::load(options), Contains("/no/such/folder"));
+
+  Imagenet imagenet;
+  imagenet.add_flat_val();
+  CHECK_THROWS_WITH(imagenet.load(imagenet.options()), Contains("data.val_labels") && Contains("LOC_val_solution.csv"));
+  CHECK_THROWS_WITH(imagenet.load(imagenet.options("truth.txt", "synsets.txt")),
+                    Contains("truth.txt (data.val_labels)") && Contains("synsets.txt (data.synsets)"));
+}
+
+TEST_CASE("a validation folder that is no class is named", "[fast]") {
+  Imagenet imagenet;
+  imagenet.add_val_folders();
+  imagenet.add("val/n04/v.JPEG");
+  CHECK_THROWS_WITH(imagenet.load(imagenet.options()), Contains("val/n04") && Contains("training split has not"));
+}
