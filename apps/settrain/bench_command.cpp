@@ -6,7 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/settrain/command_line.h"
+#include "apps/settrain/bench_command.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
@@ -178,6 +178,7 @@ void add_bench_command(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   train->add_flag("--json", bench->json, "Prints JSON instead of a table");
+  add_bench_loader_command(*command, line);
   train->callback([&line, bench] { line.action = [&line, bench] { return bench_train(line, *bench); }; });
 }
 

@@ -89,14 +89,13 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64
   const int64_t count = std::min(settings_.batch_size, size() - batch.first_position);
   const auto pinned = at::TensorOptions().pinned_memory(settings_.pin_memory);
   batch.images = empty_images(count * batch.views, transform_, pinned);
-  const auto bytes_per_sample = static_cast<int64_t>(batch.images.nbytes()) / count;
   std::vector<int64_t> labels, ids;
   LabelLists sets;
   TransformMemory memory;
   for (int64_t i = 0; i < count; ++i) {
     const auto position = static_cast<size_t>(order[static_cast<size_t>(batch.first_position + i)]);
     const int64_t id = split_.ids[position];
-    auto* slot = static_cast<std::byte*>(batch.images.mutable_data_ptr()) + std::ssize(ids) * bytes_per_sample;
+    auto* slot = static_cast<std::byte*>(batch.images.mutable_data_ptr()) + std::ssize(ids) * transform_.bytes();
     try {
       transform_(*split_.images, id, epoch, memory, slot);
     } catch (const DataError& error) {

@@ -1,5 +1,6 @@
 #include "src/loader/transform.h"
 
+#include <cstddef>
 #include <utility>
 
 namespace settrain {
@@ -12,21 +13,25 @@ void Transform::operator()(const ImageSource& images, int64_t id, int64_t epoch,
   std::vector<View> views;
   const auto choose = [&](int64_t height, int64_t width) {
     views = pipeline_.views_of(height, width, epoch, id);
-    Box box = needed_pixels(views.front());
-    for (const View& view : views) box = around(box, needed_pixels(view));
-    return box;
+    return needed_pixels(views);
   };
   images.read_part(id, choose, memory.part);
-  const int64_t bytes = pipeline_.height() * pipeline_.width() * channels() * bytes_of(format().type);
+  render(memory.part, views, memory.renderer, output);
+}
+
+void Transform::render(const ImagePart& part, const std::vector<View>& views, ViewRenderer& renderer,
+                       void* output) const {
   auto* next = static_cast<std::byte*>(output);
   for (const View& view : views) {
-    memory.renderer.render(memory.part, view, writer_, next);
-    next += bytes;
+    renderer.render(part, view, writer_, next);
+    next += bytes_per_view();
   }
 }
 
-int64_t bytes_of(PixelType type) {
-  return type == PixelType::kFloat ? 4 : type == PixelType::kBFloat16 ? 2 : 1;
+int64_t Transform::bytes_per_view() const {
+  const PixelType type = format().type;
+  const int64_t bytes = type == PixelType::kFloat ? 4 : type == PixelType::kBFloat16 ? 2 : 1;
+  return pipeline_.height() * pipeline_.width() * channels() * bytes;
 }
 
 }  // namespace settrain

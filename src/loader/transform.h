@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "datasets/dataset.h"
 #include "src/loader/pipeline.h"
@@ -30,12 +31,17 @@ class Transform {
   /// epoch, id) alone. Throws DataError where the image cannot be read.
   void operator()(const ImageSource& images, int64_t id, int64_t epoch, TransformMemory& memory, void* output) const;
 
+  /// Writes the views of an image, whose pixels `part` holds, to `output`, one after the other.
+  void render(const ImagePart& part, const std::vector<View>& views, ViewRenderer& renderer, void* output) const;
+
+  /// What all views of one image take.
+  int64_t bytes() const { return pipeline_.views() * bytes_per_view(); }
+
  private:
+  int64_t bytes_per_view() const;
+
   Pipeline pipeline_;
   PixelWriter writer_;
 };
-
-/// Bytes of one number of that type.
-int64_t bytes_of(PixelType type);
 
 }  // namespace settrain

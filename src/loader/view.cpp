@@ -67,11 +67,18 @@ Box needed_pixels(const View& view) {
   return {rows.begin, columns.begin, rows.end - rows.begin, columns.end - columns.begin};
 }
 
-Box around(const Box& a, const Box& b) {
-  const int64_t top = std::min(a.top, b.top), left = std::min(a.left, b.left);
-  const int64_t bottom = std::max(a.top + a.height, b.top + b.height);
-  const int64_t right = std::max(a.left + a.width, b.left + b.width);
-  return {top, left, bottom - top, right - left};
+Box needed_pixels(const std::vector<View>& views) {
+  Box all = needed_pixels(views.front());
+  for (const View& view : views) {
+    const Box box = needed_pixels(view);
+    const int64_t bottom = std::max(all.top + all.height, box.top + box.height);
+    const int64_t right = std::max(all.left + all.width, box.left + box.width);
+    all.top = std::min(all.top, box.top);
+    all.left = std::min(all.left, box.left);
+    all.height = bottom - all.top;
+    all.width = right - all.left;
+  }
+  return all;
 }
 
 }  // namespace settrain

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "datasets/dataset.h"
 
@@ -35,7 +36,7 @@ View center_crop(View view, int64_t height, int64_t width);
 /// The pixels of the image that `view` depends on, a part of `view.source`; at least one pixel.
 Box needed_pixels(const View& view);
 
-/// The smallest box with both in it.
-Box around(const Box& a, const Box& b);
+/// The smallest box with what each of `views`, at least one, depends on.
+Box needed_pixels(const std::vector<View>& views);
 
 }  // namespace settrain

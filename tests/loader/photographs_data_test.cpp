@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "datasets/image_files.h"
 #include "src/core/digest.h"
@@ -58,7 +59,9 @@ TEST_CASE("photographs become the bytes of Pillow 12 and torchvision 0.26", "[da
   for (const auto& photograph : golden["images"]) {
     const auto file = photograph["file"].get<std::string>();
     CAPTURE(file);
-    const ImageFiles files({data / file}, {});
+    FileTable table(data);
+    table.add(file);
+    const ImageFiles files(std::move(table), {});
     Image image;
     files.read(0, image);
     CHECK((image.width == photograph["width"] && image.height == photograph["height"]));

@@ -1,0 +1,10 @@
+// The subcommands of `settrain bench`.
+#pragma once
+
+#include "apps/settrain/command_line.h"
+
+namespace settrain {
+
+void add_bench_loader_command(CLI::App& bench, CommandLine& line);
+
+}  // namespace settrain

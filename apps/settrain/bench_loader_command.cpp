@@ -1,0 +1,225 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
+
+#include "apps/settrain/bench_command.h"
+#include "datasets/load_data.h"
+#include "datasets/unlabelled_folder.h"
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/core/heap.h"
+#include "src/core/interrupt.h"
+#include "src/core/progress_bar.h"
+#include "src/engine/experiment_schema.h"
+#include "src/engine/loader_speed.h"
+#include "src/engine/throughput.h"
+#include "src/loader/normalisation.h"
+
+namespace settrain {
+namespace {
+
+struct LoaderBench {
+  std::string files, format = "float32";
+  bool channels_last = false, json = false;
+  int64_t images = 512, rounds = 5, threads = 0;  // threads 0: one a core
+};
+
+// Where images come from, and what becomes of them.
+struct Subject {
+  Dataset dataset;
+  ImageFileOptions file_options;
+  LoaderContext context;
+};
+
+Dataset folder_dataset(const std::string& folder) {
+  Dataset dataset;
+  dataset.name = folder;
+  dataset.class_names = {"unlabelled"};
+  dataset.channels = 3;
+  dataset.normalisation = "imagenet";
+  dataset.train.name = "train";
+  dataset.train.images = std::make_shared<UnlabelledFolder>(folder, ImageFileOptions{});
+  dataset.train.ids.resize(static_cast<size_t>(dataset.train.images->size()));
+  std::iota(dataset.train.ids.begin(), dataset.train.ids.end(), int64_t{0});
+  return dataset;
+}
+
+Subject subject_of(const CommandLine& line, const LoaderBench& bench) {
+  if (line.config.empty() == bench.files.empty())
+    throw ConfigError("bench loader: name a config, or a folder of images with --files");
+  std::vector<std::string> settings;
+  if (!bench.files.empty()) settings = {"data.pipeline=imagenet", "data.batch_size=64"};
+  settings.insert(settings.end(), line.settings.begin(), line.settings.end());
+  const config::Config config = config::load(experiment_schema(line.registries), config_file(line), settings);
+  Subject subject;
+  if (bench.files.empty()) {
+    subject.dataset = load_data(line.registries.datasets, config).dataset;
+    if (config.has("data.grey")) subject.file_options = config.read<ImageFileOptions>("data");
+  } else {
+    subject.dataset = folder_dataset(bench.files);
+  }
+  subject.context.options = config.read<LoaderOptions>("data");
+  subject.context.pipeline = config.read<PipelineOptions>("data");
+  const PixelType type = bench.format == "uint8"  ? PixelType::kByte
+                         : bench.format == "bf16" ? PixelType::kBFloat16
+                                                  : PixelType::kFloat;
+  subject.context.format = {type, bench.channels_last};
+  // As many images as were asked for, over and over where there are fewer.
+  Split& train = subject.dataset.train;
+  const std::vector<int64_t> ids = train.ids;
+  train.ids.resize(static_cast<size_t>(bench.images));
+  for (size_t i = 0; i < train.ids.size(); ++i) train.ids[i] = ids[i % ids.size()];
+  train.labels.assign(train.ids.size(), 0);
+  train.label_sets = {};
+  return subject;
+}
+
+// 1, 2, 4, ... and `most`.
+std::vector<int64_t> thread_numbers(int64_t most) {
+  std::vector<int64_t> numbers;
+  for (int64_t n = 1; n < most; n *= 2) numbers.push_back(n);
+  numbers.push_back(most);
+  return numbers;
+}
+
+struct Speeds {
+  int64_t threads = 0;
+  std::vector<double> images_per_second;  // of each round
+};
+
+struct Measured {
+  LoadingTimes stages;  // of images from files
+  std::vector<Speeds> loaders;
+};
+
+Measured measure(const Subject& subject, const LoaderBench& bench) {
+  const int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  Measured measured;
+  std::vector<std::unique_ptr<Loader>> loaders;
+  for (const int64_t threads : thread_numbers(bench.threads > 0 ? bench.threads : cores)) {
+    LoaderContext context = subject.context;
+    context.options.workers = threads;
+    context.options.prefetch = std::max(context.options.prefetch, 2 * threads);
+    loaders.emplace_back(new Loader(training_loader(subject.dataset, context, /*seed=*/0)));  // it cannot be moved
+    measured.loaders.push_back({threads, {}});
+  }
+  const auto* files = dynamic_cast<const ImageFiles*>(subject.dataset.train.images.get());
+  ProgressBar bar;
+  for (int64_t round = 0; round < bench.rounds; ++round) {
+    bar.update({.stage = "[bench] rounds",
+                .done = round * bench.images,
+                .total = bench.rounds * bench.images,
+                .after = 0,
+                .figures = ""});
+    if (files) {
+      measured.stages += measure_stages(*files, subject.file_options, subject.dataset.train.ids,
+                                        loaders.front()->transform(), round);
+    }
+    for (size_t i = 0; i < loaders.size(); ++i)
+      measured.loaders[i].images_per_second.push_back(measure_loader(*loaders[i], round));
+  }
+  bar.hide();
+  return measured;
+}
+
+// Of each round, the speed with so many threads over that with one.
+std::vector<double> ratios_to_one(const Measured& measured, size_t i) {
+  std::vector<double> ratios;
+  for (size_t round = 0; round < measured.loaders[i].images_per_second.size(); ++round)
+    ratios.push_back(measured.loaders[i].images_per_second[round] / measured.loaders[0].images_per_second[round]);
+  return ratios;
+}
+
+std::string as_table(const Subject& subject, const Measured& measured, const LoaderBench& bench) {
+  const LoadingTimes& stages = measured.stages;
+  std::string text = fmt::format("{}, pipeline {}, {} {}, batches of {}\n", subject.dataset.name,
+                                 subject.context.pipeline.pipeline, bench.format,
+                                 bench.channels_last ? "channels last" : "channels first",
+                                 subject.context.options.batch_size);
+  text += fmt::format("{:<34} {:>10} {:>12}\n", "one thread", "images/s", "ms an image");
+  const auto row = [&](const char* what, double seconds) {
+    const auto images = static_cast<double>(stages.images);
+    text += fmt::format("{:<34} {:>10.0f} {:>12.3f}\n", what, images / seconds, 1000 * seconds / images);
+  };
+  if (stages.images > 0) {
+    row("  read the file", stages.read);
+    row("  decode what the view needs", stages.decode);
+    row("  scale, crop, normalise", stages.render);
+    row("all three", stages.loading());
+    row("cv::imdecode of the whole image", stages.imdecode);
+    text += fmt::format("all three / cv::imdecode {:.3f}\n", stages.imdecode / stages.loading());
+  }
+  text += fmt::format("{:<34} {:>10} {:>12}\n", "loader", "images/s", "over one");
+  for (size_t i = 0; i < measured.loaders.size(); ++i) {
+    const Speeds& speeds = measured.loaders[i];
+    text += fmt::format("{:<34} {:>10.0f} {:>12.3f}\n", fmt::format("  {} threads", speeds.threads),
+                        median(speeds.images_per_second), median(ratios_to_one(measured, i)));
+  }
+  return text + fmt::format("medians of {} rounds of {} images\n", bench.rounds, bench.images);
+}
+
+std::string as_json(const Subject& subject, const Measured& measured, const LoaderBench& bench) {
+  nlohmann::ordered_json json{{"data", subject.dataset.name},
+                              {"pipeline", subject.context.pipeline.pipeline},
+                              {"format", bench.format},
+                              {"channels_last", bench.channels_last},
+                              {"batch", subject.context.options.batch_size},
+                              {"images", bench.images},
+                              {"rounds", bench.rounds}};
+  if (const LoadingTimes& s = measured.stages; s.images > 0) {
+    const auto ms = [&s](double seconds) { return 1000 * seconds / static_cast<double>(s.images); };
+    json["ms_an_image"] = {{"read", ms(s.read)},
+                           {"decode", ms(s.decode)},
+                           {"render", ms(s.render)},
+                           {"cv_imdecode", ms(s.imdecode)}};
+  }
+  for (size_t i = 0; i < measured.loaders.size(); ++i) {
+    json["loaders"].push_back({{"threads", measured.loaders[i].threads},
+                               {"images_per_second", measured.loaders[i].images_per_second},
+                               {"ratios_to_one_thread", ratios_to_one(measured, i)}});
+  }
+  return json.dump(1) + "\n";
+}
+
+int bench_loader(const CommandLine& line, const LoaderBench& bench) {
+  const Subject subject = subject_of(line, bench);
+  catch_interrupts();
+  keep_freed_memory();  // as in training
+  const Measured measured = measure(subject, bench);
+  std::cout << (bench.json ? as_json(subject, measured, bench) : as_table(subject, measured, bench));
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_bench_loader_command(CLI::App& bench_app, CommandLine& line) {
+  CLI::App* command = bench_app.add_subcommand(
+      "loader",
+      "Loading training images: images/s by stage on one thread beside OpenCV's imdecode, and of the whole loader on 1, "
+      "2, 4, ... threads");
+  const auto bench = std::make_shared<LoaderBench>();
+  command->add_option("CONFIG,--config", line.config, "A config, whose training split is loaded");
+  command->add_option("--files", bench->files, "A folder of images instead, by the pipeline imagenet");
+  command->add_option("--set", line.settings, "key.path=value, such as data.pipeline=plantnet")->allow_extra_args(false);
+  command->add_option("--format", bench->format, "What batches hold")
+      ->check(CLI::IsMember({"float32", "bf16", "uint8"}))
+      ->capture_default_str();
+  command->add_flag("--channels-last", bench->channels_last, "Batches with their channels last");
+  command->add_option("--threads", bench->threads, "The most threads; one a core where not given")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--images", bench->images, "Images in a round, over and over where there are fewer")
+      ->check(CLI::Range(1, 10000000))
+      ->capture_default_str();
+  command->add_option("--rounds", bench->rounds, "Rounds of measuring each")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_flag("--json", bench->json, "Prints JSON instead of a table");
+  command->callback([&line, bench] { line.action = [&line, bench] { return bench_loader(line, *bench); }; });
+}
+
+}  // namespace settrain
