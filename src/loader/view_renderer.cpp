@@ -34,7 +34,7 @@ const uint8_t* ViewRenderer::row_of(const ImagePart& part, int64_t y, int64_t le
 }
 
 // Fills rows_, from needed_pixels(view) on, with the visible columns.
-void ViewRenderer::resize_rows(const ImagePart& part, const View& view, int64_t first_column, int64_t columns) {
+void ViewRenderer::prepare_rows(const ImagePart& part, const View& view, int64_t first_column, int64_t columns) {
   const Box box = needed_pixels(view);
   const int64_t channels = part.pixels.channels, top = box.top - part.top, left = box.left - part.left;
   first_row_ = box.top - view.source.top;
@@ -49,16 +49,10 @@ void ViewRenderer::resize_rows(const ImagePart& part, const View& view, int64_t 
       pixel_taps_.push_back({taps->first(i) - first, taps->weights(i), taps->count(i)});
     resized_.resize(static_cast<size_t>(box.height * columns * channels));
   }
-  for (int64_t y = 0; y < box.height; ++y) {
-    const uint8_t* row = row_of(part, top + y, left, box.width);
-    if (same_width) {
-      rows_.push_back(row);
-      continue;
-    }
-    uint8_t* out = resized_.data() + y * columns * channels;
-    resize_row(row, pixel_taps_.data(), columns, channels, out);
-    rows_.push_back(out);
-  }
+  for (int64_t y = 0; y < box.height; ++y) rows_.push_back(row_of(part, top + y, left, box.width));
+  if (same_width) return;
+  settrain::resize_rows(rows_.data(), box.height, pixel_taps_.data(), columns, channels, resized_.data());
+  for (int64_t y = 0; y < box.height; ++y) rows_[static_cast<size_t>(y)] = resized_.data() + y * columns * channels;
 }
 
 void ViewRenderer::render(const ImagePart& part, const View& view, const PixelWriter& writer, void* image) {
@@ -68,7 +62,7 @@ void ViewRenderer::render(const ImagePart& part, const View& view, const PixelWr
   const Box& crop = view.crop;
   const Visible rows(crop.top, crop.height, view.height), columns(crop.left, crop.width, view.width);
   const bool all_black = rows.size == 0 || columns.size == 0;
-  if (!all_black) resize_rows(part, view, columns.begin, columns.size);
+  if (!all_black) prepare_rows(part, view, columns.begin, columns.size);
   std::optional<Taps> taps;
   if (!all_black && view.source.height != view.height) {
     taps.emplace(view.source.height, view.height, rows.begin, rows.size);

@@ -23,7 +23,7 @@ class ViewRenderer {
 
  private:
   const uint8_t* row_of(const ImagePart& part, int64_t y, int64_t left, int64_t width);
-  void resize_rows(const ImagePart& part, const View& view, int64_t first_column, int64_t columns);
+  void prepare_rows(const ImagePart& part, const View& view, int64_t first_column, int64_t columns);
 
   std::vector<uint8_t> resized_;       // the source rows, scaled along their length
   std::vector<const uint8_t*> rows_;   // where each of them is

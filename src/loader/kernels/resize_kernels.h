@@ -12,9 +12,11 @@ struct PixelTaps {
   int32_t count;
 };
 
-/// Along a row: out[i] is made of the pixels of `row` that taps[i] says, each channel for itself, rounded to 8 bits.
-/// `channels` is 1 or 3. Reads up to one byte behind the last pixel that is needed; at least that must be there.
-void resize_row(const uint8_t* row, const PixelTaps* taps, int64_t count, int64_t channels, uint8_t* out);
+/// Along `num_rows` rows: out[r][i] is made of the pixels of rows[r] that taps[i] says, i in [0, count), each channel
+/// for itself, rounded to 8 bits. `out` is [num_rows, count, channels]; `channels` is 1 or 3. May read one byte behind
+/// the last pixel that is needed of a row.
+void resize_rows(const uint8_t* const* rows, int64_t num_rows, const PixelTaps* taps, int64_t count, int64_t channels,
+                 uint8_t* out);
 
 /// Across rows: out[j], for j in [0, length), is made of rows[k][j] with weights[k], k in [0, count), rounded to 8
 /// bits.
