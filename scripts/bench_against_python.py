@@ -1,17 +1,24 @@
 #!/usr/bin/env python3
-"""Compares settrain's speed with that of Python's PyTorch, alternately on one machine. Needs torch; torchvision for its models.
+"""Compares settrain's speed with that of Python's PyTorch, alternately on one machine. Needs torch; torchvision for its models
+and for loading images.
 
     python scripts/bench_against_python.py train --model densenet40_40 --batch 64
+    python scripts/bench_against_python.py loader --files IMAGES --threads 1
 
 `train`: whole optimizer steps on one random batch that is in memory: forward, cross-entropy, backward, SGD. In every pair of
 measurements both train the same model; who goes first alternates, so that a slow minute of the machine hits both alike. Python's
 PyTorch is what a careful user would write: the fused optimizer, gradients set to None, both memory formats, of which the one
 that is faster over all pairs counts; on a GPU, cuDNN's search for the fastest algorithm, and no TF32, as in settrain.
+
+`loader`: training batches of random resized crops of 224x224 pixels, mirrored and normalised, float32, from the files of a folder,
+over and over where they are few; both on the same cores. Python's is torchvision's DataLoader with as many worker processes as
+settrain has threads and, for one, with none too, of which the faster one over all pairs counts.
 """
 
 import argparse
 import json
 import math
+import os
 import pathlib
 import statistics
 import subprocess
@@ -29,6 +36,7 @@ FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channel
 KEYS = {"images_per_second": "images/s", "forward_ms": "forward ms", "backward_ms": "backward ms", "update_ms": "update ms"}
 REPLY_KEYS = [*KEYS, "step_ms", "channels_last", "threads"]
 SEED = 0
+IMAGE_ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"}
 
 
 class PyTorchTrainer:
@@ -106,6 +114,43 @@ def built_program():
     return ROOT / "build" / chosen["preset"] / "apps/settrain/settrain"
 
 
+class TorchvisionLoader:
+    """torchvision's DataLoader of the files, with the transforms of its ImageNet training."""
+
+    def __init__(self, args, workers):
+        from torchvision import datasets, transforms
+
+        files = sorted(path for path in args.files.rglob("*") if path.suffix.lower() in IMAGE_ENDINGS)
+        if not files:
+            raise SystemExit(f"no image below {args.files}")
+        transform = transforms.Compose([
+            transforms.RandomResizedCrop(224),
+            transforms.RandomHorizontalFlip(),
+            transforms.ToTensor(),
+            transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+        ])
+
+        class Images(torch.utils.data.Dataset):
+            def __len__(self):
+                return args.images
+
+            def __getitem__(self, index):
+                return transform(datasets.folder.pil_loader(str(files[index % len(files)]))), 0
+
+        self.loader = torch.utils.data.DataLoader(Images(), args.batch, num_workers=workers, persistent_workers=workers > 0)
+
+    def measure(self):
+        # As in settrain, what the workers make before they all run is not counted.
+        unmeasured = min(4, len(self.loader) - 1)
+        images = 0
+        for number, (batch, _) in enumerate(self.loader):
+            if number >= unmeasured:
+                images += len(batch)
+            if number == unmeasured - 1:
+                start = time.perf_counter()
+        return {"images_per_second": images / (time.perf_counter() - start)}
+
+
 def output_of(command):
     """What the command prints on stdout and on stderr, and the command as one line."""
     shown = " ".join(map(str, command))
@@ -134,6 +179,13 @@ def measure_settrain(args):
     if reply["threads"] != args.threads:
         raise SystemExit(f"settrain took {reply['threads']} threads, not {args.threads}: {shown}")
     return reply
+
+
+def measure_settrain_loader(args):
+    command = [args.program, "bench", "loader", "--files", args.files, "--images", args.images, "--threads", args.threads]
+    command += ["--rounds", 1, "--json", "--set", f"data.batch_size={args.batch}"]
+    stdout, _, _ = output_of([str(part) for part in command])
+    return {"images_per_second": json.loads(stdout)["loaders"][-1]["images_per_second"][0]}
 
 
 def median_interval(values, confidence=0.95):
@@ -250,6 +302,37 @@ def compare_training(args):
         write_json(args, version, hardware, faster, ratios, pairs)
 
 
+def compare_loading(args):
+    import torchvision
+    import PIL
+
+    args.files = args.files.resolve()
+    if args.program is None:
+        args.program = built_program()
+    version = output_of([str(args.program), "--version"])[0].strip()
+    cores = sorted(os.sched_getaffinity(0))
+    if args.threads > len(cores):
+        raise SystemExit(f"--threads {args.threads}: there are {len(cores)} cores")
+    os.sched_setaffinity(0, cores[: args.threads])  # of the program and of the worker processes too
+    torch.set_num_threads(1)
+    contestants = {"settrain": lambda: measure_settrain_loader(args)}
+    for workers in [args.threads] if args.threads > 1 else [0, 1]:
+        loader = TorchvisionLoader(args, workers)
+        contestants[f"DataLoader, {workers} workers"] = loader.measure
+    pairs = measure_pairs(args, contestants)
+
+    summary = {name: statistics.median(pair[name]["images_per_second"] for pair in pairs) for name in contestants}
+    for name, speed in summary.items():
+        print(f"{name:<24}{speed:>10.1f} images/s")
+    faster = max((name for name in contestants if name != "settrain"), key=summary.get)
+    ratios = [pair["settrain"]["images_per_second"] / pair[faster]["images_per_second"] for pair in pairs]
+    print_ratio(f"settrain / {faster}", ratios)
+    print(f"random resized crops of 224x224, batches of {args.batch}, {args.threads} of the cores of {cpu_name()}; torchvision "
+          f"{torchvision.__version__}, Pillow {PIL.__version__}, {version}")
+    if args.json:
+        write_json(args, version, cpu_name(), faster, ratios, pairs)
+
+
 def at_least(low):
     def integer(text):
         if int(text) < low:
@@ -276,6 +359,15 @@ def main():
     train.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     train.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
     train.set_defaults(action=compare_training)
+    loader = commands.add_parser("loader", help="loading images")
+    loader.add_argument("--files", type=pathlib.Path, required=True, help="a folder of images")
+    loader.add_argument("--threads", type=at_least(1), default=1, help="threads, processes and cores of each (%(default)s)")
+    loader.add_argument("--batch", type=at_least(1), default=32, help="images in a batch (%(default)s)")
+    loader.add_argument("--images", type=at_least(64), default=640, help="images in a measurement (%(default)s)")
+    loader.add_argument("--pairs", type=at_least(1), default=15, help="how often each is measured (%(default)s)")
+    loader.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
+    loader.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
+    loader.set_defaults(action=compare_loading, device="cpu")
     args = parser.parse_args()
     if args.program is not None:
         args.program = args.program.resolve()
