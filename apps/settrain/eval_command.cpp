@@ -47,6 +47,7 @@ int evaluate(const CommandLine& line, const EvalArguments& arguments) {
   if (files.empty()) files = chosen_checkpoints(folder, recorded.get<config::Texts>("select"));
   ProgressBar bar;
   const auto results = evaluate_checkpoints(run, files, bar);
+  log_skipped_images(run);
   std::cout << (arguments.json ? results_json(run, results).dump(1) + "\n" : format_results(run, results));
   return kSuccess;
 }

@@ -83,6 +83,7 @@ int finish(Experiment& run, RunFolder& folder, Training& training) {
   }
   log::info(fmt::format(
       "[run] everything is in {}: results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events", path));
+  log_skipped_images(run);
   log::info("[run] peak memory " + format_memory(peak_memory()));
   return kSuccess;
 }

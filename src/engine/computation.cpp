@@ -26,8 +26,9 @@ at::Tensor per_channel(const std::vector<float>& values, at::Device device) {
 // To the bits of what the loader makes on the CPU: by tensors, since a division by a number would multiply by its
 // inverse on a GPU.
 at::Tensor normalised(const at::Tensor& bytes, const Computation& computation) {
-  const at::Tensor most = at::full({1}, 255.0F, computation.mean.options());
-  return bytes.to(at::kFloat).div_(most).sub_(computation.mean).div_(computation.std);
+  const auto& [mean, std] = computation.normalisation;
+  const at::Tensor most = at::full({1}, 255.0F, bytes.options().dtype(at::kFloat));
+  return bytes.to(at::kFloat).div_(most).sub_(per_channel(mean, bytes.device())).div_(per_channel(std, bytes.device()));
 }
 
 }  // namespace
@@ -51,8 +52,7 @@ PixelFormat Computation::pixel_format() const {
 
 Computation make_computation(const TrainOptions& options, at::Device device, const Normalisation& normalisation) {
   Computation computation{device, options.precision == "bf16", options.channels_last == "true"};
-  computation.mean = per_channel(normalisation.mean, device);
-  computation.std = per_channel(normalisation.std, device);
+  computation.normalisation = normalisation;
   if (options.channels_last == "auto") computation.channels_last = channels_last_is_faster(computation);
   return computation;
 }

@@ -15,9 +15,9 @@ class Model;
 
 struct Computation {
   at::Device device = at::kCPU;
-  bool bf16 = false;           // in convolutions and matrix products; weights, heads and losses stay float32
-  bool channels_last = false;  // of weights and activations
-  at::Tensor mean{}, std{};    // [1, channels, 1, 1] float32 on the device, of pixels in [0, 1]: for images of bytes
+  bool bf16 = false;              // in convolutions and matrix products; weights, heads and losses stay float32
+  bool channels_last = false;     // of weights and activations
+  Normalisation normalisation{};  // of images of bytes
 
   /// "cpu, float32, channels last"
   std::string describe() const;

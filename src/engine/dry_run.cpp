@@ -114,8 +114,9 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   const int64_t evaluations = (run.train.epochs + run.eval.every - 1) / run.eval.every;
   cost.eval_s = static_cast<double>(evaluations) * seconds_of(val_size);
   const auto chosen = std::max<size_t>(1, run.general.select.size());
+  const double crops = run.eval.view_use() == ViewUse::kTenCrops ? 10 : 1;
   for (const std::string& split : run.eval.splits)
-    cost.eval_s += static_cast<double>(chosen) * seconds_of(split_named(run.dataset, split).size());
+    cost.eval_s += crops * static_cast<double>(chosen) * seconds_of(split_named(run.dataset, split).size());
 
   // The last one, a best one for each metric, and the new one beside the old while it is written.
   cost.disk_bytes = (2 + run.general.select.size()) * checkpoint_bytes(run);

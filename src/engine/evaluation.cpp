@@ -33,9 +33,7 @@ std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& 
 }
 
 CropAverage crop_average_of(const Experiment& run) {
-  CropAverage average{run.eval.crop_average, run.eval.crop_average_k, run.loss->score_scale()};
-  if (average.k == EvalOptions::kAuto) average.k = run.config.has("loss.k") ? run.config.get<int64_t>("loss.k") : 1;
-  return average;
+  return {run.eval.crop_average, run.eval.resolved_crop_average_k(run.config), run.loss->score_scale()};
 }
 
 }  // namespace

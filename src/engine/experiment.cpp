@@ -65,6 +65,15 @@ void check_set_sizes(const config::Config& config, const Dataset& data) {
   check("eval.average_k", config.read<AverageKOptions>("eval").average_k);
 }
 
+void check_crops(const config::Config& config, const EvalOptions& options, const Dataset& data) {
+  if (options.crops != "ten" || options.crop_average != "topk") return;
+  const int64_t k = options.resolved_crop_average_k(config);
+  if (k >= data.num_classes()) {
+    config.fail("eval.crop_average_k",
+                fmt::format("K is {}, which must be less than the {} classes of {}", k, data.num_classes(), data.name));
+  }
+}
+
 void check_loss_takes_sets(const Registries& registries, const config::Config& config, const Dataset& data) {
   const auto& loss = config.get<std::string>("loss.name");
   if (data.train.label_sets.empty() || registries.losses.at(loss).takes_label_sets) return;
@@ -95,6 +104,7 @@ void wire(const Registries& registries, Experiment& run) {
   run.dataset = std::move(loaded.dataset);
   run.label_noise = std::move(loaded.label_noise);
   check_set_sizes(c, run.dataset);
+  check_crops(c, run.eval, run.dataset);
   run.train_counts = count_classes(run.dataset.train, run.dataset.num_classes());
 
   const Dataset& data = run.dataset;

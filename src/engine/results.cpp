@@ -10,6 +10,7 @@
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/atomic_file.h"
+#include "src/core/log.h"
 #include "src/engine/resume.h"
 #include "src/eval/results_table.h"
 #include "src/run/checkpoint.h"
@@ -64,6 +65,12 @@ std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::
     results.push_back(std::move(result));
   }
   return results;
+}
+
+void log_skipped_images(const Experiment& run) {
+  const int64_t count = run.loader.skipped->count();
+  if (count == 0) return;
+  log::warning(fmt::format("[data] images that could not be read and were left out: {}; each is named above", count));
 }
 
 std::string format_results(const Experiment& run, const std::vector<CheckpointResults>& results) {

@@ -127,4 +127,9 @@ config::Keys EvalOptions::keys() {
   };
 }
 
+int64_t EvalOptions::resolved_crop_average_k(const config::Config& config) const {
+  if (crop_average_k != kAuto) return crop_average_k;
+  return config.has("loss.k") ? config.get<int64_t>("loss.k") : 1;
+}
+
 }  // namespace settrain

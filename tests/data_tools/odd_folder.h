@@ -33,7 +33,7 @@ class OddFolder {
     std::filesystem::copy_file(golden_path("images_odd/" + odd), folder_ / name);
   }
 
-  Dataset load() const { return load_image_folder({folder_.path().string(), "", ""}, {.image_size = 32}); }
+  Dataset load() const { return load_image_folder({folder_.path().string()}, {}); }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
  private:

@@ -1,0 +1,44 @@
+"""data.on_bad_image: images that cannot be read end a run, or are left out of it."""
+
+from program import ProgramTest, main, write_png
+
+CONFIG = """
+data: {name: image_folder, root: pictures, input_size: 16, batch_size: 4, workers: 2}
+model: {name: resnet8, width: 4}
+train: {epochs: 2}
+eval: {top_k: [1], average_k: []}
+"""
+
+
+class BadImages(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        for split in ("train", "val", "test"):
+            for name in ("elm", "oak"):
+                folder = self.folder / "pictures" / split / name
+                folder.mkdir(parents=True)
+                for i in range(6):
+                    write_png(folder / f"{i}.png", 20 + i, 24, 20 * i)
+        (self.folder / "pictures/train/elm/2.png").write_text("This is no image.\n")
+        (self.folder / "pictures/test/oak/1.png").write_bytes(b"")
+        self.write("bad.yaml", CONFIG)
+
+    def test_a_bad_image_ends_the_run_and_is_named(self):
+        error = self.run_program("--config", "bad.yaml", "--device", "cpu", expect=1).stderr
+        self.assertIn("pictures/train/elm/2.png", error)
+        self.assertIn("data.on_bad_image: skip", error)
+
+    def test_bad_images_are_left_out_and_listed_once(self):
+        done = self.run_program("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip")
+        log = (self.folder / "runs/bad/log.txt").read_text()
+        for text in (log, done.stderr):
+            self.assertEqual(text.count("left out: 'pictures/train/elm/2.png'"), 1)
+            self.assertEqual(text.count("left out: 'pictures/test/oak/1.png'"), 1)
+            self.assertIn("could not be read and were left out: 2", text)
+        again = self.run_program("eval", "runs/bad", "--device", "cpu")
+        self.assertEqual(again.stdout, done.stdout)
+        self.assertIn("could not be read and were left out: 1", again.stderr)
+
+
+if __name__ == "__main__":
+    main()
