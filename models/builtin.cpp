@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "models/densenet.h"
 #include "models/model_options.h"
@@ -51,24 +52,32 @@ ModelEntry small_densenet(int64_t depth, int64_t growth) {
           kCifar100};
 }
 
-ModelEntry resnet(const std::string& name, const std::string& title, const ResNetShape& shape) {
+// Trained on ImageNet. `file` as torchvision has it, with the first digits of its SHA-256.
+PretrainedSource torchvision_weights(const std::string& name, const std::string& file) {
+  return {fmt::format("torchvision's {}_Weights.IMAGENET1K_V1", name), "https://download.pytorch.org/models/" + file};
+}
+
+ModelEntry resnet(const std::string& name, const std::string& title, const ResNetShape& shape,
+                  const PretrainedSource& pretrained) {
   return {name,
           title + " for images of about 224x224 pixels, torchvision's.",
           {},
           [shape](const config::Config& config, const ModelContext& context) {
             return std::make_shared<ResNet>(shape, config.read<ModelOptions>("model"), context);
           },
-          kImageNet};
+          kImageNet,
+          pretrained};
 }
 
-ModelEntry densenet(int64_t depth) {
+ModelEntry densenet(int64_t depth, const char* digits) {
   return {fmt::format("densenet{}", depth),
           fmt::format("DenseNet-{} for images of about 224x224 pixels, torchvision's.", depth),
           {},
           [depth](const config::Config& config, const ModelContext& context) {
             return std::make_shared<DenseNet>(densenet_shape(depth), config.read<ModelOptions>("model"), context);
           },
-          kImageNet};
+          kImageNet,
+          torchvision_weights(fmt::format("DenseNet{}", depth), fmt::format("densenet{}-{}.pth", depth, digits))};
 }
 
 }  // namespace
@@ -77,13 +86,21 @@ void register_builtin_models(ModelRegistry& registry) {
   for (int64_t depth : {8, 20, 32, 44, 56}) registry.add(small_resnet(depth));
   registry.add(small_densenet());
   for (int64_t growth : {12, 40}) registry.add(small_densenet(40, growth));
-  for (int64_t depth : {18, 34, 50, 101, 152}) {
-    registry.add(resnet(fmt::format("resnet{}", depth), fmt::format("ResNet-{}", depth), resnet_shape(depth)));
+  using Digits = std::pair<int64_t, const char*>;
+  for (const auto& [depth, digits] : {Digits{18, "f37072fd"}, Digits{34, "b627a593"}, Digits{50, "0676ba61"},
+                                      Digits{101, "63fe2227"}, Digits{152, "394f9c45"}}) {
+    registry.add(
+        resnet(fmt::format("resnet{}", depth), fmt::format("ResNet-{}", depth), resnet_shape(depth),
+               torchvision_weights(fmt::format("ResNet{}", depth), fmt::format("resnet{}-{}.pth", depth, digits))));
   }
   ResNetShape wide = resnet_shape(50);
   wide.widening = 2;
-  registry.add(resnet("wide_resnet50_2", "Wide ResNet-50-2", wide));
-  for (int64_t depth : {121, 161, 169, 201}) registry.add(densenet(depth));
+  registry.add(resnet("wide_resnet50_2", "Wide ResNet-50-2", wide,
+                      torchvision_weights("Wide_ResNet50_2", "wide_resnet50_2-95faca4d.pth")));
+  for (const auto& [depth, digits] :
+       {Digits{121, "a639ec97"}, Digits{161, "8d451a50"}, Digits{169, "b2777c0a"}, Digits{201, "c1103571"}}) {
+    registry.add(densenet(depth, digits));
+  }
 }
 
 }  // namespace settrain

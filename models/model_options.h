@@ -11,6 +11,9 @@ namespace settrain {
 struct ModelOptions {
   std::string head = "linear";
   bool head_bias = true;
+  std::string pretrained = kNone;  // or a file
+
+  static constexpr const char* kNone = "none";
 
   static config::Keys keys();
 };

@@ -19,6 +19,11 @@ struct ModelContext {
   int64_t channels, height, width;  // of an input image
 };
 
+/// Weights of a model that others trained.
+struct PretrainedSource {
+  std::string name, url;  // empty where none are known
+};
+
 /// `keys` are the keys of the section `model` that only this model has. `make` draws the initial weights from ATen's
 /// generator; it throws KeyError where a key or the images do not suit the model.
 struct ModelEntry {
@@ -27,6 +32,7 @@ struct ModelEntry {
   config::Keys keys;
   std::function<std::shared_ptr<Model>(const config::Config&, const ModelContext&)> make;
   ModelContext usual;  // what the model was made for: the classes and images of its best-known data set
+  PretrainedSource pretrained = {};
 };
 
 using ModelRegistry = Registry<ModelEntry>;

@@ -42,6 +42,7 @@ void log_start(const Experiment& run, const CommandLine& line) {
   }
   log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
                         format_count(run.model->num_parameters()), run.computation.describe()));
+  if (run.pretrained) log::info("[model] " + run.pretrained->describe());
   if (run.computation.bf16 && bf16_is_emulated(run.device)) {
     log::warning("[model] this CPU has no instructions for bf16, which is slower here than train.precision: float32");
   }
@@ -91,7 +92,7 @@ int finish(Experiment& run, RunFolder& folder, Training& training) {
 int train(const CommandLine& line, const TrainArguments& arguments) {
   const at::Device device = find_device(line.device);
   // The folder comes after the data: a run that could never start leaves none behind.
-  Experiment run = make_experiment(line.registries, load_config(line), device);
+  Experiment run = make_experiment(line.registries, load_config(line), device, FirstWeights::kPretrained);
   RunFolder folder = RunFolder::create(run.config.get<std::string>("run.dir"), arguments.overwrite);
   catch_interrupts();
 
@@ -136,7 +137,9 @@ int resume(const CommandLine& line, const TrainArguments& arguments) {
   // Where the user names no device, the run's own.
   const bool as_before = line.device == "auto" && point.checkpoint;
   const at::Device device = find_device(as_before ? point.checkpoint->text("machine.device") : line.device);
-  Experiment run = make_experiment(line.registries, std::move(wanted), device);
+  // A checkpoint has the weights; before the first one was written, the run begins as it did.
+  const FirstWeights weights = point.checkpoint ? FirstWeights::kDrawn : FirstWeights::kPretrained;
+  Experiment run = make_experiment(line.registries, std::move(wanted), device, weights);
   if (point.checkpoint) check_same_identity(run, *point.checkpoint, arguments.terms);
 
   log::open_file(folder.log());
@@ -156,7 +159,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments) {
 
 int try_out(const CommandLine& line) {
   const at::Device device = find_device(line.device);
-  Experiment run = make_experiment(line.registries, load_config(line), device);
+  Experiment run = make_experiment(line.registries, load_config(line), device, FirstWeights::kPretrained);
   catch_interrupts();
   std::cout << run.config.to_yaml_with_origins() << '\n';
   log_start(run, line);

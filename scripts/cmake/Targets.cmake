@@ -77,9 +77,6 @@ function(settrain_tests folder)
     # -#: a file's name is a tag of its cases. NoTests: a file without a case fails.
     add_test(NAME ${folder}/${file} COMMAND tests_${folder} -\# --warn NoTests "[#${file}]")
     settrain_test_properties(${folder}/${file})
-    if(file MATCHES "_(data|gpu|python|slow)_test$")
-      set_tests_properties(${folder}/${file} PROPERTIES LABELS "${CMAKE_MATCH_1}")
-    endif()
   endforeach()
 endfunction()
 
@@ -99,8 +96,8 @@ function(settrain_script_tests folder)
   endforeach()
 endfunction()
 
-# settrain_test_properties(test): what every test shares. One compute thread, since CTest runs as many tests as there are cores;
-# exit code 77 says that cases were skipped (tests/support/skip.h).
+# settrain_test_properties(test): what every test shares: its label, one compute thread, since CTest runs as many tests as there are
+# cores, and exit code 77, which says that cases were skipped (tests/support/skip.h).
 function(settrain_test_properties test)
   set(environment "SETTRAIN_SOURCE_DIR=${CMAKE_SOURCE_DIR}" OMP_NUM_THREADS=1)
   if(SETTRAIN_SANITIZE)
@@ -110,4 +107,7 @@ function(settrain_test_properties test)
     list(APPEND environment "SETTRAIN_PROGRAM=$<TARGET_FILE:settrain>")
   endif()
   set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" SKIP_RETURN_CODE 77 TIMEOUT 900)
+  if(test MATCHES "_(data|gpu|python|slow)_test$")
+    set_tests_properties(${test} PROPERTIES LABELS "${CMAKE_MATCH_1}")
+  endif()
 endfunction()

@@ -86,8 +86,21 @@ void check_loss_takes_sets(const Registries& registries, const config::Config& c
                                        loss, data.name, takers));
 }
 
+// Who has neither data nor weights yet learns of both at once.
+LoadedData load_data_beside(const std::string& missing_weights, const Registries& registries,
+                            const config::Config& config) {
+  try {
+    LoadedData data = load_data(registries.datasets, config);
+    if (missing_weights.empty()) return data;
+  } catch (const DataError& error) {
+    if (missing_weights.empty()) throw;
+    throw DataError(fmt::format("{}\n{}", error.what(), missing_weights));
+  }
+  throw DataError(missing_weights);
+}
+
 // Fills all but the config and the device.
-void wire(const Registries& registries, Experiment& run) {
+void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   const config::Config& c = run.config;
   const at::Device device = run.device;
   run.general = c.read<GeneralOptions>("");
@@ -100,7 +113,8 @@ void wire(const Registries& registries, Experiment& run) {
   set_determinism(run.train.deterministic, device);
   if (device.is_cpu()) keep_freed_memory();
 
-  LoadedData loaded = load_data(registries.datasets, c);
+  const bool load_weights = weights == FirstWeights::kPretrained;
+  LoadedData loaded = load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
   run.dataset = std::move(loaded.dataset);
   run.label_noise = std::move(loaded.label_noise);
   check_set_sizes(c, run.dataset);
@@ -120,6 +134,8 @@ void wire(const Registries& registries, Experiment& run) {
   seed_aten(static_cast<uint64_t>(run.general.seed), kSeedOfInitialWeights);
   run.model = registries.models.at(c.get<std::string>("model.name"))
                   .make(c, {data.num_classes(), run.input.channels, run.input.height, run.input.width});
+  if (load_weights) run.pretrained = load_pretrained(c, *run.model);
+  if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
   run.model->to(device);
   run.model->set_channels_last(run.computation.channels_last);
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
@@ -144,12 +160,13 @@ void wire(const Registries& registries, Experiment& run) {
 
 }  // namespace
 
-Experiment make_experiment(const Registries& registries, config::Config config, at::Device device) {
+Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
+                           FirstWeights weights) {
   const int64_t threads = config.read<RunOptions>("run").resolved_threads();
   // What `auto` came to is recorded: the run's last bits follow from it.
   Experiment run{.config = config.with("run.threads", threads), .device = device};
   try {
-    wire(registries, run);
+    wire(registries, weights, run);
   } catch (const KeyError& error) {
     if (!run.config.has(error.path())) throw;
     run.config.fail(error.path(), error.message());

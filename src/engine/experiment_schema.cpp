@@ -12,6 +12,7 @@
 #include "src/config/config.h"
 #include "src/config/variants.h"
 #include "src/core/suggest.h"
+#include "src/engine/pretrained.h"
 #include "src/engine/run_options.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/data_options.h"
@@ -142,6 +143,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   select_rule(registries),
                   measured_rule,
                   name_rule,
+                  pretrained_rule(),
                   nesterov_rule,
                   schedule_rule(),
                   threshold_rule};

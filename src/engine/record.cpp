@@ -24,6 +24,11 @@ nlohmann::ordered_json to_json(const LabelNoiseReport& noise) {
   return json;
 }
 
+nlohmann::ordered_json to_json(const Pretrained& weights) {
+  return {
+      {"file", weights.file}, {"sha256", weights.sha256}, {"tensors", weights.num_tensors}, {"drawn", weights.drawn}};
+}
+
 nlohmann::ordered_json provenance_of(const Experiment& run, const std::vector<std::string>& command_line) {
   nlohmann::ordered_json provenance = collect_provenance({.command_line = command_line,
                                                           .device = run.device,
@@ -32,6 +37,7 @@ nlohmann::ordered_json provenance_of(const Experiment& run, const std::vector<st
                                                           .dataset = run.dataset.name,
                                                           .data_digest = run.dataset.digest});
   provenance["label_noise"] = to_json(run.label_noise);
+  if (run.pretrained) provenance["pretrained"] = to_json(*run.pretrained);
   return provenance;
 }
 

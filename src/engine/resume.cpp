@@ -21,6 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kPretrainedDigest = "model.pretrained.sha256";
+
 std::string quoted(const fs::path& file) {
   return fmt::format("'{}'", file.string());
 }
@@ -38,6 +40,12 @@ TextMap machine(const Experiment& run) {
 
 TextMap data(const Experiment& run) {
   return {{"data.digest", run.dataset.digest}, {"data.labels", run.label_noise.digest}};
+}
+
+// Kept for the record: the weights themselves are in the checkpoint.
+TextMap first_weights(const Experiment& run) {
+  if (run.pretrained_digest.empty()) return {};
+  return {{kPretrainedDigest, run.pretrained_digest}};
 }
 
 TextMap thresholds(const Experiment& run) {
@@ -200,6 +208,12 @@ void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.metadata.merge(machine(run));
   checkpoint.metadata.merge(data(run));
   checkpoint.metadata.merge(thresholds(run));
+  checkpoint.metadata.merge(first_weights(run));
+}
+
+void restore_first_weights(const Checkpoint& checkpoint, Experiment& run) {
+  const auto found = checkpoint.metadata.find(kPretrainedDigest);
+  if (found != checkpoint.metadata.end()) run.pretrained_digest = found->second;
 }
 
 ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& wanted,

@@ -29,8 +29,12 @@ struct ResumePoint {
 
 /// Adds what a run's numbers follow from: the metadata "config" (the resolved YAML), "data.digest", "data.labels" (of
 /// the training labels, noise included), "data.thresholds" (of the folder that sets average-K's thresholds),
-/// "machine.*" (what the last bits depend on), and the tensor "state.rng".
+/// "model.pretrained.sha256" (of the weights it began with), "machine.*" (what the last bits depend on), and the tensor
+/// "state.rng".
 void add_identity(const Experiment& run, Checkpoint& checkpoint);
+
+/// Takes over which weights the run once began with, for the record: nothing else needs them any more.
+void restore_first_weights(const Checkpoint& checkpoint, Experiment& run);
 
 /// The place from which the run in `folder`, recorded with the config `recorded`, can go on with `wanted`. Changes
 /// nothing.

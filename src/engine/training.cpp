@@ -40,6 +40,7 @@ void Training::restore(const Checkpoint& checkpoint) {
   if (stepper_.average()) checkpoint.copy_into("ema.", stepper_.average()->tensors());
   checkpoint.copy_into("loss.", run_.loss->state());
   selection_.restore(checkpoint);
+  restore_first_weights(checkpoint, run_);
   metrics_.truncate_to(checkpoint.log_size(folder_.metrics_jsonl()));
   if (checkpoint.log_problem(folder_.tensorboard()).empty()) {
     tensorboard_.truncate_to(checkpoint.log_size(folder_.tensorboard()));

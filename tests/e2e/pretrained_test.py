@@ -1,0 +1,91 @@
+"""Runs that begin with weights from a file, and what is said where it is not there."""
+
+import json
+import os
+import struct
+import subprocess
+import unittest
+
+from program import PROGRAM, ProgramTest, environment, tensors_of
+
+
+def write_tensors(path, tensors):
+    """A safetensors file of name to (dtype, shape, bytes)."""
+    header, content = {}, b""
+    for name, (dtype, shape, values) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(content), len(content) + len(values)]}
+        content += values
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content)
+
+
+class Pretrained(ProgramTest):
+    def make_weights(self):
+        """Those of a trained network of seven classes; TINY has six."""
+        self.train_tiny("teacher", "--set", "data.num_classes=7", "--set", "data.group_size=7")
+        checkpoint = tensors_of(self.folder / "runs/teacher/checkpoints/last.safetensors")
+        weights = {name.removeprefix("model."): tensor for name, tensor in checkpoint.items() if name.startswith("model.")}
+        write_tensors(self.folder / "weights.safetensors", {name: t for name, t in weights.items() if "num_batches" not in name})
+        return weights
+
+    def test_a_run_begins_with_them_and_needs_the_file_no_more(self):
+        weights = self.make_weights()
+        settings = ("--set", "model.pretrained=weights.safetensors", "--set", "train.epochs=1", "--set", "optimizer.lr=1e-9")
+        done = self.train_tiny("tiny", *settings)
+        self.assertRegex(done.stderr, r"\[model\] weights of 'weights\.safetensors' \(SHA-256 [0-9a-f]{16}\): \d+ tensors, head fc left as drawn")
+        run = self.folder / "runs/tiny"
+        trained = tensors_of(run / "checkpoints/last.safetensors")
+        # The learning rate is next to nothing: the network is still the teacher's, but for the head.
+        for name in ("conv1.weight", "layer3.0.conv2.weight"):
+            theirs, ours = (struct.unpack(f"<{len(t[2]) // 4}f", t[2]) for t in (weights[name], trained["model." + name]))
+            self.assertLess(max(abs(a - b) for a, b in zip(theirs, ours)), 1e-6)
+        self.assertEqual(trained["model.fc.weight"][1][0], 6)
+        provenance = json.loads((run / "provenance.json").read_text())["pretrained"]
+        self.assertEqual(len(provenance["sha256"]), 64)
+        self.assertEqual(provenance["drawn"], ["fc"])
+        self.assertIn(provenance["sha256"].encode(), (run / "checkpoints/last.safetensors").read_bytes())
+
+        undisturbed = self.train_tiny("longer", *settings, "--set", "train.epochs=2", "--set", "schedule.name=constant")
+        self.train_tiny("short", *settings, "--set", "schedule.name=constant")
+        (self.folder / "weights.safetensors").unlink()
+        self.assertEqual(self.run_program("eval", "runs/tiny", "--device", "cpu").stdout, done.stdout)
+        resumed = self.run_program("--resume", "runs/short", "--set", "train.epochs=2", "--device", "cpu")
+        self.assertEqual(resumed.stdout, undisturbed.stdout)
+        self.assertEqual(self.metrics("short"), self.metrics("longer"))
+        self.assertIn(provenance["sha256"].encode(), (self.folder / "runs/short/checkpoints/last.safetensors").read_bytes())
+        for what in (("--overwrite",), ("--dry-run",)):
+            self.assertIn("there is no file 'weights.safetensors'", self.train_tiny("tiny", *settings, *what, expect=1).stderr)
+
+    def test_weights_of_another_network_are_refused_with_all_that_differs(self):
+        self.make_weights()
+        error = self.train_tiny("tiny", "--set", "model.pretrained=weights.safetensors", "--set", "model.width=8", expect=2).stderr
+        self.assertRegex(error, r"--set model\.pretrained=weights\.safetensors: model\.pretrained: .*other tensors than the model")
+        self.assertIn("conv1.weight: [4, 3, 3, 3] Float, expected [8, 3, 3, 3] Float", error)
+        self.assertIn("layer3.0.bn2.running_var", error)
+        self.assertFalse((self.folder / "runs/tiny").exists())
+
+    def test_files_of_pytorch_are_refused_with_the_line_that_converts_them(self):
+        error = self.train_tiny("tiny", "--set", "model.pretrained=weights.pth", expect=2).stderr
+        self.assertRegex(error, r"expected none or a file \.safetensors, got 'weights\.pth'")
+        self.assertIn("torch.load('weights.pth', map_location='cpu', weights_only=True), 'weights.safetensors')", error)
+
+    def test_missing_data_and_weights_are_one_error(self):
+        places = {"SETTRAIN_DATA": str(self.folder / "no-data"), "SETTRAIN_WEIGHTS": str(self.folder / "no-weights")}
+        command = [PROGRAM, "--config", "plantnet_noised_imbal.yaml", "--device", "cpu"]
+        done = subprocess.run(command, cwd=self.folder, env={**environment(), **places}, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        for words in (
+            f"'{self.folder}/no-data/plantnet_300K' (data.root) is not there",
+            "settrain data fetch plantnet300k",
+            "zenodo.5645731",
+            "resnet50.yaml",
+            f"no file '{self.folder}/no-weights/resnet50-0676ba61.safetensors'",
+            "torchvision's ResNet50_Weights.IMAGENET1K_V1",
+            "https://download.pytorch.org/models/resnet50-0676ba61.pth",
+        ):
+            self.assertIn(words, done.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
