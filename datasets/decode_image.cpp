@@ -21,7 +21,14 @@ bool jpeg_is_cut_short(std::span<const uint8_t> bytes) {
   constexpr uint8_t kEnd[] = {0xFF, 0xD9};
   size_t at = 2;
   while (at + 4 <= bytes.size() && bytes[at] == 0xFF && bytes[at + 1] != 0xDA) {
-    at += 2 + (size_t{bytes[at + 2]} << 8 | bytes[at + 3]);
+    const uint8_t marker = bytes[at + 1];
+    if (marker == 0xFF) {  // fill
+      ++at;
+    } else if (marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8)) {  // without a length
+      at += 2;
+    } else {
+      at += 2 + (size_t{bytes[at + 2]} << 8 | bytes[at + 3]);
+    }
   }
   const auto pixels = bytes.subspan(std::min(at, bytes.size()));
   // Most files have nothing behind it; trailing bytes are not rare, though.
@@ -94,6 +101,7 @@ void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, 
     if (!turned) return;
     orient(header.orientation, part.pixels);
   } else {
+    if (header.height == 0) throw std::runtime_error("is no JPEG, PNG, BMP, WebP or TIFF image");
     check_size(header.height, header.width);
     decode_other(bytes, options.channels, part.pixels);
     part.top = part.left = 0;

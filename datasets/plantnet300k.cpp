@@ -54,9 +54,9 @@ class Differences {
   bool empty() const { return text_.empty(); }
   [[noreturn]] void fail(const std::string& root) const {
     throw DataError(fmt::format(
-        "plantnet300k: what is in '{}' (data.root) is a partial download, or another data set:{}\n`settrain data fetch "
-        "plantnet300k` goes on with a download (from {}); to use the images as they are, set data.expected to the sizes "
-        "found, or to any",
+        "plantnet300k: what is in '{}' (data.root) is a partial download, or another data set:{}\nmove the folder away "
+        "and `settrain data fetch plantnet300k` gets all of it anew (from {}); to use the images as they are, set "
+        "data.expected to the sizes found, or to any",
         root, text_, kSource));
   }
 

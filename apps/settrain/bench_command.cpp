@@ -1,3 +1,5 @@
+#include "apps/settrain/bench_command.h"
+
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
@@ -6,7 +8,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/settrain/bench_command.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"

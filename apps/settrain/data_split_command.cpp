@@ -9,12 +9,12 @@
 namespace settrain {
 namespace {
 
-struct SplitOptions {
+struct SplitArguments {
   std::string val, test;  // as typed; empty: not given
   SplitRequest request;
 };
 
-int split_data(SplitOptions options) {
+int split_data(SplitArguments options) {
   SplitRequest& request = options.request;
   if (request.rule.name == "plantnet" && !(options.val.empty() && options.test.empty())) {
     throw ConfigError("--val and --test belong to --rule fractions; the rule plantnet takes a tenth for each");
@@ -35,7 +35,7 @@ void add_data_split_command(CLI::App& data, CommandLine& line) {
       "split",
       "Divides a folder with a folder of images for every class into training, validation and test images: "
       "writes lists that data.name: file_list reads, and copies nothing");
-  const auto options = std::make_shared<SplitOptions>();
+  const auto options = std::make_shared<SplitArguments>();
   SplitRequest& request = options->request;
   const auto not_empty = [](const std::string& folder) {
     return std::string(folder.empty() ? "is empty: name a folder" : "");

@@ -30,13 +30,14 @@ constexpr milliseconds kShortestWait{5}, kLongestWait{100};
 // What becomes of the child's files and signals.
 class Spawn {
  public:
-  Spawn(int output, int keep_open) {
+  Spawn(int output, const ChildProcess& process) {
     posix_spawn_file_actions_init(&files_);
     posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files_, output, STDERR_FILENO);
     // Onto itself: the copy is one that the child keeps.
-    if (keep_open >= 0) posix_spawn_file_actions_adddup2(&files_, keep_open, keep_open);
+    if (const int kept = process.keep_open; kept >= 0) posix_spawn_file_actions_adddup2(&files_, kept, kept);
+    if (!process.folder.empty()) posix_spawn_file_actions_addchdir_np(&files_, process.folder.c_str());
     posix_spawnattr_init(&attributes_);
     sigset_t defaults;
     sigemptyset(&defaults);
@@ -101,7 +102,7 @@ ChildEnd run_child(const ChildProcess& process) {
   // A file in memory, and no pipe, which would have to be emptied meanwhile.
   const Descriptor output(::memfd_create("output", MFD_CLOEXEC));
   pid_t child = 0;
-  const int code = output.is_open() ? Spawn(output.get(), process.keep_open).start(process.command, child) : errno;
+  const int code = output.is_open() ? Spawn(output.get(), process).start(process.command, child) : errno;
   if (code == ENOENT) {
     throw Error(fmt::format("there is no {} in PATH: install Debian's package {}", name, process.package));
   }

@@ -1,6 +1,7 @@
-// Other programs that settrain runs: curl, tar, unzip.
+// Other programs that settrain runs: curl, tar, unzip, gnuplot.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,8 +12,9 @@ namespace settrain {
 struct ChildProcess {
   std::vector<std::string> command;  // its name, which is looked for in PATH, and its arguments; no shell reads them
   std::string package;               // Debian's package that has it, for the error where it is missing
-  std::function<void()> meanwhile;   // called about ten times a second while it runs; may throw, which ends it
-  int keep_open = -1;                // a descriptor that it inherits, such as a lock's, which it then holds too
+  std::function<void()> meanwhile = {};  // called about ten times a second while it runs; may throw, which ends it
+  int keep_open = -1;                    // a descriptor that it inherits, such as a lock's, which it then holds too
+  std::filesystem::path folder = {};     // where it runs; empty: here
 };
 
 /// What became of it.

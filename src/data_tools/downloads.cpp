@@ -62,7 +62,7 @@ Download plantnet300k() {
           .folder = "plantnet_300K",
           .proof = {"images/train", "images/val", "images/test"},
           .usual_place = "",
-          .config = "data: {name: image_folder, root: \"{}/images\"}",
+          .config = "data: {name: plantnet300k, root: \"{}\"}",
           .by_hand = ""};
 }
 
@@ -85,12 +85,8 @@ Download imagenet() {
           .folder = "imagenet",
           .proof = {"train", "val"},
           .usual_place = "",
-          .config =
-              "data: {name: file_list, root: \"{}\", train: train.txt, val: val.txt, test: test.txt, num_classes: "
-              "1000}",
-          .by_hand = std::string(kImageNet) +
-                     "Write lists of images to {}/train.txt, val.txt and test.txt, a line each, such as\n"
-                     "  train/n01440764/n01440764_762.JPEG 0\n"};
+          .config = "data: {name: imagenet, root: \"{}\"}",
+          .by_hand = kImageNet};
 }
 
 Download imagenet_lt() {
@@ -102,9 +98,7 @@ Download imagenet_lt() {
           .folder = "imagenet",
           .proof = {"train", "val", "ImageNet_LT_train.txt", "ImageNet_LT_val.txt", "ImageNet_LT_test.txt"},
           .usual_place = "",
-          .config =
-              "data: {name: file_list, root: \"{}\", train: ImageNet_LT_train.txt, val: ImageNet_LT_val.txt, "
-              "test: ImageNet_LT_test.txt, num_classes: 1000}",
+          .config = "data: {name: imagenet_lt, root: \"{}\"}",
           .by_hand = std::string(kImageNet) +
                      "Get the lists ImageNet_LT_train.txt, ImageNet_LT_val.txt and ImageNet_LT_test.txt by the links "
                      "of\nhttps://github.com/zhmiao/OpenLongTailRecognition-OLTR and put them into {}/\n"};

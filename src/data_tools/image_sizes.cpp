@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "datasets/decode_image.h"
 #include "datasets/image_files.h"
 #include "datasets/image_header.h"
 #include "datasets/load_data.h"
@@ -78,7 +79,7 @@ ImageSizes image_sizes(const Dataset& dataset, const Split& split, int64_t worke
     heights.push_back(static_cast<double>(height));
     widths.push_back(static_cast<double>(width));
     aspects.push_back(static_cast<double>(width) / static_cast<double>(height));
-    sizes.many_pixels += height > kManyPixels / width;
+    sizes.too_large += height > kMostPixels / width;
   }
   for (const auto& [format, images] : formats) sizes.formats.push_back({std::string(name_of(format)), images});
   sizes.height = summarise(std::move(heights));

@@ -11,22 +11,20 @@
 
 namespace settrain {
 
-/// More pixels than this are counted: as many bytes decoded as 384 MiB.
-inline constexpr int64_t kManyPixels = int64_t{1} << 27;
-
 struct FormatCount {
   std::string format;  // name_of(ImageFormat)
   int64_t images = 0;
 };
 
-/// Sizes are those stored in the files, before EXIF's rotation (which settrain ignores), resizing and cropping.
+/// Sizes are those stored in the files, before EXIF's rotation (which is
+/// ignored unless data.apply_orientation), resizing and cropping.
 struct ImageSizes {
   bool files = false;  // else the images are in memory and of one size
   Summary height, width;
   Summary aspect;                    // width / height
   std::vector<FormatCount> formats;  // by content, those that there are
   int64_t without_size = 0;          // of files that cannot be opened or whose header tells none; in no summary
-  int64_t many_pixels = 0;           // more than kManyPixels
+  int64_t too_large = 0;             // more than kMostPixels, which are not decoded
   int64_t rotated = 0;               // EXIF orientation other than 1
 };
 

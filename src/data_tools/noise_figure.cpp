@@ -39,11 +39,18 @@ std::string short_name(const std::string& name) {
   return name.substr(0, end) + "...";
 }
 
+// A label of a tic is a format, in which % means a number.
+std::string as_format(const std::string& text) {
+  std::string format;
+  for (const char c : text) format += c == '%' ? std::string("%%") : std::string(1, c);
+  return format;
+}
+
 // Tics with names for both axes: of the classes, or else of the superclasses; none where they are too many.
 std::string name_tics(const DataStats& stats, const std::vector<size_t>& order) {
   std::string tics, lines;
   const auto add = [&](const std::string& name, double at) {
-    tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", gnuplot_string(short_name(name)), at);
+    tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", gnuplot_string(as_format(short_name(name))), at);
   };
   if (order.size() <= kMostNames) {
     for (size_t i = 0; i < order.size(); ++i) add(stats.class_names[order[i]], static_cast<double>(i));

@@ -22,7 +22,7 @@ Json json_of(const ImageSizes& sizes) {
   json["formats"] = Json::object();
   for (const FormatCount& one : sizes.formats) json["formats"][one.format] = one.images;
   json["without_size"] = sizes.without_size;
-  json["more_than_2_27_pixels"] = sizes.many_pixels;
+  json["too_large"] = sizes.too_large;
   json["exif_rotated"] = sizes.rotated;
   return json;
 }

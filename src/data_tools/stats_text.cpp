@@ -84,8 +84,8 @@ std::string size_rows(const DataStats& stats) {
     });
   }
   text += row(stats, "EXIF says rotated", [](const SplitStats& split) { return format_count(split.sizes.rotated); });
-  text += row(stats, "more than 2^27 pixels",
-              [](const SplitStats& split) { return format_count(split.sizes.many_pixels); });
+  text +=
+      row(stats, "too large to decode", [](const SplitStats& split) { return format_count(split.sizes.too_large); });
   return text + row(stats, "no size in the header",
                     [](const SplitStats& split) { return format_count(split.sizes.without_size); });
 }

@@ -19,13 +19,6 @@
 namespace settrain {
 namespace {
 
-const Split& split_of(const Dataset& dataset, std::string_view name) {
-  for (const Split* split : {&dataset.train, &dataset.val, &dataset.test}) {
-    if (split->name == name) return *split;
-  }
-  throw std::logic_error(fmt::format("no split '{}'", name));
-}
-
 // What reading an image came to.
 struct ReadResult {
   std::string error;  // empty: none
@@ -68,13 +61,13 @@ bool VerifyReport::complete() const {
 VerifyReport verify_images(const Dataset& dataset, const std::vector<std::string>& splits, int64_t workers,
                            ProgressOutput output) {
   VerifyReport report;
-  for (const std::string& name : splits) report.splits.push_back({name, split_of(dataset, name).size()});
+  for (const std::string& name : splits) report.splits.push_back({name, split_named(dataset, name).size()});
   int64_t left = std::accumulate(report.splits.begin(), report.splits.end(), int64_t{0},
                                  [](int64_t sum, const VerifiedSplit& split) { return sum + split.images; });
   ProgressBar bar(std::move(output));
   for (VerifiedSplit& state : report.splits) {
     if (interrupted()) break;
-    const Split& split = split_of(dataset, state.name);
+    const Split& split = split_named(dataset, state.name);
     left -= state.images;
     constexpr int64_t kAhead = 16;  // of each worker, so that a large image keeps no other waiting
     OrderedPrefetch<ReadResult> results(0, state.images, workers, workers * kAhead,

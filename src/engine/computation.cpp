@@ -1,5 +1,6 @@
 #include "src/engine/computation.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 
@@ -26,9 +27,8 @@ at::Tensor per_channel(const std::vector<float>& values, at::Device device) {
 // To the bits of what the loader makes on the CPU: by tensors, since a division by a number would multiply by its
 // inverse on a GPU.
 at::Tensor normalised(const at::Tensor& bytes, const Computation& computation) {
-  const auto& [mean, std] = computation.normalisation;
-  const at::Tensor most = at::full({1}, 255.0F, bytes.options().dtype(at::kFloat));
-  return bytes.to(at::kFloat).div_(most).sub_(per_channel(mean, bytes.device())).div_(per_channel(std, bytes.device()));
+  const at::Tensor most = at::full({1}, 255.0F, computation.mean.options());
+  return bytes.to(at::kFloat).div_(most).sub_(computation.mean).div_(computation.std);
 }
 
 }  // namespace
@@ -52,7 +52,10 @@ PixelFormat Computation::pixel_format() const {
 
 Computation make_computation(const TrainOptions& options, at::Device device, const Normalisation& normalisation) {
   Computation computation{device, options.precision == "bf16", options.channels_last == "true"};
-  computation.normalisation = normalisation;
+  if (device.is_cpu() || at::hasCUDA()) {
+    computation.mean = per_channel(normalisation.mean, device);
+    computation.std = per_channel(normalisation.std, device);
+  }
   if (options.channels_last == "auto") computation.channels_last = channels_last_is_faster(computation);
   return computation;
 }

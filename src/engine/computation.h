@@ -15,9 +15,9 @@ class Model;
 
 struct Computation {
   at::Device device = at::kCPU;
-  bool bf16 = false;              // in convolutions and matrix products; weights, heads and losses stay float32
-  bool channels_last = false;     // of weights and activations
-  Normalisation normalisation{};  // of images of bytes
+  bool bf16 = false;           // in convolutions and matrix products; weights, heads and losses stay float32
+  bool channels_last = false;  // of weights and activations
+  at::Tensor mean{}, std{};    // [1, channels, 1, 1] float32 on the device, of pixels in [0, 1]: for images of bytes
 
   /// "cpu, float32, channels last"
   std::string describe() const;
@@ -30,7 +30,8 @@ struct Computation {
 /// Whether bf16 costs time there instead of saving it: a CPU without instructions for it.
 bool bf16_is_emulated(at::Device device);
 
-/// What train.precision and train.channels_last ask for on that device, for images with that normalisation.
+/// What train.precision and train.channels_last ask for on that device, for images with that normalisation, which is
+/// left out where the device is not there.
 Computation make_computation(const TrainOptions& options, at::Device device, const Normalisation& normalisation);
 
 /// The model's answer to `images` [batch, channels, height, width], normalised floating point or bytes, on any device.

@@ -50,10 +50,11 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
   progress.total = split.size();
   loader.start_epoch(0);
   for (Batch batch; loader.next(batch);) {
-    const at::Tensor scores = forward(*run.model, batch.images, run.computation).prediction();
-    collector.add(batch.views == 1 ? scores : average_crops(scores, batch.views, crop_average), batch.labels);
     left_out += std::ssize(batch.skipped);
     progress.done += batch.size() + std::ssize(batch.skipped);
+    if (batch.size() == 0) continue;
+    const at::Tensor scores = forward(*run.model, batch.images, run.computation).prediction();
+    collector.add(batch.views == 1 ? scores : average_crops(scores, batch.views, crop_average), batch.labels);
     bar.update(progress);
     throw_if_interrupted();
   }

@@ -1,9 +1,9 @@
 #include "src/engine/loader_speed.h"
 
-#include <algorithm>
 #include <chrono>
 #include <opencv2/imgcodecs.hpp>
 #include <span>
+#include <utility>
 
 #include "datasets/decode_image.h"
 #include "datasets/file_bytes.h"
@@ -68,13 +68,10 @@ LoadingTimes measure_stages(const ImageFiles& files, const ImageFileOptions& opt
 }
 
 double measure_loader(Loader& loader, int64_t epoch) {
-  const int64_t unmeasured = std::min(loader.settings().prefetch, loader.batches_per_epoch() - 1);
-  loader.start_epoch(epoch);
-  Batch batch;
-  for (int64_t i = 0; i < unmeasured; ++i) loader.next(batch);
   int64_t images = 0;
   auto start = Clock::now();
-  while (loader.next(batch)) {
+  loader.start_epoch(epoch);
+  for (Batch batch; loader.next(batch);) {
     images += batch.size();
     throw_if_interrupted();
   }

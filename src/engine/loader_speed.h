@@ -26,8 +26,8 @@ struct LoadingTimes {
 LoadingTimes measure_stages(const ImageFiles& files, const ImageFileOptions& options, const std::vector<int64_t>& ids,
                             const Transform& transform, int64_t epoch);
 
-/// Images a second that the loader makes of an epoch, whose first batches are waited for but not counted: threads that
-/// start together finish together.
+/// Images a second that the loader makes of an epoch, its threads' start included. With several threads some have
+/// nothing left to do at the end: an epoch should have many more batches than there are threads.
 double measure_loader(Loader& loader, int64_t epoch);
 
 }  // namespace settrain

@@ -70,7 +70,9 @@ std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::
 void log_skipped_images(const Experiment& run) {
   const int64_t count = run.loader.skipped->count();
   if (count == 0) return;
-  log::warning(fmt::format("[data] images that could not be read and were left out: {}; each is named above", count));
+  log::warning(fmt::format(
+      "[data] images that could not be read and were left out: {}; each is named above, since the start or the last resume",
+      count));
 }
 
 std::string format_results(const Experiment& run, const std::vector<CheckpointResults>& results) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
@@ -129,7 +130,10 @@ config::Keys EvalOptions::keys() {
 
 int64_t EvalOptions::resolved_crop_average_k(const config::Config& config) const {
   if (crop_average_k != kAuto) return crop_average_k;
-  return config.has("loss.k") ? config.get<int64_t>("loss.k") : 1;
+  if (!config.has("loss.k")) return 1;
+  const config::Value& k = config.at("loss.k").value;  // average-K's is no whole number
+  const auto* whole = std::get_if<int64_t>(&k);
+  return whole ? *whole : std::max<int64_t>(1, std::lround(std::get<double>(k)));
 }
 
 }  // namespace settrain

@@ -55,7 +55,7 @@ struct EvalOptions {
 
   static constexpr int64_t kAuto = 0;  // what the word auto stands for in crop_average_k
 
-  /// The K of the top-K probabilities: where `auto`, the loss's, or 1.
+  /// The K of the top-K probabilities: where `auto`, the loss's, rounded, or 1.
   int64_t resolved_crop_average_k(const config::Config& config) const;
   ViewUse view_use() const { return crops == "ten" ? ViewUse::kTenCrops : ViewUse::kEvaluation; }
 

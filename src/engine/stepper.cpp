@@ -4,6 +4,7 @@
 
 #include "models/model.h"
 #include "models/named_tensors.h"
+#include "src/core/error.h"
 
 namespace settrain {
 namespace {
@@ -42,7 +43,10 @@ StepResult Stepper::take(int64_t step, const std::vector<Batch>& batches, StepPh
 
 std::vector<Batch> next_batches(Loader& loader, int64_t accumulate) {
   std::vector<Batch> batches;
-  for (Batch batch; std::ssize(batches) < accumulate && loader.next(batch);) batches.push_back(std::move(batch));
+  for (Batch batch; std::ssize(batches) < accumulate && loader.next(batch);) {
+    if (batch.size() == 0) throw DataError("no image of a training batch could be read; the log names them");
+    batches.push_back(std::move(batch));
+  }
   return batches;
 }
 

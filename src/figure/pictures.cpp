@@ -40,12 +40,13 @@ set output
 }
 
 std::string gnuplot_string(const std::string& text) {
-  std::string quoted = "\"";
+  // In double quotes gnuplot runs what stands between backquotes, and nothing keeps it from that.
+  std::string quoted = "'";
   for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
+    if (c == '\'') quoted += '\'';
     quoted += c == '\n' ? ' ' : c;
   }
-  return quoted + '"';
+  return quoted + "'";
 }
 
 void make_figure_folder(const fs::path& folder) {

@@ -49,7 +49,8 @@ config::Keys loader_keys() {
           .one_of(std::move(normalisations)),
       key("on_bad_image", &O::on_bad_image, "error",
           "What becomes of an image that cannot be read: error ends the run and names the file; skip leaves it out of "
-          "its batch, in training and in evaluation, and the log lists it.")
+          "its batch, in training and in evaluation, and the log lists it; a training batch of which nothing is left ends "
+          "the run.")
           .one_of({"error", "skip"}),
   };
   const config::Keys pipeline = PipelineOptions::keys();

@@ -74,10 +74,6 @@ bool Loader::next(Batch& batch) {
   batch = std::move(*made);
   for (const SkippedImage& image : batch.skipped)
     settings_.skipped->add(split_.images->describe(image.id), image.reason);
-  if (batch.size() == 0) {
-    throw DataError(fmt::format("none of the {} images of a batch of the split '{}' could be read",
-                                batch.skipped.size(), split_.name));
-  }
   return true;
 }
 

@@ -62,7 +62,7 @@ class Loader {
   void start_epoch(int64_t epoch, int64_t first_batch = 0);
 
   /// Moves the next batch into `batch`; false after the epoch's last. Throws DataError, naming the file, where an image
-  /// of the batch cannot be read, or none can where bad ones are skipped.
+  /// of the batch cannot be read; where bad ones are skipped, a batch may come out empty.
   bool next(Batch& batch);
 
   int64_t batches_per_epoch() const;

@@ -161,7 +161,7 @@ TEST_CASE("Sizes of files come from their headers, bad ones included", "[fast]")
     CHECK(sizes.width.max == 53);
     CHECK(sizes.rotated == 1);
     CHECK(sizes.without_size == 2);  // the empty one and the text
-    CHECK(sizes.many_pixels == 0);
+    CHECK(sizes.too_large == 0);
     std::map<std::string, int64_t> formats;
     for (const FormatCount& one : sizes.formats) formats[one.format] = one.images;
     CHECK(formats == std::map<std::string, int64_t>{{"BMP", 1}, {"JPEG", 4}, {"PNG", 1}, {"unknown", 2}});
@@ -169,5 +169,5 @@ TEST_CASE("Sizes of files come from their headers, bad ones included", "[fast]")
   }
   folder.add("val/elm/2.jpg", "declares_20000x20000.jpg");
   data.dataset = folder.load();
-  CHECK(data_stats(data, 1, silent()).splits[1].sizes.many_pixels == 1);
+  CHECK(data_stats(data, 1, silent()).splits[1].sizes.too_large == 1);
 }

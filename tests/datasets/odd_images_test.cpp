@@ -82,7 +82,7 @@ TEST_CASE("orientation is applied where that is asked for", "[fast]") {
 TEST_CASE("broken files are errors that name the file and say what is wrong", "[fast]") {
   const std::vector<std::pair<std::string, std::string>> broken = {
       {"truncated.jpg", "cut short"},        {"no_end_marker.jpg", "cut short"},
-      {"empty.jpg", "the file is empty"},    {"text.jpg", "is no image"},
+      {"empty.jpg", "the file is empty"},    {"text.jpg", "is no JPEG"},
       {"declares_0_wide.jpg", "Empty JPEG"}, {"declares_20000x20000.jpg", "20000x20000 pixels"},
       {"absent.jpg", "No such file"},
   };

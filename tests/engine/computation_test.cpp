@@ -9,11 +9,13 @@
 namespace settrain {
 namespace {
 
+const Normalisation kStatistics{{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}};
+
 Computation made(const std::string& precision, const std::string& channels_last, at::Device device) {
   TrainOptions options;
   options.precision = precision;
   options.channels_last = channels_last;
-  return make_computation(options, device, {{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}});
+  return make_computation(options, device, kStatistics);
 }
 
 TEST_CASE("the layout follows device and precision where it is left open, and the key otherwise", "[fast]") {
@@ -48,7 +50,7 @@ TEST_CASE("bytes are normalised to the bits of the loader", "[fast]") {
   const Computation computation = made("float32", "false", at::kCPU);
   const at::Tensor bytes = at::arange(256 * 3).remainder(256).to(at::kByte).view({1, 3, 16, 16});
   std::vector<float> expected(256 * 3);
-  const PixelWriter writer(computation.normalisation, {});
+  const PixelWriter writer(kStatistics, {});
   std::vector<uint8_t> row(16 * 3);
   for (int64_t y = 0; y < 16; ++y) {
     for (int64_t x = 0; x < 16; ++x) {

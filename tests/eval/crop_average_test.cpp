@@ -71,7 +71,7 @@ TEST_CASE("top-k probabilities are those of all sets, in evaluation too", "[fast
 }
 
 TEST_CASE("certain crops stay finite", "[fast]") {
-  const at::Tensor certain = at::zeros({kCrops, kClasses}).index_fill(1, at::tensor({2}), 1e4F);
+  const at::Tensor certain = at::zeros({kCrops, kClasses}).index_fill(1, at::tensor({2}, at::kLong), 1e4F);
   for (const char* what : {"softmax", "topk"}) {
     const at::Tensor average = average_crops(certain, kCrops, {what, 2, 1.0});
     CHECK(average.isfinite().all().item<bool>());

@@ -1,4 +1,6 @@
 // With gnuplot itself.
+#include "src/figure/pictures.h"
+
 #include <catch2/catch.hpp>
 
 #include "src/core/error.h"
@@ -50,4 +52,9 @@ TEST_CASE("gnuplot has nothing to complain of in a script", "[fast]") {
   const auto figures = level_set_figures();
   draw_level_sets(test::builtin_losses(), {figures.front()}, {.folder = folder.path(), .size = 21, .replications = 2});
   CHECK(run_gnuplot(folder.path(), {"level-sets-k2.gp"}).empty());
+}
+
+TEST_CASE("a text in a script is a text, whatever it holds", "[fast]") {
+  CHECK(gnuplot_string("a \"b\" `touch owned` c's \\ d") == "'a \"b\" `touch owned` c''s \\ d'");
+  CHECK(gnuplot_string("two\nlines") == "'two lines'");
 }
