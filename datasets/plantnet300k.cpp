@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr std::array<const char*, 3> kSplits = {"train", "val", "test"};
 constexpr const char* kSource = "https://doi.org/10.5281/zenodo.5645731";
 constexpr const char* kClassOrder = "class_idx_to_species_id.json";
+constexpr std::array<const char*, 2> kNames = {"plantnet300K_species_id_2_name.json", "species_id_2_name.json"};
 constexpr const char* kMetadata = "plantnet300K_metadata.json";
 
 using Folders = std::array<std::string, 3>;  // of the splits, from the root
@@ -91,13 +92,25 @@ std::string genus_of(const std::string& name) {
   return name.substr(begin, name.find(' ', begin) - begin);
 }
 
+// The file of the species' names: that of data.names, or the published one, which is also known by a shorter name.
+// Empty where there is none.
+fs::path find_names(const Plantnet300kOptions& options) {
+  const fs::path root = options.root;
+  if (!options.names.empty()) return fs::exists(root / options.names) ? root / options.names : fs::path();
+  for (const char* name : kNames) {
+    if (fs::exists(root / name)) return root / name;
+  }
+  return {};
+}
+
 // Names classes and superclasses, where the file is there.
 void name_classes(const Plantnet300kOptions& options, Dataset& dataset, Differences& differences) {
   dataset.class_keys = dataset.class_names;
-  const fs::path file = fs::path(options.root) / options.names;
-  if (!fs::exists(file)) {
+  const fs::path file = find_names(options);
+  if (file.empty()) {
     if (options.genera != Plantnet300kOptions::kAny) {
-      differences.add(fmt::format("no file {} (data.names), which names species and genera", options.names));
+      differences.add(fmt::format("no file {} (data.names), which names species and genera",
+                                  options.names.empty() ? kNames[0] : options.names));
     }
     return;
   }
@@ -148,10 +161,9 @@ config::Keys Plantnet300kOptions::keys() {
           "Folder with images_train, images/train or train, the same for val and test, and the JSON files.")
           .not_empty()
           .free(),
-      key("names", &Options::names, "plantnet300K_species_id_2_name.json",
+      key("names", &Options::names, "",
           "JSON file with the species' names by id, below data.root unless absolute; the first word is the genus, which "
-          "is the superclass.")
-          .not_empty(),
+          "is the superclass. Where it is empty: plantnet300K_species_id_2_name.json, or species_id_2_name.json."),
       expected("expected.classes", &Options::classes, 1081, "Species that must be there; any is not checked.",
                "classes"),
       expected("expected.genera", &Options::genera, 303, "Genera that must be there.", "superclasses"),

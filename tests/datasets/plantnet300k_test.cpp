@@ -29,7 +29,7 @@ struct Plants : test::TinyImages {
   }
   Dataset load(int64_t classes = 3, int64_t genera = 2, int64_t train = 4, int64_t val = 2, int64_t test = 1) const {
     return load_plantnet300k({.root = root(),
-                              .names = "plantnet300K_species_id_2_name.json",
+                              .names = "",
                               .classes = classes,
                               .genera = genera,
                               .train = train,

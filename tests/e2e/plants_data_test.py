@@ -12,7 +12,7 @@ from program import ProgramTest, main, tensors_of
 
 PLANTS = pathlib.Path(os.environ.get("SETTRAIN_TEST_DATA", "/nonexistent")) / "plants-mini"
 SIZES = {"classes": 121, "genera": 19, "train": 521, "val": 121, "test": 242}
-SMALL = {"data.root": PLANTS, "data.names": "species_id_2_name.json", "data.input_size": 32, "data.workers": 1, "model.name": "resnet18", "model.pretrained": "none"}
+SMALL = {"data.root": PLANTS, "data.input_size": 32, "data.workers": 1, "model.name": "resnet18", "model.pretrained": "none"}
 SMALL |= {f"data.expected.{name}": size for name, size in SIZES.items()}
 SMALL |= {"train.epochs": 2, "schedule.milestones": "[1]", "select": "[val/macro_top1,val/macro_top5]", "train.checkpoint_every.steps": 8}
 
