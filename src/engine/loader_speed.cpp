@@ -3,10 +3,12 @@
 #include <chrono>
 #include <opencv2/imgcodecs.hpp>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "datasets/decode_image.h"
 #include "datasets/file_bytes.h"
+#include "src/core/error.h"
 #include "src/core/interrupt.h"
 
 namespace settrain {
@@ -52,13 +54,15 @@ LoadingTimes measure_stages(const ImageFiles& files, const ImageFileOptions& opt
     if (opencv_first) times.imdecode += time_imdecode(bytes);
     start = Clock::now();
     std::vector<View> views;
-    decode_image(
-        bytes, {options.channels(), options.apply_orientation},
-        [&](int64_t height, int64_t width) {
-          views = transform.pipeline().views_of(height, width, epoch, id);
-          return needed_pixels(views);
-        },
-        scratch.part);
+    const auto choose = [&](int64_t height, int64_t width) {
+      views = transform.pipeline().views_of(height, width, epoch, id);
+      return needed_pixels(views);
+    };
+    try {
+      decode_image(bytes, {options.channels(), options.apply_orientation}, choose, scratch.part);
+    } catch (const std::runtime_error& error) {
+      throw DataError(files.describe(id) + ": " + error.what());
+    }
     times.decode += lap(start);
     transform.render(scratch.part, views, scratch.renderer, output.data());
     times.render += lap(start);
