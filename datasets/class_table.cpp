@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "datasets/image_list.h"
 #include "src/core/descriptor.h"
 #include "src/core/error.h"
 #include "src/core/suggest.h"
@@ -48,6 +49,7 @@ std::vector<std::string> read_class_table(const std::filesystem::path& file, con
   std::vector<std::string> texts(classes.size());
   std::string line;
   for (int64_t number = 1; std::getline(stream, line); ++number) {
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, std::string_view(kByteOrderMark).size());
     if (trimmed(line).empty()) continue;
     const auto fail = [&](const std::string& what) {
       throw DataError(fmt::format("{}:{}: {}", file.string(), number, what));

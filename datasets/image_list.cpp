@@ -17,7 +17,6 @@ namespace settrain {
 namespace {
 
 constexpr const char* kBlanks = " \t";
-constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8, which some editors put in front
 
 // For messages: a file that is no list may be one line of megabytes.
 std::string start_of(std::string_view text) {

@@ -11,6 +11,9 @@
 
 namespace settrain {
 
+/// Of UTF-8, which some editors put in front of a text file; it is not part of its first line.
+inline constexpr const char* kByteOrderMark = "\xEF\xBB\xBF";
+
 struct ImageList {
   std::filesystem::path source;  // the list itself
   std::vector<int64_t> lines;    // where in it, from 1

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -116,6 +117,12 @@ std::vector<int64_t> read_devkit(const std::filesystem::path& file, const std::v
                                file.string(), kMakeSynsets));
   }
   const std::vector<Line> synsets = read_lines(synsets_file);
+  std::set<std::string_view> above;
+  for (const Line& synset : synsets) {
+    if (!above.insert(synset.text).second) {
+      fail(synsets_file, synset.number, fmt::format("'{}' has a line above", synset.text.substr(0, 80)));
+    }
+  }
   if (lines.size() != num_images) {
     throw DataError(
         fmt::format("'{}' has {} lines, expected {}, one an image of val", file.string(), lines.size(), num_images));

@@ -53,7 +53,7 @@ void add_data_split_command(CLI::App& data, CommandLine& line) {
       ->check(CLI::IsMember({"plantnet", "fractions"}));
   command->add_option("--val", options->val, "Fraction for validation, with --rule fractions [0.1]");
   command->add_option("--test", options->test, "Fraction for the test, with --rule fractions [0.1]");
-  command->add_option("--seed", request.seed, "Seed of the draw")->capture_default_str();
+  command->add_option("--seed", request.seed, "Seed of the draw")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_option("--min-images", request.rule.min_images, "Classes with more images than this are kept")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +11,7 @@
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
 #include "models/model.h"
+#include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/eval/bayes.h"
 #include "src/eval/crop_average.h"
@@ -59,6 +61,9 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
     throw_if_interrupted();
   }
   bar.hide();
+  if (left_out == split.size()) {
+    throw DataError(fmt::format("no image of the split '{}' could be read; the log names them", split.name));
+  }
   return collector.finish(left_out);
 }
 

@@ -136,6 +136,7 @@ TEST_CASE("what is wrong with validation labels is said with file and line", "[f
   CHECK_THROWS_WITH(labels("1\n3\nx\n2\n", "n03\nn02\nn01\n"),
                     Contains("labels.txt:3: expected an ILSVRC2012_ID, got 'x'"));
   CHECK_THROWS_WITH(labels("1\n3\n3\n2\n", "n03\nn05\nn01\n"), Contains("synsets.txt:2: 'n05' is no folder of train"));
+  CHECK_THROWS_WITH(labels("1\n3\n3\n2\n", "n03\nn03\nn01\n"), Contains("synsets.txt:2: 'n03' has a line above"));
 }
 
 TEST_CASE("all that is missing of ImageNet is said at once", "[fast]") {

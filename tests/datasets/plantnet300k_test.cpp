@@ -28,14 +28,9 @@ struct Plants : test::TinyImages {
         std::string(R"({"20": "Acer rubrum L.", "3": "Acer × freemanii", "100": "Tilia cordata", "7": "rose"})"));
   }
   Dataset load(int64_t classes = 3, int64_t genera = 2, int64_t train = 4, int64_t val = 2, int64_t test = 1) const {
-    return load_plantnet300k({.root = root(),
-                              .names = "",
-                              .classes = classes,
-                              .genera = genera,
-                              .train = train,
-                              .val = val,
-                              .test = test},
-                             {});
+    return load_plantnet300k(
+        {.root = root(), .names = "", .classes = classes, .genera = genera, .train = train, .val = val, .test = test},
+        {});
   }
   Dataset load_any() const { return load(kAny, kAny, kAny, kAny, kAny); }
 };

@@ -183,7 +183,7 @@ class Fetch(ProgramTest):
         for text in ("cifar100", "03b5dce01913d631647c71ecec9e9cb8", "fashion_mnist", "plantnet300k", "not recorded here", "imagenet_lt", "licence"):
             self.assertIn(text, out)
         error = self.run_program("data", "fetch", "imagenet_lt", "--to", "d", expect=1).stderr
-        for text in ("image-net.org", "d/imagenet/train", "ImageNet_LT_train.txt", 'root: "d/imagenet"', "num_classes: 1000"):
+        for text in ("image-net.org", "d/imagenet/train", "ImageNet_LT_train.txt", 'root: "d/imagenet"', "name: imagenet_lt"):
             self.assertIn(text, error)
 
     def test_mistakes(self):
