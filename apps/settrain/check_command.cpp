@@ -10,6 +10,7 @@
 #include "src/check/loss_check.h"
 #include "src/check/metric_check.h"
 #include "src/check/model_check.h"
+#include "src/check/weight_check.h"
 #include "src/core/error.h"
 #include "src/engine/experiment.h"
 
@@ -82,6 +83,7 @@ void add_check_command(CLI::App& app, CommandLine& line) {
   kind("metrics", "metrics.json", [](at::Device d, const Files& files) { return check_metrics(d, files); });
   kind("models", "models",
        [&line](at::Device d, const Files& files) { return check_models(line.registries.models, d, files); });
+  kind("weights", "weights/checkpoints.json", [](at::Device, const Files& files) { return check_weights(files); });
 }
 
 }  // namespace settrain

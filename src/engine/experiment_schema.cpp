@@ -143,7 +143,6 @@ config::Schema experiment_schema(const Registries& registries) {
                   select_rule(registries),
                   measured_rule,
                   name_rule,
-                  pretrained_rule(),
                   nesterov_rule,
                   schedule_rule(),
                   threshold_rule};

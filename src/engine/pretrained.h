@@ -17,20 +17,19 @@ struct Pretrained {
   std::string file, sha256;
   int64_t num_tensors = 0;           // that were copied
   std::vector<std::string> drawn{};  // heads that stayed as they were drawn
+  std::string from{};                // what was done to find them in the file: StateDict::from
 
   std::string describe() const;
 };
-
-/// Refuses files in other formats than safetensors, and says how to convert them.
-config::Rule pretrained_rule();
 
 /// An empty text where model.pretrained is none or a file that is there; else an error's text: what is missing, where
 /// it was looked for, and where it comes from.
 std::string missing_pretrained(const ModelRegistry& registry, const config::Config& config);
 
-/// Copies the tensors of the file model.pretrained, by torchvision's names, into the freshly drawn `model`; nothing
-/// where it is none. A head whose tensors the file has not, or in other shapes, stays as it was drawn.
-/// num_batches_tracked may be missing.
+/// Copies the tensors of the file model.pretrained (safetensors or torch.save's, src/weights/weight_file.h), by
+/// torchvision's names, into the freshly drawn `model`; nothing where it is none. A head whose tensors the file has
+/// not, or in other shapes, stays as it was drawn; num_batches_tracked may be missing; other floating-point types are
+/// converted.
 ///
 /// Throws KeyError, before anything is copied, that lists all other tensors that are missing, too many, or of another
 /// shape; also where the file cannot be read.

@@ -57,7 +57,7 @@ std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::
     CheckpointResults result{file.stem().string(), checkpoint.integer("state.epoch"), {}};
     const auto [same, is_new] = by_step.emplace(checkpoint.integer("state.step"), results.size());
     if (is_new) {
-      checkpoint.copy_into(checkpoint.has("ema.") ? "ema." : "model.", state_dict(*run.model));
+      checkpoint.copy_into(checkpoint.weights_prefix(), state_dict(*run.model));
       result.splits = evaluate_splits(run, run.eval.splits, run.eval.view_use(), bar);
     } else {
       result.splits = results[same->second].splits;

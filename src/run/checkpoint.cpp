@@ -12,12 +12,12 @@
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/run/safetensors_header.h"
+#include "src/run/weight_tensors.h"
+#include "src/weights/state_dict_names.h"
 
 namespace settrain {
 namespace {
 
-constexpr const char* kKind = "settrain checkpoint";
 constexpr const char* kFormatVersion = "1";
 constexpr const char* kDigest = "sha256";
 constexpr const char* kLogs = "logs.";
@@ -65,7 +65,8 @@ std::string digest_of(const TensorMap& tensors, const TextMap& metadata) {
   const auto add = [&sha](std::string_view bytes) { sha.add(fmt::format("{}:", bytes.size())).add(bytes); };
   for (const auto& [name, tensor] : tensors) {
     add(name);
-    add(safetensors_dtype(tensor.scalar_type()).value_or("?"));
+    const auto dtype = dtype_of(tensor.scalar_type());
+    add(dtype ? names_of(*dtype).safetensors : "?");
     add(fmt::format("{}", fmt::join(tensor.sizes(), ",")));
     const at::Tensor plain = tensor.contiguous();
     add({static_cast<const char*>(plain.const_data_ptr()), plain.nbytes()});
@@ -166,7 +167,7 @@ void Checkpoint::copy_into(const std::string& prefix,
 
 void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
   TextMap metadata = checkpoint.metadata;
-  metadata["kind"] = kKind;
+  metadata["kind"] = kCheckpointKind;
   metadata["format_version"] = kFormatVersion;
   TensorMap on_cpu;  // brought there once, to be digested and written
   for (const auto& [name, tensor] : checkpoint.tensors) on_cpu.emplace(name, tensor.cpu());
@@ -177,7 +178,7 @@ void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkp
 Checkpoint load_checkpoint(const std::filesystem::path& file) {
   Safetensors contents = read_safetensors(file);
   const std::string place = "'" + file.string() + "'";
-  check_metadata(contents.metadata, "kind", kKind, place, "the file is not a checkpoint that settrain wrote");
+  check_metadata(contents.metadata, "kind", kCheckpointKind, place, "the file is not a checkpoint that settrain wrote");
   check_metadata(contents.metadata, "format_version", kFormatVersion, place,
                  "use the version of settrain that wrote it");
   check_metadata(contents.metadata, kDigest, digest_of(contents.tensors, contents.metadata), place,

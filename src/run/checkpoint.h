@@ -43,6 +43,11 @@ struct Checkpoint {
   /// Whether there are tensors whose names start with `prefix`.
   bool has(const std::string& prefix) const;
 
+  static constexpr const char* kAveraged = "ema.";
+
+  /// Of the weights that are evaluated: kAveraged where the run averages them, else "model.".
+  std::string weights_prefix() const { return has(kAveraged) ? kAveraged : "model."; }
+
   /// Copies the tensors whose names start with `prefix` into `targets`, which have the names without it. The targets
   /// keep their memory, layout and device. Throws RunError, before anything is copied, that lists all the entries that
   /// are missing, too many, or of another shape or dtype.

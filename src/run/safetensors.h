@@ -30,7 +30,4 @@ void write_safetensors(const std::filesystem::path& file, const TensorMap& tenso
 /// entry where it is not a whole and valid safetensors file, or holds a dtype other than those of write_safetensors().
 Safetensors read_safetensors(const std::filesystem::path& file);
 
-/// The metadata alone; the whole header is checked, the data are not read.
-TextMap read_safetensors_metadata(const std::filesystem::path& file);
-
 }  // namespace settrain

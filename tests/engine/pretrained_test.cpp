@@ -28,7 +28,7 @@ const ModelRegistry& models() {
 }
 
 config::Config configured(std::vector<std::string> settings) {
-  return config::load({{model_section(models())}, {pretrained_rule()}}, {}, settings);
+  return config::load({{model_section(models())}, {}}, {}, settings);
 }
 
 class Weights {

@@ -7,7 +7,7 @@
 
 #include "src/core/error.h"
 #include "src/run/safetensors.h"
-#include "src/run/safetensors_header.h"
+#include "src/weights/safetensors_header.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
@@ -173,7 +173,7 @@ TEST_CASE("A BOOL byte other than 0 and 1 is refused", "[fast]") {
   std::string file = test::read_file(folder / "a");
   file[file.size() - 2] = 2;
   folder.write("a", file);
-  CHECK_THROWS_WITH(read_safetensors(folder / "a"), Contains("tensor 'mask' is BOOL"));
+  CHECK_THROWS_WITH(read_safetensors(folder / "a"), Contains("tensor \"mask\" is of truth values"));
 }
 
 TEST_CASE("Every cut of a file is refused", "[fast]") {
@@ -187,7 +187,7 @@ TEST_CASE("Every cut of a file is refused", "[fast]") {
 }
 
 TEST_CASE("Random damage to a header is refused or harmless", "[fast]") {
-  const SafetensorsHeader header{{{"x", at::kFloat, {4}, 0, 16}, {"y", at::kBool, {3}, 16, 19}}, {{"k", "v"}}};
+  const SafetensorsHeader header{{{"x", Dtype::kFloat32, {4}, 0, 16}, {"y", Dtype::kBool, {3}, 16, 19}}, {{"k", "v"}}};
   const std::string json = encode_safetensors_header(header);
   Damage damage;
   int refused = 0;

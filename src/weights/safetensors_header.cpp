@@ -1,7 +1,6 @@
-#include "src/run/safetensors_header.h"
+#include "src/weights/safetensors_header.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -16,28 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kMetadata = "__metadata__";
-constexpr int kMaxDepth = 3;     // header object, entry, shape
-constexpr size_t kMaxRank = 64;  // ATen's own limit
-
-constexpr std::array<std::pair<std::string_view, at::ScalarType>, 10> kDtypes{{
-    {"F64", at::kDouble},
-    {"F32", at::kFloat},
-    {"F16", at::kHalf},
-    {"BF16", at::kBFloat16},
-    {"I64", at::kLong},
-    {"I32", at::kInt},
-    {"I16", at::kShort},
-    {"I8", at::kChar},
-    {"U8", at::kByte},
-    {"BOOL", at::kBool},
-}};
-
-// A name from a file that may be hostile: escaped and cut, so that it can be shown.
-std::string quoted(const std::string& name) {
-  constexpr size_t kLongest = 120;
-  const std::string text = Json(name).dump(-1, ' ', true, Json::error_handler_t::replace);
-  return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...\"";
-}
+constexpr int kMaxDepth = 3;  // header object, entry, shape
 
 // Throws where a name comes twice (the parser alone would keep the last one) or the nesting is too deep.
 Json parse_strictly(std::string_view text, const std::string& place) {
@@ -48,7 +26,7 @@ Json parse_strictly(std::string_view text, const std::string& place) {
     if (event == Json::parse_event_t::object_start) names.emplace_back();
     if (event == Json::parse_event_t::object_end) names.pop_back();
     if (event == Json::parse_event_t::key && !names.back().insert(value.get<std::string>()).second) {
-      throw RunError(place + ": the header has " + quoted(value.get<std::string>()) + " twice");
+      throw RunError(place + ": the header has " + shown(value.get<std::string>()) + " twice");
     }
     return true;
   };
@@ -59,11 +37,11 @@ Json parse_strictly(std::string_view text, const std::string& place) {
   }
 }
 
-TextMap decode_metadata(const Json& json, const std::string& place) {
+std::map<std::string, std::string> decode_metadata(const Json& json, const std::string& place) {
   if (!json.is_object()) throw RunError(place + ": __metadata__ is not a map of texts");
-  TextMap metadata;
+  std::map<std::string, std::string> metadata;
   for (const auto& [name, value] : json.items()) {
-    if (!value.is_string()) throw RunError(place + ": __metadata__ " + quoted(name) + " is not a text");
+    if (!value.is_string()) throw RunError(place + ": __metadata__ " + shown(name) + " is not a text");
     metadata[name] = value.get<std::string>();
   }
   return metadata;
@@ -82,37 +60,32 @@ std::vector<int64_t> decode_integers(const Json& json, const std::string& what) 
   return values;
 }
 
-at::ScalarType decode_dtype(const Json& json, const std::string& what) {
+Dtype decode_dtype(const Json& json, const std::string& what) {
   std::string known;
-  for (const auto& [name, dtype] : kDtypes) {
-    if (json.is_string() && json.get_ref<const std::string&>() == name) return dtype;
-    known += (known.empty() ? "" : ", ") + std::string(name);
+  for (const DtypeNames& names : dtypes()) {
+    if (json.is_string() && json.get_ref<const std::string&>() == names.safetensors) return names.dtype;
+    known += (known.empty() ? "" : ", ") + std::string(names.safetensors);
   }
-  const std::string got = json.is_string() ? quoted(json.get<std::string>()) : "something that is not a text";
+  const std::string got = json.is_string() ? shown(json.get<std::string>()) : "something that is not a text";
   throw RunError(what + ": its dtype is " + got + ", which this program does not read; it reads " + known);
 }
 
-// Bytes of a tensor. Zeros are counted as ones in the check for overflow, since ATen computes strides from all sizes.
-uint64_t bytes_of(const SafetensorsEntry& entry, const std::string& what) {
-  int64_t bound = static_cast<int64_t>(c10::elementSize(entry.dtype)), bytes = bound;
-  for (const int64_t size : entry.shape) {
-    if (__builtin_mul_overflow(bound, std::max<int64_t>(size, 1), &bound)) {
-      throw RunError(what + ": its shape has more than 2^63 bytes");
-    }
-    bytes *= size;
-  }
-  return static_cast<uint64_t>(bytes);
+TensorEntry located(const SafetensorsEntry& entry, uint64_t data_start) {
+  return {{entry.name},
+          entry.dtype,
+          entry.shape,
+          row_major_strides(entry.shape),
+          0,
+          {data_start + entry.begin, entry.size()}};
 }
 
 SafetensorsEntry decode_entry(const std::string& name, const Json& json, uint64_t data_size, const std::string& place) {
-  const std::string what = place + ": tensor " + quoted(name);
+  const std::string what = place + ": tensor " + shown(name);
   if (!json.is_object() || json.size() != 3 || !json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets")) {
     throw RunError(what + ": expected the keys dtype, shape and data_offsets, and no others");
   }
   SafetensorsEntry entry{name, decode_dtype(json["dtype"], what), decode_integers(json["shape"], what + ": its shape")};
-  if (entry.shape.size() > kMaxRank)
-    throw RunError(what + ": its shape has more than " + std::to_string(kMaxRank) + " sizes");
   const std::vector<int64_t> offsets = decode_integers(json["data_offsets"], what + ": its data_offsets");
   if (offsets.size() != 2 || offsets[0] > offsets[1] || static_cast<uint64_t>(offsets[1]) > data_size) {
     throw RunError(what + ": its data_offsets are not a range within the " + std::to_string(data_size) +
@@ -120,7 +93,9 @@ SafetensorsEntry decode_entry(const std::string& name, const Json& json, uint64_
   }
   entry.begin = static_cast<uint64_t>(offsets[0]);
   entry.end = static_cast<uint64_t>(offsets[1]);
-  const uint64_t expected = bytes_of(entry, what);
+  const std::string problem = shape_problem(entry.dtype, entry.shape);
+  if (!problem.empty()) throw RunError(what + ": " + problem);
+  const uint64_t expected = located(entry, 0).num_bytes();
   if (entry.size() != expected) {
     throw RunError(what + ": its shape and dtype take " + std::to_string(expected) + " bytes, its data_offsets " +
                    std::to_string(entry.size()));
@@ -130,18 +105,11 @@ SafetensorsEntry decode_entry(const std::string& name, const Json& json, uint64_
 
 }  // namespace
 
-std::optional<std::string_view> safetensors_dtype(at::ScalarType dtype) {
-  for (const auto& [name, known] : kDtypes) {
-    if (known == dtype) return name;
-  }
-  return std::nullopt;
-}
-
 std::string encode_safetensors_header(const SafetensorsHeader& header) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (!header.metadata.empty()) json[kMetadata] = header.metadata;
   for (const SafetensorsEntry& entry : header.entries) {
-    json[entry.name] = {{"dtype", safetensors_dtype(entry.dtype).value()},
+    json[entry.name] = {{"dtype", names_of(entry.dtype).safetensors},
                         {"shape", entry.shape},
                         {"data_offsets", {entry.begin, entry.end}}};
   }
@@ -172,7 +140,7 @@ SafetensorsHeader decode_safetensors_header(std::string_view json, uint64_t data
   uint64_t reached = 0;
   for (const SafetensorsEntry& entry : header.entries) {
     if (entry.begin != reached) {
-      throw RunError(place + ": tensor " + quoted(entry.name) + " starts at byte " + std::to_string(entry.begin) +
+      throw RunError(place + ": tensor " + shown(entry.name) + " starts at byte " + std::to_string(entry.begin) +
                      " of the data, where the one before ends at " + std::to_string(reached));
     }
     reached = entry.end;
@@ -181,6 +149,27 @@ SafetensorsHeader decode_safetensors_header(std::string_view json, uint64_t data
     throw RunError(place + ": " + std::to_string(data_size - reached) + " bytes after the last tensor belong to none");
   }
   return header;
+}
+
+Contents safetensors_contents(const InputFile& file) {
+  uint64_t length = 0;
+  if (file.size() < sizeof length) {
+    throw RunError(file.place() + " is not a safetensors file: it has " + std::to_string(file.size()) +
+                   " bytes, fewer than the 8 of the header's length");
+  }
+  file.read(&length, sizeof length, 0);
+  const uint64_t limit = std::min(kMaxSafetensorsHeader, file.size() - sizeof length);
+  if (length > limit) {
+    throw RunError(file.place() + " is not a safetensors file, or is cut off: its header would have " +
+                   std::to_string(length) + " bytes, at most " + std::to_string(limit) + " are possible");
+  }
+  std::string json(length, '\0');
+  file.read(json.data(), length, sizeof length);
+  const uint64_t data_start = sizeof length + length;
+  SafetensorsHeader header = decode_safetensors_header(json, file.size() - data_start, file.place());
+  Contents contents{.format = "safetensors", .metadata = std::move(header.metadata)};
+  for (const SafetensorsEntry& entry : header.entries) contents.tensors.push_back(located(entry, data_start));
+  return contents;
 }
 
 }  // namespace settrain

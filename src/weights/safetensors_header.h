@@ -4,25 +4,25 @@
 // start of the data.
 #pragma once
 
-#include <c10/core/ScalarType.h>
-
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "src/run/safetensors.h"
+#include "src/weights/contents.h"
+#include "src/weights/input_file.h"
 
 namespace settrain {
 
-/// The format's own limit on the header.
-inline constexpr uint64_t kMaxSafetensorsHeader = 100 * 1024 * 1024;
+/// The longest header that is read, of some 100,000 tensors. The format allows 100 MB, which would take gigabytes to
+/// parse.
+inline constexpr uint64_t kMaxSafetensorsHeader = 16 * 1024 * 1024;
 
 /// One tensor of the header.
 struct SafetensorsEntry {
   std::string name;
-  at::ScalarType dtype;
+  Dtype dtype;
   std::vector<int64_t> shape;
   uint64_t begin = 0, end = 0;  // bytes, from the start of the data
 
@@ -31,11 +31,8 @@ struct SafetensorsEntry {
 
 struct SafetensorsHeader {
   std::vector<SafetensorsEntry> entries;  // in the order of the data
-  TextMap metadata;
+  std::map<std::string, std::string> metadata;
 };
-
-/// The format's name of `dtype` ("F32"), where it has one that this program reads.
-std::optional<std::string_view> safetensors_dtype(at::ScalarType dtype);
 
 /// The JSON of `header`, padded with spaces so that the data start at a multiple of 8 bytes. Throws RunError where a
 /// name or a metadata text is not UTF-8.
@@ -47,5 +44,8 @@ std::string encode_safetensors_header(const SafetensorsHeader& header);
 /// Throws RunError: not JSON, nested too deeply, a name twice, an unknown key or dtype, a shape whose bytes overflow or
 /// are not those of its offsets, offsets outside the data, and tensors that overlap or leave gaps.
 SafetensorsHeader decode_safetensors_header(std::string_view json, uint64_t data_size, const std::string& place);
+
+/// What the file holds; its header is checked as above, the data are not read.
+Contents safetensors_contents(const InputFile& file);
 
 }  // namespace settrain

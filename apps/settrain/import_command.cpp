@@ -1,0 +1,57 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "apps/settrain/command_line.h"
+#include "apps/settrain/output_file.h"
+#include "src/core/digest.h"
+#include "src/core/error.h"
+#include "src/core/human.h"
+#include "src/run/safetensors.h"
+#include "src/run/weight_tensors.h"
+#include "src/weights/describe_contents.h"
+#include "src/weights/state_dict_names.h"
+
+namespace settrain {
+namespace {
+
+struct ImportArguments {
+  std::string file, output;
+  bool overwrite = false;
+};
+
+int import(const ImportArguments& arguments) {
+  const std::string place = fmt::format("'{}'", arguments.file);
+  if (!arguments.output.empty()) refuse_existing(arguments.output, arguments.overwrite);
+  WeightFile file(arguments.file);
+  const Contents& contents = file.contents();
+  std::cout << fmt::format("{}: {}, {}, SHA-256 {}\n{}", place, contents.format,
+                           format_bytes(std::filesystem::file_size(arguments.file)), sha256_of_file(arguments.file),
+                           describe_contents(contents));
+  const StateDict weights = find_state_dict(contents, place);
+  std::cout << fmt::format("model.pretrained takes {} of the tensors{}{}\n", weights.tensors.size(),
+                           weights.from.empty() ? "" : ": ", weights.from);
+  if (arguments.output.empty()) return kSuccess;
+  TensorMap tensors;
+  for (const auto& [name, entry] : weights.tensors) tensors.emplace(name, read_tensor(file, entry));
+  write_safetensors(arguments.output, tensors, {{"format", "pt"}});
+  std::cout << fmt::format("written to '{}'\n", arguments.output);
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, CommandLine& line) {
+  CLI::App* command =
+      app.add_subcommand("import", "Shows what a file of weights holds, of safetensors or PyTorch, and converts it");
+  const auto arguments = std::make_shared<ImportArguments>();
+  command->add_option("file", arguments->file, "The file; no code in it is run")->required();
+  command->add_option("--output", arguments->output,
+                      "A safetensors file to write the model's tensors to, by the names that model.pretrained knows");
+  command->add_flag("--overwrite", arguments->overwrite, "Replaces the output where it is there");
+  command->callback([&line, arguments] { line.action = [arguments] { return import(*arguments); }; });
+}
+
+}  // namespace settrain
