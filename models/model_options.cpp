@@ -14,8 +14,9 @@ config::Keys ModelOptions::keys() {
       config::key("head_bias", &ModelOptions::head_bias, true,
                   "Whether linear heads have a bias; a normalised one has none."),
       config::key("pretrained", &ModelOptions::pretrained, kNone,
-                  "Weights to start from: none, as they are drawn; or a .safetensors file with torchvision's names. A "
-                  "head that the file does not fit stays as drawn. The file is read at a run's start alone.")
+                  "Weights to start from: none, as they are drawn; or a file with torchvision's names, safetensors or "
+                  "what torch.save writes. A head that the file does not fit stays as drawn. The file is read at a "
+                  "run's start alone.")
           .not_empty()};
 }
 

@@ -113,7 +113,7 @@ class CommandLine(ProgramTest):
         self.assertIn("--device tpu", self.run_program("--config", "tiny.yaml", "--device", "tpu", expect=2).stderr)
 
     def test_check_compares_with_golden_values_and_fails_on_a_mismatch(self):
-        for kind in ("losses", "metrics"):
+        for kind in ("losses", "metrics", "weights"):
             self.assertIn("rows passed", self.run_program("check", kind, "--device", "cpu").stdout)
         folder = pathlib.Path(__file__).parents[1] / "golden"
         models = self.run_program("check", "models", "--device", "cpu").stdout

@@ -139,7 +139,7 @@ TEST_CASE("a file that cannot be used names the key, and one that is not there i
   CHECK_THAT(missing_pretrained(models(), weights.config()),
              Contains("model.pretrained: there is no file") && Contains(weights.file()) &&
                  Contains("torchvision's ResNet50_Weights.IMAGENET1K_V1") &&
-                 Contains("https://download.pytorch.org/models/resnet50-0676ba61.pth") && Contains("python3 -c"));
+                 Contains("https://download.pytorch.org/models/resnet50-0676ba61.pth"));
   CHECK(missing_pretrained(models(), configured({"model.name=resnet50"})).empty());
   CHECK_THAT(missing_pretrained(models(), configured({"model.name=resnet8", "model.pretrained=x.safetensors"})),
              Contains("no file 'x.safetensors'") && !Contains("torchvision"));
@@ -149,10 +149,6 @@ TEST_CASE("a file that cannot be used names the key, and one that is not there i
   const auto model = weights.draw(2);
   CHECK_THROWS_AS(load_pretrained(weights.config(), *model), KeyError);
   CHECK_FALSE(load_pretrained(configured({"model.name=resnet50"}), *model));
-
-  CHECK_THROWS_WITH(configured({"model.pretrained=weights/resnet50.pth"}),
-                    Contains("--set model.pretrained=weights/resnet50.pth") &&
-                        Contains("torch.load('weights/resnet50.pth'") && Contains("'weights/resnet50.safetensors'"));
 }
 
 TEST_CASE("torchvision's models name their weights", "[fast]") {
