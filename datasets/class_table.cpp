@@ -23,6 +23,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
 }
 
+constexpr size_t kShown = 80;  // bytes of a text in a message: a file that is no table may be one line of megabytes
 constexpr size_t kSeveral = SIZE_MAX;  // the place of a name that several classes have
 
 // Where each class is, by key and by name; a key counts for more.
@@ -56,13 +57,14 @@ std::vector<std::string> read_class_table(const std::filesystem::path& file, con
     };
     const size_t comma = line.find(',');
     const std::string text = comma == std::string::npos ? "" : trimmed(std::string_view(line).substr(comma + 1));
-    if (text.empty()) fail(fmt::format("expected 'class,text', got '{}'", trimmed(line)));
+    if (text.empty()) fail(fmt::format("expected 'class,text', got '{}'", trimmed(line).substr(0, kShown)));
     const std::string name = trimmed(std::string_view(line).substr(0, comma));
     const auto found = index_of.find(name);
     if (found == index_of.end()) {
       std::string near = nearest_name(name, keys);
       if (near.empty()) near = nearest_name(name, classes);
-      fail(fmt::format("there is no class '{}'{}", name, near.empty() ? "" : ", did you mean '" + near + "'?"));
+      fail(fmt::format("there is no class '{}'{}", name.substr(0, kShown),
+                       near.empty() ? "" : ", did you mean '" + near + "'?"));
     }
     if (found->second == kSeveral)
       fail(fmt::format("several classes are called '{}'{}", name,

@@ -97,8 +97,8 @@ ImageHeader parse_jpeg(const Bytes& bytes) {
     constexpr int64_t kTemporary = 0x01, kRestart0 = 0xD0, kStart = 0xD8, kEnd = 0xD9, kScan = 0xDA, kApp1 = 0xE1;
     if (code == kTemporary || (code >= kRestart0 && code <= kStart)) continue;  // these have no length
     if (code == kEnd || code == kScan) break;
-    const int64_t length = bytes.number(at, 2, Order::kBig);  // its own two bytes included
-    if (length < 2) break;
+    // Its own two bytes included; decoders take a segment that says less for an empty one.
+    const int64_t length = std::max<int64_t>(2, bytes.number(at, 2, Order::kBig));
     const Bytes segment = bytes.part(at + 2, static_cast<size_t>(length) - 2);
     // SOF0 to SOF15; between them lie DHT, JPG and DAC.
     const bool is_frame = code >= 0xC0 && code <= 0xCF && code != 0xC4 && code != 0xC8 && code != 0xCC;

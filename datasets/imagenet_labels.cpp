@@ -85,7 +85,7 @@ class Labels {
     const std::string name = has_ending ? image : image + '.';
     auto found = std::lower_bound(names_.begin(), names_.end(), name);
     if (found == names_.end() || (has_ending ? *found != name : !found->starts_with(name))) {
-      fail(file_, line.number, fmt::format("there is no image '{}'", image));
+      fail(file_, line.number, fmt::format("there is no image '{}'", image.substr(0, 80)));
     }
     int64_t& place = labels_[static_cast<size_t>(found - names_.begin())];
     if (place != kNone) fail(file_, line.number, fmt::format("'{}' has a line above", image));

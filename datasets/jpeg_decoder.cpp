@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csetjmp>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -76,6 +77,15 @@ void multiply_out(std::vector<uint8_t>& values, int64_t channels) {
   values.resize(static_cast<size_t>(out - values.begin()));
 }
 
+// Whether libjpeg smooths the image across its blocks, as it does where a progressive file lacks scans.
+bool is_smoothed(const jpeg_decompress_struct& jpeg) {
+  if (!jpeg.progressive_mode) return false;
+  // The bits that are missing of every coefficient of every component's blocks; -1: all of them.
+  return std::any_of(jpeg.coef_bits, jpeg.coef_bits + jpeg.num_components, [](const int(&bits)[DCTSIZE2]) {
+    return std::any_of(std::begin(bits), std::end(bits), [](int missing) { return missing != 0; });
+  });
+}
+
 // Reads rows until `end` into `rows`.
 void read_rows(jpeg_decompress_struct& jpeg, int64_t end, uint8_t* rows) {
   const size_t stride = size_t{jpeg.output_width} * static_cast<size_t>(jpeg.output_components);
@@ -111,7 +121,11 @@ void decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChooseP
   auto columns = static_cast<JDIMENSION>(std::min(width, box.left + box.width + kMargin) - part.left);
   decompressor.guarded([&] {
     jpeg_start_decompress(&jpeg);
-    if (columns < jpeg.output_width) jpeg_crop_scanline(&jpeg, &left, &columns);
+    if (is_smoothed(jpeg)) {
+      left = 0;  // smoothing reaches over two blocks, further than the margin
+    } else if (columns < jpeg.output_width) {
+      jpeg_crop_scanline(&jpeg, &left, &columns);
+    }
   });
   part.left = left;  // blocks are decoded whole
   Image& image = part.pixels;

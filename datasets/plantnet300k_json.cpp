@@ -21,12 +21,18 @@ using nlohmann::json;
   throw DataError(fmt::format("'{}': {}", file.string(), what));
 }
 
+// Levels. The library prints values by recursion, for which some 10,000 of them are too many.
+constexpr int kDeepest = 32;
+
 // The whole file; `callback` may drop parts of it as they come.
 json read_json(const std::filesystem::path& file, const json::parser_callback_t& callback = nullptr) {
   std::ifstream stream(file);
   if (!stream) throw DataError(file_error("open", file, errno).what());
   try {
-    json content = json::parse(stream, callback);
+    json content = json::parse(stream, [&](int depth, json::parse_event_t event, json& parsed) {
+      if (depth > kDeepest) fail(file, fmt::format("is nested deeper than {} levels", kDeepest));
+      return !callback || callback(depth, event, parsed);
+    });
     if (!content.is_object()) fail(file, "expected a JSON object");
     return content;
   } catch (const json::exception& error) {

@@ -13,6 +13,11 @@ if(SETTRAIN_SANITIZE)
   target_compile_options(settrain_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${SETTRAIN_SANITIZE} -fno-omit-frame-pointer>)
   target_link_options(settrain_options INTERFACE -fsanitize=${SETTRAIN_SANITIZE})
 endif()
+if(SETTRAIN_FUZZ)
+  # libFuzzer sees only what ends the program: undefined behaviour has to, and so has an index beyond a std::vector's size.
+  target_compile_options(settrain_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=undefined>)
+  target_compile_definitions(settrain_options INTERFACE _GLIBCXX_ASSERTIONS)
+endif()
 
 # settrain_precompile(target headers...): compiles the headers once for all targets that name the same ones. LibTorch's take 5 to
 # 20 s a file, most of a build from nothing. Every file still includes what it uses.
@@ -77,6 +82,23 @@ function(settrain_tests folder)
     # -#: a file's name is a tag of its cases. NoTests: a file without a case fails.
     add_test(NAME ${folder}/${file} COMMAND tests_${folder} -\# --warn NoTests "[#${file}]")
     settrain_test_properties(${folder}/${file})
+  endforeach()
+endfunction()
+
+# settrain_fuzzers([LINK libraries...])
+#   One libFuzzer program fuzz_<name> from each tests/fuzz/<name>_fuzz.cpp, and the target `fuzzers` for all of them. scripts/fuzz
+#   runs them.
+function(settrain_fuzzers)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  add_custom_target(fuzzers)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp")
+  foreach(source IN LISTS sources)
+    get_filename_component(file "${source}" NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" name "${file}")
+    add_executable(fuzz_${name} "${source}")
+    target_link_libraries(fuzz_${name} PRIVATE settrain_options ${arg_LINK})
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers fuzz_${name})
   endforeach()
 endfunction()
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "src/config/text.h"
+#include "src/core/suggest.h"
 
 namespace settrain::config {
 
@@ -99,10 +100,10 @@ std::string Declarations::suggestion(const std::string& path, const Choices& cho
   if (same_name.size() == 1) {
     near = same_name.front();
   } else if (map.empty() || is_map(map)) {
-    near = nearest(name, beside);
+    near = nearest_name(name, beside);
     if (!near.empty()) near = join_path(map, near);
   } else {
-    near = nearest(path, anywhere);
+    near = nearest_name(path, anywhere);
   }
   return did_you_mean(near);
 }

@@ -10,6 +10,7 @@
 
 #include "src/config/interpolate.h"
 #include "src/config/text.h"
+#include "src/core/suggest.h"
 
 namespace settrain::config {
 namespace {
@@ -41,7 +42,7 @@ std::string nearest_file(const fs::path& file) {
     if (it->path().extension() == ".yaml") names.push_back(it->path().filename().string());
   }
   std::sort(names.begin(), names.end());
-  const std::string near = nearest(file.filename().string(), names);
+  const std::string near = nearest_name(file.filename().string(), names);
   return near.empty() ? "" : did_you_mean((file.parent_path() / near).string());
 }
 

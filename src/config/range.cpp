@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/config/text.h"
+#include "src/core/suggest.h"
 
 namespace settrain::config {
 namespace {
@@ -22,7 +23,8 @@ std::string bounds_error(const Key& key, Number number) {
 
 std::string choice_error(const Key& key, const std::string& value) {
   if (key.choices.empty() || std::find(key.choices.begin(), key.choices.end(), value) != key.choices.end()) return "";
-  return in_quotes(value) + " is not one of " + join(key.choices, ", ") + did_you_mean(nearest(value, key.choices));
+  return in_quotes(value) + " is not one of " + join(key.choices, ", ") +
+         did_you_mean(nearest_name(value, key.choices));
 }
 
 struct AllAccepted {

@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "src/core/suggest.h"
-
 namespace settrain::config {
 namespace {
 
-constexpr size_t kLongestQuote = 60;     // bytes
-constexpr size_t kLongestMistyped = 80;  // bytes; nobody mistypes more than that, and edit distances cost their product
+constexpr size_t kLongestQuote = 60;  // bytes
 
 int sequence_length(unsigned char lead) {
   if (lead < 0x80) return 1;
@@ -68,10 +65,6 @@ std::string in_quotes(std::string_view text) {
     if (!next_code_point(text, position)) ++position;
   }
   return fmt::format("'{}...'", on_one_line(text.substr(0, end)));
-}
-
-std::string nearest(std::string_view name, std::span<const std::string> candidates) {
-  return name.size() > kLongestMistyped ? "" : nearest_name(name, candidates);
 }
 
 std::string did_you_mean(std::string_view name) {

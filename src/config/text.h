@@ -19,9 +19,6 @@ std::string in_quotes(std::string_view text);
 /// The text on one line, control characters as \xNN.
 std::string on_one_line(std::string_view text);
 
-/// The nearest of the candidates, or an empty string: nearest_name, but safe with names of any length.
-std::string nearest(std::string_view name, std::span<const std::string> candidates);
-
 /// ", did you mean 'optimizer.lr'?", or an empty string for an empty name.
 std::string did_you_mean(std::string_view name);
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "src/config/text.h"
+#include "src/core/suggest.h"
 
 namespace settrain::config {
 namespace {
@@ -93,7 +94,7 @@ int64_t to_integer(const Scalar& scalar, const Key& key) {
   if (!is_digits(digits) || (digits.size() > 1 && digits.front() == '0')) {
     const std::string advice = integer_advice(scalar.text);
     throw InvalidValue(in_quotes(scalar.text) + " is not an integer" + words_of(key) + advice +
-                       (advice.empty() ? did_you_mean(nearest(scalar.text, words)) : ""));
+                       (advice.empty() ? did_you_mean(nearest_name(scalar.text, words)) : ""));
   }
   const std::optional<int64_t> value = from_chars<int64_t>(scalar.text);
   if (!value) throw InvalidValue(in_quotes(scalar.text) + " does not fit in 64 bits");

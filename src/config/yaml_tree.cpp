@@ -4,6 +4,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "src/config/text.h"
@@ -30,7 +31,7 @@ void YamlTreeBuilder::OnDocumentStart(const YAML::Mark& mark) {
 }
 
 void YamlTreeBuilder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
-  finish(make(mark, YamlNode::Kind::kNull), anchor, 1);
+  finish(make(mark, YamlNode::Kind::kNull), anchor, 1, 0);
 }
 
 void YamlTreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -39,14 +40,16 @@ void YamlTreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, Y
   YamlNode node = make(mark, YamlNode::Kind::kScalar);
   node.text = value;
   node.quoted = tag == "!";
-  finish(std::move(node), anchor, 1);
+  finish(std::move(node), anchor, 1, 0);
 }
 
 void YamlTreeBuilder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
   const auto found = anchors_.find(anchor);
   if (found == anchors_.end()) throw YAML::ParserException(mark, "an alias within its own anchor");
-  count(mark, found->second.nodes);
-  finish(found->second.node, 0, found->second.nodes);
+  const Anchored& anchored = found->second;
+  count(mark, anchored.nodes);
+  nest(mark, anchored.levels);
+  finish(anchored.node, 0, anchored.nodes, anchored.levels);
 }
 
 void YamlTreeBuilder::OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -64,6 +67,13 @@ void YamlTreeBuilder::count(const YAML::Mark& mark, int nodes) {
   if (nodes_ > kMostNodes) throw YAML::ParserException(mark, fmt::format("more than {} values", kMostNodes));
 }
 
+// Refuses a node of so many levels at this place.
+void YamlTreeBuilder::nest(const YAML::Mark& mark, size_t levels) {
+  if (stack_.size() + levels > kDeepest) {
+    throw YAML::ParserException(mark, fmt::format("nested deeper than {} levels", kDeepest));
+  }
+}
+
 YamlNode YamlTreeBuilder::make(const YAML::Mark& mark, YamlNode::Kind kind) {
   count(mark, 1);
   return {kind, source_.at(mark.line + 1, mark.column + 1), {}, false, {}, {}};
@@ -72,9 +82,7 @@ YamlNode YamlTreeBuilder::make(const YAML::Mark& mark, YamlNode::Kind kind) {
 void YamlTreeBuilder::start(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                             YamlNode::Kind kind) {
   refuse_tag(mark, tag);
-  if (stack_.size() == kDeepest) {
-    throw YAML::ParserException(mark, fmt::format("nested deeper than {} levels", kDeepest));
-  }
+  nest(mark, 1);
   const int before = nodes_;
   stack_.push_back({make(mark, kind), anchor, before});
 }
@@ -82,16 +90,17 @@ void YamlTreeBuilder::start(const YAML::Mark& mark, const std::string& tag, YAML
 void YamlTreeBuilder::end() {
   Open ended = std::move(stack_.back());
   stack_.pop_back();
-  finish(std::move(ended.node), ended.anchor, nodes_ - ended.nodes_before);
+  finish(std::move(ended.node), ended.anchor, nodes_ - ended.nodes_before, ended.levels + 1);
 }
 
 // Hangs a complete node below its parent; of a map, keys and values take turns.
-void YamlTreeBuilder::finish(YamlNode node, YAML::anchor_t anchor, int nodes) {
-  if (anchor != 0) anchors_.insert_or_assign(anchor, Anchored{node, nodes});
+void YamlTreeBuilder::finish(YamlNode node, YAML::anchor_t anchor, int nodes, size_t levels) {
+  if (anchor != 0) anchors_.insert_or_assign(anchor, Anchored{node, nodes, levels});
   if (stack_.empty()) {
     root_ = std::move(node);
     return;
   }
+  stack_.back().levels = std::max(stack_.back().levels, levels);
   YamlNode& parent = stack_.back().node;
   const bool is_key = parent.is(YamlNode::Kind::kMap) && parent.keys.size() == parent.values.size();
   (is_key ? parent.keys : parent.values).push_back(std::move(node));

@@ -39,17 +39,20 @@ class YamlTreeBuilder : public YAML::EventHandler {
     YamlNode node;
     YAML::anchor_t anchor;
     int nodes_before;
+    size_t levels = 0;  // of its children
   };
   struct Anchored {
     YamlNode node;
     int nodes;
+    size_t levels;
   };
 
   void count(const YAML::Mark& mark, int nodes);
+  void nest(const YAML::Mark& mark, size_t levels);
   YamlNode make(const YAML::Mark& mark, YamlNode::Kind kind);
   void start(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YamlNode::Kind kind);
   void end();
-  void finish(YamlNode node, YAML::anchor_t anchor, int nodes);
+  void finish(YamlNode node, YAML::anchor_t anchor, int nodes, size_t levels);
 
   const Source& source_;
   YamlNode root_;

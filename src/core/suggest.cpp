@@ -6,6 +6,8 @@
 namespace settrain {
 namespace {
 
+constexpr size_t kLongestMistyped = 80;  // bytes; nobody mistypes more than that, and edit distances cost their product
+
 // Damerau-Levenshtein distance, restricted: no substring is edited twice.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
@@ -26,6 +28,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
+  if (name.size() > kLongestMistyped) return "";
   std::string nearest;
   size_t smallest = 0;
   for (const std::string& candidate : candidates) {

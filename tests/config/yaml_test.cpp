@@ -90,6 +90,11 @@ TEST_CASE("too many, too deep, too large", "[fast]") {
              Catch::Contains("more than 10000 values"));
   CHECK_THAT(folder.error("select: " + repeated("[", 60) + repeated("]", 60)),
              Catch::Contains("nested deeper than 50 levels"));
+  const std::string anchored = "seed: &a " + repeated("[", 30) + repeated("]", 30) + "\n";
+  CHECK_THAT(folder.error(anchored + "select: " + repeated("[", 21) + "*a" + repeated("]", 21)),
+             Catch::StartsWith("run.yaml:2:30: YAML: nested deeper than 50 levels"));
+  CHECK_THAT(folder.error(anchored + "select: " + repeated("[", 19) + "*a" + repeated("]", 19)),
+             !Catch::Contains("nested deeper"));
   CHECK_THAT(folder.error(repeated("[", 100'000)), Catch::StartsWith("run.yaml:1:"));
   CHECK_THAT(folder.error(repeated("{a: ", 100'000)), Catch::StartsWith("run.yaml:1:"));
   CHECK_THAT(folder.error(repeated("- ", 100'000)), Catch::StartsWith("run.yaml:1:"));

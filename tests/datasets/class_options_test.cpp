@@ -2,7 +2,10 @@
 #include "datasets/class_options.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "datasets/class_table.h"
 #include "src/core/error.h"
@@ -70,4 +73,22 @@ TEST_CASE("a text file that does not fit the classes is an error with its line",
   CHECK_THROWS_WITH(trees.apply("oak,A\nelm,B\n"), Contains("super.csv: no line for the class 'ash'"));
   CHECK_THROWS_WITH(apply_class_options({.superclasses = "/no/such.csv", .class_names = ""}, trees.dataset),
                     Contains("/no/such.csv"));
+}
+
+TEST_CASE("a file of one line of megabytes is refused quickly, and in a few words", "[fast]") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> classes(200, "Lactuca virosa");
+  for (const char* behind : {"", ",Asteraceae"}) {
+    const std::filesystem::path file = folder.write("names.csv", std::string(2'000'000, 'x') + behind + "\n");
+    const auto start = std::chrono::steady_clock::now();
+    std::string message;
+    try {
+      read_class_table(file, classes);
+    } catch (const DataError& error) {
+      message = error.what();
+    }
+    CHECK_THAT(message, Contains("names.csv:1: ") && Contains("xxx"));
+    CHECK(message.size() < 500);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
+  }
 }

@@ -142,6 +142,9 @@ TEST_CASE("JPEG: every kind of frame, fill bytes, garbage, and tables that are n
   const std::string start = "\xFF\xD8" + segment('\xE0', "JFIF\0....."s) + segment('\xC4', std::string(9, '\xFF'));
   check(parse(start + "\xFF\xFF\xFF" + frame('\xC0', 7, 9)), ImageFormat::kJpeg, 7, 9);
   check(parse(start + "garbage" + frame('\xC0', 7, 9)), ImageFormat::kJpeg, 7, 9);
+  for (const char length : {'\0', '\1'}) {  // less than the length's own two bytes: an empty segment, as in libjpeg
+    check(parse(start + "\xFF\xEE\0"s + length + frame('\xC0', 7, 9)), ImageFormat::kJpeg, 7, 9);
+  }
   check(parse(start + segment('\xDA', "scan") + frame('\xC0', 7, 9)), ImageFormat::kJpeg, 0, 0);
   check(parse(start + "\xFF\xD9" + frame('\xC0', 7, 9)), ImageFormat::kJpeg, 0, 0);
   // A thumbnail in a segment has a frame of its own.

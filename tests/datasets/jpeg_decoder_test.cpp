@@ -1,6 +1,8 @@
 #include "datasets/jpeg_decoder.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <iterator>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
@@ -27,6 +29,16 @@ Bytes encoded(int height, int width, const std::vector<int>& parameters) {
   return bytes;
 }
 
+// The first `scans` scans of a JPEG.
+Bytes cut_behind(const Bytes& bytes, int scans) {
+  constexpr uint8_t kScan[] = {0xFF, 0xDA}, kEnd[] = {0xFF, 0xD9};
+  auto at = bytes.begin();
+  for (int scan = 0; scan <= scans; ++scan) at = std::search(at + 1, bytes.end(), std::begin(kScan), std::end(kScan));
+  Bytes cut(bytes.begin(), at);
+  cut.insert(cut.end(), std::begin(kEnd), std::end(kEnd));
+  return cut;
+}
+
 }  // namespace
 
 TEST_CASE("a part of a JPEG has the pixels of the whole", "[fast]") {
@@ -38,6 +50,16 @@ TEST_CASE("a part of a JPEG has the pixels of the whole", "[fast]") {
     for (uint32_t i = 0; i < 200; ++i) test::check_part(bytes, whole, test::random_box(whole, i));
     const Image grey = test::decode_whole(bytes, 1);
     for (uint32_t i = 0; i < 20; ++i) test::check_part(bytes, grey, test::random_box(grey, i));
+  }
+}
+
+TEST_CASE("a part of a progressive JPEG that lacks scans has the pixels of the whole", "[fast]") {
+  const Bytes bytes = encoded(103, 151, {cv::IMWRITE_JPEG_PROGRESSIVE, 1});
+  for (const int scans : {1, 2, 4}) {
+    const Bytes cut = cut_behind(bytes, scans);
+    const Image whole = test::decode_whole(cut, 3);
+    CAPTURE(scans, cut.size(), bytes.size());
+    for (uint32_t i = 0; i < 100; ++i) test::check_part(cut, whole, test::random_box(whole, i));
   }
 }
 
