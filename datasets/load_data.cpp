@@ -1,6 +1,7 @@
 #include "datasets/load_data.h"
 
 #include "datasets/class_options.h"
+#include "datasets/long_tail.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -10,6 +11,7 @@ LoadedData load_data(const DatasetRegistry& registry, const config::Config& conf
     LoadedData data;
     data.dataset = registry.at(config.get<std::string>("data.name")).make(config);
     apply_class_options(config.read<ClassOptions>("data"), data.dataset);
+    apply_long_tail(config.read<LongTailOptions>("data"), data.dataset);
     data.clean_labels = data.dataset.train.labels;
     data.label_noise = apply_label_noise(config, data.dataset);
     return data;

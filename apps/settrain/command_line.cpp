@@ -123,6 +123,7 @@ int run_command_line(int argc, char** argv) {
   });
   add_train_command(app, line);
   add_eval_command(app, line);
+  add_sweep_command(app, line);
   add_export_command(app, line);
   add_import_command(app, line);
   add_config_command(app, line);

@@ -23,6 +23,8 @@ enum class Stream : uint64_t {
   kAten = 0xC0AC29B7C97C50DD,          // seeds of ATen's generator: block 0 for initial weights, block 1 for every step
   kLabelEstimates = 0x3F84D5B5B5470917,  // initial estimates of a loss, item = sample, block = two classes
   kDataSplit = 0x9216D5D98979FB1B,       // `settrain data split`: the images of a class, by the class' name as the step
+  kLongTail = 0xD1310BA698DFB5AC,        // which training images of a class stay, by the class as the step
+  kSweep = 0x2FFD72DBD01ADFB7,           // random points of a sweep, item = point, block = key
 };
 
 /// The key of all the numbers that `seed` gives to `stream`.

@@ -7,6 +7,7 @@
 
 #include "datasets/class_options.h"
 #include "datasets/label_noise.h"
+#include "datasets/long_tail.h"
 #include "losses/make_loss.h"
 #include "models/model_options.h"
 #include "src/config/config.h"
@@ -34,6 +35,7 @@ config::Section eval_section(const Registries& registries) {
 config::Keys data_keys() {
   config::Keys keys = loader_keys();
   for (config::Key& key : ClassOptions::keys()) keys.push_back(std::move(key));
+  for (config::Key& key : LongTailOptions::keys()) keys.push_back(std::move(key));
   return keys;
 }
 

@@ -1,0 +1,78 @@
+#include "datasets/long_tail.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "src/core/digest.h"
+#include "src/core/error.h"
+#include "src/core/permutation.h"
+
+namespace settrain {
+namespace {
+
+constexpr const char* kImbalance = "data.long_tail.imbalance";
+
+// The samples of every class, in their order.
+std::vector<std::vector<int64_t>> by_class(const Split& split, int64_t num_classes) {
+  std::vector<std::vector<int64_t>> samples(static_cast<size_t>(num_classes));
+  for (int64_t i = 0; i < split.size(); ++i) {
+    samples[static_cast<size_t>(split.labels[static_cast<size_t>(i)])].push_back(i);
+  }
+  return samples;
+}
+
+Split some_of(const Split& split, const std::vector<int64_t>& samples) {
+  Split kept{split.name, split.images, {}, {}};
+  if (!split.label_sets.empty()) kept.label_sets.offsets.push_back(0);
+  for (const int64_t sample : samples) {
+    kept.ids.push_back(split.ids[static_cast<size_t>(sample)]);
+    kept.labels.push_back(split.labels[static_cast<size_t>(sample)]);
+    if (!split.label_sets.empty()) kept.label_sets.add(split.label_sets.of(sample));
+  }
+  return kept;
+}
+
+}  // namespace
+
+config::Keys LongTailOptions::keys() {
+  using config::key;
+  using O = LongTailOptions;
+  return {
+      key("long_tail.imbalance", &O::imbalance, 1.0,
+          "Training images of the first class for one of the last, the others between them on an exponential curve: the rest "
+          "is left out, as in Cao et al. 2019. 1 keeps all.")
+          .at_least(1)
+          .at_most(1e6),
+      key("long_tail.seed", &O::seed, int64_t{1}, "Which training images of a class are kept.").at_least(0)};
+}
+
+void apply_long_tail(const LongTailOptions& options, Dataset& dataset) {
+  if (options.imbalance == 1) return;
+  if (dataset.truth) {
+    throw KeyError(kImbalance, "this data set's P(y | x) is known and would no longer hold; data.imbalance does it");
+  }
+  auto samples = by_class(dataset.train, dataset.num_classes());
+  size_t largest = 0;
+  for (const auto& of_class : samples) largest = std::max(largest, of_class.size());
+  const double last = static_cast<double>(std::max<size_t>(samples.size() - 1, 1));
+  std::vector<int64_t> kept;
+  for (size_t j = 0; j < samples.size(); ++j) {
+    const double share = std::pow(options.imbalance, -static_cast<double>(j) / last);
+    const auto wanted = std::max<int64_t>(1, std::llround(static_cast<double>(largest) * share));
+    const auto there = static_cast<int64_t>(samples[j].size());
+    const auto order =
+        permutation(there, static_cast<uint64_t>(options.seed), Stream::kLongTail, static_cast<uint32_t>(j));
+    for (int64_t i = 0; i < std::min(wanted, there); ++i) {
+      kept.push_back(samples[j][static_cast<size_t>(order[static_cast<size_t>(i)])]);
+    }
+  }
+  std::sort(kept.begin(), kept.end());
+  dataset.train = some_of(dataset.train, kept);
+  dataset.digest = sha256(fmt::format("{}\nlong tail {} {}\n", dataset.digest, options.imbalance, options.seed));
+}
+
+}  // namespace settrain

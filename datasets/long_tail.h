@@ -1,0 +1,24 @@
+// A long tail made of a data set that has none: keys of the section `data` that every data set has.
+#pragma once
+
+#include <cstdint>
+
+#include "datasets/dataset.h"
+#include "src/config/key.h"
+
+namespace settrain {
+
+struct LongTailOptions {
+  double imbalance = 1;
+  int64_t seed = 1;
+
+  static config::Keys keys();
+};
+
+/// Keeps n_j = max(1, round(n_0 * imbalance^(-j / (L - 1)))) training images of class j, or all where there are fewer:
+/// n_0 is the largest class' number, j runs from 0 to L - 1 (Cao et al., "Learning imbalanced datasets with
+/// label-distribution-aware margin loss", 2019, section 4.1). Which ones, the seed says. An imbalance of 1 changes
+/// nothing. Throws KeyError where P(y | x) is known (the data set `synthetic` has an imbalance of its own).
+void apply_long_tail(const LongTailOptions& options, Dataset& dataset);
+
+}  // namespace settrain

@@ -1,0 +1,79 @@
+// A sweep as its file says it: which settings are to be tried.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/config/config.h"
+
+namespace settrain {
+
+/// Config keys with their values as YAML, in the order in which they were given.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// The value of `key`; null where it is not set.
+const std::string* find_setting(const Settings& settings, const std::string& key);
+
+/// Sets `key`, in its place where it is set already.
+void set(Settings& settings, const std::string& key, const std::string& value);
+
+/// A key with the values that it takes one after the other.
+struct Axis {
+  std::string key;
+  std::vector<std::string> values;
+};
+
+/// A key whose values are drawn.
+struct RandomAxis {
+  enum class Kind { kUniform, kLogUniform, kInteger, kChoice };
+
+  std::string key;
+  Kind kind = Kind::kUniform;
+  double low = 0, high = 0;            // kUniform: [low, high); kLogUniform likewise; kInteger: both included
+  std::vector<std::string> choices{};  // kChoice
+};
+
+/// A key that follows another one: its value times `factor`.
+struct Link {
+  std::string key, times;
+  double factor = 1;
+};
+
+/// One step on the way from a single empty point to all of them. Points for which `when` does not hold pass as they
+/// are.
+struct GridStep {
+  enum class Kind { kProduct, kZip, kList, kRandom, kLink };
+
+  Kind kind = Kind::kProduct;
+  config::Origin origin{};
+  std::vector<Axis> when{};          // each key has one of these values, by an earlier step
+  std::vector<Axis> axes{};          // kProduct: every combination, the last key fastest; kZip: the i-th values of all
+  std::vector<Settings> list{};      // kList
+  int64_t count = 0, seed = 0;       // kRandom
+  std::vector<RandomAxis> random{};  // kRandom
+  std::vector<Link> links{};         // kLink
+};
+
+struct Grid {
+  std::filesystem::path base;        // the config that every point starts from
+  Settings common{};                 // of every point
+  std::vector<std::string> seeds{};  // every point is run with each; empty: with the base's own
+  std::vector<GridStep> steps{};
+  std::string select;                 // the validation metric that chooses a point: "val/macro_top5"
+  std::vector<std::string> report{};  // metrics of the chosen points: "test/macro_top5"
+  std::vector<std::string> per{};     // keys: a point is chosen for each of their values
+};
+
+/// Reads a grid file, and over it what its `presets` have under `preset` (an empty text: none). Throws ConfigError with
+/// every offender at its file:line:column.
+Grid read_grid(const std::filesystem::path& file, const std::string& preset);
+
+/// The points that the steps make, seeds apart, in order. `base` is the resolved config with the common settings; links
+/// to keys that no step sets take its values. Throws ConfigError naming the step's place: a key that `when` asks for
+/// and no step before has set, a link to what is no number, more than 100,000 points.
+std::vector<Settings> expand(const Grid& grid, const config::Config& base);
+
+}  // namespace settrain

@@ -1,0 +1,69 @@
+// Several programs at a time, each in a place of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/core/child_process.h"
+
+namespace settrain {
+
+/// One that has ended.
+struct EndedJob {
+  int64_t item = 0;
+  ChildEnd end{};
+  std::string problem{};  // why it could not be started; else empty
+  double seconds = 0;
+};
+
+/// Runs a program for each item, at most `places` at a time, in the items' order. Every program also ends, by SIGTERM,
+/// where this process does.
+class JobPool {
+ public:
+  /// `command(item, place)`: the program and its arguments, called on any thread.
+  JobPool(std::deque<int64_t> items, int64_t places, std::function<std::vector<std::string>(int64_t, int64_t)> command);
+  /// Ends what still runs, and waits for it.
+  ~JobPool();
+  JobPool(const JobPool&) = delete;
+  JobPool& operator=(const JobPool&) = delete;
+
+  /// No further item is begun, and those that run are told to end.
+  void stop() { stopped_ = true; }
+
+  /// Those that have ended since the last call.
+  std::vector<EndedJob> take_ended();
+
+  /// What runs in each place, -1 where there is nothing; and since how many seconds.
+  struct Running {
+    int64_t item = -1;
+    double seconds = 0;
+  };
+  std::vector<Running> running();
+
+  /// Whether nothing runs any more and nothing is to come.
+  bool is_done();
+
+ private:
+  void work(int64_t place);
+
+  std::function<std::vector<std::string>(int64_t, int64_t)> command_;
+  std::atomic<bool> stopped_{false};
+  std::mutex mutex_;
+  std::deque<int64_t> items_;
+  std::vector<EndedJob> ended_;
+  struct Place {
+    int64_t item = -1;
+    double since = 0;
+  };
+  std::vector<Place> places_;
+  int64_t at_work_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace settrain

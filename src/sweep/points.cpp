@@ -1,0 +1,118 @@
+#include "src/sweep/points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "src/config/format.h"
+#include "src/config/load.h"
+#include "src/core/digest.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+std::string last_part(const std::string& key) {
+  return key.substr(key.rfind('.') + 1);
+}
+
+// "epsilon" where no other varied key ends so, else "loss.epsilon".
+std::string short_name(const std::string& key, const Settings& varied) {
+  const auto alike = std::count_if(varied.begin(), varied.end(),
+                                   [&](const auto& other) { return last_part(other.first) == last_part(key); });
+  const std::string part = last_part(key);
+  return alike > 1 || part == "seed" || part == "name" ? key : part;
+}
+
+// A folder's name: whatever is no letter, digit or one of . _ - + = , becomes _; where that, or the length, could make
+// two of them equal, a digest tells them apart.
+std::string name_of(const Settings& varied, const std::string& seed) {
+  constexpr size_t kLongest = 120, kDigest = 8;
+  std::string name, exact;
+  for (const auto& [key, value] : varied) {
+    name += fmt::format("{}{}={}", name.empty() ? "" : ",", short_name(key, varied), value);
+    exact += fmt::format("{}={}\n", key, value);
+  }
+  if (!seed.empty()) name += fmt::format("{}seed={}", name.empty() ? "" : ",", seed);
+  if (name.empty()) return "base";
+  bool is_changed = name.size() > kLongest;
+  for (char& byte : name) {
+    if (std::isalnum(static_cast<unsigned char>(byte)) ||
+        std::string_view("._-+=,").find(byte) != std::string_view::npos)
+      continue;
+    byte = '_';
+    is_changed = true;
+  }
+  if (!is_changed && name.front() != '.') return name;
+  return fmt::format("{}-{}", name.substr(0, kLongest), sha256(exact + seed).substr(0, kDigest));
+}
+
+std::vector<std::string> as_overrides(const Settings& settings) {
+  std::vector<std::string> overrides;
+  for (const auto& [key, value] : settings) overrides.push_back(fmt::format("{}={}", key, value));
+  return overrides;
+}
+
+// The base's own, and the one that the sweep chooses by.
+std::string with_selection(const config::Config& config, const std::string& metric) {
+  auto metrics = config.get<config::Texts>("select");
+  if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
+  return fmt::format("select={}", config::yaml_value(config.at("select").key, metrics));
+}
+
+}  // namespace
+
+std::string identity_of(const config::Config& config) {
+  std::string text;
+  for (const config::Entry& entry : config.entries()) {
+    if (entry.key.is_free || entry.path == "name" || entry.path == "run.dir") continue;
+    text += fmt::format("{}: {}\n", entry.path, config::yaml_value(entry.key, entry.value));
+  }
+  return sha256(text);
+}
+
+std::vector<SweepPoint> make_points(const Grid& grid, const config::Schema& schema, int64_t threads,
+                                    int64_t& repeated) {
+  const config::Config base = config::load(schema, grid.base, as_overrides(grid.common));
+  const std::vector<std::string> seeds = grid.seeds.empty() ? std::vector<std::string>{""} : grid.seeds;
+  std::vector<SweepPoint> points;
+  std::set<std::string> identities, names;
+  std::string problems;
+  int64_t num_problems = 0;
+  repeated = 0;
+  for (const Settings& varied : expand(grid, base)) {
+    for (const std::string& seed : seeds) {
+      Settings all = grid.common;
+      for (const auto& [key, value] : varied) set(all, key, value);
+      if (!seed.empty()) set(all, "seed", seed);
+      SweepPoint point{varied, "", name_of(varied, seed), "", as_overrides(all)};
+      point.overrides.push_back(fmt::format("run.threads={}", threads));
+      point.overrides.push_back(with_selection(base, grid.select));
+      point.overrides.push_back("name=" + config::yaml_text(point.name));
+      try {
+        const config::Config config = config::load(schema, grid.base, point.overrides);
+        point.seed = std::to_string(config.get<int64_t>("seed"));
+        point.epochs = config.get<int64_t>("train.epochs");
+        point.identity = identity_of(config);
+      } catch (const ConfigError& problem) {
+        constexpr int64_t kShown = 3;
+        if (++num_problems <= kShown) problems += fmt::format("\npoint {}: {}", point.name, problem.what());
+        continue;
+      }
+      if (!identities.insert(point.identity).second) {
+        ++repeated;
+        continue;
+      }
+      if (!names.insert(point.name).second) point.name += "-" + point.identity.substr(0, 8);
+      points.push_back(std::move(point));
+    }
+  }
+  if (num_problems > 0) {
+    throw ConfigError(fmt::format("{} of the sweep's runs cannot be:{}", num_problems, problems));
+  }
+  return points;
+}
+
+}  // namespace settrain

@@ -1,0 +1,40 @@
+// Carries a sweep out: one process a run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/config/schema.h"
+#include "src/sweep/grid.h"
+#include "src/sweep/sweep_folder.h"
+#include "src/sweep/sweep_table.h"
+
+namespace settrain {
+
+struct SweepOptions {
+  std::string program;  // this one's path
+  std::string device;   // of --device; "cuda" gives every place a GPU of its own
+  int64_t jobs = 1;     // runs at a time
+  bool retry_failed = false, fail_fast = false;
+};
+
+struct Sweep {
+  Grid grid;
+  std::string title;
+  std::vector<SweepPoint> points;
+  SweepFolder folder;
+};
+
+/// Every run as it stands.
+std::vector<SweepRow> rows_of(const Sweep& sweep);
+
+/// Writes sweep.csv and sweep.md.
+void write_tables(const Sweep& sweep);
+
+/// Starts what is pending, resumes what was started, and keeps the tables current. On a terminal a line for each job
+/// says what runs. Throws Interrupted where a signal asked to stop, once all jobs have ended. Returns how many runs
+/// have failed, now or before.
+int64_t run_sweep(const Sweep& sweep, const SweepOptions& options);
+
+}  // namespace settrain

@@ -1,0 +1,191 @@
+#include "src/sweep/sweep_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "src/config/load.h"
+#include "src/core/atomic_file.h"
+#include "src/core/error.h"
+#include "src/run/run_folder.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char* kMark = ".settrain-sweep";
+constexpr const char* kRecord = "sweep.json";
+constexpr const char* kKind = "settrain sweep";
+constexpr int kFormatVersion = 1;
+
+std::string read(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+ordered_json read_json(const fs::path& file) {
+  try {
+    return ordered_json::parse(read(file));
+  } catch (const ordered_json::exception& problem) {
+    throw RunError(fmt::format("'{}': {}", file.string(), problem.what()));
+  }
+}
+
+bool is_run(const fs::path& folder) {
+  return RunFolder::is_there(folder) && fs::exists(folder / "config.yaml");
+}
+
+}  // namespace
+
+std::string_view name_of(PointStatus status) {
+  switch (status) {
+    case PointStatus::kPending:
+      return "pending";
+    case PointStatus::kStarted:
+      return "started";
+    case PointStatus::kFinished:
+      return "finished";
+    case PointStatus::kFailed:
+      break;
+  }
+  return "failed";
+}
+
+double PointResult::metric(const std::string& name) const {
+  const auto found =
+      std::find_if(metrics.begin(), metrics.end(), [&](const auto& entry) { return entry.first == name; });
+  return found == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
+}
+
+SweepFolder::SweepFolder(fs::path path, int64_t threads) : path_(std::move(path)), threads_(threads) {
+  std::error_code error;
+  if (!fs::exists(path_ / kMark) && fs::exists(path_) && (!fs::is_directory(path_) || !fs::is_empty(path_, error))) {
+    throw RunError(fmt::format("'{}' is there and holds no sweep; --dir names another folder", path_.string()));
+  }
+  fs::create_directories(path_, error);
+  if (error) throw RunError(fmt::format("cannot make the folder '{}': {}", path_.string(), error.message()));
+  lock_.emplace(path_ / kMark);
+  check_record();
+  if (fs::exists(path_ / kRecord)) return;
+  const ordered_json record{{"kind", kKind}, {"format_version", kFormatVersion}, {"threads", threads_}};
+  write_file_atomically(path_ / kRecord, record.dump(1) + "\n");
+}
+
+SweepFolder SweepFolder::look(fs::path path, int64_t threads) {
+  SweepFolder folder;
+  folder.path_ = std::move(path);
+  folder.threads_ = threads;
+  folder.check_record();
+  return folder;
+}
+
+// Takes the number of threads from the record, where there is one.
+void SweepFolder::check_record() {
+  const fs::path file = path_ / kRecord;
+  if (!fs::exists(file)) {
+    threads_ = std::max<int64_t>(threads_, 1);
+    return;
+  }
+  const ordered_json record = read_json(file);
+  if (record.value("kind", "") != kKind || record.value("format_version", 0) != kFormatVersion) {
+    throw RunError(fmt::format("'{}' is no record of a sweep that this version of settrain reads", file.string()));
+  }
+  const int64_t recorded = record.value("threads", int64_t{1});
+  if (threads_ != 0 && threads_ != recorded) {
+    throw RunError(
+        fmt::format("'{}' was begun with {} compute threads a run, on which its numbers depend, not {}; --dir "
+                    "begins another sweep",
+                    path_.string(), recorded, threads_));
+  }
+  threads_ = recorded;
+}
+
+int64_t SweepFolder::find_runs(const std::vector<SweepPoint>& points, const config::Schema& schema) {
+  int64_t others = 0;
+  if (!fs::is_directory(path_)) return others;
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    if (!is_run(entry.path())) continue;
+    const config::Config config = config::load(schema, entry.path() / "config.yaml", {});
+    const std::string identity = identity_of(config);
+    const auto point =
+        std::find_if(points.begin(), points.end(), [&](const auto& p) { return p.identity == identity; });
+    if (point != points.end()) {
+      runs_[identity] = entry.path();
+      continue;
+    }
+    ++others;
+    const std::string name = entry.path().filename().string();
+    if (std::any_of(points.begin(), points.end(), [&](const auto& p) { return p.name == name; })) {
+      throw ConfigError(fmt::format(
+          "'{}' was made with another config than the sweep now has for it: the base, or what holds for all "
+          "points, has changed. --dir begins another sweep; or remove the folder",
+          entry.path().string()));
+    }
+  }
+  return others;
+}
+
+fs::path SweepFolder::run_of(const SweepPoint& point) const {
+  const auto found = runs_.find(point.identity);
+  return found == runs_.end() ? path_ / point.name : found->second;
+}
+
+PointStatus SweepFolder::status_of(const SweepPoint& point) const {
+  const fs::path run = run_of(point);
+  if (fs::exists(failure_file(point))) return PointStatus::kFailed;
+  if (!is_run(run)) return PointStatus::kPending;
+  return fs::exists(run / "results.json") ? PointStatus::kFinished : PointStatus::kStarted;
+}
+
+PointResult SweepFolder::result_of(const SweepPoint& point, const std::string& select) const {
+  const RunFolder run = RunFolder::open_existing(run_of(point));
+  const std::string wanted = run.best_checkpoint(select).stem().string();
+  const ordered_json results = read_json(run.results_json());
+  try {
+    const ordered_json* chosen = &results.at(0);
+    for (const ordered_json& entry : results) {
+      if (entry.at("checkpoint") == wanted) chosen = &entry;
+    }
+    PointResult result{chosen->at("checkpoint"), chosen->at("epoch"), {}};
+    for (const auto& [split, metrics] : chosen->at("metrics").items()) {
+      for (const auto& [name, value] : metrics.items()) {
+        const double number = value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+        result.metrics.emplace_back(split + "/" + name, number);
+      }
+    }
+    return result;
+  } catch (const ordered_json::exception& problem) {
+    throw RunError(fmt::format("'{}': {}", run.results_json().string(), problem.what()));
+  }
+}
+
+int64_t SweepFolder::epochs_of(const SweepPoint& point) const {
+  const std::string rows = read(run_of(point) / "metrics.jsonl");
+  return std::count(rows.begin(), rows.end(), '\n');
+}
+
+std::string SweepFolder::failure_of(const SweepPoint& point) const {
+  return read(failure_file(point));
+}
+
+void SweepFolder::record_failure(const SweepPoint& point, const std::string& error) const {
+  fs::create_directories(path_ / "failures");
+  write_file_atomically(failure_file(point), error + "\n");
+}
+
+void SweepFolder::forget_failure(const SweepPoint& point) const {
+  std::error_code ignored;
+  fs::remove(failure_file(point), ignored);
+}
+
+fs::path SweepFolder::failure_file(const SweepPoint& point) const {
+  return path_ / "failures" / (point.name + ".txt");
+}
+
+}  // namespace settrain

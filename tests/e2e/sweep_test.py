@@ -1,0 +1,177 @@
+"""settrain sweep: stopped, killed, edited and failing sweeps come to the same tables as undisturbed ones."""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from program import PROGRAM, TINY, ProgramTest, environment
+
+GRID = """
+base: tiny.yaml
+set: {train.epochs: 2}
+seeds: [1, 2]
+points:
+  - product: {loss.epsilon: [0.5, 1.0], loss.num_draws: [1, 3]}
+select: val/top2
+report: [test/top2, test/avg1.5]
+"""
+
+
+class Sweep(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.write("tiny.yaml", TINY)
+        self.write("grid.yaml", GRID)
+
+    def sweep(self, *arguments, expect=0):
+        return self.run_program("sweep", "grid.yaml", "--device", "cpu", "--threads", "1", *arguments, expect=expect)
+
+    def tables(self, folder):
+        return [(self.folder / folder / name).read_text() for name in ("sweep.csv", "sweep.md")]
+
+    def rows(self, folder="sweeps/grid"):
+        return list(csv.DictReader((self.folder / folder / "sweep.csv").open()))
+
+    def test_tables_choose_by_validation_and_report_the_test_of_the_choice(self):
+        printed = self.sweep().stdout
+        rows = self.rows()
+        self.assertEqual(len(rows), 8)
+        self.assertEqual({row["status"] for row in rows}, {"finished"})
+        self.assertEqual(rows[0]["run"], "epsilon=0.5,num_draws=1,seed=1")
+        for row in rows:
+            results = json.loads((self.folder / "sweeps/grid" / row["run"] / "results.json").read_text())
+            chosen = next(entry for entry in results if entry["checkpoint"] == "best-val-top2")
+            self.assertEqual(float(row["test/top2"]), chosen["metrics"]["test"]["top2"])
+            self.assertEqual(int(row["epoch"]), chosen["epoch"])
+        markdown = (self.folder / "sweeps/grid/sweep.md").read_text()
+        self.assertEqual(printed, markdown)
+        means = {}
+        for row in rows:
+            means.setdefault((row["loss.epsilon"], row["loss.num_draws"]), []).append(row)
+        best = max(means, key=lambda setting: sum(float(row["val/top2"]) for row in means[setting]))
+        self.assertRegex(markdown, r"\| loss\.epsilon \| loss\.num_draws \| val/top2 \|\n")
+        before, chosen = markdown.split("## Chosen by val/top2")
+        self.assertNotIn("test/", before)
+        row = next(text for text in chosen.splitlines() if text.startswith(f"| {best[0]} | {best[1]} |"))
+        self.assertIn("| test/avg1.5 | test/avg1.5_size |", chosen)
+        values = [float(entry["test/top2"]) for entry in means[best]]
+        mean, half = sum(values) / 2, 12.706204736 * abs(values[0] - values[1]) / 2
+        self.assertIn(f"{100 * mean:.2f} ± {100 * half:.2f} (2 seeds)", row)
+        self.assertIn("With two seeds", chosen)
+
+    def test_a_killed_sweep_ends_as_an_undisturbed_one_with_any_number_of_jobs(self):
+        self.sweep("--dir", "whole")
+        whole = self.tables("whole")
+        runs = self.checkpoints("whole")
+        generator = random.Random(7)
+        for jobs in ("1", "2"):
+            folder, kills = f"killed{jobs}", 0
+            command = [PROGRAM, "sweep", "grid.yaml", "--device", "cpu", "--threads", "1", "--dir", folder, "--jobs", jobs]
+            for _ in range(100):
+                process = subprocess.Popen(command, cwd=self.folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+                try:
+                    process.wait(timeout=generator.uniform(0.3, 3) if kills < 6 else 120)
+                    break
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+                    kills += 1
+            self.assertGreater(kills, 2)
+            self.assertEqual(process.returncode, 0)
+            self.assertEqual(self.tables(folder), whole)
+            self.assertEqual(self.checkpoints(folder), runs)
+
+    def checkpoints(self, folder):
+        """What every run's metrics were, but for the clock's."""
+        found = {}
+        for path in sorted((self.folder / folder).glob("*/metrics.jsonl")):
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            found[path.parent.name] = [{name: value for name, value in row.items() if not name.startswith("time/")} for row in rows]
+        self.assertEqual(len(found), 8)
+        return found
+
+    def test_ctrl_c_stops_all_jobs_and_the_next_start_goes_on(self):
+        command = [PROGRAM, "sweep", "grid.yaml", "--device", "cpu", "--threads", "1", "--jobs", "2"]
+        process = subprocess.Popen(command, cwd=self.folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        while not list((self.folder).glob("sweeps/grid/*/checkpoints/last.safetensors")):
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        error = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 130, error)
+        self.assertIn("stopped by a signal; the same command goes on", error)
+        self.assertFalse((self.folder / "sweeps/grid/failures").exists())
+        self.assertEqual(subprocess.run(["pgrep", "-f", str(self.folder)], capture_output=True).stdout, b"")
+        self.sweep("--jobs", "2")
+        self.assertEqual({row["status"] for row in self.rows()}, {"finished"})
+
+    def test_runs_end_with_a_sweep_that_is_killed_alone(self):
+        command = [PROGRAM, "sweep", "grid.yaml", "--device", "cpu", "--threads", "1"]
+        process = subprocess.Popen(command, cwd=self.folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not list((self.folder).glob("sweeps/grid/*/checkpoints/last.safetensors")):
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+        self.sweep()
+        self.assertEqual({row["status"] for row in self.rows()}, {"finished"})
+
+    def test_an_edited_grid_adds_points_and_keeps_the_rest(self):
+        self.write("grid.yaml", GRID.replace("[1, 3]", "[1]"))
+        self.sweep()
+        before = {row["run"]: (self.folder / "sweeps/grid" / row["run"] / "results.json").stat().st_mtime_ns for row in self.rows()}
+        self.assertEqual(len(before), 4)
+        # Another key in the names of the points, and another draw.
+        self.write("grid.yaml", GRID.replace("[1, 3]", "[1, 2], loss.k: [2]").replace("seeds: [1, 2]", "seeds: [2, 1]"))
+        log = self.sweep().stderr
+        self.assertIn("8 runs: 4 finished, 0 started, 0 failed, 4 pending", log)
+        self.assertEqual(len(self.rows()), 8)
+        for run, time_of_end in before.items():
+            self.assertEqual((self.folder / "sweeps/grid" / run / "results.json").stat().st_mtime_ns, time_of_end)
+        self.write("grid.yaml", GRID.replace("[0.5, 1.0]", "[0.5]").replace("[1, 3]", "[1]"))
+        self.assertIn("6 runs in the folder belong to no point of this grid", self.sweep().stderr)
+        self.write("grid.yaml", GRID.replace("train.epochs: 2", "train.epochs: 1"))
+        self.assertIn("was made with another config than the sweep now has for it", self.sweep(expect=2).stderr)
+
+    def test_failures_are_kept_and_retried_when_asked(self):
+        # A data set that is not there for one of the points.
+        self.write("grid.yaml", "base: tiny.yaml\nseeds: [1]\nset: {train.epochs: 1}\npoints:\n  - list: [{loss.k: 2}, {loss.k: 50}, {loss.k: 1}]\nselect: val/top2\n")
+        done = self.sweep(expect=1)
+        self.assertRegex(done.stderr, r"\[sweep\] k=50,seed=1 failed: .*loss\.k")
+        self.assertEqual([row["status"] for row in self.rows()], ["finished", "failed", "finished"])
+        self.assertIn("## Failed\n\n- k=50,seed=1: ", (self.folder / "sweeps/grid/sweep.md").read_text())
+        again = self.sweep(expect=1).stderr
+        self.assertIn("k=50,seed=1 failed before", again)
+        self.assertIn("--retry-failed tries it again", again)
+        self.assertRegex(self.sweep("--retry-failed", expect=1).stderr, r"k=50,seed=1 failed: ")
+        self.sweep("--dir", "fast", "--fail-fast", expect=1)
+        self.assertEqual([row["status"] for row in self.rows("fast")], ["finished", "failed", "pending"])
+
+    def test_a_dry_run_writes_nothing(self):
+        printed = self.sweep("--dry-run").stdout
+        self.assertIn("pending   epsilon=0.5,num_draws=1,seed=1\n", printed)
+        self.assertRegex(printed, r"to come: 8 runs of .* each, as measured on epsilon=0.5,num_draws=1,seed=1; .* in all with 1 at a time, .* on disk")
+        self.assertFalse((self.folder / "sweeps").exists())
+
+    def test_mistakes_are_said_before_anything_is_made(self):
+        self.write("grid.yaml", GRID.replace("loss.epsilon", "loss.epsilonn"))
+        error = self.sweep(expect=2).stderr
+        self.assertIn("8 of the sweep's runs cannot be:\npoint epsilonn=0.5,num_draws=1,seed=1: ", error)
+        self.assertIn("did you mean 'loss.epsilon'?", error)
+        self.write("grid.yaml", GRID.replace("select: val/top2", "select: val/top9"))
+        self.assertIn("top9", self.sweep(expect=2).stderr)
+        self.assertFalse((self.folder / "sweeps").exists())
+        self.write("grid.yaml", GRID)
+        (self.folder / "other").mkdir()
+        (self.folder / "other/file").write_text("mine")
+        self.assertIn("holds no sweep", self.sweep("--dir", "other", expect=1).stderr)
+        self.assertEqual(os.listdir(self.folder / "other"), ["file"])
+        self.sweep("--dir", "two")
+        self.assertIn("was begun with 1 compute threads", self.run_program("sweep", "grid.yaml", "--dir", "two", "--threads", "2", "--device", "cpu", expect=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
