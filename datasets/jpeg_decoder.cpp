@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csetjmp>
+#include <cstdio>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,10 @@ namespace {
 // Pixels around a part that are decoded too. Where decoding begins or ends within a row, the filter that enlarges the
 // colour planes takes that place for the image's edge: one colour sample, up to 4 pixels, comes out otherwise.
 constexpr int64_t kMargin = 4;
+
+// Scans of a progressive JPEG that are read; encoders write some ten. Each costs a pass over all blocks, whatever few
+// bytes it has: without a limit a megabyte keeps a core busy for minutes.
+constexpr int kMostScans = 500;
 
 // libjpeg's errors come by a function that must not return. They leave through longjmp, since no exception may pass
 // through C code.
@@ -37,6 +42,8 @@ class Decompressor {
     errors_.manager.error_exit = &Errors::leave;
     errors_.manager.output_message = [](j_common_ptr) {};  // warnings of damaged pixels: as in Pillow, no error
     guarded([this] { jpeg_create_decompress(&jpeg_); });
+    progress_.progress_monitor = &Decompressor::count_scans;
+    jpeg_.progress = &progress_;
   }
   Decompressor(const Decompressor&) = delete;
   Decompressor& operator=(const Decompressor&) = delete;
@@ -52,7 +59,15 @@ class Decompressor {
   }
 
  private:
+  static void count_scans(j_common_ptr jpeg) {
+    if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number <= kMostScans) return;
+    auto* errors = reinterpret_cast<Errors*>(jpeg->err);
+    std::snprintf(errors->message, sizeof errors->message, "it has more than %d scans", kMostScans);
+    std::longjmp(errors->back, 1);
+  }
+
   jpeg_decompress_struct jpeg_{};
+  jpeg_progress_mgr progress_{};
   Errors errors_;
 };
 

@@ -6,11 +6,15 @@
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <unordered_set>
+#include <vector>
 
+#include "datasets/file_bytes.h"
 #include "datasets/file_places.h"
 #include "src/core/descriptor.h"
 #include "src/core/error.h"
+#include "src/core/strict_json.h"
 
 namespace settrain {
 namespace {
@@ -22,19 +26,34 @@ using nlohmann::json;
 }
 
 // Levels. The library prints values by recursion, for which some 10,000 of them are too many.
-constexpr int kDeepest = 32;
+constexpr size_t kDeepest = 32;
 
-// The whole file; `callback` may drop parts of it as they come.
-json read_json(const std::filesystem::path& file, const json::parser_callback_t& callback = nullptr) {
+json must_be_object(const std::filesystem::path& file, json content) {
+  if (!content.is_object()) fail(file, "expected a JSON object");
+  return content;
+}
+
+json read_json(const std::filesystem::path& file) {
+  std::vector<uint8_t> memory;
+  const auto bytes = read_file_bytes(file, memory);
+  try {
+    return must_be_object(file,
+                          parse_strict_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kDeepest));
+  } catch (const std::invalid_argument& problem) {
+    fail(file, problem.what());
+  }
+}
+
+// The same where `callback` drops parts of the file as they come, so that it is never in memory as a whole.
+void scan_json(const std::filesystem::path& file, const json::parser_callback_t& callback) {
   std::ifstream stream(file);
   if (!stream) throw DataError(file_error("open", file, errno).what());
   try {
-    json content = json::parse(stream, [&](int depth, json::parse_event_t event, json& parsed) {
-      if (depth > kDeepest) fail(file, fmt::format("is nested deeper than {} levels", kDeepest));
-      return !callback || callback(depth, event, parsed);
-    });
-    if (!content.is_object()) fail(file, "expected a JSON object");
-    return content;
+    must_be_object(file, json::parse(stream, [&](int depth, json::parse_event_t event, json& parsed) {
+                     if (depth > static_cast<int>(kDeepest))
+                       fail(file, fmt::format("is nested more than {} deep", kDeepest));
+                     return callback(depth, event, parsed);
+                   }));
   } catch (const json::exception& error) {
     fail(file, fmt::format("cannot be read as JSON: {}", error.what()));
   }
@@ -93,7 +112,7 @@ std::array<MissingFiles, 3> find_missing_files(const std::filesystem::path& file
     if (!places.find(path) && ++report[s].missing == 1) report[s].first = path;
   };
   // 300,000 images with six texts each would fill several hundred MB: every one is dropped once it was looked at.
-  read_json(file, [&](int depth, json::parse_event_t event, json& parsed) {
+  scan_json(file, [&](int depth, json::parse_event_t event, json& parsed) {
     if (depth == 1 && event == json::parse_event_t::key) image = parsed.get<std::string>();
     if (depth == 1 && event == json::parse_event_t::object_end) {
       look_for(parsed);

@@ -10,6 +10,7 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/human.h"
+#include "src/core/log.h"
 #include "src/engine/experiment_schema.h"
 #include "src/engine/results.h"
 #include "src/run/export_weights.h"
@@ -30,7 +31,12 @@ fs::path chosen(const CommandLine& line, const ExportArguments& arguments, const
   if (!arguments.metric.empty()) return folder.checkpoint(folder.best_checkpoint(arguments.metric).stem().string());
   const config::Config config = config::load(experiment_schema(line.registries), folder.config(), {});
   const auto files = chosen_checkpoints(folder, config.get<config::Texts>("select"));
-  if (files.size() == 1) return files.front();
+  if (files.size() == 1) {
+    if (files.front() == folder.last_checkpoint() && !config.get<config::Texts>("select").empty()) {
+      log::warning(fmt::format("[export] '{}' has no best checkpoint yet: these are its last weights", arguments.run));
+    }
+    return files.front();
+  }
   throw ConfigError(fmt::format("'{}' has a best checkpoint for each of several metrics: say --metric {}",
                                 arguments.run, fmt::join(config.get<config::Texts>("select"), ", or --metric ")));
 }
@@ -45,8 +51,9 @@ int export_run(const CommandLine& line, const ExportArguments& arguments) {
   }
   refuse_existing(output, arguments.overwrite);
   const ExportedWeights done = export_weights(checkpoint, output);
-  std::cout << fmt::format("'{}': {} tensors of {} numbers, {}, after epoch {}{}\n", output.string(), done.num_tensors,
-                           format_count(done.num_elements), format_bytes(fs::file_size(output)), done.epoch,
+  std::cout << fmt::format("'{}': {} tensors of {} numbers, {}, of {} after epoch {}{}\n", output.string(),
+                           done.num_tensors, format_count(done.num_elements), format_bytes(fs::file_size(output)),
+                           checkpoint.stem().string(), done.epoch,
                            done.averaged ? ", the moving average of the weights" : "");
   return kSuccess;
 }

@@ -30,13 +30,24 @@ int import(const ImportArguments& arguments) {
   std::cout << fmt::format("{}: {}, {}, SHA-256 {}\n{}", place, contents.format,
                            format_bytes(std::filesystem::file_size(arguments.file)), sha256_of_file(arguments.file),
                            describe_contents(contents));
-  const StateDict weights = find_state_dict(contents, place);
-  std::cout << fmt::format("model.pretrained takes {} of the tensors{}{}\n", weights.tensors.size(),
-                           weights.from.empty() ? "" : ": ", weights.from);
+  StateDict weights;
+  try {
+    weights = find_state_dict(contents, place);
+  } catch (const RunError& problem) {
+    if (!arguments.output.empty()) throw;
+    std::cout << problem.what() << '\n';  // what the file holds has been shown
+    return kSuccess;
+  }
+  std::cout << fmt::format("taken for a model's: {} tensors{}\n", weights.tensors.size(),
+                           weights.from.empty() ? "" : " (" + weights.from + ")");
   if (arguments.output.empty()) return kSuccess;
   TensorMap tensors;
   for (const auto& [name, entry] : weights.tensors) tensors.emplace(name, read_tensor(file, entry));
-  write_safetensors(arguments.output, tensors, {{"format", "pt"}});
+  try {
+    write_safetensors(arguments.output, tensors, {{"format", "pt"}});
+  } catch (const RunError& problem) {
+    throw RunError(fmt::format("{} cannot be converted: {}", place, problem.what()));
+  }
   std::cout << fmt::format("written to '{}'\n", arguments.output);
   return kSuccess;
 }

@@ -5,7 +5,8 @@
 
 namespace settrain {
 
-/// Throws Error where something is in that place and may not be overwritten, or is no regular file.
+/// Throws Error where something is in that place that may not be overwritten: a file without `overwrite`, a checkpoint
+/// of a run, which would be lost, or no regular file.
 void refuse_existing(const std::filesystem::path& file, bool overwrite);
 
 }  // namespace settrain

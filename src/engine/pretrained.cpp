@@ -1,5 +1,6 @@
 #include "src/engine/pretrained.h"
 
+#include <ATen/ops/isfinite.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/ScalarType.h>
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "models/heads.h"
@@ -60,8 +62,8 @@ Entries with_head(Entries entries, const std::string& head) {
   return entries;
 }
 
-std::string describe(at::IntArrayRef sizes, at::ScalarType type) {
-  return fmt::format("[{}] {}", fmt::join(sizes, ", "), c10::toString(type));
+std::string describe(at::IntArrayRef sizes, std::optional<Dtype> type) {
+  return fmt::format("[{}] {}", fmt::join(sizes, ", "), type ? names_of(*type).name : "of another type");
 }
 
 bool fits(const at::Tensor& target, const TensorEntry& entry) {
@@ -82,24 +84,34 @@ bool head_fits(const std::string& head, const NamedTensors& targets, const Entri
   return theirs == 0;
 }
 
-// What does not fit, a line each.
+// What does not fit, a line each; the first ones.
 std::string misfits(const NamedTensors& targets, Entries entries) {
-  std::string lines;
+  constexpr size_t kMostLines = 40;
+  std::vector<std::string> lines;
   for (const auto& [name, target] : targets) {
     const auto found = entries.find(name);
     if (found == entries.end()) {
-      if (!name.ends_with(".num_batches_tracked")) lines += fmt::format("\n  {}: missing", name);
+      if (!name.ends_with(".num_batches_tracked")) lines.push_back(fmt::format("{}: missing", name));
       continue;
     }
     if (!fits(target, found->second)) {
-      lines +=
-          fmt::format("\n  {}: {}, expected {}", name, describe(found->second.shape, scalar_type(found->second.dtype)),
-                      describe(target.sizes(), target.scalar_type()));
+      lines.push_back(fmt::format("{}: {}, expected {}", name, describe(found->second.shape, found->second.dtype),
+                                  describe(target.sizes(), dtype_of(target.scalar_type()))));
     }
     entries.erase(found);
   }
-  for (const auto& entry : entries) lines += fmt::format("\n  {}: the model has no such tensor", entry.first);
-  return lines;
+  for (const auto& entry : entries)
+    lines.push_back(fmt::format("{}: the model has no such tensor", displayed(entry.first)));
+  std::string text;
+  for (size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) text += "\n  " + lines[i];
+  if (lines.size() > kMostLines) text += fmt::format("\n  and {} more", lines.size() - kMostLines);
+  return text;
+}
+
+// Weights that are not finite would end the run at its first step, with advice that does not help.
+void check_finite(const std::string& path, const std::string& name, const at::Tensor& tensor) {
+  if (!tensor.is_floating_point() || tensor.isfinite().all().item<bool>()) return;
+  throw KeyError(kKey, fmt::format("'{}': {} holds values that are not finite", path, displayed(name)));
 }
 
 Pretrained load(const std::string& path, Model& model) {
@@ -116,11 +128,10 @@ Pretrained load(const std::string& path, Model& model) {
   const auto is_kept = [&kept](const std::string& name) {
     return std::any_of(kept.begin(), kept.end(), [&](const std::string& head) { return is_of(name, head); });
   };
-  std::vector<std::string> left = loaded.drawn;
-  left.insert(left.end(), kHeadNames.begin(), kHeadNames.end());
+  // The file's head has the model's name by now.
   const auto is_left = [&](const std::string& name) {
-    return !is_kept(name) &&
-           std::any_of(left.begin(), left.end(), [&](const std::string& head) { return is_of(name, head); });
+    return !is_kept(name) && std::any_of(loaded.drawn.begin(), loaded.drawn.end(),
+                                         [&](const std::string& head) { return is_of(name, head); });
   };
   std::erase_if(entries, [&](const auto& entry) { return is_left(entry.first); });
   std::erase_if(targets, [&](const auto& entry) { return is_left(entry.first); });
@@ -131,7 +142,9 @@ Pretrained load(const std::string& path, Model& model) {
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;
   for (const auto& [name, target] : targets) {
     const auto found = entries.find(name);
-    if (found != entries.end()) copies.emplace_back(target, read_tensor(file, found->second));
+    if (found == entries.end()) continue;
+    copies.emplace_back(target, read_tensor(file, found->second));
+    check_finite(path, name, copies.back().second);
   }
   const at::NoGradGuard no_grad;
   for (auto& [target, tensor] : copies) target.copy_(tensor);
@@ -144,7 +157,7 @@ Pretrained load(const std::string& path, Model& model) {
 std::string Pretrained::describe() const {
   const std::string heads = drawn.empty() ? "" : fmt::format(", head {} left as drawn", fmt::join(drawn, " and "));
   return fmt::format("weights of '{}' (SHA-256 {}): {} tensors{}{}", file, sha256.substr(0, 16), num_tensors,
-                     from.empty() ? "" : " of " + from, heads);
+                     from.empty() ? "" : " (" + from + ")", heads);
 }
 
 std::string missing_pretrained(const ModelRegistry& registry, const config::Config& config) {

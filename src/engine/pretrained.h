@@ -31,8 +31,8 @@ std::string missing_pretrained(const ModelRegistry& registry, const config::Conf
 /// not, or in other shapes, stays as it was drawn; num_batches_tracked may be missing; other floating-point types are
 /// converted.
 ///
-/// Throws KeyError, before anything is copied, that lists all other tensors that are missing, too many, or of another
-/// shape; also where the file cannot be read.
+/// Throws KeyError, before anything is copied, that lists other tensors that are missing, too many, or of another
+/// shape; also where the file cannot be read, or holds weights that are not finite.
 std::optional<Pretrained> load_pretrained(const config::Config& config, Model& model);
 
 }  // namespace settrain

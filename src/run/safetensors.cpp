@@ -44,7 +44,7 @@ SafetensorsHeader header_for(const TensorMap& tensors, const TextMap& metadata, 
 
 void write_safetensors(const std::filesystem::path& file, const TensorMap& tensors, const TextMap& metadata) {
   const SafetensorsHeader header = header_for(tensors, metadata, fmt::format("'{}'", file.string()));
-  const std::string json = encode_safetensors_header(header);
+  const std::string json = encode_safetensors_header(header, fmt::format("'{}'", file.string()));
   const uint64_t length = json.size();
   AtomicFile output(file);
   output.write(&length, sizeof length);
@@ -62,7 +62,7 @@ Safetensors read_safetensors(const std::filesystem::path& path) {
   Safetensors result{.tensors = {}, .metadata = std::move(contents.metadata)};
   for (const TensorEntry& entry : contents.tensors) {
     at::Tensor tensor = at::empty(entry.shape, at::dtype(scalar_type(entry.dtype)));
-    read_tensor(file, entry, tensor.mutable_data_ptr());
+    read_contiguous(file, entry, tensor.mutable_data_ptr());
     result.tensors.emplace(joined(entry.path), std::move(tensor));
   }
   return result;

@@ -7,12 +7,6 @@
 
 namespace settrain {
 
-namespace {
-
-constexpr size_t kMostSizes = 64;  // ATen's own limit
-
-}  // namespace
-
 std::string joined(const KeyPath& path) {
   std::string text;
   for (const auto& key : path) {
@@ -45,7 +39,10 @@ std::string describe(const Leaf& leaf) {
   if (std::holds_alternative<std::monostate>(leaf.value)) return "None";
   if (const auto* truth = std::get_if<bool>(&leaf.value)) return *truth ? "True" : "False";
   if (const auto* integer = std::get_if<int64_t>(&leaf.value)) return std::to_string(*integer);
-  if (const auto* real = std::get_if<double>(&leaf.value)) return fmt::format("{}", *real);
+  if (const auto* real = std::get_if<double>(&leaf.value)) {
+    const std::string digits = fmt::format("{}", *real);
+    return digits.find_first_of(".en") == std::string::npos ? digits + ".0" : digits;  // 1.0, and 1e-05, inf, nan
+  }
   return shown(std::get<std::string>(leaf.value));
 }
 
@@ -94,6 +91,11 @@ std::string shown(const std::string& name) {
   constexpr size_t kLongest = 120;
   const std::string text = Json(name).dump(-1, ' ', true, Json::error_handler_t::replace);
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...\"";
+}
+
+std::string displayed(const std::string& name) {
+  const std::string quoted = shown(name);
+  return quoted.size() == name.size() + 2 ? name : quoted;
 }
 
 }  // namespace settrain

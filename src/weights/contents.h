@@ -1,6 +1,7 @@
 // What a file of weights says it holds, whatever its format. No tensor has been read yet.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -10,6 +11,9 @@
 #include "src/weights/dtype.h"
 
 namespace settrain {
+
+/// The most sizes that a shape may have: ATen's own limit.
+inline constexpr size_t kMostSizes = 64;
 
 /// Names and indices from the outermost container inwards: {"optimizer", "state", 0, "momentum_buffer"}.
 using KeyPath = std::vector<std::variant<std::string, int64_t>>;
@@ -44,7 +48,7 @@ struct Leaf {
   std::variant<std::monostate, bool, int64_t, double, std::string> value;
 };
 
-/// The value as Python writes it; texts in quotes, escaped and cut.
+/// The value as Python writes it; texts in double quotes, escaped and cut.
 std::string describe(const Leaf& leaf);
 
 struct Contents {
@@ -66,5 +70,8 @@ std::string misplacement(const TensorEntry& entry);
 
 /// A name from a file that may be hostile: in quotes, escaped, and cut after 120 characters.
 std::string shown(const std::string& name);
+
+/// The same without the quotes where the name is plain.
+std::string displayed(const std::string& name);
 
 }  // namespace settrain

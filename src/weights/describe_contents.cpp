@@ -11,10 +11,8 @@
 namespace settrain {
 namespace {
 
-// A name as it is where that can do no harm, else in quotes and escaped.
 std::string name_of(const KeyPath& path) {
-  const std::string name = joined(path), quoted = shown(name);
-  return quoted.size() == name.size() + 2 ? name : quoted;
+  return displayed(joined(path));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 namespace settrain {
 namespace {
 
-// In the order of the enumeration.
 constexpr std::array<DtypeNames, 10> kDtypes{{
     {Dtype::kFloat64, 8, "float64", "F64", "DoubleStorage"},
     {Dtype::kFloat32, 4, "float32", "F32", "FloatStorage"},
@@ -18,6 +17,14 @@ constexpr std::array<DtypeNames, 10> kDtypes{{
     {Dtype::kUint8, 1, "uint8", "U8", "ByteStorage"},
     {Dtype::kBool, 1, "bool", "BOOL", "BoolStorage"},
 }};
+
+constexpr bool in_order_of_the_enumeration() {
+  for (size_t i = 0; i < kDtypes.size(); ++i) {
+    if (static_cast<size_t>(kDtypes[i].dtype) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order_of_the_enumeration());
 
 }  // namespace
 

@@ -4,99 +4,14 @@
 
 #include <bit>
 #include <limits>
-#include <string_view>
 #include <utility>
+
+#include "src/weights/pickle_opcode.h"
 
 namespace settrain {
 namespace {
 
 constexpr uint8_t kNewestProtocol = 5;
-
-// By Python's names (Lib/pickletools.py).
-enum Opcode : uint8_t {
-  kMark = '(',
-  kStop = '.',
-  kPop = '0',
-  kPopMark = '1',
-  kDup = '2',
-  kBinFloat = 'G',
-  kBinInt = 'J',
-  kBinInt1 = 'K',
-  kBinInt2 = 'M',
-  kNoneValue = 'N',
-  kBinPersId = 'Q',
-  kReduce = 'R',
-  kBinString = 'T',
-  kShortBinString = 'U',
-  kBinUnicode = 'X',
-  kEmptyList = ']',
-  kAppend = 'a',
-  kBuild = 'b',
-  kGlobalName = 'c',
-  kDict = 'd',
-  kAppends = 'e',
-  kBinGet = 'h',
-  kLongBinGet = 'j',
-  kList = 'l',
-  kBinPut = 'q',
-  kLongBinPut = 'r',
-  kSetItem = 's',
-  kTuple = 't',
-  kSetItems = 'u',
-  kEmptyTuple = ')',
-  kEmptyDict = '}',
-  kProto = 0x80,
-  kTuple1 = 0x85,
-  kTuple2 = 0x86,
-  kTuple3 = 0x87,
-  kNewTrue = 0x88,
-  kNewFalse = 0x89,
-  kLong1 = 0x8a,
-  kLong4 = 0x8b,
-  kShortBinUnicode = 0x8c,
-  kBinUnicode8 = 0x8d,
-  kStackGlobal = 0x93,
-  kMemoize = 0x94,
-  kFrame = 0x95,
-};
-
-// What the opcodes are for that are refused.
-std::string_view purpose_of(uint8_t opcode) {
-  switch (opcode) {
-    case 'I':
-    case 'L':
-    case 'F':
-    case 'S':
-    case 'V':
-    case 'g':
-    case 'p':
-      return "a value of protocol 0, which torch.save does not use";
-    case 'i':
-    case 'o':
-    case 0x81:
-    case 0x92:
-      return "an object of a class";
-    case 'B':
-    case 'C':
-    case 0x8e:
-    case 0x96:
-    case 0x97:
-    case 0x98:
-      return "bytes";
-    case 0x8f:
-    case 0x90:
-    case 0x91:
-      return "a set";
-    case 'P':
-      return "a persistent object of protocol 0";
-    case 0x82:
-    case 0x83:
-    case 0x84:
-      return "an extension of the pickle format";
-    default:
-      return "nothing that Python knows";
-  }
-}
 
 class Machine {
  public:
@@ -113,96 +28,97 @@ class Machine {
   static constexpr uint32_t kUnset = std::numeric_limits<uint32_t>::max();
 
   // Carries out one opcode; true for the last one.
-  bool step(uint8_t opcode) {
-    switch (opcode) {
-      case kProto:
+  bool step(uint8_t code) {
+    switch (code) {
+      case opcode::kProto:
         if (const auto version = input_.take<uint8_t>(); version > kNewestProtocol) {
           input_.fail(fmt::format("pickle protocol {}, newer than {}", version, kNewestProtocol));
         }
         break;
-      case kFrame:
+      case opcode::kFrame:
         input_.take<uint64_t>();
         break;
-      case kStop:
+      case opcode::kStop:
         return true;
-      case kMark:
+      case opcode::kMark:
+        if (marks_.size() == kMostPickleValues) input_.fail("more marks than values may be");
         marks_.push_back(stack_.size());
         break;
-      case kPop:
+      case opcode::kPop:
         if (!marks_.empty() && marks_.back() == stack_.size()) {
           marks_.pop_back();
         } else {
           pop();
         }
         break;
-      case kPopMark:
+      case opcode::kPopMark:
         pop_to_mark();
         break;
-      case kDup:
-        stack_.push_back(top());
+      case opcode::kDup:
+        push_index(top());
         break;
       default:
-        if (!push_value(opcode) && !use_memo(opcode) && !combine(opcode)) {
+        if (!push_value(code) && !use_memo(code) && !combine(code)) {
           input_.fail(
               fmt::format("pickle opcode 0x{:02x} ({}) is not read: a file of weights holds tensors, dicts, lists, "
                           "numbers and texts",
-                          opcode, purpose_of(opcode)));
+                          code, purpose_of(code)));
         }
     }
     return false;
   }
 
   // Opcodes that push a value of their own.
-  bool push_value(uint8_t opcode) {
-    switch (opcode) {
-      case kNoneValue:
+  bool push_value(uint8_t code) {
+    switch (code) {
+      case opcode::kNoneValue:
         push({});
         return true;
-      case kNewTrue:
-      case kNewFalse:
-        push({.kind = PickleKind::kBool, .integer = opcode == kNewTrue});
+      case opcode::kNewTrue:
+      case opcode::kNewFalse:
+        push({.kind = PickleKind::kBool, .integer = code == opcode::kNewTrue});
         return true;
-      case kBinInt:
+      case opcode::kBinInt:
         push_integer(input_.take<int32_t>());
         return true;
-      case kBinInt1:
+      case opcode::kBinInt1:
         push_integer(input_.take<uint8_t>());
         return true;
-      case kBinInt2:
+      case opcode::kBinInt2:
         push_integer(input_.take<uint16_t>());
         return true;
-      case kLong1:
+      case opcode::kLong1:
         push_long(input_.take_text(input_.take<uint8_t>()));
         return true;
-      case kLong4:
+      case opcode::kLong4:
         push_long(input_.take_text(input_.take<uint32_t>()));
         return true;
-      case kBinFloat:
+      case opcode::kBinFloat:
         push({.kind = PickleKind::kReal, .real = std::bit_cast<double>(__builtin_bswap64(input_.take<uint64_t>()))});
         return true;
-      case kShortBinString:
-      case kShortBinUnicode:
+      case opcode::kShortBinString:
+      case opcode::kShortBinUnicode:
         push_text(input_.take<uint8_t>());
         return true;
-      case kBinString:
-      case kBinUnicode:
+      case opcode::kBinString:
+      case opcode::kBinUnicode:
         push_text(input_.take<uint32_t>());
         return true;
-      case kBinUnicode8:
+      case opcode::kBinUnicode8:
         push_text(input_.take<uint64_t>());
         return true;
-      case kEmptyList:
+      case opcode::kEmptyList:
         push({.kind = PickleKind::kList});
         return true;
-      case kEmptyTuple:
+      case opcode::kEmptyTuple:
         push({.kind = PickleKind::kTuple});
         return true;
-      case kEmptyDict:
+      case opcode::kEmptyDict:
         push({.kind = PickleKind::kDict});
         return true;
-      case kGlobalName: {
+      case opcode::kGlobalName: {
         const std::string module = input_.take_line();
-        push({.kind = PickleKind::kGlobal, .text = module + "." + input_.take_line()});
+        push_global(module + "." + input_.take_line());
         return true;
       }
       default:
@@ -210,22 +126,22 @@ class Machine {
     }
   }
 
-  bool use_memo(uint8_t opcode) {
-    switch (opcode) {
-      case kBinPut:
+  bool use_memo(uint8_t code) {
+    switch (code) {
+      case opcode::kBinPut:
         memorise(input_.take<uint8_t>());
         return true;
-      case kLongBinPut:
+      case opcode::kLongBinPut:
         memorise(input_.take<uint32_t>());
         return true;
-      case kMemoize:
+      case opcode::kMemoize:
         memorise(memorised_);
         return true;
-      case kBinGet:
-        stack_.push_back(remembered(input_.take<uint8_t>()));
+      case opcode::kBinGet:
+        push_index(remembered(input_.take<uint8_t>()));
         return true;
-      case kLongBinGet:
-        stack_.push_back(remembered(input_.take<uint32_t>()));
+      case opcode::kLongBinGet:
+        push_index(remembered(input_.take<uint32_t>()));
         return true;
       default:
         return false;
@@ -233,46 +149,51 @@ class Machine {
   }
 
   // Opcodes that make a value of those on the stack.
-  bool combine(uint8_t opcode) {
-    switch (opcode) {
-      case kTuple:
+  bool combine(uint8_t code) {
+    switch (code) {
+      case opcode::kTuple:
         push_items(PickleKind::kTuple, pop_to_mark());
         return true;
-      case kTuple1:
-      case kTuple2:
-      case kTuple3:
-        push_items(PickleKind::kTuple, pop_some(opcode - kTuple1 + 1U));
+      case opcode::kTuple1:
+      case opcode::kTuple2:
+      case opcode::kTuple3:
+        push_items(PickleKind::kTuple, pop_some(code - opcode::kTuple1 + 1U));
         return true;
-      case kList:
+      case opcode::kList:
         push_items(PickleKind::kList, pop_to_mark());
         return true;
-      case kDict:
+      case opcode::kDict:
         push_items(PickleKind::kDict, in_pairs(pop_to_mark()));
         return true;
-      case kAppend:
+      case opcode::kAppend:
         add_to(PickleKind::kList, pop_some(1));
         return true;
-      case kAppends:
+      case opcode::kAppends:
         add_to(PickleKind::kList, pop_to_mark());
         return true;
-      case kSetItem:
+      case opcode::kSetItem:
         add_to(PickleKind::kDict, pop_some(2));
         return true;
-      case kSetItems:
+      case opcode::kSetItems:
         add_to(PickleKind::kDict, in_pairs(pop_to_mark()));
         return true;
-      case kStackGlobal: {
+      case opcode::kStackGlobal: {
         const std::string name = name_of(pop()), module = name_of(pop());
-        push({.kind = PickleKind::kGlobal, .text = module + "." + name});
+        push_global(module + "." + name);
         return true;
       }
-      case kReduce:
+      case opcode::kReduce:
+      case opcode::kNewObj:
         push({.kind = PickleKind::kCall, .operands = pop_some(2)});
         return true;
-      case kBinPersId:
+      case opcode::kNewObjEx:
+        pop();  // arguments by name
+        push({.kind = PickleKind::kCall, .operands = pop_some(2)});
+        return true;
+      case opcode::kBinPersId:
         push({.kind = PickleKind::kPersistent, .operands = pop_some(1)});
         return true;
-      case kBuild: {
+      case opcode::kBuild: {
         pop();
         PickleNode& object = pickle_.nodes[top()];
         if (object.kind != PickleKind::kCall) input_.fail("the state is set of a value that has none");
@@ -286,8 +207,24 @@ class Machine {
 
   void push(PickleNode node) {
     if (pickle_.nodes.size() == kMostPickleValues) input_.fail(fmt::format("more than {} values", kMostPickleValues));
-    stack_.push_back(static_cast<uint32_t>(pickle_.nodes.size()));
+    push_index(static_cast<uint32_t>(pickle_.nodes.size()));
     pickle_.nodes.push_back(std::move(node));
+  }
+
+  // Values that are remembered cost two bytes each time that they are used, so these are counted too.
+  void push_index(uint32_t value) {
+    if (++uses_ > 4 * kMostPickleValues)
+      input_.fail(fmt::format("values are used more than {} times", 4 * kMostPickleValues));
+    stack_.push_back(value);
+  }
+
+  // A text that is remembered can be used for any number of names, which take memory of their own.
+  void push_global(std::string name) {
+    constexpr size_t kMostBytes = 4 * 1024 * 1024;
+    name_bytes_ += name.size();
+    if (name_bytes_ > kMostBytes)
+      input_.fail(fmt::format("names of classes and functions of more than {} bytes", kMostBytes));
+    push({.kind = PickleKind::kGlobal, .text = std::move(name)});
   }
 
   void push_integer(int64_t value) { push({.kind = PickleKind::kInteger, .integer = value}); }
@@ -351,7 +288,6 @@ class Machine {
     target.items.insert(target.items.end(), values.begin(), values.end());
   }
 
-  // Short, since a text that is remembered can be used any number of times.
   const std::string& name_of(uint32_t value) {
     const PickleNode& node = pickle_.nodes[value];
     if (node.kind != PickleKind::kText || node.text.size() > PickleInput::kLongestLine) {
@@ -377,6 +313,7 @@ class Machine {
   std::vector<uint32_t> stack_, memo_;
   std::vector<size_t> marks_;
   uint32_t memorised_ = 0;
+  size_t uses_ = 0, name_bytes_ = 0;
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ enum class PickleKind : uint8_t {
   kList,
   kTuple,
   kDict,
-  kCall,        // of a global with arguments
+  kCall,        // of a global with arguments, or an object that a class makes of them
   kPersistent,  // an object that the pickle's writer stored elsewhere, by its identifier
 };
 
@@ -49,7 +49,7 @@ inline constexpr size_t kMostPickleValues = 1'000'000;
 /// Reads one pickle of protocol 2 to 5 and leaves `input` behind its end. Values may be shared and may contain
 /// themselves, so whoever walks the tree counts. Throws RunError naming the byte: cut short, a stack that does not
 /// hold what an opcode takes, an opcode of things that no file of weights has (sets, bytes, extensions, protocol 0),
-/// more than kMostPickleValues.
+/// more than kMostPickleValues or four times as many uses of them, names of functions of more than 4 MiB.
 Pickle read_pickle(PickleInput& input);
 
 }  // namespace settrain

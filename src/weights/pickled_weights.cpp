@@ -15,13 +15,13 @@ namespace {
 
 constexpr int kDeepest = 64;
 constexpr size_t kMostText = 64 * 1024 * 1024;
-constexpr size_t kMostSizes = 64;    // of a shape
 constexpr size_t kLongestKey = 100;  // of a storage: a counter, or an address
 
-constexpr std::string_view kOrderedDict = "collections.OrderedDict";
+constexpr std::string_view kOrderedDict = "collections.OrderedDict", kCounter = "collections.Counter",
+                           kSize = "torch.Size";
 constexpr std::string_view kTensor = "torch._utils._rebuild_tensor", kTensor2 = "torch._utils._rebuild_tensor_v2",
                            kParameter = "torch._utils._rebuild_parameter";
-constexpr std::array kFunctions{kOrderedDict, kTensor, kTensor2, kParameter};
+constexpr std::array kFunctions{kOrderedDict, kCounter, kSize, kTensor, kTensor2, kParameter};
 
 // The type of torch.FloatStorage and, saved from a GPU, torch.cuda.FloatStorage.
 std::optional<Dtype> storage_type(std::string_view global) {
@@ -34,6 +34,8 @@ std::optional<Dtype> storage_type(std::string_view global) {
   return std::nullopt;
 }
 
+// Walks the tree of a pickle. What is met more often than it is stored is counted as often, so that a few bytes cannot
+// ask for much.
 class Reader {
  public:
   Reader(const Pickle& pickle, const std::string& place) : pickle_(pickle), place_(place) {}
@@ -85,15 +87,16 @@ class Reader {
 
   int64_t integer(uint32_t index, const char* what) const {
     if (node(index).kind != PickleKind::kInteger || node(index).integer < 0) {
-      fail(fmt::format("{} is no integer from 0", what));
+      fail(fmt::format("{} is no whole number from 0", what));
     }
     return node(index).integer;
   }
 
   std::vector<int64_t> integers(uint32_t index, const char* what) const {
     const PickleNode& tuple = node(index);
-    if (tuple.kind != PickleKind::kTuple && tuple.kind != PickleKind::kList) fail(fmt::format("{} is no tuple", what));
-    if (tuple.items.size() > kMostSizes) fail(fmt::format("{} has more than {} sizes", what, kMostSizes));
+    if (tuple.kind != PickleKind::kTuple && tuple.kind != PickleKind::kList)
+      fail(fmt::format("{} lies in no tuple", what));
+    if (tuple.items.size() > kMostSizes) fail(fmt::format("{} is one of more than {}", what, kMostSizes));
     std::vector<int64_t> values;
     for (const uint32_t item : tuple.items) values.push_back(integer(item, what));
     return values;
@@ -164,8 +167,10 @@ class Reader {
       case PickleKind::kTuple:
         for (size_t i = 0; i < value.items.size(); ++i) walk_into(static_cast<int64_t>(i), value.items[i], depth);
         return;
-      case PickleKind::kDict:
-        return walk_pairs(value.items, depth);
+      case PickleKind::kDict: {
+        Keys keys;
+        return walk_pairs(value.items, keys, depth);
+      }
       case PickleKind::kCall:
         return walk_call(value, depth);
       case PickleKind::kBigInteger:
@@ -184,43 +189,58 @@ class Reader {
     path_.pop_back();
   }
 
-  // Key, value, key, value, ...
-  void walk_pairs(const std::vector<uint32_t>& items, int depth) {
+  // The keys that a dict has had so far.
+  struct Keys {
     std::set<std::string> texts;
     std::set<int64_t> integers;
-    for (size_t i = 0; i < items.size(); i += 2) {
-      const PickleNode& key = node(items[i]);
-      if (key.kind == PickleKind::kText) {
-        count_text(key.text.size());
-        if (!texts.insert(key.text).second) fail(fmt::format("key {} comes twice", shown(key.text)));
-        walk_into(key.text, items[i + 1], depth);
-      } else if (key.kind == PickleKind::kInteger) {
-        if (!integers.insert(key.integer).second) fail(fmt::format("key {} comes twice", key.integer));
-        walk_into(key.integer, items[i + 1], depth);
-      } else {
-        fail(fmt::format("a key of {} is neither a text nor an integer", shown(joined(path_))));
-      }
+  };
+
+  void walk_entry(uint32_t key_index, uint32_t value, Keys& keys, int depth) {
+    const PickleNode& key = node(key_index);
+    if (key.kind == PickleKind::kText) {
+      count_text(key.text.size());
+      if (!keys.texts.insert(key.text).second) fail(fmt::format("key {} comes twice", shown(key.text)));
+      walk_into(key.text, value, depth);
+    } else if (key.kind == PickleKind::kInteger) {
+      if (!keys.integers.insert(key.integer).second) fail(fmt::format("key {} comes twice", key.integer));
+      walk_into(key.integer, value, depth);
+    } else {
+      fail(fmt::format("a key of {} is neither a text nor an integer", shown(joined(path_))));
     }
   }
 
+  // Key, value, key, value, ...
+  void walk_pairs(const std::vector<uint32_t>& items, Keys& keys, int depth) {
+    for (size_t i = 0; i < items.size(); i += 2) walk_entry(items[i], items[i + 1], keys, depth);
+  }
+
   void walk_call(const PickleNode& call, int depth) {
-    if (!calls(call, kOrderedDict)) return add_tensor(call);
+    const bool is_dict = calls(call, kOrderedDict) || calls(call, kCounter);
+    if (!is_dict && !calls(call, kSize)) return add_tensor(call);
     const auto& given = arguments(call);
-    if (given.size() > 1) fail("an ordered dict is made of more than one argument");
-    if (given.empty()) return walk_pairs(call.items, depth);
-    // Of pairs, as Python 2 wrote it.
-    const PickleNode& list = node(given[0]);
-    if (list.kind != PickleKind::kList) fail("an ordered dict is made of something that is no list");
-    std::vector<uint32_t> items;
+    if (given.size() > 1) fail("a container is made of more than one argument");
+    Keys keys;
+    if (given.size() == 1 && is_dict && node(given[0]).kind == PickleKind::kList) {
+      walk_list_of_pairs(node(given[0]), keys, depth);
+    } else if (given.size() == 1 && is_dict && node(given[0]).kind == PickleKind::kDict) {
+      walk_pairs(node(given[0]).items, keys, depth);
+    } else if (given.size() == 1 && !is_dict && node(given[0]).kind == PickleKind::kTuple) {
+      walk(given[0], depth + 1);
+    } else if (given.size() == 1) {
+      fail("a container is made of something that is none");
+    }
+    walk_pairs(call.items, keys, depth);
+  }
+
+  // As Python 2 wrote an ordered dict.
+  void walk_list_of_pairs(const PickleNode& list, Keys& keys, int depth) {
     for (const uint32_t index : list.items) {
       const PickleNode& pair = node(index);
       if ((pair.kind != PickleKind::kList && pair.kind != PickleKind::kTuple) || pair.items.size() != 2) {
         fail("an ordered dict is made of something that is no pair");
       }
-      items.insert(items.end(), pair.items.begin(), pair.items.end());
+      walk_entry(pair.items[0], pair.items[1], keys, depth);
     }
-    items.insert(items.end(), call.items.begin(), call.items.end());
-    walk_pairs(items, depth);
   }
 
   void add_tensor(const PickleNode& call) {
@@ -245,12 +265,13 @@ class Reader {
     if (!call.items.empty() || !made->items.empty()) fail("items are set of a tensor");
     Reference storage = reference(node(given[0]));
     count_path();
+    count_text(sizeof(PickledTensor) + storage.key.size() + 2 * sizeof(int64_t) * node(given[2]).items.size());
     found_.tensors.push_back({path_,
                               storage.key,
                               {storage.whole.dtype, storage.first + storage.num_elements},
                               0,
-                              integers(given[2], "a tensor's shape"),
-                              integers(given[3], "a tensor's strides")});
+                              integers(given[2], "one of a tensor's sizes"),
+                              integers(given[3], "one of a tensor's strides")});
     if (__builtin_add_overflow(storage.first, integer(given[1], "a tensor's offset"), &found_.tensors.back().offset)) {
       fail("a tensor's offset is beyond 2^63");
     }

@@ -1,5 +1,6 @@
 // What torch.save pickles: containers of tensors, numbers and texts. Of the calls that a pickle can ask for, those that
-// make ordered dicts and tensors are understood; everything else is refused by name.
+// make tensors, ordered dicts, counters (dicts, of learning-rate schedules) and sizes (tuples) are understood;
+// everything else is refused by name.
 #pragma once
 
 #include <cstdint>

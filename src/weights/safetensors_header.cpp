@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
 #include "src/core/error.h"
+#include "src/core/strict_json.h"
 
 namespace settrain {
 namespace {
@@ -15,27 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kMetadata = "__metadata__";
-constexpr int kMaxDepth = 3;  // header object, entry, shape
-
-// Throws where a name comes twice (the parser alone would keep the last one) or the nesting is too deep.
-Json parse_strictly(std::string_view text, const std::string& place) {
-  std::vector<std::set<std::string>> names;  // of the objects that are open
-  const Json::parser_callback_t check = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (depth > kMaxDepth)
-      throw RunError(place + ": the header is nested more than " + std::to_string(kMaxDepth) + " deep");
-    if (event == Json::parse_event_t::object_start) names.emplace_back();
-    if (event == Json::parse_event_t::object_end) names.pop_back();
-    if (event == Json::parse_event_t::key && !names.back().insert(value.get<std::string>()).second) {
-      throw RunError(place + ": the header has " + shown(value.get<std::string>()) + " twice");
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text, check);
-  } catch (const Json::exception& error) {
-    throw RunError(place + ": the header is not valid JSON: " + error.what());
-  }
-}
+constexpr size_t kMaxDepth = 3;  // header object, entry, shape
 
 std::map<std::string, std::string> decode_metadata(const Json& json, const std::string& place) {
   if (!json.is_object()) throw RunError(place + ": __metadata__ is not a map of texts");
@@ -105,7 +86,7 @@ SafetensorsEntry decode_entry(const std::string& name, const Json& json, uint64_
 
 }  // namespace
 
-std::string encode_safetensors_header(const SafetensorsHeader& header) {
+std::string encode_safetensors_header(const SafetensorsHeader& header, const std::string& place) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (!header.metadata.empty()) json[kMetadata] = header.metadata;
   for (const SafetensorsEntry& entry : header.entries) {
@@ -116,8 +97,8 @@ std::string encode_safetensors_header(const SafetensorsHeader& header) {
   std::string text;
   try {
     text = json.dump();
-  } catch (const Json::exception& error) {
-    throw RunError(std::string("a tensor's name or a metadata text is not UTF-8: ") + error.what());
+  } catch (const Json::exception&) {
+    throw RunError(place + ": a tensor's name or a metadata text is not UTF-8");
   }
   // The length in front takes 8 bytes itself.
   text.resize((text.size() + 7) / 8 * 8, ' ');
@@ -126,7 +107,12 @@ std::string encode_safetensors_header(const SafetensorsHeader& header) {
 
 SafetensorsHeader decode_safetensors_header(std::string_view json, uint64_t data_size, const std::string& place) {
   if (json.empty() || json.front() != '{') throw RunError(place + ": the header does not start with '{'");
-  const Json parsed = parse_strictly(json, place);
+  Json parsed;
+  try {
+    parsed = parse_strict_json(json, kMaxDepth);
+  } catch (const std::invalid_argument& problem) {
+    throw RunError(place + ": the header " + problem.what());
+  }
   SafetensorsHeader header;
   for (const auto& [name, value] : parsed.items()) {
     if (name == kMetadata) {

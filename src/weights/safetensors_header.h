@@ -34,9 +34,9 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// The JSON of `header`, padded with spaces so that the data start at a multiple of 8 bytes. Throws RunError where a
-/// name or a metadata text is not UTF-8.
-std::string encode_safetensors_header(const SafetensorsHeader& header);
+/// The JSON of `header`, padded with spaces so that the data start at a multiple of 8 bytes. Throws RunError, `place`
+/// in front, where a name or a metadata text is not UTF-8.
+std::string encode_safetensors_header(const SafetensorsHeader& header, const std::string& place);
 
 /// Parses and checks everything about `json`, in front of `data_size` bytes of data. `place` names the file in
 /// messages.

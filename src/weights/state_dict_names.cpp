@@ -62,12 +62,13 @@ Named choose(const Contents& contents, const std::string& place, std::string& fr
     from = fmt::format("its key {}", key);
     return found;
   }
-  Named found = in_no_container(contents);
-  if (!found.empty()) return found;
   std::set<std::string> dicts;
   for (const TensorEntry& entry : contents.tensors) {
     if (const std::string* first = first_name(entry); first && entry.path.size() == 2) dicts.insert(*first);
   }
+  // A tensor or two beside a dict of many are figures of the training.
+  Named found = in_no_container(contents);
+  if (dicts.empty() || (dicts.size() == 1 && found.size() >= in_dict(contents, *dicts.begin()).size())) return found;
   if (dicts.size() > 1) {
     std::vector<std::string> names;
     for (const std::string& name : dicts) names.push_back(shown(name));
@@ -75,9 +76,13 @@ Named choose(const Contents& contents, const std::string& place, std::string& fr
         fmt::format("{}: which of its dicts of tensors are the model's: {}? None is called state_dict or model", place,
                     fmt::join(names, ", ")));
   }
-  if (dicts.empty()) return {};
   from = "its key " + shown(*dicts.begin());
   return in_dict(contents, *dicts.begin());
+}
+
+// How often torch's AveragedModel was updated, which stands beside the model's tensors.
+bool is_counter(const std::pair<std::string, const TensorEntry*>& entry) {
+  return entry.first == "n_averaged" && entry.second->num_elements() == 1;
 }
 
 // Where all names begin with it.
@@ -110,10 +115,11 @@ StateDict find_state_dict(const Contents& contents, const std::string& place) {
   std::string from;
   Named named = choose(contents, place, from);
   if (named.empty()) throw RunError(place + " holds no tensors of a model");
+  if (named.size() > 1) std::erase_if(named, is_counter);
   const auto note = [&from](std::string_view what) { from += (from.empty() ? "" : ", ") + std::string(what); };
   for (bool is_done = false; !is_done;) {
     is_done = true;
-    for (const std::string_view prefix : {"module.", "_orig_mod."}) {
+    for (const std::string_view prefix : {"module.", "_orig_mod.", "model.", "net.", "backbone."}) {
       if (!remove_prefix(named, prefix)) continue;
       note(fmt::format("without the prefix {}", prefix));
       is_done = false;

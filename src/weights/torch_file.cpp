@@ -135,7 +135,13 @@ Contents zip_contents(const InputFile& file) {
   for (const auto& entry : weights.storages) {
     const ZipMember* member = find(members, root + "data/" + entry.first);
     if (!member) file.fail(fmt::format("storage {} of a tensor is not there", shown(entry.first)));
-    storages[entry.first] = locate(file, *member);
+    const Storage storage = locate(file, *member);
+    const PickledStorage& expected = entry.second;
+    if (storage.size / bytes_of(expected.dtype) != static_cast<uint64_t>(expected.num_elements)) {
+      file.fail(fmt::format("storage {} should have {} elements, and has {} bytes", shown(entry.first),
+                            expected.num_elements, storage.size));
+    }
+    storages[entry.first] = storage;
   }
   return place(file, "torch.save", std::move(weights), storages);
 }

@@ -19,9 +19,14 @@ Contents contents_of(const InputFile& file) {
   std::string start(std::min<uint64_t>(file.size(), 9), '\0');
   file.read(start.data(), start.size(), 0);
   if (start.empty()) file.fail("it is empty");
+  // First, since the length before it may be any bytes; the others never have this one there (in a zip archive it is
+  // the method of compression, in a pickle a part of the magic number or of a frame's length).
+  if (start.size() == 9 && start[8] == '{') return safetensors_contents(file);
   if (start.starts_with("PK")) return zip_contents(file);
   if (start[0] == '\x80') return legacy_contents(file);
-  if (start.size() == 9 && start[8] == '{') return safetensors_contents(file);
+  if (start.starts_with("<")) file.fail("it is no file of weights but a web page: the download went wrong");
+  if (start == "version h")
+    file.fail("it is no file of weights but a pointer of Git LFS: `git lfs pull` gets the file");
   file.fail("it is no file of weights: neither safetensors nor what torch.save writes");
 }
 
@@ -55,6 +60,14 @@ void gather(const TensorEntry& entry, const uint8_t* memory, uint8_t* target) {
   }
 }
 
+void check_truth_values(const InputFile& file, const TensorEntry& entry, const void* values) {
+  const auto* bytes = static_cast<const uint8_t*>(values);
+  if (entry.dtype == Dtype::kBool &&
+      std::any_of(bytes, bytes + entry.num_bytes(), [](uint8_t byte) { return byte > 1; })) {
+    file.fail("tensor " + shown(joined(entry.path)) + " is of truth values and holds bytes other than 0 and 1");
+  }
+}
+
 }  // namespace
 
 WeightFile::WeightFile(const std::filesystem::path& path) : file_(path), contents_(contents_of(file_)) {
@@ -66,29 +79,25 @@ void WeightFile::read(const TensorEntry& entry, void* target) {
     check_crc(file_, entry.storage);
     checked_.insert(entry.storage);
   }
-  read_tensor(file_, entry, target);
+  if (entry.is_contiguous()) {
+    read_contiguous(file_, entry, target);
+    return;
+  }
+  // Whole storages are kept, which are no more bytes than the file has: each is read once, however many views it has.
+  std::vector<uint8_t>& memory = storages_[entry.storage];
+  if (memory.empty()) {
+    memory.resize(entry.storage.size);
+    file_.read(memory.data(), memory.size(), entry.storage.begin);
+  }
+  gather(entry, memory.data() + static_cast<uint64_t>(entry.offset) * bytes_of(entry.dtype),
+         static_cast<uint8_t*>(target));
+  check_truth_values(file_, entry, target);
 }
 
-void read_tensor(const InputFile& file, const TensorEntry& entry, void* target) {
-  if (entry.num_elements() == 0) return;
-  const uint64_t width = bytes_of(entry.dtype),
-                 begin = entry.storage.begin + static_cast<uint64_t>(entry.offset) * width;
-  if (entry.is_contiguous()) {
-    file.read(target, entry.num_bytes(), begin);
-  } else {
-    uint64_t last = 0;
-    for (size_t d = 0; d < entry.shape.size(); ++d)
-      last += static_cast<uint64_t>((entry.shape[d] - 1) * entry.stride[d]);
-    std::vector<uint8_t> memory((last + 1) * width);
-    file.read(memory.data(), memory.size(), begin);
-    gather(entry, memory.data(), static_cast<uint8_t*>(target));
-  }
-  if (entry.dtype == Dtype::kBool) {
-    const auto* bytes = static_cast<const uint8_t*>(target);
-    if (std::any_of(bytes, bytes + entry.num_bytes(), [](uint8_t byte) { return byte > 1; })) {
-      file.fail("tensor " + shown(joined(entry.path)) + " is of truth values and holds bytes other than 0 and 1");
-    }
-  }
+void read_contiguous(const InputFile& file, const TensorEntry& entry, void* target) {
+  file.read(target, entry.num_bytes(),
+            entry.storage.begin + static_cast<uint64_t>(entry.offset) * bytes_of(entry.dtype));
+  check_truth_values(file, entry, target);
 }
 
 }  // namespace settrain

@@ -1,8 +1,11 @@
 // A file of weights: safetensors, or what Python's torch.save wrote.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "src/weights/contents.h"
 #include "src/weights/input_file.h"
@@ -27,10 +30,11 @@ class WeightFile {
  private:
   InputFile file_;
   Contents contents_;
-  std::set<Storage> checked_;  // against their checksums
+  std::set<Storage> checked_;                           // against their checksums
+  std::map<Storage, std::vector<uint8_t>> storages_{};  // of tensors with gaps
 };
 
-/// Reads a tensor that lies in `file` as above, without the comparison with a checksum.
-void read_tensor(const InputFile& file, const TensorEntry& entry, void* target);
+/// Reads a tensor without gaps that lies in `file` as above, without the comparison with a checksum.
+void read_contiguous(const InputFile& file, const TensorEntry& entry, void* target);
 
 }  // namespace settrain

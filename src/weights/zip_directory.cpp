@@ -102,11 +102,9 @@ ZipMember read_entry(const InputFile& file, const std::string& directory, uint64
                    u32(directory, at + 16)};
   uint64_t stored = u32(directory, at + 20);
   read_zip64(file, directory.substr(name_at + name_size, extra_size), member.size, stored, member.header);
-  const std::string what = "member " + shown(member.name) + " of its zip archive ";
-  if (u16(directory, at + 8) & 1) file.fail(what + "is encrypted");
-  if (u16(directory, at + 10) != 0 || stored != member.size) {
-    file.fail(what + "is compressed; torch.save stores its members as they are, and only those are read");
-  }
+  const bool is_encrypted = u16(directory, at + 8) & 1, is_compressed = u16(directory, at + 10) != 0;
+  member.is_plain = !is_encrypted && !is_compressed && stored == member.size;
+  member.size = stored;
   at = end;
   return member;
 }
@@ -143,6 +141,11 @@ std::vector<ZipMember> read_zip_directory(const InputFile& file) {
 }
 
 Storage locate(const InputFile& file, const ZipMember& member) {
+  if (!member.is_plain) {
+    file.fail(
+        "member " + shown(member.name) +
+        " of its zip archive is compressed or encrypted; torch.save stores its members as they are, and only those are read");
+  }
   const std::string header = piece(file, member.header, kLocalHeader + member.name.size());
   const uint64_t begin = member.header + kLocalHeader + u16(header, 26) + u16(header, 28);
   if (u32(header, 0) != kLocalMagic || header.substr(kLocalHeader) != member.name ||

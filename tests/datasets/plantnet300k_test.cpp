@@ -78,7 +78,7 @@ TEST_CASE("the file of classes sets their order", "[fast]") {
   CHECK_THROWS_WITH(plants.load(), Contains("expected a JSON object"));
   order(("{\"0\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}").c_str());
   CHECK_THROWS_WITH(plants.load(),
-                    Contains("class_idx_to_species_id.json") && Contains("nested deeper than 32 levels"));
+                    Contains("class_idx_to_species_id.json") && Contains("nested more than 32 deep"));
 }
 
 TEST_CASE("what is wrong with the names of species is said", "[fast]") {

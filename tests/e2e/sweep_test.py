@@ -35,7 +35,7 @@ class Sweep(ProgramTest):
         return [(self.folder / folder / name).read_text() for name in ("sweep.csv", "sweep.md")]
 
     def rows(self, folder="sweeps/grid"):
-        return list(csv.DictReader((self.folder / folder / "sweep.csv").open()))
+        return list(csv.DictReader((self.folder / folder / "sweep.csv").read_text().splitlines()))
 
     def test_tables_choose_by_validation_and_report_the_test_of_the_choice(self):
         printed = self.sweep().stdout

@@ -16,7 +16,7 @@ class Import(ProgramTest):
         self.assertRegex(shown, r"torch\.save before PyTorch 1\.6, 2\.0 KiB, SHA-256 [0-9a-f]{64}\ntensors: 8, ")
         self.assertRegex(shown, r"\n  state_dict\.module\.conv\.weight +float32 +\[4, 3, 3, 3\] +432 B\n")
         self.assertIn("\nother values: 3\n  epoch: 12\n  arch: \"tiny\"\n  best_acc1: 0.625\n", shown)
-        self.assertIn("model.pretrained takes 8 of the tensors: its key state_dict, without the prefix module.", shown)
+        self.assertIn("taken for a model's: 8 tensors (its key state_dict, without the prefix module.)", shown)
         shown = self.run_program("import", str(GOLDEN / "mixed_zip.pth")).stdout
         self.assertRegex(shown, r"transposed +float32 +\[6, 4\] +96 B  shares the memory of base")
 
@@ -44,12 +44,14 @@ class Export(ProgramTest):
         self.assertIn("say --metric val/top1, or --metric val/top2", ambiguous)
         self.assertIn("best-val-top2", self.run_program("export", "runs/tiny", "--metric", "val/top7", expect=1).stderr)
         done = self.run_program("export", "runs/tiny", "--metric", "val/top2").stdout
-        self.assertRegex(done, r"'tiny-best-val-top2\.safetensors': \d+ tensors of [\d,]+ numbers, .*, after epoch [12]")
+        self.assertRegex(done, r"'tiny-best-val-top2\.safetensors': \d+ tensors of [\d,]+ numbers, .*, of best-val-top2 after epoch [12]")
         checkpoint = tensors_of(run / "checkpoints/best-val-top2.safetensors")
         expected = {name.removeprefix("model."): tensor for name, tensor in checkpoint.items() if name.startswith("model.")}
         self.assertEqual(tensors_of(self.folder / "tiny-best-val-top2.safetensors"), expected)
         self.assertIn("--overwrite", self.run_program("export", "runs/tiny", "--metric", "val/top2", expect=1).stderr)
         self.run_program("export", "runs/tiny", "--checkpoint", "last", "--output", "last.safetensors")
+
+        self.assertIn("is a checkpoint of a run", self.run_program("export", "runs/tiny", "--checkpoint", "last", "--output", "runs/tiny/checkpoints/last.safetensors", "--overwrite", expect=1).stderr)
 
         # A checkpoint itself is as good a beginning.
         settings = ("--set", "train.epochs=1", "--set", "optimizer.lr=1e-38", "--set", "optimizer.weight_decay=0")

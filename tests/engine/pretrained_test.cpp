@@ -128,10 +128,53 @@ TEST_CASE("all that does not fit is said at once, and nothing is copied", "[fast
   const auto model = weights.draw(2);
   CHECK_THROWS_WITH(weights.load(theirs, *model),
                     Contains("layer1.0.bn1.weight: missing") && Contains("layer4.0.conv1.weight: the model has no") &&
-                        Contains("conv1.weight: [16, 1, 3, 3] Float, expected [16, 3, 3, 3] Float") &&
-                        Contains("bn1.weight: [16] Long, expected [16] Float"));
+                        Contains("conv1.weight: [16, 1, 3, 3] float32, expected [16, 3, 3, 3] float32") &&
+                        Contains("bn1.weight: [16] int64, expected [16] float32"));
   CHECK(at::equal(model->named_parameters()["layer2.0.conv1.weight"],
                   weights.draw(2)->named_parameters()["layer2.0.conv1.weight"]));
+}
+
+TEST_CASE("a last layer of another name is the head, and a second one too many", "[fast]") {
+  const Weights weights("resnet8");
+  TensorMap theirs;
+  for (const auto& [name, tensor] : weights.others())
+    theirs[name.starts_with("fc.") ? "linear" + name.substr(2) : name] = tensor;
+  const auto model = weights.draw(2);
+  CHECK(weights.load(theirs, *model)->drawn.empty());
+  CHECK(at::equal(model->named_parameters()["fc.weight"], theirs["linear.weight"]));
+  theirs["classifier.weight"] = at::zeros({5, 64});
+  CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("linear.weight: the model has no such tensor"));
+}
+
+TEST_CASE("weights of other floating-point types are converted", "[fast]") {
+  const Weights weights("resnet8");
+  for (const at::ScalarType type : {at::kHalf, at::kBFloat16, at::kDouble}) {
+    TensorMap theirs = weights.others();
+    for (auto& [name, tensor] : theirs) {
+      if (tensor.is_floating_point()) tensor = tensor.to(type);
+    }
+    const auto model = weights.draw(2);
+    CHECK(weights.load(theirs, *model)->drawn.empty());
+    CHECK(
+        at::equal(model->named_parameters()["layer2.0.conv1.weight"], theirs["layer2.0.conv1.weight"].to(at::kFloat)));
+  }
+}
+
+TEST_CASE("weights that are not finite are refused by name", "[fast]") {
+  const Weights weights("resnet8");
+  TensorMap theirs = weights.others();
+  theirs["layer1.0.conv1.weight"][0][0][0][0] = NAN;
+  const auto model = weights.draw(2);
+  CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("layer1.0.conv1.weight holds values that are not finite"));
+}
+
+TEST_CASE("names that mean harm are shown escaped, and not all of them", "[fast]") {
+  const Weights weights("resnet8");
+  TensorMap theirs = weights.others();
+  for (int i = 0; i < 100; ++i) theirs["\x1b[31m" + std::to_string(i)] = at::zeros({1});
+  const auto model = weights.draw(2);
+  CHECK_THROWS_WITH(weights.load(theirs, *model),
+                    Contains("\\u001b[31m0") && !Contains("\x1b") && Contains("and 60 more"));
 }
 
 TEST_CASE("a file that cannot be used names the key, and one that is not there its source", "[fast]") {

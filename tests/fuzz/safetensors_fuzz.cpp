@@ -20,7 +20,7 @@ void check(const SafetensorsHeader& header, uint64_t data_size) {
     reached = entry.end;
   }
   must(reached == data_size, "tensors fill the data");
-  const std::string written = encode_safetensors_header(header);
+  const std::string written = encode_safetensors_header(header, "'file'");
   must(written.size() % 8 == 0, "headers are padded to 8 bytes");
   const SafetensorsHeader again = decode_safetensors_header(written, data_size, "'again'");
   must(again.metadata == header.metadata && again.entries.size() == header.entries.size(),

@@ -188,7 +188,7 @@ TEST_CASE("Every cut of a file is refused", "[fast]") {
 
 TEST_CASE("Random damage to a header is refused or harmless", "[fast]") {
   const SafetensorsHeader header{{{"x", Dtype::kFloat32, {4}, 0, 16}, {"y", Dtype::kBool, {3}, 16, 19}}, {{"k", "v"}}};
-  const std::string json = encode_safetensors_header(header);
+  const std::string json = encode_safetensors_header(header, "'file'");
   Damage damage;
   int refused = 0;
   for (int round = 0; round < 20'000; ++round) {

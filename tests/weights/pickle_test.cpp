@@ -113,8 +113,6 @@ TEST_CASE("opcodes of things that no weights need are refused by what they are f
   for (const auto& [code, purpose] : std::vector<std::pair<int, std::string>>{{'I', "protocol 0"},
                                                                               {'i', "an object of a class"},
                                                                               {'o', "an object of a class"},
-                                                                              {0x81, "an object of a class"},
-                                                                              {0x92, "an object of a class"},
                                                                               {'B', "bytes"},
                                                                               {0x8e, "bytes"},
                                                                               {0x8f, "a set"},

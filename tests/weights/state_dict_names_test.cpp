@@ -40,6 +40,8 @@ TEST_CASE("a model's tensors are found at the top or below their usual keys", "[
   CHECK(names_in({{"model", "a"}, {"optimizer", "state", 0, "momentum_buffer"}}) == Names{"a"});
   CHECK(names_in({{"model_ema", "a"}, {"model", "b"}}) == Names{"b"});
   CHECK(names_in({{"net", "a"}, {"optimizer", "state", 0, "momentum_buffer"}}) == Names{"a"});
+  CHECK(names_in({{"net", "a"}, {"net", "b"}, {"best_accuracy"}}) == Names{"a", "b"});
+  CHECK(names_in({{"a"}, {"b"}, {"extra", "c"}}) == Names{"a", "b"});
   CHECK(from({{"state_dict", "a"}}) == "its key state_dict");
   CHECK(from({{"a"}}).empty());
 }
@@ -55,6 +57,8 @@ TEST_CASE("prefixes of wrappers are removed where all names have them", "[fast]"
   CHECK(names_in({{"module.a"}, {"module.b"}}) == Names{"a", "b"});
   CHECK(names_in({{"_orig_mod.module.a"}}) == Names{"a"});
   CHECK(names_in({{"module.a"}, {"b"}}) == Names{"b", "module.a"});
+  CHECK(names_in({{"state_dict", "model.a"}, {"state_dict", "model.b"}}) == Names{"a", "b"});
+  CHECK(names_in({{"n_averaged"}, {"module.a"}}) == Names{"a"});
   CHECK(from({{"state_dict", "module.a"}}) == "its key state_dict, without the prefix module.");
 }
 

@@ -1,5 +1,6 @@
 // Files of torch.save, made by hand: right ones, and those that mean harm.
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
@@ -118,7 +119,7 @@ TEST_CASE("other values are kept with their paths", "[fast]") {
   CHECK(contents.tensors.empty());
   std::vector<std::string> lines;
   for (const Leaf& leaf : contents.leaves) lines.push_back(joined(leaf.path) + ": " + describe(leaf));
-  CHECK(lines == std::vector<std::string>{"epoch: 3", "names.0: \"x\"", "names.1: None", "names.2: True", "7: 0"});
+  CHECK(lines == std::vector<std::string>{"epoch: 3", "names.0: \"x\"", "names.1: None", "names.2: True", "7: 0.0"});
 }
 
 TEST_CASE("a storage in the memory of another is found there", "[fast]") {
@@ -146,10 +147,11 @@ TEST_CASE("tensors that do not lie within their storage are refused", "[fast]") 
   check_both_refused(one_tensor(0, {1LL << 32, 1LL << 32}, {0, 0}), {floats(6)}, "more than 2^63 bytes");
   check_both_refused(one_tensor(0, {0, huge, huge}, {0, 0, 0}), {floats(6)}, "more than 2^63 bytes");
   check_both_refused(one_tensor(0, {6}, {1, 1}), {floats(6)}, "has 1 sizes, and there are 2 strides");
-  check_both_refused(one_tensor(0, {-1}, {1}), {floats(6)}, "a tensor's shape is no integer from 0");
-  check_both_refused(one_tensor(0, {2}, {-1}), {floats(6)}, "a tensor's strides is no integer from 0");
-  check_both_refused(one_tensor(-1, {2}, {1}), {floats(6)}, "a tensor's offset is no integer from 0");
-  check_both_refused(one_tensor(0, std::vector<int64_t>(65, 1), std::vector<int64_t>(65, 1)), {floats(6)}, "64 sizes");
+  check_both_refused(one_tensor(0, {-1}, {1}), {floats(6)}, "one of a tensor's sizes is no whole number from 0");
+  check_both_refused(one_tensor(0, {2}, {-1}), {floats(6)}, "one of a tensor's strides is no whole number from 0");
+  check_both_refused(one_tensor(-1, {2}, {1}), {floats(6)}, "a tensor's offset is no whole number from 0");
+  check_both_refused(one_tensor(0, std::vector<int64_t>(65, 1), std::vector<int64_t>(65, 1)), {floats(6)},
+                     "one of more than 64");
 }
 
 TEST_CASE("storages that are not what the pickle says are refused", "[fast]") {
@@ -192,6 +194,96 @@ TEST_CASE("values that are shared are counted as often as they are met", "[fast]
                                  "a"),
                      {}, "nested more than 64 deep");
   check_both_refused(std::string(100'000, ']') + std::string(99'999, 'a'), {}, "nested more than 64 deep");
+}
+
+TEST_CASE("what a million bytes can ask for stays small", "[fast]") {
+  // An ordered dict of pairs that hold itself; names made of one remembered text; one tensor under many names.
+  const std::string itself = test::global("collections", "OrderedDict") + "](" + "]q\x05" + text("a") + "h\x05\x86" +
+                             std::string(500'000, '2') + "e\x85R";
+  check_both_refused(itself, {}, "");
+  std::string names = text(std::string(900, 'x')) +
+                      "q\x05"
+                      "0";
+  for (int i = 0; i < 10'000; ++i)
+    names +=
+        "h\x05h\x05\x93"
+        "0";
+  check_both_refused(names + "N", {}, "more than 4194304 bytes");
+  std::string many =
+      "](" + tensor(storage("0", 1), 0, std::vector<int64_t>(64, 1), std::vector<int64_t>(64, 1)) + "q\x05";
+  for (int i = 0; i < 200'000; ++i) many += "h\x05";
+  check_both_refused(many + "e", {floats(1)}, "take more than 67108864 bytes");
+  check_both_refused("N" + std::string(5'000'000, '2'), {}, "used more than 4000000 times");
+  check_both_refused(std::string(2'000'000, '('), {}, "more marks than values may be");
+}
+
+TEST_CASE("views with gaps of one storage read it once", "[fast]") {
+  // 500 columns of 2,000 x 500 numbers: a second each if every one read all of it anew.
+  std::vector<std::string> items{text("all"), tensor(storage("0", 1'000'000) + "q\x05", 0, {2000, 500}, {500, 1})};
+  for (int i = 0; i < 500; ++i) {
+    items.push_back(text(std::to_string(i)));
+    items.push_back(tensor("h\x05", i, {2000}, {500}));
+  }
+  const File file(torch_zip(dict(items), {floats(1'000'000)}).bytes());
+  const auto values = file.values();
+  REQUIRE(values.size() == 501);
+  CHECK(values[500][1999] == 999'999);
+  CHECK(values[1][1] == 500);
+}
+
+TEST_CASE("containers of numbers that schedules and sizes are", "[fast]") {
+  const std::string counter = test::call(test::global("collections", "Counter"), {dict({integer(150), integer(1)})});
+  const std::string size = test::call(test::global("torch", "Size"), {test::integers({3, 4})});
+  const Contents contents =
+      File(torch_zip(dict({text("milestones"), counter, text("shape"), size}), {}).bytes()).open().contents();
+  std::vector<std::string> lines;
+  for (const Leaf& leaf : contents.leaves) lines.push_back(joined(leaf.path) + ": " + describe(leaf));
+  CHECK(lines == std::vector<std::string>{"milestones.150: 1", "shape.0: 3", "shape.1: 4"});
+}
+
+TEST_CASE("storages are of the type that the pickle says", "[fast]") {
+  const std::string bytes = torch_zip(dict({text("a"), tensor(storage("0", 3, "ShortStorage"), 0, {3}, {1}), text("b"),
+                                            tensor(storage("0", 6, "ByteStorage"), 2, {2}, {3})}),
+                                      {std::string("\1\0\2\0\3\0", 6)})
+                                .bytes();
+  const File written(bytes);
+  WeightFile file = written.open();
+  std::vector<int16_t> a(3);
+  std::vector<uint8_t> b(2);
+  file.read(file.contents().tensors[0], a.data());
+  file.read(file.contents().tensors[1], b.data());
+  CHECK(a == std::vector<int16_t>{1, 2, 3});
+  CHECK(b == std::vector<uint8_t>{2, 0});
+  check_refused(torch_zip(one_tensor(0, {6}, {1}), {std::string(8, '\0') + floats(6)}).bytes(), "and has 32 bytes");
+}
+
+TEST_CASE("an object of a class is refused by the class' name", "[fast]") {
+  check_both_refused(test::global("argparse", "Namespace") + ")\x81}b", {}, "it asks for \"argparse.Namespace\"");
+}
+
+TEST_CASE("a safetensors file is one whatever the length of its header", "[fast]") {
+  for (const size_t length : {128, 640, 0x4B50}) {
+    std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+    header.resize(length, ' ');
+    CHECK(File(test::little_endian(uint64_t{length}) + header + floats(1)).values() ==
+          std::vector<std::vector<float>>{{0}});
+  }
+}
+
+TEST_CASE("a long header takes time in proportion", "[fast]") {
+  std::string header = "{";
+  for (int i = 0; i < 100'000; ++i) {
+    header += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  }
+  header += "}";
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(File(test::little_endian(uint64_t{header.size()}) + header).open().contents().tensors.size() == 100'000);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));  // it was hours
+}
+
+TEST_CASE("what is often taken for a file of weights is named", "[fast]") {
+  check_refused("<!DOCTYPE html><html>404</html>", "a web page");
+  check_refused("version https://git-lfs.github.com/spec/v1", "a pointer of Git LFS");
 }
 
 TEST_CASE("what a pickle asks for is refused by its name, and not run", "[fast]") {
