@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <set>
 
 #include "src/config/format.h"
 #include "src/core/error.h"
@@ -137,6 +139,19 @@ void set(Settings& settings, const std::string& key, const std::string& value) {
     return;
   }
   settings.emplace_back(key, value);
+}
+
+std::vector<std::string> varying_keys(const std::vector<Settings>& points) {
+  std::vector<std::string> keys;
+  std::map<std::string, std::set<std::string>> values;
+  for (const Settings& point : points) {
+    for (const auto& [key, value] : point) {
+      if (values[key].empty()) keys.push_back(key);
+      values[key].insert(value);
+    }
+  }
+  std::erase_if(keys, [&values](const std::string& key) { return values[key].size() == 1; });
+  return keys;
 }
 
 std::vector<Settings> expand(const Grid& grid, const config::Config& base) {

@@ -20,6 +20,9 @@ const std::string* find_setting(const Settings& settings, const std::string& key
 /// Sets `key`, in its place where it is set already.
 void set(Settings& settings, const std::string& key, const std::string& value);
 
+/// The keys of some points that take more than one value, in the order in which they come up.
+std::vector<std::string> varying_keys(const std::vector<Settings>& points);
+
 /// A key with the values that it takes one after the other.
 struct Axis {
   std::string key;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <string_view>
 
 #include "src/config/format.h"
 #include "src/config/load.h"
@@ -18,35 +19,38 @@ std::string last_part(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
 }
 
-// "epsilon" where no other varied key ends so, else "loss.epsilon".
-std::string short_name(const std::string& key, const Settings& varied) {
-  const auto alike = std::count_if(varied.begin(), varied.end(),
-                                   [&](const auto& other) { return last_part(other.first) == last_part(key); });
+// "epsilon" where no other of the keys ends so, else "loss.epsilon".
+std::string short_name(const std::string& key, const std::vector<std::string>& keys) {
   const std::string part = last_part(key);
+  const auto alike =
+      std::count_if(keys.begin(), keys.end(), [&](const auto& other) { return last_part(other) == part; });
   return alike > 1 || part == "seed" || part == "name" ? key : part;
 }
 
-// A folder's name: whatever is no letter, digit or one of . _ - + = , becomes _; where that, or the length, could make
-// two of them equal, a digest tells them apart.
-std::string name_of(const Settings& varied, const std::string& seed) {
+// A folder's name, of the keys that vary: whatever is no letter, digit or one of . _ - + = , becomes _; where that, or
+// the length, could make two of them equal, a digest tells them apart.
+std::string name_of(const Settings& varied, const std::vector<std::string>& keys, const std::string& seed) {
   constexpr size_t kLongest = 120, kDigest = 8;
   std::string name, exact;
-  for (const auto& [key, value] : varied) {
-    name += fmt::format("{}{}={}", name.empty() ? "" : ",", short_name(key, varied), value);
-    exact += fmt::format("{}={}\n", key, value);
+  for (const std::string& key : keys) {
+    const std::string* value = find_setting(varied, key);
+    if (!value) continue;
+    name += fmt::format("{}{}={}", name.empty() ? "" : ",", short_name(key, keys), *value);
+    exact += fmt::format("{}={}\n", key, *value);
   }
+  bool is_changed = name.size() > kLongest || name.starts_with('.');
+  name = name.substr(0, kLongest);
   if (!seed.empty()) name += fmt::format("{}seed={}", name.empty() ? "" : ",", seed);
-  if (name.empty()) return "base";
-  bool is_changed = name.size() > kLongest;
   for (char& byte : name) {
     if (std::isalnum(static_cast<unsigned char>(byte)) ||
-        std::string_view("._-+=,").find(byte) != std::string_view::npos)
+        std::string_view("._-+=,").find(byte) != std::string_view::npos) {
       continue;
+    }
     byte = '_';
     is_changed = true;
   }
-  if (!is_changed && name.front() != '.') return name;
-  return fmt::format("{}-{}", name.substr(0, kLongest), sha256(exact + seed).substr(0, kDigest));
+  if (is_changed) name += "-" + sha256(exact).substr(0, kDigest);
+  return name.empty() ? "base" : name;
 }
 
 std::vector<std::string> as_overrides(const Settings& settings) {
@@ -82,12 +86,14 @@ std::vector<SweepPoint> make_points(const Grid& grid, const config::Schema& sche
   std::string problems;
   int64_t num_problems = 0;
   repeated = 0;
-  for (const Settings& varied : expand(grid, base)) {
+  const std::vector<Settings> expanded = expand(grid, base);
+  const std::vector<std::string> keys = varying_keys(expanded);
+  for (const Settings& varied : expanded) {
     for (const std::string& seed : seeds) {
       Settings all = grid.common;
       for (const auto& [key, value] : varied) set(all, key, value);
       if (!seed.empty()) set(all, "seed", seed);
-      SweepPoint point{varied, "", name_of(varied, seed), "", as_overrides(all)};
+      SweepPoint point{varied, "", name_of(varied, keys, seed), "", as_overrides(all)};
       point.overrides.push_back(fmt::format("run.threads={}", threads));
       point.overrides.push_back(with_selection(base, grid.select));
       point.overrides.push_back("name=" + config::yaml_text(point.name));

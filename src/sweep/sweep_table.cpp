@@ -20,8 +20,8 @@ void add_name(Names& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-// The keys that any point sets, in the order in which they come up.
-Names varied_keys(const std::vector<SweepRow>& rows) {
+// The keys that any run sets, in the order in which they come up.
+Names all_keys(const std::vector<SweepRow>& rows) {
   Names keys;
   for (const SweepRow& row : rows) {
     for (const auto& entry : row.point->varied) add_name(keys, entry.first);
@@ -172,7 +172,7 @@ std::string remarks(const std::vector<Setting>& settings, const std::vector<Swee
 }  // namespace
 
 std::string sweep_csv(const std::vector<SweepRow>& rows) {
-  const Names keys = varied_keys(rows);
+  const Names keys = all_keys(rows);
   Names metrics;
   for (const SweepRow& row : rows) {
     if (!row.result) continue;
@@ -201,8 +201,10 @@ std::string sweep_csv(const std::vector<SweepRow>& rows) {
 }
 
 std::string sweep_markdown(const Grid& grid, const std::string& title, const std::vector<SweepRow>& rows) {
-  const Names keys = varied_keys(rows);
   const std::vector<Setting> settings = settings_of(rows);
+  std::vector<Settings> varied;
+  for (const Setting& setting : settings) varied.push_back(setting.varied);
+  const Names keys = varying_keys(varied);
   const Names metrics = with_sizes({grid.select});
   std::string text = fmt::format("# {}\n\n", title) + markdown_head(joined(keys, metrics));
   for (const Setting& setting : settings) {

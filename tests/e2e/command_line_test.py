@@ -62,7 +62,8 @@ class CommandLine(ProgramTest):
         self.assertRegex(shown, r"epsilon: 1\.0 +# .*quickstart\.yaml:\d+:\d+")
 
     def test_every_config_of_the_program_is_valid(self):
-        configs = sorted((pathlib.Path(__file__).parents[2] / "configs").rglob("*.yaml"))
+        folder = pathlib.Path(__file__).parents[2] / "configs"
+        configs = sorted(path for path in folder.rglob("*.yaml") if path.parent.name != "sweeps")
         self.assertGreater(len(configs), 3)
         for config in configs:
             with self.subTest(config=config.name):

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import pathlib
 import random
 import signal
 import subprocess
@@ -155,6 +156,15 @@ class Sweep(ProgramTest):
         self.assertIn("pending   epsilon=0.5,num_draws=1,seed=1\n", printed)
         self.assertRegex(printed, r"to come: 8 runs of .* each, as measured on epsilon=0.5,num_draws=1,seed=1; .* in all with 1 at a time, .* on disk")
         self.assertFalse((self.folder / "sweeps").exists())
+
+    def test_the_shipped_grids_resolve(self):
+        grids = sorted((pathlib.Path(__file__).parents[2] / "configs/sweeps").glob("*.yaml"))
+        self.assertGreater(len(grids), 3)
+        for grid, points in (("cifar100_alpha", 36), ("cifar100_batch_size", 64), ("epsilon_draws_margin", 144), ("plantnet300k_losses", 69)):
+            self.assertIn(grid, [path.stem for path in grids])
+            # What it would take is not known without the data; the points are.
+            done = subprocess.run([PROGRAM, "sweep", f"sweeps/{grid}", "--dry-run", "--device", "cpu"], cwd=self.folder, env={**environment(), "SETTRAIN_DATA": "nowhere"}, capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.stdout.count("pending "), points, done.stderr)
 
     def test_mistakes_are_said_before_anything_is_made(self):
         self.write("grid.yaml", GRID.replace("loss.epsilon", "loss.epsilonn"))
