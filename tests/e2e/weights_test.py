@@ -61,7 +61,7 @@ class Export(ProgramTest):
             began = tensors_of(self.folder / f"runs/{name}/checkpoints/last.safetensors")
             self.assertEqual(began["model.layer3.0.conv2.weight"], expected["layer3.0.conv2.weight"])
             self.assertEqual(began["model.fc.weight"], expected["fc.weight"])
-        self.assertIn("of a checkpoint of settrain", log)
+        self.assertIn("tensors (a checkpoint of settrain)", log)
         self.assertEqual(json.loads((self.folder / "runs/b/provenance.json").read_text())["pretrained"]["from"], "a checkpoint of settrain")
 
 
