@@ -10,6 +10,7 @@
 #include <new>
 #include <system_error>
 
+#include "apps/settrain/compare_command.h"
 #include "apps/settrain/config_path.h"
 #include "apps/settrain/run_command_line.h"
 #include "src/config/load.h"
@@ -124,6 +125,7 @@ int run_command_line(int argc, char** argv) {
   add_train_command(app, line);
   add_eval_command(app, line);
   add_sweep_command(app, line);
+  add_compare_command(app, line);
   add_export_command(app, line);
   add_import_command(app, line);
   add_config_command(app, line);

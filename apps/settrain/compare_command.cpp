@@ -1,0 +1,76 @@
+#include "apps/settrain/compare_command.h"
+
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "src/compare/bootstrap_runs.h"
+#include "src/compare/comparison_json.h"
+#include "src/compare/comparison_text.h"
+#include "src/core/error.h"
+#include "src/core/interrupt.h"
+#include "src/engine/experiment.h"
+#include "src/engine/experiment_schema.h"
+
+namespace settrain {
+namespace {
+
+struct CompareArguments {
+  std::vector<std::string> runs, metrics;
+  bool bootstrap = false, no_bootstrap = false, json = false;
+  BootstrapOptions options{};
+};
+
+int compare(const CommandLine& line, const CompareArguments& arguments) {
+  catch_interrupts();
+  const at::Device device = find_device(line.device);
+  const auto settings = group_runs(read_runs(experiment_schema(line.registries), find_runs(arguments.runs)));
+  if (arguments.bootstrap && settings.size() < 2) {
+    throw ConfigError("--bootstrap compares two settings, and these runs are all of one");
+  }
+  std::vector<MetricComparison> comparisons;
+  for (const std::string& metric : choose_metrics(settings, arguments.metrics)) {
+    comparisons.push_back(compare_metric(settings, metric));
+  }
+  if (!arguments.no_bootstrap) {
+    ProgressBar bar;
+    const auto pairs = arguments.bootstrap ? BootstrapPairs::kAll : BootstrapPairs::kOneSharedSeed;
+    add_bootstraps(line.registries, device, settings, pairs, arguments.options, bar, comparisons);
+  }
+  std::cout << (arguments.json ? comparison_json(settings, comparisons).dump(1) + "\n"
+                               : format_comparison(settings, comparisons));
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand(
+      "compare", "Compares settings over seeds: the keys that differ, means and differences with 95 % intervals");
+  const auto arguments = std::make_shared<CompareArguments>();
+  command
+      ->add_option("runs", arguments->runs,
+                   "Runs' folders, and folders that directly hold some; runs that differ in their seed alone are one "
+                   "setting, and the first one's is what the others are compared with")
+      ->required();
+  command
+      ->add_option(
+          "--metric", arguments->metrics,
+          "test/macro_top5; may be given several times; all: every one of the test split. Without it those that "
+          "the runs selected on, on the test split")
+      ->allow_extra_args(false);
+  CLI::Option* bootstrap = command->add_flag(
+      "--bootstrap", arguments->bootstrap,
+      "Evaluates the checkpoints again, and says how far the difference of two runs of one seed is the luck of the "
+      "images; without it for settings that share one seed only");
+  command->add_flag("--no-bootstrap", arguments->no_bootstrap, "Evaluates nothing")->excludes(bootstrap);
+  command->add_option("--resamples", arguments->options.resamples, "How often the bootstrap draws images")
+      ->check(CLI::Range(int64_t{20}, int64_t{1000000}))
+      ->capture_default_str();
+  command->add_option("--seed", arguments->options.seed, "Of the bootstrap")->capture_default_str();
+  command->add_flag("--json", arguments->json, "Prints JSON instead of tables");
+  add_device_option(*command, line);
+  command->callback([&line, arguments] { line.action = [&line, arguments] { return compare(line, *arguments); }; });
+}
+
+}  // namespace settrain

@@ -1,0 +1,15 @@
+// A comparison for programs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "src/compare/comparison.h"
+
+namespace settrain {
+
+/// An object; docs/file_formats.md describes it. What is undefined is null.
+nlohmann::ordered_json comparison_json(const std::vector<Setting>& settings,
+                                       const std::vector<MetricComparison>& comparisons);
+
+}  // namespace settrain
