@@ -1,11 +1,14 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 #include "apps/settrain/command_line.h"
@@ -34,6 +37,24 @@ struct SweepArguments {
 int64_t threads_for(const SweepArguments& arguments, const fs::path& folder) {
   if (arguments.threads > 0 || fs::exists(folder / "sweep.json")) return arguments.threads;
   return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / arguments.jobs);
+}
+
+// The GPU of every job: of those that this process sees, or the one that --device names. Throws ConfigError where there
+// are fewer than jobs.
+std::vector<std::string> gpus_for(const at::Device& device, const std::string& name, int64_t jobs) {
+  if (!device.is_cuda()) return {};
+  std::vector<std::string> gpus;
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::istringstream names(visible ? visible : "");
+  for (std::string gpu; std::getline(names, gpu, ',');) gpus.push_back(gpu);
+  if (!visible) {
+    for (int64_t i = 0; i < at::detail::getCUDAHooks().deviceCount(); ++i) gpus.push_back(std::to_string(i));
+  }
+  if (name.starts_with("cuda:")) gpus = {gpus.at(static_cast<size_t>(device.index()))};
+  if (jobs > static_cast<int64_t>(gpus.size())) {
+    throw ConfigError(fmt::format("--jobs {}: there are {} GPUs, and each run takes one", jobs, gpus.size()));
+  }
+  return gpus;
 }
 
 int64_t count(const std::vector<SweepRow>& rows, PointStatus status) {
@@ -77,7 +98,7 @@ int sweep(const CommandLine& line, const SweepArguments& arguments) {
 
   const std::vector<SweepRow> rows = rows_of(made);
   log::info(fmt::format(
-      "[sweep] {}: {} runs: {} finished, {} started, {} failed, {} pending; {} threads each, {} at a time",
+      "[sweep] {}: {} runs: {} finished, {} started, {} failed, {} pending; compute threads of each: {}, {} at a time",
       path.string(), rows.size(), count(rows, PointStatus::kFinished), count(rows, PointStatus::kStarted),
       count(rows, PointStatus::kFailed), count(rows, PointStatus::kPending), made.folder.threads(), arguments.jobs));
   if (repeated > 0) log::info(fmt::format("[sweep] {} further points come to the same configs as others", repeated));
@@ -97,8 +118,10 @@ int sweep(const CommandLine& line, const SweepArguments& arguments) {
   catch_interrupts();
   const at::Device device = find_device(line.device);
   try {
-    const int64_t failed = run_sweep(made, {.program = fs::read_symlink("/proc/self/exe").string(),
+    // This very file, also where it is replaced meanwhile.
+    const int64_t failed = run_sweep(made, {.program = fmt::format("/proc/{}/exe", ::getpid()),
                                             .device = device.is_cuda() ? "cuda" : "cpu",
+                                            .gpus = gpus_for(device, line.device, arguments.jobs),
                                             .jobs = arguments.jobs,
                                             .retry_failed = arguments.retry_failed,
                                             .fail_fast = arguments.fail_fast});

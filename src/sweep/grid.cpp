@@ -25,7 +25,7 @@ constexpr size_t kMostPoints = 100'000;
 bool holds(const GridStep& step, const Settings& point) {
   for (const Axis& condition : step.when) {
     const std::string* value = find_setting(point, condition.key);
-    if (!value) fail(step, fmt::format("when: no step before sets {}", condition.key));
+    if (!value) return false;
     if (std::find(condition.values.begin(), condition.values.end(), *value) == condition.values.end()) return false;
   }
   return true;
@@ -56,17 +56,18 @@ std::vector<Settings> zip(const GridStep& step) {
 }
 
 // Four significant digits, which say enough of a number that was drawn.
-std::string rounded(double value) {
-  return config::format_real(std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr));
+std::string rounded(double value, const RandomAxis& axis) {
+  const double few = std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
+  return number_text(std::clamp(few, axis.low, axis.high));
 }
 
 std::string draw(const RandomAxis& axis, const std::array<uint32_t, 4>& words) {
   const double u = unit_double(words[0], words[1]);
   switch (axis.kind) {
     case RandomAxis::Kind::kUniform:
-      return rounded(axis.low + u * (axis.high - axis.low));
+      return rounded(axis.low + u * (axis.high - axis.low), axis);
     case RandomAxis::Kind::kLogUniform:
-      return rounded(std::exp(std::log(axis.low) + u * (std::log(axis.high) - std::log(axis.low))));
+      return rounded(std::exp(std::log(axis.low) + u * (std::log(axis.high) - std::log(axis.low))), axis);
     case RandomAxis::Kind::kInteger:
       return fmt::format("{}", static_cast<int64_t>(std::floor(axis.low + u * (axis.high - axis.low + 1))));
     case RandomAxis::Kind::kChoice:
@@ -103,7 +104,7 @@ std::vector<Settings> links(const GridStep& step, const Settings& point, const c
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     if (text.empty() || *end != '\0') fail(step, fmt::format("link: {} is {}, and no number", link.times, text));
-    set(linked, link.key, config::format_real(value * link.factor));
+    set(linked, link.key, number_text(value * link.factor));
   }
   return {linked};
 }
@@ -141,6 +142,13 @@ void set(Settings& settings, const std::string& key, const std::string& value) {
   settings.emplace_back(key, value);
 }
 
+std::string number_text(double value) {
+  // Twelve digits, so that 0.1 x 3 is 0.3.
+  const double near = std::strtod(fmt::format("{:.12g}", value).c_str(), nullptr);
+  if (near == std::floor(near) && std::abs(near) < 1e15) return fmt::format("{}", static_cast<int64_t>(near));
+  return config::format_real(near);
+}
+
 std::vector<std::string> varying_keys(const std::vector<Settings>& points) {
   std::vector<std::string> keys;
   std::map<std::string, std::set<std::string>> values;
@@ -150,13 +158,22 @@ std::vector<std::string> varying_keys(const std::vector<Settings>& points) {
       values[key].insert(value);
     }
   }
-  std::erase_if(keys, [&values](const std::string& key) { return values[key].size() == 1; });
+  std::erase_if(keys, [&](const std::string& key) {
+    const auto has = [&key](const Settings& point) { return find_setting(point, key) != nullptr; };
+    return values[key].size() == 1 && std::all_of(points.begin(), points.end(), has);
+  });
   return keys;
 }
 
 std::vector<Settings> expand(const Grid& grid, const config::Config& base) {
   std::vector<Settings> points{{}};
   for (const GridStep& step : grid.steps) {
+    for (const Axis& condition : step.when) {
+      const auto has = [&](const Settings& point) { return find_setting(point, condition.key) != nullptr; };
+      if (std::none_of(points.begin(), points.end(), has)) {
+        fail(step, fmt::format("when: no step before sets {}", condition.key));
+      }
+    }
     std::vector<Settings> next;
     for (const Settings& point : points) {
       if (!holds(step, point)) {

@@ -20,7 +20,8 @@ const std::string* find_setting(const Settings& settings, const std::string& key
 /// Sets `key`, in its place where it is set already.
 void set(Settings& settings, const std::string& key, const std::string& value);
 
-/// The keys of some points that take more than one value, in the order in which they come up.
+/// The keys of some points that take more than one value, or that not all of them have, in the order in which they come
+/// up.
 std::vector<std::string> varying_keys(const std::vector<Settings>& points);
 
 /// A key with the values that it takes one after the other.
@@ -70,8 +71,12 @@ struct Grid {
   std::vector<std::string> per{};     // keys: a point is chosen for each of their values
 };
 
+/// A number as YAML: whole ones without a point, so that keys of whole numbers take them.
+std::string number_text(double value);
+
 /// Reads a grid file, and over it what its `presets` have under `preset` (an empty text: none). Throws ConfigError with
-/// every offender at its file:line:column.
+/// every offender at its file:line:column; also where a grid sets what the sweep itself decides (seed, name, select,
+/// run.dir, run.threads).
 Grid read_grid(const std::filesystem::path& file, const std::string& preset);
 
 /// The points that the steps make, seeds apart, in order. `base` is the resolved config with the common settings; links

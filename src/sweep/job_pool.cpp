@@ -1,9 +1,8 @@
 #include "src/sweep/job_pool.h"
 
 #include <chrono>
+#include <exception>
 #include <utility>
-
-#include "src/core/error.h"
 
 namespace settrain {
 namespace {
@@ -16,9 +15,13 @@ double now() {
 
 }  // namespace
 
-JobPool::JobPool(std::deque<int64_t> items, int64_t places,
+JobPool::JobPool(std::deque<int64_t> items, int64_t places, int keep_open,
                  std::function<std::vector<std::string>(int64_t, int64_t)> command)
-    : command_(std::move(command)), items_(std::move(items)), places_(static_cast<size_t>(places)), at_work_(places) {
+    : command_(std::move(command)),
+      keep_open_(keep_open),
+      items_(std::move(items)),
+      places_(static_cast<size_t>(places)),
+      at_work_(places) {
   for (int64_t place = 0; place < places; ++place) threads_.emplace_back([this, place] { work(place); });
 }
 
@@ -62,12 +65,17 @@ void JobPool::work(int64_t place) {
       // The system tells the program to end where this thread does, whatever ends it.
       std::vector<std::string> command{"setpriv", "--pdeathsig", "TERM", "--"};
       for (std::string& word : command_(mine.item, place)) command.push_back(std::move(word));
-      job.end = run_child({command, "util-linux", [this] {
-                             if (stopped_) throw Stopped();
-                           }});
+      job.end = run_child({.command = command,
+                           .package = "util-linux",
+                           .meanwhile =
+                               [this] {
+                                 if (stopped_) throw Stopped();
+                               },
+                           .keep_open = keep_open_,
+                           .folder = {}});
     } catch (const Stopped&) {
       continue;
-    } catch (const Error& problem) {
+    } catch (const std::exception& problem) {
       job.problem = problem.what();
     }
     const std::lock_guard lock(mutex_);

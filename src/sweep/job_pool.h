@@ -26,8 +26,10 @@ struct EndedJob {
 /// where this process does.
 class JobPool {
  public:
-  /// `command(item, place)`: the program and its arguments, called on any thread.
-  JobPool(std::deque<int64_t> items, int64_t places, std::function<std::vector<std::string>(int64_t, int64_t)> command);
+  /// `command(item, place)`: the program and its arguments, called on any thread. `keep_open`: a descriptor that every
+  /// program inherits, such as a lock's; -1 for none.
+  JobPool(std::deque<int64_t> items, int64_t places, int keep_open,
+          std::function<std::vector<std::string>(int64_t, int64_t)> command);
   /// Ends what still runs, and waits for it.
   ~JobPool();
   JobPool(const JobPool&) = delete;
@@ -53,6 +55,7 @@ class JobPool {
   void work(int64_t place);
 
   std::function<std::vector<std::string>(int64_t, int64_t)> command_;
+  int keep_open_;
   std::atomic<bool> stopped_{false};
   std::mutex mutex_;
   std::deque<int64_t> items_;

@@ -66,12 +66,38 @@ std::string with_selection(const config::Config& config, const std::string& metr
   return fmt::format("select={}", config::yaml_value(config.at("select").key, metrics));
 }
 
+// The metrics to be reported must be measured: their names are those that can be selected by, on splits that are
+// evaluated.
+void check_reports(const Grid& grid, const config::Schema& schema, const config::Config& base) {
+  const auto& splits = base.get<config::Texts>("eval.splits");
+  for (const std::string& metric : grid.report) {
+    const size_t slash = metric.find('/');
+    const std::string split = metric.substr(0, slash);
+    if (std::find(splits.begin(), splits.end(), split) == splits.end()) {
+      throw ConfigError(
+          fmt::format("report: {}: {} is none of the splits that are evaluated (eval.splits)", metric, split));
+    }
+    Settings all = grid.common;
+    set(all, "select", fmt::format("[val{}]", metric.substr(slash)));
+    try {
+      config::load(schema, grid.base, as_overrides(all));
+    } catch (const ConfigError& problem) {
+      throw ConfigError(fmt::format("report: {}: {}", metric, problem.what()));
+    }
+  }
+}
+
 }  // namespace
+
+std::string with_digest(const SweepPoint& point) {
+  return point.name + "-" + point.identity.substr(0, 8);
+}
 
 std::string identity_of(const config::Config& config) {
   std::string text;
   for (const config::Entry& entry : config.entries()) {
-    if (entry.key.is_free || entry.path == "name" || entry.path == "run.dir") continue;
+    // Threads are free to choose for a single run; the runs of a sweep have them in common.
+    if ((entry.key.is_free && entry.path != "run.threads") || entry.path == "name" || entry.path == "run.dir") continue;
     text += fmt::format("{}: {}\n", entry.path, config::yaml_value(entry.key, entry.value));
   }
   return sha256(text);
@@ -111,10 +137,11 @@ std::vector<SweepPoint> make_points(const Grid& grid, const config::Schema& sche
         ++repeated;
         continue;
       }
-      if (!names.insert(point.name).second) point.name += "-" + point.identity.substr(0, 8);
+      if (!names.insert(point.name).second) point.name = with_digest(point);
       points.push_back(std::move(point));
     }
   }
+  check_reports(grid, schema, base);
   if (num_problems > 0) {
     throw ConfigError(fmt::format("{} of the sweep's runs cannot be:{}", num_problems, problems));
   }

@@ -19,8 +19,11 @@ struct SweepPoint {
   int64_t epochs = 0;
 };
 
+/// The point's name with a part of its identity, where the name alone is taken.
+std::string with_digest(const SweepPoint& point);
+
 /// The digest of all values of a resolved config that a run's numbers follow from: without the keys that change none
-/// (Key::free), `name`, and the run's folder.
+/// (Key::free, but for run.threads), `name`, and the run's folder.
 std::string identity_of(const config::Config& config);
 
 /// Resolves every point with every seed, for `threads` compute threads. Of points that come to the same config only the

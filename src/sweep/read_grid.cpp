@@ -153,6 +153,7 @@ class GridReader {
       problem(node, "expected a list of values, or {range: [first, last, count]} or {log_range: [first, last, count]}");
       return all;
     }
+    if (node.keys.size() != 1) problem(node, "expected one of range and log_range");
     each(node, {"range", "log_range"}, [&](const std::string& key, const YamlNode& ends) {
       const auto found = numbers(ends, 3);
       if (found.empty()) return;
@@ -163,21 +164,35 @@ class GridReader {
         const double t = static_cast<double>(i) / static_cast<double>(count - 1);
         const double x = is_log ? found[0] * std::pow(found[1] / found[0], t) : found[0] + t * (found[1] - found[0]);
         // Six digits, so that names of runs stay readable.
-        all.push_back(config::format_real(std::strtod(fmt::format("{:.6g}", x).c_str(), nullptr)));
+        all.push_back(number_text(std::strtod(fmt::format("{:.6g}", x).c_str(), nullptr)));
       }
     });
     return all;
   }
 
+  // Keys that the sweep itself decides.
+  void refuse_reserved(const std::string& key, const YamlNode& at) {
+    if (key == "seed") problem(at, "seed: the sweep's seeds are the list `seeds`");
+    if (key == "run.threads") problem(at, "run.threads: the option --threads says it, at the sweep's first start");
+    if (key == "select") problem(at, "select: the metric that chooses is the sweep's own key `select`");
+    if (key == "name" || key == "run.dir") problem(at, key + ": the sweep names its runs");
+  }
+
   Settings settings(const YamlNode& node) {
     Settings all;
-    each(node, {}, [&](const std::string& key, const YamlNode& given) { all.emplace_back(key, value(given)); });
+    each(node, {}, [&](const std::string& key, const YamlNode& given) {
+      refuse_reserved(key, given);
+      all.emplace_back(key, value(given));
+    });
     return all;
   }
 
   std::vector<Axis> axes(const YamlNode& node) {
     std::vector<Axis> all;
-    each(node, {}, [&](const std::string& key, const YamlNode& given) { all.push_back({key, values(given)}); });
+    each(node, {}, [&](const std::string& key, const YamlNode& given) {
+      refuse_reserved(key, given);
+      all.push_back({key, values(given)});
+    });
     return all;
   }
 
@@ -192,6 +207,8 @@ class GridReader {
   std::vector<RandomAxis> random_axes(const YamlNode& node) {
     std::vector<RandomAxis> all;
     each(node, {}, [&](const std::string& key, const YamlNode& given) {
+      refuse_reserved(key, given);
+      if (given.keys.size() != 1) problem(given, "expected one of uniform, log_uniform, integer and choice");
       each(given, {"uniform", "log_uniform", "integer", "choice"}, [&](const std::string& kind, const YamlNode& ends) {
         RandomAxis axis{.key = key};
         if (kind == "choice") {
@@ -206,6 +223,9 @@ class GridReader {
           axis.low = found[0];
           axis.high = found[1];
           if (axis.high < axis.low) problem(ends, "the second number is below the first");
+          if (kind == "integer" && (axis.low != std::floor(axis.low) || axis.high != std::floor(axis.high))) {
+            problem(ends, "expected two whole numbers");
+          }
           if (kind == "log_uniform" && axis.low <= 0) problem(ends, "a log_uniform lies above zero");
         }
         all.push_back(std::move(axis));
@@ -217,6 +237,7 @@ class GridReader {
   std::vector<Link> links(const YamlNode& node) {
     std::vector<Link> all;
     each(node, {}, [&](const std::string& key, const YamlNode& given) {
+      refuse_reserved(key, given);
       Link link{.key = key, .times = {}};
       each(given, {"times", "by"}, [&](const std::string& name, const YamlNode& said) {
         if (name == "times") link.times = text(said);
@@ -282,6 +303,17 @@ class GridReader {
   config::Problems& problems_;
 };
 
+bool is_set_by(const Grid& grid, const std::string& key) {
+  const auto is_key = [&key](const auto& of) { return of.key == key; };
+  return std::any_of(grid.steps.begin(), grid.steps.end(), [&](const GridStep& step) {
+    const auto sets = [&key](const Settings& settings) { return find_setting(settings, key) != nullptr; };
+    return std::any_of(step.axes.begin(), step.axes.end(), is_key) ||
+           std::any_of(step.list.begin(), step.list.end(), sets) ||
+           std::any_of(step.random.begin(), step.random.end(), is_key) ||
+           std::any_of(step.links.begin(), step.links.end(), is_key);
+  });
+}
+
 std::string read_text(const std::filesystem::path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error))
@@ -310,6 +342,15 @@ Grid read_grid(const std::filesystem::path& file, const std::string& preset) {
   if (grid.base.empty())
     problems.add(root->origin, "", "expected the key base: the config that every point starts from");
   if (grid.steps.empty()) problems.add(root->origin, "", "expected the key points: a list of steps");
+  for (const std::string& key : grid.per) {
+    if (!is_set_by(grid, key))
+      problems.add(root->origin, "", fmt::format("per: no step sets {}", config::in_quotes(key)));
+  }
+  for (const std::string& metric : grid.report) {
+    if (metric.find('/') != std::string::npos) continue;
+    problems.add(root->origin, "",
+                 fmt::format("report: {} has no split, such as test/top5", config::in_quotes(metric)));
+  }
   if (!grid.select.starts_with("val/")) {
     problems.add(root->origin, "", "expected the key select: the validation metric that chooses, such as val/top5");
   }

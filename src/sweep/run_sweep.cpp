@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <numeric>
 #include <thread>
 
+#include "src/config/format.h"
 #include "src/core/atomic_file.h"
 #include "src/core/error.h"
 #include "src/core/human.h"
@@ -26,7 +28,8 @@ std::string error_of(const EndedJob& job) {
   const std::string& printed = job.end.printed;
   const size_t error = printed.rfind("error: ");
   const std::string text = error == std::string::npos ? printed : printed.substr(error + 7);
-  if (job.end.code > 128) return fmt::format("ended by signal {}; {}", job.end.code - 128, text);
+  if (job.end.code > 128)
+    return fmt::format("ended by signal {}; {}", job.end.code - 128, text.substr(text.rfind('\n') + 1));
   return text.empty() ? fmt::format("ended with exit code {}", job.end.code) : text;
 }
 
@@ -34,13 +37,24 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+void write_tables(const Sweep& sweep, const std::vector<SweepRow>& rows) {
+  write_file_atomically(sweep.folder.path() / "sweep.csv", sweep_csv(rows));
+  write_file_atomically(sweep.folder.path() / "sweep.md", sweep_markdown(sweep.grid, sweep.title, rows));
+}
+
+// What is known of the runs is kept here, and only those at work are looked at again.
 class Runner {
  public:
   Runner(const Sweep& sweep, const SweepOptions& options) : sweep_(sweep), options_(options) {}
 
   int64_t run() {
-    JobPool pool(items_to_run(), options_.jobs, [this](int64_t item, int64_t place) { return command(item, place); });
-    epochs_at_start_ = epochs_done();
+    const std::deque<int64_t> items = items_to_run();
+    rows_ = rows_of(sweep_);
+    for (const SweepPoint& of : sweep_.points) epochs_.push_back(epochs_of(of));
+    epochs_at_start_ = total(epochs_);
+    write_tables(sweep_, rows_);
+    JobPool pool(items, options_.jobs, sweep_.folder.lock_descriptor(),
+                 [this](int64_t item, int64_t place) { return command(item, place); });
     while (!pool.is_done()) {
       if (interrupted() != 0) pool.stop();
       for (const EndedJob& job : pool.take_ended()) note(job, pool);
@@ -48,18 +62,23 @@ class Runner {
       std::this_thread::sleep_for(milliseconds(100));
     }
     board_.erase();
-    write_tables(sweep_);
+    rows_ = rows_of(sweep_);
+    write_tables(sweep_, rows_);
     throw_if_interrupted();
-    return failures();
+    return count(PointStatus::kFailed);
   }
 
  private:
   const SweepPoint& point(int64_t item) const { return sweep_.points[static_cast<size_t>(item)]; }
 
-  int64_t failures() const {
-    return std::count_if(sweep_.points.begin(), sweep_.points.end(), [this](const SweepPoint& point) {
-      return sweep_.folder.status_of(point) == PointStatus::kFailed;
-    });
+  int64_t epochs_of(const SweepPoint& of) const { return std::min(of.epochs, sweep_.folder.epochs_of(of)); }
+
+  static int64_t total(const std::vector<int64_t>& values) {
+    return std::accumulate(values.begin(), values.end(), int64_t{0});
+  }
+
+  int64_t count(PointStatus status) const {
+    return std::count_if(rows_.begin(), rows_.end(), [status](const SweepRow& row) { return row.status == status; });
   }
 
   // Those that were begun come first.
@@ -81,13 +100,13 @@ class Runner {
     const SweepPoint& of = point(item);
     const std::string run = sweep_.folder.run_of(of).string();
     std::vector<std::string> words;
-    if (options_.device == "cuda") words = {"env", fmt::format("CUDA_VISIBLE_DEVICES={}", place)};
+    if (!options_.gpus.empty()) words = {"env", "CUDA_VISIBLE_DEVICES=" + options_.gpus[static_cast<size_t>(place)]};
     words.insert(words.end(), {options_.program, "train", "--device", options_.device});
     if (sweep_.folder.status_of(of) == PointStatus::kStarted) {
       words.insert(words.end(), {"--resume", run});
       return words;
     }
-    words.insert(words.end(), {"--config", sweep_.grid.base.string(), "--set", "run.dir=" + run});
+    words.insert(words.end(), {"--config", sweep_.grid.base.string(), "--set", "run.dir=" + config::yaml_text(run)});
     for (const std::string& setting : of.overrides) words.insert(words.end(), {"--set", setting});
     return words;
   }
@@ -97,24 +116,19 @@ class Runner {
     const bool is_right = job.problem.empty() && job.end.code == 0;
     // A signal for all ends the runs too, and they are no failures.
     if (!is_right && interrupted() != 0) return;
+    if (!is_right) sweep_.folder.record_failure(of, error_of(job));
+    SweepRow& row = rows_[static_cast<size_t>(job.item)];
+    row = row_of(sweep_, of);
+    epochs_[static_cast<size_t>(job.item)] = epochs_of(of);
     board_.erase();
-    if (is_right) {
-      const PointResult result = sweep_.folder.result_of(of, sweep_.grid.select);
-      log::info(fmt::format("[sweep] {}: {} {:.4f}, {}", of.name, sweep_.grid.select, result.metric(sweep_.grid.select),
-                            format_duration(job.seconds)));
+    if (row.result) {
+      log::info(fmt::format("[sweep] {}: {} {:.4f}, {}", of.name, sweep_.grid.select,
+                            row.result->metric(sweep_.grid.select), format_duration(job.seconds)));
     } else {
-      const std::string error = error_of(job);
-      sweep_.folder.record_failure(of, error);
-      log::error(fmt::format("[sweep] {} failed: {}", of.name, first_line(error)));
+      log::error(fmt::format("[sweep] {} failed: {}", of.name, row.failure));
       if (options_.fail_fast) pool.stop();
     }
-    write_tables(sweep_);
-  }
-
-  int64_t epochs_done() const {
-    int64_t epochs = 0;
-    for (const SweepPoint& of : sweep_.points) epochs += std::min(of.epochs, sweep_.folder.epochs_of(of));
-    return epochs;
+    write_tables(sweep_, rows_);
   }
 
   void draw(JobPool& pool) {
@@ -123,49 +137,51 @@ class Runner {
     for (const JobPool::Running& job : pool.running()) {
       if (job.item < 0) continue;
       const SweepPoint& of = point(job.item);
-      lines.push_back(fmt::format("{}  epoch {}/{}  {}", of.name, std::min(of.epochs, sweep_.folder.epochs_of(of)),
-                                  of.epochs, format_duration(job.seconds)));
+      epochs_[static_cast<size_t>(job.item)] = epochs_of(of);
+      lines.push_back(
+          fmt::format("{}  epoch {}/{}  {}", of.name, epochs_of(of), of.epochs, format_duration(job.seconds)));
     }
-    int64_t finished = 0, epochs = 0;
-    for (const SweepPoint& of : sweep_.points) {
-      finished += sweep_.folder.status_of(of) == PointStatus::kFinished;
-      epochs += of.epochs;
+    int64_t epochs = 0, still = 0;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      epochs += rows_[i].point->epochs;
+      if (rows_[i].status != PointStatus::kFailed) still += rows_[i].point->epochs - epochs_[i];
     }
-    const int64_t done = epochs_done(), here = done - epochs_at_start_;
-    const double left =
-        here > 0 ? board_.seconds() / static_cast<double>(here) * static_cast<double>(epochs - done) : -1;
-    lines.push_back(fmt::format("[sweep] {}/{} runs, {}/{} epochs  ETA {}", finished, sweep_.points.size(), done,
-                                epochs, format_duration(left)));
+    const int64_t done = total(epochs_), here = done - epochs_at_start_;
+    const double left = here > 0 ? board_.seconds() / static_cast<double>(here) * static_cast<double>(still) : -1;
+    lines.push_back(fmt::format("[sweep] {}/{} runs, {}/{} epochs  ETA {}", count(PointStatus::kFinished), rows_.size(),
+                                done, epochs, format_duration(left)));
     board_.draw(lines);
   }
 
   const Sweep& sweep_;
   const SweepOptions& options_;
   StatusBoard board_;
+  std::vector<SweepRow> rows_;
+  std::vector<int64_t> epochs_;  // behind every run
   int64_t epochs_at_start_ = 0;
 };
 
 }  // namespace
 
-std::vector<SweepRow> rows_of(const Sweep& sweep) {
-  std::vector<SweepRow> rows;
-  for (const SweepPoint& point : sweep.points) {
-    SweepRow row{.point = &point, .status = sweep.folder.status_of(point)};
+SweepRow row_of(const Sweep& sweep, const SweepPoint& point) {
+  SweepRow row{.point = &point, .status = sweep.folder.status_of(point)};
+  try {
     if (row.status == PointStatus::kFinished) row.result = sweep.folder.result_of(point, sweep.grid.select);
     if (row.status == PointStatus::kFailed) row.failure = first_line(sweep.folder.failure_of(point));
-    rows.push_back(std::move(row));
+  } catch (const Error& problem) {
+    row.status = PointStatus::kFailed;
+    row.failure = first_line(problem.what());
   }
+  return row;
+}
+
+std::vector<SweepRow> rows_of(const Sweep& sweep) {
+  std::vector<SweepRow> rows;
+  for (const SweepPoint& point : sweep.points) rows.push_back(row_of(sweep, point));
   return rows;
 }
 
-void write_tables(const Sweep& sweep) {
-  const std::vector<SweepRow> rows = rows_of(sweep);
-  write_file_atomically(sweep.folder.path() / "sweep.csv", sweep_csv(rows));
-  write_file_atomically(sweep.folder.path() / "sweep.md", sweep_markdown(sweep.grid, sweep.title, rows));
-}
-
 int64_t run_sweep(const Sweep& sweep, const SweepOptions& options) {
-  write_tables(sweep);
   return Runner(sweep, options).run();
 }
 

@@ -13,9 +13,10 @@
 namespace settrain {
 
 struct SweepOptions {
-  std::string program;  // this one's path
-  std::string device;   // of --device; "cuda" gives every place a GPU of its own
-  int64_t jobs = 1;     // runs at a time
+  std::string program;              // this one's path
+  std::string device;               // of --device: "cpu" or "cuda"
+  std::vector<std::string> gpus{};  // one a place, as CUDA_VISIBLE_DEVICES names them; empty for the CPU
+  int64_t jobs = 1;                 // runs at a time
   bool retry_failed = false, fail_fast = false;
 };
 
@@ -26,11 +27,11 @@ struct Sweep {
   SweepFolder folder;
 };
 
+/// A run as it stands: one whose results cannot be read has failed.
+SweepRow row_of(const Sweep& sweep, const SweepPoint& point);
+
 /// Every run as it stands.
 std::vector<SweepRow> rows_of(const Sweep& sweep);
-
-/// Writes sweep.csv and sweep.md.
-void write_tables(const Sweep& sweep);
 
 /// Starts what is pending, resumes what was started, and keeps the tables current. On a terminal a line for each job
 /// says what runs. Throws Interrupted where a signal asked to stop, once all jobs have ended. Returns how many runs

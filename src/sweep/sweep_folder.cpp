@@ -7,10 +7,12 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "src/config/load.h"
 #include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/run/run_folder.h"
 
 namespace settrain {
@@ -65,7 +67,8 @@ double PointResult::metric(const std::string& name) const {
 
 SweepFolder::SweepFolder(fs::path path, int64_t threads) : path_(std::move(path)), threads_(threads) {
   std::error_code error;
-  if (!fs::exists(path_ / kMark) && fs::exists(path_) && (!fs::is_directory(path_) || !fs::is_empty(path_, error))) {
+  if (!fs::exists(path_ / kMark) && !fs::exists(path_ / kRecord) && fs::exists(path_) &&
+      (!fs::is_directory(path_) || !fs::is_empty(path_, error))) {
     throw RunError(fmt::format("'{}' is there and holds no sweep; --dir names another folder", path_.string()));
   }
   fs::create_directories(path_, error);
@@ -92,11 +95,12 @@ void SweepFolder::check_record() {
     threads_ = std::max<int64_t>(threads_, 1);
     return;
   }
-  const ordered_json record = read_json(file);
-  if (record.value("kind", "") != kKind || record.value("format_version", 0) != kFormatVersion) {
+  ordered_json record = read_json(file);
+  if (!record.is_object() || record.value("kind", ordered_json()) != kKind ||
+      record.value("format_version", ordered_json()) != kFormatVersion || !record["threads"].is_number_integer()) {
     throw RunError(fmt::format("'{}' is no record of a sweep that this version of settrain reads", file.string()));
   }
-  const int64_t recorded = record.value("threads", int64_t{1});
+  const auto recorded = record["threads"].get<int64_t>();
   if (threads_ != 0 && threads_ != recorded) {
     throw RunError(
         fmt::format("'{}' was begun with {} compute threads a run, on which its numbers depend, not {}; --dir "
@@ -107,40 +111,42 @@ void SweepFolder::check_record() {
 }
 
 int64_t SweepFolder::find_runs(const std::vector<SweepPoint>& points, const config::Schema& schema) {
+  std::map<std::string, fs::path> there;  // by identity
+  std::set<std::string> taken;
   int64_t others = 0;
-  if (!fs::is_directory(path_)) return others;
-  for (const auto& entry : fs::directory_iterator(path_)) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path_, error)) {
     if (!is_run(entry.path())) continue;
-    const config::Config config = config::load(schema, entry.path() / "config.yaml", {});
-    const std::string identity = identity_of(config);
-    const auto point =
-        std::find_if(points.begin(), points.end(), [&](const auto& p) { return p.identity == identity; });
-    if (point != points.end()) {
-      runs_[identity] = entry.path();
-      continue;
+    try {
+      const config::Config config = config::load(schema, entry.path() / "config.yaml", {});
+      there.emplace(identity_of(config), entry.path());
+    } catch (const ConfigError& problem) {
+      log::warning(fmt::format("[sweep] the run '{}' is left alone: {}", entry.path().string(), problem.what()));
     }
+    taken.insert(entry.path().filename().string());
     ++others;
-    const std::string name = entry.path().filename().string();
-    if (std::any_of(points.begin(), points.end(), [&](const auto& p) { return p.name == name; })) {
-      throw ConfigError(fmt::format(
-          "'{}' was made with another config than the sweep now has for it: the base, or what holds for all "
-          "points, has changed. --dir begins another sweep; or remove the folder",
-          entry.path().string()));
+  }
+  for (const SweepPoint& point : points) {
+    const auto found = there.find(point.identity);
+    if (found != there.end()) {
+      runs_[point.identity] = found->second;
+      --others;
+    } else {
+      runs_[point.identity] = path_ / (taken.contains(point.name) ? with_digest(point) : point.name);
     }
   }
   return others;
 }
 
 fs::path SweepFolder::run_of(const SweepPoint& point) const {
-  const auto found = runs_.find(point.identity);
-  return found == runs_.end() ? path_ / point.name : found->second;
+  return runs_.at(point.identity);
 }
 
 PointStatus SweepFolder::status_of(const SweepPoint& point) const {
   const fs::path run = run_of(point);
+  if (is_run(run) && fs::exists(run / "results.json")) return PointStatus::kFinished;
   if (fs::exists(failure_file(point))) return PointStatus::kFailed;
-  if (!is_run(run)) return PointStatus::kPending;
-  return fs::exists(run / "results.json") ? PointStatus::kFinished : PointStatus::kStarted;
+  return is_run(run) ? PointStatus::kStarted : PointStatus::kPending;
 }
 
 PointResult SweepFolder::result_of(const SweepPoint& point, const std::string& select) const {
@@ -148,9 +154,10 @@ PointResult SweepFolder::result_of(const SweepPoint& point, const std::string& s
   const std::string wanted = run.best_checkpoint(select).stem().string();
   const ordered_json results = read_json(run.results_json());
   try {
-    const ordered_json* chosen = &results.at(0);
-    for (const ordered_json& entry : results) {
-      if (entry.at("checkpoint") == wanted) chosen = &entry;
+    const auto chosen = std::find_if(results.begin(), results.end(),
+                                     [&](const ordered_json& entry) { return entry.at("checkpoint") == wanted; });
+    if (chosen == results.end()) {
+      throw RunError(fmt::format("'{}' has no results of {}", run.results_json().string(), wanted));
     }
     PointResult result{chosen->at("checkpoint"), chosen->at("epoch"), {}};
     for (const auto& [split, metrics] : chosen->at("metrics").items()) {
@@ -175,7 +182,8 @@ std::string SweepFolder::failure_of(const SweepPoint& point) const {
 }
 
 void SweepFolder::record_failure(const SweepPoint& point, const std::string& error) const {
-  fs::create_directories(path_ / "failures");
+  std::error_code ignored;  // the file that cannot be written then says why
+  fs::create_directories(path_ / "failures", ignored);
   write_file_atomically(failure_file(point), error + "\n");
 }
 
@@ -185,7 +193,7 @@ void SweepFolder::forget_failure(const SweepPoint& point) const {
 }
 
 fs::path SweepFolder::failure_file(const SweepPoint& point) const {
-  return path_ / "failures" / (point.name + ".txt");
+  return path_ / "failures" / (run_of(point).filename().string() + ".txt");
 }
 
 }  // namespace settrain

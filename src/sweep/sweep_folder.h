@@ -50,10 +50,13 @@ class SweepFolder {
   const std::filesystem::path& path() const { return path_; }
   int64_t threads() const { return threads_; }
 
-  /// Looks for the runs that are there, by what their configs resolve to, so that an edited grid finds those that it
-  /// still has. Returns how many others there are. Throws ConfigError where a run lies where one of `points` belongs
-  /// and was made with another config, which names the keys that differ.
+  /// Gives every point its folder. Runs that are there are found by what their configs resolve to, so that an edited
+  /// grid finds those that it still has; a point whose name another run has taken gets one with a digest. Returns how
+  /// many runs belong to no point; those whose configs cannot be read are among them, and a warning names them.
   int64_t find_runs(const std::vector<SweepPoint>& points, const config::Schema& schema);
+
+  /// Of the lock, which the runs are to hold too, until they end.
+  int lock_descriptor() const { return lock_ ? lock_->descriptor() : -1; }
 
   std::filesystem::path run_of(const SweepPoint& point) const;
   PointStatus status_of(const SweepPoint& point) const;

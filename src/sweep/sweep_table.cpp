@@ -156,7 +156,9 @@ std::string remarks(const std::vector<Setting>& settings, const std::vector<Swee
       std::any_of(settings.begin(), settings.end(), [](const Setting& s) { return s.finished.size() == 2; });
   const bool several =
       std::any_of(settings.begin(), settings.end(), [](const Setting& s) { return s.finished.size() > 1; });
-  if (several) text += "\n± is half of a 95 % interval for the mean over seeds, by Student's t.\n";
+  text += "\nAccuracies in percent.";
+  if (several) text += " ± is half of a 95 % interval for the mean over seeds, by Student's t.";
+  text += "\n";
   if (two) text += "With two seeds it is 12.7 standard errors wide to each side, and says little: use three or more.\n";
   std::string failed;
   size_t pending = 0;

@@ -17,7 +17,7 @@ struct SweepRow {
   const SweepPoint* point = nullptr;
   PointStatus status = PointStatus::kPending;
   std::optional<PointResult> result{};  // of a finished one
-  std::string failure{};                // of a failed one, its last line
+  std::string failure{};                // of a failed one, the first line of its error
 };
 
 /// Every run with its settings, status, chosen checkpoint and all of its metrics, by the names that they have in the

@@ -106,17 +106,35 @@ class Sweep(ProgramTest):
         self.assertEqual(process.returncode, 130, error)
         self.assertIn("stopped by a signal; the same command goes on", error)
         self.assertFalse((self.folder / "sweeps/grid/failures").exists())
-        self.assertEqual(subprocess.run(["pgrep", "-f", str(self.folder)], capture_output=True).stdout, b"")
+        self.assertEqual(self.processes(), [])
         self.sweep("--jobs", "2")
         self.assertEqual({row["status"] for row in self.rows()}, {"finished"})
+
+    def processes(self):
+        """Of settrain, that work in this test's folder."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if os.readlink(path / "cwd") == str(self.folder):
+                    found.append((path / "cmdline").read_bytes())
+            except OSError:
+                pass  # it has ended, or is somebody else's
+        return found
 
     def test_runs_end_with_a_sweep_that_is_killed_alone(self):
         command = [PROGRAM, "sweep", "grid.yaml", "--device", "cpu", "--threads", "1"]
         process = subprocess.Popen(command, cwd=self.folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not list((self.folder).glob("sweeps/grid/*/checkpoints/last.safetensors")):
             time.sleep(0.05)
+        self.assertEqual(len(self.processes()), 2)
         process.kill()
         process.wait()
+        # The run holds the sweep's lock until it has ended, so that no other sweep takes it for its own.
+        for _ in range(600):
+            if not self.processes():
+                break
+            time.sleep(0.1)
+        self.assertEqual(self.processes(), [])
         self.sweep()
         self.assertEqual({row["status"] for row in self.rows()}, {"finished"})
 
@@ -134,11 +152,38 @@ class Sweep(ProgramTest):
             self.assertEqual((self.folder / "sweeps/grid" / run / "results.json").stat().st_mtime_ns, time_of_end)
         self.write("grid.yaml", GRID.replace("[0.5, 1.0]", "[0.5]").replace("[1, 3]", "[1]"))
         self.assertIn("6 runs in the folder belong to no point of this grid", self.sweep().stderr)
+        # Whatever changes, what was trained otherwise is nobody's result.
         self.write("grid.yaml", GRID.replace("train.epochs: 2", "train.epochs: 1"))
-        self.assertIn("was made with another config than the sweep now has for it", self.sweep(expect=2).stderr)
+        log = self.sweep().stderr
+        self.assertIn("8 runs: 0 finished, 0 started, 0 failed, 8 pending", log)
+        self.assertIn("8 runs in the folder belong to no point of this grid", log)
+        self.assertRegex(self.rows()[0]["run"], r"epsilon=0\.5,num_draws=1,seed=1")
+        self.assertEqual(len(list((self.folder / "sweeps/grid").glob("*/results.json"))), 16)
+
+    def test_a_point_is_not_taken_for_another_of_its_name(self):
+        point = "base: tiny.yaml\nseeds: [1]\nset: {train.epochs: 1}\nselect: val/top2\npoints:\n  - list: [%s]\n"
+        self.write("grid.yaml", point % "{loss.epsilon: 0.5}")
+        self.sweep()
+        self.write("grid.yaml", point % "{}, {loss.epsilon: 0.5}")
+        self.assertIn("2 runs: 1 finished, 0 started, 0 failed, 1 pending", self.sweep().stderr)
+        rows = self.rows()
+        self.assertEqual([row["loss.epsilon"] for row in rows], ["", "0.5"])
+        self.assertNotEqual(rows[0]["val/top2"] + rows[0]["test/top1"], rows[1]["val/top2"] + rows[1]["test/top1"])
+
+    def test_a_damaged_run_is_a_failure_and_stops_no_other(self):
+        self.sweep()
+        run = self.folder / "sweeps/grid/epsilon=0.5,num_draws=1,seed=1"
+        (run / "results.json").write_text("{")
+        stray = self.folder / "sweeps/grid/epsilon=0.5,num_draws=3,seed=1"
+        (stray / "config.yaml").write_text("nonsense: 1\n")
+        log = self.sweep(expect=1).stderr
+        self.assertIn("is left alone", log)
+        statuses = {row["run"]: row["status"] for row in self.rows()}
+        self.assertEqual(statuses.pop(run.name), "failed")
+        self.assertEqual(set(statuses.values()), {"finished"})
 
     def test_failures_are_kept_and_retried_when_asked(self):
-        # A data set that is not there for one of the points.
+        # More classes than there are, which shows once the data are there.
         self.write("grid.yaml", "base: tiny.yaml\nseeds: [1]\nset: {train.epochs: 1}\npoints:\n  - list: [{loss.k: 2}, {loss.k: 50}, {loss.k: 1}]\nselect: val/top2\n")
         done = self.sweep(expect=1)
         self.assertRegex(done.stderr, r"\[sweep\] k=50,seed=1 failed: .*loss\.k")
@@ -171,6 +216,8 @@ class Sweep(ProgramTest):
         error = self.sweep(expect=2).stderr
         self.assertIn("8 of the sweep's runs cannot be:\npoint epsilonn=0.5,num_draws=1,seed=1: ", error)
         self.assertIn("did you mean 'loss.epsilon'?", error)
+        self.write("grid.yaml", GRID.replace("test/avg1.5", "test/avg9"))
+        self.assertIn("report: test/avg9: ", self.sweep(expect=2).stderr)
         self.write("grid.yaml", GRID.replace("select: val/top2", "select: val/top9"))
         self.assertIn("top9", self.sweep(expect=2).stderr)
         self.assertFalse((self.folder / "sweeps").exists())

@@ -73,9 +73,9 @@ TEST_CASE("zips, lists and steps one after the other", "[fast]") {
 
 TEST_CASE("ranges, with even steps or even quotients", "[fast]") {
   CHECK(GridFile("  - product: {a: {range: [0, 1, 5]}}").expanded() ==
-        Lines{"a=0.0", "a=0.25", "a=0.5", "a=0.75", "a=1.0"});
+        Lines{"a=0", "a=0.25", "a=0.5", "a=0.75", "a=1"});
   CHECK(GridFile("  - product: {a: {log_range: [0.01, 100, 5]}}").expanded() ==
-        Lines{"a=0.01", "a=0.1", "a=1.0", "a=10.0", "a=100.0"});
+        Lines{"a=0.01", "a=0.1", "a=1", "a=10", "a=100"});
 }
 
 TEST_CASE("a condition lets points pass as they are", "[fast]") {
@@ -86,8 +86,18 @@ TEST_CASE("a condition lets points pass as they are", "[fast]") {
 
 TEST_CASE("a linked key follows another one, of the point or of the base", "[fast]") {
   CHECK(GridFile("  - product: {data.batch_size: [32, 128]}\n  - link: {lr: {times: data.batch_size, by: 0.5}}")
-            .expanded() == Lines{"data.batch_size=32 lr=16.0", "data.batch_size=128 lr=64.0"});
-  CHECK(GridFile("  - link: {lr: {times: data.batch_size, by: 0.25}}").expanded() == Lines{"lr=16.0"});
+            .expanded() == Lines{"data.batch_size=32 lr=16", "data.batch_size=128 lr=64"});
+  CHECK(GridFile("  - link: {lr: {times: data.batch_size, by: 0.25}}").expanded() == Lines{"lr=16"});
+}
+
+TEST_CASE("a condition on a key that only some points have holds for none of the others", "[fast]") {
+  CHECK(GridFile("  - list: [{l: x, g: 1}, {l: y}]\n  - when: {g: 1}\n    product: {e: [2]}").expanded() ==
+        Lines{"l=x g=1 e=2", "l=y"});
+}
+
+TEST_CASE("keys vary that take several values or are not everywhere", "[fast]") {
+  CHECK(varying_keys({{{"a", "1"}, {"b", "2"}, {"c", "3"}}, {{"a", "1"}, {"b", "4"}}}) == Lines{"b", "c"});
+  CHECK(varying_keys({{{"a", "1"}}}).empty());
 }
 
 TEST_CASE("random points are a function of the seed, and lie where they should", "[fast]") {
@@ -140,6 +150,13 @@ TEST_CASE("what is wrong in a grid is said with its place", "[fast]") {
   check_refused("  - product: {a: {range: [0, 1]}}", "expected a list of 3 numbers");
   check_refused("  - random: {count: 0, seed: 1, keys: {a: {uniform: [0, 1]}}}", "expected a whole number from 1");
   check_refused("  - product: {a: {range: [1, 1000, 1000]}, b: {range: [1, 1000, 1000]}}", "more than 100000 points");
+  check_refused("  - product: {a: {}}", "expected one of range and log_range");
+  check_refused("  - product: {seed: [1, 2]}", "the sweep's seeds are the list `seeds`");
+  check_refused("  - list: [{run.dir: x}]", "the sweep names its runs");
+  check_refused("  - product: {run.threads: [1, 2]}", "--threads");
+  check_refused("  - product: {a: [1]}", "select: the metric that chooses", "set: {select: [val/top1]}\n");
+  check_refused("  - product: {a: [1]}", "per: no step sets 'b'", "per: [b]\n");
+  check_refused("  - product: {a: [1]}", "report: 'top1' has no split", "report: [top1]\n");
   check_refused("  {}", "expected a list of steps");
 }
 

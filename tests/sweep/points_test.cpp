@@ -18,7 +18,7 @@ struct Options {
   int64_t seed = 0, threads = 0, epochs = 0, workers = 0;
   double epsilon = 0;
   std::string name, dir;
-  config::Texts select;
+  config::Texts select, splits;
 };
 
 // As much of a run's schema as a sweep asks for.
@@ -32,7 +32,7 @@ config::Schema schema() {
             {}},
            {"run",
             "",
-            {key("dir", &Options::dir, "runs", "").free(), key("threads", &Options::threads, 1, "")},
+            {key("dir", &Options::dir, "runs", "").free(), key("threads", &Options::threads, 1, "").free()},
             "",
             "",
             {}},
@@ -43,6 +43,7 @@ config::Schema schema() {
             "",
             "",
             {}},
+           {"eval", "", {key("splits", &Options::splits, {"val", "test"}, "")}, "", "", {}},
            {"train", "", {key("epochs", &Options::epochs, 3, "")}, "", "", {}}},
           {}};
 }
