@@ -105,7 +105,7 @@ TEST_CASE("A comparison as text", "[fast]") {
       "\n"
       "test/top1, of best-val-top1\n"
       "  A      60.00 ± 24.84 (3 seeds)\n"
-      "  B      48.33 ± 84.64 (3 seeds)\n"
+      "  B      48.33 ± 84.55 (3 seeds)\n"
       "  B - A  +7.50 ± 31.77 (2 seeds) !\n"
       "\n"
       "Accuracies in percent. ±: the 95 % interval of the mean over seeds (Student's t); of differences, over pairs of "
