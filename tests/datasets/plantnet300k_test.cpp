@@ -137,7 +137,7 @@ TEST_CASE("the metadata say which files are missing", "[fast]") {
   metadata(R"({"a": {"species_id": "100"}})");
   CHECK_THROWS_WITH(plants.load(3, 2, 6), Contains("expected species_id and split (train, val or test) of 'a'"));
   metadata(R"({"a": {"species_id": "100", "split": "train")");
-  CHECK_THROWS_WITH(plants.load(3, 2, 6), Contains("plantnet300K_metadata.json") && Contains("is not valid JSON"));
+  CHECK_THROWS_WITH(plants.load(3, 2, 6), Contains("plantnet300K_metadata.json") && Contains("cannot be read as JSON"));
 }
 
 TEST_CASE("Pl@ntNet-300K that is not there says where it looked and where it comes from", "[fast]") {
