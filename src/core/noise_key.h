@@ -11,6 +11,9 @@ struct NoiseKey {
   uint64_t seed = 0;
   int64_t step = 0;            // global optimizer step, from 0
   int64_t first_position = 0;  // of this batch's first sample within the step's global batch
+  // Where set, CUDA kernels read the step there, in memory of their device, and `step` counts for nothing: a CUDA graph
+  // repeats the arguments with which it was captured. The CPU has no use for it.
+  const int64_t* step_on_device = nullptr;
 };
 
 }  // namespace settrain

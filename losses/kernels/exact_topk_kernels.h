@@ -1,0 +1,30 @@
+// The loops behind exact_smoothed_topk(). Raw pointers and no LibTorch, for files that must not see it.
+#pragma once
+
+#include <cstdint>
+
+struct CUstream_st;
+
+namespace settrain {
+
+/// A batch of E[(s + epsilon z)_[rank]], see exact_smoothed_topk.h. Contiguous memory of one device, but for the rule,
+/// which lies on the host for the CPU and on the device for CUDA.
+template <class T>  // float or double; computed in double
+struct ExactTopkBatch {
+  const T* scores;  // [batch, classes]
+  int64_t batch, classes;
+  int64_t rank;                   // 1 <= rank <= classes
+  double epsilon;                 // > 0
+  const double *nodes, *weights;  // [num_nodes], a Gauss-Legendre rule on [-1, 1]
+  int64_t num_nodes;
+};
+
+/// Writes values [batch] and, unless null, gradient [batch, classes]. A row with a NaN is NaN. Asynchronous, on
+/// `stream`. Throws Error where CUDA refuses. Only in builds with CUDA. `scratch`: memory of exact_topk_scratch()
+/// bytes.
+template <class T>
+void launch_exact_topk(const ExactTopkBatch<T>& batch, T* values, T* gradient, void* scratch, CUstream_st* stream);
+template <class T>
+int64_t exact_topk_scratch(const ExactTopkBatch<T>& batch);
+
+}  // namespace settrain
