@@ -20,7 +20,7 @@
 namespace settrain {
 
 /// How a loss is computed that has kernels of its own (LossEntry::has_kernels).
-enum class Computation {
+enum class LossMethod {
   kFast,      // by its kernels, for the scores that they take
   kUnpruned,  // likewise, but noise is drawn for every class; the results are the same to the last bit
   kPlain,     // by LibTorch's operations alone, the formula as it reads: what the kernels are measured against
@@ -36,7 +36,7 @@ struct LossInput {
   NoiseKey noise_key;     // seed, step and position: all that a loss' random numbers may depend on
 
   // For tests and benchmarks, instead of what the loss would take itself:
-  Computation computation = Computation::kFast;
+  LossMethod method = LossMethod::kFast;
   std::optional<at::Tensor> noise;            // [batch, draws, classes] random numbers
   std::optional<at::Tensor> estimate_logits;  // [batch, classes] a loss' own estimates of the samples' labels
 };
@@ -114,7 +114,7 @@ struct LossEntry {
   std::string stall_advice = {};  // what to try where training hardly moves the loss; a sentence
   bool couples_samples = false;   // a sample's loss depends on the rest of its batch
   bool has_gradient = true;       // where false, it trains nothing
-  bool has_kernels = false;       // LossInput::computation makes a difference to its speed
+  bool has_kernels = false;       // LossInput::method makes a difference to its speed
   bool takes_label_sets = false;  // reads LossInput::label_sets; one label is a set of one
 };
 
