@@ -18,6 +18,7 @@ namespace {
 at::Tensor noise_on_cpu(const NoiseCounter& first, int64_t batch, int64_t draws, int64_t classes) {
   at::Tensor noise = at::empty({batch, draws, classes}, at::kFloat);
   float* out = noise.data_ptr<float>();
+  const auto fill_noise_row = SETTRAIN_PICK(instruction_set(), fill_noise_row);
   const int64_t row_size = draws * classes;
   const int64_t rows_per_task = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row_size));
   at::parallel_for(0, batch, rows_per_task, [&](int64_t begin, int64_t end) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "losses/kernels/instruction_set.h"
 #include "src/core/noise.h"
 
 struct CUstream_st;
@@ -10,7 +11,7 @@ struct CUstream_st;
 namespace settrain {
 
 /// Writes the [draws, classes] normals of one sample.
-void fill_noise_row(const NoiseCounter& counter, int64_t draws, int64_t classes, float* row);
+SETTRAIN_IN_EVERY_SET(void fill_noise_row(const NoiseCounter& counter, int64_t draws, int64_t classes, float* row))
 
 /// Writes the [batch, draws, classes] normals of samples from `first` on, in CUDA memory, on `stream`. Throws Error
 /// where CUDA refuses. Only in builds with CUDA.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "losses/kernels/instruction_set.h"
 #include "src/core/noise.h"
 
 struct CUstream_st;
@@ -28,13 +29,25 @@ struct NoisedHinge {
   bool prune;           // whether classes that cannot come to rank k + 1 are left out; changes no bit
 };
 
-/// Writes losses [batch] and chosen [batch, draws], the class of rank k + 1 in each draw: perturbed scores are
-/// fma(epsilon, z, s), ties go to the lower class, draws are summed in order. A row with a NaN has the loss NaN, and
-/// its `chosen` are any classes. Asynchronous, on `stream`. Throws Error where CUDA refuses. Only in builds with CUDA.
+/// Bytes of memory that noised_hinge_rows() needs to work in.
+int64_t noised_hinge_scratch(const NoisedHinge& hinge);
+
+/// Writes losses [batch] and chosen [batch, draws], the class of rank k + 1 in each draw, of the rows [begin, end):
+/// perturbed scores are fma(epsilon, z, s), ties go to the lower class, draws are summed in order. A row with a NaN has
+/// the loss NaN, and its `chosen` are any classes. `drawn_classes` [batch], unless null: of how many classes normals
+/// were made for a draw, on average.
+SETTRAIN_IN_EVERY_SET(void noised_hinge_rows(const NoisedHinge& hinge, int64_t begin, int64_t end, void* scratch,
+                                             float* losses, int32_t* chosen, float* drawn_classes))
+
+/// Writes gradient [batch, classes] of the rows [begin, end): row i is outer[i] * factor * ((1/draws) how often each
+/// class is chosen, minus 1 at the label) where losses[i] > 0, NaN where that is NaN, else 0.
+void noised_hinge_gradient_rows(const NoisedHinge& hinge, int64_t begin, int64_t end, const float* losses,
+                                const int32_t* chosen, const float* outer, float* gradient);
+
+/// Both for the whole batch on CUDA. Asynchronous, on `stream`. Throw Error where CUDA refuses. Only in builds with
+/// CUDA.
 void launch_noised_hinge(const NoisedHinge& hinge, float* losses, int32_t* chosen, CUstream_st* stream);
 
-/// Writes gradient [batch, classes]: row i is outer[i] * factor * ((1/draws) how often each class is chosen, minus 1 at
-/// the label) where losses[i] > 0, NaN where that is NaN, else 0. Likewise.
 void launch_noised_hinge_gradient(const NoisedHinge& hinge, const float* losses, const int32_t* chosen,
                                   const float* outer, float* gradient, CUstream_st* stream);
 

@@ -8,33 +8,44 @@
 #if defined(__CUDACC__)
 #define SETTRAIN_HOST_DEVICE __host__ __device__
 #else
-#define SETTRAIN_HOST_DEVICE
+// By force: no copy made for a larger instruction set may end up in code for the baseline.
+#define SETTRAIN_HOST_DEVICE __attribute__((always_inline))
 #endif
 
 namespace settrain {
 
-/// Four words: a counter, or the random words that Philox makes of it.
-struct PhiloxBlock {
-  uint32_t word[4];
+/// Four words: a counter, or the random words that Philox makes of it. Word: uint32_t, or several lanes of it.
+template <class Word>
+struct PhiloxWords {
+  Word word[4];
 };
+using PhiloxBlock = PhiloxWords<uint32_t>;
 
 /// The key of a family of blocks. Its low half is the paper's first key word.
 using PhiloxKey = uint64_t;
 
-/// One of the ten rounds.
-SETTRAIN_HOST_DEVICE constexpr PhiloxBlock philox_round(PhiloxBlock block, uint32_t key_low, uint32_t key_high) {
-  const uint64_t product0 = uint64_t{0xD2511F53} * block.word[0];
-  const uint64_t product1 = uint64_t{0xCD9E8D57} * block.word[2];
-  return {{static_cast<uint32_t>(product1 >> 32) ^ block.word[1] ^ key_low, static_cast<uint32_t>(product1),
-           static_cast<uint32_t>(product0 >> 32) ^ block.word[3] ^ key_high, static_cast<uint32_t>(product0)}};
-}
+/// factor * word for philox().
+struct WordArithmetic {
+  using Word = uint32_t;
+  SETTRAIN_HOST_DEVICE static constexpr void multiply(uint32_t factor, uint32_t word, uint32_t& high, uint32_t& low) {
+    const uint64_t product = uint64_t{factor} * word;
+    high = static_cast<uint32_t>(product >> 32);
+    low = static_cast<uint32_t>(product);
+  }
+};
 
 /// Four independent, uniformly distributed 32-bit words. Every bit of `counter` and `key` matters.
-SETTRAIN_HOST_DEVICE constexpr PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key) {
+template <class Arithmetic = WordArithmetic>
+SETTRAIN_HOST_DEVICE constexpr PhiloxWords<typename Arithmetic::Word> philox(
+    PhiloxWords<typename Arithmetic::Word> counter, PhiloxKey key) {
+  using Word = typename Arithmetic::Word;
   uint32_t key_low = static_cast<uint32_t>(key);
   uint32_t key_high = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
-    counter = philox_round(counter, key_low, key_high);
+    Word high0{}, low0{}, high2{}, low2{};
+    Arithmetic::multiply(0xD2511F53, counter.word[0], high0, low0);
+    Arithmetic::multiply(0xCD9E8D57, counter.word[2], high2, low2);
+    counter = {{high2 ^ counter.word[1] ^ key_low, low2, high0 ^ counter.word[3] ^ key_high, low0}};
     key_low += 0x9E3779B9;   // the golden ratio's fraction
     key_high += 0xBB67AE85;  // that of the square root of three
   }
