@@ -3,14 +3,9 @@
 
 #include <cstdint>
 
+#include "losses/kernels/warp.cuh"
+
 namespace settrain {
-
-constexpr int kWarpSize = 32;
-constexpr unsigned kWholeWarp = 0xFFFFFFFF;
-
-__device__ inline int lane() {
-  return static_cast<int>(threadIdx.x) % kWarpSize;
-}
 
 /// The rank-th largest of key(0), ..., key(count - 1); 1 <= rank <= count. Bit by bit. To be called by a whole warp.
 template <class Key>
