@@ -7,6 +7,9 @@ struct CUstream_st;
 
 namespace settrain {
 
+/// The CUDA kernel takes no larger k: a thread holds polynomials of that degree.
+inline constexpr int kMostSmoothedHingeK = 32;
+
 /// A batch of the loss of smoothed_topk_hinge.h. Contiguous memory of one device.
 template <class T>  // float or double; computed in double
 struct SmoothedHinge {
@@ -18,6 +21,7 @@ struct SmoothedHinge {
 };
 
 /// Writes losses [batch] and, unless null, gradient [batch, classes], that of row i's loss. A row with a NaN is NaN.
+/// Infinite scores count as 1e300. k <= kMostSmoothedHingeK.
 /// Asynchronous, on `stream`. Throws Error where CUDA refuses. Only in builds with CUDA. `scratch`: memory of
 /// smoothed_hinge_scratch() bytes.
 template <class T>
