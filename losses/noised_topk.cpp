@@ -1,8 +1,6 @@
 #include "losses/noised_topk.h"
 
-#include <ATen/ops/relu.h>
-
-#include "losses/score_ops.h"
+#include "losses/noised_hinge.h"
 
 namespace settrain {
 namespace {
@@ -14,8 +12,7 @@ struct NoisedTopkOptions {
 }  // namespace
 
 at::Tensor NoisedTopk::per_sample(const LossInput& input) {
-  const at::Tensor& scores = input.output.scores;
-  return at::relu(sampled_topk(scores, input, topk_).sub(of_label(scores, input.labels)).add(margin_));
+  return noised_hinge(input.output.scores, input, topk_, {.margin = margin_});
 }
 
 LossEntry noised_topk_entry() {
@@ -35,7 +32,8 @@ LossEntry noised_topk_entry() {
                 return std::make_unique<NoisedTopk>(context.num_classes, read_sampled_topk(config, context.num_classes),
                                                     config.read<NoisedTopkOptions>("loss").margin);
               },
-          .stall_advice = kSampledTopkStallAdvice};
+          .stall_advice = kSampledTopkStallAdvice,
+          .has_kernels = true};
 }
 
 }  // namespace settrain

@@ -1,8 +1,6 @@
 #include "losses/noised_topk_imbalanced.h"
 
-#include <ATen/ops/relu.h>
-
-#include "losses/score_ops.h"
+#include "losses/noised_hinge.h"
 
 namespace settrain {
 namespace {
@@ -35,9 +33,8 @@ std::unique_ptr<Loss> make(const config::Config& config, const LossContext& cont
 at::Tensor NoisedTopkImbalanced::per_sample(const LossInput& input) {
   const bool scale_scores = scale_on_ == ScaleOn::kScores;
   const at::Tensor scores = scale_scores ? input.output.scores.mul(scale_) : input.output.scores;
-  const at::Tensor margin = margins_.of(input.labels, scores);
-  const at::Tensor violation = sampled_topk(scores, input, topk_).sub(of_label(scores, input.labels)).add(margin);
-  return at::relu(scale_scores ? violation : violation.mul(scale_));
+  return noised_hinge(scores, input, topk_,
+                      {.margins = margins_.of(input.labels, scores), .factor = scale_scores ? 1 : scale_});
 }
 
 LossEntry noised_topk_imbalanced_entry() {
@@ -47,7 +44,8 @@ LossEntry noised_topk_imbalanced_entry() {
           .keys = keys(),
           .requirements = {.normalised_head = true, .class_counts = true},
           .make = make,
-          .stall_advice = kSampledTopkStallAdvice};
+          .stall_advice = kSampledTopkStallAdvice,
+          .has_kernels = true};
 }
 
 }  // namespace settrain

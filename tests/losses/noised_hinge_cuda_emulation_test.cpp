@@ -49,7 +49,7 @@ struct Problem {
     for (int64_t row = 0; row < sizes.batch; ++row) {
       NoiseCounter counter = hinge.first;
       counter.position += static_cast<uint32_t>(row);
-      fill_noise_row(counter, sizes.draws, sizes.classes, noise.data() + row * sizes.draws * sizes.classes);
+      baseline::fill_noise_row(counter, sizes.draws, sizes.classes, noise.data() + row * sizes.draws * sizes.classes);
     }
     hinge.scores = scores.data();
     hinge.labels = labels.data();
