@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "losses/kernels/instruction_set.h"
+
 struct CUstream_st;
 
 namespace settrain {
@@ -20,10 +22,18 @@ struct SmoothedHinge {
   double tau, alpha;
 };
 
-/// Writes losses [batch] and, unless null, gradient [batch, classes], that of row i's loss. A row with a NaN is NaN.
-/// Infinite scores count as 1e300. k <= kMostSmoothedHingeK.
-/// Asynchronous, on `stream`. Throws Error where CUDA refuses. Only in builds with CUDA. `scratch`: memory of
-/// smoothed_hinge_scratch() bytes.
+/// Bytes of memory that smoothed_hinge_rows() needs to work in, whatever the type of the scores.
+int64_t smoothed_hinge_workspace(int64_t classes, int64_t k);
+
+/// Writes losses [batch] and, unless null, gradient [batch, classes], that of row i's loss, of the rows [begin, end). A
+/// row with a NaN is NaN; infinite scores count as 1e300. The number of sets of k classes must be a double.
+SETTRAIN_IN_EVERY_SET(void smoothed_hinge_rows(const SmoothedHinge<float>& hinge, int64_t begin, int64_t end,
+                                               void* workspace, float* losses, float* gradient);
+                      void smoothed_hinge_rows(const SmoothedHinge<double>& hinge, int64_t begin, int64_t end,
+                                               void* workspace, double* losses, double* gradient))
+
+/// The same for the whole batch on CUDA; k <= kMostSmoothedHingeK. Asynchronous, on `stream`. Throws Error where CUDA
+/// refuses. Only in builds with CUDA. `scratch`: memory of smoothed_hinge_scratch() bytes.
 template <class T>
 void launch_smoothed_hinge(const SmoothedHinge<T>& hinge, T* losses, T* gradient, void* scratch, CUstream_st* stream);
 template <class T>

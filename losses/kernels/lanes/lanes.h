@@ -27,6 +27,10 @@ constexpr int kRegisters = 64 / kRegisterBytes;
 constexpr int kLanes = 16;       // of Floats, Ints and Words
 constexpr int kDoubleLanes = 8;  // of Doubles
 
+constexpr int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
 /// The compiler knows arithmetic, comparisons (all bits set where true) and choices of registers.
 template <class T>
 using Register __attribute__((vector_size(kRegisterBytes))) = T;
@@ -136,6 +140,27 @@ SETTRAIN_LANES(MaskOf<T>, !=)
 SETTRAIN_LANES(MaskOf<T>, >)
 SETTRAIN_LANES(MaskOf<T>, >=)
 #undef SETTRAIN_LANES
+
+/// Eight numbers of type float or double as doubles, and back.
+template <class T>
+using Narrow __attribute__((vector_size(kRegisterBytes / sizeof(double) * sizeof(T)), aligned(sizeof(T)), may_alias)) =
+    T;
+template <class T>
+SETTRAIN_ALWAYS_INLINE Doubles load_doubles(const T* from) {
+  constexpr int kInOne = kRegisterBytes / sizeof(double);
+  Doubles result;
+  for (int i = 0; i < kRegisters; ++i) {
+    result.part[i] = __builtin_convertvector(*reinterpret_cast<const Narrow<T>*>(from + i * kInOne), Register<double>);
+  }
+  return result;
+}
+template <class T>
+SETTRAIN_ALWAYS_INLINE void store_doubles(Doubles from, T* to) {
+  constexpr int kInOne = kRegisterBytes / sizeof(double);
+  for (int i = 0; i < kRegisters; ++i) {
+    *reinterpret_cast<Narrow<T>*>(to + i * kInOne) = __builtin_convertvector(from.part[i], Narrow<T>);
+  }
+}
 
 /// The bits of some lanes as lanes of To.
 template <class To, class From>

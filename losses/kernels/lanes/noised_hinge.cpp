@@ -5,10 +5,6 @@
 namespace settrain::SETTRAIN_INSTRUCTION_SET {
 namespace {
 
-constexpr int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 // What a thread works in.
 struct Scratch {
   int64_t stride;    // classes, rounded up so that kernels may write whole lanes past the end
