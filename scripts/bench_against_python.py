@@ -4,6 +4,7 @@ and for loading images.
 
     python scripts/bench_against_python.py train --model densenet40_40 --batch 64
     python scripts/bench_against_python.py loader --files IMAGES --threads 1
+    python scripts/bench_against_python.py losses --threads 2
 
 `train`: whole optimizer steps on one random batch that is in memory: forward, cross-entropy, backward, SGD. In every pair of
 measurements both train the same model; who goes first alternates, so that a slow minute of the machine hits both alike. Python's
@@ -13,24 +14,26 @@ that is faster over all pairs counts; on a GPU, cuDNN's search for the fastest a
 `loader`: training batches of random resized crops of 224x224 pixels, mirrored and normalised, float32, from the files of a folder,
 over and over where they are few; both on the same cores. Python's is torchvision's DataLoader with as many worker processes as
 settrain has threads and, for one, with none too, of which the faster one over all pairs counts.
+
+`losses`: forward and backward of noised_topk, beside the paper's authors' package pytopk and PyTorch's cross-entropy, on random
+scores of one size (scripts/bench_losses.py).
 """
 
 import argparse
 import json
-import math
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import time
 
 import torch
 from torch.nn import functional as F
 
+from bench_losses import compare_losses
+from bench_pairs import built_program, cpu_name, duration, median_interval, output_of, print_ratio
 from reference_models import make, usual_classes, usual_size
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
 # What both contestants say of a measurement, and the table's columns.
 KEYS = {"images_per_second": "images/s", "forward_ms": "forward ms", "backward_ms": "backward ms", "update_ms": "update ms"}
@@ -105,15 +108,6 @@ class PyTorchTrainer:
             torch.cuda.synchronize()
 
 
-def built_program():
-    """settrain in the build folder that scripts/setup chose."""
-    choice = ROOT / "build/setup.txt"
-    chosen = dict(line.split("=", 1) for line in choice.read_text().splitlines() if "=" in line) if choice.is_file() else {}
-    if not chosen.get("preset"):
-        raise SystemExit("settrain is not built here: run scripts/settrain --version once, or name a program with --program")
-    return ROOT / "build" / chosen["preset"] / "apps/settrain/settrain"
-
-
 class TorchvisionLoader:
     """torchvision's DataLoader of the files, with the transforms of its ImageNet training."""
 
@@ -146,18 +140,6 @@ class TorchvisionLoader:
         return {"images_per_second": images / (time.perf_counter() - start)}
 
 
-def output_of(command):
-    """What the command prints on stdout and on stderr, and the command as one line."""
-    shown = " ".join(map(str, command))
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise SystemExit(f"cannot run {shown}: {error.strerror}") from error
-    if done.returncode != 0:
-        raise SystemExit(f"{done.stderr.rstrip()}\nexit code {done.returncode} from: {shown}")
-    return done.stdout, done.stderr, shown
-
-
 def measure_settrain(args):
     command = [args.program, "bench", "train", "--model", args.model, "--batch", args.batch, "--size", args.size]
     command += ["--classes", args.classes, "--steps", args.steps, "--warm-up", args.warm_up, "--rounds", 1]
@@ -181,32 +163,6 @@ def measure_settrain_loader(args):
     command += ["--rounds", 1, "--json", "--set", f"data.batch_size={args.batch}"]
     stdout, _, _ = output_of([str(part) for part in command])
     return {"images_per_second": json.loads(stdout)["loaders"][-1]["images_per_second"][0]}
-
-
-def median_interval(values, confidence=0.95):
-    """A confidence interval of the median, without an assumption about the distribution: two order statistics. How many of n
-    values lie below the true median is binomial (n, 1/2), so that the r-th lowest and the r-th highest value enclose it but with
-    probability 2 P(fewer than r below). None where there are too few values."""
-    n, r, tail = len(values), 0, 0.0
-    while True:
-        tail += math.comb(n, r) / 2**n
-        if 2 * tail > 1 - confidence:
-            break
-        r += 1
-    ordered = sorted(values)
-    return (ordered[r - 1], ordered[n - r]) if r > 0 else None
-
-
-def cpu_name():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown CPU"
-
-
-def duration(seconds):
-    minutes, seconds = divmod(round(seconds), 60)
-    return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
 
 
 def measure_pairs(args, contestants):
@@ -249,14 +205,6 @@ def prepare(args):
         raise SystemExit(f"no folder {args.json.absolute().parent}")
     torch.set_num_threads(args.threads)
     return output_of([str(args.program), "--version"])[0].strip()
-
-
-def print_ratio(what, ratios):
-    if interval := median_interval(ratios):
-        spread = f"95 % interval {interval[0]:.3f} to {interval[1]:.3f}, {len(ratios)} pairs"
-    else:
-        spread = f"from {min(ratios):.3f} to {max(ratios):.3f}, of {len(ratios)} (a 95 % interval needs 6 pairs)"
-    print(f"ratio {what}: median {statistics.median(ratios):.3f}, {spread}")
 
 
 def write_json(args, version, hardware, faster, ratios, pairs):
@@ -363,6 +311,18 @@ def main():
     loader.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     loader.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
     loader.set_defaults(action=compare_loading, device="cpu")
+    losses = commands.add_parser("losses", help="the noised top-K loss, beside pytopk")
+    losses.add_argument("--batch", type=at_least(1), default=256, help="rows of scores (%(default)s)")
+    losses.add_argument("--classes", type=at_least(2), default=1000, help="classes (%(default)s)")
+    losses.add_argument("--k", type=at_least(1), default=5, help="K, less than the classes (%(default)s)")
+    losses.add_argument("--draws", type=at_least(1), default=5, help="noise draws (%(default)s)")
+    losses.add_argument("--pairs", type=at_least(1), default=15, help="how often each is measured (%(default)s)")
+    losses.add_argument("--rounds", type=at_least(1), default=1, help="rounds of settrain each time (%(default)s)")
+    losses.add_argument("--threads", type=at_least(1), default=2, help="compute threads of both (%(default)s)")
+    losses.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where both compute (%(default)s)")
+    losses.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
+    losses.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
+    losses.set_defaults(action=compare_losses)
     args = parser.parse_args()
     if args.program is not None:
         args.program = args.program.resolve()

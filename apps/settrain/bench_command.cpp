@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "src/bench/made_up_images.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
@@ -28,27 +29,16 @@ struct TrainBench {
   bool json = false;
 };
 
-// Made-up images: how fast a model trains says nothing of data.
-std::vector<std::string> made_up_images(const ModelEntry& model, const TrainBench& bench) {
-  return {"data.name=synthetic",
-          fmt::format("data.image_size={}", bench.size > 0 ? bench.size : model.usual.height),
-          fmt::format("data.num_classes={}", bench.classes > 0 ? bench.classes : model.usual.num_classes),
-          fmt::format("data.train_size={}", bench.batch > 0 ? bench.batch : kBatch),
-          fmt::format("data.batch_size={}", kBatch),
-          "data.val_size=1",
-          "data.test_size=1",
-          "optimizer.lr=0.001",
-          "eval.top_k=[1]",
-          "eval.average_k=[]"};
-}
-
 config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
   for (const std::string& setting : line.settings) {
     if (setting.starts_with("model.name=")) throw ConfigError("--set " + setting + ": --model names it here");
   }
   const std::string model = bench.model.empty() ? "resnet20" : bench.model;
   std::vector<std::string> settings;
-  if (line.config.empty()) settings = made_up_images(line.registries.models.at(model), bench);
+  if (line.config.empty()) {
+    settings = made_up_images(line.registries.models.at(model), bench.batch > 0 ? bench.batch : kBatch, bench.size,
+                              bench.classes);
+  }
   if (bench.batch > 0) settings.push_back(fmt::format("data.batch_size={}", bench.batch));
   if (line.config.empty() || !bench.model.empty()) settings.push_back("model.name=" + model);
   settings.insert(settings.end(), line.settings.begin(), line.settings.end());
@@ -180,6 +170,7 @@ void add_bench_command(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   train->add_flag("--json", bench->json, "Prints JSON instead of a table");
   add_bench_loader_command(*command, line);
+  add_bench_losses_command(*command, line);
   train->callback([&line, bench] { line.action = [&line, bench] { return bench_train(line, *bench); }; });
 }
 

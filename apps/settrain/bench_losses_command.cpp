@@ -1,0 +1,109 @@
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "apps/settrain/bench_command.h"
+#include "src/bench/loss_report.h"
+#include "src/core/heap.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/engine/experiment.h"
+
+namespace settrain {
+namespace {
+
+// The step that `--step` measures: CIFAR-100's.
+constexpr int64_t kStepBatch = 128, kStepClasses = 100;
+
+struct LossesBench {
+  LossBenchOptions options;
+  int threads = 0;    // 0: not given
+  std::string model;  // of --step; empty: none
+  bool growth = false, iclr2018 = false, json = false;
+};
+
+int bench_losses(const CommandLine& line, const LossesBench& bench) {
+  LossReport report{.device = find_device(line.device), .options = bench.options, .model = bench.model};
+  const LossBenchOptions& options = report.options;
+  const LossRegistry& losses = line.registries.losses;
+  check(losses, options);
+  if (!bench.model.empty()) line.registries.models.at(bench.model);
+  if (bench.threads > 0) at::set_num_threads(bench.threads);
+  if (report.device.is_cpu()) keep_freed_memory();  // as in training
+  catch_interrupts();
+
+  log::info("[bench] losses");
+  report.losses = measure_losses(losses, options, report.device);
+  report.scores = measure_scores(losses, options, report.device);
+  if (bench.growth) {
+    log::info("[bench] growth");
+    report.growth_in_k = measure_growth_in_k(losses, options, report.device);
+    report.growth_in_classes = measure_growth_in_classes(losses, options, report.device);
+  }
+  if (bench.iclr2018) {
+    log::info("[bench] the algorithms of ICLR 2018");
+    report.smoothed = measure_smoothed(losses, options, report.device);
+    report.stability = check_smoothed_stability(losses, options, report.device);
+  }
+  if (!bench.model.empty()) {
+    log::info("[bench] steps of " + bench.model);
+    report.steps = measure_step_shares(line.registries, options, bench.model, kStepBatch, kStepClasses, report.device);
+  }
+  std::cout << (bench.json ? loss_report_json(report) : loss_report_text(report));
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_bench_losses_command(CLI::App& bench_app, CommandLine& line) {
+  CLI::App* command = bench_app.add_subcommand(
+      "losses",
+      "Forward and backward of every loss on made-up scores, beside cross-entropy, in turns; and of those with kernels "
+      "of their own beside the same loss by LibTorch's operations");
+  const auto bench = std::make_shared<LossesBench>();
+  LossBenchOptions& options = bench->options;
+  options.epsilons = {0.2, 1};
+  options.scores_sds = {3, 1, 0.3};
+  add_device_option(*command, line);
+  const auto integer = [&](const char* name, int64_t& value, int64_t low, int64_t high, const char* help) {
+    command->add_option(name, value, help)->check(CLI::Range(low, high))->capture_default_str();
+  };
+  integer("--batch", options.base.batch, 1, 1000000, "Rows of scores");
+  integer("--classes", options.base.classes, 2, 1000000, "Classes");
+  integer("--k", options.base.k, 1, 1000000, "K of the losses that have one");
+  integer("--draws", options.base.draws, 1, 1000, "Noise draws of the losses that draw");
+  command
+      ->add_option("--epsilon", options.epsilons,
+                   "Standard deviations of the noise, such as 0.2,1; the first for all losses, the others for those "
+                   "with draws, in a table of their own")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command
+      ->add_option("--scores-sd", options.scores_sds,
+                   "Standard deviations of the scores, such as 3,1,0.3; likewise, each with each epsilon")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command
+      ->add_option("--losses", options.losses, "Losses to measure beside cross-entropy, such as noised_topk,focal; all")
+      ->delimiter(',');
+  integer("--rounds", options.turns.rounds, 1, 1000, "Rounds of measuring each");
+  command->add_option("--threads", bench->threads, "Compute threads; LibTorch's choice")->check(CLI::Range(1, 1024));
+  command->add_flag(
+      "--growth", bench->growth,
+      "Also noised_topk, smoothed_topk_hinge and exact_topk with K = 1, 5, 10, 50, 100, and with 100, 1000, "
+      "10000 classes");
+  command->add_flag("--iclr2018", bench->iclr2018,
+                    "Also the smoothed hinge beside the algorithms of its paper, as in tables 3 to 5 there");
+  command->add_option("--step", bench->model,
+                      fmt::format("Also what losses cost of a training step of this model (settrain list models), with "
+                                  "batches of {} and {} classes",
+                                  kStepBatch, kStepClasses));
+  command->add_flag("--json", bench->json, "Prints JSON instead of tables");
+  command->callback([&line, bench] { line.action = [&line, bench] { return bench_losses(line, *bench); }; });
+}
+
+}  // namespace settrain
