@@ -1,20 +1,33 @@
 #include "losses/smoothed_topk_hinge.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/logaddexp.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 
+#include "losses/kernels/smoothed_hinge_kernels.h"
 #include "losses/polynomials.h"
 #include "losses/rowwise.h"
 #include "losses/score_ops.h"
 #include "losses/set_size.h"
+#include "losses/with_gradient.h"
+
+#if defined(SETTRAIN_HAS_CUDA)
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#endif
 
 namespace settrain {
 namespace {
 
+// In float64, chunks of rows at a time.
 at::Tensor smooth(const at::Tensor& scores, const at::Tensor& labels, int64_t k,
                   const SmoothedTopkHingeOptions& options) {
   const at::Tensor scaled = scores.div(static_cast<double>(k) * options.tau);
@@ -27,15 +40,67 @@ at::Tensor smooth(const at::Tensor& scores, const at::Tensor& labels, int64_t k,
   return at::logaddexp(z, at::zeros_like(z)).mul(options.tau);
 }
 
+at::Tensor smooth_plainly(const at::Tensor& scores, const at::Tensor& labels, int64_t k,
+                          const SmoothedTopkHingeOptions& options) {
+  return rowwise(scores, /*doubles_per_row=*/4 * scores.size(1) * (k + 1), [&](const at::Tensor& s, int64_t first) {
+    return smooth(s, labels.slice(0, first, first + s.size(0)), k, options);
+  });
+}
+
+bool has_kernel(const at::Tensor& scores, int64_t k) {
+  // The kernels' coefficients are at most the number of sets.
+  const auto classes = static_cast<double>(scores.size(1)), size = static_cast<double>(k);
+  const double log_sets = std::lgamma(classes + 1) - std::lgamma(size + 1) - std::lgamma(classes - size + 1);
+  if (log_sets > 690) return false;
+#if defined(SETTRAIN_HAS_CUDA)
+  if (scores.is_cuda()) return k <= kMostSmoothedHingeK;
+#endif
+  return scores.is_cpu();
+}
+
+template <class T>
+at::Tensor smooth_by_kernel(const at::Tensor& scores, const at::Tensor& labels, int64_t k,
+                            const SmoothedTopkHingeOptions& options) {
+  const at::Tensor rows = scores.detach().contiguous(), classes = labels.contiguous();
+  const SmoothedHinge<T> hinge{rows.const_data_ptr<T>(),
+                               classes.const_data_ptr<int64_t>(),
+                               rows.size(0),
+                               rows.size(1),
+                               k,
+                               options.tau,
+                               options.alpha};
+  const at::Tensor losses = at::empty({hinge.batch}, rows.options());
+  const at::Tensor gradient = wants_gradient(scores) ? at::empty_like(rows) : at::Tensor();
+  T* const losses_data = losses.data_ptr<T>();
+  T* const gradient_data = gradient.defined() ? gradient.data_ptr<T>() : nullptr;
+  if (rows.is_cpu()) {
+    const auto compute = SETTRAIN_PICK(instruction_set(), smoothed_hinge_rows<T>);
+    const auto bytes = static_cast<size_t>(smoothed_hinge_workspace(hinge.classes, k));
+    at::parallel_for(0, hinge.batch, std::max<int64_t>(1, 2048 / hinge.classes), [&](int64_t begin, int64_t end) {
+      const auto workspace = std::make_unique_for_overwrite<char[]>(bytes);
+      compute(hinge, begin, end, workspace.get(), losses_data, gradient_data);
+    });
+  }
+#if defined(SETTRAIN_HAS_CUDA)
+  if (rows.is_cuda()) {
+    const c10::cuda::CUDAGuard guard(rows.device());
+    const at::Tensor scratch = at::empty({smoothed_hinge_scratch(hinge)}, rows.options().dtype(at::kByte));
+    launch_smoothed_hinge(hinge, losses_data, gradient_data, scratch.data_ptr(), c10::cuda::getCurrentCUDAStream());
+  }
+#endif
+  return gradient.defined() ? with_gradient(scores, losses, gradient) : losses;
+}
+
 }  // namespace
 
 at::Tensor SmoothedTopkHinge::per_sample(const LossInput& input) {
   const at::Tensor& scores = input.output.scores;
   const at::Tensor& labels = input.labels;
-  const at::Tensor smoothed =
-      rowwise(scores, /*doubles_per_row=*/4 * scores.size(1) * (k_ + 1), [&](const at::Tensor& s, int64_t first) {
-        return smooth(s, labels.slice(0, first, first + s.size(0)), k_, options_);
-      });
+  const bool plain = input.method == LossMethod::kPlain || !has_kernel(scores, k_);
+  const at::Tensor smoothed = plain ? smooth_plainly(scores, labels, k_, options_)
+                              : scores.scalar_type() == at::kDouble
+                                  ? smooth_by_kernel<double>(scores, labels, k_, options_)
+                                  : smooth_by_kernel<float>(scores, labels, k_, options_);
   if (options_.reference_threshold == 0) return smoothed;
   const auto k = static_cast<double>(k_);
   const at::Tensor gap = ranked(scores, k_).sub(ranked(scores, k_ + 1));
@@ -63,10 +128,12 @@ LossEntry smoothed_topk_hinge_entry() {
                            "it, at the price of a jump; 0: smooth everywhere.")
                    .at_least(0)},
       .requirements = {},
-      .make = [](const config::Config& config, const LossContext& context) {
-        return std::make_unique<SmoothedTopkHinge>(context.num_classes, read_set_size(config, context.num_classes),
-                                                   config.read<Options>("loss"));
-      }};
+      .make =
+          [](const config::Config& config, const LossContext& context) {
+            return std::make_unique<SmoothedTopkHinge>(context.num_classes, read_set_size(config, context.num_classes),
+                                                       config.read<Options>("loss"));
+          },
+      .has_kernels = true};
 }
 
 }  // namespace settrain

@@ -26,11 +26,10 @@ struct SmoothedHinge {
 int64_t smoothed_hinge_workspace(int64_t classes, int64_t k);
 
 /// Writes losses [batch] and, unless null, gradient [batch, classes], that of row i's loss, of the rows [begin, end). A
-/// row with a NaN is NaN; infinite scores count as 1e300. The number of sets of k classes must be a double.
-SETTRAIN_IN_EVERY_SET(void smoothed_hinge_rows(const SmoothedHinge<float>& hinge, int64_t begin, int64_t end,
-                                               void* workspace, float* losses, float* gradient);
-                      void smoothed_hinge_rows(const SmoothedHinge<double>& hinge, int64_t begin, int64_t end,
-                                               void* workspace, double* losses, double* gradient))
+/// row with a NaN is NaN; in the gradient infinite scores count as 1e300. The number of sets of k classes must be a
+/// double.
+SETTRAIN_IN_EVERY_SET(template <class T> void smoothed_hinge_rows(const SmoothedHinge<T>& hinge, int64_t begin,
+                                                                  int64_t end, void* workspace, T* losses, T* gradient))
 
 /// The same for the whole batch on CUDA; k <= kMostSmoothedHingeK. Asynchronous, on `stream`. Throws Error where CUDA
 /// refuses. Only in builds with CUDA. `scratch`: memory of smoothed_hinge_scratch() bytes.

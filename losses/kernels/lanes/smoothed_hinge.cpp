@@ -13,7 +13,8 @@
 namespace settrain::SETTRAIN_INSTRUCTION_SET {
 namespace {
 
-constexpr double kLargest = 1e300;  // stands for infinity: differences of infinities are not numbers
+constexpr double kLargest = 1e300;   // stands for an infinite score: differences of infinities are not numbers
+constexpr double kInfinite = 1e290;  // a loss beyond it comes from one
 
 // What a thread works in, for one row at a time. steps = classes / 8, rounded up.
 struct Workspace {
@@ -229,10 +230,12 @@ SETTRAIN_ALWAYS_INLINE void differentiate_highest(const Sums& sums, const Worksp
   }
 }
 
+}  // namespace
+
 template <class T>
-SETTRAIN_ALWAYS_INLINE void rows_of(const SmoothedHinge<T>& hinge, int64_t begin, int64_t end, void* scratch, T* losses,
-                                    T* gradient) {
-  const Workspace work(scratch, hinge.classes, hinge.k);
+void smoothed_hinge_rows(const SmoothedHinge<T>& hinge, int64_t begin, int64_t end, void* workspace, T* losses,
+                         T* gradient) {
+  const Workspace work(workspace, hinge.classes, hinge.k);
   const double scale = 1 / (static_cast<double>(hinge.k) * hinge.tau);
   for (int64_t i = begin; i < end; ++i) {
     T* const row = gradient ? gradient + i * hinge.classes : nullptr;
@@ -252,7 +255,8 @@ SETTRAIN_ALWAYS_INLINE void rows_of(const SmoothedHinge<T>& hinge, int64_t begin
     const double z = __builtin_log(sums.larger) - __builtin_log(sums.smaller) +
                      (work.x[work.top[hinge.k - 1]] - work.x[label]) + hinge.alpha / hinge.tau;
     const double small = __builtin_exp(z < 0 ? z : -z);
-    losses[i] = static_cast<T>(hinge.tau * ((z < 0 ? 0 : z) + __builtin_log1p(small)));
+    const double loss = hinge.tau * ((z < 0 ? 0 : z) + __builtin_log1p(small));
+    losses[i] = static_cast<T>(loss < kInfinite ? loss : __builtin_inf());
     sums.slope = (z < 0 ? small : 1) / (1 + small) / static_cast<double>(hinge.k);
     if (!row) continue;
     differentiate_rest(sums, hinge.classes, work, row);
@@ -261,15 +265,7 @@ SETTRAIN_ALWAYS_INLINE void rows_of(const SmoothedHinge<T>& hinge, int64_t begin
   }
 }
 
-}  // namespace
-
-void smoothed_hinge_rows(const SmoothedHinge<float>& hinge, int64_t begin, int64_t end, void* scratch, float* losses,
-                         float* gradient) {
-  rows_of(hinge, begin, end, scratch, losses, gradient);
-}
-void smoothed_hinge_rows(const SmoothedHinge<double>& hinge, int64_t begin, int64_t end, void* scratch, double* losses,
-                         double* gradient) {
-  rows_of(hinge, begin, end, scratch, losses, gradient);
-}
+template void smoothed_hinge_rows<float>(const SmoothedHinge<float>&, int64_t, int64_t, void*, float*, float*);
+template void smoothed_hinge_rows<double>(const SmoothedHinge<double>&, int64_t, int64_t, void*, double*, double*);
 
 }  // namespace settrain::SETTRAIN_INSTRUCTION_SET
