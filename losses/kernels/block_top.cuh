@@ -1,4 +1,4 @@
-// The few largest scores of a row, in descending order, found by a block.
+// What a block finds out of the scores of a row: whether one is NaN, and the few largest in descending order.
 #pragma once
 
 #include <cmath>
@@ -23,6 +23,21 @@ template <class T>
 __device__ double finite_score(T score) {
   const auto value = static_cast<double>(score);
   return value > 1e300 ? 1e300 : value < -1e300 ? -1e300 : value;
+}
+
+template <class T>
+__device__ T nan_of() {
+  return static_cast<T>(HUGE_VAL - HUGE_VAL);
+}
+
+/// Whether any of scores [classes] is NaN. To be called by a whole block.
+template <class T>
+__device__ bool has_nan(const T* scores, int32_t classes) {
+  bool found = false;
+  for (int32_t c = static_cast<int32_t>(threadIdx.x); c < classes; c += static_cast<int32_t>(blockDim.x)) {
+    found |= scores[c] != scores[c];
+  }
+  return __syncthreads_count(found) != 0;
 }
 
 template <int kMost, int kThreads>

@@ -7,6 +7,9 @@ struct CUstream_st;
 
 namespace settrain {
 
+/// The CUDA kernel takes no larger rank: a thread holds polynomials of a degree one less.
+inline constexpr int kMostExactTopkRank = 33;
+
 /// A batch of E[(s + epsilon z)_[rank]], see exact_smoothed_topk.h. Contiguous memory of one device, but for the rule,
 /// which lies on the host for the CPU and on the device for CUDA.
 template <class T>  // float or double; computed in double
@@ -19,9 +22,9 @@ struct ExactTopkBatch {
   int64_t num_nodes;
 };
 
-/// Writes values [batch] and, unless null, gradient [batch, classes]. A row with a NaN is NaN. Asynchronous, on
-/// `stream`. Throws Error where CUDA refuses. Only in builds with CUDA. `scratch`: memory of exact_topk_scratch()
-/// bytes.
+/// Writes values [batch] and, unless null, gradient [batch, classes]. A row with a NaN is NaN. Infinite scores count as
+/// 1e300. rank <= kMostExactTopkRank. Asynchronous, on `stream`. Throws Error where CUDA refuses. Only in builds with
+/// CUDA. `scratch`: memory of exact_topk_scratch() bytes.
 template <class T>
 void launch_exact_topk(const ExactTopkBatch<T>& batch, T* values, T* gradient, void* scratch, CUstream_st* stream);
 template <class T>

@@ -35,6 +35,17 @@ struct Polynomial {
       c[i] = sum;
     }
   }
+  __device__ double at(int degree) const {
+    double found = 0;
+    for (int i = 0; i <= kMost; ++i) found = i == degree ? c[i] : found;
+    return found;
+  }
+  /// Of the coefficients.
+  __device__ double sum(int degree) const {
+    double sum = 0;
+    for (int i = 0; i <= kMost; ++i) sum += i <= degree ? c[i] : 0;
+    return sum;
+  }
 };
 
 /// Multiplies `product` by the other threads' products, and `others`, which is 1 before, by the same. In `exchanged`

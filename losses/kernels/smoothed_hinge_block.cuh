@@ -53,15 +53,6 @@ __device__ Linear combine(const Polynomial<kMost>& rest, int k, double scale,
   return own;
 }
 
-template <class T>
-__device__ bool has_nan(const T* scores, int32_t classes) {
-  bool found = false;
-  for (int32_t c = static_cast<int32_t>(threadIdx.x); c < classes; c += static_cast<int32_t>(blockDim.x)) {
-    found |= scores[c] != scores[c];
-  }
-  return __syncthreads_count(found) != 0;
-}
-
 /// `scratch`: [classes] of the row. `gradient`: the row's, or null.
 template <int kMost, int kThreads, class T>
 __device__ void smoothed_hinge_block(const SmoothedHinge<T>& hinge, T* losses, T* gradient, double* scratch,
@@ -71,9 +62,8 @@ __device__ void smoothed_hinge_block(const SmoothedHinge<T>& hinge, T* losses, T
   const int32_t classes = static_cast<int32_t>(hinge.classes), label = static_cast<int32_t>(hinge.labels[index]);
   const T* const scores = hinge.scores + index * hinge.classes;
   if (has_nan(scores, classes)) {
-    const T nan = static_cast<T>(HUGE_VAL - HUGE_VAL);
-    if (thread == 0) losses[index] = nan;
-    for (int32_t c = thread; gradient && c < classes; c += kThreads) gradient[c] = nan;
+    if (thread == 0) losses[index] = nan_of<T>();
+    for (int32_t c = thread; gradient && c < classes; c += kThreads) gradient[c] = nan_of<T>();
     return;
   }
   shared.top.find(scores, classes, label, k);

@@ -32,26 +32,27 @@ TEST_CASE("CUDA emulation: barriers and warp operations", "[fast]") {
 
 TEST_CASE("CUDA emulation: a barrier that not all threads reach is an error", "[fast]") {
   const auto run = [](auto body) { launch<Memory>(1, 64, kSettings[0], body); };
-  CHECK_THROWS_AS(run([](Memory&) {
-                    if (threadIdx.x < 40) __syncthreads();
-                  }),
-                  std::logic_error);
-  CHECK_THROWS_AS(run([](Memory&) {
-                    if (threadIdx.x < 40) {
-                      __syncthreads();
-                    } else {
-                      __syncthreads();
-                    }
-                  }),
-                  std::logic_error);
-  CHECK_THROWS_AS(run([](Memory&) {
-                    if (threadIdx.x != 3) __ballot_sync(0xFFFFFFFF, 1);
-                  }),
-                  std::logic_error);
-  CHECK_NOTHROW(run([](Memory&) {
+  const auto some_end = [](Memory&) {
+    if (threadIdx.x < 40) __syncthreads();
+  };
+  const auto two_barriers = [](Memory&) {
+    if (threadIdx.x < 40) {
+      __syncthreads();
+    } else {
+      __syncthreads();
+    }
+  };
+  const auto part_of_a_warp = [](Memory&) {
+    if (threadIdx.x != 3) __ballot_sync(0xFFFFFFFF, 1);
+  };
+  const auto one_warp = [](Memory&) {
     if (threadIdx.x < 32) __syncwarp();
     __syncthreads();
-  }));
+  };
+  CHECK_THROWS_AS(run(some_end), std::logic_error);
+  CHECK_THROWS_AS(run(two_barriers), std::logic_error);
+  CHECK_THROWS_AS(run(part_of_a_warp), std::logic_error);
+  CHECK_NOTHROW(run(one_warp));
 }
 
 TEST_CASE("CUDA emulation: a missing barrier shows", "[fast]") {

@@ -120,23 +120,17 @@ bool near(const std::vector<float>& got, const std::vector<float>& wanted) {
                     [](float a, float b) { return a == b || std::abs(a - b) <= 1e-6F * std::max(1.0F, std::abs(b)); });
 }
 
-void check(const Problem& problem) {
+/// With and without pruning.
+void check(Problem& problem) {
+  CAPTURE(problem.hinge.batch, problem.hinge.classes, problem.hinge.k, problem.hinge.draws, problem.hinge.epsilon);
   const Results wanted = expected(problem);
-  for (const cuda_emulation::Settings& settings : cuda_emulation::kSettings) {
-    const Results got = run(problem.hinge, settings);
+  for (const bool prune : {true, false}) {
+    problem.hinge.prune = prune;
+    const Results got = run(problem.hinge, cuda_emulation::kSettings[prune ? 1 : 0]);
     CHECK(got.chosen == wanted.chosen);
     CHECK(near(got.losses, wanted.losses));
     CHECK(near(got.gradient, wanted.gradient));
   }
-}
-
-/// With and without pruning.
-void check_both(Problem& problem) {
-  CAPTURE(problem.hinge.batch, problem.hinge.classes, problem.hinge.k, problem.hinge.draws, problem.hinge.epsilon);
-  problem.hinge.prune = true;
-  check(problem);
-  problem.hinge.prune = false;
-  check(problem);
 }
 
 at::Tensor random_scores(const Sizes& sizes) {
@@ -153,7 +147,7 @@ TEST_CASE("Emulated CUDA kernel: the noised hinge is the formula's", "[fast]") {
   for (const Sizes& sizes : kSizes) {
     for (const float epsilon : {0.0F, 0.01F, 0.2F, 10.0F}) {
       Problem problem(sizes, epsilon, random_scores(sizes));
-      check_both(problem);
+      check(problem);
     }
   }
 }
@@ -163,8 +157,8 @@ TEST_CASE("Emulated CUDA kernel: a noised hinge of a rank too large for lists", 
   for (const Sizes& sizes : {Sizes{1, 300, 256, 2}, Sizes{1, 1000, 999, 1}, Sizes{1, 1081, 540, 2}}) {
     for (const float epsilon : {0.0F, 0.2F}) {
       Problem problem(sizes, epsilon, random_scores(sizes)), ties(sizes, epsilon, random_scores(sizes).round());
-      check_both(problem);
-      check_both(ties);
+      check(problem);
+      check(ties);
     }
   }
 }
@@ -173,11 +167,11 @@ TEST_CASE("Emulated CUDA kernel: a noised hinge of more classes than lists hold"
   at::manual_seed(3);
   const Sizes sizes{1, 5000, 5, 2};
   Problem spread(sizes, 0.01F, random_scores(sizes)), noisy(sizes, 10, random_scores(sizes));
-  check_both(spread);
-  check_both(noisy);
+  check(spread);
+  check(noisy);
   // The best classes come last, so that lists fill up again and again.
   Problem rising(sizes, 1e-3F, at::arange(5000).to(at::kFloat).unsqueeze(0));
-  check_both(rising);
+  check(rising);
 }
 
 TEST_CASE("Emulated CUDA kernel: ties of a noised hinge go to the lower class", "[fast]") {
@@ -204,8 +198,8 @@ TEST_CASE("Emulated CUDA kernel: infinite scores in a noised hinge", "[fast]") {
     for (int64_t row = 0; row < sizes.batch; ++row) which[row][(7 * row + 3) % sizes.classes] = 0.5F;
     Problem few(sizes, 0.2F, scores.masked_fill(which > 0.9F, kInfinity).masked_fill(which < 0.1F, -kInfinity));
     Problem hidden(sizes, 0.2F, scores.masked_fill(which != 0.5F, -kInfinity));
-    check_both(few);
-    check_both(hidden);
+    check(few);
+    check(hidden);
   }
 }
 
@@ -229,17 +223,17 @@ TEST_CASE("Emulated CUDA kernel: margins, given noise and the step in memory of 
   Problem problem(sizes, 0.2F, random_scores(sizes));
   problem.margins = {0.5F, -100, 2};  // the second row is satisfied
   problem.hinge.margins = problem.margins.data();
-  check_both(problem);
+  check(problem);
   problem.hinge.first.step = 99;
   problem.hinge.step = &problem.step;
-  check_both(problem);
+  check(problem);
   problem.hinge.step = nullptr;
   for (const Sizes& other : {sizes, Sizes{2, 300, 270, 2}}) {
     Problem given(other, 0.2F, random_scores(other));
     const at::Tensor noise = at::randn({static_cast<int64_t>(given.noise.size())}) * 4;
     std::copy_n(noise.data_ptr<float>(), given.noise.size(), given.noise.data());
     given.hinge.noise = given.noise.data();
-    check_both(given);
+    check(given);
   }
 }
 
@@ -247,7 +241,7 @@ TEST_CASE("Emulated CUDA kernel: many draws of a noised hinge", "[fast]") {
   at::manual_seed(8);
   const Sizes sizes{1, 33, 5, 203};
   Problem problem(sizes, 0.2F, random_scores(sizes));
-  check_both(problem);
+  check(problem);
 }
 
 TEST_CASE("Emulated CUDA kernel: the noised hinge's value is smoothed_topk's", "[fast]") {

@@ -98,10 +98,10 @@ void check(const at::Tensor& scores, const Options& options, double tolerance) {
 
 TEST_CASE("Emulated CUDA kernel: the smoothed top-K hinge is the formula's", "[fast]") {
   at::manual_seed(1);
-  for (const int64_t classes : {2, 3, 9, 33, 100, 1081}) {
+  for (const int64_t classes : {2, 3, 9, 33, 1081}) {
     for (const int64_t k : {int64_t{1}, int64_t{2}, int64_t{5}, int64_t{8}, int64_t{20}, int64_t{32}, classes - 1}) {
       if (k >= classes || k > kMostSmoothedHingeK) continue;
-      const at::Tensor scores = at::randn({classes > 100 ? 1 : 3, classes}, at::kDouble) * 3;
+      const at::Tensor scores = at::randn({classes == 9 ? 3 : 1, classes}, at::kDouble) * 3;
       for (const double tau : {1.0, 0.1}) check(scores, {k, tau}, 1e-11);
       check(scores.to(at::kFloat), {k, 1.0}, 1e-6);
     }

@@ -54,12 +54,24 @@ struct Fiber {
   unsigned meetings[2] = {};
 };
 
+/// What the threads of a warp or of the block brought to a meeting, in their order.
+struct Brought {
+  const Fiber* first;
+  size_t size, kind, turn;
+  uint64_t operator[](size_t i) const { return first[i].brought[kind][turn]; }
+  uint64_t sum() const {
+    uint64_t total = 0;
+    for (size_t i = 0; i < size; ++i) total += (*this)[i];
+    return total;
+  }
+};
+
 class Block {
  public:
   Block(unsigned threads, bool backwards, std::function<void()> body);
   void run();
-  /// Brings `value` to a meeting and waits for the others; [threads of the warp or the block] what they brought.
-  std::vector<uint64_t> meet(Meeting meeting, uint64_t value, std::source_location site);
+  /// Brings `value` to a meeting and waits for the others; what they brought, until the thread's next meeting.
+  Brought meet(Meeting meeting, uint64_t value, std::source_location site);
   static Block*& current() {
     static Block* block = nullptr;
     return block;
@@ -102,7 +114,7 @@ inline void Block::resume(size_t thread) {
   swapcontext(&scheduler_, &fibers_[thread].context);
 }
 
-inline std::vector<uint64_t> Block::meet(Meeting meeting, uint64_t value, std::source_location site) {
+inline Brought Block::meet(Meeting meeting, uint64_t value, std::source_location site) {
   const size_t kind = meeting == Meeting::kBlock, self = running_;
   Fiber& fiber = fibers_[self];
   const unsigned turn = fiber.meetings[kind]++ % 2;
@@ -110,10 +122,7 @@ inline std::vector<uint64_t> Block::meet(Meeting meeting, uint64_t value, std::s
   fiber.waits_in = meeting;
   fiber.site = site;
   swapcontext(&fiber.context, &scheduler_);
-  const size_t first = kind ? 0 : self / 32 * 32, size = kind ? fibers_.size() : 32;
-  std::vector<uint64_t> all(size);
-  for (size_t i = 0; i < size; ++i) all[i] = fibers_[first + i].brought[kind][turn];
-  return all;
+  return {&fibers_[kind ? 0 : self / 32 * 32], kind ? fibers_.size() : 32, kind, turn};
 }
 
 /// Lets the threads of a meeting go on if all are there.
@@ -184,7 +193,7 @@ T from_word(uint64_t word) {
   return value;
 }
 
-inline std::vector<uint64_t> meet_warp(unsigned mask, uint64_t value, std::source_location site) {
+inline Brought meet_warp(unsigned mask, uint64_t value, std::source_location site) {
   if (mask != 0xFFFFFFFF) throw std::logic_error("emulated warp operations are of the whole warp");
   return Block::current()->meet(Meeting::kWarp, value, site);
 }
@@ -201,8 +210,7 @@ inline void __syncthreads(SETTRAIN_SITE) {
 
 inline int __syncthreads_count(int condition, SETTRAIN_SITE) {
   using namespace settrain::cuda_emulation;
-  const std::vector<uint64_t> all = Block::current()->meet(Meeting::kBlock, condition != 0, site);
-  return static_cast<int>(std::count(all.begin(), all.end(), 1));
+  return static_cast<int>(Block::current()->meet(Meeting::kBlock, condition != 0, site).sum());
 }
 
 inline void __syncwarp(unsigned mask = 0xFFFFFFFF, SETTRAIN_SITE) {
@@ -211,7 +219,7 @@ inline void __syncwarp(unsigned mask = 0xFFFFFFFF, SETTRAIN_SITE) {
 
 inline unsigned __ballot_sync(unsigned mask, int condition, SETTRAIN_SITE) {
   unsigned lanes = 0;
-  const std::vector<uint64_t> all = settrain::cuda_emulation::meet_warp(mask, condition != 0, site);
+  const settrain::cuda_emulation::Brought all = settrain::cuda_emulation::meet_warp(mask, condition != 0, site);
   for (unsigned i = 0; i < 32; ++i) lanes |= static_cast<unsigned>(all[i]) << i;
   return lanes;
 }
@@ -229,14 +237,13 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, SETTRAIN_SITE) {
 }
 
 inline unsigned __reduce_add_sync(unsigned mask, unsigned value, SETTRAIN_SITE) {
-  unsigned sum = 0;
-  for (const uint64_t word : settrain::cuda_emulation::meet_warp(mask, value, site)) sum += static_cast<unsigned>(word);
-  return sum;
+  return static_cast<unsigned>(settrain::cuda_emulation::meet_warp(mask, value, site).sum());
 }
 
 inline unsigned __reduce_min_sync(unsigned mask, unsigned value, SETTRAIN_SITE) {
-  const std::vector<uint64_t> all = settrain::cuda_emulation::meet_warp(mask, value, site);
-  return static_cast<unsigned>(*std::min_element(all.begin(), all.end()));
+  const settrain::cuda_emulation::Brought all = settrain::cuda_emulation::meet_warp(mask, value, site);
+  for (unsigned i = 0; i < 32; ++i) value = std::min(value, static_cast<unsigned>(all[i]));
+  return value;
 }
 
 #undef SETTRAIN_SITE
