@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fits the two polynomials of src/core/normal.h and prints their coefficients. Needs numpy and mpmath.
+"""Fits the two polynomials of src/core/normal.h and that of losses/kernels/lanes/normal_tail.h, and prints their coefficients.
+Needs numpy and mpmath.
 
     python scripts/fit_normal.py
 
@@ -16,6 +17,7 @@ LN_DEGREE = 9  # of ln(1 + x)/x on [sqrt(1/2) - 1, sqrt(2) - 1]
 TAIL_DEGREE = 15  # of g, in y = (r - CENTRE) / HALF_WIDTH
 R_MIN, R_MAX = float(mpmath.sqrt(2 * mpmath.log(2))), float(mpmath.sqrt(66 * mpmath.log(2)))
 CENTRE, HALF_WIDTH = (R_MIN + R_MAX) / 2, (R_MAX - R_MIN) / 2
+MILLS_DEGREE, MILLS_SHIFT, MILLS_END = 18, 4, 12  # of (z + 4) exp(z^2/2) Q(z) in (z - 4)/(z + 4), for z in [0, 12]
 
 
 def upper_quantile(r):
@@ -33,6 +35,11 @@ def upper_quantile(r):
 
 def ln_over_x(x):
     return mpmath.log1p(mpmath.mpf(x)) / mpmath.mpf(x)
+
+
+def scaled_tail(u):
+    z = MILLS_SHIFT * (1 + mpmath.mpf(u)) / (1 - mpmath.mpf(u))
+    return (z + MILLS_SHIFT) * mpmath.exp(z * z / 2) * mpmath.erfc(z / mpmath.sqrt(2)) / 2
 
 
 def interpolate(function, low, high, degree):
@@ -66,6 +73,10 @@ def main():
     powers, error = interpolate(lambda r: upper_quantile(r) - r, R_MIN, R_MAX, TAIL_DEGREE)
     show("g(y)", powers, error)
     print(f"y = r * {np.float32(1 / HALF_WIDTH):.9e}F + {np.float32(-CENTRE / HALF_WIDTH):.9e}F")
+    low, high = -1.0, (MILLS_END - MILLS_SHIFT) / (MILLS_END + MILLS_SHIFT)
+    powers, error = interpolate(scaled_tail, low, high, MILLS_DEGREE)
+    print(f"(z + {MILLS_SHIFT}) exp(z^2/2) Q(z), to {error:.1e}:")
+    print(", ".join(f"{c:.17e}" for c in shifted(powers, low, high)[::-1]))
 
 
 if __name__ == "__main__":

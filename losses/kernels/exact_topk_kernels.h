@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "losses/kernels/instruction_set.h"
+
 struct CUstream_st;
 
 namespace settrain {
@@ -22,9 +24,16 @@ struct ExactTopkBatch {
   int64_t num_nodes;
 };
 
-/// Writes values [batch] and, unless null, gradient [batch, classes]. A row with a NaN is NaN. Infinite scores count as
-/// 1e300. rank <= kMostExactTopkRank. Asynchronous, on `stream`. Throws Error where CUDA refuses. Only in builds with
-/// CUDA. `scratch`: memory of exact_topk_scratch() bytes.
+/// Bytes of memory that exact_topk_rows() needs to work in, whatever the type of the scores.
+int64_t exact_topk_workspace(int64_t classes, int64_t rank);
+
+/// Writes values [batch] and, unless null, gradient [batch, classes] of the rows [begin, end). A row with a NaN is NaN;
+/// in the gradient infinite scores count as 1e300.
+SETTRAIN_IN_EVERY_SET(template <class T> void exact_topk_rows(const ExactTopkBatch<T>& batch, int64_t begin,
+                                                              int64_t end, void* workspace, T* values, T* gradient))
+
+/// The same for the whole batch on CUDA; rank <= kMostExactTopkRank. Asynchronous, on `stream`. Throws Error where CUDA
+/// refuses. Only in builds with CUDA. `scratch`: memory of exact_topk_scratch() bytes.
 template <class T>
 void launch_exact_topk(const ExactTopkBatch<T>& batch, T* values, T* gradient, void* scratch, CUstream_st* stream);
 template <class T>

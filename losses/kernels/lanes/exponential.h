@@ -16,10 +16,9 @@ SETTRAIN_ALWAYS_INLINE Doubles exponential(Doubles x) {
   const Doubles r = LaneArithmetic::fma(n, Doubles(-kLn2Rest), LaneArithmetic::fma(n, Doubles(-kLn2), within));
   // The Taylor series of degree 13: its rest is below 5e-18 here.
   constexpr double kCoefficients[] = {
-      1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
-      1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
-  Doubles sum(1.0 / 6227020800);
-  for (const double coefficient : kCoefficients) sum = LaneArithmetic::fma(sum, r, Doubles(coefficient));
+      1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+      1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
+  const Doubles sum = polynomial_at(r, kCoefficients);
   const Doubles result = bits_as<double>(bits_as<uint64_t>(sum) + (bits_as<uint64_t>(shifted) << uint64_t{52}));
   return choose(x >= least, result, Doubles(0.0));
 }

@@ -24,8 +24,9 @@ constexpr int kRegisterBytes = 32;
 constexpr int kRegisterBytes = 16;
 #endif
 constexpr int kRegisters = 64 / kRegisterBytes;
-constexpr int kLanes = 16;       // of Floats, Ints and Words
-constexpr int kDoubleLanes = 8;  // of Doubles
+template <class T>
+constexpr int kLanesOf = 64 / sizeof(T);
+constexpr int kLanes = kLanesOf<float>;
 
 constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -85,8 +86,12 @@ SETTRAIN_ALWAYS_INLINE Register<uint64_t> product_of_even(Register<uint32_t> a, 
 constexpr Register<uint32_t> kLowHalves{0, 4, 2, 6};
 #endif
 
+/// Of the masks that comparisons give.
 template <class T>
 using MaskOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
+template <class T>
+constexpr auto kSignBit = sizeof(T) == 4 ? uint64_t{1} << 31 : uint64_t{1} << 63;
 
 /// 64 bytes of numbers.
 template <class T>
@@ -226,6 +231,20 @@ SETTRAIN_ALWAYS_INLINE uint32_t bits_of(Ints mask) {
   return bits;
 }
 
+SETTRAIN_ALWAYS_INLINE uint32_t bits_of(Lanes<int64_t> mask) {
+  uint32_t bits = 0;
+#if defined(__AVX512F__)
+  bits = _mm512_movepi64_mask(reinterpret_cast<__m512i>(mask.part[0]));
+#elif defined(__AVX2__)
+  for (int i = 0; i < kRegisters; ++i) {
+    bits |= static_cast<uint32_t>(_mm256_movemask_pd(reinterpret_cast<__m256d>(mask.part[i]))) << 4 * i;
+  }
+#else
+  for (int i = 0; i < 8; ++i) bits |= static_cast<uint32_t>(mask.part[i / 2][i % 2] & 1) << i;
+#endif
+  return bits;
+}
+
 /// The operations of philox() and normal() on lanes.
 struct LaneArithmetic {
   using Float = Floats;
@@ -268,6 +287,20 @@ struct LaneArithmetic {
     }
   }
 };
+
+/// The polynomial with these coefficients, highest power first, at x: even and odd powers on their own, which halves
+/// the chain of operations that wait for each other.
+template <int kSize>
+SETTRAIN_ALWAYS_INLINE Doubles polynomial_at(Doubles x, const double (&coefficients)[kSize]) {
+  static_assert(kSize % 2 == 0);
+  const Doubles square = x * x;
+  Doubles odd(coefficients[0]), even(coefficients[1]);
+  for (int i = 2; i < kSize; i += 2) {
+    odd = LaneArithmetic::fma(odd, square, Doubles(coefficients[i]));
+    even = LaneArithmetic::fma(even, square, Doubles(coefficients[i + 1]));
+  }
+  return LaneArithmetic::fma(odd, x, even);
+}
 
 }  // namespace
 }  // namespace settrain

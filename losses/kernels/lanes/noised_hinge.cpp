@@ -28,22 +28,6 @@ struct Row {
   Scratch scratch;
 };
 
-// Copies the scores; false where one is NaN.
-SETTRAIN_ALWAYS_INLINE bool take_scores(const Row& row, const float* scores) {
-  const int64_t classes = row.hinge.classes, whole = classes / kLanes * kLanes;
-  Ints nan(0);
-  for (int64_t j = 0; j < whole; j += kLanes) {
-    const Floats score = Floats::load(scores + j);
-    nan = nan | (score != score);
-    score.store(row.scratch.scores + j);
-  }
-  float rest[kLanes];
-  for (int i = 0; i < kLanes; ++i) rest[i] = whole + i < classes ? scores[whole + i] : -kInfinity;
-  const Floats score = Floats::load(rest);
-  score.store(row.scratch.scores + whole);
-  return bits_of(nan | (score != score)) == 0;
-}
-
 // A number that at least k + 1 scores reach, and few more: that many of the maxima of some groups of classes do, at
 // which every (number of groups)-th class is in the same group.
 SETTRAIN_ALWAYS_INLINE float lower_bound(const Row& row) {
@@ -195,7 +179,7 @@ void noised_hinge_rows(const NoisedHinge& hinge, int64_t begin, int64_t end, voi
             Scratch(scratch, hinge.classes)};
     row.counter.position += static_cast<uint32_t>(i);
     Drawn drawn{__builtin_nanf(""), 0};
-    if (take_scores(row, hinge.scores + i * hinge.classes)) {
+    if (copy_row(hinge.scores + i * hinge.classes, hinge.classes, row.scratch.stride, row.scratch.scores)) {
       drawn = draw_row(row, chosen + i * hinge.draws);
     } else {
       for (int64_t draw = 0; draw < hinge.draws; ++draw) chosen[i * hinge.draws + draw] = 0;

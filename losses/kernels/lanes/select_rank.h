@@ -9,52 +9,81 @@ namespace {
 
 constexpr float kInfinity = __builtin_inff();
 
-/// What follows looks at values[0 .. size), `size` a multiple of 16.
+/// Copies a row of `classes` and fills it up to `size`, a multiple of the number of lanes, with -infinity. False where
+/// it has a NaN.
+template <class T>
+SETTRAIN_ALWAYS_INLINE bool copy_row(const T* row, int64_t classes, int64_t size, T* copy) {
+  const int64_t whole = classes / kLanesOf<T> * kLanesOf<T>;
+  Lanes<MaskOf<T>> nan(0);
+  for (int64_t j = 0; j < whole; j += kLanesOf<T>) {
+    const Lanes<T> values = Lanes<T>::load(row + j);
+    nan = nan | (values != values);
+    values.store(copy + j);
+  }
+  for (int64_t j = whole; j < size; ++j) copy[j] = j < classes ? row[j] : -kInfinity;
+  for (int64_t j = whole; j < size; j += kLanesOf<T>) {
+    const Lanes<T> values = Lanes<T>::load(copy + j);
+    nan = nan | (values != values);
+  }
+  return bits_of(nan) == 0;
+}
+
+/// What follows looks at values[0 .. size); `size` is a multiple of the number of lanes.
 
 /// How many are at least `least`.
-SETTRAIN_ALWAYS_INLINE int64_t count_at_least(const float* values, int64_t size, float least) {
-  Ints counts(0);
-  for (int64_t i = 0; i < size; i += kLanes) counts = counts - (Floats::load(values + i) >= least);
+template <class T>
+SETTRAIN_ALWAYS_INLINE int64_t count_at_least(const T* values, int64_t size, T least) {
+  Lanes<MaskOf<T>> counts(0);
+  for (int64_t i = 0; i < size; i += kLanesOf<T>) counts = counts - (Lanes<T>::load(values + i) >= least);
   return sum_of(counts);
 }
 
-SETTRAIN_ALWAYS_INLINE float largest(const float* values, int64_t size) {
-  Floats most(-kInfinity);
-  for (int64_t i = 0; i < size; i += kLanes) most = larger(most, Floats::load(values + i));
+template <class T>
+SETTRAIN_ALWAYS_INLINE T largest(const T* values, int64_t size) {
+  Lanes<T> most(-kInfinity);
+  for (int64_t i = 0; i < size; i += kLanesOf<T>) most = larger(most, Lanes<T>::load(values + i));
   return largest_of(most);
 }
 
 /// The least of those that are at least `least`.
-SETTRAIN_ALWAYS_INLINE float smallest_from(const float* values, int64_t size, float least) {
-  Floats smallest(kInfinity);
-  for (int64_t i = 0; i < size; i += kLanes) {
-    const Floats value = Floats::load(values + i);
-    smallest = smaller(smallest, choose(value >= least, value, Floats(kInfinity)));
+template <class T>
+SETTRAIN_ALWAYS_INLINE T smallest_from(const T* values, int64_t size, T least) {
+  Lanes<T> smallest(kInfinity);
+  for (int64_t i = 0; i < size; i += kLanesOf<T>) {
+    const Lanes<T> value = Lanes<T>::load(values + i);
+    smallest = smaller(smallest, choose(value >= least, value, Lanes<T>(kInfinity)));
   }
   return smallest_of(smallest);
 }
 
 /// Integers in the order of the numbers, and back.
-SETTRAIN_ALWAYS_INLINE int64_t place_of(float value) {
-  const int32_t bits = ieee::to_bits(value);
-  return bits >= 0 ? int64_t{bits} : int64_t{INT32_MIN} - bits;
+template <class T>
+SETTRAIN_ALWAYS_INLINE MaskOf<T> place_of(T value) {
+  MaskOf<T> bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  return bits >= 0 ? bits : -1 - (bits & static_cast<MaskOf<T>>(~kSignBit<T>));
 }
-SETTRAIN_ALWAYS_INLINE float at_place(int64_t place) {
-  return ieee::from_bits(static_cast<int32_t>(place >= 0 ? place : INT32_MIN - place));
+template <class T>
+SETTRAIN_ALWAYS_INLINE T at_place(MaskOf<T> place) {
+  const auto bits = static_cast<MaskOf<T>>(place >= 0 ? place : (-1 - place) | static_cast<MaskOf<T>>(kSignBit<T>));
+  T value;
+  __builtin_memcpy(&value, &bits, sizeof value);
+  return value;
 }
 
 /// The value of rank `rank` (1: the largest), or, with a slack, a number that at least `rank` and at most `rank` +
 /// `slack` values reach, where ties allow that. `low`: a number that at least `rank` values reach. No NaN.
-SETTRAIN_ALWAYS_INLINE float value_of_rank(const float* values, int64_t size, int64_t rank, float low, int64_t slack) {
-  int64_t below = place_of(low), above = place_of(largest(values, size)) + 1;
-  while (above - below > 1) {
-    const int64_t middle = below + (above - below) / 2;
-    const float least = at_place(middle);
+template <class T>
+SETTRAIN_ALWAYS_INLINE T value_of_rank(const T* values, int64_t size, int64_t rank, T low, int64_t slack) {
+  MaskOf<T> below = place_of(low), above = place_of(largest(values, size)) + 1;
+  while (above - 1 > below) {
+    const MaskOf<T> middle = (below & above) + ((below ^ above) >> 1);  // halfway, where the sum would overflow
+    const T least = at_place<T>(middle);
     const int64_t count = count_at_least(values, size, least);
     if (count >= rank && count <= rank + slack) return slack > 0 ? least : smallest_from(values, size, least);
     (count >= rank ? below : above) = middle;
   }
-  return at_place(below);
+  return at_place<T>(below);
 }
 
 /// Where the value of rank `rank` is, which equals `value`. Among equal values that of the lower class comes first.
