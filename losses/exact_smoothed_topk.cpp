@@ -1,5 +1,8 @@
 #include "losses/exact_smoothed_topk.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/special_ndtr.h>
 #include <ATen/ops/tensor.h>
@@ -7,13 +10,25 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
+#include "losses/kernels/exact_topk_kernels.h"
 #include "losses/polynomials.h"
 #include "losses/quadrature.h"
 #include "losses/rowwise.h"
+#include "losses/with_gradient.h"
 #include "src/core/error.h"
 #include "src/core/shape.h"
+
+#if defined(SETTRAIN_HAS_CUDA)
+#include <ATen/ops/stack.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <map>
+#include <mutex>
+#endif
 
 namespace settrain {
 namespace {
@@ -62,18 +77,75 @@ at::Tensor integral(const at::Tensor& all, int64_t rank, double epsilon, const G
   return center.add(high.sub(fewer.mul(weights).mul(half).sum(1)));
 }
 
+at::Tensor plainly(const at::Tensor& scores, int64_t rank, double epsilon, int64_t nodes) {
+  const int64_t doubles = 8 * scores.size(1) * std::max<int64_t>(65, nodes);
+  return rowwise(scores, doubles, [&](const at::Tensor& s, int64_t /*first_row*/) {
+    return integral(s, rank, epsilon, gauss_legendre(nodes));
+  });
+}
+
+bool has_kernel(const at::Tensor& scores, int64_t rank) {
+#if defined(SETTRAIN_HAS_CUDA)
+  if (scores.is_cuda()) return rank <= kMostExactTopkRank;
+#endif
+  return scores.is_cpu() && exact_topk_workspace(scores.size(1), rank) <= int64_t{1} << 26;
+}
+
+#if defined(SETTRAIN_HAS_CUDA)
+// [2, n] nodes and weights. Copied once: a copy from the host would stall every step.
+at::Tensor rule_on(at::Device device, const GaussLegendre& rule) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, size_t>, at::Tensor> copies;
+  const std::lock_guard lock(mutex);
+  at::Tensor& copy = copies[{device.index(), rule.nodes.size()}];
+  if (!copy.defined()) copy = at::stack({at::tensor(rule.nodes), at::tensor(rule.weights)}).to(at::kDouble).to(device);
+  return copy;
+}
+#endif
+
+template <class T>
+at::Tensor by_kernel(const at::Tensor& scores, int64_t rank, double epsilon, int64_t nodes) {
+  const at::Tensor rows = scores.detach().contiguous();
+  const GaussLegendre& rule = gauss_legendre(nodes);
+  ExactTopkBatch<T> batch{rows.const_data_ptr<T>(), rows.size(0),        rows.size(1), rank, epsilon,
+                          rule.nodes.data(),        rule.weights.data(), nodes};
+  const at::Tensor values = at::empty({batch.batch}, rows.options());
+  const at::Tensor gradient = wants_gradient(scores) ? at::empty_like(rows) : at::Tensor();
+  T* const values_data = values.data_ptr<T>();
+  T* const gradient_data = gradient.defined() ? gradient.data_ptr<T>() : nullptr;
+  if (rows.is_cpu()) {
+    const auto compute = SETTRAIN_PICK(instruction_set(), exact_topk_rows<T>);
+    const auto bytes = static_cast<size_t>(exact_topk_workspace(batch.classes, rank));
+    at::parallel_for(0, batch.batch, std::max<int64_t>(1, 2048 / batch.classes), [&](int64_t begin, int64_t end) {
+      const auto workspace = std::make_unique_for_overwrite<char[]>(bytes);
+      compute(batch, begin, end, workspace.get(), values_data, gradient_data);
+    });
+  }
+#if defined(SETTRAIN_HAS_CUDA)
+  if (rows.is_cuda()) {
+    const c10::cuda::CUDAGuard guard(rows.device());
+    const at::Tensor on_device = rule_on(rows.device(), rule);
+    batch.nodes = on_device.const_data_ptr<double>();
+    batch.weights = batch.nodes + nodes;
+    const at::Tensor scratch = at::empty({exact_topk_scratch(batch)}, rows.options().dtype(at::kByte));
+    launch_exact_topk(batch, values_data, gradient_data, scratch.data_ptr(), c10::cuda::getCurrentCUDAStream());
+  }
+#endif
+  return gradient.defined() ? with_gradient(scores, values, gradient) : values;
+}
+
 }  // namespace
 
-at::Tensor exact_smoothed_topk(const at::Tensor& scores, int64_t rank, double epsilon, int64_t nodes) {
+at::Tensor exact_smoothed_topk(const at::Tensor& scores, int64_t rank, double epsilon, int64_t nodes,
+                               LossMethod method) {
   check_shape("scores", scores.sizes(), {kAnySize, kAnySize});
   if (rank < 1 || rank > scores.size(1)) {
     throw ShapeError("rank: expected 1 to " + std::to_string(scores.size(1)) + ", the number of classes, got " +
                      std::to_string(rank));
   }
-  const GaussLegendre rule(nodes);
-  const int64_t doubles = 8 * scores.size(1) * std::max<int64_t>(65, nodes);
-  return rowwise(scores, doubles,
-                 [&](const at::Tensor& s, int64_t /*first_row*/) { return integral(s, rank, epsilon, rule); });
+  if (method == LossMethod::kPlain || !has_kernel(scores, rank)) return plainly(scores, rank, epsilon, nodes);
+  return scores.scalar_type() == at::kDouble ? by_kernel<double>(scores, rank, epsilon, nodes)
+                                             : by_kernel<float>(scores, rank, epsilon, nodes);
 }
 
 }  // namespace settrain

@@ -13,9 +13,10 @@ struct MarginOptions {
   double margin;
 };
 
-at::Tensor smoothed(const at::Tensor& scores, const ExactTopkOptions& options) {
+at::Tensor smoothed(const LossInput& input, const ExactTopkOptions& options) {
+  const at::Tensor& scores = input.output.scores;
   if (options.epsilon == 0) return ranked(scores, options.k + 1);
-  return exact_smoothed_topk(scores, options.k + 1, options.epsilon, options.nodes);
+  return exact_smoothed_topk(scores, options.k + 1, options.epsilon, options.nodes, input.method);
 }
 
 }  // namespace
@@ -44,13 +45,13 @@ ExactTopkOptions ExactTopkOptions::read(const config::Config& config, int64_t nu
 
 at::Tensor ExactTopk::per_sample(const LossInput& input) {
   const at::Tensor& scores = input.output.scores;
-  return at::relu(smoothed(scores, options_).sub(of_label(scores, input.labels)).add(margin_));
+  return at::relu(smoothed(input, options_).sub(of_label(scores, input.labels)).add(margin_));
 }
 
 at::Tensor ExactTopkImbalanced::per_sample(const LossInput& input) {
   const at::Tensor& scores = input.output.scores;
   const at::Tensor margin = margins_.of(input.labels, scores);
-  return at::relu(smoothed(scores, options_).sub(of_label(scores, input.labels)).add(margin).mul(scale_));
+  return at::relu(smoothed(input, options_).sub(of_label(scores, input.labels)).add(margin).mul(scale_));
 }
 
 LossEntry exact_topk_entry() {
@@ -65,10 +66,13 @@ LossEntry exact_topk_entry() {
           .formula = "(margin + E[(s + epsilon z)_[K+1]] - s_y)_+,  z ~ N(0, I)",
           .keys = std::move(keys),
           .requirements = {},
-          .make = [](const config::Config& config, const LossContext& context) {
-            return std::make_unique<ExactTopk>(context.num_classes, ExactTopkOptions::read(config, context.num_classes),
-                                               config.read<MarginOptions>("loss").margin);
-          }};
+          .make =
+              [](const config::Config& config, const LossContext& context) {
+                return std::make_unique<ExactTopk>(context.num_classes,
+                                                   ExactTopkOptions::read(config, context.num_classes),
+                                                   config.read<MarginOptions>("loss").margin);
+              },
+          .has_kernels = true};
 }
 
 LossEntry exact_topk_imbalanced_entry() {
@@ -80,11 +84,13 @@ LossEntry exact_topk_imbalanced_entry() {
       .formula = "(scale (m_y + E[(s + epsilon z)_[K+1]] - s_y))_+,  m_j = max_margin (n_min/n_j)^(1/4)",
       .keys = std::move(keys),
       .requirements = {.normalised_head = true, .class_counts = true},
-      .make = [](const config::Config& config, const LossContext& context) {
-        return std::make_unique<ExactTopkImbalanced>(
-            context.num_classes, ExactTopkOptions::read(config, context.num_classes),
-            ClassMargins::read(config, context), ClassMargins::read_scale(config));
-      }};
+      .make =
+          [](const config::Config& config, const LossContext& context) {
+            return std::make_unique<ExactTopkImbalanced>(
+                context.num_classes, ExactTopkOptions::read(config, context.num_classes),
+                ClassMargins::read(config, context), ClassMargins::read_scale(config));
+          },
+      .has_kernels = true};
 }
 
 }  // namespace settrain

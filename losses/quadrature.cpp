@@ -1,6 +1,8 @@
 #include "losses/quadrature.h"
 
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <numbers>
 #include <utility>
 
@@ -25,6 +27,13 @@ GaussLegendre::GaussLegendre(int64_t n) {
     nodes.push_back(x);
     weights.push_back(2 / ((1 - x * x) * slope * slope));
   }
+}
+
+const GaussLegendre& gauss_legendre(int64_t n) {
+  static std::mutex mutex;
+  static std::map<int64_t, GaussLegendre> rules;  // whose elements stay where they are
+  const std::lock_guard lock(mutex);
+  return rules.try_emplace(n, n).first->second;
 }
 
 }  // namespace settrain

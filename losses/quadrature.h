@@ -13,4 +13,7 @@ struct GaussLegendre {
   explicit GaussLegendre(int64_t n);
 };
 
+/// The rule of n nodes, worked out once.
+const GaussLegendre& gauss_legendre(int64_t n);
+
 }  // namespace settrain
