@@ -68,8 +68,8 @@ __device__ inline int fill_list(const NoisedRow& row, uint32_t bound, int& next,
 /// Draws for a listed class a thread.
 __device__ inline void draw_listed(const NoisedRow& row, int first_draw, int num_draws, int begin, int listed,
                                    NoisedStream& stream) {
-  const int i = begin + static_cast<int>(threadIdx.x);
-  const int32_t c = i < listed ? stream.list[i] : -1;
+  const int place = begin + static_cast<int>(threadIdx.x);
+  const int32_t c = place < listed ? stream.list[place] : -1;
   for (int first = 0; first < num_draws; first += 4) {
     uint32_t keys[4] = {};
     if (c >= 0) row.perturbed_in_four(first_draw + first, c, keys);

@@ -176,7 +176,7 @@ TEST_CASE("Emulated CUDA kernel: a noised hinge of more classes than lists hold"
 
 TEST_CASE("Emulated CUDA kernel: ties of a noised hinge go to the lower class", "[fast]") {
   at::manual_seed(4);
-  for (const Sizes& sizes : kSizes) {
+  for (const Sizes& sizes : {Sizes{1, 2, 1, 2}, Sizes{2, 33, 5, 5}, Sizes{1, 300, 20, 5}, Sizes{1, 1081, 8, 3}}) {
     const at::Tensor equal = at::full({sizes.batch, sizes.classes}, 0.25F);
     const at::Tensor few_values = at::randint(0, 3, {sizes.batch, sizes.classes}).to(at::kFloat);
     const at::Tensor zeros = at::where(few_values > 1, 0.0F, -0.0F).to(at::kFloat);

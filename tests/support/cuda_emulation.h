@@ -86,6 +86,7 @@ class Block {
     block.fibers_[block.running_].done = true;
     swapcontext(&block.fibers_[block.running_].context, &block.scheduler_);
   }
+  void prepare(size_t thread);
   void resume(size_t thread);
   bool open(Meeting meeting, size_t first, size_t size);
 
@@ -106,6 +107,14 @@ namespace settrain::cuda_emulation {
 inline Block::Block(unsigned threads, bool backwards, std::function<void()> body)
     : fibers_(threads), stacks_(new char[threads * kStack]), backwards_(backwards), body_(std::move(body)) {
   if (threads % 32 != 0) throw std::logic_error("emulated blocks have full warps");
+}
+
+inline void Block::prepare(size_t thread) {
+  ucontext_t& context = fibers_[thread].context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = stacks_.get() + thread * kStack;
+  context.uc_stack.ss_size = kStack;
+  makecontext(&context, &Block::enter, 0);
 }
 
 inline void Block::resume(size_t thread) {
@@ -140,12 +149,7 @@ inline bool Block::open(Meeting meeting, size_t first, size_t size) {
 
 inline void Block::run() {
   current() = this;
-  for (size_t i = 0; i < fibers_.size(); ++i) {
-    getcontext(&fibers_[i].context);
-    fibers_[i].context.uc_stack.ss_sp = stacks_.get() + i * kStack;
-    fibers_[i].context.uc_stack.ss_size = kStack;
-    makecontext(&fibers_[i].context, &Block::enter, 0);
-  }
+  for (size_t i = 0; i < fibers_.size(); ++i) prepare(i);
   for (;;) {
     for (size_t i = 0; i < fibers_.size(); ++i) {
       const size_t thread = backwards_ ? fibers_.size() - 1 - i : i;
