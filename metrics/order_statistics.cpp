@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <type_traits>
@@ -48,24 +49,45 @@ struct Sought {
   Key prefix = 0;
 };
 
-/// For each of the descending `prefixes` of keys a table of kDigits counts: of the values with that prefix, by their
-/// keys' next digit, which starts at bit `shift`.
+/// Adds to a table of kDigits counts the values whose keys begin with `only`, by their keys' next digit, which starts
+/// at bit `shift`.
 template <class T>
-std::vector<int64_t> count_digits(const T* values, int64_t count, std::span<const typename Ordered<T>::Key> prefixes,
+void count_under(typename Ordered<T>::Key only, std::span<const T> values, int shift, int64_t* counts) {
+  for (const T value : values) {
+    const auto high = Ordered<T>::key(value) >> shift;
+    if (high >> kDigitBits == only) ++counts[high % kDigits];
+  }
+}
+
+/// The same for several `prefixes`, from the largest to the smallest, with a table each. Few values have one of them
+/// where the ranks are near each other.
+template <class T>
+void count_under(std::span<const typename Ordered<T>::Key> prefixes, std::span<const T> values, int shift,
+                 int64_t* counts) {
+  const auto least = prefixes.back(), range = prefixes.front() - prefixes.back();
+  for (const T value : values) {
+    const auto high = Ordered<T>::key(value) >> shift;
+    const auto prefix = high >> kDigitBits;
+    if (prefix - least > range) continue;
+    size_t table = 0;
+    while (prefixes[table] > prefix) ++table;
+    if (prefixes[table] == prefix) ++counts[table * kDigits + high % kDigits];
+  }
+}
+
+/// The tables of all values.
+template <class T>
+std::vector<int64_t> count_digits(std::span<const T> values, std::span<const typename Ordered<T>::Key> prefixes,
                                   int shift) {
-  using Key = typename Ordered<T>::Key;
   std::vector<int64_t> sum(prefixes.size() * kDigits);
   std::mutex mutex;
-  at::parallel_for(0, count, kValuesPerTask, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, static_cast<int64_t>(values.size()), kValuesPerTask, [&](int64_t begin, int64_t end) {
     std::vector<int64_t> counts(sum.size());
-    const Key least = prefixes.back(), range = prefixes.front() - prefixes.back();
-    for (int64_t i = begin; i < end; ++i) {
-      const Key high = Ordered<T>::key(values[i]) >> shift;
-      const Key prefix = high >> kDigitBits;
-      if (prefix - least > range) continue;
-      size_t table = 0;
-      while (prefixes[table] > prefix) ++table;
-      if (prefixes[table] == prefix) ++counts[table * kDigits + high % kDigits];
+    const std::span<const T> part = values.subspan(begin, end - begin);
+    if (prefixes.size() == 1) {
+      count_under<T>(prefixes.front(), part, shift, counts.data());
+    } else {
+      count_under<T>(prefixes, part, shift, counts.data());
     }
     const std::lock_guard lock(mutex);
     std::transform(sum.begin(), sum.end(), counts.begin(), sum.begin(), std::plus<>());
@@ -88,6 +110,7 @@ template <class T>
 std::vector<double> select_on_cpu(const at::Tensor& values, std::span<const int64_t> ranks) {
   using Key = typename Ordered<T>::Key;
   const at::Tensor contiguous = values.contiguous();
+  const std::span<const T> span(contiguous.const_data_ptr<T>(), static_cast<size_t>(contiguous.numel()));
   std::vector<Sought<Key>> all;
   for (const int64_t rank : ranks) all.push_back({rank, all.size()});
   // Prefixes descend where ranks ascend, and stay in that order.
@@ -104,8 +127,7 @@ std::vector<double> select_on_cpu(const at::Tensor& values, std::span<const int6
         groups.emplace_back(first, last);
         first = last;
       }
-      const std::vector<int64_t> counts =
-          count_digits<T>(contiguous.const_data_ptr<T>(), contiguous.numel(), prefixes, shift);
+      const std::vector<int64_t> counts = count_digits<T>(span, prefixes, shift);
       for (size_t i = 0; i < groups.size(); ++i) descend(groups[i], counts.data() + i * kDigits);
     }
   }
