@@ -152,7 +152,7 @@ at::Tensor noised_hinge(const at::Tensor& scores, const LossInput& input, const 
 }
 
 at::Tensor drawn_classes(const at::Tensor& scores, const SampledTopkOptions& options, const NoiseKey& key) {
-  const at::Tensor contiguous = scores.detach().contiguous(), labels = at::zeros({scores.size(0)}, at::kLong);
+  const at::Tensor contiguous = scores.detach().cpu().contiguous(), labels = at::zeros({scores.size(0)}, at::kLong);
   NoisedHinge hinge = describe(contiguous, options, key);
   hinge.scores = contiguous.const_data_ptr<float>();
   hinge.labels = labels.const_data_ptr<int64_t>();

@@ -24,8 +24,8 @@ struct NoisedHingeTerms {
 at::Tensor noised_hinge(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
                         const NoisedHingeTerms& terms);
 
-/// [batch] float32: of how many classes the kernel of the CPU draws noise, on average over the draws. `scores` [batch,
-/// classes] float32 on the CPU.
+/// [batch] float32 on the CPU: of how many classes the kernel of the CPU draws noise, on average over the draws.
+/// `scores` [batch, classes] float32.
 at::Tensor drawn_classes(const at::Tensor& scores, const SampledTopkOptions& options, const NoiseKey& key);
 
 }  // namespace settrain

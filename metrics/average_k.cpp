@@ -11,10 +11,9 @@
 namespace settrain {
 namespace {
 
-/// `returned` [samples, classes] bool.
-SetSizeHistogram count_set_sizes(const std::string& name, const at::Tensor& returned) {
-  const int64_t classes = returned.size(1);
-  const at::Tensor counts = at::bincount(returned.sum(1), {}, classes + 1).cpu();
+/// `sizes` [samples] int64.
+SetSizeHistogram histogram_of(const std::string& name, const at::Tensor& sizes, int64_t classes) {
+  const at::Tensor counts = at::bincount(sizes, {}, classes + 1).cpu();
   return {name, {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + classes + 1}};
 }
 
@@ -83,13 +82,15 @@ EvaluationResult AverageK::compute(const SplitScores& split, const MetricContext
       context.threshold_scores ? set_values(*context.threshold_scores, context.score_scale) : values,
       options_.average_k, ties);
 
+  const at::Tensor sizes = set_sizes(values, lambdas, ties);
+  const at::Tensor label_values = values.gather(1, split.labels.unsqueeze(1)).squeeze(1);
+
   for (size_t i = 0; i < lambdas.size(); ++i) {
     const std::string sets = average_k_name(options_.average_k[i]);
-    const at::Tensor returned = returned_classes(values, lambdas[i], ties);
-    const at::Tensor label_returned = returned.gather(1, split.labels.unsqueeze(1)).squeeze(1);
+    const at::Tensor label_returned = returned_classes(label_values, lambdas[i], ties);
     const ClassHits counts = count_hits(label_returned, split.labels, values.size(1));
     for (MetricValue& value : accuracies(sets, counts, context.train_counts)) result.values.push_back(std::move(value));
-    result.set_sizes.push_back(count_set_sizes(sets, returned));
+    result.set_sizes.push_back(histogram_of(sets, sizes.select(0, static_cast<int64_t>(i)), values.size(1)));
     result.values.push_back({sets + "_size", mean_set_size(result.set_sizes.back())});
     result.values.push_back({sets + "_lambda", lambdas[i]});
   }

@@ -10,7 +10,8 @@ namespace settrain {
 /// smaller index and exactly K classes are inside.
 ///
 /// `scores` [samples, classes] float, `labels` [samples] int64 in [0, classes), on one device. Returns [samples] int64
-/// on that device. Works through blocks of rows: the memory it needs on top does not grow with the number of samples.
+/// on that device. One pass over the scores on the CPU; elsewhere through blocks of rows, so that the memory on top
+/// does not grow with the number of samples.
 at::Tensor label_ranks(const at::Tensor& scores, const at::Tensor& labels);
 
 }  // namespace settrain

@@ -27,8 +27,11 @@ int64_t values_in_sets(double k, int64_t samples, int64_t classes);
 /// values. `values` [samples, classes] float32 or float64; a midpoint is taken in float64.
 std::vector<double> average_k_thresholds(const at::Tensor& values, std::span<const double> ks, Ties ties);
 
-/// [samples, classes] bool: the values on the returned side of `lambda`. Exact for float32 values too, which lambda
-/// need not be.
+/// Of the shape of `values`, bool: the values on the returned side of `lambda`. Exact for float32 values too, which
+/// lambda need not be.
 at::Tensor returned_classes(const at::Tensor& values, double lambda, Ties ties);
+
+/// [lambdas, samples] int64: how many classes of every sample each lambda returns. `values` [samples, classes].
+at::Tensor set_sizes(const at::Tensor& values, std::span<const double> lambdas, Ties ties);
 
 }  // namespace settrain

@@ -171,6 +171,7 @@ void add_bench_command(CLI::App& app, CommandLine& line) {
   train->add_flag("--json", bench->json, "Prints JSON instead of a table");
   add_bench_loader_command(*command, line);
   add_bench_losses_command(*command, line);
+  add_bench_metrics_command(*command, line);
   train->callback([&line, bench] { line.action = [&line, bench] { return bench_train(line, *bench); }; });
 }
 

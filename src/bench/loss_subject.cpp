@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "losses/make_loss.h"
+#include "losses/noised_hinge.h"
 #include "src/bench/allocations.h"
 #include "src/config/load.h"
 
@@ -129,7 +130,10 @@ void LossSubject::step() {
 
 std::optional<double> LossSubject::drawn_classes() const {
   if (!pruned_) return std::nullopt;
-  return std::nullopt;
+  return settrain::drawn_classes(input_.output.scores.detach(), *pruned_, input_.noise_key)
+      .to(at::kDouble)
+      .mean()
+      .item<double>();
 }
 
 double LossSubject::memory() {

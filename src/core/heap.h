@@ -8,4 +8,7 @@ namespace settrain {
 /// can take a third of the step. Does nothing where the C library is not glibc.
 void keep_freed_memory();
 
+/// Hands freed memory back to the system, as far as the C library keeps some. Does nothing where it is not glibc.
+void give_back_freed_memory();
+
 }  // namespace settrain

@@ -3,13 +3,10 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 
 namespace settrain {
-namespace {
 
 void wait_for(c10::Device device) {
   if (device.is_cuda()) at::detail::getCUDAHooks().deviceSynchronize(device.index());
 }
-
-}  // namespace
 
 PhaseTimer::PhaseTimer(StepPhases* phases, c10::Device device) : phases_(phases), device_(device) {
   if (!phases_) return;

@@ -14,6 +14,9 @@ struct StepPhases {
   double update = 0;  // of the weights, with clipping and the clearing of gradients
 };
 
+/// Returns once the device has finished what it was given.
+void wait_for(c10::Device device);
+
 /// Adds the time since its last call to a phase, once the device has finished what it was given. Without phases it does
 /// nothing, and the device is not waited for.
 class PhaseTimer {

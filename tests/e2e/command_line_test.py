@@ -99,6 +99,29 @@ class CommandLine(ProgramTest):
         self.assertRegex(table, r"loader / cached \d+\.\d+")
         self.assertIn("--size", self.run_program(*arguments, "--config", "tiny.yaml", "--size", "12", expect=2).stderr)
 
+    def test_benchmarks_of_metrics(self):
+        arguments = ("bench", "metrics", "--device", "cpu", "--samples", "3000", "--classes", "40", "--rounds", "3", "--sort-rounds")
+        measured = json.loads(self.run_program(*arguments, "2", "--json").stdout)
+        self.assertEqual([measured[key] for key in ("device", "threads", "samples", "classes", "average_k")], ["cpu", 1, 3000, 40, [1, 2, 5, 10]])
+        for key, rounds in (("average_k_thresholds", 3), ("label_ranks", 3), ("topk_of_each_row", 3), ("evaluation", 3), ("sort_of_all_values", 2), ("sort_of_each_row", 2)):
+            with self.subTest(key=key):
+                self.assertEqual(len(measured[key]["ms"]), rounds)
+                self.assertGreater(min(measured[key]["ms"]), 0)
+        for key, base in (("sort_of_all_values", "average_k_thresholds"), ("sort_of_each_row", "label_ranks"), ("topk_of_each_row", "label_ranks")):
+            times = zip(measured[key]["ms"], measured[base]["ms"])
+            for ratio, (of, over) in zip(measured[key]["ratios"], times):
+                self.assertAlmostEqual(ratio, of / over, places=6)
+        self.assertAlmostEqual(measured["images_per_second"], 3e6 / sorted(measured["evaluation"]["ms"])[1], delta=1)
+        table = self.run_program(*arguments, "0").stdout
+        self.assertIn("3,000 samples of 40 classes", table)
+        self.assertIn("ranks of the labels", table)
+        self.assertNotIn("at::sort", table)
+        self.assertRegex(table, r"images/s evaluated; medians of 3 rounds\n")
+
+    def test_a_benchmark_of_metrics_beyond_the_memory_is_refused(self):
+        error = self.run_program("bench", "metrics", "--device", "cpu", "--samples", "100000000", "--classes", "1000000", expect=1).stderr
+        self.assertRegex(error, r"PiB of memory here, of which .* are available: fewer --samples, or no sorts with --sort-rounds 0")
+
     def test_a_model_and_images_that_do_not_suit_are_told_before_a_run_begins(self):
         config = self.write("small.yaml", TINY.replace("{name: resnet8, width: 4}", "{name: densenet40_12}"))
         error = self.run_program("--config", config, "--device", "cpu", expect=2).stderr

@@ -1,8 +1,11 @@
 #include "metrics/label_rank.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
 
 #include "tests/metrics/random_split.h"
 #include "tests/metrics/slow_metrics.h"
@@ -47,6 +50,28 @@ TEST_CASE("rows beyond the first block are ranked too", "[fast]") {
   const at::Tensor scores = at::arange(classes, at::kFloat).unsqueeze(0).expand({5, classes});
   const at::Tensor labels = at::tensor({int64_t{0}, classes - 1, int64_t{5}, classes - 3, int64_t{9}}, at::kLong);
   CHECK(label_ranks(scores, labels).equal(classes - 1 - labels));
+}
+
+TEST_CASE("a label's rank is the definition's, with ties, infinities and NaN", "[fast]") {
+  const int64_t threads = at::get_num_threads();
+  at::set_num_threads(2);
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    // Enough samples for two threads; of NaN each comparison is false.
+    SplitScores split = test::random_split(seed, 2500, 53, seed % 2 ? at::kFloat : at::kDouble, seed % 3 ? 6 : 0);
+    at::Tensor all = split.scores.view({-1});
+    if (seed >= 4) all.slice(0, 3, at::nullopt, 17).fill_(std::nan(""));
+    if (seed >= 8) all.slice(0, 4, at::nullopt, 23).fill_(std::numeric_limits<double>::infinity());
+    if (seed >= 8) all.slice(0, 5, at::nullopt, 29).fill_(-std::numeric_limits<double>::infinity());
+    const at::Tensor label_score = split.scores.gather(1, split.labels.unsqueeze(1));
+    const at::Tensor before = at::arange(53).lt(split.labels.unsqueeze(1));
+    const at::Tensor expected =
+        split.scores.gt(label_score).logical_or(split.scores.eq(label_score).logical_and(before)).sum(1);
+    CAPTURE(seed);
+    CHECK(label_ranks(split.scores, split.labels).equal(expected));
+    CHECK(label_ranks(split.scores.t().contiguous().t(), split.labels).equal(expected));
+    CHECK(label_ranks(split.scores, split.labels.repeat_interleave(2).slice(0, 0, at::nullopt, 2)).equal(expected));
+  }
+  at::set_num_threads(static_cast<int>(threads));
 }
 
 }  // namespace

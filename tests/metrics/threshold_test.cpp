@@ -86,6 +86,23 @@ TEST_CASE("a value equal to the threshold is returned, or not where ties are str
   }
 }
 
+TEST_CASE("set sizes count the returned classes of every sample", "[fast]") {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    at::Tensor values = test::random_split(seed, 60, 33, seed % 2 ? at::kFloat : at::kDouble, seed % 4 ? 0 : 3).scores;
+    values.view({-1}).slice(0, 7, at::nullopt, 19).fill_(std::nan(""));
+    if (seed % 3 == 0) values = values.t();
+    const std::vector<double> lambdas{1, 0.1, -kInfinity, kInfinity, 2, std::nan("")};
+    for (const Ties ties : {Ties::kKeepAll, Ties::kStrict}) {
+      const at::Tensor sizes = set_sizes(values, lambdas, ties);
+      REQUIRE(sizes.sizes() == at::IntArrayRef{6, values.size(0)});
+      for (size_t i = 0; i < lambdas.size(); ++i) {
+        CHECK(sizes[static_cast<int64_t>(i)].equal(returned_classes(values, lambdas[i], ties).sum(1)));
+      }
+    }
+  }
+  CHECK(set_sizes(at::zeros({4, 3}), {}, Ties::kStrict).sizes() == at::IntArrayRef{0, 4});
+}
+
 TEST_CASE("with ties Algorithm 1 returns at least the budget and strict at most", "[fast]") {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const at::Tensor values = test::random_split(seed, 13, 6, seed % 2 ? at::kFloat : at::kDouble, 1 + seed % 7).scores;
