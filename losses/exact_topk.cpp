@@ -44,14 +44,17 @@ ExactTopkOptions ExactTopkOptions::read(const config::Config& config, int64_t nu
 }
 
 at::Tensor ExactTopk::per_sample(const LossInput& input) {
-  const at::Tensor& scores = input.output.scores;
-  return at::relu(smoothed(input, options_).sub(of_label(scores, input.labels)).add(margin_));
+  // Before `smoothed`: the backward pass goes the other way around, and so frees the gradient that is kept there before
+  // it makes one here.
+  const at::Tensor labels = of_label(input.output.scores, input.labels);
+  return at::relu(smoothed(input, options_).sub(labels).add(margin_));
 }
 
 at::Tensor ExactTopkImbalanced::per_sample(const LossInput& input) {
   const at::Tensor& scores = input.output.scores;
   const at::Tensor margin = margins_.of(input.labels, scores);
-  return at::relu(smoothed(input, options_).sub(of_label(scores, input.labels)).add(margin).mul(scale_));
+  const at::Tensor labels = of_label(scores, input.labels);  // see above
+  return at::relu(smoothed(input, options_).sub(labels).add(margin).mul(scale_));
 }
 
 LossEntry exact_topk_entry() {

@@ -46,7 +46,7 @@ __device__ inline void noised_hinge_block(const NoisedHinge& hinge, float* losse
   int32_t* const chosen_row = chosen + index * hinge.draws;
   if (find_best(row, rank, shared.stream)) {
     for (int draw = thread; draw < row.draws; draw += kNoisedThreads) chosen_row[draw] = 0;
-    if (thread == 0) losses[index] = ieee::from_bits(0x7FC00000);
+    if (thread == 0) losses[index] = ScalarArithmetic::from_bits(0x7FC00000);
     return;
   }
   const bool streamed = rank <= kMostStreamedRank;

@@ -8,13 +8,13 @@ namespace settrain {
 
 /// Larger for larger values; the same for both zeros. Never 0.
 __device__ inline uint32_t ordered(float value) {
-  const uint32_t bits = static_cast<uint32_t>(ieee::to_bits(value == 0 ? 0.0F : value));
+  const uint32_t bits = static_cast<uint32_t>(ScalarArithmetic::to_bits(value == 0 ? 0.0F : value));
   return bits >> 31 ? ~bits : bits | 0x80000000;
 }
 
 /// The value that has this integer.
 __device__ inline float unordered(uint32_t key) {
-  return ieee::from_bits(static_cast<int32_t>(key >> 31 ? key & 0x7FFFFFFF : ~key));
+  return ScalarArithmetic::from_bits(static_cast<int32_t>(key >> 31 ? key & 0x7FFFFFFF : ~key));
 }
 
 struct NoisedRow {
@@ -25,7 +25,7 @@ struct NoisedRow {
   NoiseCounter counter;
 
   __device__ uint32_t perturbed(int32_t c, float normal) const {
-    return ordered(ieee::fma(epsilon, normal, scores[c]));
+    return ordered(ScalarArithmetic::fma(epsilon, normal, scores[c]));
   }
   __device__ float given(int32_t c, int32_t draw) const { return noise[static_cast<int64_t>(draw) * classes + c]; }
 

@@ -56,7 +56,7 @@ __device__ inline int fill_list(const NoisedRow& row, uint32_t bound, int& next,
     }
     for (int i = 0; i < kAhead && next < row.classes; ++i, next += kNoisedThreads) {
       const int c = next + thread;
-      const bool wanted = c < row.classes && ordered(ieee::fma(row.epsilon, kMaxNormal, ahead[i])) >= bound;
+      const bool wanted = c < row.classes && ordered(ScalarArithmetic::fma(row.epsilon, kMaxNormal, ahead[i])) >= bound;
       const int place = reserve(&stream.listed, wanted);
       if (wanted) stream.list[place] = c;
       listed += __syncthreads_count(wanted);

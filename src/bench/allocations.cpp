@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "src/bench/in_turns.h"
+#include "src/engine/phase_timer.h"
 
 #ifdef SETTRAIN_HAS_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>

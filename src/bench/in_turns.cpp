@@ -1,12 +1,11 @@
 #include "src/bench/in_turns.h"
 
-#include <ATen/detail/CUDAHooksInterface.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 
 #include "src/core/interrupt.h"
+#include "src/engine/phase_timer.h"
 
 namespace settrain {
 namespace {
@@ -43,10 +42,6 @@ Plan plan(const std::function<void()>& work, const TurnOptions& options, c10::De
 }
 
 }  // namespace
-
-void wait_for(c10::Device device) {
-  if (device.is_cuda()) at::detail::getCUDAHooks().deviceSynchronize(device.index());
-}
 
 std::vector<std::vector<double>> measure_in_turns(const std::vector<std::function<void()>>& works, c10::Device device,
                                                   const TurnOptions& options,

@@ -15,9 +15,6 @@ struct TurnOptions {
   double max_seconds = 2;      // of all rounds of one contestant: a slow one takes part in the first of them alone
 };
 
-/// Waits until the device has finished what it was given.
-void wait_for(c10::Device device);
-
 /// Measures every one of `works` once in each round, in an order that rotates, after each has run unmeasured.
 /// Returns seconds of one run, [works][rounds that it took part in, at least 1]. `before_round` is told the number of
 /// each round. Throws Interrupted where a signal asks to stop.

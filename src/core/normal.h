@@ -14,7 +14,7 @@ inline constexpr float kMaxNormal = 6.34F;
 
 /// a + b, a * b, a * b + c rounded once, sqrt(a). On CUDA by the intrinsics that the compiler never fuses nor
 /// approximates.
-struct ieee {
+struct ScalarArithmetic {
   using Float = float;
   using Int = int32_t;
   using Word = uint32_t;
@@ -102,8 +102,8 @@ SETTRAIN_HOST_DEVICE inline typename Arithmetic::Float minus_log_of_tail(typenam
 /// quantile.
 ///
 /// With q = min(u, 1 - u) in (0, 1/2] and r = sqrt(-2 ln q), the magnitude is r + g(r) for a smooth g. The coefficients
-/// come from scripts/fit_normal.py. They are part of `rng: 1`: a changed bit changes every result. Arithmetic: ieee, or
-/// that of several lanes.
+/// come from scripts/fit_normal.py. They are part of `rng: 1`: a changed bit changes every result. Arithmetic:
+/// ScalarArithmetic, or that of several lanes.
 template <class Arithmetic>
 SETTRAIN_HOST_DEVICE inline typename Arithmetic::Float normal_of(typename Arithmetic::Word word) {
   using Float = typename Arithmetic::Float;
@@ -120,7 +120,7 @@ SETTRAIN_HOST_DEVICE inline typename Arithmetic::Float normal_of(typename Arithm
   return Arithmetic::from_bits(Arithmetic::to_bits(Arithmetic::add(r, g)) ^ sign);
 }
 SETTRAIN_HOST_DEVICE inline float normal(uint32_t word) {
-  return normal_of<ieee>(word);
+  return normal_of<ScalarArithmetic>(word);
 }
 
 }  // namespace settrain
