@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "losses/kernels/noised_hinge_kernels.h"
 
 namespace settrain {
@@ -10,14 +13,23 @@ int64_t noised_hinge_scratch(const NoisedHinge& hinge) {
 void noised_hinge_gradient_rows(const NoisedHinge& hinge, int64_t begin, int64_t end, const float* losses,
                                 const int32_t* chosen, const float* outer, float* gradient) {
   const int64_t classes = hinge.classes, draws = hinge.draws;
+  std::vector<int32_t> distinct;  // classes that are chosen
   for (int64_t i = begin; i < end; ++i) {
-    float* row = gradient + i * classes;
-    const float nothing = losses[i] != losses[i] ? losses[i] : 0;
-    for (int64_t j = 0; j < classes; ++j) row[j] = nothing;
+    float* const row = gradient + i * classes;
+    std::fill_n(row, classes, losses[i] != losses[i] ? losses[i] : 0);
     if (!(losses[i] > 0)) continue;
-    const float share = outer[i] * hinge.factor, of_draw = share / static_cast<float>(draws);
-    for (int64_t draw = 0; draw < draws; ++draw) row[chosen[i * draws + draw]] += of_draw;
-    row[hinge.labels[i]] -= share;
+    distinct.clear();
+    for (int64_t draw = 0; draw < draws; ++draw) {
+      const int32_t j = chosen[i * draws + draw];
+      if (row[j] == 0) distinct.push_back(j);
+      row[j] += 1;
+    }
+    const float slope = outer[i] * hinge.factor;
+    if (row[hinge.labels[i]] == 0) row[hinge.labels[i]] = -slope;
+    for (const int32_t j : distinct) {
+      const float share = row[j] / static_cast<float>(draws);
+      row[j] = slope * (j == hinge.labels[i] ? share - 1 : share);
+    }
   }
 }
 

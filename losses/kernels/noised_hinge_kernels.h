@@ -39,8 +39,8 @@ int64_t noised_hinge_scratch(const NoisedHinge& hinge);
 SETTRAIN_IN_EVERY_SET(void noised_hinge_rows(const NoisedHinge& hinge, int64_t begin, int64_t end, void* scratch,
                                              float* losses, int32_t* chosen, float* drawn_classes))
 
-/// Writes gradient [batch, classes] of the rows [begin, end): row i is outer[i] * factor * ((1/draws) how often each
-/// class is chosen, minus 1 at the label) where losses[i] > 0, NaN where that is NaN, else 0.
+/// Writes gradient [batch, classes] of the rows [begin, end): row i is outer[i] * factor * (the share of the draws in
+/// which a class is chosen, minus 1 at the label) where losses[i] > 0, NaN where that is NaN, else 0.
 void noised_hinge_gradient_rows(const NoisedHinge& hinge, int64_t begin, int64_t end, const float* losses,
                                 const int32_t* chosen, const float* outer, float* gradient);
 
