@@ -21,9 +21,11 @@ struct SmoothedTopkHingeOptions {
 /// tau = 1 is cross-entropy; for tau -> 0 it tends to topk_hinge_scaled. Smooth, no ties, no kink. Gradient: the
 /// expected membership of each class in A, over K, in the first distribution minus that in the second; it sums to 0.
 ///
-/// Computed in float64, in logarithms, from positive terms alone (see polynomials.h), whatever the dtype of the scores:
-/// the authors' code divides polynomials in the backward pass, which is inaccurate where they are close, and takes the
-/// hard hinge where s_[K] - s_[K+1] >= K tau log(1000); `reference_threshold` = 1000 does the latter, too.
+/// Computed in float64 from positive terms alone, whatever the dtype of the scores, in O(K classes), by a kernel
+/// (kernels/lanes/smoothed_hinge.cpp) or, where the number of sets overflows a double (on CUDA: for K > 32), by
+/// LibTorch's operations in logarithms (polynomials.h). The authors' code divides polynomials in the backward pass,
+/// which is inaccurate where they are close, and takes the hard hinge where s_[K] - s_[K+1] >= K tau log(1000);
+/// `reference_threshold` = 1000 does the latter, too.
 class SmoothedTopkHinge : public Loss {
  public:
   SmoothedTopkHinge(int64_t num_classes, int64_t k, const SmoothedTopkHingeOptions& options)
