@@ -307,6 +307,7 @@ headline() {
            /^loader \/ cached/ {printf ", loader / cached %s", $4} END {print ""}' "$2"
       ;;
     bench_loader) awk '$2 == "threads" {n = $1; speed = $3} END {print speed " images/s on " n " threads"}' "$2" ;;
+    bench_metrics) sed -n 's/^the whole evaluation  *\([0-9.]*\).*/the whole evaluation \1 ms/p' "$2" ;;
     memcheck_*) sed -n 's/^=* *\(ERROR SUMMARY.*\)/\1/p' "$2" | tail -n 1 ;;
     *) last_line "$2" ;;
   esac

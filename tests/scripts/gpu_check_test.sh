@@ -112,8 +112,8 @@ stand_in build/gpu_check/build/tests/tests_engine 'echo "No tests ran"'
 expect 1 'no test passed: No tests ran' run tests_engine
 stand_in build/gpu_check/build/tests/tests_engine 'echo "All tests passed (1 assertion in 1 test case)"'
 rm "$work/results/tests_engine" "$work/results/bench_metrics"
-stand_in build/gpu_check/build/apps/settrain/settrain 'echo "the whole evaluation  8.50"'
-expect 0 'the whole evaluation  8.50' resume
+stand_in build/gpu_check/build/apps/settrain/settrain 'echo "the whole evaluation      8.50    -"'
+expect 0 'the whole evaluation 8.50 ms' resume
 row check_models ok '3 of 3 rows passed'
 expect 0 'tests_engine               ok' table
 
