@@ -161,22 +161,24 @@ python=
 torch='<torch>' torch_version='' gpu='' capability='' nvcc='nvcc' programs=''
 
 find_torch() {
-  local candidate answer
+  local candidate answer why='there is no python3'
   for candidate in "${SETTRAIN_PYTHON:-}" python3 "$(chosen python)"; do
     if [[ -z $candidate ]] || ! command -v "$candidate" >/dev/null; then continue; fi
-    answer=$("$candidate" - 2>/dev/null <<'END'
+    answer=$("$candidate" - 2>&1 <<'END'
+import warnings
+warnings.simplefilter("ignore")
 import torch
 print(torch.__path__[0], torch.__version__, sep="\n")
 if torch.cuda.is_available():
     print(torch.cuda.get_device_name(), "%d%d" % torch.cuda.get_device_capability(), sep="\n")
 END
-    ) || continue
+    ) || { why="$(command -v "$candidate") says: ${answer##*$'\n'}" && continue; }
     python=$candidate
     { read -r torch && read -r torch_version && read -r gpu && read -r capability; } <<<"$answer" || true
     if [[ $torch_version != 2.11.* ]]; then say "PyTorch is $torch_version; settrain is made for 2.11"; fi
     return
   done
-  missing+=("PyTorch: no python3 that can import torch (SETTRAIN_PYTHON names another one)")
+  missing+=("PyTorch: no python3 that can import torch (SETTRAIN_PYTHON names another one); $why")
 }
 
 find_compilers() {
