@@ -337,7 +337,7 @@ run_step() {
   if [[ $result == ok && $name == tests_* ]] && ! grep -q 'All tests passed' "$work/output"; then
     result=FAILED figure="no test passed: $(last_line "$work/output")"
   fi
-  record "$name" "$result" $((SECONDS - start)) "${figure:0:100}"
+  record "$name" "$result" $((SECONDS - start)) "${figure:0:160}"
   say "$name: $result, $((SECONDS - start)) s"
 }
 
