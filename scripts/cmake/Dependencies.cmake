@@ -1,4 +1,5 @@
-# Finds the system's libraries. scripts/setup installs them: keep its list of packages in step.
+# Finds the system's libraries. scripts/setup installs them: keep its list of packages in step, and that of
+# scripts/gpu_check.sh.
 
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
