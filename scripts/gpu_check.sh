@@ -90,7 +90,7 @@ print_command() {
 }
 
 source_commit() {
-  git -C "$root" rev-parse HEAD 2>/dev/null || cat "$bundle/commit" 2>/dev/null || echo 'an unknown commit'
+  { [[ -e $root/.git ]] && git -C "$root" rev-parse HEAD 2>/dev/null; } || cat "$bundle/commit" 2>/dev/null || echo 'an unknown commit'
 }
 
 # The folders of tests/ with tests tagged [gpu]; each is a program tests_<folder>.
