@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <opencv2/core.hpp>
+#include <opencv2/core/utility.hpp>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
@@ -42,16 +43,14 @@ void check_size(int64_t height, int64_t width) {
       fmt::format("declares {}x{} pixels, more than the {} that are decoded", width, height, kMostPixels));
 }
 
+cv::Mat imdecode(std::span<const uint8_t> bytes, int mode) {
+  const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<uint8_t*>(bytes.data()));
+  return cv::imdecode(input, mode | cv::IMREAD_IGNORE_ORIENTATION);
+}
+
 // The whole image, by OpenCV.
 void decode_other(std::span<const uint8_t> bytes, int64_t channels, Image& image) {
-  cv::Mat decoded;
-  try {
-    const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<uint8_t*>(bytes.data()));
-    const int mode = (channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR) | cv::IMREAD_IGNORE_ORIENTATION;
-    decoded = cv::imdecode(input, mode);
-  } catch (const cv::Exception& error) {
-    throw std::runtime_error("cannot be decoded (" + error.err + ")");
-  }
+  const cv::Mat decoded = imdecode(bytes, channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR);
   if (decoded.empty()) throw std::runtime_error("is no image that can be decoded");
   image.height = decoded.rows;
   image.width = decoded.cols;
@@ -84,10 +83,7 @@ Box whole(int64_t height, int64_t width) {
   return {0, 0, height, width};
 }
 
-}  // namespace
-
-void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
-                  ImagePart& part) {
+void decode(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose, ImagePart& part) {
   if (bytes.empty()) throw std::runtime_error("the file is empty");
   const ImageHeader header = parse_image_header(bytes);
   const bool turned = options.apply_orientation && header.orientation > 1;
@@ -107,6 +103,30 @@ void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, 
     part.top = part.left = 0;
   }
   choose(part.pixels.height, part.pixels.width);
+}
+
+}  // namespace
+
+void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
+                  ImagePart& part) {
+  try {
+    decode(bytes, options, choose, part);
+  } catch (const cv::Exception& error) {
+    throw std::runtime_error("cannot be decoded (" + error.err + ")");
+  }
+}
+
+void prepare_decoding() {
+  // OpenCV's own threads would compete with those that compute; images are read by several threads at a time anyway.
+  cv::setNumThreads(1);
+}
+
+std::string decoder_version() {
+  return cv::getVersionString();
+}
+
+void decode_by_opencv(std::span<const uint8_t> bytes) {
+  imdecode(bytes, cv::IMREAD_COLOR);
 }
 
 }  // namespace settrain

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "datasets/dataset.h"
 
@@ -23,5 +24,15 @@ inline constexpr int64_t kMostPixels = 178'956'970;
 /// declare more than kMostPixels.
 void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
                   ImagePart& part);
+
+/// To be called before decoding. Throws Error in a build without image decoding (CMake: SETTRAIN_IMAGE_FILES=OFF),
+/// whose decode_image() knows no format (no_image_decoder.cpp).
+void prepare_decoding();
+
+/// OpenCV's version, "4.6.0"; "none" in a build without image decoding.
+std::string decoder_version();
+
+/// Decodes the whole image by OpenCV alone and forgets it, for its speed.
+void decode_by_opencv(std::span<const uint8_t> bytes);
 
 }  // namespace settrain

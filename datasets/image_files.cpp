@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <new>
-#include <opencv2/core.hpp>
 #include <span>
 #include <stdexcept>
 #include <string_view>
@@ -27,8 +26,7 @@ config::Keys ImageFileOptions::keys() {
 }
 
 ImageFiles::ImageFiles(FileTable files, const ImageFileOptions& options) : files_(std::move(files)), options_(options) {
-  // OpenCV's own threads would compete with those that compute; images are read by several threads at a time anyway.
-  cv::setNumThreads(1);
+  prepare_decoding();
 }
 
 void ImageFiles::read(int64_t id, Image& image) const {
@@ -59,8 +57,6 @@ void ImageFiles::read_part(int64_t id, const ChoosePart& choose, ImagePart& part
     fail(error.what());
   } catch (const std::bad_alloc&) {
     fail("there is not enough memory to decode it");
-  } catch (const cv::Exception& error) {
-    fail("cannot be decoded (" + error.err + ")");
   }
 }
 

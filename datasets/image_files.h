@@ -19,7 +19,8 @@ struct ImageFileOptions {
 };
 
 /// Images from files, of any size, decoded to pixels when they are read, see decode_image.h. read() and read_part()
-/// throw DataError, naming the file, where it is missing or no image that can be decoded.
+/// throw DataError, naming the file, where it is missing or no image that can be decoded. A build without image
+/// decoding refuses to make one (Error).
 class ImageFiles : public ImageSource {
  public:
   ImageFiles(FileTable files, const ImageFileOptions& options);

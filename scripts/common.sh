@@ -16,6 +16,17 @@ fail() {
 # chosen KEY: the value that scripts/setup wrote down, or nothing.
 chosen() { if [[ -f $choice ]]; then sed -n "s/^$1=//p" "$choice"; fi; }
 
+# machine_nvcc: the machine's nvcc of CUDA 13, which LibTorch is built with, or nothing.
+machine_nvcc() {
+  local nvcc
+  for nvcc in "${CUDACXX:-}" nvcc /usr/local/cuda/bin/nvcc; do
+    if [[ -n $nvcc ]] && "$nvcc" --version 2>/dev/null | grep -q 'release 13\.'; then
+      command -v "$nvcc"
+      return
+    fi
+  done
+}
+
 # parallel_jobs: how many compilers at once. A file that includes LibTorch's headers takes up to 1.5 GiB.
 parallel_jobs() {
   local by_memory

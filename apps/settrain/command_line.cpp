@@ -13,6 +13,7 @@
 #include "apps/settrain/compare_command.h"
 #include "apps/settrain/config_path.h"
 #include "apps/settrain/run_command_line.h"
+#include "datasets/decode_image.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
@@ -102,6 +103,11 @@ int run_action(const CommandLine& line) {
   return kFailed;
 }
 
+std::string version_text() {
+  const bool decodes = decoder_version() != "none";
+  return std::string("settrain ") + build_info().version + (decodes ? "" : " (without image decoding)");
+}
+
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
@@ -117,7 +123,7 @@ int run_command_line(int argc, char** argv) {
   line.arguments.assign(argv, argv + argc);
 
   CLI::App app(kDescription, "settrain");
-  app.set_version_flag("--version", std::string("settrain ") + build_info().version);
+  app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.failure_message([](const CLI::App* failed, const CLI::Error& problem) {
     return std::string(problem.what()) + "\nRun `" + failed->get_name() + " --help` for what it takes.\n";

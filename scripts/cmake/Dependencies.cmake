@@ -1,8 +1,8 @@
-# Finds the system's libraries. scripts/setup installs them: keep its list of packages in step.
+# Finds the system's libraries. scripts/setup installs them: keep its list of packages in step, and that of
+# scripts/gpu_check.sh.
 
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(JPEG REQUIRED) # libjpeg-turbo
 find_package(OpenSSL REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(fmt REQUIRED)
@@ -11,11 +11,14 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Catch2 2 REQUIRED)
 
-# Debian's CMake files for OpenCV come with a package that brings Qt and GDAL along; the three libraries used do not need it.
-find_path(OpenCV_INCLUDE_DIR opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
-add_library(settrain_opencv INTERFACE)
-target_include_directories(settrain_opencv SYSTEM INTERFACE "${OpenCV_INCLUDE_DIR}")
-foreach(module core imgproc imgcodecs)
-  find_library(OpenCV_${module}_LIBRARY opencv_${module} REQUIRED)
-  target_link_libraries(settrain_opencv INTERFACE "${OpenCV_${module}_LIBRARY}")
-endforeach()
+if(SETTRAIN_IMAGE_FILES)
+  find_package(JPEG REQUIRED) # libjpeg-turbo
+  # Debian's CMake files for OpenCV come with a package that brings Qt and GDAL along; the three libraries used do not need it.
+  find_path(OpenCV_INCLUDE_DIR opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
+  add_library(settrain_opencv INTERFACE)
+  target_include_directories(settrain_opencv SYSTEM INTERFACE "${OpenCV_INCLUDE_DIR}")
+  foreach(module core imgproc imgcodecs)
+    find_library(OpenCV_${module}_LIBRARY opencv_${module} REQUIRED)
+    target_link_libraries(settrain_opencv INTERFACE "${OpenCV_${module}_LIBRARY}")
+  endforeach()
+endif()

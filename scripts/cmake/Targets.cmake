@@ -4,7 +4,11 @@ add_library(settrain_options INTERFACE)
 target_include_directories(settrain_options INTERFACE "${CMAKE_SOURCE_DIR}")
 # -ffp-contract=off: the compiler must not fuse a multiplication and an addition on its own, or results would depend on
 # the instruction set; where a fused operation is meant, the code says std::fma.
-target_compile_options(settrain_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -ffp-contract=off>)
+set(settrain_warnings -Wall -Wextra)
+if(SETTRAIN_WARNINGS_ARE_ERRORS)
+  list(APPEND settrain_warnings -Werror)
+endif()
+target_compile_options(settrain_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${settrain_warnings};-ffp-contract=off>")
 # GCC 12 warns of overlapping copies inside std::string's own operator+ (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(settrain_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
@@ -38,12 +42,14 @@ endfunction()
 set(settrain_tensor_headers ATen/core/Tensor.h ATen/ops/empty.h fmt/format.h)
 set(settrain_module_headers ${settrain_tensor_headers} torch/nn/module.h)
 
-# settrain_library(name [TENSORS | MODULES] [LINK libraries...] [EXTRA sources...])
+# settrain_library(name [TENSORS | MODULES] [LINK libraries...] [EXTRA sources...] [WITHOUT files...])
 #   One static library settrain_<name> from every .cpp of the calling folder. TENSORS: most of them use LibTorch's tensors; MODULES:
-#   its modules too. EXTRA: further sources, which are compiled without precompiled headers.
+#   its modules too. EXTRA: further sources, which are compiled without precompiled headers. WITHOUT: files to leave out.
 function(settrain_library name)
-  cmake_parse_arguments(arg "TENSORS;MODULES" "" "LINK;EXTRA" ${ARGN})
+  cmake_parse_arguments(arg "TENSORS;MODULES" "" "LINK;EXTRA;WITHOUT" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  list(TRANSFORM arg_WITHOUT PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  list(REMOVE_ITEM sources ${arg_WITHOUT})
   if(NOT sources AND NOT arg_EXTRA)
     add_library(settrain_${name} INTERFACE)
     target_link_libraries(settrain_${name} INTERFACE settrain_options ${arg_LINK})

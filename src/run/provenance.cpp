@@ -11,9 +11,9 @@
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <opencv2/core/utility.hpp>
 #include <stdexcept>
 
+#include "datasets/decode_image.h"
 #include "src/core/atomic_file.h"
 #include "src/core/file_lock.h"
 #include "src/run/build_info.h"
@@ -95,7 +95,7 @@ nlohmann::ordered_json collect_provenance(const ProvenanceInput& input) {
   if (input.device.is_cuda()) json["cuda"] = describe_gpu(input.device);
   json["compiler"] = build_info().compiler;
   json["libraries"] = {{"libtorch", TORCH_VERSION},
-                       {"opencv", cv::getVersionString()},
+                       {"opencv", decoder_version()},
                        {"yaml-cpp", build_info().yaml_cpp},
                        {"spdlog", build_info().spdlog}};
   json["seed"] = input.seed;

@@ -1,0 +1,32 @@
+// In place of decode_image.cpp and jpeg_decoder.cpp in a build with SETTRAIN_IMAGE_FILES=OFF.
+#include <stdexcept>
+
+#include "datasets/decode_image.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+constexpr const char* kNoDecoder =
+    "this build of settrain has no image decoding (CMake option SETTRAIN_IMAGE_FILES=OFF), so it cannot use data sets of "
+    "image files; cifar100, fashion_mnist and synthetic need none";
+
+}  // namespace
+
+void decode_image(std::span<const uint8_t>, const DecodeOptions&, const ChoosePart&, ImagePart&) {
+  throw std::runtime_error(kNoDecoder);
+}
+
+void prepare_decoding() {
+  throw Error(kNoDecoder);
+}
+
+std::string decoder_version() {
+  return "none";
+}
+
+void decode_by_opencv(std::span<const uint8_t>) {
+  throw Error(kNoDecoder);
+}
+
+}  // namespace settrain

@@ -1,0 +1,136 @@
+# What scripts/gpu_check.sh packs, what it says where something is missing, and the table it makes of its steps. Nothing is compiled:
+# the programs are stand-ins.
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir -p "$folder"/{bin,scripts,tests,losses/kernels}
+cp "$SETTRAIN_SOURCE_DIR"/scripts/{gpu_check.sh,common.sh} "$folder/scripts"
+touch "$folder/losses/kernels/noise.cu"
+for name in losses engine core; do mkdir "$folder/tests/$name"; done
+echo 'TEST_CASE("one", "[gpu]") {}' | tee "$folder/tests/losses/one_gpu_test.cpp" >"$folder/tests/engine/two_gpu_test.cpp"
+echo 'TEST_CASE("two", "[fast]") {}' >"$folder/tests/core/three_test.cpp"
+for tool in bash cat cut date dirname basename readlink sed env grep xargs sort awk nproc head tail tee mkdir rm cp find timeout git; do
+  ln -s "$(command -v $tool)" "$folder/bin/$tool"
+done
+work=$folder/build/gpu_check
+
+# stand_in FILE BODY
+stand_in() {
+  mkdir -p "$(dirname "$folder/$1")"
+  printf '#!/usr/bin/env bash\n%s\n' "$2" >"$folder/$1"
+  chmod +x "$folder/$1"
+}
+
+fail() {
+  printf '%s\n' "$@"
+  exit 1
+}
+
+# expect STATUS TEXT ARGS...: scripts/gpu_check.sh ARGS exits with STATUS and says TEXT.
+expect() {
+  local status=0
+  output=$(env -i HOME="$folder" PATH="$folder/bin" CXX=g++ CUDACXX="$folder/bin/nvcc" \
+    bash "$folder/scripts/gpu_check.sh" "${@:3}" 2>&1) || status=$?
+  if [[ $status != "$1" || $output != *"$2"* ]]; then
+    fail "gpu_check.sh ${*:3}: expected exit code $1 and \"$2\", got $status and:" "$output"
+  fi
+}
+
+# also TEXT...: the last output says this too.
+also() {
+  local text
+  for text in "$@"; do if [[ $output != *"$text"* ]]; then fail "no \"$text\" in:" "$output"; fi; done
+}
+
+expect 0 'Usage: scripts/gpu_check.sh' --help
+expect 2 "unknown argument '--gpu'" --gpu
+expect 2 "unknown command 'bench'" bench
+expect 1 '--limit takes a whole number' --limit soon
+
+# A bare machine: everything that is missing, at once.
+stand_in bin/python3 'exit 1'
+expect 1 'missing: PyTorch: no python3 that can import torch'
+if [[ ! -x /usr/local/cuda/bin/nvcc ]]; then also 'missing: nvcc 13'; fi
+also 'missing: a C++ compiler: no g++' 'missing: ninja' 'missing: CMake' 'missing: the third-party libraries'
+expect 1 'missing: the programs: run scripts/gpu_check.sh build first' run
+
+# With everything but a GPU.
+torch() { stand_in bin/python3 "printf '%s\n' /opt/torch 2.11.0+cu130 $1"; }
+torch ''
+stand_in bin/nvcc 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
+stand_in bin/g++ ''
+stand_in bin/cmake 'if [[ $1 == --version ]]; then echo "cmake version 3.24.1"; fi'
+stand_in bin/ninja 'echo "[1/1] Linking"'
+mkdir -p "$work/bundle/lib/x86_64-linux-gnu"
+echo 0123456789abcdef >"$work/bundle/commit"
+expect 1 'missing: CMake 3.25 or later: it is 3.24.1' build
+stand_in bin/cmake 'if [[ $1 == --version ]]; then echo "cmake version 4.0.2"; fi'
+expect 1 'missing: a GPU: no NVIDIA GPU that PyTorch 2.11.0+cu130 sees; nor is there nvidia-smi'
+stand_in bin/nvidia-smi 'echo "No devices were found"'
+expect 1 'nvidia-smi says: No devices were found'
+
+# What it would do.
+expect 0 "cmake -S $folder -B $work/build -G Ninja" --dry-run --sanitize
+also 'missing: a GPU' 'missing: compute-sanitizer' "-D CMAKE_PREFIX_PATH=$work/bundle -D CMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu" \
+  '-D SETTRAIN_TORCH_ROOT=/opt/torch -D SETTRAIN_CUDA=ON' '-D SETTRAIN_IMAGE_FILES=OFF' \
+  'settrain tests_engine tests_losses' "tests/tests_losses '[gpu]'" 'compute-sanitizer --tool memcheck' \
+  'settrain check losses --device cuda' 'settrain bench metrics --device cuda' 'settrain bench loader'
+if [[ $output == *tests_core* || -e $work/results || -e $work/logs ]]; then fail 'a dry run left files, or names tests_core:' "$output"; fi
+
+# With a GPU: builds, runs, and tells what went wrong.
+torch "'NVIDIA H100 80GB HBM3' 90"
+expect 0 'Linking' build
+stand_in build/gpu_check/build/apps/settrain/settrain 'case "$1 $2" in
+  "check "*) echo "3 of 3 rows passed" ;;
+  "bench losses") printf "loss ms\nnoised_topk   0.125  1.50\nlegend\n" ;;
+  "bench train") printf "one, cached   1234.5   6.78\nloader / cached 0.990 (median)\n" ;;
+  "bench loader") printf "  8 threads  100 1\n  16 threads   200 2\n" ;;
+  "bench metrics") echo "[bench] the GPU is on fire" && exit 1 ;;
+esac'
+stand_in build/gpu_check/build/tests/tests_losses 'echo "All tests passed (9 assertions in 2 test cases)"'
+stand_in build/gpu_check/build/tests/tests_engine 'echo "[skipped] no CUDA device"; exit 77'
+expect 1 'settrain 0123456789ab on NVIDIA H100 80GB HBM3; PyTorch 2.11.0+cu130' run
+# row NAME RESULT FIGURE
+row() {
+  if ! grep -qE "^$1 +$2 +[0-9]+  $3\$" <<<"$output"; then fail "no row $1, $2, $3 in:" "$output"; fi
+}
+row build ok 'settrain tests_engine tests_losses'
+row tests_engine FAILED 'skipped: no CUDA device'
+row tests_losses ok 'All tests passed \(9 assertions in 2 test cases\)'
+row check_models ok '3 of 3 rows passed'
+row bench_losses ok 'noised_topk 0.125 ms, 1.50 x cross-entropy'
+row bench_metrics FAILED 'exit code 1: \[bench\] the GPU is on fire'
+row bench_train_resnet20 ok '1234.5 images/s, 6.78 ms a step, loader / cached 0.990'
+row bench_loader ok '200 images/s on 16 threads'
+grep -q 'rows passed' "$work/logs/check.log" || fail 'check.log lacks what was printed'
+
+expect 1 "there is no step 'bench_speed', but there are: tests_engine tests_losses check_losses" run bench_speed
+stand_in build/gpu_check/build/tests/tests_engine 'sleep 60'
+ln -s "$(command -v sleep)" "$folder/bin/sleep"
+expect 1 'stopped after 1 s (--limit)' --limit 1 run tests_engine
+stand_in build/gpu_check/build/tests/tests_engine 'echo "No tests ran"'
+expect 1 'no test passed: No tests ran' run tests_engine
+stand_in build/gpu_check/build/tests/tests_engine 'echo "All tests passed (1 assertion in 1 test case)"'
+rm "$work/results/tests_engine" "$work/results/bench_metrics"
+stand_in build/gpu_check/build/apps/settrain/settrain 'echo "the whole evaluation      8.50    -"'
+expect 0 'the whole evaluation 8.50 ms' resume
+row check_models ok '3 of 3 rows passed'
+expect 0 'tests_engine               ok' table
+
+# Packing, where the source is a git clone on a machine with the packages.
+if ! command -v dpkg-query >/dev/null || ! git -C "$SETTRAIN_SOURCE_DIR" rev-parse HEAD >/dev/null 2>&1; then exit 77; fi
+packing() { SETTRAIN_GPU_CHECK=$folder/packed "$SETTRAIN_SOURCE_DIR/scripts/gpu_check.sh" "$@" 2>&1; }
+packing pack "$folder/all.tar.gz" >"$folder/said" || fail 'pack failed:' "$(<"$folder/said")"
+most=$((64 * 1024 * 1024))
+if (($(gzip -dc "$folder/all.tar.gz" | wc -c) > most)); then fail "the archive holds more than 64 MiB"; fi
+tar -tzf "$folder/all.tar.gz" >"$folder/list"
+for file in CMakeLists.txt scripts/gpu_check.sh configs/quickstart.yaml tests/golden/metrics.json \
+  build/gpu_check/bundle/{commit,include/{yaml-cpp/yaml.h,spdlog/spdlog.h,fmt/format.h,CLI/CLI.hpp,catch2/catch.hpp,nlohmann/json.hpp}} \
+  build/gpu_check/bundle/include/{zlib.h,zconf.h,openssl/{evp,configuration}.h}; do
+  grep -qxF "settrain/$file" "$folder/list" || fail "the archive lacks $file"
+done
+for library in libyaml-cpp.so libfmt.so libspdlog.so libcrypto.a libz.a; do
+  grep -q "^settrain/build/gpu_check/bundle/lib/.*/$library" "$folder/list" || fail "the archive lacks $library"
+done
+if grep -E 'opencv|gdal|libjpeg' "$folder/list" | grep -v 'settrain/\(scripts\|docs\|datasets\|tests\)/'; then fail 'the archive holds image codecs'; fi
+if find "$folder/packed/bundle" -xtype l | grep .; then fail 'those links lead nowhere'; fi
