@@ -95,7 +95,7 @@ bool has_kernel(const at::Tensor& scores, int64_t rank) {
 // [2, n] nodes and weights. Copied once: a copy from the host would stall every step.
 at::Tensor rule_on(at::Device device, const GaussLegendre& rule) {
   static std::mutex mutex;
-  static std::map<std::pair<int, size_t>, at::Tensor> copies;
+  static auto& copies = *new std::map<std::pair<int, size_t>, at::Tensor>;  // outlives CUDA, so never freed
   const std::lock_guard lock(mutex);
   at::Tensor& copy = copies[{device.index(), rule.nodes.size()}];
   if (!copy.defined()) copy = at::stack({at::tensor(rule.nodes), at::tensor(rule.weights)}).to(at::kDouble).to(device);

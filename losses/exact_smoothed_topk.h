@@ -25,8 +25,8 @@ namespace settrain {
 /// j being the one of that rank; so it sums to 1. All in float64; classes that cannot come into the window are left
 /// out.
 /// By a kernel of its own, on the CPU and, for ranks up to 33, on CUDA; results of float32 scores are then right to
-/// about 1e-9 epsilon at most. LossMethod::kPlain, and ranks and classes whose intermediate values of a row exceed 64
-/// MiB, go through LibTorch's operations.
+/// about 1e-9 epsilon for each thousand classes. LossMethod::kPlain, and ranks and classes whose intermediate values of
+/// a row exceed 64 MiB, go through LibTorch's operations.
 at::Tensor exact_smoothed_topk(const at::Tensor& scores, int64_t rank, double epsilon, int64_t nodes,
                                LossMethod method = LossMethod::kFast);
 

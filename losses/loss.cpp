@@ -29,7 +29,8 @@ void check_labels(const at::Tensor& labels, const at::Tensor& scores) {
     throw ShapeError("labels: expected them on " + scores.device().str() + " with the scores, got " +
                      labels.device().str());
   }
-  // On CUDA the indexing kernels assert it; reading the labels back would stall every step.
+  // On CUDA LibTorch's indexing asserts it, and our kernels answer with NaN; reading the labels back would stall every
+  // step.
   if (!labels.is_cpu()) return;
   const at::Tensor contiguous = labels.contiguous();
   const int64_t* label = contiguous.const_data_ptr<int64_t>();

@@ -12,6 +12,7 @@
 
 #include "losses/kernels/noised_hinge_kernels.h"
 #include "losses/score_ops.h"
+#include "losses/with_gradient.h"
 #include "src/core/shape.h"
 
 #if defined(SETTRAIN_HAS_CUDA)
@@ -73,6 +74,7 @@ struct NoisedHingeFunction : torch::autograd::Function<NoisedHingeFunction> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& outer_of_outputs) {
+    check_first_derivative();
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &labels = saved[0], &losses = saved[1], &chosen = saved[2];
     const at::Tensor outer = outer_of_outputs[0].contiguous();
@@ -139,7 +141,11 @@ at::Tensor plainly(const at::Tensor& scores, const LossInput& input, const Sampl
 at::Tensor noised_hinge(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
                         const NoisedHingeTerms& terms) {
   if (!has_kernel(scores) || input.method == LossMethod::kPlain) return plainly(scores, input, options, terms);
-  Constants constants{describe(scores, options, input.noise_key), input.labels.contiguous(), terms.margins, {}};
+  Constants constants{describe(scores, options, input.noise_key), input.labels.contiguous(), {}, {}};
+  if (terms.margins.defined()) {
+    check_shape("margins", terms.margins.sizes(), {scores.size(0)});
+    constants.margins = terms.margins.to(scores.options()).contiguous();
+  }
   NoisedHinge& hinge = constants.hinge;
   hinge.margin = static_cast<float>(terms.margin);
   hinge.factor = static_cast<float>(terms.factor);

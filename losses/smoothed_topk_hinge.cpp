@@ -48,14 +48,17 @@ at::Tensor smooth_plainly(const at::Tensor& scores, const at::Tensor& labels, in
 }
 
 bool has_kernel(const at::Tensor& scores, int64_t k) {
-  // The kernels' coefficients are at most the number of sets.
-  const auto classes = static_cast<double>(scores.size(1)), size = static_cast<double>(k);
+  // No coefficient of the kernels exceeds the number of sets of k classes, or of half of all: that must be a double.
+  const auto classes = static_cast<double>(scores.size(1));
+  const double size = std::min(static_cast<double>(k), std::floor(classes / 2));
   const double log_sets = std::lgamma(classes + 1) - std::lgamma(size + 1) - std::lgamma(classes - size + 1);
   if (log_sets > 690) return false;
 #if defined(SETTRAIN_HAS_CUDA)
   if (scores.is_cuda()) return k <= kMostSmoothedHingeK;
 #endif
-  return scores.is_cpu();
+  // The shares of the k highest classes take k^3 operations.
+  constexpr int64_t kMost = 128, kMostBytes = int64_t{1} << 26;
+  return scores.is_cpu() && k <= kMost && smoothed_hinge_workspace(scores.size(1), k) <= kMostBytes;
 }
 
 template <class T>

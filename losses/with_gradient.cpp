@@ -4,6 +4,8 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "src/core/error.h"
+
 namespace settrain {
 namespace {
 
@@ -17,11 +19,16 @@ struct WithGradient : torch::autograd::Function<WithGradient> {
     return values.clone();
   }
   static variable_list backward(AutogradContext* context, const variable_list& outer) {
+    check_first_derivative();
     return {context->get_saved_variables()[0] * outer[0].unsqueeze(1), at::Tensor(), at::Tensor()};
   }
 };
 
 }  // namespace
+
+void check_first_derivative() {
+  if (c10::GradMode::is_enabled()) throw Error("the gradient of this loss has no gradient of its own (create_graph)");
+}
 
 bool wants_gradient(const at::Tensor& scores) {
   return c10::GradMode::is_enabled() && scores.requires_grad();

@@ -159,7 +159,12 @@ __device__ void exact_topk_block(const ExactTopkBatch<T>& batch, T* values, T* g
           item.gradient += weight * density * p.at(degree);
         });
   }
-  if (thread == 0) values[index] = static_cast<T>(row.center + (high - integral));
+  if (thread == 0) {
+    const double value = row.center + (high - integral);
+    values[index] = static_cast<T>(value > 1e290    ? HUGE_VAL
+                                   : value < -1e290 ? -HUGE_VAL
+                                                    : value);  // see finite_score()
+  }
   for (int i = thread; gradient && i < listed; i += kThreads) {
     gradient[items[i].item] = static_cast<T>(items[i].gradient);
   }

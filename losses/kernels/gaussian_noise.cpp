@@ -38,7 +38,8 @@ at::Tensor gaussian_noise(const NoiseKey& key, int64_t batch, int64_t draws, int
   if (device.is_cuda()) {
     const c10::cuda::CUDAGuard guard(device);
     at::Tensor noise = at::empty({batch, draws, classes}, at::TensorOptions(device).dtype(at::kFloat));
-    launch_noise(first, batch, draws, classes, noise.data_ptr<float>(), c10::cuda::getCurrentCUDAStream());
+    launch_noise(first, key.step_on_device, batch, draws, classes, noise.data_ptr<float>(),
+                 c10::cuda::getCurrentCUDAStream());
     return noise;
   }
 #endif

@@ -13,9 +13,10 @@ namespace settrain {
 /// Writes the [draws, classes] normals of one sample.
 SETTRAIN_IN_EVERY_SET(void fill_noise_row(const NoiseCounter& counter, int64_t draws, int64_t classes, float* row))
 
-/// Writes the [batch, draws, classes] normals of samples from `first` on, in CUDA memory, on `stream`. Throws Error
+/// Writes the [batch, draws, classes] normals of samples from `first` on, in CUDA memory, on `stream`; a `step` in
+/// CUDA memory, unless null, counts instead of first.step. Throws Error
 /// where CUDA refuses. Only in builds with CUDA.
-void launch_noise(const NoiseCounter& first, int64_t batch, int64_t draws, int64_t classes, float* out,
-                  CUstream_st* stream);
+void launch_noise(const NoiseCounter& first, const int64_t* step, int64_t batch, int64_t draws, int64_t classes,
+                  float* out, CUstream_st* stream);
 
 }  // namespace settrain

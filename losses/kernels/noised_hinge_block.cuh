@@ -68,7 +68,10 @@ __device__ inline void noised_hinge_block(const NoisedHinge& hinge, float* losse
   }
   if (thread != 0) return;
   const float margin = hinge.margins ? hinge.margins[index] : hinge.margin;
-  const float loss = hinge.factor * (sum / static_cast<float>(hinge.draws) - row.scores[hinge.labels[index]] + margin);
+  const int64_t label = hinge.labels[index];
+  const bool is_class = label >= 0 && label < hinge.classes;
+  const float of_label = is_class ? row.scores[label] : static_cast<float>(HUGE_VAL - HUGE_VAL);
+  const float loss = hinge.factor * (sum / static_cast<float>(hinge.draws) - of_label + margin);
   losses[index] = loss <= 0 ? 0 : loss;
 }
 

@@ -44,8 +44,8 @@ SETTRAIN_IN_EVERY_SET(void noised_hinge_rows(const NoisedHinge& hinge, int64_t b
 void noised_hinge_gradient_rows(const NoisedHinge& hinge, int64_t begin, int64_t end, const float* losses,
                                 const int32_t* chosen, const float* outer, float* gradient);
 
-/// Both for the whole batch on CUDA. Asynchronous, on `stream`. Throw Error where CUDA refuses. Only in builds with
-/// CUDA.
+/// Both for the whole batch on CUDA; a label out of range makes the row's loss NaN. Asynchronous, on `stream`. Throw
+/// Error where CUDA refuses. Only in builds with CUDA.
 void launch_noised_hinge(const NoisedHinge& hinge, float* losses, int32_t* chosen, CUstream_st* stream);
 
 void launch_noised_hinge_gradient(const NoisedHinge& hinge, const float* losses, const int32_t* chosen,

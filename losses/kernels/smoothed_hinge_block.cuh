@@ -60,8 +60,9 @@ __device__ void smoothed_hinge_block(const SmoothedHinge<T>& hinge, T* losses, T
   const int64_t index = blockIdx.x;
   const int thread = static_cast<int>(threadIdx.x), k = static_cast<int>(hinge.k);
   const int32_t classes = static_cast<int32_t>(hinge.classes), label = static_cast<int32_t>(hinge.labels[index]);
+  const bool is_class = hinge.labels[index] >= 0 && hinge.labels[index] < hinge.classes;
   const T* const scores = hinge.scores + index * hinge.classes;
-  if (has_nan(scores, classes)) {
+  if (has_nan(scores, classes) || !is_class) {
     if (thread == 0) losses[index] = nan_of<T>();
     for (int32_t c = thread; gradient && c < classes; c += kThreads) gradient[c] = nan_of<T>();
     return;

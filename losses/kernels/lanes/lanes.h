@@ -1,6 +1,7 @@
 // Sixteen floats or eight doubles at a time, for kernels that are compiled once for every instruction set (see
 // instruction_set.h): one register of AVX-512, two of AVX2, four of the baseline. The number of lanes is the same
-// everywhere, and every operation is one that IEEE 754 defines to the last bit; hence so are the results.
+// everywhere, and every operation is one that IEEE 754 defines to the last bit; hence so are the results. (The smoothed
+// hinge also calls the C library's exp and log, once or a few times a row, the same for every set.)
 #pragma once
 
 #if defined(__x86_64__)
