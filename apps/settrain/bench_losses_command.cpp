@@ -28,7 +28,7 @@ int bench_losses(const CommandLine& line, const LossesBench& bench) {
   LossReport report{.device = find_device(line.device), .options = bench.options, .model = bench.model};
   const LossBenchOptions& options = report.options;
   const LossRegistry& losses = line.registries.losses;
-  check(losses, options);
+  check(losses, options, report.device);
   if (!bench.model.empty()) line.registries.models.at(bench.model);
   if (bench.threads > 0) at::set_num_threads(bench.threads);
   if (report.device.is_cpu()) keep_freed_memory();  // as in training

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "src/core/interrupt.h"
+#include "src/core/progress_bar.h"
 #include "src/engine/phase_timer.h"
 
 namespace settrain {
@@ -15,7 +16,10 @@ double seconds_of(const std::function<void()>& work, int64_t repetitions, c10::D
   using Clock = std::chrono::steady_clock;
   wait_for(device);
   const auto start = Clock::now();
-  for (int64_t i = 0; i < repetitions; ++i) work();
+  for (int64_t i = 0; i < repetitions; ++i) {
+    throw_if_interrupted();
+    work();
+  }
   wait_for(device);
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -46,9 +50,16 @@ Plan plan(const std::function<void()>& work, const TurnOptions& options, c10::De
 std::vector<std::vector<double>> measure_in_turns(const std::vector<std::function<void()>>& works, c10::Device device,
                                                   const TurnOptions& options,
                                                   const std::function<void(int64_t)>& before_round) {
+  // Trying everything once and each round count alike in the bar.
+  ProgressBar bar;
+  const int64_t parts = static_cast<int64_t>(works.size()) * (options.rounds + 1);
+  int64_t done = 0;
+  const auto show_progress = [&] {
+    bar.update({.stage = "[bench] measurements", .done = done++, .total = parts, .after = 0, .figures = ""});
+  };
   std::vector<Plan> plans;
   for (const auto& work : works) {
-    throw_if_interrupted();
+    show_progress();
     plans.push_back(plan(work, options, device));
   }
   std::vector<std::vector<double>> seconds(works.size());
@@ -58,12 +69,13 @@ std::vector<std::vector<double>> measure_in_turns(const std::vector<std::functio
     const size_t start = works.size() * static_cast<size_t>(round) / static_cast<size_t>(options.rounds);
     for (size_t i = 0; i < works.size(); ++i) {
       const size_t who = (start + i) % works.size();
+      show_progress();
       if (round >= plans[who].rounds) continue;
-      throw_if_interrupted();
       const int64_t repetitions = plans[who].repetitions;
       seconds[who].push_back(seconds_of(works[who], repetitions, device) / static_cast<double>(repetitions));
     }
   }
+  bar.hide();
   return seconds;
 }
 

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <utility>
 
 #include "src/core/error.h"
+#include "src/core/human.h"
+#include "src/engine/peak_memory.h"
 
 namespace settrain {
 namespace {
@@ -89,7 +93,7 @@ bool is_asked_for(const LossBenchOptions& options, const std::string& loss) {
   return names.empty() || std::find(names.begin(), names.end(), loss) != names.end();
 }
 
-void check(const LossRegistry& registry, const LossBenchOptions& options) {
+void check(const LossRegistry& registry, const LossBenchOptions& options, at::Device device) {
   const LossCase& base = options.base;
   if (base.k >= base.classes) {
     throw ConfigError(fmt::format("--k {}: must be less than the number of classes, {}", base.k, base.classes));
@@ -98,6 +102,22 @@ void check(const LossRegistry& registry, const LossBenchOptions& options) {
     if (!registry.at(loss).has_gradient) {
       throw ConfigError(fmt::format("--losses: {} has no gradient, so there is no step to measure", loss));
     }
+  }
+  for (const auto& [name, values] : {std::pair{"--epsilon", &options.epsilons}, {"--scores-sd", &options.scores_sds}}) {
+    for (const double value : *values) {
+      if (!std::isfinite(value)) throw ConfigError(fmt::format("{}: expected finite numbers, got {}", name, value));
+    }
+  }
+  // Every loss keeps its scores, and what the hungriest takes in a step is 40 times as much.
+  const double losses = static_cast<double>(options.losses.empty() ? registry.entries().size() : options.losses.size());
+  const double needed = 4.0 * static_cast<double>(base.batch) * static_cast<double>(base.classes) * (4 * losses + 40);
+  const auto available = static_cast<double>(available_memory(device));
+  if (available > 0 && needed > available) {
+    throw Error(
+        fmt::format("{} samples of {} classes take about {} of memory here, of which {} are available: "
+                    "fewer --batch, --classes or --losses",
+                    format_count(base.batch), format_count(base.classes), format_bytes(static_cast<uint64_t>(needed)),
+                    format_bytes(static_cast<uint64_t>(available))));
   }
 }
 

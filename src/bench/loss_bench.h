@@ -32,8 +32,9 @@ inline constexpr const char* kCostlyLosses[] = {"noised_topk", "smoothed_topk_hi
 
 bool is_asked_for(const LossBenchOptions& options, const std::string& loss);
 
-/// Throws ConfigError where a size does not suit another, or a loss is not there or has no gradient.
-void check(const LossRegistry& registry, const LossBenchOptions& options);
+/// Throws ConfigError where a size does not suit another, or a loss is not there or has no gradient; Error where the
+/// device has not the memory.
+void check(const LossRegistry& registry, const LossBenchOptions& options, at::Device device);
 
 /// Every loss in each of the ways that it can be computed, and cross-entropy first.
 std::vector<LossTimes> measure_losses(const LossRegistry& registry, const LossBenchOptions& options, at::Device device);
