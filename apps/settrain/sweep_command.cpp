@@ -1,163 +1,51 @@
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <map>
 #include <memory>
-#include <sstream>
-#include <thread>
 
-#include "apps/settrain/command_line.h"
 #include "apps/settrain/config_path.h"
-#include "src/config/load.h"
-#include "src/core/error.h"
-#include "src/core/human.h"
-#include "src/core/interrupt.h"
+#include "apps/settrain/sweep_run.h"
 #include "src/core/log.h"
-#include "src/engine/dry_run.h"
-#include "src/engine/experiment_schema.h"
-#include "src/sweep/run_sweep.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct SweepArguments {
-  std::string grid, preset, folder;
-  int64_t jobs = 1, threads = 0;
-  bool dry_run = false, retry_failed = false, fail_fast = false;
+struct GridArguments {
+  std::string grid, preset;
+  SweepArguments sweep;
 };
 
-// For a sweep that begins: the cores, divided among its jobs.
-int64_t threads_for(const SweepArguments& arguments, const fs::path& folder) {
-  if (arguments.threads > 0 || fs::exists(folder / "sweep.json")) return arguments.threads;
-  return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / arguments.jobs);
-}
-
-// The GPU of every job: of those that this process sees, or the one that --device names. Throws ConfigError where there
-// are fewer than jobs.
-std::vector<std::string> gpus_for(const at::Device& device, const std::string& name, int64_t jobs) {
-  if (!device.is_cuda()) return {};
-  std::vector<std::string> gpus;
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  std::istringstream names(visible ? visible : "");
-  for (std::string gpu; std::getline(names, gpu, ',');) gpus.push_back(gpu);
-  if (!visible) {
-    for (int64_t i = 0; i < at::detail::getCUDAHooks().deviceCount(); ++i) gpus.push_back(std::to_string(i));
-  }
-  if (name.starts_with("cuda:")) gpus = {gpus.at(static_cast<size_t>(device.index()))};
-  if (jobs > static_cast<int64_t>(gpus.size())) {
-    throw ConfigError(fmt::format("--jobs {}: there are {} GPUs, and each run takes one", jobs, gpus.size()));
-  }
-  return gpus;
-}
-
-int64_t count(const std::vector<SweepRow>& rows, PointStatus status) {
-  return std::count_if(rows.begin(), rows.end(), [status](const SweepRow& row) { return row.status == status; });
-}
-
-// Time and disk that the runs to come will take, measured on the first of them.
-void print_costs(const CommandLine& line, const Sweep& sweep, const std::vector<SweepRow>& rows, int64_t jobs) {
-  const auto first =
-      std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.status == PointStatus::kPending; });
-  if (first == rows.end()) return;
-  const SweepPoint& point = *first->point;
-  Experiment run = make_experiment(line.registries,
-                                   config::load(experiment_schema(line.registries), sweep.grid.base, point.overrides),
-                                   find_device(line.device), FirstWeights::kPretrained);
-  ProgressBar bar;
-  const DryRun cost = dry_run(run, bar);
-  const auto to_come = static_cast<double>(count(rows, PointStatus::kPending));
-  std::cout << fmt::format(
-      "to come: {} runs of {} and {} each, as measured on {}; {} in all with {} at a time, {} on disk\n",
-      count(rows, PointStatus::kPending), format_duration((cost.train_s + cost.eval_s)),
-      format_bytes(static_cast<uint64_t>(cost.disk_bytes)), point.name,
-      format_duration((cost.train_s + cost.eval_s) * to_come / static_cast<double>(jobs)), jobs,
-      format_bytes(static_cast<uint64_t>(static_cast<double>(cost.disk_bytes) * to_come)));
-}
-
-int sweep(const CommandLine& line, const SweepArguments& arguments) {
+int sweep(const CommandLine& line, const GridArguments& arguments) {
   const fs::path file = find_config(arguments.grid);
-  Grid grid = read_grid(file, arguments.preset);
   const std::string title = file.stem().string() + (arguments.preset.empty() ? "" : "-" + arguments.preset);
-  const fs::path path = arguments.folder.empty() ? fs::path("sweeps") / title : fs::path(arguments.folder);
-  const config::Schema schema = experiment_schema(line.registries);
-  // Everything is checked before the folder is made.
-  int64_t repeated = 0;
-  make_points(grid, schema, 1, repeated);
-  const int64_t threads = threads_for(arguments, path);
-  SweepFolder folder = arguments.dry_run ? SweepFolder::look(path, threads) : SweepFolder(path, threads);
-  std::vector<SweepPoint> points = make_points(grid, schema, folder.threads(), repeated);
-  const int64_t others = folder.find_runs(points, schema);
-  const Sweep made{std::move(grid), title, std::move(points), std::move(folder)};
-
-  const std::vector<SweepRow> rows = rows_of(made);
-  log::info(fmt::format(
-      "[sweep] {}: {} runs: {} finished, {} started, {} failed, {} pending; compute threads of each: {}, {} at a time",
-      path.string(), rows.size(), count(rows, PointStatus::kFinished), count(rows, PointStatus::kStarted),
-      count(rows, PointStatus::kFailed), count(rows, PointStatus::kPending), made.folder.threads(), arguments.jobs));
-  if (repeated > 0) log::info(fmt::format("[sweep] {} further points come to the same configs as others", repeated));
-  if (others > 0)
-    log::info(fmt::format("[sweep] {} runs in the folder belong to no point of this grid, and stay", others));
-  if (arguments.dry_run) {
-    for (const SweepRow& row : rows) std::cout << fmt::format("{:<9} {}\n", name_of(row.status), row.point->name);
-    print_costs(line, made, rows, arguments.jobs);
+  const Sweep made =
+      open_sweep(line, arguments.sweep, read_grid(file, arguments.preset), title, fs::path("sweeps") / title);
+  if (arguments.sweep.dry_run) {
+    print_plan(line, made, arguments.sweep);
     return kSuccess;
   }
-  for (const SweepRow& row : rows) {
-    if (row.status == PointStatus::kFailed && !arguments.retry_failed) {
-      log::warning(
-          fmt::format("[sweep] {} failed before: {} (--retry-failed tries it again)", row.point->name, row.failure));
-    }
-  }
-  catch_interrupts();
-  const at::Device device = find_device(line.device);
-  try {
-    // This very file, also where it is replaced meanwhile.
-    const int64_t failed = run_sweep(made, {.program = fmt::format("/proc/{}/exe", ::getpid()),
-                                            .device = device.is_cuda() ? "cuda" : "cpu",
-                                            .gpus = gpus_for(device, line.device, arguments.jobs),
-                                            .jobs = arguments.jobs,
-                                            .retry_failed = arguments.retry_failed,
-                                            .fail_fast = arguments.fail_fast});
-    std::cout << std::ifstream(path / "sweep.md").rdbuf();
-    log::info(fmt::format("[sweep] the tables are {} and sweep.csv beside it", (path / "sweep.md").string()));
-    return failed == 0 ? kSuccess : kFailed;
-  } catch (const Interrupted&) {
-    log::warning("[sweep] stopped by a signal; the same command goes on");
-    throw;
-  }
+  const int64_t failed = carry_out(line, made, arguments.sweep);
+  const fs::path table = made.folder.path() / "sweep.md";
+  std::cout << std::ifstream(table).rdbuf();
+  log::info("[sweep] the tables are " + table.string() + " and sweep.csv beside it");
+  return failed == 0 ? kSuccess : kFailed;
 }
 
 }  // namespace
 
 void add_sweep_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("sweep", "Trains every point of a grid, and chooses among them");
-  const auto arguments = std::make_shared<SweepArguments>();
+  const auto arguments = std::make_shared<GridArguments>();
   command
       ->add_option("grid", arguments->grid,
                    "The grid's YAML file, or one of the shipped ones: sweeps/epsilon_draws_margin")
       ->required();
   command->add_option("--preset", arguments->preset,
                       "What the file has under this name in `presets` is put over the rest");
-  command->add_option("--dir", arguments->folder, "The sweep's folder; sweeps/GRID or sweeps/GRID-PRESET without it");
-  command->add_option("--jobs", arguments->jobs, "Runs at a time; on GPUs one each")->check(CLI::Range(1, 1024));
-  command
-      ->add_option(
-          "--threads", arguments->threads,
-          "Compute threads a run, on which results depend; held to from the sweep's first start on. Without it the "
-          "cores divided by --jobs")
-      ->check(CLI::Range(1, 1024));
-  CLI::Option* dry_run = command->add_flag("--dry-run", arguments->dry_run,
-                                           "Lists the runs, says what they will take, and trains nothing");
-  command->add_flag("--retry-failed", arguments->retry_failed, "Tries runs again that have failed")->excludes(dry_run);
-  command->add_flag("--fail-fast", arguments->fail_fast, "Stops at the first run that fails")->excludes(dry_run);
-  add_device_option(*command, line);
+  add_sweep_options(*command, line, arguments->sweep,
+                    "The sweep's folder; sweeps/GRID or sweeps/GRID-PRESET without it");
   command->callback([&line, arguments] { line.action = [&line, arguments] { return sweep(line, *arguments); }; });
 }
 

@@ -1,0 +1,145 @@
+#include "apps/settrain/sweep_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+#include <thread>
+
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/core/human.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/engine/dry_run.h"
+#include "src/engine/experiment_schema.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// For a sweep that begins: the cores, divided among its jobs.
+int64_t threads_for(const SweepArguments& arguments, const fs::path& folder) {
+  if (arguments.threads > 0 || fs::exists(folder / "sweep.json")) return arguments.threads;
+  return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / arguments.jobs);
+}
+
+// The GPU of every job: of those that this process sees, or the one that --device names. Throws ConfigError where there
+// are fewer than jobs.
+std::vector<std::string> gpus_for(const at::Device& device, const std::string& name, int64_t jobs) {
+  if (!device.is_cuda()) return {};
+  std::vector<std::string> gpus;
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  std::istringstream names(visible ? visible : "");
+  for (std::string gpu; std::getline(names, gpu, ',');) gpus.push_back(gpu);
+  if (!visible) {
+    for (int64_t i = 0; i < at::detail::getCUDAHooks().deviceCount(); ++i) gpus.push_back(std::to_string(i));
+  }
+  if (name.starts_with("cuda:")) gpus = {gpus.at(static_cast<size_t>(device.index()))};
+  if (jobs > static_cast<int64_t>(gpus.size())) {
+    throw ConfigError(fmt::format("--jobs {}: there are {} GPUs, and each run takes one", jobs, gpus.size()));
+  }
+  return gpus;
+}
+
+int64_t count(const std::vector<SweepRow>& rows, PointStatus status) {
+  return std::count_if(rows.begin(), rows.end(), [status](const SweepRow& row) { return row.status == status; });
+}
+
+// Time and disk that the runs to come will take, measured on the first of them.
+void print_costs(const CommandLine& line, const Sweep& sweep, const std::vector<SweepRow>& rows, int64_t jobs) {
+  const auto first =
+      std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.status == PointStatus::kPending; });
+  if (first == rows.end()) return;
+  const SweepPoint& point = *first->point;
+  Experiment run = make_experiment(line.registries,
+                                   config::load(experiment_schema(line.registries), sweep.grid.base, point.overrides),
+                                   find_device(line.device), FirstWeights::kPretrained);
+  ProgressBar bar;
+  const DryRun cost = dry_run(run, bar);
+  const auto to_come = static_cast<double>(count(rows, PointStatus::kPending));
+  std::cout << fmt::format(
+      "to come: {} runs of {} and {} each, as measured on {}; {} in all with {} at a time, {} on disk\n",
+      count(rows, PointStatus::kPending), format_duration((cost.train_s + cost.eval_s)),
+      format_bytes(static_cast<uint64_t>(cost.disk_bytes)), point.name,
+      format_duration((cost.train_s + cost.eval_s) * to_come / static_cast<double>(jobs)), jobs,
+      format_bytes(static_cast<uint64_t>(static_cast<double>(cost.disk_bytes) * to_come)));
+}
+
+}  // namespace
+
+void add_sweep_options(CLI::App& command, CommandLine& line, SweepArguments& arguments,
+                       const std::string& folder_help) {
+  command.add_option("--dir", arguments.folder, folder_help);
+  command.add_option("--jobs", arguments.jobs, "Runs at a time; on GPUs one each")->check(CLI::Range(1, 1024));
+  command
+      .add_option("--threads", arguments.threads,
+                  "Compute threads a run, on which results depend; held to from the first start on. Without it the "
+                  "cores divided by --jobs")
+      ->check(CLI::Range(1, 1024));
+  CLI::Option* dry_run =
+      command.add_flag("--dry-run", arguments.dry_run, "Lists the runs, says what they will take, and trains nothing");
+  command.add_flag("--retry-failed", arguments.retry_failed, "Tries runs again that have failed")->excludes(dry_run);
+  command.add_flag("--fail-fast", arguments.fail_fast, "Stops at the first run that fails")->excludes(dry_run);
+  add_device_option(command, line);
+}
+
+Sweep open_sweep(const CommandLine& line, const SweepArguments& arguments, Grid grid, const std::string& title,
+                 const std::string& folder) {
+  const fs::path path = arguments.folder.empty() ? folder : arguments.folder;
+  const config::Schema schema = experiment_schema(line.registries);
+  // Everything is checked before the folder is made.
+  int64_t repeated = 0;
+  make_points(grid, schema, 1, repeated);
+  const int64_t threads = threads_for(arguments, path);
+  SweepFolder made = arguments.dry_run ? SweepFolder::look(path, threads) : SweepFolder(path, threads);
+  std::vector<SweepPoint> points = make_points(grid, schema, made.threads(), repeated);
+  const int64_t others = made.find_runs(points, schema);
+  Sweep sweep{std::move(grid), title, std::move(points), std::move(made)};
+
+  const std::vector<SweepRow> rows = rows_of(sweep);
+  log::info(fmt::format(
+      "[sweep] {}: {} runs: {} finished, {} started, {} failed, {} pending; compute threads of each: {}, {} at a time",
+      path.string(), rows.size(), count(rows, PointStatus::kFinished), count(rows, PointStatus::kStarted),
+      count(rows, PointStatus::kFailed), count(rows, PointStatus::kPending), sweep.folder.threads(), arguments.jobs));
+  if (repeated > 0) log::info(fmt::format("[sweep] {} further points come to the same configs as others", repeated));
+  if (others > 0)
+    log::info(fmt::format("[sweep] {} runs in the folder belong to no point of this grid, and stay", others));
+  return sweep;
+}
+
+void print_plan(const CommandLine& line, const Sweep& sweep, const SweepArguments& arguments) {
+  const std::vector<SweepRow> rows = rows_of(sweep);
+  for (const SweepRow& row : rows) std::cout << fmt::format("{:<9} {}\n", name_of(row.status), row.point->name);
+  print_costs(line, sweep, rows, arguments.jobs);
+}
+
+int64_t carry_out(const CommandLine& line, const Sweep& sweep, const SweepArguments& arguments) {
+  for (const SweepRow& row : rows_of(sweep)) {
+    if (row.status == PointStatus::kFailed && !arguments.retry_failed) {
+      log::warning(
+          fmt::format("[sweep] {} failed before: {} (--retry-failed tries it again)", row.point->name, row.failure));
+    }
+  }
+  catch_interrupts();
+  const at::Device device = find_device(line.device);
+  try {
+    // This very file, also where it is replaced meanwhile.
+    return run_sweep(sweep, {.program = fmt::format("/proc/{}/exe", ::getpid()),
+                             .device = device.is_cuda() ? "cuda" : "cpu",
+                             .gpus = gpus_for(device, line.device, arguments.jobs),
+                             .jobs = arguments.jobs,
+                             .retry_failed = arguments.retry_failed,
+                             .fail_fast = arguments.fail_fast});
+  } catch (const Interrupted&) {
+    log::warning("[sweep] stopped by a signal; the same command goes on");
+    throw;
+  }
+}
+
+}  // namespace settrain
