@@ -67,6 +67,7 @@ struct Grid {
   std::vector<std::string> seeds{};  // every point is run with each; empty: with the base's own
   std::vector<GridStep> steps{};
   std::string select;                 // the validation metric that chooses a point: "val/macro_top5"
+  std::vector<std::string> also{};    // further ones whose best checkpoints the runs keep
   std::vector<std::string> report{};  // metrics of the chosen points: "test/macro_top5"
   std::vector<std::string> per{};     // keys: a point is chosen for each of their values
 };

@@ -59,10 +59,14 @@ std::vector<std::string> as_overrides(const Settings& settings) {
   return overrides;
 }
 
-// The base's own, and the one that the sweep chooses by.
-std::string with_selection(const config::Config& config, const std::string& metric) {
+// The base's own, the one that the sweep chooses by, and those that it wants besides.
+std::string with_selection(const config::Config& config, const Grid& grid) {
   auto metrics = config.get<config::Texts>("select");
-  if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
+  const auto add = [&metrics](const std::string& metric) {
+    if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
+  };
+  add(grid.select);
+  for (const std::string& metric : grid.also) add(metric);
   return fmt::format("select={}", config::yaml_value(config.at("select").key, metrics));
 }
 
@@ -121,7 +125,7 @@ std::vector<SweepPoint> make_points(const Grid& grid, const config::Schema& sche
       if (!seed.empty()) set(all, "seed", seed);
       SweepPoint point{varied, "", name_of(varied, keys, seed), "", as_overrides(all)};
       point.overrides.push_back(fmt::format("run.threads={}", threads));
-      point.overrides.push_back(with_selection(base, grid.select));
+      point.overrides.push_back(with_selection(base, grid));
       point.overrides.push_back("name=" + config::yaml_text(point.name));
       try {
         const config::Config config = config::load(schema, grid.base, point.overrides);
