@@ -13,6 +13,7 @@
 #include "apps/settrain/compare_command.h"
 #include "apps/settrain/config_path.h"
 #include "apps/settrain/run_command_line.h"
+#include "apps/settrain/table_command.h"
 #include "datasets/decode_image.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
@@ -131,6 +132,7 @@ int run_command_line(int argc, char** argv) {
   add_train_command(app, line);
   add_eval_command(app, line);
   add_sweep_command(app, line);
+  add_table_command(app, line);
   add_compare_command(app, line);
   add_export_command(app, line);
   add_import_command(app, line);

@@ -8,6 +8,7 @@
 
 #include "losses/make_loss.h"
 #include "src/bench/smoothed_algorithms.h"
+#include "src/core/interrupt.h"
 #include "src/engine/phase_timer.h"
 #include "src/engine/throughput.h"
 
@@ -102,33 +103,60 @@ std::vector<SmoothedTimes> measure_smoothed(const LossRegistry& registry, const 
   return all;
 }
 
-std::vector<SmoothedStability> check_smoothed_stability(const LossRegistry& registry, const LossBenchOptions& options,
-                                                        at::Device device) {
+bool is_smoothed_stable(const LossRegistry& registry, const std::string& algorithm, const LossCase& what, double tau,
+                        at::ScalarType dtype, at::Device device) {
   const c10::NoGradGuard no_grad;
-  const LossCase what = case_of(options, options.base.classes);
   const LossSubject subject(registry, what, device);
-  const LossContext context{.num_classes = what.classes, .class_counts = {}, .train_ids = {}, .train_labels = {}};
-  const auto ours = [&](const LossInput& input, double tau) {
+  LossInput input = subject.input();
+  input.output.scores = input.output.scores.detach().to(dtype);
+  if (algorithm == "settrain") {
+    const LossContext context{.num_classes = what.classes, .class_counts = {}, .train_ids = {}, .train_labels = {}};
     const auto config = loss_config(registry, what, {fmt::format("loss.tau={}", tau)});
     return all_finite((*make_loss(registry, config, context))(input).per_sample);
-  };
-  const auto theirs = [&](const LossInput& input, double tau, bool division) {
-    const at::Tensor x = scaled_others(input.output.scores, input.labels, what.k, tau);
-    return all_finite(division ? by_division(x, what.k) : by_summation(x.exp(), what.k));
-  };
+  }
+  const at::Tensor x = scaled_others(input.output.scores, input.labels, what.k, tau);
+  return all_finite(algorithm == "summation" ? by_summation(x.exp(), what.k) : by_division(x, what.k));
+}
+
+std::vector<SmoothedStability> check_smoothed_stability(const LossRegistry& registry, const LossBenchOptions& options,
+                                                        at::Device device) {
+  const LossCase what = case_of(options, options.base.classes);
   std::vector<SmoothedStability> all;
-  for (const char* algorithm : {kSummation, kDivision, kOurs}) {
+  for (const auto& [name, algorithm] :
+       {std::pair{kSummation, "summation"}, std::pair{kDivision, "divide_and_conquer"}, std::pair{kOurs, "settrain"}}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-      LossInput input = subject.input();
-      input.output.scores = input.output.scores.detach().to(dtype);
-      SmoothedStability row{algorithm, dtype, {}};
+      SmoothedStability row{name, dtype, {}};
       for (const double tau : kStabilityTaus) {
-        row.is_stable.push_back(algorithm == kOurs ? ours(input, tau) : theirs(input, tau, algorithm == kDivision));
+        row.is_stable.push_back(is_smoothed_stable(registry, algorithm, what, tau, dtype, device));
       }
       all.push_back(std::move(row));
     }
   }
   return all;
+}
+
+SmoothedSeconds time_smoothed(const LossRegistry& registry, const std::string& algorithm, const LossCase& what,
+                              int64_t runs, at::Device device, const std::function<void()>& after_run) {
+  std::function<void(Contestant&, PhaseTimer&)> run = run_ours;
+  if (algorithm == "summation") run = run_of(SmoothedAlgorithm::kSummation, what.k);
+  if (algorithm == "divide_and_conquer") run = run_of(SmoothedAlgorithm::kAutograd, what.k);
+  if (algorithm == "custom_backward") run = run_of(SmoothedAlgorithm::kCustomBackward, what.k);
+  Contestant contestant{algorithm, what.classes, LossSubject(registry, what, device), std::move(run)};
+  contestant.measure();
+  contestant.runs.clear();  // what came before was warm-up
+  StepPhases sum;
+  for (int64_t i = 0; i < runs; ++i) {
+    throw_if_interrupted();
+    contestant.measure();
+    after_run();
+  }
+  for (const StepPhases& one : contestant.runs) {
+    sum.forward += one.forward;
+    sum.backward += one.backward;
+  }
+  SmoothedSeconds seconds{sum.forward / static_cast<double>(runs), {}};
+  if (algorithm != "summation") seconds.backward = sum.backward / static_cast<double>(runs);
+  return seconds;
 }
 
 }  // namespace settrain

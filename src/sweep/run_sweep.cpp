@@ -166,7 +166,7 @@ class Runner {
 SweepRow row_of(const Sweep& sweep, const SweepPoint& point) {
   SweepRow row{.point = &point, .status = sweep.folder.status_of(point)};
   try {
-    if (row.status == PointStatus::kFinished) row.result = sweep.folder.result_of(point, sweep.grid.select);
+    if (row.status == PointStatus::kFinished) row.result = read_result(sweep.folder.run_of(point), sweep.grid.select);
     if (row.status == PointStatus::kFailed) row.failure = first_line(sweep.folder.failure_of(point));
   } catch (const Error& problem) {
     row.status = PointStatus::kFailed;

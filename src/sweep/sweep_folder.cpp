@@ -65,6 +65,29 @@ double PointResult::metric(const std::string& name) const {
   return found == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : found->second;
 }
 
+PointResult read_result(const fs::path& folder, const std::string& select) {
+  const RunFolder run = RunFolder::open_existing(folder);
+  const std::string wanted = run.best_checkpoint(select).stem().string();
+  const ordered_json results = read_json(run.results_json());
+  try {
+    const auto chosen = std::find_if(results.begin(), results.end(),
+                                     [&](const ordered_json& entry) { return entry.at("checkpoint") == wanted; });
+    if (chosen == results.end()) {
+      throw RunError(fmt::format("'{}' has no results of {}", run.results_json().string(), wanted));
+    }
+    PointResult result{chosen->at("checkpoint"), chosen->at("epoch"), {}};
+    for (const auto& [split, metrics] : chosen->at("metrics").items()) {
+      for (const auto& [name, value] : metrics.items()) {
+        const double number = value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+        result.metrics.emplace_back(split + "/" + name, number);
+      }
+    }
+    return result;
+  } catch (const ordered_json::exception& problem) {
+    throw RunError(fmt::format("'{}': {}", run.results_json().string(), problem.what()));
+  }
+}
+
 SweepFolder::SweepFolder(fs::path path, int64_t threads) : path_(std::move(path)), threads_(threads) {
   std::error_code error;
   if (!fs::exists(path_ / kMark) && !fs::exists(path_ / kRecord) && fs::exists(path_) &&
@@ -147,29 +170,6 @@ PointStatus SweepFolder::status_of(const SweepPoint& point) const {
   if (is_run(run) && fs::exists(run / "results.json")) return PointStatus::kFinished;
   if (fs::exists(failure_file(point))) return PointStatus::kFailed;
   return is_run(run) ? PointStatus::kStarted : PointStatus::kPending;
-}
-
-PointResult SweepFolder::result_of(const SweepPoint& point, const std::string& select) const {
-  const RunFolder run = RunFolder::open_existing(run_of(point));
-  const std::string wanted = run.best_checkpoint(select).stem().string();
-  const ordered_json results = read_json(run.results_json());
-  try {
-    const auto chosen = std::find_if(results.begin(), results.end(),
-                                     [&](const ordered_json& entry) { return entry.at("checkpoint") == wanted; });
-    if (chosen == results.end()) {
-      throw RunError(fmt::format("'{}' has no results of {}", run.results_json().string(), wanted));
-    }
-    PointResult result{chosen->at("checkpoint"), chosen->at("epoch"), {}};
-    for (const auto& [split, metrics] : chosen->at("metrics").items()) {
-      for (const auto& [name, value] : metrics.items()) {
-        const double number = value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
-        result.metrics.emplace_back(split + "/" + name, number);
-      }
-    }
-    return result;
-  } catch (const ordered_json::exception& problem) {
-    throw RunError(fmt::format("'{}': {}", run.results_json().string(), problem.what()));
-  }
 }
 
 int64_t SweepFolder::epochs_of(const SweepPoint& point) const {

@@ -35,6 +35,10 @@ struct PointResult {
   double metric(const std::string& name) const;
 };
 
+/// What the results of a run's folder say of the checkpoint that `select` ("val/top5") chose. Throws RunError where
+/// they cannot be read, or say nothing of it.
+PointResult read_result(const std::filesystem::path& run, const std::string& select);
+
 /// DIR/RUN/ is a run; DIR/failures/RUN.txt the error of one that failed; DIR/sweep.json what every start of the sweep
 /// has in common.
 class SweepFolder {
@@ -60,8 +64,6 @@ class SweepFolder {
 
   std::filesystem::path run_of(const SweepPoint& point) const;
   PointStatus status_of(const SweepPoint& point) const;
-  /// Of a finished run. Throws RunError where its results cannot be read.
-  PointResult result_of(const SweepPoint& point, const std::string& select) const;
   /// How many epochs a run has behind it; 0 where there is none.
   int64_t epochs_of(const SweepPoint& point) const;
 

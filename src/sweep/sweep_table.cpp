@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/statistics/mean_interval.h"
+#include "src/sweep/table_text.h"
 
 namespace settrain {
 namespace {
@@ -32,29 +33,6 @@ Names all_keys(const std::vector<SweepRow>& rows) {
 std::string value_of(const Settings& settings, const std::string& key) {
   const std::string* value = find_setting(settings, key);
   return value ? *value : "";
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char byte : text) quoted += byte == '"' ? std::string("\"\"") : std::string(1, byte);
-  return quoted + "\"";
-}
-
-std::string markdown_cell(const std::string& text) {
-  std::string escaped;
-  for (const char byte : text) escaped += byte == '|' ? std::string("\\|") : std::string(1, byte == '\n' ? ' ' : byte);
-  return escaped;
-}
-
-std::string markdown_row(const Names& cells) {
-  std::string line = "|";
-  for (const std::string& cell : cells) line += fmt::format(" {} |", markdown_cell(cell));
-  return line + "\n";
-}
-
-std::string markdown_head(const Names& cells) {
-  return markdown_row(cells) + markdown_row(Names(cells.size(), "---"));
 }
 
 // The runs of one setting, one a seed.
@@ -142,12 +120,13 @@ std::string chosen_table(const Grid& grid, const std::vector<Setting>& settings,
   const Names metrics = with_sizes(joined({grid.select}, grid.report));
   std::string text = fmt::format("\n## Chosen by {}\n\n", grid.select);
   if (!grid.per.empty()) text += fmt::format("One for each value of {}. ", fmt::join(grid.per, ", "));
-  text += "Only settings whose seeds are all finished can be chosen.\n\n" + markdown_head(joined(keys, metrics));
+  std::vector<Names> rows;
   for (const Names& group : order) {
     const Setting* best = best_of(groups[group], grid.select);
-    if (best) text += markdown_row(joined(setting_cells(*best, keys), interval_cells(*best, metrics)));
+    if (best) rows.push_back(joined(setting_cells(*best, keys), interval_cells(*best, metrics)));
   }
-  return text;
+  return text + "Only settings whose seeds are all finished can be chosen.\n\n" +
+         markdown_table(joined(keys, metrics), rows);
 }
 
 std::string remarks(const std::vector<Setting>& settings, const std::vector<SweepRow>& rows) {
@@ -180,12 +159,7 @@ std::string sweep_csv(const std::vector<SweepRow>& rows) {
     if (!row.result) continue;
     for (const auto& entry : row.result->metrics) add_name(metrics, entry.first);
   }
-  const auto line = [](const Names& cells) {
-    Names quoted;
-    for (const std::string& cell : cells) quoted.push_back(csv_cell(cell));
-    return fmt::format("{}\n", fmt::join(quoted, ","));
-  };
-  std::string text = line(joined(joined({"run"}, keys), joined({"seed", "status", "checkpoint", "epoch"}, metrics)));
+  std::string text = csv_row(joined(joined({"run"}, keys), joined({"seed", "status", "checkpoint", "epoch"}, metrics)));
   for (const SweepRow& row : rows) {
     Names cells{row.point->name};
     for (const std::string& key : keys) cells.push_back(value_of(row.point->varied, key));
@@ -197,7 +171,7 @@ std::string sweep_csv(const std::vector<SweepRow>& rows) {
       const double value = row.result ? row.result->metric(metric) : NAN;
       cells.push_back(std::isnan(value) ? "" : fmt::format("{}", value));
     }
-    text += line(cells);
+    text += csv_row(cells);
   }
   return text;
 }
@@ -208,11 +182,12 @@ std::string sweep_markdown(const Grid& grid, const std::string& title, const std
   for (const Setting& setting : settings) varied.push_back(setting.varied);
   const Names keys = varying_keys(varied);
   const Names metrics = with_sizes({grid.select});
-  std::string text = fmt::format("# {}\n\n", title) + markdown_head(joined(keys, metrics));
+  std::vector<Names> lines;
   for (const Setting& setting : settings) {
-    text += markdown_row(joined(setting_cells(setting, keys), interval_cells(setting, metrics)));
+    lines.push_back(joined(setting_cells(setting, keys), interval_cells(setting, metrics)));
   }
-  return text + chosen_table(grid, settings, keys) + remarks(settings, rows);
+  return fmt::format("# {}\n\n", title) + markdown_table(joined(keys, metrics), lines) +
+         chosen_table(grid, settings, keys) + remarks(settings, rows);
 }
 
 }  // namespace settrain

@@ -1,6 +1,7 @@
 #include "src/sweep/sweep_table.h"
 
 #include <catch2/catch.hpp>
+#include <regex>
 
 namespace settrain {
 namespace {
@@ -34,7 +35,10 @@ class Table {
     return rows;
   }
 
-  std::string markdown() const { return sweep_markdown(grid, "title", rows()); }
+  // Without the blanks that pad its columns.
+  std::string markdown() const {
+    return std::regex_replace(sweep_markdown(grid, "title", rows()), std::regex(" +"), " ");
+  }
 
   Grid grid{.base = "b.yaml", .select = "val/avg5", .report = {"test/avg5"}};
 

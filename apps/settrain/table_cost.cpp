@@ -1,0 +1,109 @@
+#include "apps/settrain/table_cost.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "src/config/format.h"
+#include "src/config/load.h"
+#include "src/core/interrupt.h"
+#include "src/engine/experiment.h"
+#include "src/engine/experiment_schema.h"
+#include "src/engine/throughput.h"
+#include "src/sweep/points.h"
+#include "src/table/data_facts.h"
+
+namespace settrain {
+namespace {
+
+// A step of a whole batch takes too long on a CPU to be waited for.
+constexpr int64_t kMostImagesOnCpu = 16;
+
+// The settings of a run on made-up images that takes the same steps: the model, the loss, and how they are computed.
+std::vector<std::string> step_settings(const config::Config& config, const DataFacts& facts, bool is_cuda) {
+  const auto batch = config.get<int64_t>("data.batch_size");
+  const int64_t measured = is_cuda ? batch : std::min(batch, kMostImagesOnCpu);
+  std::vector<std::string> settings{"data.name=synthetic",
+                                    fmt::format("data.image_size={}", facts.size),
+                                    fmt::format("data.channels={}", facts.channels),
+                                    fmt::format("data.num_classes={}", facts.classes),
+                                    fmt::format("data.train_size={}", std::max(measured, facts.classes)),
+                                    fmt::format("data.batch_size={}", measured),
+                                    "data.val_size=1",
+                                    "data.test_size=1",
+                                    "eval.top_k=[1]",
+                                    "eval.average_k=[]"};
+  for (const config::Entry& entry : config.entries()) {
+    const bool is_of_step = entry.path.starts_with("model.") || entry.path.starts_with("loss.") ||
+                            entry.path == "train.precision" || entry.path == "train.channels_last";
+    if (!is_of_step || entry.path == "model.pretrained" || entry.path == "loss.class_weights_from_epoch") continue;
+    settings.push_back(fmt::format("{}={}", entry.path, config::yaml_value(entry.key, entry.value)));
+  }
+  return settings;
+}
+
+void add_once(std::vector<std::string>& list, const std::string& text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+}
+
+}  // namespace
+
+double TableCosts::seconds_an_image(const config::Config& config, const std::string& what, ProgressBar& bar) {
+  const at::Device device = find_device(line_.device);
+  const std::vector<std::string> settings = step_settings(config, *facts_of(config), device.is_cuda());
+  const auto known = measured_.find(fmt::format("{}", fmt::join(settings, " ")));
+  if (known != measured_.end()) return known->second;
+  throw_if_interrupted();
+  bar.update({.stage = "[table] measuring steps: " + what,
+              .done = std::ssize(measured_),
+              .total = 0,
+              .after = 0,
+              .figures = ""});
+  Experiment run =
+      make_experiment(line_.registries, config::load(experiment_schema(line_.registries), {}, settings), device);
+  Throughput throughput(run);
+  StepTimes warm_up, times;
+  throughput.take_cached(device.is_cuda() ? 5 : 1, warm_up);
+  throughput.take_cached(device.is_cuda() ? 20 : 3, times);
+  // Of single steps the middle one, since others may use the machine too.
+  const double seconds =
+      median(times.seconds) * static_cast<double>(std::ssize(times.seconds)) / static_cast<double>(times.images);
+  measured_.emplace(fmt::format("{}", fmt::join(settings, " ")), seconds);
+  return seconds;
+}
+
+TableCost TableCosts::of(const Table& table, ProgressBar& bar) {
+  TableCost cost;
+  if (table.measure) {
+    cost.needs = {"nothing"};
+    return cost;
+  }
+  const config::Schema schema = experiment_schema(line_.registries);
+  int64_t repeated = 0;
+  const Grid grid = grid_of(table);
+  const std::vector<SweepPoint> points = make_points(grid, schema, 1, repeated);
+  cost.runs = std::ssize(points);
+  double seconds = 0;
+  bool is_known = with_time_;
+  for (const SweepPoint& point : points) {
+    const config::Config config = config::load(schema, grid.base, point.overrides);
+    add_once(cost.needs, needed_files(config));
+    for (const std::string& sentence : missing_files(config)) add_once(cost.missing, sentence);
+    const auto facts = facts_of(config);
+    if (!facts) is_known = false;
+    if (!is_known) continue;
+    const auto epochs = config.get<int64_t>("train.epochs"), every = config.get<int64_t>("eval.every");
+    const double crops = config.get<std::string>("eval.crops") == "ten" ? 10 : 1;
+    const auto selected = static_cast<double>(config.get<config::Texts>("select").size());
+    const double trained = static_cast<double>(epochs * facts->train);
+    const double evaluated = static_cast<double>(epochs / every * facts->val) +
+                             selected * crops * static_cast<double>(facts->val + facts->test);
+    constexpr double kShareOfForward = 1.0 / 3;
+    seconds += (trained + kShareOfForward * evaluated) * seconds_an_image(config, table.name, bar);
+  }
+  if (is_known) cost.seconds = seconds;
+  return cost;
+}
+
+}  // namespace settrain

@@ -1,0 +1,64 @@
+#include "src/sweep/table_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace settrain {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+std::string markdown_cell(const std::string& text) {
+  std::string escaped;
+  for (const char byte : text) escaped += byte == '|' ? std::string("\\|") : std::string(1, byte == '\n' ? ' ' : byte);
+  return escaped;
+}
+
+// In characters: continuation bytes of UTF-8 take no place.
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char byte : text) quoted += byte == '"' ? std::string("\"\"") : std::string(1, byte);
+  return quoted + "\"";
+}
+
+std::string csv_row(const Cells& cells) {
+  Cells quoted;
+  for (const std::string& cell : cells) quoted.push_back(csv_cell(cell));
+  return fmt::format("{}\n", fmt::join(quoted, ","));
+}
+
+std::string markdown_table(const Cells& head, const std::vector<Cells>& rows) {
+  std::vector<Cells> lines{head};
+  lines.insert(lines.end(), rows.begin(), rows.end());
+  std::vector<size_t> widths(head.size(), 3);
+  for (Cells& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      line[i] = markdown_cell(line[i]);
+      widths[i] = std::max(widths[i], width_of(line[i]));
+    }
+  }
+  const auto row = [&widths](const Cells& cells) {
+    std::string text = "|";
+    for (size_t i = 0; i < cells.size(); ++i) {
+      text += fmt::format(" {}{} |", cells[i], std::string(widths[i] - width_of(cells[i]), ' '));
+    }
+    return text + "\n";
+  };
+  std::string text = row(lines.front()) + "|";
+  for (const size_t width : widths) text += std::string(width + 2, '-') + "|";
+  text += "\n";
+  for (size_t i = 1; i < lines.size(); ++i) text += row(lines[i]);
+  return text;
+}
+
+}  // namespace settrain

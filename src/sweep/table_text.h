@@ -1,0 +1,19 @@
+// Cells and rows of tables, as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace settrain {
+
+/// In quotes where CSV (RFC 4180) needs them.
+std::string csv_cell(const std::string& text);
+
+/// The cells with commas between them, and a newline.
+std::string csv_row(const std::vector<std::string>& cells);
+
+/// A table in Markdown, its columns padded to their widest cell, so that it also reads well as it is. Bars in cells are
+/// escaped, newlines become blanks.
+std::string markdown_table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace settrain

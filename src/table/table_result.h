@@ -1,0 +1,55 @@
+// A table filled with what runs came to, beside what was printed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/statistics/mean_interval.h"
+#include "src/table/table.h"
+
+namespace settrain {
+
+struct TableCell {
+  std::string metric;  // "test/top5"
+  PrintedCell printed{};
+  std::optional<double> printed_value{}, printed_spread{};  // as fractions, or in seconds
+  std::vector<int64_t> seeds{};                             // of the runs that are there
+  std::vector<double> values{};                             // of each; fractions, or seconds
+  std::optional<MeanInterval> ours{};                       // over them
+  std::vector<MeanInterval> groups{};
+  std::optional<MeanInterval> size{};     // of average-K's sets
+  std::optional<MeanInterval> against{};  // minus the column that the table compares with, by seed
+  std::string word{};                     // in place of a value: "stable"
+
+  /// Our mean minus what was printed.
+  std::optional<double> difference() const;
+
+  /// Whether what was printed lies outside our interval; said with three seeds or more.
+  bool is_outside() const;
+};
+
+struct FilledPart {
+  const TablePart* part = nullptr;
+  std::vector<std::vector<TableCell>> cells{};  // [rows of the part][columns]
+};
+
+struct FilledTable {
+  const Table* table = nullptr;
+  std::vector<FilledPart> parts{};
+  int64_t wanted = 0, found = 0;       // runs
+  std::vector<std::string> remarks{};  // what could not be used, and why
+  std::string measured_on{};           // the device of a measured table
+
+  /// Runs of the fewest and of the most seeds that a wanted cell has.
+  std::pair<int64_t, int64_t> seeds() const;
+};
+
+/// A printed number in the unit of our values: fractions for accuracies.
+double printed_in_our_unit(double printed, PrintedUnit unit);
+
+/// The remarks that belong to a cell, to its row, or to the part.
+std::vector<std::string> notes_at(const Table& table, const TablePart& part, size_t row, size_t column);
+
+}  // namespace settrain
