@@ -140,10 +140,15 @@ int train(const CommandLine& line, const TableArguments& arguments, const Table&
   }
   const auto fill = [&] {
     std::vector<fs::path> runs;
-    for (const SweepPoint& point : sweep.points) {
-      if (sweep.folder.status_of(point) == PointStatus::kFinished) runs.push_back(sweep.folder.run_of(point));
+    std::vector<std::string> failures;
+    for (const SweepRow& row : rows_of(sweep)) {
+      if (row.status == PointStatus::kFinished) runs.push_back(sweep.folder.run_of(*row.point));
+      if (row.status == PointStatus::kFailed)
+        failures.push_back(fmt::format("{} failed: {}", row.point->name, row.failure));
     }
-    write(collect_runs(table, experiment_schema(line.registries), runs, /*of_table_only=*/true), sweep.folder.path());
+    FilledTable filled = collect_runs(table, experiment_schema(line.registries), runs, /*of_table_only=*/true);
+    filled.remarks.insert(filled.remarks.end(), failures.begin(), failures.end());
+    write(filled, sweep.folder.path());
   };
   try {
     const int64_t failed = carry_out(line, sweep, arguments.sweep);

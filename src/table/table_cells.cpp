@@ -120,7 +120,7 @@ std::vector<std::string> legend(const FilledTable& filled) {
     lines.emplace_back(
         "difference is ours minus the paper's. * marks a printed value outside of our interval, said from three seeds on.");
     if (filled.table->preset != "paper") {
-      lines.emplace_back("A preset smaller than the paper's protocol cannot give the paper's numbers.");
+      lines.emplace_back("Another preset than the paper's protocol need not give the paper's numbers.");
     }
   }
   if (!filled.table->tested.empty()) lines.push_back(filled.table->tested);

@@ -86,7 +86,7 @@ std::string table_html(const FilledTable& filled) {
     text += "</tbody>\n</table>\n</div>\n" + list(part_notes(filled, part));
   }
   text += list(legend(filled));
-  if (!filled.remarks.empty()) text += "<h2>Not used</h2>\n" + list(filled.remarks);
+  if (!filled.remarks.empty()) text += "<h2>Not in the table</h2>\n" + list(filled.remarks);
   return text + "</body>\n</html>\n";
 }
 

@@ -49,7 +49,7 @@ std::string table_markdown(const FilledTable& filled) {
         fmt::format("\n## {}\n\n{}\n{}", part_title(part), markdown_table(head, lines), list(part_notes(filled, part)));
   }
   text += "\n" + list(legend(filled));
-  if (!filled.remarks.empty()) text += "\nNot used:\n\n" + list(filled.remarks);
+  if (!filled.remarks.empty()) text += "\nNot in the table:\n\n" + list(filled.remarks);
   return text;
 }
 

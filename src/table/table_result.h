@@ -39,7 +39,7 @@ struct FilledTable {
   const Table* table = nullptr;
   std::vector<FilledPart> parts{};
   int64_t wanted = 0, found = 0;       // runs
-  std::vector<std::string> remarks{};  // what could not be used, and why
+  std::vector<std::string> remarks{};  // runs that are not in it, and why
   std::string measured_on{};           // the device of a measured table
 
   /// Runs of the fewest and of the most seeds that a wanted cell has.
