@@ -61,9 +61,11 @@ std::vector<int64_t> read_val(const ImagenetOptions& options, bool is_flat, cons
 }
 
 std::string digest_of(const Dataset& dataset, const FileTable& files, const std::vector<int64_t>& labels,
-                      const std::string& recipe) {
+                      const SplitOptions& split) {
   Sha256 sha;
-  sha.add(fmt::format("imagenet\nchannels {}\n{}", dataset.channels, recipe));
+  sha.add(fmt::format("imagenet\nchannels {}\n{}", dataset.channels, split.recipe()));
+  // Digests of ImageNet have always had a line of the subset, also where it is all; checkpoints are resumed by them.
+  if (split.train_size == SplitOptions::kAll) sha.add(fmt::format("train_size {}\n", SplitOptions::kAll));
   for (int64_t i = 0; i < files.size(); ++i) sha.add(fmt::format("{} {}\n", files.name(i), files.file_size(i)));
   for (const int64_t label : labels) sha.add(fmt::format("{} ", label));
   return sha.hex();
@@ -86,11 +88,6 @@ config::Keys ImagenetOptions::keys() {
       key("synsets", &Options::synsets, "",
           "Text file whose line i is the WNID of ILSVRC2012_ID i, for ILSVRC2012_validation_ground_truth.txt.")
           .free(),
-      key("train_size", &Options::train_size, kAll,
-          "Training images that are kept after the validation images were held out, equally many of every class.")
-          .at_least(1)
-          .word("all", kAll)
-          .in("images"),
   };
 }
 
@@ -108,9 +105,6 @@ Dataset load_imagenet(const ImagenetOptions& options, const SplitOptions& split,
   FileTable files(root);
   std::vector<int64_t> labels = read_class_images("train", dataset.class_names, /*may_lack=*/false, files);
   HeldOut held_out = hold_out(labels, dataset.num_classes(), split);
-  if (options.train_size != ImagenetOptions::kAll) {
-    held_out.train = balanced_subset(labels, dataset.num_classes(), held_out, options.train_size, split.split_seed);
-  }
   const auto num_train = static_cast<int64_t>(labels.size());
   const std::vector<int64_t> test_labels = read_val(options, val_is_flat, dataset.class_names, files);
   labels.insert(labels.end(), test_labels.begin(), test_labels.end());
@@ -118,8 +112,7 @@ Dataset load_imagenet(const ImagenetOptions& options, const SplitOptions& split,
   std::iota(test_ids.begin(), test_ids.end(), num_train);
   measure_found(files);
 
-  dataset.digest =
-      digest_of(dataset, files, labels, split.recipe() + fmt::format("train_size {}\n", options.train_size));
+  dataset.digest = digest_of(dataset, files, labels, split);
   const auto images = std::make_shared<ImageFiles>(std::move(files), image_options);
   dataset.train = make_split("train", images, std::move(held_out.train), labels);
   dataset.val = make_split("val", images, std::move(held_out.val), labels);

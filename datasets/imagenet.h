@@ -13,18 +13,14 @@ namespace settrain {
 
 struct ImagenetOptions {
   std::string root, val_labels, synsets;
-  int64_t train_size = 0;
-
-  static constexpr int64_t kAll = 0;  // what the word all stands for in train_size
 
   static config::Keys keys();
 };
 
 /// The challenge's images, root/train/WNID/* and root/val: in folders WNID too, or all in one folder with the labels of
 /// imagenet_labels.h. The classes are the folders of train in the order of their names. The official validation images
-/// are the split `test`, as in the papers; `val` is held out of the training images, and of the rest `train_size` are
-/// kept, equally many of every class, or all. A sample's id is its place among all files, train and then val, in the
-/// order of their paths.
+/// are the split `test`, as in the papers; `val` is held out of the training images. A sample's id is its place among
+/// all files, train and then val, in the order of their paths.
 ///
 /// Throws DataError that says at once what is missing, where it was looked for and where it comes from; KeyError where
 /// keys do not fit the images.

@@ -53,6 +53,36 @@ std::vector<int64_t> draw_balanced(std::span<const int64_t> labels, int64_t num_
   return val;
 }
 
+// `train_size` of the samples that are not in `val`, ascending.
+std::vector<int64_t> balanced_subset(std::span<const int64_t> labels, int64_t num_classes,
+                                     const std::vector<int64_t>& val, const SplitOptions& options) {
+  const int64_t train_size = options.train_size;
+  if (train_size % num_classes != 0) {
+    throw KeyError("data.train_size", fmt::format("a balanced subset has equally many of the {} classes; {} is no "
+                                                  "multiple",
+                                                  num_classes, train_size));
+  }
+  const int64_t per_class = train_size / num_classes;
+  const auto members = members_of(labels, num_classes);
+  std::vector<int64_t> subset;
+  for (size_t c = 0; c < members.size(); ++c) {
+    // The order that held-out images were drawn by, and on from them.
+    int64_t missing = per_class;
+    for (const int64_t i : draw(members[c], std::ssize(members[c]), options.split_seed, static_cast<uint32_t>(c))) {
+      if (missing == 0) break;
+      if (std::binary_search(val.begin(), val.end(), i)) continue;
+      subset.push_back(i);
+      --missing;
+    }
+    if (missing > 0) {
+      throw KeyError("data.train_size", fmt::format("{} takes {} images of every class, and of class {} {} are left",
+                                                    train_size, per_class, c, per_class - missing));
+    }
+  }
+  std::sort(subset.begin(), subset.end());
+  return subset;
+}
+
 }  // namespace
 
 config::Keys SplitOptions::keys(int64_t default_val_size, const char* default_split) {
@@ -67,11 +97,19 @@ config::Keys SplitOptions::keys(int64_t default_val_size, const char* default_sp
       key("split_seed", &SplitOptions::split_seed, 1234,
           "Seed of that draw. Its own, so that runs with different seeds are validated on the same images.")
           .at_least(0),
+      key("train_size", &SplitOptions::train_size, kAll,
+          "Training images that are kept after the validation images were held out, equally many of every class; "
+          "data.long_tail leaves out more of these.")
+          .at_least(1)
+          .word("all", kAll)
+          .in("images"),
   };
 }
 
 std::string SplitOptions::recipe() const {
-  return fmt::format("split {} val_size {} seed {}\n", split, val_size, split_seed);
+  std::string recipe = fmt::format("split {} val_size {} seed {}\n", split, val_size, split_seed);
+  if (train_size != kAll) recipe += fmt::format("train_size {}\n", train_size);
+  return recipe;
 }
 
 HeldOut hold_out(std::span<const int64_t> labels, int64_t num_classes, const SplitOptions& options) {
@@ -88,37 +126,13 @@ HeldOut hold_out(std::span<const int64_t> labels, int64_t num_classes, const Spl
     held_out.val = draw(all, options.val_size, options.split_seed, 0);
   }
   std::sort(held_out.val.begin(), held_out.val.end());
-  std::set_difference(all.begin(), all.end(), held_out.val.begin(), held_out.val.end(),
-                      std::back_inserter(held_out.train));
+  if (options.train_size == SplitOptions::kAll) {
+    std::set_difference(all.begin(), all.end(), held_out.val.begin(), held_out.val.end(),
+                        std::back_inserter(held_out.train));
+  } else {
+    held_out.train = balanced_subset(labels, num_classes, held_out.val, options);
+  }
   return held_out;
-}
-
-std::vector<int64_t> balanced_subset(std::span<const int64_t> labels, int64_t num_classes, const HeldOut& held_out,
-                                     int64_t train_size, int64_t split_seed) {
-  if (train_size % num_classes != 0) {
-    throw KeyError("data.train_size", fmt::format("a balanced subset has equally many of the {} classes; {} is no "
-                                                  "multiple",
-                                                  num_classes, train_size));
-  }
-  const int64_t per_class = train_size / num_classes;
-  const auto members = members_of(labels, num_classes);
-  std::vector<int64_t> subset;
-  for (size_t c = 0; c < members.size(); ++c) {
-    // The order that held-out images were drawn by, and on from them.
-    int64_t missing = per_class;
-    for (const int64_t i : draw(members[c], std::ssize(members[c]), split_seed, static_cast<uint32_t>(c))) {
-      if (missing == 0) break;
-      if (std::binary_search(held_out.val.begin(), held_out.val.end(), i)) continue;
-      subset.push_back(i);
-      --missing;
-    }
-    if (missing > 0) {
-      throw KeyError("data.train_size", fmt::format("{} takes {} images of every class, and of class {} {} are left",
-                                                    train_size, per_class, c, per_class - missing));
-    }
-  }
-  std::sort(subset.begin(), subset.end());
-  return subset;
 }
 
 Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> ids,

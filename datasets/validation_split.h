@@ -1,4 +1,4 @@
-// Holding out part of the training images for validation.
+// Holding out part of the training images for validation, and training on some of the others or all.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,26 @@ struct SplitOptions {
   int64_t val_size = 0;
   std::string split;  // "uniform" or "balanced"
   int64_t split_seed = 0;
+  int64_t train_size = kAll;
+
+  static constexpr int64_t kAll = 0;  // what the word all stands for in train_size
 
   /// The defaults are the data set's.
   static config::Keys keys(int64_t default_val_size = 5000, const char* default_split = "uniform");
-  /// One line that says which split it is, for digests.
+  /// Lines that say which split it is, for digests.
   std::string recipe() const;
 };
 
-/// Indices of samples, each list ascending; together they are 0 to n - 1.
+/// Indices of samples, each list ascending; together they are 0 to n - 1 where `train_size` is all.
 struct HeldOut {
   std::vector<int64_t> train, val;
 };
 
 /// Draws `val_size` of the samples with these labels, by the split's own seed: uniformly, or the same number of every
-/// class. Throws ConfigError where that many cannot be drawn, or where `val_size` is no multiple of the classes in a
-/// balanced split.
+/// class. Of the others `train_size` are kept for training, equally many of every class, or all; a larger subset holds
+/// the smaller ones. Throws ConfigError where that many cannot be drawn, or where `train_size`, or `val_size` in a
+/// balanced split, is no multiple of the classes.
 HeldOut hold_out(std::span<const int64_t> labels, int64_t num_classes, const SplitOptions& options);
-
-/// Of the training samples that were not held out, equally many of every class: `train_size` in all, ascending. By the
-/// split's seed; a larger subset holds the smaller ones. Throws ConfigError where there are not that many, or where
-/// `train_size` is no multiple of the classes.
-std::vector<int64_t> balanced_subset(std::span<const int64_t> labels, int64_t num_classes, const HeldOut& held_out,
-                                     int64_t train_size, int64_t split_seed);
 
 /// The split `name` with the samples `ids` of `images`; `labels` are those of all of `images`.
 Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> ids,

@@ -2,11 +2,11 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "datasets/imagenet.h"
 #include "datasets/imagenet_lt.h"
 #include "datasets/label_noise.h"
 #include "datasets/plantnet300k.h"
 #include "datasets/registry.h"
+#include "datasets/validation_split.h"
 #include "src/config/load.h"
 #include "src/config/variants.h"
 #include "src/core/error.h"
@@ -71,7 +71,9 @@ TEST_CASE("the keys of the papers' data sets have the papers' values", "[fast]")
   const config::Config imagenet = load({"data.name=imagenet"});
   CHECK(imagenet.get<int64_t>("data.val_size") == 50000);
   CHECK(imagenet.get<std::string>("data.split") == "balanced");
-  CHECK(imagenet.read<ImagenetOptions>("data").train_size == ImagenetOptions::kAll);
+  for (const std::string name : {"imagenet", "cifar100", "fashion_mnist"}) {
+    CHECK(load({"data.name=" + name}).read<SplitOptions>("data").train_size == SplitOptions::kAll);
+  }
   const auto lists = load({"data.name=imagenet_lt"}).read<ImagenetLtOptions>("data");
   CHECK(lists.train == "ImageNet_LT_train.txt");
   CHECK(lists.num_classes == 1000);

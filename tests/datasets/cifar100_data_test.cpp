@@ -51,6 +51,13 @@ TEST_CASE("the real CIFAR-100", "[data]") {
   CHECK(uniform.val.size() == 5000);
   CHECK(count_classes(uniform.val, 100) != std::vector<int64_t>(100, 50));
   CHECK(uniform.digest != dataset.digest);
+
+  const Dataset subset = load_cifar100({root(), true}, {5000, "uniform", 1234, 10000});
+  CHECK(count_classes(subset.train, 100) == std::vector<int64_t>(100, 100));
+  CHECK(subset.val.ids == uniform.val.ids);
+  CHECK(subset.digest != uniform.digest);
+  // As it was before there were subsets: checkpoints are resumed by it.
+  CHECK(uniform.digest == "5ecffd21deac776f784c7e79733e0bbdca81c0788ec2e0f4f0c5b59a7ba7737c");
 }
 
 TEST_CASE("CIFAR-100 with one changed byte is taken only without verification", "[data][slow]") {

@@ -70,6 +70,17 @@ TEST_CASE("the digest tells data and splits apart", "[fast]") {
   CHECK(digest != load(folder).digest);
 }
 
+TEST_CASE("a subset of the training images is other data, and all of them what they were", "[fast]") {
+  const test::TemporaryFolder folder;
+  write_small(folder);
+  const Dataset all = load(folder);
+  const Dataset twenty = load_fashion_mnist({folder.path(), false}, {10, "balanced", 1234, 20});
+  CHECK(count_classes(twenty.train, 10) == std::vector<int64_t>(10, 2));
+  CHECK(twenty.val.ids == all.val.ids);
+  CHECK(twenty.digest != all.digest);
+  CHECK(all.digest == "63efabd5569e8a698ceedb0837b4c10c4008cc930d8b39958c651b239bec0d43");
+}
+
 TEST_CASE("the superclasses are those that the header documents", "[fast]") {
   const test::TemporaryFolder folder;
   write_small(folder);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
 #include <vector>
 
 #include "src/core/error.h"
@@ -15,6 +16,16 @@ std::vector<int64_t> labels_in_turns() {
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < 60; ++i) labels.push_back(i % 6);
   return labels;
+}
+
+std::vector<int64_t> counts_of(const std::vector<int64_t>& samples) {
+  std::vector<int64_t> counts(6);
+  for (const int64_t i : samples) ++counts[static_cast<size_t>(i % 6)];
+  return counts;
+}
+
+bool includes(const std::vector<int64_t>& larger, const std::vector<int64_t>& smaller) {
+  return std::includes(larger.begin(), larger.end(), smaller.begin(), smaller.end());
 }
 
 std::vector<int64_t> together(const HeldOut& held_out) {
@@ -39,11 +50,7 @@ TEST_CASE("a split is disjoint and complete", "[fast]") {
 }
 
 TEST_CASE("a balanced split takes equally many of every class", "[fast]") {
-  const std::vector<int64_t> labels = labels_in_turns();
-  std::vector<int64_t> counts(6);
-  for (const int64_t i : hold_out(labels, 6, {18, "balanced", 1}).val)
-    ++counts[static_cast<size_t>(labels[static_cast<size_t>(i)])];
-  CHECK(counts == std::vector<int64_t>(6, 3));
+  CHECK(counts_of(hold_out(labels_in_turns(), 6, {18, "balanced", 1}).val) == std::vector<int64_t>(6, 3));
 }
 
 TEST_CASE("a split follows its seed alone", "[fast]") {
@@ -63,4 +70,34 @@ TEST_CASE("a split that cannot be drawn is refused", "[fast]") {
   rare.push_back(6);
   CHECK_THROWS_WITH(hold_out(rare, 7, {7, "balanced", 1}), Contains("leaves class 6 without training images"));
   CHECK_THROWS_AS(hold_out(rare, 7, {7, "balanced", 1}), ConfigError);
+}
+
+TEST_CASE("subsets of the training samples are balanced and nested, and leave the held-out ones alone", "[fast]") {
+  const std::string kind = GENERATE("uniform", "balanced");
+  const auto with = [&kind](int64_t train_size, int64_t seed = 1) {
+    return hold_out(labels_in_turns(), 6, {6, kind, seed, train_size});
+  };
+  const HeldOut all = with(SplitOptions::kAll), twelve = with(12), thirty = with(30);
+  CHECK(counts_of(twelve.train) == std::vector<int64_t>(6, 2));
+  CHECK(counts_of(thirty.train) == std::vector<int64_t>(6, 5));
+  CHECK(twelve.val == all.val);
+  CHECK(thirty.val == all.val);
+  CHECK(includes(thirty.train, twelve.train));
+  CHECK(includes(all.train, thirty.train));
+  CHECK(with(30, 2).train != thirty.train);
+}
+
+TEST_CASE("a subset that cannot be drawn is refused", "[fast]") {
+  using Catch::Contains;
+  CHECK(hold_out(labels_in_turns(), 6, {12, "balanced", 1, 48}).train ==
+        hold_out(labels_in_turns(), 6, {12, "balanced", 1}).train);
+  CHECK_THROWS_WITH(hold_out(labels_in_turns(), 6, {12, "balanced", 1, 13}),
+                    Contains("data.train_size") && Contains("13 is no multiple"));
+  CHECK_THROWS_WITH(hold_out(labels_in_turns(), 6, {12, "balanced", 1, 54}),
+                    Contains("data.train_size: 54 takes 9 images of every class, and of class 0 8 are left"));
+}
+
+TEST_CASE("the recipe of a split names a subset only where there is one", "[fast]") {
+  CHECK(SplitOptions{12, "balanced", 1}.recipe() == "split balanced val_size 12 seed 1\n");
+  CHECK(SplitOptions{12, "balanced", 1, 48}.recipe() == "split balanced val_size 12 seed 1\ntrain_size 48\n");
 }

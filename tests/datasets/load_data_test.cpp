@@ -1,0 +1,49 @@
+// In which order the parts of the section `data` change a data set.
+#include "datasets/load_data.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "datasets/class_options.h"
+#include "datasets/label_noise.h"
+#include "datasets/long_tail.h"
+#include "datasets/validation_split.h"
+#include "src/config/load.h"
+#include "src/config/variants.h"
+
+using namespace settrain;
+
+namespace {
+
+// 12 samples of each of 3 classes, in turns; 2 of each are held out.
+Dataset make_turns(const config::Config& config) {
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < 36; ++i) labels.push_back(i % 3);
+  const HeldOut held_out = hold_out(labels, 3, config.read<SplitOptions>("data"));
+  Dataset dataset;
+  dataset.class_names = {"a", "b", "c"};
+  dataset.train = make_split("train", nullptr, held_out.train, labels);
+  dataset.val = make_split("val", nullptr, held_out.val, labels);
+  return dataset;
+}
+
+std::vector<int64_t> train_counts(std::vector<std::string> overrides) {
+  DatasetRegistry registry("data set");
+  registry.add({"turns", "Labels in turns.", SplitOptions::keys(6, "balanced"), make_turns});
+  config::Keys keys = ClassOptions::keys();
+  for (config::Key& key : LongTailOptions::keys()) keys.push_back(std::move(key));
+  config::Schema schema;
+  schema.sections.push_back({"data", "", keys, "name", "turns", config::variants_of(registry)});
+  schema.sections.push_back(label_noise_section());
+  return count_classes(load_data(registry, config::load(schema, "", overrides)).dataset.train, 3);
+}
+
+}  // namespace
+
+TEST_CASE("a long tail is made of the subset, not the subset of a long tail", "[fast]") {
+  CHECK(train_counts({}) == std::vector<int64_t>{10, 10, 10});
+  CHECK(train_counts({"data.train_size=24"}) == std::vector<int64_t>{8, 8, 8});
+  CHECK(train_counts({"data.long_tail.imbalance=4"}) == std::vector<int64_t>{10, 5, 3});
+  CHECK(train_counts({"data.train_size=24", "data.long_tail.imbalance=4"}) == std::vector<int64_t>{8, 4, 2});
+}
