@@ -32,10 +32,10 @@ class Measurement {
     for (const TablePart& part : table_.parts) total_ += std::ssize(part.rows) * std::ssize(table_.columns.each);
     total_ *= table_.measure->runs;
     for (const TablePart& part : table_.parts) {
-      FilledPart made{.part = &part};
+      FilledPart made{.part = &part, .columns = columns_of(table_, part)};
       for (const size_t row : part.rows) {
         std::vector<TableCell> cells;
-        for (size_t column = 0; column < table_.columns.each.size(); ++column) cells.push_back(cell(part, row, column));
+        for (const size_t column : made.columns) cells.push_back(cell(part, row, column));
         made.cells.push_back(std::move(cells));
       }
       filled.parts.push_back(std::move(made));

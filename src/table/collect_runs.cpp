@@ -121,17 +121,20 @@ FilledTable collect_runs(const Table& table, const config::Schema& schema, const
   }
   const auto against = table.columns.find(table.against);
   for (const TablePart& part : table.parts) {
-    FilledPart made{.part = &part};
+    FilledPart made{.part = &part, .columns = columns_of(table, part)};
     for (const size_t row : part.rows) {
-      std::vector<TableCell> cells(table.columns.each.size());
-      for (size_t column = 0; column < cells.size(); ++column) {
+      std::vector<TableCell> cells(made.columns.size());
+      const TableCell* other = nullptr;
+      for (size_t i = 0; i < cells.size(); ++i) {
+        const size_t column = made.columns[i];
         if (!part.printed.empty() && part.printed_at(row, column).is_absent()) continue;
-        cells[column] =
-            fill(table, part, row, column, there.at(experiment_of_cell(table, schema, row, column)), filled.remarks);
-        add_printed(part, row, column, cells[column]);
+        const Runs& found = there.at(experiment_of_cell(table, schema, row, column));
+        cells[i] = fill(table, part, row, column, found, filled.remarks);
+        add_printed(part, row, column, cells[i]);
+        if (column == against) other = &cells[i];
       }
-      for (size_t column = 0; against && column < cells.size(); ++column) {
-        if (column != *against) cells[column].against = paired(cells[column], cells[*against]);
+      for (TableCell& cell : cells) {
+        if (other && &cell != other) cell.against = paired(cell, *other);
       }
       made.cells.push_back(std::move(cells));
     }

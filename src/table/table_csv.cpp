@@ -71,8 +71,9 @@ std::string table_csv(const FilledTable& filled) {
   for (const FilledPart& part : filled.parts) {
     for (size_t i = 0; i < part.cells.size(); ++i) {
       const size_t row = part.part->rows[i];
-      for (size_t column = 0; column < part.cells[i].size(); ++column) {
-        const TableCell& cell = part.cells[i][column];
+      for (size_t place = 0; place < part.columns.size(); ++place) {
+        const size_t column = part.columns[place];
+        const TableCell& cell = part.cells[i][place];
         if (cell.metric.empty()) continue;
         add(part, row, column, cell);
         // What stands in parentheses are cells of their own.

@@ -74,8 +74,8 @@ std::string table_html(const FilledTable& filled) {
   for (const FilledPart& part : filled.parts) {
     text += fmt::format("<div class=\"scroll\">\n<table>\n<caption>{}</caption>\n<thead><tr><th scope=\"col\">{}</th>",
                         escaped(part_title(part)), escaped(table.rows.name));
-    for (const TableEntry& column : table.columns.each) {
-      text += fmt::format("<th scope=\"col\">{}</th>", escaped(column.label));
+    for (const size_t column : part.columns) {
+      text += fmt::format("<th scope=\"col\">{}</th>", escaped(table.columns.each[column].label));
     }
     text += "</tr></thead>\n<tbody>\n";
     for (size_t i = 0; i < part.cells.size(); ++i) {

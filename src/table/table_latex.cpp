@@ -48,9 +48,9 @@ std::string table_latex(const FilledTable& filled) {
   for (const std::string& line : heading(filled)) text += "% " + line + "\n";
   for (const FilledPart& part : filled.parts) {
     text += fmt::format("\\begin{{table}}\n\\centering\n\\begin{{tabular}}{{l{}}}\n\\toprule\n",
-                        std::string(table.columns.each.size(), 'c'));
+                        std::string(part.columns.size(), 'c'));
     std::vector<std::string> head;
-    for (const TableEntry& column : table.columns.each) head.push_back(column.label);
+    for (const size_t column : part.columns) head.push_back(table.columns.each[column].label);
     text += row(table.rows.name, head, "") + "\\midrule\n";
     for (size_t i = 0; i < part.cells.size(); ++i) {
       std::vector<std::string> ours, printed, against;

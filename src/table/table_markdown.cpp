@@ -35,7 +35,7 @@ std::string table_markdown(const FilledTable& filled) {
   std::string text = fmt::format("# {}: {}\n\n{}", table.name, table.title, list(heading(filled)));
   for (const FilledPart& part : filled.parts) {
     Cells head{table.rows.name};
-    for (const TableEntry& column : table.columns.each) head.push_back(column.label);
+    for (const size_t column : part.columns) head.push_back(table.columns.each[column].label);
     std::vector<Cells> lines;
     for (size_t i = 0; i < part.cells.size(); ++i) {
       add_line(table.rows.each[part.part->rows[i]].label, part, part.cells[i], our_text, lines);

@@ -31,6 +31,17 @@ std::pair<int64_t, int64_t> FilledTable::seeds() const {
   return {std::min(fewest, most), most};
 }
 
+std::vector<size_t> columns_of(const Table& table, const TablePart& part) {
+  std::vector<size_t> columns;
+  for (size_t column = 0; column < table.columns.each.size(); ++column) {
+    const bool is_there = part.printed.empty() || table.measure ||
+                          std::any_of(part.printed.begin(), part.printed.end(),
+                                      [&](const auto& row) { return !row[column].is_absent(); });
+    if (is_there) columns.push_back(column);
+  }
+  return columns;
+}
+
 double printed_in_our_unit(double printed, PrintedUnit unit) {
   return unit == PrintedUnit::kPercent ? printed / 100 : printed;
 }

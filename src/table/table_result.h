@@ -32,7 +32,8 @@ struct TableCell {
 
 struct FilledPart {
   const TablePart* part = nullptr;
-  std::vector<std::vector<TableCell>> cells{};  // [rows of the part][columns]
+  std::vector<size_t> columns{};                // places in the table's columns: those that the part has
+  std::vector<std::vector<TableCell>> cells{};  // [rows of the part][columns of the part]
 };
 
 struct FilledTable {
@@ -45,6 +46,9 @@ struct FilledTable {
   /// Runs of the fewest and of the most seeds that a wanted cell has.
   std::pair<int64_t, int64_t> seeds() const;
 };
+
+/// The columns that a part has: where it prints something, those with a cell.
+std::vector<size_t> columns_of(const Table& table, const TablePart& part);
 
 /// A printed number in the unit of our values: fractions for accuracies.
 double printed_in_our_unit(double printed, PrintedUnit unit);

@@ -35,7 +35,7 @@ struct Example {
     near.printed = *parse_printed("94");
     near.against = paired_difference(std::vector<double>{0.95, 0.97}, std::vector<double>{0.94, 0.94});
     pending.printed = *parse_printed("NA");
-    filled.parts = {{&table.parts[0], {{far, near}, {pending, TableCell{}}}}};
+    filled.parts = {{&table.parts[0], {0, 1}, {{far, near}, {pending, TableCell{}}}}};
     filled.wanted = 9;
     filled.found = 6;
   }
