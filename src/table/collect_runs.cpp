@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -47,7 +48,8 @@ TableCell fill(const Table& table, const TablePart& part, size_t row, size_t col
       for (size_t i = 0; i < groups.size(); ++i) {
         groups[i].push_back(result.metric(table.substitute(part.groups[i], row, column)));
       }
-      if (!size.empty()) sizes.push_back(result.metric(size));
+      // The best possible sets come without one.
+      if (const double value = result.metric(size); !std::isnan(value)) sizes.push_back(value);
     } catch (const RunError& problem) {
       remarks.push_back(problem.what());
     }

@@ -155,7 +155,7 @@ class TableReader : public TreeReader {
            if (key == "printed") printed = &given;
            if (key == "notes") part.notes = notes(given);
          });
-    if (!table_.measure && (part.metric.find('/') == std::string::npos || !part.select.starts_with("val/"))) {
+    if (!table_.measure && (part.metric.find_first_of("/{") == std::string::npos || !part.select.starts_with("val/"))) {
       problem(node, "expected the keys metric (test/top5) and select (val/top5)");
     }
     if (printed) {

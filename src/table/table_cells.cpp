@@ -24,6 +24,20 @@ std::string with_width(const TablePart& part, const MeanInterval& interval, bool
   return text;
 }
 
+using Names = std::vector<std::string>;
+
+// Each of the texts that stand for `text` in the part's cells.
+Names metrics_of(const FilledTable& filled, const FilledPart& part, const std::string& text) {
+  Names names;
+  for (const size_t row : part.part->rows) {
+    for (const size_t column : part.columns) {
+      const std::string name = filled.table->substitute(text, row, column);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
 template <class Holds>
 bool any_cell(const FilledTable& filled, const Holds& holds) {
   for (const FilledPart& part : filled.parts) {
@@ -73,10 +87,16 @@ std::string part_title(const FilledPart& part) {
 std::vector<std::string> part_notes(const FilledTable& filled, const FilledPart& part) {
   std::vector<std::string> lines;
   if (!filled.table->measure) {
-    lines.push_back(fmt::format("{}, of the checkpoint that is best by {}.", part.part->metric, part.part->select));
+    const Names metrics = metrics_of(filled, part, part.part->metric),
+                selects = metrics_of(filled, part, part.part->select);
+    lines.push_back(
+        fmt::format("{}, of the checkpoint that is best by {}.", fmt::join(metrics, ", "), fmt::join(selects, ", ")));
   }
-  if (!part.part->groups.empty())
-    lines.push_back(fmt::format("In parentheses: {}.", fmt::join(part.part->groups, ", ")));
+  Names groups;
+  for (const std::string& group : part.part->groups) {
+    groups.push_back(fmt::format("{}", fmt::join(metrics_of(filled, part, group), ", ")));
+  }
+  if (!groups.empty()) lines.push_back(fmt::format("In parentheses: {}.", fmt::join(groups, "; ")));
   if (part.part->spread == PrintedSpread::kInterval95) lines.emplace_back("Printed ±: 95 % interval.");
   if (part.part->spread == PrintedSpread::kDeviation) lines.emplace_back("Printed ±: standard deviation over seeds.");
   for (const TableNote& note : part.part->notes) {
@@ -90,10 +110,10 @@ std::vector<std::string> part_notes(const FilledTable& filled, const FilledPart&
 std::vector<std::string> heading(const FilledTable& filled) {
   const Table& table = *filled.table;
   std::vector<std::string> lines;
-  std::string what = table.paper.empty() ? "" : table.paper + ". ";
-  what += table.preset == "paper" ? "The paper's protocol." : fmt::format("Preset {}.", table.preset);
-  if (!table.says.empty()) what += " " + table.says;
-  lines.push_back(what);
+  if (!table.paper.empty()) {
+    lines.push_back(table.paper + (table.preset == "paper" ? ". The paper's protocol." : "."));
+  }
+  if (table.preset != "paper") lines.push_back(fmt::format("Preset {}. {}", table.preset, table.says));
   if (table.measure) {
     lines.push_back(fmt::format("Measured on {}: k {}, batch {}, mean of {} runs.", filled.measured_on,
                                 table.measure->k, table.measure->batch, table.measure->runs));

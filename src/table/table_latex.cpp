@@ -71,7 +71,8 @@ std::string table_latex(const FilledTable& filled) {
         fmt::format("\\bottomrule\n\\end{{tabular}}\n\\caption{{{}.", escaped(table.title + ". " + part_title(part)));
     for (const std::string& note : part_notes(filled, part)) text += " " + escaped(note);
     for (const std::string& line : legend(filled)) text += " " + escaped(line);
-    text += fmt::format("}}\n\\label{{tab:{}-{}}}\n\\end{{table}}\n", table.file_name(), part.part->number);
+    text += fmt::format("}}\n\\label{{tab:{}-{}}}\n\\end{{table}}\n", table.file_name(),
+                        part.part - table.parts.data() + 1);
   }
   return text;
 }
