@@ -20,7 +20,8 @@ namespace {
 // A step of a whole batch takes too long on a CPU to be waited for.
 constexpr int64_t kMostImagesOnCpu = 16;
 
-// The settings of a run on made-up images that takes the same steps: the model, the loss, and how they are computed.
+// The settings of a run on made-up images that takes steps of the same time: the model, and how it is computed. Losses
+// and heads are left at their defaults, since they take next to nothing of a step (docs/benchmarks.md).
 std::vector<std::string> step_settings(const config::Config& config, const DataFacts& facts, bool is_cuda) {
   const auto batch = config.get<int64_t>("data.batch_size");
   const int64_t measured = is_cuda ? batch : std::min(batch, kMostImagesOnCpu);
@@ -35,9 +36,10 @@ std::vector<std::string> step_settings(const config::Config& config, const DataF
                                     "eval.top_k=[1]",
                                     "eval.average_k=[]"};
   for (const config::Entry& entry : config.entries()) {
-    const bool is_of_step = entry.path.starts_with("model.") || entry.path.starts_with("loss.") ||
-                            entry.path == "train.precision" || entry.path == "train.channels_last";
-    if (!is_of_step || entry.path == "model.pretrained" || entry.path == "loss.class_weights_from_epoch") continue;
+    const bool is_of_step =
+        entry.path.starts_with("model.") || entry.path == "train.precision" || entry.path == "train.channels_last";
+    const bool is_apart = entry.path == "model.pretrained" || entry.path.starts_with("model.head");
+    if (!is_of_step || is_apart) continue;
     settings.push_back(fmt::format("{}={}", entry.path, config::yaml_value(entry.key, entry.value)));
   }
   return settings;

@@ -12,6 +12,7 @@ constexpr const char* kStyle = R"(
   :root { --text: #e8eaed; --quiet: #a5abb2; --line: #3c4043; --mark: #ff8a80; --page: #17191c; }
 }
 body { font: 16px/1.45 system-ui, sans-serif; color: var(--text); background: var(--page); max-width: 75rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; margin: 0.5rem 0; }
 caption { text-align: left; font-weight: 600; padding: 0.5rem 0; }

@@ -20,7 +20,10 @@ std::string escaped(const std::string& text) {
                                                     {'~', "\\textasciitilde{}"},
                                                     {'^', "\\textasciicircum{}"},
                                                     {'\\', "\\textbackslash{}"},
-                                                    {'*', "$^{*}$"}};
+                                                    {'*', "$^{*}$"},
+                                                    {'|', "\\textbar{}"},
+                                                    {'<', "\\textless{}"},
+                                                    {'>', "\\textgreater{}"}};
   std::string made;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text.compare(i, 2, "±") == 0) {
