@@ -143,7 +143,8 @@ std::vector<std::string> legend(const FilledTable& filled) {
       lines.emplace_back("Another preset than the paper's protocol need not give the paper's numbers.");
     }
   }
-  if (!filled.table->tested.empty()) lines.push_back(filled.table->tested);
+  const bool is_reduced = !filled.table->paper.empty() && filled.table->preset != "paper";
+  if (!filled.table->tested.empty()) lines.push_back((is_reduced ? "The paper's: " : "") + filled.table->tested);
   return lines;
 }
 
