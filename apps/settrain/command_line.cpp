@@ -12,6 +12,7 @@
 
 #include "apps/settrain/compare_command.h"
 #include "apps/settrain/config_path.h"
+#include "apps/settrain/report_command.h"
 #include "apps/settrain/run_command_line.h"
 #include "datasets/decode_image.h"
 #include "src/config/load.h"
@@ -132,6 +133,7 @@ int run_command_line(int argc, char** argv) {
   add_eval_command(app, line);
   add_sweep_command(app, line);
   add_compare_command(app, line);
+  add_report_command(app, line);
   add_export_command(app, line);
   add_import_command(app, line);
   add_config_command(app, line);
