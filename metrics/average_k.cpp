@@ -67,21 +67,24 @@ std::vector<std::string> AverageK::names() const {
   return names;
 }
 
-at::Tensor AverageK::set_values(const at::Tensor& scores, double score_scale) const {
-  if (options_.average_k_score == "raw") return scores;
-  const at::Tensor logits = score_scale == 1.0 ? scores : scores.mul(score_scale);
-  return options_.average_k_score == "softmax" ? at::softmax(logits, 1) : at::sigmoid(logits);
+AverageKValues average_k_values(const AverageKOptions& options, const SplitScores& split,
+                                const MetricContext& context) {
+  const auto values_of = [&](const at::Tensor& scores) {
+    if (options.average_k_score == "raw") return scores;
+    const at::Tensor logits = context.score_scale == 1.0 ? scores : scores.mul(context.score_scale);
+    return options.average_k_score == "softmax" ? at::softmax(logits, 1) : at::sigmoid(logits);
+  };
+  AverageKValues result{values_of(split.scores), {}, Ties::kKeepAll};
+  if (options.average_k_ties == "strict") result.ties = Ties::kStrict;
+  result.lambdas = average_k_thresholds(context.threshold_scores ? values_of(*context.threshold_scores) : result.values,
+                                        options.average_k, result.ties);
+  return result;
 }
 
 EvaluationResult AverageK::compute(const SplitScores& split, const MetricContext& context) const {
   EvaluationResult result;
   if (options_.average_k.empty()) return result;
-  const Ties ties = options_.average_k_ties == "strict" ? Ties::kStrict : Ties::kKeepAll;
-  const at::Tensor values = set_values(split.scores, context.score_scale);
-  const std::vector<double> lambdas = average_k_thresholds(
-      context.threshold_scores ? set_values(*context.threshold_scores, context.score_scale) : values,
-      options_.average_k, ties);
-
+  const auto [values, lambdas, ties] = average_k_values(options_, split, context);
   const at::Tensor sizes = set_sizes(values, lambdas, ties);
   const at::Tensor label_values = values.gather(1, split.labels.unsqueeze(1)).squeeze(1);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "metrics/metric.h"
+#include "metrics/threshold.h"
 
 namespace settrain {
 
@@ -20,6 +21,16 @@ struct AverageKOptions {
   static config::Keys keys();
 };
 
+/// What decides the sets of a split: those of K hold the classes returned_classes(values, lambdas[i], ties), for i of K
+/// in AverageKOptions::average_k.
+struct AverageKValues {
+  at::Tensor values;            // [samples, classes] of the scores' dtype: what is compared with lambda
+  std::vector<double> lambdas;  // one a K
+  Ties ties = Ties::kKeepAll;
+};
+
+AverageKValues average_k_values(const AverageKOptions& options, const SplitScores& split, const MetricContext& context);
+
 /// A class is returned where its value reaches a threshold lambda, one for all samples, that makes sets of K classes on
 /// average on the scores that set it (Garcin 2023, Algorithm 1, eq. 5.16-5.17). For every K: the share of samples whose
 /// label is returned ("avg5"), the realised mean size of the sets ("avg5_size") and lambda ("avg5_lambda"), and the
@@ -32,9 +43,6 @@ class AverageK : public Metric {
   EvaluationResult compute(const SplitScores& split, const MetricContext& context) const override;
 
  private:
-  /// [samples, classes] of the scores' dtype: what is compared with lambda.
-  at::Tensor set_values(const at::Tensor& scores, double score_scale) const;
-
   AverageKOptions options_;
 };
 

@@ -9,7 +9,7 @@ bundle=$work/bundle
 results=$work/results
 logs=${OUT:-$work/logs}
 # What the build needs beside LibTorch, without what decodes image files (Debian's libraries for that drag in hundreds of MB).
-packages=(libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev catch2 nlohmann-json3-dev zlib1g-dev libssl-dev)
+packages=(libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev catch2 nlohmann-json3-dev zlib1g-dev libssl-dev libjs-chart.js)
 most_bytes=$((64 * 1024 * 1024))
 
 usage() {
@@ -106,7 +106,7 @@ packed_files() {
       /usr/share/doc/*/copyright) echo "$file" ;;
       /usr/share/doc/*) ;;
       /usr/include/*) if [[ ! -d $file ]]; then echo "$file"; fi ;;
-      *.cmake | */libcrypto.a | */libz.a | */libCatch2WithMain.a) echo "$file" ;;
+      *.cmake | */chart.min.js | */libcrypto.a | */libz.a | */libCatch2WithMain.a) echo "$file" ;;
       */libyaml-cpp.so | */libfmt.so | */libspdlog.so) printf '%s\n' "$file"* ;; # the library and its links
     esac
   done

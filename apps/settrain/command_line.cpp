@@ -12,6 +12,7 @@
 
 #include "apps/settrain/compare_command.h"
 #include "apps/settrain/config_path.h"
+#include "apps/settrain/report_command.h"
 #include "apps/settrain/run_command_line.h"
 #include "apps/settrain/table_command.h"
 #include "datasets/decode_image.h"
@@ -134,6 +135,7 @@ int run_command_line(int argc, char** argv) {
   add_sweep_command(app, line);
   add_table_command(app, line);
   add_compare_command(app, line);
+  add_report_command(app, line);
   add_export_command(app, line);
   add_import_command(app, line);
   add_config_command(app, line);

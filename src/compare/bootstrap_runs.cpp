@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "metrics/average_k.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
@@ -45,20 +44,6 @@ struct EvaluatedRun {
   std::map<CheckpointSplit, ScoredRun> scores;
 };
 
-ScoredRun score(const Experiment& experiment, const std::string& split, ProgressBar& bar) {
-  const ViewUse use = experiment.eval.view_use();
-  const auto scores_of = [&](const Split& images) { return score_split(experiment, images, use, bar); };
-  ScoredRun scored;
-  scored.split = scores_of(split_named(experiment.dataset, split));
-  const std::string from = experiment.config.read<AverageKOptions>("eval").threshold_from;
-  if (experiment.threshold_split) {
-    scored.threshold_scores = scores_of(*experiment.threshold_split).scores;
-  } else if (from == "val") {
-    scored.threshold_scores = split == "val" ? scored.split.scores : scores_of(experiment.dataset.val).scores;
-  }
-  return scored;
-}
-
 EvaluatedRun evaluate(const Registries& registries, at::Device device, const ComparedRun& run,
                       const std::set<CheckpointSplit>& wanted, ProgressBar& bar) {
   Experiment experiment = make_experiment(registries, run.config.with("select", config::Texts{}), device);
@@ -73,7 +58,8 @@ EvaluatedRun evaluate(const Registries& registries, at::Device device, const Com
     checkpoint.copy_into(checkpoint.weights_prefix(), state_dict(*experiment.model));
     const Split& images = split_named(experiment.dataset, split);
     result.images[split] = {images.ids, images.labels};
-    result.scores[{name, split}] = score(experiment, split, bar);
+    JudgedScores scores = score_with_thresholds(experiment, split, bar);
+    result.scores[{name, split}] = {nullptr, std::move(scores.split), std::move(scores.thresholds)};
   }
   const std::shared_ptr<const Evaluator> evaluator = std::move(experiment.evaluator);
   for (auto& [place, scored] : result.scores) scored.evaluator = evaluator;

@@ -22,7 +22,7 @@ struct ComparedRun {
   std::filesystem::path folder;
   config::Config config;
   int64_t seed = 0;
-  std::vector<CheckpointValues> checkpoints;  // at least one
+  std::vector<CheckpointValues> checkpoints;  // at least one where read_runs() made it
 };
 
 /// The runs that the arguments name: a run's folder is itself; any other folder stands for the runs' folders that it

@@ -67,6 +67,18 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
   return collector.finish(left_out);
 }
 
+JudgedScores score_with_thresholds(const Experiment& run, const std::string& split, ProgressBar& bar) {
+  const auto scores_of = [&](const Split& images) { return score_split(run, images, run.eval.view_use(), bar); };
+  JudgedScores scores{scores_of(split_named(run.dataset, split)), std::nullopt};
+  const std::string from = run.config.read<AverageKOptions>("eval").threshold_from;
+  if (run.threshold_split) {
+    scores.thresholds = scores_of(*run.threshold_split).scores;
+  } else if (from == "val") {
+    scores.thresholds = split == "val" ? scores.split.scores : scores_of(run.dataset.val).scores;
+  }
+  return scores;
+}
+
 std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
                                          ProgressBar& bar) {
   // A split is scored once, though it may be evaluated and set the thresholds of others.

@@ -1,6 +1,7 @@
 // From a model to the metrics of whole splits.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,15 @@ namespace settrain {
 /// ten crops averaged as eval.crop_average says. Throws Interrupted after the batch in hand where a signal asked to
 /// stop.
 SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, ProgressBar& bar);
+
+/// A split's scores, and those that set average-K's thresholds for it.
+struct JudgedScores {
+  SplitScores split{};
+  std::optional<at::Tensor> thresholds{};  // [any samples, classes]; none: the split's own
+};
+
+/// The scores of the split "train", "val" or "test", judged as eval.threshold_from says. Throws as score_split().
+JudgedScores score_with_thresholds(const Experiment& run, const std::string& split, ProgressBar& bar);
 
 /// What the metrics say about one split.
 struct SplitResult {

@@ -48,7 +48,29 @@ void check_names(const MetricsRow& row) {
   }
 }
 
+std::string read_text(const std::filesystem::path& file) {
+  std::ifstream input(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(input), {}};
+}
+
+std::vector<MetricsRow> complete_rows(const std::string& text, const std::filesystem::path& file) {
+  std::vector<MetricsRow> rows;
+  size_t begin = 0;
+  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    try {
+      rows.push_back(from_json_line(text.substr(begin, end - begin)));
+    } catch (const std::exception& error) {
+      throw RunError(fmt::format("'{}', line {}: {}", file.string(), rows.size() + 1, error.what()));
+    }
+  }
+  return rows;
+}
+
 }  // namespace
+
+std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl) {
+  return complete_rows(read_text(jsonl), jsonl);
+}
 
 MetricsLog::MetricsLog(const std::filesystem::path& jsonl, std::filesystem::path csv)
     : jsonl_(jsonl), csv_(std::move(csv)) {
@@ -80,21 +102,12 @@ void MetricsLog::truncate_to(uint64_t offset) {
 }
 
 void MetricsLog::read_rows() {
-  rows_.clear();
   columns_.clear();
-  std::ifstream input(jsonl_.path(), std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(input), {}};
+  const std::string text = read_text(jsonl_.path());
   if (text.size() != jsonl_.size()) throw RunError("cannot read '" + jsonl_.path().string() + "'");
-  size_t begin = 0;
-  for (size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    try {
-      rows_.push_back(from_json_line(text.substr(begin, end - begin)));
-    } catch (const std::exception& error) {
-      throw RunError(fmt::format("'{}', line {}: {}", jsonl_.path().string(), rows_.size() + 1, error.what()));
-    }
-    add_columns(rows_.back());
-  }
-  jsonl_.truncate_to(begin);
+  rows_ = complete_rows(text, jsonl_.path());
+  for (const MetricsRow& row : rows_) add_columns(row);
+  jsonl_.truncate_to(text.rfind('\n') + 1);  // npos + 1 is 0
   write_csv();
 }
 

@@ -18,6 +18,11 @@ struct MetricsRow {
   std::vector<std::pair<std::string, double>> values;  // "train/loss", "val/top5", "time/wall_s" (never compared), ...
 };
 
+/// The complete lines of metrics.jsonl, which is only read: that of a run that is still being trained, or was killed
+/// in the middle of a line. None where there is no such file. Throws RunError, naming file and line, where one cannot
+/// be read.
+std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl);
+
 /// Writes metrics.jsonl, one object a line: {"step": 100, "epoch": 1, "train/loss": 2.5}, numbers so that they read
 /// back to the last bit, null for what is not finite; and metrics.csv, the same rows as a table with a column for every
 /// name that occurs. The table is derived: it is rebuilt from the lines when the log is opened, cut, or meets a new

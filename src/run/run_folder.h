@@ -42,6 +42,7 @@ class RunFolder {
   std::filesystem::path metrics_csv() const { return path_ / "metrics.csv"; }
   std::filesystem::path results_json() const { return path_ / "results.json"; }
   std::filesystem::path results_text() const { return path_ / "results.txt"; }
+  std::filesystem::path report() const { return path_ / "report.html"; }
   std::filesystem::path tensorboard() const { return path_ / "events.out.tfevents.settrain"; }
   std::filesystem::path last_checkpoint() const { return path_ / "checkpoints" / "last.safetensors"; }
   /// checkpoints/NAME.safetensors. Throws RunError, naming those that are there, where there is none of that name.

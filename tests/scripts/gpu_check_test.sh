@@ -126,7 +126,8 @@ if (($(gzip -dc "$folder/all.tar.gz" | wc -c) > most)); then fail "the archive h
 tar -tzf "$folder/all.tar.gz" >"$folder/list"
 for file in CMakeLists.txt scripts/gpu_check.sh configs/quickstart.yaml tests/golden/metrics.json \
   build/gpu_check/bundle/{commit,include/{yaml-cpp/yaml.h,spdlog/spdlog.h,fmt/format.h,CLI/CLI.hpp,catch2/catch.hpp,nlohmann/json.hpp}} \
-  build/gpu_check/bundle/include/{zlib.h,zconf.h,openssl/{evp,configuration}.h}; do
+  build/gpu_check/bundle/include/{zlib.h,zconf.h,openssl/{evp,configuration}.h} \
+  build/gpu_check/bundle/share/javascript/chart.js/chart.min.js; do
   grep -qxF "settrain/$file" "$folder/list" || fail "the archive lacks $file"
 done
 for library in libyaml-cpp.so libfmt.so libspdlog.so libcrypto.a libz.a; do

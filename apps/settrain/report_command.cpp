@@ -1,0 +1,80 @@
+#include "apps/settrain/report_command.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "src/compare/compared_run.h"
+#include "src/core/atomic_file.h"
+#include "src/core/error.h"
+#include "src/core/human.h"
+#include "src/core/interrupt.h"
+#include "src/engine/experiment.h"
+#include "src/report/page.h"
+#include "src/report/report_data.h"
+#include "src/run/run_folder.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReportArguments {
+  std::vector<std::string> runs;
+  std::string out;
+  bool no_examples = false;
+};
+
+fs::path output_file(const ReportArguments& arguments, const std::vector<fs::path>& runs) {
+  if (!arguments.out.empty()) return arguments.out;
+  return runs.size() == 1 ? RunFolder::open_existing(runs.front()).report() : fs::path("report.html");
+}
+
+// An older report is replaced; anything else in that place would be lost.
+void refuse_other_files(const fs::path& file) {
+  if (!fs::exists(file)) return;
+  std::string begin(kReportMarker.size(), '\0');
+  std::ifstream(file, std::ios::binary).read(begin.data(), std::ssize(begin));
+  if (begin != kReportMarker) {
+    throw Error(fmt::format("'{}' is there and no report of settrain; choose another place with --out", file.string()));
+  }
+}
+
+int report(const CommandLine& line, const ReportArguments& arguments) {
+  catch_interrupts();
+  const at::Device device = find_device(line.device);
+  const std::vector<fs::path> runs = find_runs(arguments.runs);
+  const fs::path file = output_file(arguments, runs);
+  refuse_other_files(file);
+  ProgressBar bar;
+  const nlohmann::ordered_json data = report_data(line.registries, device, runs, {!arguments.no_examples}, bar);
+  const std::string page = report_page(data.at("title").get<std::string>(), data);
+  write_file_atomically(file, page);
+  std::cout << fmt::format("'{}': a report on {} {}, {}\n", file.string(), data.at("runs").size(),
+                           data.at("runs").size() == 1 ? "run" : "runs", format_bytes(page.size()));
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand(
+      "report", "Writes one HTML file on a run or several: results, curves, sets, confusions, example images, configs");
+  const auto arguments = std::make_shared<ReportArguments>();
+  command
+      ->add_option("runs", arguments->runs,
+                   "Runs' folders, finished or not, and folders that directly hold some, such as a sweep's")
+      ->required();
+  command->add_option("--out", arguments->out,
+                      "The file; without it report.html, of one run in its folder, of several in the current one. An "
+                      "older report is replaced");
+  command->add_flag("--no-examples", arguments->no_examples,
+                    "Evaluates nothing: no accuracies by class, confusions and example images");
+  add_device_option(*command, line);
+  command->callback([&line, arguments] { line.action = [&line, arguments] { return report(line, *arguments); }; });
+}
+
+}  // namespace settrain

@@ -1,0 +1,33 @@
+// What one run's model answers to the images of a split.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "src/compare/compared_run.h"
+#include "src/core/progress_bar.h"
+#include "src/engine/registries.h"
+#include "src/report/judged_sets.h"
+
+namespace settrain {
+
+struct Answers {
+  std::string checkpoint;  // "best-val-top5"
+  Dataset dataset;
+  std::string split;                  // of the dataset
+  std::vector<int64_t> train_counts;  // [classes] training labels, noise included
+  SplitScores scores;                 // of those of its images that could be read
+  JudgedSets sets;
+};
+
+/// Evaluates a run's checkpoint again, on its test split or, where eval.splits has none, on the last of these. Throws
+/// what make_experiment() throws where the data are not there; RunError where the checkpoint is not there, or is of
+/// another model or other data; and what score_split() throws.
+Answers evaluate_answers(const Registries& registries, at::Device device, const ComparedRun& run,
+                         const std::string& checkpoint, ProgressBar& bar);
+
+}  // namespace settrain

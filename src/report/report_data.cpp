@@ -1,0 +1,185 @@
+#include "src/report/report_data.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "src/compare/comparison.h"
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/engine/experiment_schema.h"
+#include "src/report/answers_json.h"
+#include "src/report/comparison_page.h"
+#include "src/report/run_record.h"
+#include "src/run/build_info.h"
+#include "src/run/run_folder.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+ComparedRun read_run(const config::Schema& schema, const fs::path& folder) {
+  const RunFolder run = RunFolder::open_existing(folder);
+  if (fs::exists(run.results_json())) return read_runs(schema, {folder}).front();
+  config::Config config = config::load(schema, run.config(), {});
+  const auto seed = config.get<int64_t>("seed");
+  return {folder, std::move(config), seed, {}};
+}
+
+std::vector<ComparedRun> read_all(const config::Schema& schema, const std::vector<fs::path>& folders,
+                                  ordered_json& notes) {
+  std::vector<ComparedRun> runs;
+  for (const fs::path& folder : folders) {
+    if (fs::exists(folder / "config.yaml")) {
+      runs.push_back(read_run(schema, folder));
+      if (!runs.back().checkpoints.empty()) continue;
+      notes.push_back(fmt::format(
+          "'{}' has no results yet (no results.json): it is being trained, or was stopped; settrain --resume goes on "
+          "with it. Its curves and configuration are shown.",
+          folder.string()));
+    } else {
+      notes.push_back(
+          fmt::format("'{}' is left out: the run ended before it began (no config.yaml).", folder.string()));
+    }
+  }
+  if (runs.empty()) throw RunError(fmt::format("no run to report: '{}' never began", folders.front().string()));
+  return runs;
+}
+
+// The settings' runs that have results; settings without any are left out.
+std::vector<Setting> finished(std::vector<Setting> settings) {
+  for (Setting& setting : settings) {
+    std::erase_if(setting.runs, [](const ComparedRun& run) { return run.checkpoints.empty(); });
+  }
+  std::erase_if(settings, [](const Setting& setting) { return setting.runs.empty(); });
+  return settings;
+}
+
+std::vector<MetricComparison> compare(const std::vector<Setting>& settings, ordered_json& notes) {
+  std::vector<MetricComparison> comparisons;
+  if (settings.empty()) return comparisons;
+  try {
+    for (const std::string& metric : choose_metrics(settings, {}))
+      comparisons.push_back(compare_metric(settings, metric));
+  } catch (const RunError& problem) {
+    notes.push_back(fmt::format("The runs are not compared: {}", problem.what()));
+  }
+  return comparisons;
+}
+
+// The names of the curves that any of the runs has.
+std::vector<std::string> curves_of(const std::vector<Setting>& settings) {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings) {
+    for (const std::string& name : curve_names(setting.runs.front().config)) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// The run of a setting with the largest value of `metric` on validation, or on the split that it names where that was
+// not evaluated; of equal ones the first.
+struct BestRun {
+  const ComparedRun* run = nullptr;
+  std::string metric;
+};
+
+BestRun best_run(const Setting& setting, const std::string& metric) {
+  const std::string on_validation = "val" + metric.substr(metric.rfind('/'));
+  const auto value = [](const ComparedRun& run, const std::string& name) {
+    return find_value(checkpoint_for(run, name), name);
+  };
+  const bool validated = std::all_of(setting.runs.begin(), setting.runs.end(),
+                                     [&](const ComparedRun& run) { return value(run, on_validation).has_value(); });
+  BestRun best{nullptr, validated ? on_validation : metric};
+  for (const ComparedRun& run : setting.runs) {
+    if (!best.run || value(run, best.metric) > value(*best.run, best.metric)) best.run = &run;
+  }
+  return best;
+}
+
+std::string why_shown(const Setting& setting, const BestRun& best, size_t settings) {
+  const std::string others =
+      settings > kShownRuns ? fmt::format(", one of the first {} settings of {}", kShownRuns, settings) : "";
+  if (setting.runs.size() > 1) {
+    return fmt::format("The best of setting {}'s {} runs by {}{}.", setting.name, setting.runs.size(), best.metric,
+                       others);
+  }
+  return settings > 1 ? fmt::format("The run of setting {}{}.", setting.name, others) : "";
+}
+
+ordered_json shown_run(const Registries& registries, at::Device device, const ComparedRun& run,
+                       const std::string& metric, const ReportOptions& options, ProgressBar& bar) {
+  const std::string checkpoint = checkpoint_for(run, metric).name;
+  const std::string split = metric.substr(0, metric.rfind('/'));
+  ordered_json shown{
+      {"checkpoint", checkpoint}, {"split", split}, {"set_sizes", set_sizes_json(run, checkpoint, split)}};
+  if (!options.answers) {
+    shown["missing"] = "Left out by --no-examples.";
+    return shown;
+  }
+  try {
+    shown["answers"] = answers_json(evaluate_answers(registries, device, run, checkpoint, bar));
+  } catch (const Error& problem) {
+    bar.hide();
+    shown["missing"] = problem.what();
+  }
+  return shown;
+}
+
+std::string title_of(const ordered_json& runs) {
+  if (runs.size() == 1) return runs.front()["name"].get<std::string>();
+  return fmt::format("{} runs", runs.size());
+}
+
+}  // namespace
+
+ordered_json report_data(const Registries& registries, at::Device device, const std::vector<fs::path>& folders,
+                         const ReportOptions& options, ProgressBar& bar) {
+  ordered_json notes = ordered_json::array(), runs = ordered_json::array(), shown = ordered_json::array();
+  const auto all = group_runs(read_all(experiment_schema(registries), folders, notes));
+  ordered_json curves = ordered_json::array();
+  const std::vector<std::string> names = curves_of(all);
+  for (const std::string& name : names) {
+    curves.push_back({{"name", name}, {"fraction", unit_of(name) == Unit::kFraction}});
+  }
+  std::vector<fs::path> places;  // of the runs in "runs"
+  for (const Setting& setting : all) {
+    for (const ComparedRun& run : setting.runs) {
+      runs.push_back(run_json(run, setting.name, names));
+      places.push_back(run.folder);
+    }
+  }
+  const std::vector<Setting> settings = finished(all);
+  const std::vector<MetricComparison> comparisons = compare(settings, notes);
+  ordered_json comparison = nullptr;
+  if (!comparisons.empty()) {
+    comparison = comparison_page_json(settings, comparisons);
+    const std::string& metric = comparisons.front().metric;
+    for (size_t i = 0; i < std::min(settings.size(), kShownRuns); ++i) {
+      const BestRun best = best_run(settings[i], metric);
+      ordered_json one{{"run", std::find(places.begin(), places.end(), best.run->folder) - places.begin()},
+                       {"why", why_shown(settings[i], best, settings.size())}};
+      one.update(shown_run(registries, device, *best.run, metric, options, bar));
+      shown.push_back(std::move(one));
+    }
+  }
+  std::string title = title_of(runs);
+  return {{"title", std::move(title)},
+          {"settrain", fmt::format("{} ({})", build_info().version, build_info().git_commit)},
+          {"date", fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)))},
+          {"notes", std::move(notes)},
+          {"runs", std::move(runs)},
+          {"curves", std::move(curves)},
+          {"comparison", std::move(comparison)},
+          {"shown", std::move(shown)}};
+}
+
+}  // namespace settrain

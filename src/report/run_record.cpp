@@ -1,0 +1,141 @@
+#include "src/report/run_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "metrics/topk_accuracy.h"
+#include "src/config/format.h"
+#include "src/config/interpolate.h"
+#include "src/run/metrics_log.h"
+#include "src/run/run_folder.h"
+#include "src/statistics/mean_interval.h"
+
+namespace settrain {
+namespace {
+
+using nlohmann::ordered_json;
+using Names = std::vector<std::string>;
+
+// What a default comes to; nothing where it refers to what only the start of the run knew.
+std::optional<config::Value> resolved_default(const config::Config& config, const config::Key& key) {
+  const auto* text = std::get_if<std::string>(&key.default_value);
+  if (!text || text->find("${") == std::string::npos) return key.default_value;
+  try {
+    return config::expand(*text,
+                          [&](const std::string& name) {
+                            if (name == "file") return config.get<std::string>("name");
+                            if (!config.has(name)) throw config::BrokenReference();
+                            return config::reference_text(config.at(name).key, config.at(name).value);
+                          })
+        .text;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+ordered_json damaged_is_null(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  ordered_json json = ordered_json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  return json.is_discarded() ? ordered_json(nullptr) : json;
+}
+
+size_t place_in(Names& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return names.insert(names.end(), name) - names.begin();
+  return static_cast<size_t>(found - names.begin());
+}
+
+// A row a metric, a column a split.
+ordered_json results_table(const CheckpointValues& checkpoint) {
+  Names columns, metrics;
+  std::vector<Names> cells;
+  for (const auto& [name, value] : checkpoint.values) {
+    const size_t slash = name.rfind('/');
+    const std::string metric = name.substr(slash + 1);
+    const size_t column = place_in(columns, name.substr(0, slash)), row = place_in(metrics, metric);
+    cells.resize(metrics.size());
+    cells[row].resize(std::max(cells[row].size(), column + 1));
+    cells[row][column] = format_value(value, unit_of(metric));
+  }
+  ordered_json rows = ordered_json::array();
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    cells[i].resize(columns.size());
+    cells[i].insert(cells[i].begin(), metrics[i]);
+    rows.push_back(cells[i]);
+  }
+  return {{"checkpoint", checkpoint.name}, {"columns", columns}, {"rows", rows}};
+}
+
+}  // namespace
+
+std::vector<ChangedKey> changed_keys(const config::Config& config) {
+  std::vector<ChangedKey> changed;
+  for (const config::Entry& entry : config.entries()) {
+    if (resolved_default(config, entry.key) == entry.value) continue;
+    changed.push_back({entry.path, config::yaml_value(entry.key, entry.value), config::yaml_default(entry.key)});
+  }
+  return changed;
+}
+
+Names curve_names(const config::Config& config) {
+  Names names{"train/loss", "train/lr"};
+  const auto& select = config.get<config::Texts>("select");
+  names.insert(names.end(), select.begin(), select.end());
+  if (!select.empty()) return names;
+  for (const int64_t k : config.read<TopkAccuracyOptions>("eval").top_k) names.push_back("val/" + topk_name(k));
+  return names;
+}
+
+ordered_json curves_json(const std::filesystem::path& metrics_jsonl, const Names& names) {
+  ordered_json curves{{"epoch", ordered_json::array()}, {"values", ordered_json::object()}};
+  for (const std::string& name : names) curves["values"][name] = ordered_json::array();
+  for (const MetricsRow& row : read_metrics(metrics_jsonl)) {
+    curves["epoch"].push_back(row.epoch);
+    for (const std::string& name : names) {
+      const auto found =
+          std::find_if(row.values.begin(), row.values.end(), [&](const auto& value) { return value.first == name; });
+      // The library writes null for NaN.
+      curves["values"][name].push_back(found == row.values.end() ? ordered_json(nullptr) : ordered_json(found->second));
+    }
+  }
+  return curves;
+}
+
+ordered_json run_json(const ComparedRun& run, const std::string& setting, const Names& curves) {
+  const RunFolder folder = RunFolder::open_existing(run.folder);
+  ordered_json results = ordered_json::array(), changed = ordered_json::array();
+  for (const CheckpointValues& checkpoint : run.checkpoints) results.push_back(results_table(checkpoint));
+  for (const auto& [path, value, default_value] : changed_keys(run.config))
+    changed.push_back({path, value, default_value});
+  std::error_code ignored;
+  const auto full = std::filesystem::weakly_canonical(run.folder, ignored);
+  return {{"name", full.filename().string()},
+          {"folder", run.folder.string()},
+          {"setting", setting},
+          {"seed", run.seed},
+          {"finished", !run.checkpoints.empty()},
+          {"epochs", run.config.get<int64_t>("train.epochs")},
+          {"curves", curves_json(folder.metrics_jsonl(), curves)},
+          {"results", std::move(results)},
+          {"config", run.config.to_yaml()},
+          {"changed", std::move(changed)},
+          {"provenance", damaged_is_null(folder.provenance())}};
+}
+
+ordered_json set_sizes_json(const ComparedRun& run, const std::string& checkpoint, const std::string& split) {
+  ordered_json found = ordered_json::array();
+  const ordered_json results = damaged_is_null(RunFolder::open_existing(run.folder).results_json());
+  for (const ordered_json& result : results) {
+    if (result.value("checkpoint", "") != checkpoint) continue;
+    const ordered_json sizes = result.value("set_sizes", ordered_json::object()).value(split, ordered_json::object());
+    for (const auto& [metric, counts] : sizes.items()) found.push_back({{"metric", metric}, {"counts", counts}});
+  }
+  return found;
+}
+
+}  // namespace settrain

@@ -1,0 +1,48 @@
+#include "src/report/thumbnail.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "src/loader/pixel_writer.h"
+#include "src/loader/view_renderer.h"
+#include "src/report/png.h"
+
+namespace settrain {
+namespace {
+
+View shrunk_view(int64_t height, int64_t width, int64_t side) {
+  View view = whole_view(height, width);
+  const int64_t longer = std::max(height, width);
+  if (longer <= side) return view;
+  view.height = std::max<int64_t>(1, height * side / longer);
+  view.width = std::max<int64_t>(1, width * side / longer);
+  view.crop = {0, 0, view.height, view.width};
+  return view;
+}
+
+}  // namespace
+
+Image thumbnail(const ImageSource& images, int64_t id, int64_t side) {
+  View view;
+  ImagePart part;
+  images.read_part(
+      id,
+      [&](int64_t height, int64_t width) {
+        view = shrunk_view(height, width, side);
+        return needed_pixels(view);
+      },
+      part);
+  const auto channels = static_cast<size_t>(part.pixels.channels);
+  const PixelWriter writer({std::vector<float>(channels, 0.0F), std::vector<float>(channels, 1.0F)},
+                           {PixelType::kByte, true});
+  Image image{view.height, view.width, part.pixels.channels, {}};
+  image.pixels.resize(static_cast<size_t>(view.height * view.width) * channels);
+  ViewRenderer().render(part, view, writer, image.pixels.data());
+  return image;
+}
+
+std::string picture_uri(const Image& image) {
+  return "data:image/png;base64," + encode_base64(encode_png(image));
+}
+
+}  // namespace settrain

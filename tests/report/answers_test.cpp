@@ -1,0 +1,123 @@
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "datasets/memory_images.h"
+#include "src/report/answers_json.h"
+#include "src/report/confusions.h"
+#include "src/report/example_choice.h"
+
+namespace settrain {
+namespace {
+
+using nlohmann::ordered_json;
+using Places = std::vector<int64_t>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+AverageKOptions average_k(config::Reals ks) {
+  return {std::move(ks), "softmax", "keep_all", "same"};
+}
+
+// Four images of one pixel, three classes in two superclasses; the second image is taken for class 2.
+Answers some_answers(const SetRule& rule) {
+  Answers answers;
+  answers.checkpoint = "best-val-top1";
+  answers.dataset.class_names = {"</script>", "a & b", "c"};
+  answers.dataset.superclass_names = {"s", "t"};
+  answers.dataset.superclass_of = {0, 0, 1};
+  answers.split = "test";
+  answers.dataset.test = {"test",
+                          std::make_shared<MemoryImages>(std::vector<uint8_t>{0, 60, 120, 180}, 1, 1, 1),
+                          {3, 2, 1, 0},
+                          {0, 0, 1, 2}};
+  answers.train_counts = {10, 20, 0};
+  answers.scores.scores = at::tensor({5.0, 0.0, 0.0, 1.0, 0.0, 4.0, 0.0, 3.0, 2.9, 0.0, 0.0, 9.0}).reshape({4, 3});
+  answers.scores.labels = at::tensor(answers.dataset.test.labels);
+  answers.sets = judged_sets(rule, answers.scores, {answers.train_counts, 1.0, nullptr});
+  return answers;
+}
+
+TEST_CASE("pairs of confused classes are counted and ordered", "[fast]") {
+  const Places labels{0, 0, 0, 1, 1, 2, 2}, predicted{1, 1, 0, 0, 2, 0, 0};
+  const std::vector<Confusion> expected{{0, 1, 2}, {2, 0, 2}, {1, 0, 1}};
+  CHECK(most_confused(labels, predicted, 3) == expected);
+  CHECK(most_confused(labels, labels, 3).empty());
+  CHECK(to_superclasses({0, 2, 1}, {7, 8, 9}) == Places{7, 9, 8});
+}
+
+TEST_CASE("examples are spread over the split, and the largest sets come first", "[fast]") {
+  const ChosenExamples chosen = choose_examples({1, 3, 2, 3, 1, 1}, {true, false, true, true, true, true}, 2);
+  CHECK(chosen.correct == Places{0, 3});
+  CHECK(chosen.missed == Places{1});
+  CHECK(chosen.large == Places{1, 3});
+  // Where all sets have one size, none is large.
+  CHECK(choose_examples({2, 2}, {true, false}, 2).large.empty());
+}
+
+TEST_CASE("the sets are those of the K that was selected on, and the metric's own", "[fast]") {
+  const SplitScores split = some_answers({average_k({1}), {{1}}, {}}).scores;
+  const MetricContext context{{10, 20, 0}, 1.0, nullptr};
+  const JudgedSets selected =
+      judged_sets({average_k({1, 1.25, 2}), {{1}}, {"val/top1", "val/macro_avg1.25"}}, split, context);
+  CHECK(selected.name == "avg1.25");
+  CHECK(judged_sets({average_k({1, 2}), {{1}}, {"val/top2"}}, split, context).name == "avg2");
+  const EvaluationResult judged = AverageK(average_k({1.25})).compute(split, context);
+  const at::Tensor hits = selected.in_set.gather(1, split.labels.unsqueeze(1));
+  CHECK(hits.to(at::kDouble).mean().item<double>() == judged.values.front().value);
+  CHECK(selected.in_set.sum().item<int64_t>() == 5);
+  CHECK(selected.threshold.has_value());
+}
+
+TEST_CASE("without average-K the sets are the largest scores, ties to the lower class", "[fast]") {
+  const SplitScores split{at::tensor({1.0, 1.0, 1.0, 0.0, 2.0, 1.0}).reshape({2, 3}), at::tensor({0, 2}, at::kLong)};
+  const JudgedSets sets = judged_sets({average_k({}), {{1, 2, 5}}, {"val/top2"}}, split, {{1, 1, 1}, 1.0, nullptr});
+  CHECK(sets.name == "top2");
+  CHECK_FALSE(sets.threshold.has_value());
+  CHECK(sets.in_set.equal(at::tensor({1, 1, 0, 0, 1, 1}).reshape({2, 3}).to(at::kBool)));
+  // More than there are classes: all of them.
+  CHECK(judged_sets({average_k({}), {{5}}, {}}, split, {{1, 1, 1}, 1.0, nullptr}).in_set.all().item<bool>());
+}
+
+TEST_CASE("answers are counted by class and shown on their own images", "[fast]") {
+  const ordered_json json = answers_json(some_answers({average_k({1.25}), {{1}}, {}}));
+  CHECK(json["images"] == 4);
+  CHECK(json["sets"] == "avg1.25");
+  CHECK(json["classes"] ==
+        ordered_json::parse(R"([["</script>", 10, 2, 1, 1], ["a & b", 20, 1, 1, 1], ["c", 0, 1, 1, 1]])"));
+  CHECK(json["confusions"] == ordered_json::parse(R"({"errors": 1, "pairs": [["</script>", "c", 1, 2]]})"));
+  CHECK(json["superclasses"] == ordered_json::parse(R"({"errors": 1, "pairs": [["s", "t", 1, 3]]})"));
+  const ordered_json& examples = json["examples"];
+  CHECK(examples["correct"].size() == 3);
+  REQUIRE(examples["missed"].size() == 1);
+  CHECK(examples["missed"][0]["truth"] == "</script>");
+  CHECK(examples["missed"][0]["hit"] == false);
+  CHECK(examples["missed"][0]["set"][0][0] == "c");
+  // Image 2 of the source is sample 1.
+  Answers other = some_answers({average_k({1.25}), {{1}}, {}});
+  other.dataset.test.images = std::make_shared<MemoryImages>(std::vector<uint8_t>{0, 0, 120, 0}, 1, 1, 1);
+  CHECK(answers_json(other)["examples"]["missed"][0]["picture"] == examples["missed"][0]["picture"]);
+  CHECK(examples["large"][0]["size"] == 2);
+  CHECK(examples["large"][0]["truth"] == "a & b");
+}
+
+TEST_CASE("where images were left out no answer is shown on another's image", "[fast]") {
+  Answers answers = some_answers({average_k({1.25}), {{1}}, {}});
+  answers.dataset.test.ids.push_back(0);
+  answers.dataset.test.labels.push_back(0);
+  const ordered_json json = answers_json(answers);
+  CHECK_FALSE(json.contains("examples"));
+  CHECK(json["examples_missing"].get<std::string>().find("could not be read") != std::string::npos);
+  CHECK(json["classes"].size() == 3);
+}
+
+TEST_CASE("a threshold that is not finite has no number", "[fast]") {
+  Answers answers = some_answers({average_k({1.25}), {{1}}, {}});
+  answers.sets.threshold = -kInfinity;
+  CHECK(answers_json(answers)["threshold"].is_null());
+}
+
+}  // namespace
+}  // namespace settrain
