@@ -4,7 +4,7 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder"/{bin,scripts,tests,losses/kernels}
-cp "$SETTRAIN_SOURCE_DIR"/scripts/{gpu_check.sh,common.sh} "$folder/scripts"
+cp -r "$SETTRAIN_SOURCE_DIR"/scripts/{gpu_check.sh,gpu_check,common.sh} "$folder/scripts"
 touch "$folder/losses/kernels/noise.cu"
 for name in losses engine core; do mkdir "$folder/tests/$name"; done
 echo 'TEST_CASE("one", "[gpu]") {}' | tee "$folder/tests/losses/one_gpu_test.cpp" >"$folder/tests/engine/two_gpu_test.cpp"
@@ -124,7 +124,7 @@ packing pack "$folder/all.tar.gz" >"$folder/said" || fail 'pack failed:' "$(<"$f
 most=$((64 * 1024 * 1024))
 if (($(gzip -dc "$folder/all.tar.gz" | wc -c) > most)); then fail "the archive holds more than 64 MiB"; fi
 tar -tzf "$folder/all.tar.gz" >"$folder/list"
-for file in CMakeLists.txt scripts/gpu_check.sh configs/quickstart.yaml tests/golden/metrics.json \
+for file in CMakeLists.txt scripts/gpu_check.sh scripts/gpu_check/steps.sh configs/quickstart.yaml tests/golden/metrics.json \
   build/gpu_check/bundle/{commit,include/{yaml-cpp/yaml.h,spdlog/spdlog.h,fmt/format.h,CLI/CLI.hpp,catch2/catch.hpp,nlohmann/json.hpp}} \
   build/gpu_check/bundle/include/{zlib.h,zconf.h,openssl/{evp,configuration}.h} \
   build/gpu_check/bundle/share/javascript/chart.js/chart.min.js; do

@@ -1,0 +1,62 @@
+# shellcheck shell=bash disable=SC2154
+# The archive that a machine with a GPU and no network starts from. For scripts/gpu_check.sh.
+
+# What the build needs beside LibTorch, without what decodes image files (Debian's libraries for that drag in hundreds of MB).
+packages=(libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev catch2 nlohmann-json3-dev zlib1g-dev libssl-dev libjs-chart.js)
+most_bytes=$((64 * 1024 * 1024))
+
+# packed_files: what of the packages goes into the bundle.
+packed_files() {
+  local file
+  dpkg-query -L "${packages[@]}" | sort -u | while IFS= read -r file; do
+    case $file in
+      /usr/share/doc/*/copyright) echo "$file" ;;
+      /usr/share/doc/*) ;;
+      /usr/include/*) if [[ ! -d $file ]]; then echo "$file"; fi ;;
+      *.cmake | */chart.min.js | */libcrypto.a | */libz.a | */libCatch2WithMain.a) echo "$file" ;;
+      */libyaml-cpp.so | */libfmt.so | */libspdlog.so) printf '%s\n' "$file"* ;; # the library and its links
+    esac
+  done
+}
+
+pack() {
+  local archive=${1:-$work/settrain.tar.gz} package missing=() bytes name
+  if ! command -v dpkg-query >/dev/null; then fail "pack gathers Debian's packages, and there is no dpkg-query here"; fi
+  for package in "${packages[@]}"; do
+    if ! dpkg-query -L "$package" >/dev/null 2>&1; then missing+=("$package"); fi
+  done
+  if ((${#missing[@]})); then fail "not installed: ${missing[*]}; scripts/setup installs them"; fi
+  git -C "$root" rev-parse HEAD >/dev/null 2>&1 || fail "pack takes the source from git, and $root is no clone"
+  if $with_programs && [[ ! -x $work/build/apps/settrain/settrain ]]; then
+    fail "--with-programs needs those that scripts/gpu_check.sh build makes"
+  fi
+  if $dry_run; then
+    packed_files
+    return
+  fi
+  if [[ -n $(git -C "$root" status --porcelain) ]]; then say "what is not committed stays behind"; fi
+
+  mkdir -p "$work" "$(dirname "$archive")"
+  rm -rf "$bundle"
+  mkdir "$bundle"
+  # Headers that Debian keeps apart for each architecture go with the others.
+  packed_files | tar -C / --create --files-from=<(sed 's,^/,,') --transform 's,^usr/,,;s,^include/[^/]*-linux-gnu[^/]*/,include/,' |
+    tar -C "$bundle" --extract
+  git -C "$root" rev-parse HEAD >"$bundle/commit"
+  if $with_programs; then
+    cmake --install "$work/build" --prefix "$bundle/programs" --strip >/dev/null
+    for name in "${gpu_tests[@]}"; do strip -o "$bundle/programs/bin/tests_$name" "$work/build/tests/tests_$name"; done
+  fi
+
+  local tar_file
+  tar_file=$(mktemp "$work/archive.XXXXXX")
+  git -C "$root" archive --prefix=settrain/ HEAD >"$tar_file"
+  tar -C "$work" --append --file "$tar_file" --transform 's,^bundle,settrain/build/gpu_check/bundle,' bundle
+  bytes=$(stat -c %s "$tar_file")
+  gzip -c "$tar_file" >"$archive"
+  rm "$tar_file"
+  if ((bytes > most_bytes)); then fail "source and bundle are $(in_mib "$bytes") unpacked, more than the 64 MiB meant"; fi
+  echo "$archive: $(in_mib "$(stat -c %s "$archive")"), $(in_mib "$bytes") unpacked; without the source: $bundle"
+}
+
+in_mib() { awk -v bytes="$1" 'BEGIN {printf "%.1f MiB", bytes / 1048576}'; }
