@@ -60,7 +60,7 @@ std::vector<std::string> AverageK::names() const {
   std::vector<std::string> names;
   for (const double k : options_.average_k) {
     const std::string sets = average_k_name(k);
-    for (std::string& name : accuracy_names(sets)) names.push_back(std::move(name));
+    for (std::string& name : accuracy_names(sets, bins_)) names.push_back(std::move(name));
     names.push_back(sets + "_size");
     names.push_back(sets + "_lambda");
   }
@@ -92,7 +92,8 @@ EvaluationResult AverageK::compute(const SplitScores& split, const MetricContext
     const std::string sets = average_k_name(options_.average_k[i]);
     const at::Tensor label_returned = returned_classes(label_values, lambdas[i], ties);
     const ClassHits counts = count_hits(label_returned, split.labels, values.size(1));
-    for (MetricValue& value : accuracies(sets, counts, context.train_counts)) result.values.push_back(std::move(value));
+    for (MetricValue& value : accuracies(sets, counts, context.train_counts, bins_))
+      result.values.push_back(std::move(value));
     result.set_sizes.push_back(histogram_of(sets, sizes.select(0, static_cast<int64_t>(i)), values.size(1)));
     result.values.push_back({sets + "_size", mean_set_size(result.set_sizes.back())});
     result.values.push_back({sets + "_lambda", lambdas[i]});

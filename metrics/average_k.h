@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/count_bins.h"
 #include "metrics/metric.h"
 #include "metrics/threshold.h"
 
@@ -34,16 +35,19 @@ AverageKValues average_k_values(const AverageKOptions& options, const SplitScore
 /// A class is returned where its value reaches a threshold lambda, one for all samples, that makes sets of K classes on
 /// average on the scores that set it (Garcin 2023, Algorithm 1, eq. 5.16-5.17). For every K: the share of samples whose
 /// label is returned ("avg5"), the realised mean size of the sets ("avg5_size") and lambda ("avg5_lambda"), and the
-/// accuracy's mean over classes and over the shot groups (class_hits.h). The set sizes' histogram comes along.
+/// accuracy's mean over classes, over the shot groups and over `bins` (class_hits.h). The set sizes' histogram comes
+/// along.
 class AverageK : public Metric {
  public:
-  explicit AverageK(AverageKOptions options) : options_(std::move(options)) {}
+  explicit AverageK(AverageKOptions options, std::vector<CountBin> bins = {})
+      : options_(std::move(options)), bins_(std::move(bins)) {}
 
   std::vector<std::string> names() const override;
   EvaluationResult compute(const SplitScores& split, const MetricContext& context) const override;
 
  private:
   AverageKOptions options_;
+  std::vector<CountBin> bins_;
 };
 
 }  // namespace settrain

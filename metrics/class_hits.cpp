@@ -45,18 +45,23 @@ ClassMean shot_accuracy(const ClassHits& counts, const std::vector<int64_t>& tra
   return mean_of_classes(counts, [&](size_t c) { return shot_group(train_counts[c]) == group; });
 }
 
-std::vector<std::string> accuracy_names(const std::string& sets) {
-  return {sets, "macro_" + sets, "few_" + sets, "medium_" + sets, "many_" + sets};
+std::vector<std::string> accuracy_names(const std::string& sets, const std::vector<CountBin>& bins) {
+  std::vector<std::string> names{sets, "macro_" + sets, "few_" + sets, "medium_" + sets, "many_" + sets};
+  for (const CountBin& bin : bins) names.push_back(bin.name + "_" + sets);
+  return names;
 }
 
 std::vector<MetricValue> accuracies(const std::string& sets, const ClassHits& counts,
-                                    const std::vector<int64_t>& train_counts) {
-  const double values[] = {accuracy(counts), macro_accuracy(counts).mean,
-                           shot_accuracy(counts, train_counts, ShotGroup::kFew).mean,
-                           shot_accuracy(counts, train_counts, ShotGroup::kMedium).mean,
-                           shot_accuracy(counts, train_counts, ShotGroup::kMany).mean};
+                                    const std::vector<int64_t>& train_counts, const std::vector<CountBin>& bins) {
+  std::vector<double> values{accuracy(counts), macro_accuracy(counts).mean,
+                             shot_accuracy(counts, train_counts, ShotGroup::kFew).mean,
+                             shot_accuracy(counts, train_counts, ShotGroup::kMedium).mean,
+                             shot_accuracy(counts, train_counts, ShotGroup::kMany).mean};
+  for (const CountBin& bin : bins) {
+    values.push_back(mean_of_classes(counts, [&](size_t c) { return bin.holds(train_counts[c]); }).mean);
+  }
   std::vector<MetricValue> named;
-  for (const std::string& name : accuracy_names(sets)) named.push_back({name, values[named.size()]});
+  for (const std::string& name : accuracy_names(sets, bins)) named.push_back({name, values[named.size()]});
   return named;
 }
 

@@ -1,5 +1,5 @@
 // From "was the label in the set?" of every sample to the accuracy over samples, over classes, and over classes with
-// few, some or many training images.
+// few, some or many training images, or with their number in a bin.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/count_bins.h"
 #include "metrics/metric.h"
 #include "metrics/shot_group.h"
 
@@ -39,11 +40,11 @@ ClassMean macro_accuracy(const ClassHits& counts);
 ClassMean shot_accuracy(const ClassHits& counts, const std::vector<int64_t>& train_counts, ShotGroup group);
 
 /// The names of the accuracies of sets called `sets` ("top5"): "top5", "macro_top5", "few_top5", "medium_top5",
-/// "many_top5".
-std::vector<std::string> accuracy_names(const std::string& sets);
+/// "many_top5", and "bin0_9_top5" and so on for the bins.
+std::vector<std::string> accuracy_names(const std::string& sets, const std::vector<CountBin>& bins);
 
-/// The values that go with accuracy_names(), in that order.
+/// The values that go with accuracy_names(), in that order. `train_counts` [classes] training images of every class.
 std::vector<MetricValue> accuracies(const std::string& sets, const ClassHits& counts,
-                                    const std::vector<int64_t>& train_counts);
+                                    const std::vector<int64_t>& train_counts, const std::vector<CountBin>& bins);
 
 }  // namespace settrain

@@ -22,13 +22,13 @@ struct SplitScores {
 
 /// What metrics need besides the scores.
 struct MetricContext {
-  std::vector<int64_t> train_counts;             // [classes] training images of every class, for the shot groups
+  std::vector<int64_t> train_counts;             // [classes] training images of every class, for its groups
   double score_scale = 1.0;                      // Loss::score_scale(): multiplies scores before a softmax or sigmoid
   const at::Tensor* threshold_scores = nullptr;  // [samples, classes] set average-K's thresholds; null: the split's own
 };
 
 /// One number, a fraction in [0, 1] unless its name ends in _size or _lambda. NaN where it is undefined (no class in a
-/// shot group).
+/// shot group or bin).
 struct MetricValue {
   std::string name;  // "top5", "macro_top5", "few_top1", "avg5", "avg5_size", "macro_avg5"
   double value;
@@ -58,7 +58,8 @@ class Metric {
   virtual EvaluationResult compute(const SplitScores& split, const MetricContext& context) const = 0;
 };
 
-/// `keys` are the keys of the section `eval` that this metric reads (each key is declared by one metric alone).
+/// `keys` are the keys of the section `eval` that this metric reads (each key is declared by one metric alone, also
+/// where others read it).
 struct MetricEntry {
   std::string name;
   std::string help;

@@ -22,7 +22,7 @@ config::Keys TopkAccuracyOptions::keys() {
 std::vector<std::string> TopkAccuracy::names() const {
   std::vector<std::string> names;
   for (const int64_t k : options_.top_k) {
-    for (std::string& name : accuracy_names(topk_name(k))) names.push_back(std::move(name));
+    for (std::string& name : accuracy_names(topk_name(k), bins_)) names.push_back(std::move(name));
   }
   return names;
 }
@@ -32,7 +32,7 @@ EvaluationResult TopkAccuracy::compute(const SplitScores& split, const MetricCon
   EvaluationResult result;
   for (const int64_t k : options_.top_k) {
     const ClassHits counts = count_hits(ranks.lt(k), split.labels, split.scores.size(1));
-    for (MetricValue& value : accuracies(topk_name(k), counts, context.train_counts)) {
+    for (MetricValue& value : accuracies(topk_name(k), counts, context.train_counts, bins_)) {
       result.values.push_back(std::move(value));
     }
   }

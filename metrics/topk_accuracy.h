@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/count_bins.h"
 #include "metrics/metric.h"
 
 namespace settrain {
@@ -18,16 +19,19 @@ struct TopkAccuracyOptions {
 };
 
 /// For every K: the share of samples whose label is among the K largest scores (Garcin 2023, eq. 2.14), its mean over
-/// classes and over the shot groups (class_hits.h). Ties go to the smaller class index; K >= classes holds every label.
+/// classes, over the shot groups and over `bins` (class_hits.h). Ties go to the smaller class index; K >= classes holds
+/// every label.
 class TopkAccuracy : public Metric {
  public:
-  explicit TopkAccuracy(TopkAccuracyOptions options) : options_(std::move(options)) {}
+  explicit TopkAccuracy(TopkAccuracyOptions options, std::vector<CountBin> bins = {})
+      : options_(std::move(options)), bins_(std::move(bins)) {}
 
   std::vector<std::string> names() const override;
   EvaluationResult compute(const SplitScores& split, const MetricContext& context) const override;
 
  private:
   TopkAccuracyOptions options_;
+  std::vector<CountBin> bins_;
 };
 
 }  // namespace settrain

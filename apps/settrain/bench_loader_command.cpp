@@ -132,10 +132,7 @@ Measured measure(const Subject& subject, const LoaderBench& bench) {
 
 // Of each round, the speed with so many threads over that with one.
 std::vector<double> ratios_to_one(const Measured& measured, size_t i) {
-  std::vector<double> ratios;
-  for (size_t round = 0; round < measured.loaders[i].images_per_second.size(); ++round)
-    ratios.push_back(measured.loaders[i].images_per_second[round] / measured.loaders[0].images_per_second[round]);
-  return ratios;
+  return ratios(measured.loaders[i].images_per_second, measured.loaders[0].images_per_second);
 }
 
 std::string as_table(const Subject& subject, const Measured& measured, const LoaderBench& bench) {

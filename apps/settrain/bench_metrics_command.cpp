@@ -78,7 +78,7 @@ std::string as_table(const MetricTimes& times, const MetricsBench& bench, at::De
     if (row.times.seconds.empty()) continue;
     const bool ours = &row.times == &row.ours;
     text += fmt::format("{:<36} {:>10.2f} {:>12}   {}\n", row.name, 1000 * median(row.times.seconds),
-                        ours ? "" : fmt::format("{:.2f}", median(time_ratios(row.times, row.ours))),
+                        ours ? "" : fmt::format("{:.2f}", median(ratios(row.times.seconds, row.ours.seconds))),
                         row.times.extra ? format_memory(*row.times.extra) : "not known");
   }
   text += fmt::format("{:.0f} images/s evaluated; medians of {} rounds",
@@ -95,7 +95,7 @@ std::string as_json(const MetricTimes& times, const MetricsBench& bench, at::Dev
     if (row.times.seconds.empty()) continue;
     nlohmann::ordered_json& of_row = json[row.key];
     for (const double seconds : row.times.seconds) of_row["ms"].push_back(1000 * seconds);
-    if (&row.times != &row.ours) of_row["ratios"] = time_ratios(row.times, row.ours);
+    if (&row.times != &row.ours) of_row["ratios"] = ratios(row.times.seconds, row.ours.seconds);
     if (row.times.extra)
       of_row["extra_memory_bytes"] = {{"host", row.times.extra->host}, {"device", row.times.extra->device}};
   }

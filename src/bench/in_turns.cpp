@@ -79,10 +79,4 @@ std::vector<std::vector<double>> measure_in_turns(const std::vector<std::functio
   return seconds;
 }
 
-std::vector<double> ratios(const std::vector<double>& first, const std::vector<double>& second) {
-  std::vector<double> result(std::min(first.size(), second.size()));
-  for (size_t round = 0; round < result.size(); ++round) result[round] = first[round] / second[round];
-  return result;
-}
-
 }  // namespace settrain

@@ -22,7 +22,4 @@ std::vector<std::vector<double>> measure_in_turns(const std::vector<std::functio
                                                   const TurnOptions& options,
                                                   const std::function<void(int64_t)>& before_round = {});
 
-/// Of each round in which both took part, `first` over `second`.
-std::vector<double> ratios(const std::vector<double>& first, const std::vector<double>& second);
-
 }  // namespace settrain

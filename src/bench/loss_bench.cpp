@@ -10,6 +10,7 @@
 #include "src/core/error.h"
 #include "src/core/human.h"
 #include "src/engine/peak_memory.h"
+#include "src/engine/throughput.h"
 
 namespace settrain {
 namespace {

@@ -43,7 +43,7 @@ SplitScores read_split(const JsonPlace& place, int64_t classes) {
 /// The values of accuracy_names(), without the first, from a macro average and an object of shot groups.
 void add_class_means(std::vector<MetricValue>& values, const std::string& sets, const JsonPlace& macro,
                      const JsonPlace& groups) {
-  const std::vector<std::string> names = accuracy_names(sets);
+  const std::vector<std::string> names = accuracy_names(sets, {});
   values.push_back({names[1], macro.real()});
   values.push_back({names[2], real_or_undefined(groups["few"])});
   values.push_back({names[3], real_or_undefined(groups["medium"])});

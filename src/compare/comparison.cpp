@@ -58,7 +58,7 @@ Names selected_on(const std::vector<Setting>& settings, const Names& shared) {
 }
 
 bool is_a_detail(const std::string& metric) {
-  for (const char* part : {"/few_", "/medium_", "/many_", "_size", "_lambda"}) {
+  for (const char* part : {"/few_", "/medium_", "/many_", "/bin", "_size", "_lambda"}) {
     if (metric.find(part) != std::string::npos) return true;
   }
   return false;

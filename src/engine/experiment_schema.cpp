@@ -90,6 +90,10 @@ void measured_rule(const config::Config& config) {
   if (config.get<config::Integers>("eval.top_k").empty() && config.get<config::Reals>("eval.average_k").empty()) {
     config.fail("eval.top_k", "is empty, and so is eval.average_k: nothing would be measured");
   }
+  const auto& bounds = config.get<config::Integers>("eval.count_bins");
+  if (!std::is_sorted(bounds.begin(), bounds.end())) {
+    config.fail("eval.count_bins", "does not ascend; each bound is where one bin ends and the next begins");
+  }
 }
 
 // A run's name becomes a folder.

@@ -62,13 +62,6 @@ void measure_work(at::Device device, WorkTimes& times, const std::function<void(
 
 }  // namespace
 
-std::vector<double> time_ratios(const WorkTimes& of, const WorkTimes& base) {
-  std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(of.seconds.size(), base.seconds.size()); ++i)
-    ratios.push_back(of.seconds[i] / base.seconds[i]);
-  return ratios;
-}
-
 MetricSpeed::MetricSpeed(const Evaluator& evaluator, const MetricSpeedOptions& options, at::Device device)
     : evaluator_(evaluator), options_(options), device_(device) {
   check_memory(options, device);

@@ -29,9 +29,6 @@ struct MetricTimes {
   WorkTimes evaluation;  // every metric of the evaluator, from the scores
 };
 
-/// `of` over `base`, of each round that measured both.
-std::vector<double> time_ratios(const WorkTimes& of, const WorkTimes& base);
-
 struct MetricSpeedOptions {
   int64_t samples = 50000, classes = 1000;
   std::vector<double> average_k{1, 2, 5, 10};

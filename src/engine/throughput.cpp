@@ -37,6 +37,12 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
+std::vector<double> ratios(const std::vector<double>& first, const std::vector<double>& second) {
+  std::vector<double> result(std::min(first.size(), second.size()));
+  for (size_t round = 0; round < result.size(); ++round) result[round] = first[round] / second[round];
+  return result;
+}
+
 double StepTimes::images_per_second() const {
   return static_cast<double>(images) / std::accumulate(seconds.begin(), seconds.end(), 0.0);
 }

@@ -11,6 +11,9 @@ namespace settrain {
 /// The middle one of `values`, of which there is at least one; the mean of the two in the middle of an even number.
 double median(std::vector<double> values);
 
+/// Of each round in which both were measured, `first` over `second`: [rounds of the one with fewer].
+std::vector<double> ratios(const std::vector<double>& first, const std::vector<double>& second);
+
 /// Seconds of optimizer steps, and the images in all of them.
 struct StepTimes {
   std::vector<double> seconds;

@@ -34,9 +34,5 @@ TEST_CASE("what is short is repeated, and what is slow takes part in fewer round
   CHECK(few[0].size() == 1);
 }
 
-TEST_CASE("ratios are of the rounds that both took part in", "[fast]") {
-  CHECK(ratios({2, 9, 4}, {1, 3}) == std::vector<double>{2, 3});
-}
-
 }  // namespace
 }  // namespace settrain

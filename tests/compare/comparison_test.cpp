@@ -80,7 +80,9 @@ TEST_CASE("The metrics that are compared", "[fast]") {
   CHECK(choose_metrics(settings, {"all"}) == Strings{"test/top1"});
   CHECK_THROWS_WITH(choose_metrics(settings, {"top1"}), Catch::Contains("say of which split, such as test/top1"));
   CHECK_THROWS_WITH(choose_metrics(settings, {"test/topp1"}), Catch::Contains("did you mean 'test/top1'?"));
-  const Checkpoints details{{"last", {{"val/top1", 1}, {"test/few_top1", 1}, {"test/top5", 1}, {"test/avg5_size", 5}}}};
+  const Checkpoints details{
+      {"last",
+       {{"val/top1", 1}, {"test/few_top1", 1}, {"test/bin0_9_top1", 1}, {"test/top5", 1}, {"test/avg5_size", 5}}}};
   CHECK(choose_metrics(group_runs({some_run("a", 1, {}, details, {})}), {}) == Strings{"test/top5"});
   const auto strangers = group_runs(
       {some_run("a", 1, {}, {{"last", {{"test/top5", 1}}}}), some_run("b", 2, {}, {{"last", {{"test/top3", 1}}}})});

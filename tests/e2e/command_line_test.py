@@ -50,6 +50,12 @@ class CommandLine(ProgramTest):
         config = self.write("twice.yaml", "eval: {top_k: [1, 5, 1]}\n")
         self.assertRegex(self.run_program("--config", config, expect=2).stderr, r"twice\.yaml:1:\d+: eval\.top_k: names 1 twice")
 
+    def test_bins_of_training_images_ascend_and_can_be_selected(self):
+        config = self.write("bins.yaml", "select: [val/bin10_49_top1]\neval: {count_bins: [10, 50]}\n")
+        self.assertIn("val/bin10_49_top1", self.run_program("config", "show", "--config", config).stdout)
+        config = self.write("down.yaml", "eval: {count_bins: [50, 10]}\n")
+        self.assertRegex(self.run_program("--config", config, expect=2).stderr, r"down\.yaml:1:\d+: eval\.count_bins: does not ascend")
+
     def test_a_run_stays_where_runs_are(self):
         for wrong in ("name=a/../../b", "name=..", "run.dir=~/x"):
             self.assertIn("--set " + wrong.split("=")[0], self.run_program("config", "show", "--set", wrong, expect=2).stderr)

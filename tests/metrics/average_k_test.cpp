@@ -24,8 +24,8 @@ MetricContext context_of(std::vector<int64_t> train_counts) {
   return context;
 }
 
-AverageK raw(config::Reals ks, std::string ties = "keep_all") {
-  return AverageK({std::move(ks), "raw", std::move(ties), "val"});
+AverageK raw(config::Reals ks, std::string ties = "keep_all", config::Integers bounds = {}) {
+  return AverageK({std::move(ks), "raw", std::move(ties), "val"}, CountBinOptions{std::move(bounds)}.bins());
 }
 
 TEST_CASE("average-K names show whole and fractional K", "[fast]") {
@@ -39,7 +39,8 @@ TEST_CASE("average-K of two samples, by hand", "[fast]") {
   SplitScores split;
   split.scores = at::tensor({.9, .1, .0, .4, .35, .25}, at::kDouble).view({2, 3});
   split.labels = at::tensor({0, 1}, at::kLong);
-  const EvaluationResult result = raw({1, 1.5, 3, 0.25}).compute(split, context_of({10, 50, 500}));
+  const EvaluationResult result =
+      raw({1, 1.5, 3, 0.25}, "keep_all", {20, 50}).compute(split, context_of({10, 50, 500}));
   // Largest first: .9 .4 | .35 | .25 .1 0
   CHECK(value_of(result, "avg1_lambda") == Approx(.375).epsilon(1e-15));
   CHECK(value_of(result, "avg1") == 0.5);
@@ -47,6 +48,10 @@ TEST_CASE("average-K of two samples, by hand", "[fast]") {
   CHECK(value_of(result, "few_avg1") == 1);
   CHECK(value_of(result, "medium_avg1") == 0);
   CHECK(std::isnan(value_of(result, "many_avg1")));
+  CHECK(value_of(result, "bin0_19_avg1") == 1);
+  CHECK(std::isnan(value_of(result, "bin20_49_avg1")));
+  CHECK(value_of(result, "bin50_avg1") == 0);
+  CHECK(value_of(result, "bin50_avg1.5") == 1);
   CHECK(value_of(result, "avg1.5_lambda") == Approx(.3).epsilon(1e-15));
   CHECK(value_of(result, "avg1.5") == 1);
   CHECK(value_of(result, "avg1.5_size") == 1.5);
@@ -143,7 +148,7 @@ TEST_CASE("softmax of large scores stays finite", "[fast]") {
 }
 
 TEST_CASE("average-K values come under the names that were announced", "[fast]") {
-  const AverageK metric = raw({5, 2.5});
+  const AverageK metric = raw({5, 2.5}, "keep_all", {1, 2});
   const EvaluationResult result =
       metric.compute(test::random_split(1, 10, 6, at::kFloat), context_of({1, 1, 1, 1, 1, 1}));
   std::vector<std::string> names;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "metrics/average_k.h"
@@ -41,6 +42,18 @@ TEST_CASE("metrics read the K of the configuration", "[fast]") {
         "avg1.5");
 }
 
+TEST_CASE("both metrics measure the bins of the configuration", "[fast]") {
+  const MetricRegistry registry = builtin_metrics();
+  const config::Config config = config_with(registry, "count_bins", config::Integers{10, 50});
+  const auto has = [&](const char* metric, const char* name) {
+    const std::vector<std::string> names = registry.at(metric).make(config)->names();
+    return std::count(names.begin(), names.end(), name) == 1;
+  };
+  CHECK(has("top_k", "bin10_49_top5"));
+  CHECK(has("average_k", "bin10_49_avg5"));
+  CHECK_FALSE(has("top_k", "bin10_49_avg5"));
+}
+
 // A metric's values are named after its K.
 TEST_CASE("a K that is listed twice is refused", "[fast]") {
   const MetricRegistry registry = builtin_metrics();
@@ -56,7 +69,7 @@ TEST_CASE("a K that is listed twice is refused", "[fast]") {
       }
     }
   }
-  CHECK(lists == 2);
+  CHECK(lists == 3);
 }
 
 TEST_CASE("the thresholds' source is a key of average-K", "[fast]") {

@@ -52,11 +52,21 @@ TEST_CASE("a shot group without a class has no accuracy", "[fast]") {
   CHECK(shot_accuracy(counts, {500, 500}, ShotGroup::kFew).classes == 0);
 }
 
+TEST_CASE("a bin without a class, or without a sample of its classes, has no accuracy", "[fast]") {
+  const std::vector<CountBin> bins{{"bin0_9", 0, 9}, {"bin10_49", 10, 49}, {"bin50", 50, 1000}};
+  const std::vector<MetricValue> values = accuracies("top1", ClassHits{{1, 0}, {2, 0}}, {60, 20}, bins);
+  CHECK(std::isnan(values[5].value));
+  CHECK(std::isnan(values[6].value));
+  CHECK(values[7].value == 0.5);
+}
+
 TEST_CASE("accuracies carry their names", "[fast]") {
-  const std::vector<MetricValue> values = accuracies("top3", ClassHits{{1, 1, 0}, {1, 2, 1}}, {10, 50, 500});
-  const std::vector<std::string> names{"top3", "macro_top3", "few_top3", "medium_top3", "many_top3"};
-  const std::vector<double> expected{0.5, 0.5, 1, 0.5, 0};
-  CHECK(accuracy_names("top3") == names);
+  const std::vector<CountBin> bins{{"bin0_49", 0, 49}, {"bin50", 50, 1000}};
+  const std::vector<MetricValue> values = accuracies("top3", ClassHits{{1, 1, 0}, {1, 2, 1}}, {10, 50, 500}, bins);
+  const std::vector<std::string> names{"top3",      "macro_top3",   "few_top3",  "medium_top3",
+                                       "many_top3", "bin0_49_top3", "bin50_top3"};
+  const std::vector<double> expected{0.5, 0.5, 1, 0.5, 0, 1, 0.25};
+  CHECK(accuracy_names("top3", bins) == names);
   REQUIRE(values.size() == names.size());
   for (size_t i = 0; i < names.size(); ++i) {
     CHECK(values[i].name == names[i]);

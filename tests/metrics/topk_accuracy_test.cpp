@@ -32,6 +32,21 @@ TEST_CASE("top-K accuracy of three samples, by hand", "[fast]") {
   CHECK(result.set_sizes.empty());
 }
 
+TEST_CASE("top-K accuracy of the classes of a bin, by hand", "[fast]") {
+  SplitScores split;
+  split.scores = at::tensor({5., 4., 3., 2., 1., 3., 9., 2., 7.}, at::kDouble).view({3, 3});
+  split.labels = at::tensor({0, 0, 1}, at::kLong);  // ranks 0, 1, 2
+  MetricContext context;
+  context.train_counts = {10, 49, 9};
+  const EvaluationResult result = TopkAccuracy({{1, 3}}, CountBinOptions{{10, 49, 50}}.bins()).compute(split, context);
+  CHECK(std::isnan(value_of(result, "bin0_9_top1")));  // class 2 has no sample
+  CHECK(value_of(result, "bin10_48_top1") == 0.5);
+  CHECK(value_of(result, "bin10_48_top3") == 1);
+  CHECK(value_of(result, "bin49_49_top1") == 0);
+  CHECK(value_of(result, "bin49_49_top3") == 1);
+  CHECK(std::isnan(value_of(result, "bin50_top3")));
+}
+
 TEST_CASE("of equal scores the first K classes are the top K", "[fast]") {
   SplitScores split{at::full({8, 8}, 0.125), at::arange(8, at::kLong)};
   MetricContext context;
@@ -78,7 +93,7 @@ TEST_CASE("top-K accuracies agree with sets made by sorting", "[fast]") {
 }
 
 TEST_CASE("top-K values come under the names that were announced", "[fast]") {
-  const TopkAccuracy metric({{5, 1}});
+  const TopkAccuracy metric({{5, 1}}, CountBinOptions{{3, 10}}.bins());
   MetricContext context;
   context.train_counts.assign(6, 10);
   const EvaluationResult result = metric.compute(test::random_split(1, 10, 6, at::kFloat), context);
@@ -86,6 +101,7 @@ TEST_CASE("top-K values come under the names that were announced", "[fast]") {
   for (const MetricValue& value : result.values) names.push_back(value.name);
   CHECK(names == metric.names());
   CHECK(names.front() == "top5");
+  CHECK(names.back() == "bin10_top1");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ Answers some_answers(const SetRule& rule) {
 TEST_CASE("pairs of confused classes are counted and ordered", "[fast]") {
   const Places labels{0, 0, 0, 1, 1, 2, 2}, predicted{1, 1, 0, 0, 2, 0, 0};
   const std::vector<Confusion> expected{{0, 1, 2}, {2, 0, 2}, {1, 0, 1}};
-  CHECK(most_confused(labels, predicted, 3) == expected);
+  CHECK((most_confused(labels, predicted, 3) == expected));
   CHECK(most_confused(labels, labels, 3).empty());
   CHECK(to_superclasses({0, 2, 1}, {7, 8, 9}) == Places{7, 9, 8});
 }

@@ -81,7 +81,7 @@ TEST_CASE("Intervals as text", "[fast]") {
 }
 
 TEST_CASE("Accuracies are fractions, sizes and losses are not", "[fast]") {
-  for (const char* name : {"top5", "test/top5", "val/macro_avg5", "few_top1", "train/top1"}) {
+  for (const char* name : {"top5", "test/top5", "val/macro_avg5", "few_top1", "test/bin10_49_avg5", "train/top1"}) {
     CHECK(unit_of(name) == Unit::kFraction);
   }
   for (const char* name : {"avg5_size", "test/avg5_size", "val/avg5_lambda", "train/loss", "train/lr"}) {
