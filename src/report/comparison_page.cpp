@@ -48,7 +48,8 @@ ordered_json comparison_page_json(const std::vector<Setting>& settings,
   ordered_json page{{"keys", ordered_json::array()}, {"metrics", ordered_json::array()}};
   for (const DifferingKey& key : differing_keys(settings)) {
     ordered_json values = ordered_json::array();
-    for (const std::string& value : key.values) values.push_back(value.empty() ? ordered_json(nullptr) : ordered_json(value));
+    for (const std::string& value : key.values)
+      values.push_back(value.empty() ? ordered_json(nullptr) : ordered_json(value));
     page["keys"].push_back({key.path, values});
   }
   for (const MetricComparison& comparison : comparisons) {
