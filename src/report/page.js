@@ -60,7 +60,7 @@ function resultsSection(report) {
 function runsSection(report) {
   const state = (run) => (run.finished ? "finished" : `${run.curves.epoch.at(-1) ?? 0} of ${run.epochs} epochs`);
   const parts = [table(["run", "setting", { name: "seed", number: true }, "state", "begun", "folder"], report.runs.map((run) => [
-    run.name, run.setting, String(run.seed), state(run), run.provenance?.date?.replace("T", " ").replace("Z", " UTC") ?? null, run.folder]))];
+    run.name, run.setting, String(run.seed), state(run), run.provenance?.date?.replace("T", "\u00a0").replace("Z", "\u00a0UTC") ?? null, run.folder]))];
   const keys = report.comparison?.keys ?? [];
   if (keys.length) {
     parts.push(element("h3", {}, "Keys that differ"),

@@ -45,9 +45,9 @@ ordered_json damaged_is_null(const std::filesystem::path& file) {
 }
 
 size_t place_in(Names& names, const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return names.insert(names.end(), name) - names.begin();
-  return static_cast<size_t>(found - names.begin());
+  const auto place = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  if (place == names.size()) names.push_back(name);
+  return place;
 }
 
 // A row a metric, a column a split.
