@@ -49,10 +49,12 @@ int report(const CommandLine& line, const ReportArguments& arguments) {
   const std::vector<fs::path> runs = find_runs(arguments.runs);
   const fs::path file = output_file(arguments, runs);
   refuse_other_files(file);
+  AtomicFile output(file);  // what cannot be written is said before anything is evaluated
   ProgressBar bar;
   const nlohmann::ordered_json data = report_data(line.registries, device, runs, {!arguments.no_examples}, bar);
   const std::string page = report_page(data.at("title").get<std::string>(), data);
-  write_file_atomically(file, page);
+  output.write(page);
+  output.commit();
   std::cout << fmt::format("'{}': a report on {} {}, {}\n", file.string(), data.at("runs").size(),
                            data.at("runs").size() == 1 ? "run" : "runs", format_bytes(page.size()));
   return kSuccess;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "src/engine/experiment.h"
 #include "src/engine/experiment_schema.h"
 #include "src/sweep/table_text.h"
+#include "src/table/check_table.h"
 #include "src/table/collect_runs.h"
 #include "src/table/table_formats.h"
 
@@ -34,6 +36,13 @@ struct TableArguments {
   bool no_hours = false;
   SweepArguments sweep;
 };
+
+// Where the table and its runs are, unless --dir says otherwise.
+fs::path folder_of(const Table& table, const TableArguments& arguments) {
+  if (!arguments.sweep.folder.empty()) return arguments.sweep.folder;
+  // Collected ones apart, so that the same table can still be trained.
+  return fs::path("tables") / (table.file_name() + (arguments.runs.empty() ? "" : "-collected"));
+}
 
 fs::path tables_folder() {
   return config_folder() / "tables";
@@ -82,14 +91,14 @@ int list_tables(const CommandLine& line, const TableArguments& arguments) {
 }
 
 int collect(const CommandLine& line, const TableArguments& arguments, const Table& table) {
+  check_table(table, experiment_schema(line.registries));
   const FilledTable filled =
       collect_runs(table, experiment_schema(line.registries), find_runs(arguments.runs), /*of_table_only=*/false);
   if (filled.found == 0) {
     throw RunError(fmt::format("none of the runs has results for a cell of {}:\n  {}", table.name,
                                fmt::join(filled.remarks, "\n  ")));
   }
-  write(filled,
-        arguments.sweep.folder.empty() ? fs::path("tables") / table.file_name() : fs::path(arguments.sweep.folder));
+  write(filled, folder_of(table, arguments));
   return kSuccess;
 }
 
@@ -103,8 +112,7 @@ int measure(const CommandLine& line, const TableArguments& arguments, const Tabl
   ProgressBar bar;
   const FilledTable filled = measure_table(line.registries.losses, table, find_device(line.device), bar);
   bar.hide();
-  write(filled,
-        arguments.sweep.folder.empty() ? fs::path("tables") / table.file_name() : fs::path(arguments.sweep.folder));
+  write(filled, folder_of(table, arguments));
   return kSuccess;
 }
 
@@ -127,15 +135,20 @@ void print_table_plan(const CommandLine& line, const Table& table, const Sweep& 
 }
 
 int train(const CommandLine& line, const TableArguments& arguments, const Table& table) {
-  const Sweep sweep =
-      open_sweep(line, arguments.sweep, grid_of(table), table.file_name(), fs::path("tables") / table.file_name());
+  check_table(table, experiment_schema(line.registries));
+  const Sweep sweep = open_sweep(line, arguments.sweep, grid_of(table), table.file_name(), folder_of(table, arguments));
   if (arguments.sweep.dry_run) {
     print_table_plan(line, table, sweep);
     return kSuccess;
   }
+  const std::vector<SweepRow> rows = rows_of(sweep);
+  const bool is_done = std::all_of(rows.begin(), rows.end(), [&](const SweepRow& row) {
+    return row.status == PointStatus::kFinished ||
+           (row.status == PointStatus::kFailed && !arguments.sweep.retry_failed);
+  });
   ProgressBar bar;
   const TableCost cost = TableCosts(line, /*with_time=*/false).of(table, bar);
-  if (!cost.missing.empty()) {
+  if (!is_done && !cost.missing.empty()) {
     throw DataError(fmt::format("{} cannot be made here:\n  {}", table.name, fmt::join(cost.missing, "\n  ")));
   }
   const auto fill = [&] {
@@ -186,7 +199,9 @@ void add_table_command(CLI::App& app, CommandLine& line) {
           "paper: the exact protocol; small: the same at a size for one GPU and minutes; smoke: to see that all "
           "of it works")
       ->capture_default_str();
-  add_sweep_options(*command, line, arguments->sweep, "The table's folder, with its runs; tables/NAME without it");
+  add_sweep_options(
+      *command, line, arguments->sweep,
+      "The table's folder, with its runs; tables/NAME without it, and with --collect tables/NAME-collected");
   CLI::Option* collect = command->add_option(
       "--collect", arguments->runs,
       "Trains nothing: fills the table from these runs, or those that these folders directly hold, whatever their seeds");

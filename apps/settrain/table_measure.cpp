@@ -2,8 +2,10 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <map>
@@ -14,10 +16,21 @@
 namespace settrain {
 namespace {
 
-// What `let` of a cell's row or column says of `word`; else `fallback`.
-std::string said(const Table& table, size_t row, size_t column, const std::string& word, const std::string& fallback) {
+// What `let` of a cell's row or column says of `word`. Throws ConfigError where neither has it.
+std::string said(const Table& table, size_t row, size_t column, const std::string& word) {
   const std::string text = table.substitute("{" + word + "}", row, column);
-  return text.starts_with('{') ? fallback : text;
+  if (!text.starts_with('{')) return text;
+  throw ConfigError(fmt::format("'{}': row {}, column {}: neither has {} in `let`", table.file.string(),
+                                table.rows.each[row].label, table.columns.each[column].label, word));
+}
+
+// The same as a number above 0.
+double said_number(const Table& table, size_t row, size_t column, const std::string& word) {
+  const std::string text = said(table, row, column, word);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (*end == '\0' && end != text.c_str() && std::isfinite(value) && value > 0) return value;
+  throw ConfigError(fmt::format("'{}': {}: expected a number above 0, got '{}'", table.file.string(), word, text));
 }
 
 class Measurement {
@@ -27,6 +40,7 @@ class Measurement {
 
   FilledTable run() {
     FilledTable filled{.table = &table_};
+    check();
     filled.measured_on =
         device_.is_cuda() ? device_.str() : fmt::format("the CPU with {} threads", at::get_num_threads());
     for (const TablePart& part : table_.parts) total_ += std::ssize(part.rows) * std::ssize(table_.columns.each);
@@ -44,9 +58,46 @@ class Measurement {
   }
 
  private:
+  bool is_stability() const { return table_.measure->what == "smoothed_stability"; }
+
+  // One of kSmoothedAlgorithms.
+  std::string algorithm_at(size_t row, size_t column) const {
+    const std::string algorithm = said(table_, row, column, "algorithm");
+    if (std::find(std::begin(kSmoothedAlgorithms), std::end(kSmoothedAlgorithms), algorithm) !=
+        std::end(kSmoothedAlgorithms)) {
+      return algorithm;
+    }
+    throw ConfigError(fmt::format("'{}': row {}: there is no algorithm '{}'; there are {}", table_.file.string(),
+                                  table_.rows.each[row].label, algorithm, fmt::join(kSmoothedAlgorithms, ", ")));
+  }
+
+  at::ScalarType dtype_at(size_t row, size_t column) const {
+    const std::string dtype = said(table_, row, column, "dtype");
+    if (dtype == "float32") return at::kFloat;
+    if (dtype == "float64") return at::kDouble;
+    throw ConfigError(fmt::format("'{}': row {}: dtype: expected float32 or float64, got '{}'", table_.file.string(),
+                                  table_.rows.each[row].label, dtype));
+  }
+
+  // Before anything is measured.
+  void check() const {
+    for (const TablePart& part : table_.parts) {
+      for (const size_t row : part.rows) {
+        for (size_t column = 0; column < table_.columns.each.size(); ++column) {
+          algorithm_at(row, column);
+          case_at(row, column);
+          if (!is_stability()) continue;
+          dtype_at(row, column);
+          said_number(table_, row, column, "tau");
+        }
+      }
+    }
+  }
+
   LossCase case_at(size_t row, size_t column) const {
     LossCase what{.loss = "smoothed_topk_hinge"};
-    what.classes = std::atoll(said(table_, row, column, "classes", "1000").c_str());
+    // Of stability the number is not said.
+    if (!is_stability()) what.classes = static_cast<int64_t>(said_number(table_, row, column, "classes"));
     what.batch = table_.measure->batch;
     what.k = table_.measure->k;
     return what;
@@ -57,19 +108,12 @@ class Measurement {
     cell.metric = table_.measure->what;
     cell.printed = part.printed_at(row, column);
     if (cell.printed.value) cell.printed_value = printed_in_our_unit(*cell.printed.value, part.unit);
-    const std::string algorithm = said(table_, row, column, "algorithm", "");
-    if (std::find(std::begin(kSmoothedAlgorithms), std::end(kSmoothedAlgorithms), algorithm) ==
-        std::end(kSmoothedAlgorithms)) {
-      throw ConfigError(fmt::format("'{}': row {}: there is no algorithm '{}'", table_.file.string(),
-                                    table_.rows.each[row].label, algorithm));
-    }
-    if (table_.measure->what == "smoothed_stability") {
-      const double tau = std::strtod(said(table_, row, column, "tau", "1").c_str(), nullptr);
-      const bool is_double = said(table_, row, column, "dtype", "float32") == "float64";
-      cell.word = is_smoothed_stable(registry_, algorithm, case_at(row, column), tau,
-                                     is_double ? at::kDouble : at::kFloat, device_)
-                      ? "stable"
-                      : "overflow";
+    const std::string algorithm = algorithm_at(row, column);
+    if (is_stability()) {
+      const bool is_stable =
+          is_smoothed_stable(registry_, algorithm, case_at(row, column), said_number(table_, row, column, "tau"),
+                             dtype_at(row, column), device_);
+      cell.word = is_stable ? "stable" : "overflow";
       return cell;
     }
     const SmoothedSeconds& seconds = seconds_of(algorithm, row, column);

@@ -11,6 +11,7 @@
 #include "src/compare/comparison.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "src/core/interrupt.h"
 #include "src/engine/experiment_schema.h"
 #include "src/report/answers_json.h"
 #include "src/report/comparison_page.h"
@@ -127,7 +128,9 @@ ordered_json shown_run(const Registries& registries, at::Device device, const Co
   }
   try {
     shown["answers"] = answers_json(evaluate_answers(registries, device, run, checkpoint, bar));
-  } catch (const Error& problem) {
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& problem) {  // out of memory, too: the rest of the report is worth having
     bar.hide();
     shown["missing"] = problem.what();
   }

@@ -43,6 +43,14 @@ TableCell fill(const Table& table, const TablePart& part, size_t row, size_t col
   for (const auto& [seed, folder] : runs) {
     try {
       const PointResult result = read_result(folder, select);
+      const auto has = [&result](const std::string& name) {
+        return std::any_of(result.metrics.begin(), result.metrics.end(),
+                           [&](const auto& one) { return one.first == name; });
+      };
+      if (!has(cell.metric)) {
+        remarks.push_back(fmt::format("{}: has no {}", folder.string(), cell.metric));
+        continue;
+      }
       cell.seeds.push_back(seed);
       cell.values.push_back(result.metric(cell.metric));
       for (size_t i = 0; i < groups.size(); ++i) {
@@ -88,7 +96,11 @@ std::string experiment_of(const config::Config& config) {
   std::string text;
   for (const config::Entry& entry : config.entries()) {
     if (entry.key.is_free || kApart.contains(entry.path)) continue;
-    text += fmt::format("{}: {}\n", entry.path, config::yaml_value(entry.key, entry.value));
+    // Where the file of first weights lies does not matter.
+    const bool is_file = entry.path == "model.pretrained";
+    text += fmt::format("{}: {}\n", entry.path,
+                        is_file ? fs::path(config.get<std::string>(entry.path)).filename().string()
+                                : config::yaml_value(entry.key, entry.value));
   }
   return sha256(text);
 }
@@ -102,12 +114,18 @@ FilledTable collect_runs(const Table& table, const config::Schema& schema, const
       if (table.is_wanted(row, column)) there[experiment_of_cell(table, schema, row, column)];
     }
   }
-  filled.wanted = std::ssize(there) * std::max<int64_t>(1, std::ssize(table.seeds));
+  if (of_table_only) filled.wanted = std::ssize(there) * std::max<int64_t>(1, std::ssize(table.seeds));
   const std::set<std::string> wanted(table.seeds.begin(), table.seeds.end());
   for (const fs::path& folder : runs) {
-    const config::Config config = config::load(schema, folder / "config.yaml", {});
-    const auto seed = config.get<int64_t>("seed");
-    const auto cell = there.find(experiment_of(config));
+    std::optional<config::Config> config;
+    try {
+      config = config::load(schema, folder / "config.yaml", {});
+    } catch (const ConfigError& problem) {
+      filled.remarks.push_back(problem.what());
+      continue;
+    }
+    const auto seed = config->get<int64_t>("seed");
+    const auto cell = there.find(experiment_of(*config));
     if (cell == there.end()) {
       filled.remarks.push_back(fmt::format("{}: its config is that of no cell", folder.string()));
     } else if (of_table_only && !wanted.empty() && !wanted.contains(std::to_string(seed))) {

@@ -10,13 +10,13 @@
 
 namespace settrain {
 
-/// The digest of what a run was trained and tested with, seed, compute threads, checkpoints that were kept and metrics
-/// that were asked for apart: runs of one cell have it in common.
+/// The digest of what a run was trained and tested with, seed, compute threads, checkpoints that were kept, metrics
+/// that were asked for and the folder of its first weights apart: runs of one cell have it in common.
 std::string experiment_of(const config::Config& config);
 
 /// Fills the table from finished runs, each in the cells whose config it has. `of_table_only`: seeds that the table
-/// does not name are left out. Runs that belong to no cell, have no results, or repeat a seed, are remarks. Throws
-/// ConfigError where a run's config.yaml is none of this program, or a cell's config is none.
+/// does not name are left out. Runs that belong to no cell, cannot be read, have no results or not the metric, or
+/// repeat a seed, are remarks. Throws ConfigError where a cell's config is none.
 FilledTable collect_runs(const Table& table, const config::Schema& schema,
                          const std::vector<std::filesystem::path>& runs, bool of_table_only);
 

@@ -24,10 +24,10 @@ class TableReader : public TreeReader {
          {"paper", "title", "tested", "against", "base", "set", "seeds", "rows", "columns", "parts", "presets",
           "measure"},
          [&](const std::string& key, const YamlNode& node) {
-           if (key == "paper") table_.paper = text(node);
-           if (key == "title") table_.title = text(node);
-           if (key == "tested") table_.tested = text(node);
-           if (key == "against") table_.against = text(node);
+           if (key == "paper") table_.paper = line(node);
+           if (key == "title") table_.title = line(node);
+           if (key == "tested") table_.tested = line(node);
+           if (key == "against") table_.against = line(node);
            if (key == "base") table_.base = folder_ / text(node);
            if (key == "set") table_.common = raw_settings(node);
            if (key == "seeds") table_.seeds = values(node);
@@ -55,10 +55,20 @@ class TableReader : public TreeReader {
            if (key == "set") table_.over = raw_settings(node);
            if (key == "seeds") table_.seeds = values(node);
            if (key == "measure") read_measure(node);
-           if (key == "says") table_.says = text(node);
+           if (key == "says") table_.says = line(node);
            if (key == "rows") keep(table_.rows, node, true);
            if (key == "columns") keep(table_.columns, node, false);
          });
+  }
+
+  // A table of nothing but cells that the paper does not have.
+  void check_cells(const YamlNode& root) {
+    for (size_t row = 0; row < table_.rows.each.size(); ++row) {
+      for (size_t column = 0; column < table_.columns.each.size(); ++column) {
+        if (table_.is_wanted(row, column)) return;
+      }
+    }
+    problem(root, "no cell is left: every text of `printed` is -");
   }
 
   // Every {word} has to be one of `let`.
@@ -67,15 +77,23 @@ class TableReader : public TreeReader {
       for (size_t column = 0; column < table_.columns.each.size(); ++column) {
         for (const auto& [key, value] : table_.settings(row, column)) check_word(root, key + ": " + value);
         for (const TablePart& part : table_.parts) {
-          for (const std::string& text : {part.metric, part.select}) {
-            check_word(root, table_.substitute(text, row, column));
-          }
+          check_word(root, table_.substitute(part.metric, row, column));
+          check_word(root, table_.substitute(part.select, row, column));
+          for (const std::string& group : part.groups) check_word(root, table_.substitute(group, row, column));
         }
       }
     }
   }
 
  private:
+  // What is shown stands on one line, whatever format it is shown in.
+  std::string line(const YamlNode& node) {
+    std::string all = text(node);
+    while (all.ends_with('\n')) all.pop_back();
+    std::replace(all.begin(), all.end(), '\n', ' ');
+    return all;
+  }
+
   void check_word(const YamlNode& root, const std::string& text) {
     const size_t open = text.find('{');
     if (open == std::string::npos || !said_.insert(text).second) return;
@@ -102,7 +120,7 @@ class TableReader : public TreeReader {
   TableEntry entry(const YamlNode& node) {
     TableEntry entry;
     each(node, {"label", "set", "let"}, [&](const std::string& key, const YamlNode& given) {
-      if (key == "label") entry.label = text(given);
+      if (key == "label") entry.label = line(given);
       if (key == "set") entry.set = raw_settings(given);
       if (key == "let") entry.let = words(given);
     });
@@ -113,7 +131,7 @@ class TableReader : public TreeReader {
   TableAxis axis(const YamlNode& node) {
     TableAxis axis;
     each(node, {"name", "each"}, [&](const std::string& key, const YamlNode& given) {
-      if (key == "name") axis.name = text(given);
+      if (key == "name") axis.name = line(given);
       if (key != "each") return;
       if (!given.is(Kind::kList) || given.values.empty()) return problem(given, "expected a list of {label, set, let}");
       for (const YamlNode& element : given.values) {
@@ -146,7 +164,7 @@ class TableReader : public TreeReader {
     each(node, {"number", "title", "metric", "select", "spread", "groups", "unit", "printed", "notes"},
          [&](const std::string& key, const YamlNode& given) {
            if (key == "number") part.number = text(given);
-           if (key == "title") part.title = text(given);
+           if (key == "title") part.title = line(given);
            if (key == "metric") part.metric = text(given);
            if (key == "select") part.select = text(given);
            if (key == "groups") part.groups = texts(given);
@@ -209,7 +227,7 @@ class TableReader : public TreeReader {
       each(element, {"row", "column", "text"}, [&](const std::string& key, const YamlNode& given) {
         if (key == "row") note.row = text(given);
         if (key == "column") note.column = text(given);
-        if (key == "text") note.text = text(given);
+        if (key == "text") note.text = line(given);
       });
       if ((!note.row.empty() && !table_.rows.find(note.row)) ||
           (!note.column.empty() && !table_.columns.find(note.column))) {
@@ -305,6 +323,7 @@ Table read_table(const std::filesystem::path& file, const std::string& preset) {
   std::erase_if(table.parts, [](const TablePart& part) { return part.rows.empty(); });
   if (table.parts.empty()) reader.problem(*root, "the preset keeps no row of any printed table");
   if (!table.against.empty() && !table.columns.find(table.against)) table.against.clear();
+  reader.check_cells(*root);
   reader.check_words(*root);
   problems.throw_if_any();
   return table;

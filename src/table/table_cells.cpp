@@ -100,6 +100,9 @@ std::vector<std::string> part_notes(const FilledTable& filled, const FilledPart&
   if (part.part->spread == PrintedSpread::kInterval95) lines.emplace_back("Printed ±: 95 % interval.");
   if (part.part->spread == PrintedSpread::kDeviation) lines.emplace_back("Printed ±: standard deviation over seeds.");
   for (const TableNote& note : part.part->notes) {
+    // A preset may have dropped what it is about.
+    if (!note.row.empty() && !filled.table->rows.find(note.row)) continue;
+    if (!note.column.empty() && !filled.table->columns.find(note.column)) continue;
     std::string place = note.row;
     if (!note.column.empty()) place += (place.empty() ? "" : ", ") + note.column;
     lines.push_back(place.empty() ? note.text : fmt::format("{}: {}", place, note.text));
@@ -118,7 +121,8 @@ std::vector<std::string> heading(const FilledTable& filled) {
     lines.push_back(fmt::format("Measured on {}: k {}, batch {}, mean of {} runs.", filled.measured_on,
                                 table.measure->k, table.measure->batch, table.measure->runs));
   } else {
-    lines.push_back(fmt::format("{} of {} runs are there.", filled.found, filled.wanted));
+    lines.push_back(filled.wanted > 0 ? fmt::format("{} of {} runs are there.", filled.found, filled.wanted)
+                                      : fmt::format("Collected from {} runs.", filled.found));
   }
   return lines;
 }

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace settrain {
 
 std::optional<double> TableCell::difference() const {
-  if (!ours || !printed_value) return std::nullopt;
+  if (!ours || std::isnan(ours->mean) || !printed_value) return std::nullopt;
   return ours->mean - *printed_value;
 }
 
@@ -15,20 +14,6 @@ bool TableCell::is_outside() const {
   constexpr int64_t kFewestSeeds = 3;
   const auto by = difference();
   return by && ours->count >= kFewestSeeds && std::abs(*by) > ours->half_width;
-}
-
-std::pair<int64_t, int64_t> FilledTable::seeds() const {
-  int64_t fewest = std::numeric_limits<int64_t>::max(), most = 0;
-  for (const FilledPart& part : parts) {
-    for (size_t r = 0; r < part.cells.size(); ++r) {
-      for (size_t c = 0; c < part.cells[r].size(); ++c) {
-        if (part.cells[r][c].metric.empty()) continue;
-        fewest = std::min(fewest, std::ssize(part.cells[r][c].values));
-        most = std::max(most, std::ssize(part.cells[r][c].values));
-      }
-    }
-  }
-  return {std::min(fewest, most), most};
 }
 
 std::vector<size_t> columns_of(const Table& table, const TablePart& part) {

@@ -23,7 +23,7 @@ struct TableCell {
   std::optional<MeanInterval> against{};  // minus the column that the table compares with, by seed
   std::string word{};                     // in place of a value: "stable"
 
-  /// Our mean minus what was printed.
+  /// Our mean minus what was printed; nothing where one of them is not defined.
   std::optional<double> difference() const;
 
   /// Whether what was printed lies outside our interval; said with three seeds or more.
@@ -42,9 +42,6 @@ struct FilledTable {
   int64_t wanted = 0, found = 0;       // runs
   std::vector<std::string> remarks{};  // runs that are not in it, and why
   std::string measured_on{};           // the device of a measured table
-
-  /// Runs of the fewest and of the most seeds that a wanted cell has.
-  std::pair<int64_t, int64_t> seeds() const;
 };
 
 /// The columns that a part has: where it prints something, those with a cell.

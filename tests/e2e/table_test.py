@@ -94,14 +94,31 @@ class Table(ProgramTest):
                 shutil.move(run, moved / f"run{len(list(moved.iterdir()))}")
         (self.folder / "other.yaml").write_text(TINY + "run: {dir: elsewhere/other}\n")
         self.run_program("--config", "other.yaml", "--device", "cpu")
+        # One that lost its config, and one whose results lack what is shown.
+        (self.folder / "elsewhere/lost").mkdir()
+        shutil.copy(self.folder / "elsewhere/other/.settrain-run", self.folder / "elsewhere/lost")
         self.run_program("table", "mine.yaml", "--collect", "elsewhere", "--dir", "collected")
         again = self.cells("collected")
         self.assertEqual(again[:5], cells[:5])
         self.assertEqual(again[5]["mean"], "")
         text = (self.folder / "collected/table.md").read_text()
-        self.assertIn("9 of 12 runs are there", text)
+        self.assertIn("Collected from 9 runs.", text)
         self.assertIn("elsewhere/other: its config is that of no cell", text)
+        self.assertIn("elsewhere/lost", text)
         self.assertIn("pending", text)
+        bare = next(run for run in moved.glob("run*") if "cross_entropy" in (run / "config.yaml").read_text())
+        results = json.loads((bare / "results.json").read_text())
+        for entry in results:
+            del entry["metrics"]["test"]["top2"]
+        (bare / "results.json").write_text(json.dumps(results))
+        self.run_program("table", "mine.yaml", "--collect", "elsewhere", "--dir", "collected")
+        self.assertIn(f"elsewhere/{bare.name}: has no test/top2", (self.folder / "collected/table.md").read_text())
+        self.assertEqual(len(self.cells("collected")[0]["seeds"].split()), 2)
+
+        # A table that was collected can still be trained.
+        self.run_program("table", "mine.yaml", "--preset", "smoke", "--collect", "elsewhere/run0", expect=1)
+        self.run_program("table", "mine.yaml", "--collect", "elsewhere")
+        self.assertTrue((self.folder / "tables/mine-collected/table.md").exists())
 
     def test_a_stopped_table_shows_what_is_there_and_goes_on(self):
         self.table("--dir", "whole")
@@ -128,6 +145,10 @@ class Table(ProgramTest):
     def test_what_cannot_be_is_said_before_anything_is_trained(self):
         self.write("mine.yaml", TABLE.replace("loss.k: 2", "loss.kk: 2"))
         self.assertIn("loss.kk", self.table(expect=2).stderr)
+        self.write("mine.yaml", TABLE.replace("metric: test/top2", "metric: test/topp2"))
+        self.assertRegex(self.table(expect=2).stderr, r"row 0.0, column CE: .*val/topp2")
+        self.write("mine.yaml", TABLE.replace("metric: test/top2", "metric: train/top2"))
+        self.assertIn("train is none of the splits", self.table(expect=2).stderr)
         self.write("mine.yaml", TABLE.replace('"0.01"', '"0,01"'))
         self.assertRegex(self.table(expect=2).stderr, r"mine.yaml:23:\d+: '0,01': expected a number")
         self.write("mine.yaml", TABLE.replace("base: tiny.yaml", "base: tiny.yaml\nset: {data.name: cifar100}"))
@@ -175,6 +196,8 @@ parts:
             self.assertEqual(cell["unit"], "seconds")
         self.assertEqual(cells[0]["printed"], "0.007")
         self.assertIn("batch 8, mean of 3 runs", text)
+        self.write("timed.yaml", (self.folder / "timed.yaml").read_text().replace("classes: 20", "classes: abc"))
+        self.assertIn("classes: expected a number above 0, got 'abc'", self.run_program("table", "timed.yaml", expect=2).stderr)
 
 
 if __name__ == "__main__":

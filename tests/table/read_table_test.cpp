@@ -135,6 +135,7 @@ TEST_CASE("what is wrong with a table's file is said with its place", "[fast]") 
       {"seeds: [1, 2]", "sedes: [1, 2]", "unknown key 'sedes'"},
       {"set: {train.epochs: 3}", "set: {seed: 3}", "seed: the sweep's seeds"},
       {"base: ../base.yaml\n", "", "expected one of the keys base and measure"},
+      {"test/few_top{k}", "test/few_top{q}", "test/few_top{q}: no `let`"},
       {"title: A table", "title: A table\nagainst: XE", "against: there is no column 'XE'"}};
   Tables files;
   for (const auto& [from, to, message] : cases) {
@@ -142,6 +143,13 @@ TEST_CASE("what is wrong with a table's file is said with its place", "[fast]") 
     const auto file = files.write(replaced(from, to));
     CHECK_THROWS_WITH(read_table(file, "paper"), Contains(message) && Contains("4.yaml:"));
   }
+}
+
+TEST_CASE("a table of no cells is refused", "[fast]") {
+  Tables files;
+  const auto file =
+      files.write(replaced("none: {rows: [\"1\"], columns: [CE]}", "none: {rows: [\"1\"], columns: [Top-K]}"));
+  CHECK_THROWS_WITH(read_table(file, "none"), Contains("no cell is left"));
 }
 
 TEST_CASE("a table is found by its name, and by that of another of the same runs", "[fast]") {
