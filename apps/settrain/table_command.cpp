@@ -74,7 +74,9 @@ int list_tables(const CommandLine& line, const TableArguments& arguments) {
     const Table table = read_table(tables_folder() / (name + ".yaml"), arguments.preset);
     const TableCost cost = costs.of(table, bar);
     std::vector<std::string> numbers;
-    for (const TablePart& part : table.parts) numbers.push_back(part.number);
+    for (const TablePart& part : table.parts) {
+      if (!part.number.empty()) numbers.push_back(part.number);
+    }
     rows.push_back({name, fmt::format("{}", fmt::join(numbers, ", ")), table.title,
                     table.measure ? "measured" : std::to_string(cost.runs), hours(cost),
                     fmt::format("{}", fmt::join(cost.needs, "; ")), cost.missing.empty() ? "yes" : "no"});
@@ -121,6 +123,7 @@ void print_table_plan(const CommandLine& line, const Table& table, const Sweep& 
   for (const SweepRow& row : rows_of(sweep)) {
     std::cout << fmt::format("{:<9} {}\n", name_of(row.status), row.point->name);
   }
+  std::cout << std::flush;  // measuring takes a while
   ProgressBar bar;
   TableCosts costs(line, /*with_time=*/true);
   const TableCost cost = costs.of(table, bar);

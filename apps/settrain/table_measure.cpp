@@ -106,8 +106,8 @@ class Measurement {
   TableCell cell(const TablePart& part, size_t row, size_t column) {
     TableCell cell;
     cell.metric = table_.measure->what;
+    // Times of another machine are shown, and not subtracted.
     cell.printed = part.printed_at(row, column);
-    if (cell.printed.value) cell.printed_value = printed_in_our_unit(*cell.printed.value, part.unit);
     const std::string algorithm = algorithm_at(row, column);
     if (is_stability()) {
       const bool is_stable =
