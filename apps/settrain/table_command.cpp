@@ -62,7 +62,9 @@ void write(const FilledTable& filled, const fs::path& folder) {
 }
 
 std::string hours(const TableCost& cost) {
-  return cost.seconds ? fmt::format("{:.3g}", *cost.seconds / 3600) : "";
+  if (!cost.seconds) return "";
+  const double hours = *cost.seconds / 3600;
+  return hours < 10 ? fmt::format("{:.2f}", hours) : fmt::format("{:.0f}", hours);
 }
 
 int list_tables(const CommandLine& line, const TableArguments& arguments) {
