@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "src/bench/made_up_images.h"
 #include "src/config/format.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
@@ -22,19 +23,13 @@ constexpr int64_t kMostImagesOnCpu = 16;
 
 // The settings of a run on made-up images that takes steps of the same time: the model, and how it is computed. Losses
 // and heads are left at their defaults, since they take next to nothing of a step (docs/benchmarks.md).
-std::vector<std::string> step_settings(const config::Config& config, const DataFacts& facts, bool is_cuda) {
+std::vector<std::string> step_settings(const ModelRegistry& models, const config::Config& config,
+                                       const DataFacts& facts, bool is_cuda) {
   const auto batch = config.get<int64_t>("data.batch_size");
-  const int64_t measured = is_cuda ? batch : std::min(batch, kMostImagesOnCpu);
-  std::vector<std::string> settings{"data.name=synthetic",
-                                    fmt::format("data.image_size={}", facts.size),
-                                    fmt::format("data.channels={}", facts.channels),
-                                    fmt::format("data.num_classes={}", facts.classes),
-                                    fmt::format("data.train_size={}", std::max(measured, facts.classes)),
-                                    fmt::format("data.batch_size={}", measured),
-                                    "data.val_size=1",
-                                    "data.test_size=1",
-                                    "eval.top_k=[1]",
-                                    "eval.average_k=[]"};
+  std::vector<std::string> settings =
+      made_up_images(models.at(config.get<std::string>("model.name")),
+                     is_cuda ? batch : std::min(batch, kMostImagesOnCpu), facts.size, facts.classes);
+  settings.push_back(fmt::format("data.channels={}", facts.channels));
   for (const config::Entry& entry : config.entries()) {
     const bool is_of_step =
         entry.path.starts_with("model.") || entry.path == "train.precision" || entry.path == "train.channels_last";
@@ -53,7 +48,8 @@ void add_once(std::vector<std::string>& list, const std::string& text) {
 
 double TableCosts::seconds_an_image(const config::Config& config, const std::string& what, ProgressBar& bar) {
   const at::Device device = find_device(line_.device);
-  const std::vector<std::string> settings = step_settings(config, *facts_of(config), device.is_cuda());
+  const std::vector<std::string> settings =
+      step_settings(line_.registries.models, config, *facts_of(config), device.is_cuda());
   const auto known = measured_.find(fmt::format("{}", fmt::join(settings, " ")));
   if (known != measured_.end()) return known->second;
   throw_if_interrupted();

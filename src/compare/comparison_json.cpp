@@ -8,20 +8,18 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json number(double value) {
-  return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
-}
-
 ordered_json to_json(const MeanInterval& interval) {
-  return {{"mean", number(interval.mean)},
-          {"deviation", number(interval.deviation)},
-          {"half_width", number(interval.half_width)},
+  return {{"mean", finite_or_null(interval.mean)},
+          {"deviation", finite_or_null(interval.deviation)},
+          {"half_width", finite_or_null(interval.half_width)},
           {"count", interval.count},
           {"warning", interval.deserves_warning()}};
 }
 
 ordered_json to_json(const BootstrapInterval& interval) {
-  return {{"difference", number(interval.difference)}, {"low", number(interval.low)}, {"high", number(interval.high)}};
+  return {{"difference", finite_or_null(interval.difference)},
+          {"low", finite_or_null(interval.low)},
+          {"high", finite_or_null(interval.high)}};
 }
 
 ordered_json to_json(const Setting& setting, const SettingValues& values) {
@@ -29,11 +27,11 @@ ordered_json to_json(const Setting& setting, const SettingValues& values) {
   object["setting"] = setting.name;
   object["checkpoints"] = values.checkpoints;
   object["values"] = ordered_json::array();
-  for (const double value : values.values) object["values"].push_back(number(value));
+  for (const double value : values.values) object["values"].push_back(finite_or_null(value));
   if (!values.size_interval) return object;
   object["size"] = to_json(*values.size_interval);
   object["size"]["values"] = ordered_json::array();
-  for (const double size : values.sizes) object["size"]["values"].push_back(number(size));
+  for (const double size : values.sizes) object["size"]["values"].push_back(finite_or_null(size));
   return object;
 }
 
@@ -58,6 +56,10 @@ ordered_json to_json(const Setting& setting, const Setting& against, const Setti
 }
 
 }  // namespace
+
+ordered_json finite_or_null(double value) {
+  return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
+}
 
 ordered_json comparison_json(const std::vector<Setting>& settings, const std::vector<MetricComparison>& comparisons) {
   ordered_json all{

@@ -1,23 +1,20 @@
 #include "src/report/comparison_page.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+
+#include "src/compare/comparison_json.h"
 
 namespace settrain {
 namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json number(double value) {
-  return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
-}
-
 ordered_json range(const MeanInterval& interval) {
-  return {{"mean", number(interval.mean)},
-          {"low", number(interval.mean - interval.half_width)},
-          {"high", number(interval.mean + interval.half_width)},
+  return {{"mean", finite_or_null(interval.mean)},
+          {"low", finite_or_null(interval.mean - interval.half_width)},
+          {"high", finite_or_null(interval.mean + interval.half_width)},
           {"warning", interval.deserves_warning()}};
 }
 
@@ -27,7 +24,7 @@ ordered_json to_json(const std::string& metric, const Setting& setting, const Se
   object["checkpoints"] = values.checkpoints;
   object["text"] = format_interval(values.interval, unit_of(metric));
   object["values"] = ordered_json::array();
-  for (const double value : values.values) object["values"].push_back(number(value));
+  for (const double value : values.values) object["values"].push_back(finite_or_null(value));
   if (values.size_interval) object["size"] = format_interval(*values.size_interval, Unit::kPlain);
   return object;
 }

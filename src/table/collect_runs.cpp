@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "src/config/format.h"
 #include "src/config/load.h"
@@ -108,10 +109,14 @@ std::string experiment_of(const config::Config& config) {
 FilledTable collect_runs(const Table& table, const config::Schema& schema, const std::vector<fs::path>& runs,
                          bool of_table_only) {
   FilledTable filled{.table = &table};
-  std::map<std::string, Runs> there;  // by experiment
+  std::map<std::string, Runs> there;                             // by experiment
+  std::map<std::pair<size_t, size_t>, std::string> experiments;  // of the wanted cells, by row and column
   for (size_t row = 0; row < table.rows.each.size(); ++row) {
     for (size_t column = 0; column < table.columns.each.size(); ++column) {
-      if (table.is_wanted(row, column)) there[experiment_of_cell(table, schema, row, column)];
+      if (!table.is_wanted(row, column)) continue;
+      std::string& experiment = experiments[{row, column}];
+      experiment = experiment_of_cell(table, schema, row, column);
+      there[experiment];
     }
   }
   if (of_table_only) filled.wanted = std::ssize(there) * std::max<int64_t>(1, std::ssize(table.seeds));
@@ -148,7 +153,7 @@ FilledTable collect_runs(const Table& table, const config::Schema& schema, const
       for (size_t i = 0; i < cells.size(); ++i) {
         const size_t column = made.columns[i];
         if (!part.printed.empty() && part.printed_at(row, column).is_absent()) continue;
-        const Runs& found = there.at(experiment_of_cell(table, schema, row, column));
+        const Runs& found = there.at(experiments.at({row, column}));
         cells[i] = fill(table, part, row, column, found, filled.remarks);
         add_printed(part, row, column, cells[i]);
         if (column == against) other = &cells[i];

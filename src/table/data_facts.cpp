@@ -83,7 +83,7 @@ std::vector<std::string> missing_files(const config::Config& config) {
   if (config.has("data.root")) {
     const auto& root = config.get<std::string>("data.root");
     if (!fs::is_directory(root, ignored) || fs::is_empty(root, ignored)) {
-      missing.push_back(fmt::format("the data of {} are not in '{}' (settrain data list says how to get them)",
+      missing.push_back(fmt::format("the data of {} are not in '{}' (`settrain data fetch` says where they come from)",
                                     config.get<std::string>("data.name"), root));
     }
   }

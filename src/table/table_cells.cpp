@@ -118,8 +118,11 @@ std::vector<std::string> heading(const FilledTable& filled) {
   }
   if (table.preset != "paper") lines.push_back(fmt::format("Preset {}. {}", table.preset, table.says));
   if (table.measure) {
-    lines.push_back(fmt::format("Measured on {}: k {}, batch {}, mean of {} runs.", filled.measured_on,
-                                table.measure->k, table.measure->batch, table.measure->runs));
+    // Stability is seen in one run.
+    const bool is_timed = table.measure->what != "smoothed_stability";
+    lines.push_back(fmt::format("Measured on {}: k {}, batch {}{}.", filled.measured_on, table.measure->k,
+                                table.measure->batch,
+                                is_timed ? fmt::format(", mean of {} runs", table.measure->runs) : ""));
   } else {
     lines.push_back(filled.wanted > 0 ? fmt::format("{} of {} runs are there.", filled.found, filled.wanted)
                                       : fmt::format("Collected from {} runs.", filled.found));
