@@ -3,9 +3,13 @@
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "metrics/class_hits.h"
+#include "metrics/shot_group.h"
 #include "metrics/threshold.h"
 
 namespace settrain {
@@ -26,10 +30,29 @@ double mean_set_size(const SetSizeHistogram& histogram) {
   return static_cast<double>(returned) / static_cast<double>(samples);
 }
 
+/// The shot groups that hold samples: what their names begin with, and [samples] bool, which samples they are.
+std::vector<std::pair<std::string, at::Tensor>> shot_group_samples(const at::Tensor& labels,
+                                                                   const std::vector<int64_t>& train_counts) {
+  std::vector<int64_t> groups;
+  for (const int64_t count : train_counts) groups.push_back(static_cast<int64_t>(shot_group(count)));
+  const at::Tensor group = at::tensor(groups, at::kLong).to(labels.device()).index_select(0, labels);
+  std::vector<std::pair<std::string, at::Tensor>> samples;
+  for (const auto& [prefix, wanted] :
+       {std::pair("few_", ShotGroup::kFew), {"medium_", ShotGroup::kMedium}, {"many_", ShotGroup::kMany}}) {
+    at::Tensor is_in = group.eq(static_cast<int64_t>(wanted));
+    if (is_in.any().item<bool>()) samples.emplace_back(prefix, std::move(is_in));
+  }
+  return samples;
+}
+
 }  // namespace
 
 std::string average_k_name(double k) {
   return fmt::format("avg{}", k);
+}
+
+bool is_of_all_samples(const std::string& set_sizes) {
+  return set_sizes.starts_with("avg");
 }
 
 config::Keys AverageKOptions::keys() {
@@ -87,6 +110,7 @@ EvaluationResult AverageK::compute(const SplitScores& split, const MetricContext
   const auto [values, lambdas, ties] = average_k_values(options_, split, context);
   const at::Tensor sizes = set_sizes(values, lambdas, ties);
   const at::Tensor label_values = values.gather(1, split.labels.unsqueeze(1)).squeeze(1);
+  const auto groups = shot_group_samples(split.labels, context.train_counts);
 
   for (size_t i = 0; i < lambdas.size(); ++i) {
     const std::string sets = average_k_name(options_.average_k[i]);
@@ -94,9 +118,12 @@ EvaluationResult AverageK::compute(const SplitScores& split, const MetricContext
     const ClassHits counts = count_hits(label_returned, split.labels, values.size(1));
     for (MetricValue& value : accuracies(sets, counts, context.train_counts, bins_))
       result.values.push_back(std::move(value));
-    result.set_sizes.push_back(histogram_of(sets, sizes.select(0, static_cast<int64_t>(i)), values.size(1)));
+    const at::Tensor set_size = sizes.select(0, static_cast<int64_t>(i));
+    result.set_sizes.push_back(histogram_of(sets, set_size, values.size(1)));
     result.values.push_back({sets + "_size", mean_set_size(result.set_sizes.back())});
     result.values.push_back({sets + "_lambda", lambdas[i]});
+    for (const auto& [prefix, is_in] : groups)
+      result.set_sizes.push_back(histogram_of(prefix + sets, set_size.masked_select(is_in), values.size(1)));
   }
   return result;
 }

@@ -13,6 +13,9 @@ namespace settrain {
 /// "avg5" for K = 5, "avg2.5" for K = 2.5.
 std::string average_k_name(double k);
 
+/// Whether set sizes of that name are of all samples ("avg5"), and not of one shot group ("few_avg5").
+bool is_of_all_samples(const std::string& set_sizes);
+
 struct AverageKOptions {
   config::Reals average_k;      // every K > 0, each once; need not be whole
   std::string average_k_score;  // softmax | sigmoid | raw
@@ -36,7 +39,8 @@ AverageKValues average_k_values(const AverageKOptions& options, const SplitScore
 /// average on the scores that set it (Garcin 2023, Algorithm 1, eq. 5.16-5.17). For every K: the share of samples whose
 /// label is returned ("avg5"), the realised mean size of the sets ("avg5_size") and lambda ("avg5_lambda"), and the
 /// accuracy's mean over classes, over the shot groups and over `bins` (class_hits.h). The set sizes' histogram comes
-/// along.
+/// along, and after it those of the shot groups ("few_avg5", "medium_avg5", "many_avg5": of the samples whose label is
+/// of such a class), as in Garcin 2023, Figure 5.4b; a group without a sample has none.
 class AverageK : public Metric {
  public:
   explicit AverageK(AverageKOptions options, std::vector<CountBin> bins = {})

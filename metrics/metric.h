@@ -36,14 +36,14 @@ struct MetricValue {
 
 /// How many samples got sets of how many classes.
 struct SetSizeHistogram {
-  std::string metric;           // whose sets: "avg5"
+  std::string metric;           // whose sets: "avg5"; "few_avg5": those of the samples of one shot group
   std::vector<int64_t> counts;  // [classes + 1] samples whose set holds 0, 1, ..., classes classes
 };
 
 /// What the metrics say about one split.
 struct EvaluationResult {
   std::vector<MetricValue> values;
-  std::vector<SetSizeHistogram> set_sizes;  // one for every metric that answers with sets of varying size
+  std::vector<SetSizeHistogram> set_sizes;  // of every metric that answers with sets of varying size
 };
 
 /// One kind of metric, configured: all of its K.

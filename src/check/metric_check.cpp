@@ -3,6 +3,7 @@
 #include <ATen/ops/ones_like.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -46,6 +47,11 @@ double value_of(const EvaluationResult& result, const std::string& name) {
   return kInfinity;
 }
 
+const std::vector<int64_t>& set_sizes_of(const EvaluationResult& result, const std::string& name) {
+  const auto is_wanted = [&](const SetSizeHistogram& sizes) { return sizes.metric == name; };
+  return std::find_if(result.set_sizes.begin(), result.set_sizes.end(), is_wanted)->counts;
+}
+
 Evaluator make_evaluator(const MetricGolden& golden) {
   std::vector<std::unique_ptr<Metric>> metrics;
   metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{golden.top_k}));
@@ -57,11 +63,11 @@ Evaluator make_evaluator(const MetricGolden& golden) {
 
 CheckRow check_set_sizes(const MetricGolden& golden, const EvaluationResult& test) {
   WorstError worst;
-  for (size_t k = 0; k < golden.test_set_sizes.size(); ++k) {
-    const auto& expected = golden.test_set_sizes[k];
+  for (const SetSizeHistogram& expected : golden.test_set_sizes) {
+    const std::vector<int64_t>& counts = set_sizes_of(test, expected.metric);
     for (size_t size = 0; size < expected.counts.size(); ++size) {
       worst.add(fmt::format("test {} samples with {} classes", expected.metric, size),
-                static_cast<double>(expected.counts[size]), static_cast<double>(test.set_sizes[k].counts[size]));
+                static_cast<double>(expected.counts[size]), static_cast<double>(counts[size]));
     }
   }
   return worst.row(golden.name, "set size histogram", 0);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
 #include "models/model.h"
 #include "models/named_tensors.h"
@@ -97,11 +98,14 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   DryRun cost;
   cost.parameters = run.model->num_parameters();
 
-  Throughput throughput(run);
-  cost.steps = throughput.length().steps();
-  cost.steps_per_epoch = throughput.length().steps_per_epoch;
-  cost.step_s = measure_step(throughput, bar);
-  cost.train_s = cost.step_s * static_cast<double>(cost.steps);
+  std::optional<Throughput> throughput;  // its momentum stays in memory, as in the run
+  if (run.train.epochs > 0) {
+    throughput.emplace(run);
+    cost.steps = throughput->length().steps();
+    cost.steps_per_epoch = throughput->length().steps_per_epoch;
+    cost.step_s = measure_step(*throughput, bar);
+    cost.train_s = cost.step_s * static_cast<double>(cost.steps);
+  }
 
   // The last evaluations are of checkpoints that are read from disk, so a copy of one lies in memory beside the rest.
   const at::Tensor checkpoint = at::ones({static_cast<int64_t>(checkpoint_bytes(run))}, at::kByte);
@@ -113,13 +117,14 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   };
   const int64_t evaluations = (run.train.epochs + run.eval.every - 1) / run.eval.every;
   cost.eval_s = static_cast<double>(evaluations) * seconds_of(val_size);
-  const auto chosen = std::max<size_t>(1, run.general.select.size());
+  const size_t best = run.train.epochs > 0 ? run.general.select.size() : 0;
+  const auto chosen = std::max<size_t>(1, best);
   const double crops = run.eval.view_use() == ViewUse::kTenCrops ? 10 : 1;
   for (const std::string& split : run.eval.splits)
     cost.eval_s += crops * static_cast<double>(chosen) * seconds_of(split_named(run.dataset, split).size());
 
   // The last one, a best one for each metric, and the new one beside the old while it is written.
-  cost.disk_bytes = (2 + run.general.select.size()) * checkpoint_bytes(run);
+  cost.disk_bytes = (2 + best) * checkpoint_bytes(run);
   cost.free_disk_bytes = free_bytes(run.config.get<std::string>("run.dir"));
   cost.memory = peak_memory();
   return cost;
@@ -134,9 +139,13 @@ std::string format_dry_run(const Experiment& run, const DryRun& cost) {
                              format_count(run.dataset.val.size()), format_count(run.dataset.test.size()),
                              format_count(run.dataset.num_classes())));
   line("parameters", format_count(cost.parameters));
-  line("steps", fmt::format("{}: {} an epoch, {} epochs", format_count(cost.steps), format_count(cost.steps_per_epoch),
-                            format_count(run.train.epochs)));
-  line("a step", fmt::format("{:.4g} s (median)", cost.step_s));
+  if (run.train.epochs > 0) {
+    line("steps", fmt::format("{}: {} an epoch, {} epochs", format_count(cost.steps),
+                              format_count(cost.steps_per_epoch), format_count(run.train.epochs)));
+    line("a step", fmt::format("{:.4g} s (median)", cost.step_s));
+  } else {
+    line("steps", "none: the first weights are evaluated as they are");
+  }
   line("time", fmt::format("{} of training and {} of evaluation, on {}", format_duration(cost.train_s),
                            format_duration(cost.eval_s), run.device.str()));
   line("disk", fmt::format("{} of checkpoints; {} are free", format_bytes(cost.disk_bytes),

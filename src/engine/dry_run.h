@@ -12,12 +12,12 @@ namespace settrain {
 
 struct DryRun {
   int64_t parameters = 0;
-  int64_t steps = 0, steps_per_epoch = 0;
-  double step_s = 0;             // median seconds of an optimizer step
-  double train_s = 0;            // of all steps
-  double eval_s = 0;             // of all evaluations, those at the end included
-  uint64_t disk_bytes = 0;       // of all checkpoints, one of them twice while it is written
-  uint64_t free_disk_bytes = 0;  // where run.dir is, or would be
+  int64_t steps = 0, steps_per_epoch = 0;  // both 0 where nothing is trained
+  double step_s = 0;                       // median seconds of an optimizer step
+  double train_s = 0;                      // of all steps
+  double eval_s = 0;                       // of all evaluations, those at the end included
+  uint64_t disk_bytes = 0;                 // of all checkpoints, one of them twice while it is written
+  uint64_t free_disk_bytes = 0;            // where run.dir is, or would be
   PeakMemory memory;
 };
 

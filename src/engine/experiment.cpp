@@ -61,6 +61,7 @@ void check_set_sizes(const config::Config& config, const Dataset& data) {
       }
     }
   };
+  check("train.top_k", config.read<TrainOptions>("train").top_k);
   check("eval.top_k", config.read<TopkAccuracyOptions>("eval").top_k);
   check("eval.average_k", config.read<AverageKOptions>("eval").average_k);
 }

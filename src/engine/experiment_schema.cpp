@@ -62,7 +62,7 @@ config::Rule class_weight_rule(const Registries& registries) {
     check_class_weights(losses, config);
     const auto first = config.get<int64_t>("loss.class_weights_from_epoch");
     const auto epochs = config.get<int64_t>("train.epochs");
-    if (first > 0 && first >= epochs) {
+    if (epochs > 0 && first >= epochs) {
       config.fail("loss.class_weights_from_epoch",
                   "must be less than train.epochs, " + std::to_string(epochs) + ": the weights would never come");
     }

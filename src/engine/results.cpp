@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "metrics/average_k.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/atomic_file.h"
@@ -82,6 +83,7 @@ std::string format_results(const Experiment& run, const std::vector<CheckpointRe
     text += format_results(results_columns(run, result.splits));
     const SplitResult& last = result.splits.back();
     for (const SetSizeHistogram& sizes : last.result.set_sizes) {
+      if (!is_of_all_samples(sizes.metric)) continue;
       text += fmt::format("\nset sizes, {} on {}\n", sizes.metric, last.split) + format_set_sizes(sizes);
     }
   }

@@ -128,6 +128,18 @@ void check_epochs(const config::Config& wanted, const TrainingState& state) {
                                           state.batch > 0 ? " and begun another" : ""));
 }
 
+// Sums over an epoch are of what was measured from its start.
+void check_measured(const ResumePoint& point) {
+  if (point.state.batch == 0) return;
+  for (const auto& [path, before, after] : point.changes) {
+    if (path != "train.top_k" && path != "train.gradient_nonzeros") continue;
+    throw RunError(fmt::format(
+        "{} stands within an epoch, over which {} cannot change: leave the key as it was, or change it where the run "
+        "has ended an epoch (--set train.epochs={})",
+        quoted(point.checkpoint->file), path, point.state.epoch + 1));
+  }
+}
+
 // Before anything is opened that would cut or rewrite it.
 void check_log(const fs::path& log, const Checkpoint& checkpoint) {
   const std::string problem = checkpoint.log_problem(log);
@@ -232,6 +244,7 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
   point.changes = changes(point.checkpoint->text("config"), wanted);
   check_changes(point.changes, wanted, terms, file);
   check_epochs(wanted, point.state);
+  check_measured(point);
   check_log(folder.metrics_jsonl(), *point.checkpoint);
   forget_lost_checkpoints(folder, wanted, terms, point);
   point.is_finished = point.state.epoch == wanted.get<int64_t>("train.epochs") && fs::exists(folder.results_json()) &&

@@ -51,7 +51,11 @@ int64_t RunOptions::resolved_threads() const {
 
 config::Keys TrainOptions::keys() {
   return {
-      key("epochs", &TrainOptions::epochs, 10, "Passes over the training split.").at_least(1).at_most(1e6).in("epochs"),
+      key("epochs", &TrainOptions::epochs, 10,
+          "Passes over the training split. 0: the first weights are evaluated as they are.")
+          .at_least(0)
+          .at_most(1e6)
+          .in("epochs"),
       key("accumulate", &TrainOptions::accumulate, 1,
           "Batches whose gradients are added up for one optimizer step; the step's batch is so many times "
           "data.batch_size.")
@@ -95,6 +99,13 @@ config::Keys TrainOptions::keys() {
           .at_least(0)
           .in("minutes")
           .free(),
+      key("top_k", &TrainOptions::top_k, {},
+          "The K of further top-K accuracies on training images as they are trained on, beside train/top1: train/top5.")
+          .at_least(1)
+          .distinct(),
+      key("gradient_nonzeros", &TrainOptions::gradient_nonzeros, false,
+          "Whether to count for how many classes the derivative of the loss with respect to the score is not exactly 0: "
+          "train/gradient_nonzeros, a mean over training images."),
   };
 }
 

@@ -42,6 +42,8 @@ struct TrainOptions {
   double ema_decay = 0;           // 0: off
   int64_t checkpoint_steps = 0;   // 0: off
   double checkpoint_minutes = 0;  // 0: off
+  config::Integers top_k;         // every K >= 1, each once
+  bool gradient_nonzeros = false;
 
   static config::Keys keys();
 };

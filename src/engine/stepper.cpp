@@ -1,5 +1,6 @@
 #include "src/engine/stepper.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "models/model.h"
@@ -20,8 +21,10 @@ std::vector<std::pair<std::string, at::Tensor>> trainable(const Model& model) {
 Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
     : run_(run),
       length_{run.train.epochs, steps_per_epoch},
-      schedule_(make_schedule(run.config, length_)),
-      optimizer_(trainable(*run.model), run.config.read<SgdOptions>("optimizer")) {
+      // Who trains nothing may still want to know what a step costs, which needs a learning rate.
+      schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
+      optimizer_(trainable(*run.model), run.config.read<SgdOptions>("optimizer")),
+      metrics_(run.train) {
   if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay);
 }
 
@@ -35,7 +38,8 @@ StepResult Stepper::take(int64_t step, const std::vector<Batch>& batches, StepPh
                               .lr = lr(step),
                               .clip_norm = run_.train.clip_norm,
                               .epoch = step / length_.steps_per_epoch,
-                              .phases = phases};
+                              .phases = phases,
+                              .metrics = &metrics_};
   const StepResult result = train_step(*run_.model, *run_.loss, optimizer_, batches, run_.computation, settings);
   if (average_) average_->update(step);
   return result;

@@ -21,6 +21,9 @@ class Stepper {
 
   const RunLength& length() const { return length_; }
 
+  /// What is measured in its steps besides loss and top-1.
+  const StepMetrics& metrics() const { return metrics_; }
+
   /// Learning rate of the step of that number, from 0.
   double lr(int64_t step) const;
 
@@ -38,6 +41,7 @@ class Stepper {
   RunLength length_;
   std::unique_ptr<Schedule> schedule_;
   Sgd optimizer_;
+  StepMetrics metrics_;
   std::optional<WeightAverage> average_;
 };
 

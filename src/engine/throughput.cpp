@@ -97,7 +97,7 @@ std::vector<Batch> Throughput::next() {
 
 void Throughput::take(const std::vector<Batch>& batches, StepPhases* phases) {
   // The number of the step goes round, so that the schedule has a learning rate for it.
-  stepper_.take(step_++ % stepper_.length().steps(), batches, phases);
+  stepper_.take(step_++ % std::max<int64_t>(1, stepper_.length().steps()), batches, phases);
   throw_if_interrupted();
 }
 

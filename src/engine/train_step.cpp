@@ -1,8 +1,10 @@
 #include "src/engine/train_step.h"
 
 #include <ATen/ops/argmax.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/model.h"
@@ -16,6 +18,8 @@ StepResult& StepResult::operator+=(const StepResult& other) {
   loss_sum += other.loss_sum;
   correct += other.correct;
   count += other.count;
+  measured.resize(std::max(measured.size(), other.measured.size()));
+  for (size_t i = 0; i < other.measured.size(); ++i) measured[i] += other.measured[i];
   return *this;
 }
 
@@ -23,6 +27,7 @@ StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vecto
                       const Computation& computation, const StepSettings& settings) {
   int64_t count = 0;
   for (const Batch& batch : batches) count += batch.labels.size(0);
+  const StepMetrics* metrics = settings.metrics && !settings.metrics->names().empty() ? settings.metrics : nullptr;
 
   // Dropout draws from ATen's own generator: tied to the step, it repeats after a resume.
   seed_aten(settings.seed, kSeedOfStep, settings.step);
@@ -43,18 +48,21 @@ StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vecto
     input.noise_key = {settings.seed, settings.step, /*first_position=*/result.count};
     input.output = forward(model, batch.images, computation);
     const LossValue value = loss(input);
+    if (metrics) metrics->watch(input.output);
     timer.end(&StepPhases::forward);
 
     // The mean over the whole step, whatever its batches' sizes.
     (value.sum / static_cast<double>(count)).backward();
     timer.end(&StepPhases::backward);
 
-    // Both numbers in one wait for the device, with the gradients already under way.
+    // All numbers in one wait for the device, with the gradients already under way.
     const at::Tensor correct = input.output.prediction().argmax(1).eq(input.labels).sum();
-    const at::Tensor numbers = at::stack({value.sum.detach().to(at::kDouble), correct.to(at::kDouble)}).cpu();
-    const double sum = numbers[0].item<double>();
-    if (!std::isfinite(sum)) throw_non_finite(model, input, value, settings);
-    result += {sum, static_cast<int64_t>(numbers[1].item<double>()), batch.labels.size(0)};
+    at::Tensor numbers = at::stack({value.sum.detach().to(at::kDouble), correct.to(at::kDouble)});
+    if (metrics) numbers = at::cat({numbers, metrics->sums(input.output, input.labels)});
+    numbers = numbers.cpu();
+    const double* const read = numbers.const_data_ptr<double>();
+    if (!std::isfinite(read[0])) throw_non_finite(model, input, value, settings);
+    result += {read[0], static_cast<int64_t>(read[1]), batch.labels.size(0), {read + 2, read + numbers.numel()}};
     timer.end(&StepPhases::forward);
   }
   if (settings.clip_norm > 0) clip_gradients(optimizer.parameters(), settings.clip_norm);

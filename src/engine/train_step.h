@@ -7,6 +7,7 @@
 #include "losses/loss.h"
 #include "src/engine/computation.h"
 #include "src/engine/phase_timer.h"
+#include "src/engine/step_metrics.h"
 #include "src/loader/loader.h"
 #include "src/optim/sgd.h"
 
@@ -19,18 +20,20 @@ struct StepResult {
   double loss_sum = 0;
   int64_t correct = 0;  // samples whose label has the largest score
   int64_t count = 0;
+  std::vector<double> measured{};  // in the order of StepMetrics::names()
 
   StepResult& operator+=(const StepResult& other);
 };
 
 /// What a step depends on besides the tensors.
 struct StepSettings {
-  uint64_t seed;                 // of the loss' noise and of dropout
-  int64_t step;                  // global optimizer step, from 0
-  double lr;                     // learning rate of this step
-  double clip_norm;              // 0: off
-  int64_t epoch = 0;             // from 0
-  StepPhases* phases = nullptr;  // where given, the device is waited for, and the step's times are added
+  uint64_t seed;                         // of the loss' noise and of dropout
+  int64_t step;                          // global optimizer step, from 0
+  double lr;                             // learning rate of this step
+  double clip_norm;                      // 0: off
+  int64_t epoch = 0;                     // from 0
+  StepPhases* phases = nullptr;          // where given, the device is waited for, and the step's times are added
+  const StepMetrics* metrics = nullptr;  // where given, what is measured besides loss and top-1
 };
 
 /// Forward, loss, backward and update over `batches`, whose gradients are added up: the mean loss is taken over all

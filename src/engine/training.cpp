@@ -142,6 +142,9 @@ void Training::end_epoch() {
   const auto count = static_cast<double>(state_.sum.count);
   const double loss = state_.sum.loss_sum / count, top1 = static_cast<double>(state_.sum.correct) / count;
   MetricsRow row{state_.step, epoch, {{"train/loss", loss}, {"train/top1", top1}}};
+  const std::vector<std::string>& measured = stepper_.metrics().names();
+  for (size_t i = 0; i < measured.size(); ++i)
+    row.values.emplace_back("train/" + measured[i], state_.sum.measured[i] / count);
   row.values.emplace_back("train/lr", stepper_.lr(state_.step - 1));
   std::string line = fmt::format("[train] epoch {}/{}: loss {:.4f}, top1 {:.4f}", epoch, epochs, loss, top1);
   if (epoch == 1) warn_if_stalled();

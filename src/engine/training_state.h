@@ -18,8 +18,8 @@ struct TrainingState {
   double seconds = 0;     // spent on the epoch under way; by the clock, so nothing may follow from it
 };
 
-/// Adds it as the tensors "state.*": int64 and float64 scalars; the seconds, which no two runs share, as metadata
-/// "time.epoch_s".
+/// Adds it as the tensors "state.*": int64 and float64 scalars, and a row of float64 "state.measured" where there are
+/// such sums; the seconds, which no two runs share, as metadata "time.epoch_s".
 void add_state(const TrainingState& state, Checkpoint& checkpoint);
 
 /// Throws RunError where an entry is missing or of another kind.

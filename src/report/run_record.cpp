@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
 #include "src/config/format.h"
 #include "src/config/interpolate.h"
@@ -133,7 +134,9 @@ ordered_json set_sizes_json(const ComparedRun& run, const std::string& checkpoin
   for (const ordered_json& result : results) {
     if (result.value("checkpoint", "") != checkpoint) continue;
     const ordered_json sizes = result.value("set_sizes", ordered_json::object()).value(split, ordered_json::object());
-    for (const auto& [metric, counts] : sizes.items()) found.push_back({{"metric", metric}, {"counts", counts}});
+    for (const auto& [metric, counts] : sizes.items()) {
+      if (is_of_all_samples(metric)) found.push_back({{"metric", metric}, {"counts", counts}});
+    }
   }
   return found;
 }

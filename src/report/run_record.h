@@ -33,8 +33,8 @@ std::vector<std::string> curve_names(const config::Config& config);
 nlohmann::ordered_json run_json(const ComparedRun& run, const std::string& setting,
                                 const std::vector<std::string>& curves);
 
-/// The histograms of a checkpoint's set sizes in results.json, of a split: [{"metric", "counts"}]; empty where there
-/// are none.
+/// The histograms of a checkpoint's set sizes in results.json, of all images of a split: [{"metric", "counts"}]; empty
+/// where there are none.
 nlohmann::ordered_json set_sizes_json(const ComparedRun& run, const std::string& checkpoint, const std::string& split);
 
 }  // namespace settrain

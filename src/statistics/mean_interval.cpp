@@ -51,7 +51,8 @@ MeanInterval paired_difference(std::span<const double> first, std::span<const do
 }
 
 Unit unit_of(const std::string& metric) {
-  for (const char* end : {"_size", "_lambda", "loss", "/lr"}) {
+  if (metric.starts_with("time/")) return Unit::kPlain;
+  for (const char* end : {"_size", "_lambda", "_nonzeros", "loss", "/lr"}) {
     if (metric.ends_with(end)) return Unit::kPlain;
   }
   return Unit::kFraction;

@@ -34,8 +34,8 @@ enum class Unit {
   kPlain      // set sizes, thresholds, losses: as they are, with four digits
 };
 
-/// The unit of a metric by its name, "top5" or "test/top5": sizes, thresholds (_size, _lambda), losses and rates are
-/// plain.
+/// The unit of a metric by its name, "top5" or "test/top5": sizes, thresholds (_size, _lambda), losses, rates, times
+/// and numbers of classes (_nonzeros) are plain.
 Unit unit_of(const std::string& metric);
 
 /// A value without an interval: "84.51", "5.0000"; "-" where it is NaN. `signed_value`: "+0.43".

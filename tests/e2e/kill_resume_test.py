@@ -24,7 +24,7 @@ RUNS = {
 extends: tiny.yaml
 run: {threads: 2}
 data: {augmentation: {pad: 2, flip: true}}
-train: {epochs: 4, checkpoint_every: {steps: 4}}
+train: {epochs: 4, checkpoint_every: {steps: 4}, top_k: [2], gradient_nonzeros: true}
 """,
     "imbalanced_accumulated": """
 extends: tiny.yaml

@@ -10,6 +10,9 @@ import unittest
 from program import TINY, ProgramTest, tensors_of, write_png
 
 
+MEASURED = ("--set", "train.top_k=[1, 2, 6]", "--set", "train.gradient_nonzeros=true")
+
+
 class Training(ProgramTest):
     def test_a_run_leaves_everything_in_its_folder(self):
         done = self.train_tiny()
@@ -58,7 +61,7 @@ class Training(ProgramTest):
         self.assertEqual(self.metrics("a"), self.metrics("again"))
 
     def test_what_the_data_show_to_be_wrong_names_the_key_and_its_place(self):
-        for path, value in (("eval.top_k", "[1, 2, 7]"), ("data.normalisation", "fashion_mnist"), ("data.batch_size", "481")):
+        for path, value in (("eval.top_k", "[1, 2, 7]"), ("train.top_k", "[7]"), ("data.normalisation", "fashion_mnist"), ("data.batch_size", "481")):
             extra = ("--set", "data.drop_last=true") if path == "data.batch_size" else ()
             error = self.train_tiny("tiny", "--set", f"{path}={value}", *extra, expect=2).stderr
             self.assertRegex(error, r"--set data\.drop_last=true" if extra else rf"--set {path}=")
@@ -67,6 +70,39 @@ class Training(ProgramTest):
     def test_accumulated_batches_are_one_step(self):
         self.train_tiny("tiny", "--set", "train.accumulate=4")
         self.assertEqual([row["step"] for row in self.metrics()], [4, 8])
+
+    def test_what_training_steps_measure_changes_nothing_else(self):
+        self.train_tiny("a")
+        self.train_tiny("b", *MEASURED)
+        rows = self.metrics("b")
+        for row in rows:
+            self.assertGreaterEqual(row.pop("train/top2"), row["train/top1"])
+            self.assertEqual(row.pop("train/top6"), 1)
+            self.assertTrue(0 < row.pop("train/gradient_nonzeros") <= 6)
+        self.assertEqual(rows, self.metrics("a"))
+        a, b = (tensors_of(self.folder / "runs" / name / "checkpoints/last.safetensors") for name in "ab")
+        self.assertEqual(a, b)
+
+    def test_without_epochs_the_first_weights_are_evaluated(self):
+        none = ("--set", "train.epochs=0")
+        dry = self.train_tiny("tiny", *none, "--dry-run").stdout
+        self.assertIn("none: the first weights are evaluated as they are", dry)
+        self.assertNotIn("nan", dry)
+        done = self.train_tiny("tiny", *none)
+        self.assertEqual(done.stdout, (self.folder / "runs/tiny/results.txt").read_text())
+        (result,) = json.loads((self.folder / "runs/tiny/results.json").read_text())
+        self.assertEqual((result["checkpoint"], result["epoch"]), ("last", 0))
+        self.assertEqual(set(result["metrics"]), {"val", "val Bayes", "test", "test Bayes"})
+        self.assertEqual(self.metrics(), [])
+        self.assertEqual(self.run_program("eval", "runs/tiny", "--device", "cpu").stdout, done.stdout)
+        self.run_program("report", "runs/tiny", "--device", "cpu")
+        self.assertIn("is finished: 0 epochs", self.run_program("--resume", "runs/tiny", "--device", "cpu").stderr)
+        # More epochs are those of a run that had them from the start.
+        self.train_tiny("whole")
+        self.run_program("--resume", "runs/tiny", "--set", "train.epochs=2", "--device", "cpu")
+        self.assertEqual(self.metrics(), self.metrics("whole"))
+        results = [json.loads((self.folder / "runs" / name / "results.json").read_text()) for name in ("tiny", "whole")]
+        self.assertEqual(*results)
 
     def test_eval_repeats_the_results(self):
         trained = self.train_tiny()
@@ -198,6 +234,25 @@ class Interruption(ProgramTest):
         while not (last.exists() and int.from_bytes(tensors_of(last)["state.batch"][2], "little")) and time.monotonic() < deadline:
             time.sleep(0.05)
         self.assertGreater(int.from_bytes(tensors_of(last)["state.batch"][2], "little"), 0)
+
+    def test_what_steps_measure_goes_on_within_an_epoch(self):
+        self.write("long.yaml", TINY)
+        start = ("--config", "long.yaml", "--device", "cpu", "--set", "data.train_size=4000", "--set", "train.checkpoint_every.steps=1", *MEASURED)
+        self.run_program(*start, "--set", "run.dir=runs/whole")
+        process = self.start_program(*start)
+        last = self.folder / "runs/long/checkpoints/last.safetensors"
+        batch = lambda: int.from_bytes(tensors_of(last)["state.batch"][2], "little")
+        deadline = time.monotonic() + 120
+        while not (last.exists() and batch()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+        process.communicate()
+        self.assertGreater(batch(), 0)
+        self.assertEqual(tensors_of(last)["state.measured"][:2], ("F64", [3]))
+        error = self.run_program("--resume", "runs/long", "--set", "train.top_k=[3]", "--allow", "train.top_k", expect=1).stderr
+        self.assertIn("train.top_k cannot change", error)
+        self.run_program("--resume", "runs/long", "--device", "cpu")
+        self.assertEqual(self.metrics("long"), self.metrics("whole"))
 
     def test_two_processes_cannot_write_one_run(self):
         self.write("long.yaml", TINY)

@@ -129,6 +129,23 @@ TEST_CASE("fewer epochs than were begun cannot be asked for", "[fast]") {
   CHECK_NOTHROW(within.find({"train.epochs=3"}));
 }
 
+TEST_CASE("what is measured cannot change within an epoch", "[fast]") {
+  TrainingState state;
+  state.epoch = 1;
+  const StoppedRun between({"train.top_k=[5]"}, state);
+  CHECK_THROWS_WITH(between.find({}), Contains("--allow train.top_k"));
+  CHECK_NOTHROW(between.find({}, {"train.top_k"}));
+  state.batch = 1;
+  const StoppedRun within({"train.top_k=[5]"}, state);
+  CHECK_NOTHROW(within.find({"train.top_k=[5]"}));
+  CHECK_THROWS_WITH(within.find({"train.top_k=[3]"}, {"train.top_k"}), Contains("stands within an epoch") &&
+                                                                           Contains("train.top_k cannot change") &&
+                                                                           Contains("train.epochs=2"));
+  CHECK_THROWS_AS(
+      within.find({"train.top_k=[5]", "train.gradient_nonzeros=true"}, {"train.top_k", "train.gradient_nonzeros"}),
+      RunError);
+}
+
 TEST_CASE("a run is finished with its epochs trained and its results written", "[fast]") {
   TrainingState state;
   state.epoch = 2;
@@ -139,6 +156,12 @@ TEST_CASE("a run is finished with its epochs trained and its results written", "
   std::ofstream(run.folder().results_text()) << "top1";
   CHECK(run.find({"train.epochs=2"}).is_finished);
   CHECK_FALSE(run.find({"train.epochs=3"}).is_finished);
+
+  const StoppedRun untrained({"train.epochs=0", "select=[val/top5]"});
+  std::ofstream(untrained.folder().results_text());
+  std::ofstream(untrained.folder().results_json());
+  CHECK(untrained.find({"train.epochs=0", "select=[val/top5]"}).is_finished);
+  CHECK_FALSE(untrained.find({"train.epochs=2", "select=[val/top5]"}).is_finished);
 }
 
 TEST_CASE("a lost best checkpoint is told, and forgotten where that may be", "[fast]") {

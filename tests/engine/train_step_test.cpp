@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "src/core/error.h"
+#include "src/engine/run_options.h"
 #include "tests/engine/linear_task.h"
 
 namespace settrain {
@@ -32,6 +33,39 @@ TEST_CASE("uneven accumulated batches make the step of one batch, noise included
   CHECK((whole - parts).abs().max().item<double>() < 1e-14);
   const at::Tensor untrained = fresh_model()->parameters()[0].detach();
   CHECK((whole - untrained).abs().max().item<double>() > 1e-4);
+}
+
+TEST_CASE("what a step measures adds up over its batches, and changes no bit", "[fast]") {
+  const std::string loss_name = GENERATE("cross_entropy", "noised_topk");
+  TrainOptions options;
+  options.top_k = {2, 5};
+  options.gradient_nonzeros = true;
+  const StepMetrics metrics(options);
+  const auto steps = [&](const std::vector<Batch>& batches, const StepMetrics* measured, at::Tensor& weight) {
+    auto model = fresh_model();
+    auto loss = make_loss(loss_name);
+    Sgd optimizer = make_optimizer(*model);
+    StepResult sum;
+    for (int64_t step = 0; step < 3; ++step) {
+      StepSettings settings{1, step, 0.1, 0};
+      settings.metrics = measured;
+      sum += train_step(*model, *loss, optimizer, batches, Computation{}, settings);
+    }
+    weight = model->parameters()[0].detach();
+    return sum;
+  };
+  at::Tensor measured, plain, in_parts;
+  const StepResult whole = steps({samples(0, 8)}, &metrics, measured);
+  CHECK(steps({samples(0, 8)}, nullptr, plain).measured.empty());
+  CHECK(measured.equal(plain));
+  CHECK(steps({samples(0, 5), samples(5, 3)}, &metrics, in_parts).measured == whole.measured);
+
+  REQUIRE(whole.measured.size() == 3);
+  CHECK(whole.measured[0] >= static_cast<double>(whole.correct));
+  CHECK(whole.measured[0] < 24);
+  CHECK(whole.measured[1] == 24);  // all of the five classes
+  if (loss_name == "cross_entropy") CHECK(whole.measured[2] == 3 * 8 * 5);
+  if (loss_name == "noised_topk") CHECK(whole.measured[2] <= 3 * 8 * 5);
 }
 
 TEST_CASE("clipping bounds the update", "[fast]") {

@@ -30,6 +30,19 @@ TEST_CASE("a training state comes back from a checkpoint to the last bit", "[fas
   CHECK(read.seconds == 12.346);  // to the millisecond
 }
 
+TEST_CASE("what steps have measured comes back, and leaves no trace where nothing was", "[fast]") {
+  TrainingState state;
+  state.sum.measured = {0.1, 1.0 / 3};
+  Checkpoint checkpoint, without;
+  add_state(state, checkpoint);
+  CHECK(read_state(checkpoint).sum.measured == state.sum.measured);
+  add_state({}, without);
+  CHECK(without.tensors.size() + 1 == checkpoint.tensors.size());
+  CHECK(read_state(without).sum.measured.empty());
+  checkpoint.set_real("state.measured", 1);
+  CHECK_THROWS_WITH(read_state(checkpoint), Catch::Contains("state.measured"));
+}
+
 TEST_CASE("what no two runs share is no tensor", "[fast]") {
   TrainingState fast, slow;
   fast.seconds = 1;

@@ -28,6 +28,13 @@ AverageK raw(config::Reals ks, std::string ties = "keep_all", config::Integers b
   return AverageK({std::move(ks), "raw", std::move(ties), "val"}, CountBinOptions{std::move(bounds)}.bins());
 }
 
+std::vector<int64_t> sizes_of(const EvaluationResult& result, const std::string& name) {
+  for (const SetSizeHistogram& histogram : result.set_sizes) {
+    if (histogram.metric == name) return histogram.counts;
+  }
+  return {};
+}
+
 TEST_CASE("average-K names show whole and fractional K", "[fast]") {
   CHECK(average_k_name(2) == "avg2");
   CHECK(average_k_name(2.5) == "avg2.5");
@@ -61,9 +68,29 @@ TEST_CASE("average-K of two samples, by hand", "[fast]") {
   CHECK(value_of(result, "avg0.25") == 0);
   CHECK(value_of(result, "avg0.25_size") == 0);
   CHECK(value_of(result, "avg0.25_lambda") == kInfinity);
-  REQUIRE(result.set_sizes.size() == 4);
-  CHECK(result.set_sizes[1].metric == "avg1.5");
-  CHECK(result.set_sizes[1].counts == std::vector<int64_t>{0, 1, 1, 0});
+  CHECK(sizes_of(result, "avg1.5") == std::vector<int64_t>{0, 1, 1, 0});
+}
+
+TEST_CASE("set sizes of shot groups, by hand", "[fast]") {
+  SplitScores split;
+  split.scores = at::tensor({.9, .1, .0, .8, .7, .2, .6, .3, .1, .1, .2, .3}, at::kDouble).view({4, 3});
+  split.labels = at::tensor({0, 1, 0, 2}, at::kLong);
+  // Largest first: .9 .8 .7 .6 | .3, so that the sets are {0}, {0, 1}, {0} and {}.
+  const EvaluationResult result = raw({1, 3}).compute(split, context_of({19, 20, 100}));
+  std::vector<std::string> names;
+  for (const SetSizeHistogram& histogram : result.set_sizes) names.push_back(histogram.metric);
+  CHECK(names == std::vector<std::string>{"avg1", "few_avg1", "medium_avg1", "avg3", "few_avg3", "medium_avg3"});
+  CHECK(sizes_of(result, "avg1") == std::vector<int64_t>{1, 2, 1, 0});
+  CHECK(sizes_of(result, "few_avg1") == std::vector<int64_t>{0, 2, 0, 0});
+  CHECK(sizes_of(result, "medium_avg1") == std::vector<int64_t>{1, 0, 1, 0});
+  CHECK(sizes_of(result, "few_avg3") == std::vector<int64_t>{0, 0, 0, 2});
+  CHECK(is_of_all_samples("avg1"));
+  CHECK_FALSE(is_of_all_samples("medium_avg1"));
+
+  // A class without a sample makes no group.
+  const EvaluationResult many = raw({1}).compute(split, context_of({101, 500, 101}));
+  REQUIRE(many.set_sizes.size() == 2);
+  CHECK(sizes_of(many, "many_avg1") == sizes_of(many, "avg1"));
 }
 
 TEST_CASE("constant scores return every class, or none where ties are strict", "[fast]") {
@@ -113,15 +140,19 @@ TEST_CASE("average-K agrees with Algorithm 1 written with a full sort", "[fast]"
 
 TEST_CASE("a set size histogram counts every sample once", "[fast]") {
   const SplitScores split = test::random_split(5, 50, 6, at::kFloat);
-  const EvaluationResult result = raw({1, 2.5}).compute(split, context_of({1, 1, 1, 1, 1, 1}));
-  REQUIRE(result.set_sizes.size() == 2);
-  for (const SetSizeHistogram& histogram : result.set_sizes) {
-    REQUIRE(histogram.counts.size() == 7);
-    CHECK(std::accumulate(histogram.counts.begin(), histogram.counts.end(), int64_t{0}) == 50);
+  const EvaluationResult result = raw({1, 2.5}).compute(split, context_of({1, 30, 300, 1, 30, 300}));
+  REQUIRE(result.set_sizes.size() == 8);
+  for (const std::string name : {"avg1", "avg2.5"}) {
+    const std::vector<int64_t> counts = sizes_of(result, name), few = sizes_of(result, "few_" + name),
+                               medium = sizes_of(result, "medium_" + name), many = sizes_of(result, "many_" + name);
+    REQUIRE(counts.size() == 7);
+    CHECK(std::accumulate(counts.begin(), counts.end(), int64_t{0}) == 50);
     double returned = 0;
-    for (size_t size = 0; size < 7; ++size)
-      returned += static_cast<double>(size) * static_cast<double>(histogram.counts[size]);
-    CHECK(returned / 50 == value_of(result, histogram.metric + "_size"));
+    for (size_t size = 0; size < 7; ++size) {
+      returned += static_cast<double>(size) * static_cast<double>(counts[size]);
+      CHECK(few.at(size) + medium.at(size) + many.at(size) == counts[size]);
+    }
+    CHECK(returned / 50 == value_of(result, name + "_size"));
   }
 }
 
