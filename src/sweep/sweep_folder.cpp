@@ -70,16 +70,27 @@ PointResult read_result(const fs::path& folder, const std::string& select) {
   const std::string wanted = run.best_checkpoint(select).stem().string();
   const ordered_json results = read_json(run.results_json());
   try {
-    const auto chosen = std::find_if(results.begin(), results.end(),
-                                     [&](const ordered_json& entry) { return entry.at("checkpoint") == wanted; });
+    auto chosen = std::find_if(results.begin(), results.end(),
+                               [&](const ordered_json& entry) { return entry.at("checkpoint") == wanted; });
+    if (chosen == results.end()) {  // after no epoch there is nothing to choose from
+      chosen = std::find_if(results.begin(), results.end(), [](const ordered_json& entry) {
+        return entry.at("checkpoint") == "last" && entry.at("epoch") == 0;
+      });
+    }
     if (chosen == results.end()) {
       throw RunError(fmt::format("'{}' has no results of {}", run.results_json().string(), wanted));
     }
-    PointResult result{chosen->at("checkpoint"), chosen->at("epoch"), {}};
+    PointResult result{.checkpoint = chosen->at("checkpoint"), .epoch = chosen->at("epoch"), .metrics = {}};
     for (const auto& [split, metrics] : chosen->at("metrics").items()) {
       for (const auto& [name, value] : metrics.items()) {
         const double number = value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
         result.metrics.emplace_back(split + "/" + name, number);
+      }
+    }
+    const ordered_json sizes = chosen->value("set_sizes", ordered_json::object());
+    for (const auto& [split, histograms] : sizes.items()) {
+      for (const auto& [name, counts] : histograms.items()) {
+        result.set_sizes.emplace_back(split + "/" + name, counts.get<std::vector<int64_t>>());
       }
     }
     return result;

@@ -29,14 +29,15 @@ std::string_view name_of(PointStatus status);
 struct PointResult {
   std::string checkpoint;  // "best-val-top5"
   int64_t epoch = 0;
-  std::vector<std::pair<std::string, double>> metrics;  // "val/top5", "test/avg5_size", ...
+  std::vector<std::pair<std::string, double>> metrics;                    // "val/top5", "test/avg5_size", ...
+  std::vector<std::pair<std::string, std::vector<int64_t>>> set_sizes{};  // "test/avg5": images with 0, 1, ... classes
 
   /// NaN where there is none of that name.
   double metric(const std::string& name) const;
 };
 
-/// What the results of a run's folder say of the checkpoint that `select` ("val/top5") chose. Throws RunError where
-/// they cannot be read, or say nothing of it.
+/// What the results of a run's folder say of the checkpoint that `select` ("val/top5") chose; of a run of no epochs,
+/// which had none to choose from, of the last. Throws RunError where they cannot be read, or say nothing of it.
 PointResult read_result(const std::filesystem::path& run, const std::string& select);
 
 /// DIR/RUN/ is a run; DIR/failures/RUN.txt the error of one that failed; DIR/sweep.json what every start of the sweep

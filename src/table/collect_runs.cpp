@@ -4,28 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
 #include <utility>
 
-#include "src/config/format.h"
-#include "src/config/load.h"
-#include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/sweep/sweep_folder.h"
+#include "src/table/cell_runs.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-using Runs = std::map<int64_t, fs::path>;  // by seed
-
-std::string experiment_of_cell(const Table& table, const config::Schema& schema, size_t row, size_t column) {
-  std::vector<std::string> overrides;
-  for (const auto& [key, value] : table.settings(row, column)) overrides.push_back(fmt::format("{}={}", key, value));
-  return experiment_of(config::load(schema, table.base, overrides));
-}
 
 // Average-K comes with the size of its sets: "test/avg5_size" of "test/few_avg5".
 std::string size_of(const std::string& metric) {
@@ -34,7 +22,7 @@ std::string size_of(const std::string& metric) {
   return metric.substr(0, metric.find('/') + 1) + metric.substr(sets) + "_size";
 }
 
-TableCell fill(const Table& table, const TablePart& part, size_t row, size_t column, const Runs& runs,
+TableCell fill(const Table& table, const TablePart& part, size_t row, size_t column, const RunsBySeed& runs,
                std::vector<std::string>& remarks) {
   TableCell cell;
   cell.metric = table.substitute(part.metric, row, column);
@@ -90,60 +78,10 @@ void add_printed(const TablePart& part, size_t row, size_t column, TableCell& ce
 
 }  // namespace
 
-std::string experiment_of(const config::Config& config) {
-  static const std::set<std::string> kApart{"name",        "seed",       "select",         "run.dir",
-                                            "run.threads", "eval.top_k", "eval.average_k", "eval.count_bins",
-                                            "eval.splits"};
-  std::string text;
-  for (const config::Entry& entry : config.entries()) {
-    if (entry.key.is_free || kApart.contains(entry.path)) continue;
-    // Where the file of first weights lies does not matter.
-    const bool is_file = entry.path == "model.pretrained";
-    text += fmt::format("{}: {}\n", entry.path,
-                        is_file ? fs::path(config.get<std::string>(entry.path)).filename().string()
-                                : config::yaml_value(entry.key, entry.value));
-  }
-  return sha256(text);
-}
-
 FilledTable collect_runs(const Table& table, const config::Schema& schema, const std::vector<fs::path>& runs,
                          bool of_table_only) {
-  FilledTable filled{.table = &table};
-  std::map<std::string, Runs> there;                             // by experiment
-  std::map<std::pair<size_t, size_t>, std::string> experiments;  // of the wanted cells, by row and column
-  for (size_t row = 0; row < table.rows.each.size(); ++row) {
-    for (size_t column = 0; column < table.columns.each.size(); ++column) {
-      if (!table.is_wanted(row, column)) continue;
-      std::string& experiment = experiments[{row, column}];
-      experiment = experiment_of_cell(table, schema, row, column);
-      there[experiment];
-    }
-  }
-  if (of_table_only) filled.wanted = std::ssize(there) * std::max<int64_t>(1, std::ssize(table.seeds));
-  const std::set<std::string> wanted(table.seeds.begin(), table.seeds.end());
-  for (const fs::path& folder : runs) {
-    std::optional<config::Config> config;
-    try {
-      config = config::load(schema, folder / "config.yaml", {});
-    } catch (const ConfigError& problem) {
-      filled.remarks.push_back(problem.what());
-      continue;
-    }
-    const auto seed = config->get<int64_t>("seed");
-    const auto cell = there.find(experiment_of(*config));
-    if (cell == there.end()) {
-      filled.remarks.push_back(fmt::format("{}: its config is that of no cell", folder.string()));
-    } else if (of_table_only && !wanted.empty() && !wanted.contains(std::to_string(seed))) {
-      continue;
-    } else if (!fs::exists(folder / "results.json")) {
-      filled.remarks.push_back(fmt::format("{}: has no results yet", folder.string()));
-    } else if (!cell->second.emplace(seed, folder).second) {
-      filled.remarks.push_back(
-          fmt::format("{}: repeats seed {} of {}", folder.string(), seed, cell->second.at(seed).string()));
-    } else {
-      ++filled.found;
-    }
-  }
+  CellRuns found = find_cell_runs(table, table.wanted_cells(), schema, runs, of_table_only);
+  FilledTable filled{.table = &table, .wanted = found.wanted, .found = found.found, .remarks = std::move(found.remarks)};
   const auto against = table.columns.find(table.against);
   for (const TablePart& part : table.parts) {
     FilledPart made{.part = &part, .columns = columns_of(table, part)};
@@ -153,8 +91,7 @@ FilledTable collect_runs(const Table& table, const config::Schema& schema, const
       for (size_t i = 0; i < cells.size(); ++i) {
         const size_t column = made.columns[i];
         if (!part.printed.empty() && part.printed_at(row, column).is_absent()) continue;
-        const Runs& found = there.at(experiments.at({row, column}));
-        cells[i] = fill(table, part, row, column, found, filled.remarks);
+        cells[i] = fill(table, part, row, column, found.of.at({row, column}), filled.remarks);
         add_printed(part, row, column, cells[i]);
         if (column == against) other = &cells[i];
       }

@@ -69,12 +69,12 @@ std::optional<DataFacts> facts_of(const config::Config& config) {
   return facts;
 }
 
-std::string needed_files(const config::Config& config) {
-  std::string text = config.get<std::string>("data.name");
-  if (config.has("data.root")) text += fmt::format(" ({})", config.get<std::string>("data.root"));
+NeededFiles needed_files(const config::Config& config) {
+  NeededFiles files{config.get<std::string>("data.name"), std::nullopt};
+  if (config.has("data.root")) files.data += fmt::format(" ({})", config.get<std::string>("data.root"));
   const auto& weights = config.get<std::string>("model.pretrained");
-  if (weights != "none") text += fmt::format(", weights ({})", weights);
-  return text;
+  if (weights != "none") files.weights = weights;
+  return files;
 }
 
 std::vector<std::string> missing_files(const config::Config& config) {

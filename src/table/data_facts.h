@@ -23,7 +23,12 @@ std::optional<DataFacts> facts_of(const config::Config& config);
 /// What the run needs and what is not there, each as a sentence: its data, the weights that it starts from.
 std::vector<std::string> missing_files(const config::Config& config);
 
-/// What the run needs, there or not: "cifar100 (data/cifar-100-binary)".
-std::string needed_files(const config::Config& config);
+/// What the run needs, there or not: its data, "cifar100 (data/cifar-100-binary)", and the file of its first weights,
+/// where it has one.
+struct NeededFiles {
+  std::string data;
+  std::optional<std::string> weights;
+};
+NeededFiles needed_files(const config::Config& config);
 
 }  // namespace settrain

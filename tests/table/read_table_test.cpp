@@ -83,8 +83,10 @@ TEST_CASE("a table's file says what is trained for each cell", "[fast]") {
         Settings{{"train.epochs", "3"}, {"data.batch_size", "7"}, {"loss.name", "cross_entropy"}});
   CHECK(table.settings(0, 1) == Settings{{"train.epochs", "4"}, {"loss.name", "noised_topk"}, {"loss.k", "1"}});
   CHECK(table.substitute(table.parts[0].metric, 1, 0) == "test/top5");
-  CHECK(table.is_wanted(0, 0));
-  CHECK_FALSE(table.is_wanted(0, 1));
+  // What the paper leaves empty is trained for none.
+  const std::vector<WantedCell> cells = table.wanted_cells();
+  REQUIRE(cells.size() == 3);
+  CHECK((cells[0].row == 0 && cells[0].column == 0 && cells[1].row == 1));
   const PrintedCell& cell = table.parts[0].printed_at(1, 0);
   CHECK(cell.value == 94.2);
   CHECK(cell.groups == std::vector<double>{1, 2});
@@ -96,7 +98,7 @@ TEST_CASE("a table's file says what is trained for each cell", "[fast]") {
 TEST_CASE("a table's grid has each config once, and keeps the checkpoints of every part", "[fast]") {
   Tables files;
   const Table table = read_table(files.write(kTable), "paper");
-  const Grid grid = grid_of(table);
+  const Grid grid = grid_of(table, table.wanted_cells());
   CHECK(grid.base.lexically_normal() == (files.path() / "base.yaml").lexically_normal());
   CHECK(grid.seeds == std::vector<std::string>{"1", "2"});
   REQUIRE(grid.steps.size() == 1);
@@ -156,7 +158,7 @@ TEST_CASE("a table is found by its name, and by that of another of the same runs
   Tables files;
   files.write(kTable);
   files.write(replaced("number: \"6\"", "number: \"8\""), "10.yaml");
-  CHECK(table_names(files.path()) == std::vector<std::string>{"icml2022/4", "icml2022/10"});
+  CHECK(design_names(files.path()) == std::vector<std::string>{"icml2022/4", "icml2022/10"});
   CHECK(find_table(files.path(), "icml2022/4").filename() == "4.yaml");
   CHECK(find_table(files.path(), "icml2022/6").filename() == "4.yaml");
   CHECK(find_table(files.path(), "icml2022/8").filename() == "10.yaml");

@@ -12,18 +12,18 @@ using Catch::Contains;
 
 // A row of two columns: one with three seeds far from what is printed, one without runs.
 struct Example {
-  Table table{
-      .name = "icml2022/4",
-      .preset = "paper",
-      .paper = "A paper",
-      .title = "A & B <table>",
-      .against = "CE",
-      .rows = {"p", {{"0.1"}, {"0.2"}}},
-      .columns = {"Loss", {{"CE"}, {"Top_K"}}},
-      .parts = {{.number = "4", .title = "Top-5", .metric = "test/top5", .select = "val/top5", .rows = {0, 1}}}};
+  Table table;
   FilledTable filled{.table = &table};
 
   Example() {
+    table.name = "icml2022/4";
+    table.preset = "paper";
+    table.paper = "A paper";
+    table.title = "A & B <table>";
+    table.against = "CE";
+    table.rows = {"p", {{"0.1"}, {"0.2"}}};
+    table.columns = {"Loss", {{"CE"}, {"Top_K"}}};
+    table.parts = {{.number = "4", .title = "Top-5", .metric = "test/top5", .select = "val/top5", .rows = {0, 1}}};
     TableCell far{.metric = "test/top5"}, near{.metric = "test/top5"}, pending{.metric = "test/top5"};
     far.printed = *parse_printed("90.0±0.1");
     far.printed_value = 0.9;

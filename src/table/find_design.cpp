@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 
 #include "src/core/error.h"
 #include "src/core/suggest.h"
-#include "src/table/table.h"
+#include "src/table/run_design.h"
 
 namespace settrain {
 namespace {
@@ -27,7 +28,7 @@ bool comes_before(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::vector<std::string> table_names(const fs::path& folder) {
+std::vector<std::string> design_names(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code ignored;
   for (const auto& entry : fs::recursive_directory_iterator(folder, ignored)) {
@@ -38,23 +39,24 @@ std::vector<std::string> table_names(const fs::path& folder) {
   return names;
 }
 
-fs::path find_table(const fs::path& folder, const std::string& name) {
+fs::path find_design(const fs::path& folder, const std::string& name, const std::string& what,
+                     const std::function<std::vector<std::string>(const fs::path&)>& numbers) {
   std::error_code ignored;
   if (name.ends_with(".yaml") && fs::is_regular_file(name, ignored)) return name;
-  std::vector<std::string> known = table_names(folder);
-  if (std::find(known.begin(), known.end(), name) != known.end()) return folder / (name + ".yaml");
-  // Another printed table of the same runs.
-  const size_t slash = name.find('/');
-  for (const std::string& other : table_names(folder)) {
-    if (slash == std::string::npos || !other.starts_with(name.substr(0, slash + 1))) continue;
+  const std::vector<std::string> names = design_names(folder);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return folder / (name + ".yaml");
+  std::vector<std::string> known = names;
+  const std::string paper = name.substr(0, name.find('/') + 1);
+  for (const std::string& other : names) {
+    if (paper.empty() || !other.starts_with(paper)) continue;
     const fs::path file = folder / (other + ".yaml");
-    for (const TablePart& part : read_table(file, "paper").parts) {
-      if (part.number == name.substr(slash + 1)) return file;
-      known.push_back(name.substr(0, slash + 1) + part.number);
+    for (const std::string& number : numbers(file)) {
+      if (paper + number == name) return file;
+      known.push_back(paper + number);
     }
   }
   const std::string near = nearest_name(name, known);
-  throw ConfigError(fmt::format("there is no table '{}'{}; `settrain table list` has all of them", name,
+  throw ConfigError(fmt::format("there is no {0} '{1}'{2}; `settrain {0} list` has all of them", what, name,
                                 near.empty() ? "" : "; did you mean '" + near + "'?"));
 }
 
