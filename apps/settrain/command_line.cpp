@@ -57,6 +57,8 @@ void refuse_unknown_subcommand(const CLI::App& app, const std::vector<std::strin
     }
     if (names.empty() || argument.starts_with('-')) return;
     if (!chosen) {
+      // What takes names besides looks for them itself.
+      if (!command->get_options([](const CLI::Option* option) { return option->get_positional(); }).empty()) return;
       const std::string near = nearest_name(argument, names);
       throw ConfigError(fmt::format("there is no `{} {}`{}; there are {}", command->get_name(), argument,
                                     near.empty() ? "" : ", did you mean '" + near + "'?", fmt::join(names, ", ")));

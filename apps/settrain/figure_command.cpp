@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "apps/settrain/command_line.h"
+#include "apps/settrain/paper_figure_command.h"
 #include "src/figure/draw_level_sets.h"
 
 namespace settrain {
@@ -28,8 +29,12 @@ int draw(const CommandLine& line, LevelSetOptions options) {
 }  // namespace
 
 void add_figure_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("figure", "Draws figures of the papers, as SVG and PNG, with gnuplot");
-  command->require_subcommand(1);
+  CLI::App* command = app.add_subcommand(
+      "figure",
+      "Draws figures of the papers, as SVG and PNG, with gnuplot: trains what they need, or goes on, and writes the data "
+      "as CSV beside. `settrain figure list` has all of them");
+  command->require_subcommand(0, 1);
+  add_paper_figures(*command, line);
   CLI::App* sets = command->add_subcommand(
       "level-sets",
       "Level sets of losses, after Garcin et al., ICML 2022. The plane: scores of three classes, none below 0, that add "

@@ -23,8 +23,8 @@ constexpr std::array kPictures{".svg", ".png"};
 
 std::string picture_script(const PictureScript& script) {
   return fmt::format(
-      R"(# {title}. Draws {name}.svg and {name}.png from {name}.dat; run in their folder: gnuplot {name}.gp
-data = '{name}.dat'
+      R"(# {title}. Draws {name}.svg and {name}.png from {data}; run in their folder: gnuplot {name}.gp
+data = '{data}'
 if (!exists("out")) out = '{name}'
 {settings}
 do for [kind in "svg png"] {{
@@ -35,16 +35,30 @@ set output out . '.' . kind
 set output
 }}
 )",
-      fmt::arg("title", script.title), fmt::arg("name", script.name), fmt::arg("settings", script.settings),
+      fmt::arg("title", one_line(script.title)), fmt::arg("name", script.name),
+      fmt::arg("data", script.name + script.data_ending), fmt::arg("settings", script.settings),
       fmt::arg("width", script.width), fmt::arg("height", script.height), fmt::arg("commands", script.commands));
 }
 
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
 std::string gnuplot_string(const std::string& text) {
-  // In double quotes gnuplot runs what stands between backquotes, and nothing keeps it from that.
+  // In double quotes gnuplot runs what stands between backquotes, and nothing keeps it from that. In single quotes two
+  // apostrophes are one, but neither at the beginning nor after another: there it ends the string.
   std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') quoted += '\'';
-    quoted += c == '\n' ? ' ' : c;
+  char before = '\'';
+  for (const char c : one_line(text)) {
+    if (c == '\'' && before == '\'') {
+      quoted += "' . \"'\" . '";
+    } else {
+      quoted += c == '\'' ? std::string("''") : std::string(1, c);
+    }
+    before = c;
   }
   return quoted + "'";
 }
@@ -75,9 +89,11 @@ void draw_pictures(const std::string& name, const fs::path& folder) {
   }
 }
 
-std::vector<fs::path> figure_files(const std::string& name, const fs::path& folder) {
+std::vector<fs::path> figure_files(const std::string& name, const fs::path& folder, const std::string& data_ending) {
   std::vector<fs::path> files;
-  for (const char* ending : {".svg", ".png", ".dat", ".gp"}) files.push_back(folder / (name + ending));
+  for (const std::string& ending : {std::string(".svg"), std::string(".png"), data_ending, std::string(".gp")}) {
+    files.push_back(folder / (name + ending));
+  }
   return files;
 }
 

@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "src/core/error.h"
 #include "src/figure/draw_level_sets.h"
 #include "src/figure/gnuplot.h"
+#include "tests/figure/has_gnuplot.h"
 #include "tests/support/builtin_losses.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
@@ -14,22 +14,8 @@
 using namespace settrain;
 using Catch::Matchers::Contains;
 
-namespace {
-
-bool has_gnuplot() {
-  const test::TemporaryFolder folder;
-  try {
-    run_gnuplot(folder.path(), {"-e", "set terminal pngcairo"});
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-}  // namespace
-
 TEST_CASE("gnuplot draws every figure, with its panels' parameters and range", "[fast]") {
-  SKIP_UNLESS(has_gnuplot(), "Debian's package gnuplot-nox is not installed");
+  SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
   const test::TemporaryFolder folder;
   const auto figures = level_set_figures();
   draw_level_sets(test::builtin_losses(), figures, {.folder = folder.path(), .size = 21, .replications = 2});
@@ -47,7 +33,7 @@ TEST_CASE("gnuplot draws every figure, with its panels' parameters and range", "
 }
 
 TEST_CASE("gnuplot has nothing to complain of in a script", "[fast]") {
-  SKIP_UNLESS(has_gnuplot(), "Debian's package gnuplot-nox is not installed");
+  SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
   const test::TemporaryFolder folder;
   const auto figures = level_set_figures();
   draw_level_sets(test::builtin_losses(), {figures.front()}, {.folder = folder.path(), .size = 21, .replications = 2});
@@ -56,5 +42,25 @@ TEST_CASE("gnuplot has nothing to complain of in a script", "[fast]") {
 
 TEST_CASE("a text in a script is a text, whatever it holds", "[fast]") {
   CHECK(gnuplot_string("a \"b\" `touch owned` c's \\ d") == "'a \"b\" `touch owned` c''s \\ d'");
-  CHECK(gnuplot_string("two\nlines") == "'two lines'");
+  CHECK(gnuplot_string("two\nlines\x7f") == "'two lines '");
+  CHECK(gnuplot_string("'a'") == "'' . \"'\" . 'a'''");
+}
+
+TEST_CASE("gnuplot reads such a text as it is", "[fast]") {
+  SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
+  const test::TemporaryFolder folder;
+  for (const std::string text :
+       {"a \"b\" `touch owned` c's \\ d \\n {e}_2 %d # \u03b5", "'", "''", "'a''b'''", "`", "{", "\\", ""}) {
+    CAPTURE(text);
+    folder.write("text.gp", "do for [i in \"1\"] {\nprint " + gnuplot_string(text) + "\n}\n");
+    CHECK(run_gnuplot(folder.path(), {"text.gp"}) == text);
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "owned"));
+}
+
+TEST_CASE("the title of a script is a comment, and data may have another ending", "[fast]") {
+  const std::string text = picture_script({.name = "a", .title = "two\nlines", .data_ending = ".csv"});
+  CHECK_THAT(text, Contains("# two lines. Draws a.svg and a.png from a.csv;") && Contains("data = 'a.csv'"));
+  CHECK(figure_files("a", "f") == std::vector<std::filesystem::path>{"f/a.svg", "f/a.png", "f/a.dat", "f/a.gp"});
+  CHECK(figure_files("a", "f", ".csv")[2] == "f/a.csv");
 }

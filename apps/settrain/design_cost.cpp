@@ -1,4 +1,4 @@
-#include "apps/settrain/table_cost.h"
+#include "apps/settrain/design_cost.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -40,20 +40,16 @@ std::vector<std::string> step_settings(const ModelRegistry& models, const config
   return settings;
 }
 
-void add_once(std::vector<std::string>& list, const std::string& text) {
-  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
-}
-
 }  // namespace
 
-double TableCosts::seconds_an_image(const config::Config& config, const std::string& what, ProgressBar& bar) {
+double DesignCosts::seconds_an_image(const config::Config& config, const std::string& what, ProgressBar& bar) {
   const at::Device device = find_device(line_.device);
   const std::vector<std::string> settings =
       step_settings(line_.registries.models, config, *facts_of(config), device.is_cuda());
   const auto known = measured_.find(fmt::format("{}", fmt::join(settings, " ")));
   if (known != measured_.end()) return known->second;
   throw_if_interrupted();
-  bar.update({.stage = "[table] measuring steps: " + what,
+  bar.update({.stage = "[measure] steps: " + what,
               .done = std::ssize(measured_),
               .total = 0,
               .after = 0,
@@ -71,22 +67,27 @@ double TableCosts::seconds_an_image(const config::Config& config, const std::str
   return seconds;
 }
 
-TableCost TableCosts::of(const Table& table, ProgressBar& bar) {
-  TableCost cost;
-  if (table.measure) {
-    cost.needs = {"nothing"};
-    return cost;
-  }
+std::string DesignCost::needs() const {
+  std::string text = fmt::format("{}", fmt::join(data, "; "));
+  if (!weights.empty()) text += "; " + weights.front();
+  if (weights.size() > 1) text += fmt::format(" and {} more", weights.size() - 1);
+  return text;
+}
+
+DesignCost DesignCosts::of(const RunDesign& design, const std::vector<WantedCell>& cells, ProgressBar& bar) {
+  DesignCost cost;
   const config::Schema schema = experiment_schema(line_.registries);
   int64_t repeated = 0;
-  const Grid grid = grid_of(table);
+  const Grid grid = grid_of(design, cells);
   const std::vector<SweepPoint> points = make_points(grid, schema, 1, repeated);
   cost.runs = std::ssize(points);
   double seconds = 0;
   bool is_known = with_time_;
   for (const SweepPoint& point : points) {
     const config::Config config = config::load(schema, grid.base, point.overrides);
-    add_once(cost.needs, needed_files(config));
+    const NeededFiles files = needed_files(config);
+    add_once(cost.data, files.data);
+    if (files.weights) add_once(cost.weights, *files.weights);
     for (const std::string& sentence : missing_files(config)) add_once(cost.missing, sentence);
     const auto facts = facts_of(config);
     if (!facts) is_known = false;
@@ -98,7 +99,7 @@ TableCost TableCosts::of(const Table& table, ProgressBar& bar) {
     const double evaluated = static_cast<double>(epochs / every * facts->val) +
                              selected * crops * static_cast<double>(facts->val + facts->test);
     constexpr double kShareOfForward = 1.0 / 3;
-    seconds += (trained + kShareOfForward * evaluated) * seconds_an_image(config, table.name, bar);
+    seconds += (trained + kShareOfForward * evaluated) * seconds_an_image(config, design.name, bar);
   }
   if (is_known) cost.seconds = seconds;
   return cost;

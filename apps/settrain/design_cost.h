@@ -1,4 +1,4 @@
-// How long a table's runs will take, and what they need, without its data.
+// How long the runs of a table or a figure will take, and what they need, without its data.
 #pragma once
 
 #include <map>
@@ -8,25 +8,28 @@
 
 #include "apps/settrain/command_line.h"
 #include "src/core/progress_bar.h"
-#include "src/table/table.h"
+#include "src/table/run_design.h"
 
 namespace settrain {
 
-struct TableCost {
+struct DesignCost {
   int64_t runs = 0;
   std::optional<double> seconds{};     // of all runs one after the other; nothing where data are of the user's own
-  std::vector<std::string> needs{};    // data and weights
-  std::vector<std::string> missing{};  // of these, a sentence each
+  std::vector<std::string> data{}, weights{};  // that they need, there or not
+  std::vector<std::string> missing{};          // of these, a sentence each
+
+  /// "cifar100 (data/cifar-100-binary); weights/resnet18.pth and 9 more".
+  std::string needs() const;
 };
 
 /// Measures training steps on made-up images of the right size, once for each kind of step, and counts them. What an
 /// evaluated image takes is taken for a third of what a trained one does.
-class TableCosts {
+class DesignCosts {
  public:
   /// `with_time`: whether to measure.
-  TableCosts(const CommandLine& line, bool with_time) : line_(line), with_time_(with_time) {}
+  DesignCosts(const CommandLine& line, bool with_time) : line_(line), with_time_(with_time) {}
 
-  TableCost of(const Table& table, ProgressBar& bar);
+  DesignCost of(const RunDesign& design, const std::vector<WantedCell>& cells, ProgressBar& bar);
 
  private:
   double seconds_an_image(const config::Config& config, const std::string& what, ProgressBar& bar);

@@ -1,0 +1,124 @@
+#include "apps/settrain/design_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "src/core/error.h"
+#include "src/core/human.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/engine/experiment.h"
+#include "src/engine/experiment_schema.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What is to come, with and without the data.
+void print_design_plan(const CommandLine& line, const RunDesign& design, const std::vector<WantedCell>& cells,
+                       const Sweep& sweep) {
+  for (const SweepRow& row : rows_of(sweep)) {
+    std::cout << fmt::format("{:<9} {}\n", name_of(row.status), row.point->name);
+  }
+  std::cout << std::flush;  // measuring takes a while
+  ProgressBar bar;
+  DesignCosts costs(line, /*with_time=*/true);
+  const DesignCost cost = costs.of(design, cells, bar);
+  bar.hide();
+  std::cout << fmt::format("needs: {}\n", cost.needs());
+  for (const std::string& sentence : cost.missing) std::cout << fmt::format("missing: {}\n", sentence);
+  if (cost.seconds) {
+    std::cout << fmt::format(
+        "all {} runs one after the other: {}, from steps measured on made-up images; the loading of images is left out\n",
+        cost.runs, format_duration(*cost.seconds));
+  }
+}
+
+}  // namespace
+
+void add_design_options(CLI::App& command, CommandLine& line, DesignArguments& arguments, const std::string& what,
+                        const std::string& default_folder) {
+  command
+      .add_option(
+          "--preset", arguments.preset,
+          "paper: the exact protocol; small: the same at a size for one GPU and minutes; smoke: to see that all "
+          "of it works")
+      ->capture_default_str();
+  add_sweep_options(command, line, arguments.sweep,
+                    fmt::format("The {0}'s folder, with its runs; {1}NAME without it, and with --collect "
+                                "{1}NAME-collected",
+                                what, default_folder));
+  CLI::Option* collect = command.add_option(
+      "--collect", arguments.runs,
+      fmt::format("Trains nothing: makes the {} from these runs, or those that these folders directly hold, whatever "
+                  "their seeds",
+                  what));
+  for (const char* other : {"--dry-run", "--retry-failed", "--fail-fast"}) command.get_option(other)->excludes(collect);
+  command.add_flag("--no-hours", arguments.no_hours, "With list: measures no steps");
+}
+
+fs::path folder_of(const RunDesign& design, const DesignArguments& arguments, const fs::path& parent) {
+  if (!arguments.sweep.folder.empty()) return arguments.sweep.folder;
+  // Collected ones apart, so that the same design can still be trained.
+  return parent / (design.file_name() + (arguments.runs.empty() ? "" : "-collected"));
+}
+
+int train_design(const CommandLine& line, const DesignArguments& arguments, const RunDesign& design,
+                 const std::vector<WantedCell>& cells, const fs::path& folder, const ShowRuns& show) {
+  check_cells(design, cells, experiment_schema(line.registries));
+  const Sweep sweep = open_sweep(line, arguments.sweep, grid_of(design, cells), design.file_name(), folder);
+  if (arguments.sweep.dry_run) {
+    print_design_plan(line, design, cells, sweep);
+    return kSuccess;
+  }
+  const std::vector<SweepRow> rows = rows_of(sweep);
+  const bool is_done = std::all_of(rows.begin(), rows.end(), [&](const SweepRow& row) {
+    return row.status == PointStatus::kFinished ||
+           (row.status == PointStatus::kFailed && !arguments.sweep.retry_failed);
+  });
+  ProgressBar bar;
+  const DesignCost cost = DesignCosts(line, /*with_time=*/false).of(design, cells, bar);
+  if (!is_done && !cost.missing.empty()) {
+    throw DataError(fmt::format("{} cannot be made here:\n  {}", design.name, fmt::join(cost.missing, "\n  ")));
+  }
+  const auto show_all = [&] {
+    std::vector<fs::path> runs;
+    std::vector<std::string> failures;
+    for (const SweepRow& row : rows_of(sweep)) {
+      if (row.status == PointStatus::kFinished) runs.push_back(sweep.folder.run_of(*row.point));
+      if (row.status == PointStatus::kFailed) {
+        failures.push_back(fmt::format("{} failed: {}", row.point->name, row.failure));
+      }
+    }
+    show(runs, failures);
+  };
+  try {
+    const int64_t failed = carry_out(line, sweep, arguments.sweep);
+    show_all();
+    return failed == 0 ? kSuccess : kFailed;
+  } catch (const Interrupted&) {
+    show_all();
+    throw;
+  }
+}
+
+std::vector<std::string> cost_cells(const DesignCost& cost) {
+  const double hours = cost.seconds.value_or(0) / 3600;
+  const std::string time = hours < 10 ? fmt::format("{:.2f}", hours) : fmt::format("{:.0f}", hours);
+  return {std::to_string(cost.runs), cost.seconds ? time : "",
+          cost.needs(), cost.missing.empty() ? "yes" : "no"};
+}
+
+void log_hours(const CommandLine& line, const DesignArguments& arguments, const std::string& what) {
+  if (arguments.no_hours) return;
+  log::info(fmt::format(
+      "[{}] preset {}; hours of all runs one after the other on {}, from steps measured now on made-up images; the loading "
+      "of images is left out",
+      what, arguments.preset, find_device(line.device).str()));
+}
+
+}  // namespace settrain

@@ -1,0 +1,130 @@
+#include "apps/settrain/paper_figure_command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "apps/settrain/config_path.h"
+#include "apps/settrain/design_run.h"
+#include "datasets/load_data.h"
+#include "src/compare/compared_run.h"
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/engine/experiment_schema.h"
+#include "src/figure/draw_chart.h"
+#include "src/paper_figure/collect_figure.h"
+#include "src/paper_figure/lorenz_chart.h"
+#include "src/sweep/table_text.h"
+#include "src/table/data_facts.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFolder = "figures/";
+
+fs::path figures_folder() {
+  return config_folder() / "figures";
+}
+
+void draw(const Chart& chart, const fs::path& folder) {
+  for (const fs::path& file : draw_chart(chart, folder)) std::cout << file.string() << '\n';
+}
+
+void draw(const FilledFigure& filled, const fs::path& folder) {
+  for (const std::string& remark : filled.remarks) log::warning("[figure] " + remark);
+  if (filled.found < filled.wanted) {
+    log::warning(fmt::format("[figure] {} of {} runs are in the figure", filled.found, filled.wanted));
+  }
+  for (const Chart& chart : filled.charts) draw(chart, folder);
+}
+
+int list_figures(const CommandLine& line, const DesignArguments& arguments) {
+  catch_interrupts();
+  DesignCosts costs(line, !arguments.no_hours);
+  ProgressBar bar;
+  std::vector<std::vector<std::string>> rows{{"level-sets", "ICML 2022: figures 1, 4, 5, 6 (`settrain figure level-sets`)",
+                                              "measured", "", "nothing", "yes"}};
+  for (const std::string& name : design_names(figures_folder())) {
+    PaperFigure figure = read_figure(figures_folder() / (name + ".yaml"), arguments.preset);
+    if (figure.is_lorenz) {
+      const config::Config config = lorenz_config(figure, experiment_schema(line.registries));
+      rows.push_back({name, figure.title, "0", "", needed_files(config).data, missing_files(config).empty() ? "yes" : "no"});
+    }
+    for (const std::string& number : figure.numbers()) {
+      PaperFigure one = figure;
+      one.keep_only(number);
+      std::vector<std::string> row{name.substr(0, name.find('/') + 1) + number, figure.title};
+      const std::vector<std::string> cost = cost_cells(costs.of(one, one.wanted_cells(), bar));
+      row.insert(row.end(), cost.begin(), cost.end());
+      rows.push_back(std::move(row));
+    }
+  }
+  bar.hide();
+  std::cout << markdown_table({"figure", "of", "runs", "hours", "needs", "there"}, rows);
+  log_hours(line, arguments, "figure");
+  return kSuccess;
+}
+
+int lorenz(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
+  if (!arguments.runs.empty()) throw ConfigError(figure.name + " shows data; there are no runs to collect");
+  const config::Config config = lorenz_config(figure, experiment_schema(line.registries));
+  if (arguments.sweep.dry_run) {
+    std::cout << fmt::format("{} shows the data of a config and trains nothing\nneeds: {}\n", figure.name,
+                             needed_files(config).data);
+    for (const std::string& sentence : missing_files(config)) std::cout << fmt::format("missing: {}\n", sentence);
+    return kSuccess;
+  }
+  draw(lorenz_chart(figure, load_data(line.registries.datasets, config).dataset), folder_of(figure, arguments, kFolder));
+  return kSuccess;
+}
+
+int collect(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
+  const config::Schema schema = experiment_schema(line.registries);
+  check_cells(figure, figure.wanted_cells(), schema);
+  const FilledFigure filled = collect_figure(figure, schema, find_runs(arguments.runs), /*of_figure_only=*/false);
+  if (filled.found == 0) {
+    throw RunError(fmt::format("none of the runs has results for {}:\n  {}", figure.name,
+                               fmt::join(filled.remarks, "\n  ")));
+  }
+  draw(filled, folder_of(figure, arguments, kFolder));
+  return kSuccess;
+}
+
+int train(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
+  const fs::path folder = folder_of(figure, arguments, kFolder);
+  const config::Schema schema = experiment_schema(line.registries);
+  return train_design(line, arguments, figure, figure.wanted_cells(), folder, [&](const auto& runs, const auto& failures) {
+    FilledFigure filled = collect_figure(figure, schema, runs, /*of_figure_only=*/true);
+    filled.remarks.insert(filled.remarks.end(), failures.begin(), failures.end());
+    draw(filled, folder);
+  });
+}
+
+int figure(const CommandLine& line, const DesignArguments& arguments) {
+  if (arguments.name == "list") return list_figures(line, arguments);
+  const PaperFigure figure = find_figure(figures_folder(), arguments.name, arguments.preset);
+  if (figure.is_lorenz) return lorenz(line, arguments, figure);
+  return arguments.runs.empty() ? train(line, arguments, figure) : collect(line, arguments, figure);
+}
+
+}  // namespace
+
+void add_paper_figures(CLI::App& figures, CommandLine& line) {
+  const auto arguments = std::make_shared<DesignArguments>();
+  figures.add_option("name", arguments->name, "icml2022/2, thesis/5.5; a figure's file; or list");
+  add_design_options(figures, line, *arguments, "figure", kFolder);
+  figures.callback([&figures, &line, arguments] {
+    if (!figures.get_subcommands().empty()) return;  // level-sets
+    if (arguments->name.empty()) throw CLI::RequiredError("name");
+    line.action = [&line, arguments] { return figure(line, *arguments); };
+  });
+}
+
+}  // namespace settrain

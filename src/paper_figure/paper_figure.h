@@ -1,0 +1,70 @@
+// A figure of a paper as its file says it: what is trained for it, and which of the numbers it shows.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/figure/chart.h"
+#include "src/table/run_design.h"
+
+namespace settrain {
+
+/// Where a number comes from.
+enum class FigureSource {
+  kResults,     // a run's results: those of the checkpoint that is best by `select`
+  kFirstEpoch,  // the line of its first epoch in metrics.jsonl
+  kLastEpoch,   // the line of its last one
+};
+
+/// What stands along an axis.
+struct FigureAxis {
+  enum class Of { kMetric, kRows, kColumns, kEpochs, kSetSizes };
+
+  Of of = Of::kMetric;
+  std::string label{}, metric{};  // kMetric, kEpochs and kSetSizes on the y axis: "test/top5", "train/top5", "test/avg5"
+  FigureSource source = FigureSource::kResults;
+  bool is_error = false;           // 1 minus the metric
+  bool has_numbers = false;        // kRows and kColumns: labels are numbers; otherwise they are words
+  bool is_log = false;
+  std::optional<double> least{}, most{};  // ends of the axis
+  std::optional<size_t> column{};         // kMetric: of this column's runs, whatever the point's own
+};
+
+/// One picture of a figure; those of one number stand side by side.
+struct FigurePanel {
+  std::string number, part, title;  // "5.4", "b"
+  ChartKind kind = ChartKind::kLines;
+  std::string select;                    // the validation metric whose best checkpoint counts
+  std::vector<size_t> rows{}, columns{};  // places in the design's: the cells that it shows
+  FigureAxis x{}, y{};
+};
+
+/// Figures that come from the same runs, or the Lorenz curve of the base config's data.
+struct PaperFigure : RunDesign {
+  bool is_lorenz = false;
+  std::vector<FigurePanel> panels{};
+
+  /// What some panel shows.
+  std::vector<WantedCell> wanted_cells() const;
+
+  /// The numbers of its figures, each once.
+  std::vector<std::string> numbers() const;
+
+  /// Leaves out all panels but those of a figure, "5.4", or one of them, "5.4b".
+  void keep_only(const std::string& number);
+
+  /// What a panel's axis shows of a cell; empty where that is no metric.
+  std::string metric_of(const FigureAxis& axis, size_t row, size_t column) const;
+};
+
+/// Reads a figure's file, with its preset of that name over the rest; "paper" is the file without one. Throws
+/// ConfigError with every offender at its file:line:column.
+PaperFigure read_figure(const std::filesystem::path& file, const std::string& preset);
+
+/// "thesis/3.6", or "thesis/3.8a" for a panel alone, or a file's name or path for all of its figures: the file, with
+/// nothing but that in it. Throws ConfigError, with the nearest name where there is none.
+PaperFigure find_figure(const std::filesystem::path& folder, const std::string& name, const std::string& preset);
+
+}  // namespace settrain
