@@ -49,11 +49,8 @@ double DesignCosts::seconds_an_image(const config::Config& config, const std::st
   const auto known = measured_.find(fmt::format("{}", fmt::join(settings, " ")));
   if (known != measured_.end()) return known->second;
   throw_if_interrupted();
-  bar.update({.stage = "[measure] steps: " + what,
-              .done = std::ssize(measured_),
-              .total = 0,
-              .after = 0,
-              .figures = ""});
+  bar.update(
+      {.stage = "[measure] steps: " + what, .done = std::ssize(measured_), .total = 0, .after = 0, .figures = ""});
   Experiment run =
       make_experiment(line_.registries, config::load(experiment_schema(line_.registries), {}, settings), device);
   Throughput throughput(run);

@@ -14,7 +14,7 @@ namespace settrain {
 
 struct DesignCost {
   int64_t runs = 0;
-  std::optional<double> seconds{};     // of all runs one after the other; nothing where data are of the user's own
+  std::optional<double> seconds{};  // of all runs one after the other; nothing where data are of the user's own
   std::vector<std::string> data{}, weights{};  // that they need, there or not
   std::vector<std::string> missing{};          // of these, a sentence each
 

@@ -109,8 +109,7 @@ int train_design(const CommandLine& line, const DesignArguments& arguments, cons
 std::vector<std::string> cost_cells(const DesignCost& cost) {
   const double hours = cost.seconds.value_or(0) / 3600;
   const std::string time = hours < 10 ? fmt::format("{:.2f}", hours) : fmt::format("{:.0f}", hours);
-  return {std::to_string(cost.runs), cost.seconds ? time : "",
-          cost.needs(), cost.missing.empty() ? "yes" : "no"};
+  return {std::to_string(cost.runs), cost.seconds ? time : "", cost.needs(), cost.missing.empty() ? "yes" : "no"};
 }
 
 void log_hours(const CommandLine& line, const DesignArguments& arguments, const std::string& what) {

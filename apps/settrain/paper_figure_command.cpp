@@ -49,13 +49,14 @@ int list_figures(const CommandLine& line, const DesignArguments& arguments) {
   catch_interrupts();
   DesignCosts costs(line, !arguments.no_hours);
   ProgressBar bar;
-  std::vector<std::vector<std::string>> rows{{"level-sets", "ICML 2022: figures 1, 4, 5, 6 (`settrain figure level-sets`)",
-                                              "measured", "", "nothing", "yes"}};
+  std::vector<std::vector<std::string>> rows{
+      {"level-sets", "ICML 2022: figures 1, 4, 5, 6 (`settrain figure level-sets`)", "measured", "", "nothing", "yes"}};
   for (const std::string& name : design_names(figures_folder())) {
     PaperFigure figure = read_figure(figures_folder() / (name + ".yaml"), arguments.preset);
     if (figure.is_lorenz) {
       const config::Config config = lorenz_config(figure, experiment_schema(line.registries));
-      rows.push_back({name, figure.title, "0", "", needed_files(config).data, missing_files(config).empty() ? "yes" : "no"});
+      rows.push_back(
+          {name, figure.title, "0", "", needed_files(config).data, missing_files(config).empty() ? "yes" : "no"});
     }
     for (const std::string& number : figure.numbers()) {
       PaperFigure one = figure;
@@ -81,7 +82,8 @@ int lorenz(const CommandLine& line, const DesignArguments& arguments, const Pape
     for (const std::string& sentence : missing_files(config)) std::cout << fmt::format("missing: {}\n", sentence);
     return kSuccess;
   }
-  draw(lorenz_chart(figure, load_data(line.registries.datasets, config).dataset), folder_of(figure, arguments, kFolder));
+  draw(lorenz_chart(figure, load_data(line.registries.datasets, config).dataset),
+       folder_of(figure, arguments, kFolder));
   return kSuccess;
 }
 
@@ -90,8 +92,8 @@ int collect(const CommandLine& line, const DesignArguments& arguments, const Pap
   check_cells(figure, figure.wanted_cells(), schema);
   const FilledFigure filled = collect_figure(figure, schema, find_runs(arguments.runs), /*of_figure_only=*/false);
   if (filled.found == 0) {
-    throw RunError(fmt::format("none of the runs has results for {}:\n  {}", figure.name,
-                               fmt::join(filled.remarks, "\n  ")));
+    throw RunError(
+        fmt::format("none of the runs has results for {}:\n  {}", figure.name, fmt::join(filled.remarks, "\n  ")));
   }
   draw(filled, folder_of(figure, arguments, kFolder));
   return kSuccess;
@@ -100,11 +102,12 @@ int collect(const CommandLine& line, const DesignArguments& arguments, const Pap
 int train(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
   const fs::path folder = folder_of(figure, arguments, kFolder);
   const config::Schema schema = experiment_schema(line.registries);
-  return train_design(line, arguments, figure, figure.wanted_cells(), folder, [&](const auto& runs, const auto& failures) {
-    FilledFigure filled = collect_figure(figure, schema, runs, /*of_figure_only=*/true);
-    filled.remarks.insert(filled.remarks.end(), failures.begin(), failures.end());
-    draw(filled, folder);
-  });
+  return train_design(line, arguments, figure, figure.wanted_cells(), folder,
+                      [&](const auto& runs, const auto& failures) {
+                        FilledFigure filled = collect_figure(figure, schema, runs, /*of_figure_only=*/true);
+                        filled.remarks.insert(filled.remarks.end(), failures.begin(), failures.end());
+                        draw(filled, folder);
+                      });
 }
 
 int figure(const CommandLine& line, const DesignArguments& arguments) {

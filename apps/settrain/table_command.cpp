@@ -57,9 +57,8 @@ int list_tables(const CommandLine& line, const DesignArguments& arguments) {
       if (!part.number.empty()) numbers.push_back(part.number);
     }
     std::vector<std::string> row{name, fmt::format("{}", fmt::join(numbers, ", ")), table.title};
-    const std::vector<std::string> cost = table.measure
-                                              ? std::vector<std::string>{"measured", "", "nothing", "yes"}
-                                              : cost_cells(costs.of(table, table.wanted_cells(), bar));
+    const std::vector<std::string> cost = table.measure ? std::vector<std::string>{"measured", "", "nothing", "yes"}
+                                                        : cost_cells(costs.of(table, table.wanted_cells(), bar));
     row.insert(row.end(), cost.begin(), cost.end());
     rows.push_back(std::move(row));
   }
@@ -98,11 +97,12 @@ int measure(const CommandLine& line, const DesignArguments& arguments, const Tab
 int train(const CommandLine& line, const DesignArguments& arguments, const Table& table) {
   const fs::path folder = folder_of(table, arguments, kFolder);
   const config::Schema schema = experiment_schema(line.registries);
-  return train_design(line, arguments, table, table.wanted_cells(), folder, [&](const auto& runs, const auto& failures) {
-    FilledTable filled = collect_runs(table, schema, runs, /*of_table_only=*/true);
-    filled.remarks.insert(filled.remarks.end(), failures.begin(), failures.end());
-    write(filled, folder);
-  });
+  return train_design(line, arguments, table, table.wanted_cells(), folder,
+                      [&](const auto& runs, const auto& failures) {
+                        FilledTable filled = collect_runs(table, schema, runs, /*of_table_only=*/true);
+                        filled.remarks.insert(filled.remarks.end(), failures.begin(), failures.end());
+                        write(filled, folder);
+                      });
 }
 
 int table(const CommandLine& line, const DesignArguments& arguments) {

@@ -1,5 +1,7 @@
 #include "src/figure/chart_axis.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +13,7 @@ namespace settrain {
 namespace {
 
 constexpr size_t kMostLabels = 10, kFewLabels = 5;
+constexpr size_t kFewest = 3, kFewPlaces = 10;
 constexpr double kAcross = 430, kBetween = 12;  // pixels: room for the labels of an x axis, and what is between two
 constexpr double kMargin = 0.05, kLabelMargin = 0.1;  // of the range, on both sides
 
@@ -88,6 +91,24 @@ ChartScale scale_of(const ChartAxis& axis, std::vector<double> values, const Cha
   return scale;
 }
 
+// A mark at each of the places where points stand; none where they are many, or leave no room for the labels.
+std::vector<ChartTick> ticks_at(std::vector<double> places, const ChartScale& scale) {
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  if (places.size() < kFewest || places.size() > kFewPlaces) return {};
+  std::vector<ChartTick> ticks;
+  double end = -std::numeric_limits<double>::infinity();  // of the last label, in pixels
+  for (const double at : places) {
+    if (at != 0 && (std::abs(at) < 1e-4 || std::abs(at) >= 1e6)) return {};  // not without a power of ten
+    ChartTick tick{at, fmt::format("{}", at)};
+    const double middle = kAcross * scale.place(at), half = text_width(tick.label, kText) / 2;
+    if (middle - half < end + kBetween) return {};
+    end = middle + half;
+    ticks.push_back(std::move(tick));
+  }
+  return ticks;
+}
+
 // The outer halves of the first and last bin.
 void add_bin_ends(const ChartSeries& series, std::vector<double>& values) {
   std::vector<double> x;
@@ -116,7 +137,12 @@ ChartScale x_scale(const ChartPanel& panel) {
     }
     if (panel.kind == ChartKind::kSteps) add_bin_ends(series, values);
   }
-  return scale_of(panel.x, std::move(values), panel, true);
+  ChartScale scale = scale_of(panel.x, values, panel, true);
+  if (panel.kind != ChartKind::kLines || !panel.x.categories.empty()) return scale;
+  // What was measured is read best at marks of its own.
+  std::vector<ChartTick> ticks = ticks_at(std::move(values), scale);
+  if (!ticks.empty()) scale.ticks = std::move(ticks);
+  return scale;
 }
 
 ChartScale y_scale(const ChartPanel& panel) {

@@ -18,7 +18,8 @@ struct ChartScale {
   double place(double value) const;
 };
 
-/// The panel's axes. Of steps, y reaches down to 0 unless it is logarithmic.
+/// The panel's axes. Of steps, y reaches down to 0 unless it is logarithmic. Of lines, x has its marks where the points
+/// stand, where these are few.
 ChartScale x_scale(const ChartPanel& panel);
 ChartScale y_scale(const ChartPanel& panel);
 

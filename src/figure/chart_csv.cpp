@@ -21,7 +21,7 @@ std::string place(const ChartAxis& axis, double x) {
 }  // namespace
 
 std::string chart_cell(const std::string& text) {
-  const std::string line = one_line(text);
+  std::string line = one_line(text);
   if (line.find_first_of(",\"") == std::string::npos) return line;
   std::string quoted = "\"";
   for (const char c : line) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

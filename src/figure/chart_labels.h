@@ -8,11 +8,11 @@
 
 namespace settrain {
 
-/// A label of a point; its place is that of the point, from which it is `right` and `up` pixels away.
+/// A label of a point, and where from its point it stands, in pixels.
 struct PointLabel {
-  double x, y;  // in the units of the axes
-  double right = 0,
-         up = 0;  // to the text's beginning where right is above 0, its end where it is below, else its middle
+  double x, y;       // the point, in the units of the axes
+  double right = 0;  // to the text's beginning where it is above 0, its end where it is below, its middle where it is 0
+  double up = 0;     // to the text's middle
   std::string text;
   double line_up = 0;  // where the text is not next to its point: so far up a line from the point to it ends
 };

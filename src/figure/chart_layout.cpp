@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
 #include "src/figure/chart_text.h"
 
@@ -14,46 +13,6 @@ namespace {
 
 // Pixels.
 constexpr double kOnePanel = 720, kOfSeveral = 550, kPlotHeight = 320;
-constexpr double kBetweenNames = 22;
-
-std::vector<std::string> legend_names(const ChartPanel& panel) {
-  std::vector<std::string> names;
-  for (const ChartSeries& series : panel.series) {
-    if (!series.name.empty()) names.push_back(series.name);
-  }
-  return names;
-}
-
-double legend_width(const std::string& name) {
-  return kLegendSample + kGap + text_width(name, kText) + kBetweenNames;
-}
-
-double widest_name(const std::vector<std::string>& names) {
-  double widest = 0;
-  for (const std::string& name : names) widest = std::max(widest, legend_width(name));
-  return widest;
-}
-
-// In the middle between `left` and `right`, in as few rows as there is room for.
-ChartLegend legend_of(const std::vector<std::string>& names, double left, double right) {
-  ChartLegend legend;
-  for (legend.rows = names.empty() ? 0 : 1; legend.rows > 0; ++legend.rows) {
-    const size_t columns = (names.size() + legend.rows - 1) / legend.rows;
-    std::vector<double> widths(columns);
-    for (size_t i = 0; i < names.size(); ++i) {
-      widths[i % columns] = std::max(widths[i % columns], legend_width(names[i]));
-    }
-    const double all = std::accumulate(widths.begin(), widths.end(), -kBetweenNames);
-    if (all > right - left && columns > 1) continue;
-    double next = (left + right - all) / 2;
-    for (const double width : widths) {
-      legend.columns.push_back(next);
-      next += width;
-    }
-    break;
-  }
-  return legend;
-}
 
 double widest_label(const ChartScale& scale) {
   double widest = 0;
@@ -88,7 +47,7 @@ double place_across(const ChartPanel& panel, double left, double width, PanelLay
   layout.y = y_scale(panel);
   layout.y_label = wrapped(panel.y.label, kText, kPlotHeight);
   layout.left = left + kEdge + lines_height(layout.y_label, kLine) + kGap + widest_label(layout.y) + kGap;
-  layout.right = left + std::max(width, widest_name(legend_names(panel)) + 2 * kEdge) - kEdge - kGap;
+  layout.right = left + std::max(width, legend_width(series_names(panel)) + 2 * kEdge) - kEdge - kGap;
   layout.is_rotated = !panel.x.categories.empty() && must_rotate(layout.x, layout.right - layout.left);
   if (layout.is_rotated) {
     const double more = std::max(0.0, left + kEdge + overhang(layout.x, layout.right - layout.left) - layout.left);
@@ -111,14 +70,14 @@ double names_height(const PanelLayout& panel) {
 void place_legends(const Chart& chart, const std::vector<double>& edges, ChartLayout& layout) {
   const ChartPanel& first = chart.panels.front();
   const bool shared = std::all_of(chart.panels.begin(), chart.panels.end(), [&](const ChartPanel& panel) {
-    return panel.kind == first.kind && legend_names(panel) == legend_names(first);
+    return panel.kind == first.kind && series_names(panel) == series_names(first);
   });
   if (shared) {
-    layout.panels.front().legend = legend_of(legend_names(first), kEdge, layout.width - kEdge);
+    layout.panels.front().legend = legend_of(series_names(first), kEdge, layout.width - kEdge);
     return;
   }
   for (size_t i = 0; i < layout.panels.size(); ++i) {
-    layout.panels[i].legend = legend_of(legend_names(chart.panels[i]), edges[i] + kEdge, edges[i + 1] - kEdge);
+    layout.panels[i].legend = legend_of(series_names(chart.panels[i]), edges[i] + kEdge, edges[i + 1] - kEdge);
   }
 }
 

@@ -6,15 +6,9 @@
 
 #include "src/figure/chart.h"
 #include "src/figure/chart_axis.h"
+#include "src/figure/chart_legend.h"
 
 namespace settrain {
-
-/// The names of series row by row, each behind a piece of its line.
-struct ChartLegend {
-  size_t rows = 0;                // 0: none
-  std::vector<double> columns{};  // their left ends, pixels from the left
-  double top = 0;                 // pixels from above
-};
 
 /// A panel's axes and what is around them. Pixels from the left and from above.
 struct PanelLayout {
@@ -45,10 +39,10 @@ ChartLayout chart_layout(const Chart& chart);
 /// The angle of rotated names, in degrees.
 constexpr double kNameAngle = 40;
 
-/// Pixels from a line of text to the next: in the title, in most text, in the subtitle, in the legend.
-constexpr double kLargeLine = 20, kLine = 16, kSmallLine = 14, kLegendLine = 18;
+/// Pixels from a line of text to the next: in the title, in most text, in the subtitle.
+constexpr double kLargeLine = 20, kLine = 16, kSmallLine = 14;
 
-/// Pixels around all; between things; of a piece of a line in the legend.
-constexpr double kEdge = 10, kGap = 8, kLegendSample = 32;
+/// Pixels around all, and between things.
+constexpr double kEdge = 10, kGap = 8;
 
 }  // namespace settrain

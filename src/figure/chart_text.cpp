@@ -39,11 +39,13 @@ std::vector<std::string> wrapped(const std::string& text, double height, double 
     std::istringstream words(paragraph);
     std::string line;
     for (std::string word; words >> word;) {
-      if (!line.empty() && text_width(line + ' ' + word, height) > width) {
+      if (!line.empty()) word.insert(0, 1, ' ');
+      if (!line.empty() && text_width(line + word, height) > width) {
         lines.push_back(line);
         line.clear();
+        word.erase(0, 1);
       }
-      line += line.empty() ? word : ' ' + word;
+      line += word;
       while (text_width(line, height) > width) {
         size_t end = character_at(line, 0);
         while (text_width(line.substr(0, end + character_at(line, end)), height) <= width)

@@ -15,7 +15,7 @@ std::string lines_at(const std::vector<std::string>& lines, const ChartLayout& l
   std::string commands;
   for (const std::string& line : lines) {
     commands +=
-        fmt::format("set label {} at {} center noenhanced {}\n", gnuplot_string(line), layout.at(across, down), how);
+        fmt::format("set label {} at {} center noenhanced{}\n", gnuplot_string(line), layout.at(across, down), how);
     down += distance;
   }
   return commands;
@@ -28,7 +28,7 @@ std::string titles(const PanelLayout& place, const ChartLayout& layout) {
                          lines_at(place.x_label, layout, across, place.names_bottom + kLine / 2, kLine, "");
   double left = place.numbers_left - kGap - kLine * (static_cast<double>(place.y_label.size()) - 0.5);
   for (const std::string& line : place.y_label) {
-    commands += lines_at({line}, layout, left, along, 0, "rotate by 90");
+    commands += lines_at({line}, layout, left, along, 0, " rotate by 90");
     left += kLine;
   }
   return commands;
@@ -81,8 +81,8 @@ std::string legend(const ChartPanel& panel, const ChartLegend& legend, const Cha
   for (size_t i = 0; i < panel.series.size() && legend.rows > 0; ++i) {
     if (panel.series[i].name.empty()) continue;
     const double left = legend.columns[entry % legend.columns.size()], right = left + kLegendSample;
-    const double down = legend.top + (static_cast<double>(entry / legend.columns.size()) + 0.5) * kLegendLine;
-    ++entry;
+    const size_t row = entry++ / legend.columns.size();
+    const double down = legend.top + (static_cast<double>(row) + 0.5) * kLegendLine;
     if (panel.kind != ChartKind::kPoints) {
       commands += fmt::format("set arrow from {} to {} nohead {} {}\n", layout.at(left, down), layout.at(right, down),
                               series_colour(i), series_line(i));
@@ -92,7 +92,7 @@ std::string legend(const ChartPanel& panel, const ChartLegend& legend, const Cha
                               series_point(i));
     }
     commands += fmt::format("set label {} at {} left noenhanced\n", gnuplot_string(panel.series[i].name),
-                            layout.at(right + kGap, down));
+                            layout.at(right + kLegendGap, down));
   }
   return commands;
 }
@@ -101,9 +101,9 @@ std::string legend(const ChartPanel& panel, const ChartLegend& legend, const Cha
 
 std::string head_texts(const ChartLayout& layout) {
   const double middle = layout.width / 2, below = kEdge + kLargeLine * static_cast<double>(layout.title.size());
-  return lines_at(layout.title, layout, middle, kEdge + kLargeLine / 2, kLargeLine, "font large(kind)") +
+  return lines_at(layout.title, layout, middle, kEdge + kLargeLine / 2, kLargeLine, " font large(kind)") +
          lines_at(layout.subtitle, layout, middle, below + kSmallLine / 2, kSmallLine,
-                  "font small(kind) textcolor '#505050'");
+                  " font small(kind) textcolor '#505050'");
 }
 
 std::string panel_texts(const ChartPanel& panel, const PanelLayout& place, const ChartLayout& layout) {

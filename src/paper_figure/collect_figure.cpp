@@ -27,11 +27,8 @@ class PanelMaker {
       : figure_(figure), panel_(panel), runs_(runs), numbers_(numbers), remarks_(remarks) {}
 
   ChartPanel make() {
-    ChartPanel made{.title = panel_.title,
-                    .kind = panel_.kind,
-                    .x = chart_axis(panel_.x),
-                    .y = chart_axis(panel_.y),
-                    .series = {}};
+    ChartPanel made{
+        .title = panel_.title, .kind = panel_.kind, .x = chart_axis(panel_.x), .y = chart_axis(panel_.y), .series = {}};
     if (panel_.x.of == Of::kEpochs || panel_.x.of == Of::kSetSizes) {
       for (const size_t row : panel_.rows) {
         for (const size_t column : panel_.columns) made.series.push_back(series_of_cell(row, column));
@@ -54,7 +51,8 @@ class PanelMaker {
   using Cell = std::pair<size_t, size_t>;
 
   ChartAxis chart_axis(const FigureAxis& axis) const {
-    ChartAxis made{.label = axis.label, .is_log = axis.is_log, .categories = {}, .least = axis.least, .most = axis.most};
+    ChartAxis made{
+        .label = axis.label, .is_log = axis.is_log, .categories = {}, .least = axis.least, .most = axis.most};
     if (axis.has_numbers || (axis.of != Of::kRows && axis.of != Of::kColumns)) return made;
     const bool is_rows = axis.of == Of::kRows;
     for (const size_t place : is_rows ? panel_.rows : panel_.columns) {
@@ -64,8 +62,9 @@ class PanelMaker {
   }
 
   // A run whose files cannot be read, or that has no such number, is a remark.
-  void each_run(size_t row, size_t column, const FigureAxis& axis,
-                const std::function<bool(const fs::path&, const std::string& metric, const std::string& select)>& take) {
+  void each_run(
+      size_t row, size_t column, const FigureAxis& axis,
+      const std::function<bool(const fs::path&, const std::string& metric, const std::string& select)>& take) {
     const size_t of = axis.column.value_or(column);
     const std::string metric = figure_.metric_of(axis, row, column),
                       select = figure_.substitute(panel_.select, row, column);
@@ -155,8 +154,8 @@ class PanelMaker {
     for (const int64_t count : counts) images += count;
     std::vector<ChartPoint> points;
     for (size_t size = 0; size < counts.size(); ++size) {
-      points.push_back({.x = static_cast<double>(size),
-                        .y = 100 * static_cast<double>(counts[size]) / static_cast<double>(images)});
+      points.push_back(
+          {.x = static_cast<double>(size), .y = 100 * static_cast<double>(counts[size]) / static_cast<double>(images)});
     }
     return points;
   }
@@ -191,11 +190,11 @@ std::string subtitle_of(const PaperFigure& figure) {
 FilledFigure collect_figure(const PaperFigure& figure, const config::Schema& schema, const std::vector<fs::path>& runs,
                             bool of_figure_only) {
   CellRuns found = find_cell_runs(figure, figure.wanted_cells(), schema, runs, of_figure_only);
-  FilledFigure filled{
-      .charts = {}, .wanted = found.wanted, .found = found.found, .remarks = std::move(found.remarks)};
+  FilledFigure filled{.charts = {}, .wanted = found.wanted, .found = found.found, .remarks = std::move(found.remarks)};
   RunNumbers numbers;
   for (const std::string& number : figure.numbers()) {
-    Chart chart{.name = chart_name(figure, number), .title = figure.title, .subtitle = subtitle_of(figure), .panels = {}};
+    Chart chart{
+        .name = chart_name(figure, number), .title = figure.title, .subtitle = subtitle_of(figure), .panels = {}};
     for (const FigurePanel& panel : figure.panels) {
       if (panel.number != number) continue;
       chart.panels.push_back(PanelMaker(figure, panel, found, numbers, filled.remarks).make());

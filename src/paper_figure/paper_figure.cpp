@@ -15,9 +15,8 @@ std::string PaperFigure::metric_of(const FigureAxis& axis, size_t row, size_t co
 std::vector<WantedCell> PaperFigure::wanted_cells() const {
   std::vector<WantedCell> cells;
   const auto cell_at = [&](size_t row, size_t column) -> WantedCell& {
-    const auto known = std::find_if(cells.begin(), cells.end(), [&](const WantedCell& cell) {
-      return cell.row == row && cell.column == column;
-    });
+    const auto known = std::find_if(cells.begin(), cells.end(),
+                                    [&](const WantedCell& cell) { return cell.row == row && cell.column == column; });
     return known == cells.end() ? cells.emplace_back(WantedCell{row, column}) : *known;
   };
   for (const FigurePanel& panel : panels) {
@@ -44,9 +43,8 @@ std::vector<std::string> PaperFigure::numbers() const {
 }
 
 void PaperFigure::keep_only(const std::string& number) {
-  std::erase_if(panels, [&](const FigurePanel& panel) {
-    return panel.number != number && panel.number + panel.part != number;
-  });
+  std::erase_if(
+      panels, [&](const FigurePanel& panel) { return panel.number != number && panel.number + panel.part != number; });
 }
 
 PaperFigure find_figure(const std::filesystem::path& folder, const std::string& name, const std::string& preset) {

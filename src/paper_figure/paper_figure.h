@@ -23,10 +23,11 @@ struct FigureAxis {
   enum class Of { kMetric, kRows, kColumns, kEpochs, kSetSizes };
 
   Of of = Of::kMetric;
-  std::string label{}, metric{};  // kMetric, kEpochs and kSetSizes on the y axis: "test/top5", "train/top5", "test/avg5"
+  std::string label{},
+      metric{};  // kMetric, kEpochs and kSetSizes on the y axis: "test/top5", "train/top5", "test/avg5"
   FigureSource source = FigureSource::kResults;
-  bool is_error = false;           // 1 minus the metric
-  bool has_numbers = false;        // kRows and kColumns: labels are numbers; otherwise they are words
+  bool is_error = false;     // 1 minus the metric
+  bool has_numbers = false;  // kRows and kColumns: labels are numbers; otherwise they are words
   bool is_log = false;
   std::optional<double> least{}, most{};  // ends of the axis
   std::optional<size_t> column{};         // kMetric: of this column's runs, whatever the point's own
@@ -36,7 +37,7 @@ struct FigureAxis {
 struct FigurePanel {
   std::string number, part, title;  // "5.4", "b"
   ChartKind kind = ChartKind::kLines;
-  std::string select;                    // the validation metric whose best checkpoint counts
+  std::string select;                     // the validation metric whose best checkpoint counts
   std::vector<size_t> rows{}, columns{};  // places in the design's: the cells that it shows
   FigureAxis x{}, y{};
 };

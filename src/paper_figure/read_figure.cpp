@@ -84,7 +84,8 @@ class FigureReader : public DesignReader {
          });
     if (panel.number.empty()) problem(node, "expected the key number (\"5.4\")");
     if (!panel.select.starts_with("val/")) problem(node, "expected the key select (val/top5)");
-    if (panel.y.metric.empty() || panel.y.of != Of::kMetric) problem(node, "expected a metric on the axis y (test/top5)");
+    if (panel.y.metric.empty() || panel.y.of != Of::kMetric)
+      problem(node, "expected a metric on the axis y (test/top5)");
     if ((panel.x.of == Of::kMetric) == panel.x.metric.empty()) {
       problem(node, "expected on the axis x either a metric or one of: of: rows, columns, epochs, set_sizes");
     }
@@ -102,7 +103,8 @@ class FigureReader : public DesignReader {
            if (key == "of") axis.of = chosen(given, kOf);
            if (key == "label") axis.label = line(given);
            if (key == "scale") {
-             const std::string scale = chosen(given, Words<std::string>{{"words", "words"}, {"linear", "linear"}, {"log", "log"}});
+             const std::string scale =
+                 chosen(given, Words<std::string>{{"words", "words"}, {"linear", "linear"}, {"log", "log"}});
              axis.has_numbers = scale != "words";
              axis.is_log = scale == "log";
            }
@@ -139,7 +141,8 @@ class FigureReader : public DesignReader {
     if (!node.is(Kind::kMap)) return keep_places(keep(entries, node, what), member);
     for (const FigurePanel& panel : figure_.panels) {
       if (panel.*member != all_of(entries)) {
-        return problem(node, fmt::format("a preset can have {}s of its own only where no panel names some of them", what));
+        return problem(node,
+                       fmt::format("a preset can have {}s of its own only where no panel names some of them", what));
       }
     }
     entries = axis(node);

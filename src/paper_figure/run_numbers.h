@@ -27,7 +27,8 @@ class RunNumbers {
                                                   const std::string& metric);
 
   /// How many images got sets of 0, 1, ... classes; empty where the results have none of that metric ("test/avg5").
-  std::vector<int64_t> set_sizes(const std::filesystem::path& run, const std::string& metric, const std::string& select);
+  std::vector<int64_t> set_sizes(const std::filesystem::path& run, const std::string& metric,
+                                 const std::string& select);
 
  private:
   const PointResult& result(const std::filesystem::path& run, const std::string& select);

@@ -1,5 +1,3 @@
-#include "src/table/run_design.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,6 +5,7 @@
 
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "src/table/run_design.h"
 
 namespace settrain {
 namespace {

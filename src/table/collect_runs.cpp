@@ -81,7 +81,8 @@ void add_printed(const TablePart& part, size_t row, size_t column, TableCell& ce
 FilledTable collect_runs(const Table& table, const config::Schema& schema, const std::vector<fs::path>& runs,
                          bool of_table_only) {
   CellRuns found = find_cell_runs(table, table.wanted_cells(), schema, runs, of_table_only);
-  FilledTable filled{.table = &table, .wanted = found.wanted, .found = found.found, .remarks = std::move(found.remarks)};
+  FilledTable filled{
+      .table = &table, .wanted = found.wanted, .found = found.found, .remarks = std::move(found.remarks)};
   const auto against = table.columns.find(table.against);
   for (const TablePart& part : table.parts) {
     FilledPart made{.part = &part, .columns = columns_of(table, part)};

@@ -136,7 +136,7 @@ TEST_CASE("Of a histogram all of the first and last bin is seen, and its foot", 
 }
 
 TEST_CASE("Ticks are round numbers, on a logarithmic axis without powers of ten", "[fast]") {
-  ChartPanel panel = with_series({{"s", {{0.001, 0}, {10, 100}}}}).panels[0];
+  ChartPanel panel = with_series({{"s", {{0.001, 0}, {10, 100}}}}, ChartKind::kPoints).panels[0];
   CHECK(labels_of(y_scale(panel)) == Labels{"0", "20", "40", "60", "80", "100"});
   panel.x.is_log = true;
   CHECK(labels_of(x_scale(panel)) == Labels{"0.001", "0.01", "0.1", "1", "10"});
@@ -148,6 +148,19 @@ TEST_CASE("Ticks are round numbers, on a logarithmic axis without powers of ten"
   panel.series[0].points = {{1e-5, -1e6}, {1e6, 1e6}};
   CHECK_THAT(labels_of(x_scale(panel)), Catch::Matchers::VectorContains(std::string("1000000")));
   CHECK_THAT(labels_of(y_scale(panel)), Catch::Matchers::VectorContains(std::string("-1000000")));
+}
+
+TEST_CASE("Where a line's points stand at few places, these have marks of their own", "[fast]") {
+  ChartPanel panel = with_series({{"a", {{8, 1}, {64, 2}, {1024, 1.5}}}}).panels[0];
+  panel.x.is_log = true;
+  CHECK(labels_of(x_scale(panel)) == Labels{"8", "64", "1024"});
+  panel.series.push_back({"b", {{16, 1}, {64, 3}}});
+  CHECK(labels_of(x_scale(panel)) == Labels{"8", "16", "64", "1024"});
+  panel.series.push_back({"c", {{1000, 1}}});  // no room beside 1024
+  CHECK(labels_of(x_scale(panel)).front() == "10");
+  panel.x.is_log = false;
+  panel.series = {{"a", {{1, 1}, {2, 2}, {3, 1.5}}}};
+  CHECK(labels_of(x_scale(panel)) == Labels{"1", "2", "3"});
 }
 
 TEST_CASE("Of many categories some are named", "[fast]") {

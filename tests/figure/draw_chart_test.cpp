@@ -1,6 +1,8 @@
 // With gnuplot itself.
 #include "src/figure/draw_chart.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <iterator>
 #include <limits>
@@ -93,7 +95,7 @@ TEST_CASE("gnuplot draws a chart, whatever its texts hold, and runs nothing of t
     CHECK_THAT(svg, Contains("</svg>"));
     for (const std::string& name : kOddNames) {
       CAPTURE(name);
-      CHECK(count(svg, ">" + escaped(name) + "</text>") >= 2);  // in the legend and at the point
+      CHECK(count(svg, fmt::format(">{}</text>", escaped(name))) >= 2);  // in the legend and at the point
     }
     CHECK(run_gnuplot(folder / "new", {"odd.gp"}).empty());  // no warnings
     CHECK(std::distance(fs::directory_iterator(folder / "new"), {}) == 4);
@@ -106,9 +108,9 @@ TEST_CASE("gnuplot reads the table's numbers, whatever the names beside them", "
     Chart chart = odd_chart(with_categories);
     const auto odd = read_by_gnuplot(chart);
     for (size_t i = 0; i < kOddNames.size(); ++i) {
-      const std::string plain = "s" + std::to_string(i);
-      chart.panels[0].series[i].name = plain;
-      if (with_categories) chart.panels[0].x.categories[i] = plain;
+      const std::string name = fmt::format("s{}", i);
+      chart.panels[0].series[i].name = name;
+      if (with_categories) chart.panels[0].x.categories[i] = name;
     }
     const auto plain = read_by_gnuplot(chart);
     CHECK(odd == plain);

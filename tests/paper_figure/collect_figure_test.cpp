@@ -26,7 +26,8 @@ std::string config_text(const std::string& loss, double epsilon, int seed) {
   return fmt::format("seed: {}\nloss: {{name: {}, epsilon: {}}}\n", seed, loss, epsilon);
 }
 
-FilledFigure collect(const FigureFiles& files, const std::vector<std::filesystem::path>& runs, bool of_figure_only = true) {
+FilledFigure collect(const FigureFiles& files, const std::vector<std::filesystem::path>& runs,
+                     bool of_figure_only = true) {
   const PaperFigure figure = read_figure(files.write_figure(kFigure), "paper");
   return collect_figure(figure, test::figure_schema(), runs, of_figure_only);
 }
@@ -67,12 +68,14 @@ TEST_CASE("a figure along its rows has means over seeds, with intervals from thr
 TEST_CASE("a figure over the epochs has the runs' logs, and leaves out what is null", "[fast]") {
   FigureFiles files;
   const auto log = [](double first, const std::string& second) {
-    return fmt::format("{{\"step\": 1, \"epoch\": 1, \"train/gradient_nonzeros\": {}}}\n"
-                       "{{\"step\": 2, \"epoch\": 2, \"train/gradient_nonzeros\": {}}}\n",
-                       first, second);
+    return fmt::format(
+        "{{\"step\": 1, \"epoch\": 1, \"train/gradient_nonzeros\": {}}}\n"
+        "{{\"step\": 2, \"epoch\": 2, \"train/gradient_nonzeros\": {}}}\n",
+        first, second);
   };
-  const std::vector<std::filesystem::path> runs{files.run("a1", config_text("a", 0.1, 1), results(0.5), log(4, "5")),
-                                                files.run("a2", config_text("a", 0.1, 2), results(0.5), log(6, "null"))};
+  const std::vector<std::filesystem::path> runs{
+      files.run("a1", config_text("a", 0.1, 1), results(0.5), log(4, "5")),
+      files.run("a2", config_text("a", 0.1, 2), results(0.5), log(6, "null"))};
   const ChartPanel panel = collect(files, runs).charts[0].panels[1];
   REQUIRE(panel.series.size() == 2);
   CHECK(panel.series[0].name == "A");
@@ -111,10 +114,11 @@ TEST_CASE("set sizes are shares of the images of all seeds, up to the largest se
 
 TEST_CASE("runs that a figure cannot show are said", "[fast]") {
   FigureFiles files;
-  const std::vector<std::filesystem::path> runs{
-      files.run("other", config_text("a", 77, 1), results(0.2)), files.run("ninth", config_text("a", 0.1, 9), results(0.2)),
-      files.run("torn", config_text("a", 1, 1), "[{"),
-      files.run("unlogged", config_text("a", 0.1, 1), results(0.5), "{\"step\": 1, \"epoch\": 1, \"train/loss\": 3}\n")};
+  const std::vector<std::filesystem::path> runs{files.run("other", config_text("a", 77, 1), results(0.2)),
+                                                files.run("ninth", config_text("a", 0.1, 9), results(0.2)),
+                                                files.run("torn", config_text("a", 1, 1), "[{"),
+                                                files.run("unlogged", config_text("a", 0.1, 1), results(0.5),
+                                                          "{\"step\": 1, \"epoch\": 1, \"train/loss\": 3}\n")};
   const auto remarks_of = [&](bool of_figure_only) {
     std::string all;
     for (const std::string& remark : collect(files, runs, of_figure_only).remarks) all += remark + "\n";

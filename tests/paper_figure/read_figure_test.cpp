@@ -84,8 +84,8 @@ TEST_CASE("a figure's preset keeps rows and columns, and panels that have some l
 TEST_CASE("a preset's own rows take the place of all, where no panel names some", "[fast]") {
   FigureFiles files;
   CHECK_THROWS_WITH(read_figure(files.write_figure(kFigure), "own"), Contains("only where no panel names some"));
-  const std::string plain = kFigure.substr(0, kFigure.find("  - number: \"1\"\n    part: b")) +
-                            kFigure.substr(kFigure.find("presets:"));
+  const std::string plain =
+      kFigure.substr(0, kFigure.find("  - number: \"1\"\n    part: b")) + kFigure.substr(kFigure.find("presets:"));
   const PaperFigure figure = read_figure(files.write_figure(plain), "own");
   REQUIRE(figure.rows.each.size() == 1);
   CHECK(figure.panels[0].rows == Places{0});
