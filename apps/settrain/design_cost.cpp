@@ -9,11 +9,11 @@
 #include "src/config/format.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
+#include "src/design/data_facts.h"
 #include "src/engine/experiment.h"
 #include "src/engine/experiment_schema.h"
 #include "src/engine/throughput.h"
 #include "src/sweep/points.h"
-#include "src/table/data_facts.h"
 
 namespace settrain {
 namespace {

@@ -10,6 +10,7 @@
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/design/check_cells.h"
 #include "src/engine/experiment.h"
 #include "src/engine/experiment_schema.h"
 
@@ -101,7 +102,11 @@ int train_design(const CommandLine& line, const DesignArguments& arguments, cons
     show_all();
     return failed == 0 ? kSuccess : kFailed;
   } catch (const Interrupted&) {
-    show_all();
+    try {
+      show_all();
+    } catch (const Error& problem) {
+      log::error(problem.what());
+    }
     throw;
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -10,17 +11,20 @@
 #include "apps/settrain/config_path.h"
 #include "apps/settrain/design_run.h"
 #include "datasets/load_data.h"
+#include "src/chart/draw_chart.h"
 #include "src/compare/compared_run.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/design/check_cells.h"
+#include "src/design/data_facts.h"
+#include "src/design/find_design.h"
 #include "src/engine/experiment_schema.h"
-#include "src/figure/draw_chart.h"
+#include "src/figure/gnuplot.h"
 #include "src/paper_figure/collect_figure.h"
 #include "src/paper_figure/lorenz_chart.h"
 #include "src/sweep/table_text.h"
-#include "src/table/data_facts.h"
 
 namespace settrain {
 namespace {
@@ -33,8 +37,17 @@ fs::path figures_folder() {
   return config_folder() / "figures";
 }
 
-void draw(const Chart& chart, const fs::path& folder) {
-  for (const fs::path& file : draw_chart(chart, folder)) std::cout << file.string() << '\n';
+// Draws what can be drawn; the data and scripts of all are written in any case.
+void draw(const std::vector<Chart>& charts, const fs::path& folder) {
+  std::string problems;
+  for (const Chart& chart : charts) {
+    try {
+      for (const fs::path& file : draw_chart(chart, folder)) std::cout << file.string() << '\n';
+    } catch (const Error& problem) {
+      problems += (problems.empty() ? "" : "\n") + std::string(problem.what());
+    }
+  }
+  if (!problems.empty()) throw RunError(problems);
 }
 
 void draw(const FilledFigure& filled, const fs::path& folder) {
@@ -42,7 +55,14 @@ void draw(const FilledFigure& filled, const fs::path& folder) {
   if (filled.found < filled.wanted) {
     log::warning(fmt::format("[figure] {} of {} runs are in the figure", filled.found, filled.wanted));
   }
-  for (const Chart& chart : filled.charts) draw(chart, folder);
+  draw(filled.charts, folder);
+}
+
+// All that would keep the figure from being drawn, before anything is trained.
+void check(const PaperFigure& figure, const config::Schema& schema) {
+  check_cells(figure, figure.wanted_cells(), schema);
+  for (const Chart& chart : collect_figure(figure, schema, {}, /*of_figure_only=*/true).charts) check_chart(chart);
+  run_gnuplot(".", {"--version"});
 }
 
 int list_figures(const CommandLine& line, const DesignArguments& arguments) {
@@ -68,6 +88,7 @@ int list_figures(const CommandLine& line, const DesignArguments& arguments) {
     }
   }
   bar.hide();
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return comes_before(a[0], b[0]); });
   std::cout << markdown_table({"figure", "of", "runs", "hours", "needs", "there"}, rows);
   log_hours(line, arguments, "figure");
   return kSuccess;
@@ -82,14 +103,14 @@ int lorenz(const CommandLine& line, const DesignArguments& arguments, const Pape
     for (const std::string& sentence : missing_files(config)) std::cout << fmt::format("missing: {}\n", sentence);
     return kSuccess;
   }
-  draw(lorenz_chart(figure, load_data(line.registries.datasets, config).dataset),
-       folder_of(figure, arguments, kFolder));
+  const Dataset dataset = load_data(line.registries.datasets, config).dataset;
+  draw({lorenz_chart(figure, dataset)}, folder_of(figure, arguments, kFolder));
   return kSuccess;
 }
 
 int collect(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
   const config::Schema schema = experiment_schema(line.registries);
-  check_cells(figure, figure.wanted_cells(), schema);
+  check(figure, schema);
   const FilledFigure filled = collect_figure(figure, schema, find_runs(arguments.runs), /*of_figure_only=*/false);
   if (filled.found == 0) {
     throw RunError(
@@ -102,6 +123,7 @@ int collect(const CommandLine& line, const DesignArguments& arguments, const Pap
 int train(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
   const fs::path folder = folder_of(figure, arguments, kFolder);
   const config::Schema schema = experiment_schema(line.registries);
+  check(figure, schema);
   return train_design(line, arguments, figure, figure.wanted_cells(), folder,
                       [&](const auto& runs, const auto& failures) {
                         FilledFigure filled = collect_figure(figure, schema, runs, /*of_figure_only=*/true);

@@ -15,6 +15,8 @@
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/design/check_cells.h"
+#include "src/design/find_design.h"
 #include "src/engine/experiment.h"
 #include "src/engine/experiment_schema.h"
 #include "src/sweep/table_text.h"

@@ -47,9 +47,12 @@ double value_of(const EvaluationResult& result, const std::string& name) {
   return kInfinity;
 }
 
-const std::vector<int64_t>& set_sizes_of(const EvaluationResult& result, const std::string& name) {
-  const auto is_wanted = [&](const SetSizeHistogram& sizes) { return sizes.metric == name; };
-  return std::find_if(result.set_sizes.begin(), result.set_sizes.end(), is_wanted)->counts;
+// Empty where the sets are not measured.
+std::vector<int64_t> set_sizes_of(const EvaluationResult& result, const std::string& name) {
+  for (const SetSizeHistogram& sizes : result.set_sizes) {
+    if (sizes.metric == name) return sizes.counts;
+  }
+  return {};
 }
 
 Evaluator make_evaluator(const MetricGolden& golden) {
@@ -64,10 +67,11 @@ Evaluator make_evaluator(const MetricGolden& golden) {
 CheckRow check_set_sizes(const MetricGolden& golden, const EvaluationResult& test) {
   WorstError worst;
   for (const SetSizeHistogram& expected : golden.test_set_sizes) {
-    const std::vector<int64_t>& counts = set_sizes_of(test, expected.metric);
+    const std::vector<int64_t> counts = set_sizes_of(test, expected.metric);
     for (size_t size = 0; size < expected.counts.size(); ++size) {
       worst.add(fmt::format("test {} samples with {} classes", expected.metric, size),
-                static_cast<double>(expected.counts[size]), static_cast<double>(counts[size]));
+                static_cast<double>(expected.counts[size]),
+                size < counts.size() ? static_cast<double>(counts[size]) : kInfinity);
     }
   }
   return worst.row(golden.name, "set size histogram", 0);

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include "src/core/descriptor.h"
@@ -18,6 +21,20 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kPictures{".svg", ".png"};
+
+// gnuplot does not notice a full disk.
+void check_whole(const fs::path& picture) {
+  std::ifstream file(picture, std::ios::binary);
+  if (!file) return;  // what is not there is told by its name
+  constexpr std::streamoff kEnd = 16;
+  file.seekg(0, std::ios::end);
+  file.seekg(-std::min<std::streamoff>(kEnd, file.tellg()), std::ios::end);
+  const std::string end(std::istreambuf_iterator<char>(file), {});
+  if (end.find("</svg>") == std::string::npos && end.find("IEND") == std::string::npos) {
+    throw Error(fmt::format("gnuplot could not write all of a picture of {}; is the disk full?",
+                            picture.parent_path().string()));
+  }
+}
 
 }  // namespace
 
@@ -77,6 +94,7 @@ void draw_pictures(const std::string& name, const fs::path& folder) {
   try {
     const std::string warnings = run_gnuplot(folder, {"-e", "out='" + temporary + "'", name + ".gp"});
     if (!warnings.empty()) log::warning(fmt::format("[figure] {}: gnuplot says: {}", name, warnings));
+    for (const char* ending : kPictures) check_whole(folder / (temporary + ending));
     for (const char* ending : kPictures) {
       fs::rename(folder / (temporary + ending), folder / (name + ending), error);
       if (error) throw file_error("write", folder / (name + ending), error.value());

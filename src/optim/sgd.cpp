@@ -10,7 +10,8 @@ namespace settrain {
 
 config::Keys SgdOptions::keys() {
   return {
-      config::key("lr", &SgdOptions::lr, 0.1, "Learning rate at the start, which the schedule multiplies; 0 leaves the weights as they are.")
+      config::key("lr", &SgdOptions::lr, 0.1,
+                  "Learning rate at the start, which the schedule multiplies; 0 leaves the weights as they are.")
           .at_least(0),
       config::key("momentum", &SgdOptions::momentum, 0.9, "Momentum.").at_least(0).below(1),
       config::key("nesterov", &SgdOptions::nesterov, true, "Nesterov's momentum."),

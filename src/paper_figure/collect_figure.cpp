@@ -1,16 +1,18 @@
 #include "src/paper_figure/collect_figure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "src/core/error.h"
+#include "src/design/cell_runs.h"
 #include "src/paper_figure/run_numbers.h"
 #include "src/statistics/mean_interval.h"
-#include "src/table/cell_runs.h"
 
 namespace settrain {
 namespace {
@@ -110,8 +112,18 @@ class PanelMaker {
         x = mean->mean;
       }
       if (!y) continue;
+      if ((panel_.x.is_log && x <= 0) || (panel_.y.is_log && y->mean <= 0)) {
+        remarks_.push_back(
+            fmt::format("{}, {}: ({:.6g}, {:.6g}) has no place on a logarithmic axis", name, label, x, y->mean));
+        continue;
+      }
       series.points.push_back(point_at(x, *y));
       if (panel_.x.of == Of::kMetric) series.points.back().label = label;
+    }
+    // Lines go from left to right.
+    if (panel_.x.has_numbers) {
+      std::stable_sort(series.points.begin(), series.points.end(),
+                       [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
     }
     return series;
   }
@@ -136,7 +148,10 @@ class PanelMaker {
       return !all.empty();
     });
     std::vector<ChartPoint> points;
-    for (const auto& [epoch, all] : values) points.push_back(point_at(epoch, mean_interval(all)));
+    for (const auto& [epoch, all] : values) {
+      const ChartPoint point = point_at(epoch, mean_interval(all));
+      if (!panel_.y.is_log || point.y > 0) points.push_back(point);
+    }
     return points;
   }
 
@@ -167,22 +182,25 @@ class PanelMaker {
   std::vector<std::string>& remarks_;
 };
 
-// "thesis-3.8", "thesis-3.8a" where there is nothing but that part of it, "thesis-3.8-smoke".
-std::string chart_name(const PaperFigure& figure, const std::string& number) {
-  std::vector<std::string> parts;
-  for (const FigurePanel& panel : figure.panels) {
-    if (panel.number == number) add_once(parts, panel.part);
+// How many seeds stand behind a panel's points, and what becomes of them.
+std::string seeds_text(const ChartPanel& chart, const FigurePanel& panel, const CellRuns& runs) {
+  size_t fewest = std::numeric_limits<size_t>::max(), most = 0;
+  for (const size_t row : panel.rows) {
+    for (const size_t column : panel.columns) {
+      const size_t seeds = runs.of.at({row, panel.y.column.value_or(column)}).size();
+      if (seeds > 0) fewest = std::min(fewest, seeds);
+      most = std::max(most, seeds);
+    }
   }
-  return fmt::format("{}-{}{}{}", figure.name.substr(0, figure.name.find('/')), number,
-                     parts.size() == 1 ? parts.front() : "", figure.preset == "paper" ? "" : "-" + figure.preset);
-}
-
-std::string subtitle_of(const PaperFigure& figure) {
-  std::string text = figure.paper.empty() ? "" : "After " + figure.paper + ". ";
-  if (figure.preset != "paper") text += fmt::format("Preset {}: {} ", figure.preset, figure.says);
-  const auto seeds = std::max<int64_t>(1, std::ssize(figure.seeds));
-  text += seeds == 1 ? "One seed." : fmt::format("Means over {} seeds{}.", seeds, seeds > 2 ? ", 95 % intervals" : "");
-  return text;
+  if (!has_points(chart)) return "";
+  if (most == 1) return "One seed.";
+  const std::string seeds = fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
+  if (panel.x.of == Of::kSetSizes) return fmt::format("Images of {} seeds together.", seeds);
+  const bool has_intervals = std::any_of(chart.series.begin(), chart.series.end(), [](const ChartSeries& series) {
+    return std::any_of(series.points.begin(), series.points.end(),
+                       [](const ChartPoint& point) { return point.below.has_value(); });
+  });
+  return fmt::format("Means over {} seeds{}.", seeds, has_intervals ? ", 95 % intervals" : "");
 }
 
 }  // namespace
@@ -193,16 +211,18 @@ FilledFigure collect_figure(const PaperFigure& figure, const config::Schema& sch
   FilledFigure filled{.charts = {}, .wanted = found.wanted, .found = found.found, .remarks = std::move(found.remarks)};
   RunNumbers numbers;
   for (const std::string& number : figure.numbers()) {
-    Chart chart{
-        .name = chart_name(figure, number), .title = figure.title, .subtitle = subtitle_of(figure), .panels = {}};
+    Chart chart{.name = figure.chart_name(number), .title = figure.title, .subtitle = {}, .panels = {}};
+    std::vector<std::string> subtitle{figure.origin()};
     for (const FigurePanel& panel : figure.panels) {
       if (panel.number != number) continue;
       chart.panels.push_back(PanelMaker(figure, panel, found, numbers, filled.remarks).make());
+      add_once(subtitle, seeds_text(chart.panels.back(), panel, found));
     }
+    std::erase(subtitle, "");
+    chart.subtitle = fmt::format("{}", fmt::join(subtitle, " "));
     filled.charts.push_back(std::move(chart));
   }
-  std::sort(filled.remarks.begin(), filled.remarks.end());
-  filled.remarks.erase(std::unique(filled.remarks.begin(), filled.remarks.end()), filled.remarks.end());
+  tidy_remarks(filled.remarks);
   return filled;
 }
 

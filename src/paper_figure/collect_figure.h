@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/chart/chart.h"
 #include "src/config/schema.h"
-#include "src/figure/chart.h"
 #include "src/paper_figure/paper_figure.h"
 
 namespace settrain {

@@ -35,11 +35,12 @@ Chart lorenz_chart(const PaperFigure& figure, const Dataset& dataset) {
                    .x = {.label = "Classes, from the fewest images to the most, %", .least = 0, .most = 100},
                    .y = {.label = "Images in them, %", .least = 0, .most = 100},
                    .series = {std::move(curve), std::move(equal)}};
-  return {
-      .name = figure.file_name(),
-      .title = figure.title,
-      .subtitle = fmt::format("After {}. {} images of {} classes, all splits.", figure.paper, images, counts.size()),
-      .panels = {std::move(panel)}};
+  const std::string origin = figure.origin();
+  return {.name = figure.chart_name(""),
+          .title = figure.title,
+          .subtitle = fmt::format("{}{}{} images of {} classes, all splits.", origin, origin.empty() ? "" : " ", images,
+                                  counts.size()),
+          .panels = {std::move(panel)}};
 }
 
 }  // namespace settrain

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "datasets/dataset.h"
+#include "src/chart/chart.h"
 #include "src/config/config.h"
 #include "src/config/schema.h"
-#include "src/figure/chart.h"
 #include "src/paper_figure/paper_figure.h"
 
 namespace settrain {

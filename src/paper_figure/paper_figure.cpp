@@ -1,10 +1,13 @@
 #include "src/paper_figure/paper_figure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "src/core/error.h"
+#include "src/design/find_design.h"
 
 namespace settrain {
 
@@ -27,7 +30,8 @@ std::vector<WantedCell> PaperFigure::wanted_cells() const {
           if (metric.empty()) continue;
           WantedCell& cell = cell_at(row, axis->column.value_or(column));
           const bool is_logged = axis->source != FigureSource::kResults || panel.x.of == FigureAxis::Of::kEpochs;
-          add_once(is_logged ? cell.logged : cell.metrics, metric);
+          const bool is_sets = panel.x.of == FigureAxis::Of::kSetSizes;
+          add_once(is_sets ? cell.set_sizes : is_logged ? cell.logged : cell.metrics, metric);
           add_once(cell.selects, substitute(panel.select, row, column));
         }
       }
@@ -45,6 +49,27 @@ std::vector<std::string> PaperFigure::numbers() const {
 void PaperFigure::keep_only(const std::string& number) {
   std::erase_if(
       panels, [&](const FigurePanel& panel) { return panel.number != number && panel.number + panel.part != number; });
+}
+
+std::string PaperFigure::chart_name(const std::string& number) const {
+  std::vector<std::string> parts;
+  for (const FigurePanel& panel : panels) {
+    if (panel.number == number) add_once(parts, panel.part);
+  }
+  const std::string paper_name = name.substr(0, name.find('/'));
+  std::string made = number.empty() ? name : paper_name + "-" + number + (parts.size() == 1 ? parts.front() : "");
+  for (char& c : made) {
+    if (c == '/') c = '-';
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.') c = '_';
+  }
+  return preset == "paper" ? made : made + "-" + preset;
+}
+
+std::string PaperFigure::origin() const {
+  std::vector<std::string> sentences;
+  if (!paper.empty()) sentences.push_back(fmt::format("After {}.", paper));
+  if (preset != "paper") sentences.push_back(fmt::format("Preset {}{}", preset, says.empty() ? "." : ": " + says));
+  return fmt::format("{}", fmt::join(sentences, " "));
 }
 
 PaperFigure find_figure(const std::filesystem::path& folder, const std::string& name, const std::string& preset) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "src/figure/chart.h"
-#include "src/table/run_design.h"
+#include "src/chart/chart.h"
+#include "src/design/run_design.h"
 
 namespace settrain {
 
@@ -27,6 +27,7 @@ struct FigureAxis {
       metric{};  // kMetric, kEpochs and kSetSizes on the y axis: "test/top5", "train/top5", "test/avg5"
   FigureSource source = FigureSource::kResults;
   bool is_error = false;     // 1 minus the metric
+  bool has_words = false;    // said so
   bool has_numbers = false;  // kRows and kColumns: labels are numbers; otherwise they are words
   bool is_log = false;
   std::optional<double> least{}, most{};  // ends of the axis
@@ -45,6 +46,7 @@ struct FigurePanel {
 /// Figures that come from the same runs, or the Lorenz curve of the base config's data.
 struct PaperFigure : RunDesign {
   bool is_lorenz = false;
+  Settings let{};  // words that stand for a text in all that is shown: {data}
   std::vector<FigurePanel> panels{};
 
   /// What some panel shows.
@@ -55,6 +57,13 @@ struct PaperFigure : RunDesign {
 
   /// Leaves out all panels but those of a figure, "5.4", or one of them, "5.4b".
   void keep_only(const std::string& number);
+
+  /// Of a figure's files: "thesis-3.8", "thesis-3.8a" where nothing but that part of it is left, "thesis-3.8-smoke". Of
+  /// the whole file where `number` is empty.
+  std::string chart_name(const std::string& number) const;
+
+  /// For a picture's reader: "After Garcin, thesis, 2023. Preset smoke: one epoch."
+  std::string origin() const;
 
   /// What a panel's axis shows of a cell; empty where that is no metric.
   std::string metric_of(const FigureAxis& axis, size_t row, size_t column) const;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <set>
 
+#include "src/design/design_reader.h"
 #include "src/paper_figure/paper_figure.h"
-#include "src/table/design_reader.h"
+#include "src/statistics/mean_interval.h"
 
 namespace settrain {
 namespace {
@@ -13,58 +16,87 @@ using config::YamlNode;
 using Kind = YamlNode::Kind;
 using Of = FigureAxis::Of;
 using Names = std::vector<std::string>;
+constexpr const char* kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.";
+
 template <class Value>
 using Words = std::vector<std::pair<std::string, Value>>;
 
 class FigureReader : public DesignReader {
  public:
-  FigureReader(config::Problems& problems, const std::filesystem::path& folder, PaperFigure& figure)
-      : DesignReader(problems, folder, figure), figure_(figure) {}
+  FigureReader(config::Problems& problems, PaperFigure& figure) : DesignReader(problems, figure), figure_(figure) {}
 
   void read(const YamlNode& root) {
-    const YamlNode* panels = nullptr;
+    const YamlNode *panels = nullptr, *lorenz = nullptr, *of_runs = nullptr;
     Names known = kKeys;
-    known.insert(known.end(), {"panels", "lorenz", "presets"});
+    known.insert(known.end(), {"let", "panels", "lorenz", "presets"});
     each(root, known, [&](const std::string& key, const YamlNode& node) {
       read_key(key, node);
+      if (key == "let") figure_.let = words(node);
       if (key == "panels") panels = &node;
-      if (key == "lorenz") figure_.is_lorenz = chosen(node, kBooleans);
+      if (key == "lorenz") lorenz = &node;
+      if (key == "panels" || key == "rows" || key == "columns" || key == "seeds") of_runs = &node;
     });
     if (figure_.base.empty()) problem(root, "expected the key base");
-    if (figure_.is_lorenz) return;
+    figure_.is_lorenz = lorenz && chosen(*lorenz, kBooleans);
+    if (figure_.is_lorenz) {
+      if (of_runs) problem(*of_runs, "lorenz: true shows data: it has no runs, and no rows, columns, seeds or panels");
+      return;
+    }
     if (figure_.rows.each.empty() || !panels || !panels->is(Kind::kList)) {
       return problem(root, "expected the keys rows, panels, which is a list, and columns, if there are any");
     }
-    if (figure_.columns.each.empty()) figure_.columns.each.push_back({.label = "settrain"});
+    if (figure_.columns.each.empty()) figure_.columns.each.push_back({.label = ""});
     for (const YamlNode& node : panels->values) figure_.panels.push_back(panel(node));
   }
 
-  void read_over(const YamlNode& preset) {
-    each(preset, kPresetKeys, [&](const std::string& key, const YamlNode& node) {
-      read_preset_key(key, node);
-      if (key == "rows") read_axis_over(figure_.rows, node, "row", &FigurePanel::rows);
-      if (key == "columns") read_axis_over(figure_.columns, node, "column", &FigurePanel::columns);
-    });
+  // Puts texts in the place of the words of `let` in all that is shown.
+  void put_words(const YamlNode& root) {
+    std::vector<std::string*> shown{&figure_.title};
+    for (FigurePanel& panel : figure_.panels) {
+      for (std::string* text : {&panel.title, &panel.x.label, &panel.y.label}) shown.push_back(text);
+    }
+    for (std::string* text : shown) {
+      *text = with_words(*text, figure_.let);
+      check_word(root, *text);
+    }
   }
 
-  // Where labels are to be numbers.
+  // Where labels are to be numbers, they are different ones.
   void check_numbers(const YamlNode& root) {
     for (const FigurePanel& panel : figure_.panels) {
-      if (!panel.x.has_numbers) continue;
+      if (!panel.x.has_numbers || (panel.x.of != Of::kRows && panel.x.of != Of::kColumns)) continue;
       const bool is_rows = panel.x.of == Of::kRows;
+      std::set<double> seen;
       for (const size_t place : is_rows ? panel.rows : panel.columns) {
         const std::string& label = (is_rows ? figure_.rows : figure_.columns).each[place].label;
         double number = 0;
         const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
-        if (error != std::errc() || end != label.data() + label.size() || (panel.x.is_log && number <= 0)) {
-          problem(root, fmt::format("{} is no number for an axis with the scale {}", config::in_quotes(label),
+        const std::string where = fmt::format("panel {}{}: {}", panel.number, panel.part, config::in_quotes(label));
+        if (error != std::errc() || end != label.data() + label.size() || !std::isfinite(number) ||
+            (panel.x.is_log && number <= 0)) {
+          problem(root, fmt::format("{} is no number for an axis with the scale {}", where,
                                     panel.x.is_log ? "log" : "linear"));
+        } else if (!seen.insert(number).second) {
+          problem(root, where + " is the number of another label, too");
         }
       }
     }
   }
 
  private:
+  void read_over(const YamlNode& preset) override {
+    Names known = kPresetKeys;
+    known.push_back("let");
+    each(preset, known, [&](const std::string& key, const YamlNode& node) {
+      read_preset_key(key, node);
+      if (key == "let") {
+        for (const auto& [word, text] : words(node)) set(figure_.let, word, text);
+      }
+      if (key == "rows") read_axis_over(figure_.rows, node, "row", &FigurePanel::rows);
+      if (key == "columns") read_axis_over(figure_.columns, node, "column", &FigurePanel::columns);
+    });
+  }
+
   FigurePanel panel(const YamlNode& node) {
     FigurePanel panel;
     const YamlNode* kind = nullptr;
@@ -82,18 +114,51 @@ class FigureReader : public DesignReader {
            if (key == "x") panel.x = figure_axis(given);
            if (key == "y") panel.y = figure_axis(given);
          });
-    if (panel.number.empty()) problem(node, "expected the key number (\"5.4\")");
-    if (!panel.select.starts_with("val/")) problem(node, "expected the key select (val/top5)");
-    if (panel.y.metric.empty() || panel.y.of != Of::kMetric)
-      problem(node, "expected a metric on the axis y (test/top5)");
-    if ((panel.x.of == Of::kMetric) == panel.x.metric.empty()) {
-      problem(node, "expected on the axis x either a metric or one of: of: rows, columns, epochs, set_sizes");
+    // Of files' names.
+    const std::string name = panel.number + panel.part;
+    if (panel.number.empty() || name.find_first_not_of(kNameCharacters) != std::string::npos) {
+      problem(node, "expected the key number, and part, if there is one, of letters, digits and points (\"5.4\")");
     }
+    if (!numbers_.insert(name).second) problem(node, fmt::format("there are two panels {}", config::in_quotes(name)));
+    if (!panel.select.starts_with("val/")) problem(node, "expected the key select (val/top5)");
+    if (panel.y.metric.find('/') == std::string::npos || panel.y.of != Of::kMetric) {
+      problem(node, "expected a metric on the axis y (test/top5)");
+    }
+    if ((panel.x.of == Of::kMetric) != (panel.x.metric.find('/') != std::string::npos)) {
+      problem(node,
+              "expected on the axis x either a metric (test/top5) or one of: of: rows, columns, epochs, set_sizes");
+    }
+    check_use(node, panel);
     panel.kind = kind                          ? chosen(*kind, kKinds)
                  : panel.x.of == Of::kSetSizes ? ChartKind::kSteps
                  : panel.x.of == Of::kMetric   ? ChartKind::kPoints
                                                : ChartKind::kLines;
     return panel;
+  }
+
+  // Keys without any effect are mistakes.
+  void check_use(const YamlNode& node, const FigurePanel& panel) {
+    const bool is_sets = panel.x.of == Of::kSetSizes, is_epochs = panel.x.of == Of::kEpochs;
+    if (panel.x.column && panel.x.of != Of::kMetric) problem(node, "column chooses nothing where x is no metric");
+    if ((is_sets || is_epochs) && (panel.y.source != FigureSource::kResults || panel.y.column)) {
+      problem(node, "from and column choose nothing where x is of epochs or set_sizes");
+    }
+    const size_t sets = panel.y.metric.find("avg");
+    if (is_sets && panel.y.metric.find('{') == std::string::npos &&
+        (sets == std::string::npos || panel.y.metric.find("macro_") != std::string::npos)) {
+      problem(node, "sizes are of average-K's sets: expected a metric such as test/avg5 or test/few_avg5");
+    }
+    for (const FigureAxis* axis : {&panel.x, &panel.y}) {
+      if (axis->is_error && (is_sets || axis->of != Of::kMetric || unit_of(axis->metric) != Unit::kFraction)) {
+        problem(node, "error is 1 minus an accuracy");
+      }
+      if (axis->least && axis->most && *axis->least >= *axis->most) problem(node, "least is not below most");
+      if (axis->is_log && axis->least.value_or(axis->most.value_or(1)) <= 0) {
+        problem(node, "an axis with the scale log cannot end at 0 or below");
+      }
+    }
+    const bool is_labels = panel.x.of == Of::kRows || panel.x.of == Of::kColumns;
+    if (panel.y.has_words || (panel.x.has_words && !is_labels)) problem(node, "the scale words is of labels");
   }
 
   FigureAxis figure_axis(const YamlNode& node) {
@@ -106,6 +171,7 @@ class FigureReader : public DesignReader {
              const std::string scale =
                  chosen(given, Words<std::string>{{"words", "words"}, {"linear", "linear"}, {"log", "log"}});
              axis.has_numbers = scale != "words";
+             axis.has_words = scale == "words";
              axis.is_log = scale == "log";
            }
            if (key == "metric") axis.metric = text(given);
@@ -124,8 +190,12 @@ class FigureReader : public DesignReader {
     for (const std::string& label : texts(node)) {
       const auto place = axis.find(label);
       if (!place) problem(node, fmt::format("there is no {} {}", what, config::in_quotes(label)));
+      if (place && std::find(all.begin(), all.end(), *place) != all.end()) {
+        problem(node, fmt::format("{} comes twice", config::in_quotes(label)));
+      }
       all.push_back(place.value_or(0));
     }
+    if (all.empty()) problem(node, fmt::format("expected labels of {}s", what));
     return all.empty() ? std::vector<size_t>{0} : all;
   }
 
@@ -180,6 +250,7 @@ class FigureReader : public DesignReader {
                                                    {"last_epoch", FigureSource::kLastEpoch}};
 
   PaperFigure& figure_;
+  std::set<std::string> numbers_;  // of the panels, with their parts
 };
 
 }  // namespace
@@ -187,19 +258,19 @@ class FigureReader : public DesignReader {
 PaperFigure read_figure(const std::filesystem::path& file, const std::string& preset) {
   PaperFigure figure;
   const YamlNode root = parse_design(file, preset, "figure", figure);
-  const std::filesystem::path folder = file.parent_path();
   config::Problems problems;
-  FigureReader reader(problems, folder, figure);
+  FigureReader reader(problems, figure);
   reader.read(root);
   problems.throw_if_any();
-  if (preset != "paper") {
-    if (const YamlNode* over = reader.find_preset(root, preset)) reader.read_over(*over);
-  }
+  reader.read_preset(root);
   problems.throw_if_any();
+  reader.put_words(root);
   if (!figure.is_lorenz) {
+    const std::vector<WantedCell> cells = figure.wanted_cells();
+    figure.selects = all_selects(cells);
     if (figure.panels.empty()) reader.problem(root, "the preset keeps no panel");
     reader.check_numbers(root);
-    reader.check_words(root, figure.wanted_cells());
+    reader.check_words(root, cells);
   }
   problems.throw_if_any();
   return figure;

@@ -103,7 +103,9 @@ void TreeReader::refuse_reserved(const std::string& key, const YamlNode& at) {
   if (key == "seed") problem(at, "seed: the sweep's seeds are the list `seeds`");
   if (key == "run.threads") problem(at, "run.threads: the option --threads says it, at the sweep's first start");
   if (key == "select")
-    problem(at, "select: the metric that chooses is the key `select` of the sweep, or of a table's parts");
+    problem(
+        at,
+        "select: the metric that chooses is the key `select` of the sweep, of a table's parts, or of a figure's panels");
   if (key == "name" || key == "run.dir") problem(at, key + ": the sweep names its runs");
 }
 

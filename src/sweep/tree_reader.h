@@ -1,4 +1,4 @@
-// What reading a grid and reading a table have in common: walking a YAML tree, gathering what is wrong with it.
+// What reading grids, tables and figures has in common: walking a YAML tree, gathering what is wrong with it.
 #pragma once
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "src/core/error.h"
+#include "src/design/cell_runs.h"
 #include "src/sweep/sweep_folder.h"
-#include "src/table/cell_runs.h"
 
 namespace settrain {
 namespace {
@@ -103,8 +103,7 @@ FilledTable collect_runs(const Table& table, const config::Schema& schema, const
     }
     filled.parts.push_back(std::move(made));
   }
-  std::sort(filled.remarks.begin(), filled.remarks.end());
-  filled.remarks.erase(std::unique(filled.remarks.begin(), filled.remarks.end()), filled.remarks.end());
+  tidy_remarks(filled.remarks);
   return filled;
 }
 

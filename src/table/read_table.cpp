@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/table/design_reader.h"
+#include "src/design/design_reader.h"
 #include "src/table/table.h"
 
 namespace settrain {
@@ -19,8 +19,7 @@ Names joined(Names first, const Names& second) {
 
 class TableReader : public DesignReader {
  public:
-  TableReader(config::Problems& problems, const std::filesystem::path& folder, Table& table)
-      : DesignReader(problems, folder, table), table_(table) {}
+  TableReader(config::Problems& problems, Table& table) : DesignReader(problems, table), table_(table) {}
 
   void read(const YamlNode& root) {
     const YamlNode* parts = nullptr;
@@ -43,8 +42,9 @@ class TableReader : public DesignReader {
     for (const YamlNode& node : parts->values) table_.parts.push_back(part(node));
   }
 
+ private:
   // A preset, put over what the file itself says.
-  void read_over(const YamlNode& preset) {
+  void read_over(const YamlNode& preset) override {
     each(preset, joined(kPresetKeys, {"measure"}), [&](const std::string& key, const YamlNode& node) {
       read_preset_key(key, node);
       if (key == "measure") read_measure(node);
@@ -53,7 +53,6 @@ class TableReader : public DesignReader {
     });
   }
 
- private:
   void read_measure(const YamlNode& node) {
     TableMeasure measure = table_.measure.value_or(TableMeasure{});
     each(node, {"what", "k", "batch", "runs"}, [&](const std::string& key, const YamlNode& given) {
@@ -180,20 +179,18 @@ class TableReader : public DesignReader {
 Table read_table(const std::filesystem::path& file, const std::string& preset) {
   Table table;
   const YamlNode root = parse_design(file, preset, "table", table);
-  const std::filesystem::path folder = file.parent_path();
   config::Problems problems;
-  TableReader reader(problems, folder, table);
+  TableReader reader(problems, table);
   reader.read(root);
   problems.throw_if_any();
-  if (preset != "paper") {
-    if (const YamlNode* over = reader.find_preset(root, preset)) reader.read_over(*over);
-  }
+  reader.read_preset(root);
   problems.throw_if_any();
   // What no row is left of is no part of the preset.
   std::erase_if(table.parts, [](const TablePart& part) { return part.rows.empty(); });
   if (table.parts.empty()) reader.problem(root, "the preset keeps no row of any printed table");
   if (!table.against.empty() && !table.columns.find(table.against)) table.against.clear();
   const std::vector<WantedCell> cells = table.wanted_cells();
+  table.selects = all_selects(cells);
   if (cells.empty()) reader.problem(root, "no cell is left: every text of `printed` is -");
   reader.check_words(root, cells);
   problems.throw_if_any();

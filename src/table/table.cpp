@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/design/find_design.h"
+
 namespace settrain {
 
 bool TablePart::has_row(size_t row) const {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "src/design/run_design.h"
 #include "src/table/printed_cell.h"
-#include "src/table/run_design.h"
 
 namespace settrain {
 

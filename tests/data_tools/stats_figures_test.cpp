@@ -7,7 +7,7 @@
 #include "src/core/error.h"
 #include "src/data_tools/noise_figure.h"
 #include "src/data_tools/stats_files.h"
-#include "src/figure/gnuplot.h"
+#include "tests/figure/has_gnuplot.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
@@ -15,15 +15,6 @@ using namespace settrain;
 using Catch::Matchers::Contains;
 
 namespace {
-
-bool has_gnuplot(const test::TemporaryFolder& folder) {
-  try {
-    run_gnuplot(folder.path(), {"-e", "set terminal pngcairo"});
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
 
 SplitStats split_of(const std::string& name, const std::vector<int64_t>& counts) {
   SplitStats split;
@@ -78,7 +69,7 @@ TEST_CASE("The noise matrix has shares of the true class, classes of a superclas
 
 TEST_CASE("Everything is written, and gnuplot has nothing to complain of, degenerate data included", "[fast]") {
   const test::TemporaryFolder folder;
-  const bool drawn = has_gnuplot(folder);
+  const bool drawn = test::has_gnuplot();
   const auto check = [&](const std::string& name, const DataStats& stats) {
     CAPTURE(name);
     const auto into = folder / name;

@@ -131,12 +131,17 @@ class PaperFigures(ProgramTest):
         lost = self.folder / "elsewhere" / runs[(0.1, 1)][0].name
         (lost / "results.json").unlink()
         self.assertIn(f"{lost.name}: has no results yet", self.figure("--collect", "elsewhere", "--dir", "less").stderr)
-        self.assertEqual(self.points("less/mine-1.csv")[1:], points[1:])
+        less = self.points("less/mine-1.csv")
+        self.assertEqual(less[1:], points[1:])
+        self.assertNotEqual(less[0], points[0])
+        self.assertIn("Means over 2 to 3 seeds", (self.folder / "less/mine-1.svg").read_text())
 
     def test_a_stopped_figure_shows_what_is_there_and_goes_on(self):
         self.figure("--dir", "whole")
         started = subprocess.Popen([PROGRAM, "figure", "mine.yaml", "--device", "cpu", "--threads", "1", "--dir", "stopped"], cwd=self.folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 300
         while not list(self.folder.glob("stopped/*/results.json")):
+            self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
         started.send_signal(signal.SIGINT)
         self.assertEqual(started.wait(), 130)
@@ -161,6 +166,7 @@ class PaperFigures(ProgramTest):
             (", train.gradient_nonzeros: true", "", "only with train.gradient_nonzeros: true"),
             ("metric: test/avg2, label: \"Images", "metric: test/avg3, label: \"Images", "row 0.1, column one draw: .*val/avg3"),
             ("loss.epsilon: 10.0", "loss.epsilom: 10.0", "did you mean 'loss.epsilon'"),
+            ("metric: train/top2", "metric: train/los", "did you mean 'train/loss'"),
             ("scale: log", "scale: logg", r"mine.yaml:\d+:\d+: expected one of words, linear, log"),
         ):
             self.write("mine.yaml", FIGURE.replace(old, new, 1))

@@ -34,14 +34,14 @@ const std::vector<std::string> kDataAndScripts{"one.dat", "one.gp", "two.dat", "
 }  // namespace
 
 TEST_CASE("Pictures, data and scripts are in the folder, and nothing else", "[fast]") {
-  const FakeGnuplot fake("eval \"$3\"; echo svg >\"$out.svg\"; echo png >\"$out.png\"");
+  const FakeGnuplot fake("eval \"$3\"; echo '</svg>' >\"$out.svg\"; echo IEND >\"$out.png\"");
   const test::TemporaryFolder folder;
   const auto files = draw(folder / "new/figures");
   CHECK(names_in(folder / "new/figures") ==
         std::vector<std::string>{"one.dat", "one.gp", "one.png", "one.svg", "two.dat", "two.gp", "two.png", "two.svg"});
   REQUIRE(files.size() == 8);
   for (const fs::path& file : files) CHECK(fs::exists(file));
-  CHECK(test::read_file(folder / "new/figures/two.svg") == "svg\n");
+  CHECK(test::read_file(folder / "new/figures/two.svg") == "</svg>\n");
   CHECK_THAT(test::read_file(folder / "new/figures/two.dat"), Contains("# cross_entropy"));
 }
 

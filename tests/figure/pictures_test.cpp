@@ -5,6 +5,7 @@
 
 #include "src/figure/draw_level_sets.h"
 #include "src/figure/gnuplot.h"
+#include "tests/figure/fake_gnuplot.h"
 #include "tests/figure/has_gnuplot.h"
 #include "tests/support/builtin_losses.h"
 #include "tests/support/read_file.h"
@@ -63,4 +64,17 @@ TEST_CASE("the title of a script is a comment, and data may have another ending"
   CHECK_THAT(text, Contains("# two lines. Draws a.svg and a.png from a.csv;") && Contains("data = 'a.csv'"));
   CHECK(figure_files("a", "f") == std::vector<std::filesystem::path>{"f/a.svg", "f/a.png", "f/a.dat", "f/a.gp"});
   CHECK(figure_files("a", "f", ".csv")[2] == "f/a.csv");
+}
+
+TEST_CASE("a picture that gnuplot could not write all of is none", "[fast]") {
+  const test::TemporaryFolder folder;
+  const auto draw = [&](const std::string& svg) {
+    // Its second argument is out='...'.
+    const test::FakeGnuplot fake("eval \"$3\"; echo '" + svg + "' >$out.svg; echo 'PNG IEND' >$out.png");
+    draw_pictures("a", folder.path());
+  };
+  CHECK_THROWS_WITH(draw("<svg><path d="), Contains("could not write all of a picture") && Contains("disk full"));
+  CHECK(std::filesystem::is_empty(folder.path()));
+  draw("<svg></svg>");
+  CHECK(std::filesystem::exists(folder / "a.svg"));
 }

@@ -18,7 +18,8 @@ using test::kFigure;
 
 std::string results(double top1, const std::string& set_sizes = "") {
   return fmt::format(
-      R"([{{"checkpoint": "best-val-top1", "epoch": 2, "metrics": {{"test": {{"top1": {}}}}}, "set_sizes": {{"test": {{{}}}}}}}])",
+      R"([{{"checkpoint": "best-val-top1", "epoch": 2, "metrics": {{"test": {{"top1": {}}}}}}},
+          {{"checkpoint": "best-val-top5", "epoch": 1, "metrics": {{}}, "set_sizes": {{"test": {{{}}}}}}}])",
       top1, set_sizes);
 }
 
@@ -48,7 +49,7 @@ TEST_CASE("a figure along its rows has means over seeds, with intervals from thr
   CHECK(filled.wanted == 18);
   REQUIRE(filled.charts.size() == 3);
   CHECK(filled.charts[0].name == "paper-1");
-  CHECK(filled.charts[0].subtitle == "After A paper. Means over 3 seeds, 95 % intervals.");
+  CHECK(filled.charts[0].subtitle == "After A paper. Means over 2 to 3 seeds, 95 % intervals.");
   const ChartPanel& panel = filled.charts[0].panels[0];
   REQUIRE(panel.series.size() == 2);
   REQUIRE(panel.series[0].points.size() == 1);

@@ -14,8 +14,7 @@ struct FigureOptions {
   int64_t seed = 0, threads = 0, epochs = 0;
   double epsilon = 0;
   bool gradient_nonzeros = false;
-  config::Integers train_top_k, top_k, count_bins;
-  config::Reals average_k;
+  config::Integers train_top_k;
   std::string name, dir;
   config::Texts select, splits;
 };
@@ -94,7 +93,7 @@ panels:
   - number: "3"
     columns: [A]
     rows: ["10"]
-    select: val/top1
+    select: val/top5
     x: {of: set_sizes, label: Classes}
     y: {metric: test/avg2, label: "Images, %"}
 presets:

@@ -45,6 +45,9 @@ TEST_CASE("a figure's runs are those that its panels show, each with what is sho
   CHECK(cells[0].metrics == std::vector<std::string>{"test/top1"});
   CHECK(cells[0].selects == std::vector<std::string>{"val/top1"});
   CHECK(grid_of(figure, cells).steps[0].list.size() == 4);
+  // Its runs are those of the whole file, whose other figures need other checkpoints.
+  CHECK(grid_of(figure, cells).select == "val/top1");
+  CHECK(grid_of(figure, cells).also == std::vector<std::string>{"val/top5"});
 
   figure = read_figure(figure.file, "paper");
   figure.keep_only("1b");
@@ -52,6 +55,30 @@ TEST_CASE("a figure's runs are those that its panels show, each with what is sho
   REQUIRE(cells.size() == 2);
   CHECK(cells[0].metrics.empty());
   CHECK(cells[0].logged == std::vector<std::string>{"train/gradient_nonzeros"});
+}
+
+TEST_CASE("words of a figure's let stand in what is shown, and a preset has its own", "[fast]") {
+  FigureFiles files;
+  std::string text =
+      replaced(kFigure, "title: Of all kinds", "title: \"On {data}, {how}\"\nlet: {data: plants, how: whole}");
+  text = replaced(text, "label: epsilon}", "label: \"epsilon, {data}\"}");
+  text = replaced(text, "smoke: {", "smoke: {let: {how: small}, ");
+  PaperFigure figure = read_figure(files.write_figure(text), "paper");
+  CHECK(figure.title == "On plants, whole");
+  CHECK(figure.panels[0].x.label == "epsilon, plants");
+  CHECK(read_figure(figure.file, "smoke").title == "On plants, small");
+  CHECK_THROWS_WITH(read_figure(files.write_figure(replaced(text, "{how}", "{who}")), "paper"),
+                    Contains("On plants, {who}: no `let` has this word"));
+}
+
+TEST_CASE("a figure's files have names that are safe", "[fast]") {
+  FigureFiles files;
+  PaperFigure figure = read_figure(files.write_figure(kFigure), "smoke");
+  CHECK(figure.chart_name("1") == "paper-1a-smoke");  // b is not left
+  CHECK(figure.origin() == "After A paper. Preset smoke: Small.");
+  figure = read_figure(files.write_figure(kFigure, "../odd {x}/f.yaml"), "paper");
+  CHECK(figure.chart_name("1") == "odd__x_-1");
+  CHECK(read_figure(files.figures() / "paper/../odd {x}/f.yaml", "paper").name == "odd {x}/f");
 }
 
 TEST_CASE("a figure is found by its number, by a panel's, and by its file", "[fast]") {
@@ -106,20 +133,34 @@ TEST_CASE("what is wrong with a figure's file is said with its place", "[fast]")
       {"label: Classes", "lable: Classes", "did you mean 'label'?"},
       {"select: val/top1", "select: test/top1", "expected the key select"},
       {"- number: \"2\"", "- title: two", "expected the key number"},
-      {"metric: test/avg2", "metric: \"test/avg{k}\"", "no `let` of the row or the column has this word"},
+      {"metric: test/avg2", "metric: \"test/avg{k}\"", "no `let` has this word"},
+      {"x: {of: epochs, label: Epoch}", "x: {of: epochs, scale: words, label: Epoch}", "the scale words is of labels"},
+      {"metric: test/avg2", "metric: test/top2", "sizes are of average-K's sets"},
+      {"metric: test/avg2", "from: last_epoch, metric: test/avg2", "from and column choose nothing"},
+      {"label: \"Error, %\", least: 0", "label: \"Error, %\", least: 5, most: 5", "least is not below most"},
+      {"y: {metric: test/top1, label: B}", "y: {metric: test/avg2_size, error: true, label: B}", "1 minus an accuracy"},
+      {"y: {metric: test/top1, label: B}", "y: {metric: top1, label: B}", "expected a metric on the axis y"},
+      {"part: b", "part: a", "there are two panels '1a'"},
+      {"number: \"2\"", "number: 2 (left)", "of letters, digits and points"},
+      {"rows: [\"10\"]", "rows: []", "expected labels of rows"},
+      {"rows: [\"0.1\", \"1\"]", "rows: [\"1\", \"1\"]", "'1' comes twice"},
+      {"presets:", "lorenz: true\npresets:", "it has no runs"},
       {"base: ../../base.yaml", "paper2: b", "unknown key 'paper2'"}};
   for (const auto& [from, to, message] : cases) {
     FigureFiles files;
+    CAPTURE(to);
     const auto file = files.write_figure(replaced(kFigure, from, to));
     CHECK_THROWS_WITH(read_figure(file, "paper"), Contains(message) && Contains("1.yaml:"));
   }
   FigureFiles files;
   // A panel of all rows takes any label; the axis does not.
   const std::string plain = kFigure.substr(0, kFigure.find("  - number: \"1\"\n    part: b"));
-  for (const std::string label : {"one", "0", "1x"}) {
+  for (const std::string label : {"one", "0", "1x", "inf"}) {
     const auto file = files.write_figure(replaced(plain, "label: \"1\"", "label: \"" + label + "\""));
     CHECK_THROWS_WITH(read_figure(file, "paper"), Contains("is no number for an axis with the scale log"));
   }
+  CHECK_THROWS_WITH(read_figure(files.write_figure(replaced(plain, "label: \"1\"", "label: \"10.0\"")), "paper"),
+                    Contains("is the number of another label"));
 }
 
 }  // namespace settrain

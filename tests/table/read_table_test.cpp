@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "src/core/error.h"
+#include "src/design/find_design.h"
 #include "src/table/table.h"
 #include "tests/support/temporary_folder.h"
 
