@@ -58,11 +58,10 @@ void draw(const FilledFigure& filled, const fs::path& folder) {
   draw(filled.charts, folder);
 }
 
-// All that would keep the figure from being drawn, before anything is trained.
+// What of the file would keep the figure from being drawn.
 void check(const PaperFigure& figure, const config::Schema& schema) {
   check_cells(figure, figure.wanted_cells(), schema);
   for (const Chart& chart : collect_figure(figure, schema, {}, /*of_figure_only=*/true).charts) check_chart(chart);
-  run_gnuplot(".", {"--version"});
 }
 
 int list_figures(const CommandLine& line, const DesignArguments& arguments) {
@@ -124,6 +123,7 @@ int train(const CommandLine& line, const DesignArguments& arguments, const Paper
   const fs::path folder = folder_of(figure, arguments, kFolder);
   const config::Schema schema = experiment_schema(line.registries);
   check(figure, schema);
+  if (!arguments.sweep.dry_run) run_gnuplot(".", {"--version"});  // rather now than after all training
   return train_design(line, arguments, figure, figure.wanted_cells(), folder,
                       [&](const auto& runs, const auto& failures) {
                         FilledFigure filled = collect_figure(figure, schema, runs, /*of_figure_only=*/true);

@@ -54,8 +54,8 @@ class PanelMaker {
 
   ChartAxis chart_axis(const FigureAxis& axis) const {
     ChartAxis made{
-        .label = axis.label, .is_log = axis.is_log, .categories = {}, .least = axis.least, .most = axis.most};
-    if (axis.has_numbers || (axis.of != Of::kRows && axis.of != Of::kColumns)) return made;
+        .label = axis.label, .is_log = axis.is_log(), .categories = {}, .least = axis.least, .most = axis.most};
+    if (!axis.is_of_labels() || axis.is_of_numbers()) return made;
     const bool is_rows = axis.of == Of::kRows;
     for (const size_t place : is_rows ? panel_.rows : panel_.columns) {
       made.categories.push_back((is_rows ? figure_.rows : figure_.columns).each[place].label);
@@ -105,14 +105,14 @@ class PanelMaker {
       const auto [row, column] = cell_at(places[i]);
       const auto y = mean_of(row, column, panel_.y);
       auto x = static_cast<double>(i);
-      if (panel_.x.has_numbers) x = std::strtod(label.c_str(), nullptr);
+      if (panel_.x.is_of_numbers()) x = std::strtod(label.c_str(), nullptr);
       if (panel_.x.of == Of::kMetric) {
         const auto mean = mean_of(row, column, panel_.x);
         if (!mean) continue;
         x = mean->mean;
       }
       if (!y) continue;
-      if ((panel_.x.is_log && x <= 0) || (panel_.y.is_log && y->mean <= 0)) {
+      if ((panel_.x.is_log() && x <= 0) || (panel_.y.is_log() && y->mean <= 0)) {
         remarks_.push_back(
             fmt::format("{}, {}: ({:.6g}, {:.6g}) has no place on a logarithmic axis", name, label, x, y->mean));
         continue;
@@ -121,7 +121,7 @@ class PanelMaker {
       if (panel_.x.of == Of::kMetric) series.points.back().label = label;
     }
     // Lines go from left to right.
-    if (panel_.x.has_numbers) {
+    if (panel_.x.is_of_numbers()) {
       std::stable_sort(series.points.begin(), series.points.end(),
                        [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
     }
@@ -150,7 +150,7 @@ class PanelMaker {
     std::vector<ChartPoint> points;
     for (const auto& [epoch, all] : values) {
       const ChartPoint point = point_at(epoch, mean_interval(all));
-      if (!panel_.y.is_log || point.y > 0) points.push_back(point);
+      if (!panel_.y.is_log() || point.y > 0) points.push_back(point);
     }
     return points;
   }

@@ -21,17 +21,21 @@ enum class FigureSource {
 /// What stands along an axis.
 struct FigureAxis {
   enum class Of { kMetric, kRows, kColumns, kEpochs, kSetSizes };
+  enum class Scale { kUnsaid, kWords, kLinear, kLog };
 
   Of of = Of::kMetric;
-  std::string label{},
-      metric{};  // kMetric, kEpochs and kSetSizes on the y axis: "test/top5", "train/top5", "test/avg5"
+  std::string label{};
+  std::string metric{};  // of y always, of x where it is kMetric: "test/top5", "train/top5", "test/avg5"
   FigureSource source = FigureSource::kResults;
-  bool is_error = false;     // 1 minus the metric
-  bool has_words = false;    // said so
-  bool has_numbers = false;  // kRows and kColumns: labels are numbers; otherwise they are words
-  bool is_log = false;
+  bool is_error = false;                  // 1 minus the metric
+  Scale scale = Scale::kUnsaid;           // labels of rows and columns are words then, and other axes linear
   std::optional<double> least{}, most{};  // ends of the axis
   std::optional<size_t> column{};         // kMetric: of this column's runs, whatever the point's own
+
+  bool is_log() const { return scale == Scale::kLog; }
+  bool is_of_labels() const { return of == Of::kRows || of == Of::kColumns; }
+  /// Labels that are read as numbers.
+  bool is_of_numbers() const { return is_of_labels() && (scale == Scale::kLinear || scale == Scale::kLog); }
 };
 
 /// One picture of a figure; those of one number stand side by side.

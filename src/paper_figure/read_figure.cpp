@@ -15,6 +15,7 @@ namespace {
 using config::YamlNode;
 using Kind = YamlNode::Kind;
 using Of = FigureAxis::Of;
+using Scale = FigureAxis::Scale;
 using Names = std::vector<std::string>;
 constexpr const char* kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.";
 
@@ -64,7 +65,7 @@ class FigureReader : public DesignReader {
   // Where labels are to be numbers, they are different ones.
   void check_numbers(const YamlNode& root) {
     for (const FigurePanel& panel : figure_.panels) {
-      if (!panel.x.has_numbers || (panel.x.of != Of::kRows && panel.x.of != Of::kColumns)) continue;
+      if (!panel.x.is_of_numbers()) continue;
       const bool is_rows = panel.x.of == Of::kRows;
       std::set<double> seen;
       for (const size_t place : is_rows ? panel.rows : panel.columns) {
@@ -73,9 +74,9 @@ class FigureReader : public DesignReader {
         const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
         const std::string where = fmt::format("panel {}{}: {}", panel.number, panel.part, config::in_quotes(label));
         if (error != std::errc() || end != label.data() + label.size() || !std::isfinite(number) ||
-            (panel.x.is_log && number <= 0)) {
+            (panel.x.is_log() && number <= 0)) {
           problem(root, fmt::format("{} is no number for an axis with the scale {}", where,
-                                    panel.x.is_log ? "log" : "linear"));
+                                    panel.x.is_log() ? "log" : "linear"));
         } else if (!seen.insert(number).second) {
           problem(root, where + " is the number of another label, too");
         }
@@ -153,12 +154,11 @@ class FigureReader : public DesignReader {
         problem(node, "error is 1 minus an accuracy");
       }
       if (axis->least && axis->most && *axis->least >= *axis->most) problem(node, "least is not below most");
-      if (axis->is_log && axis->least.value_or(axis->most.value_or(1)) <= 0) {
+      if (axis->is_log() && axis->least.value_or(axis->most.value_or(1)) <= 0) {
         problem(node, "an axis with the scale log cannot end at 0 or below");
       }
+      if (axis->scale == Scale::kWords && !axis->is_of_labels()) problem(node, "the scale words is of labels");
     }
-    const bool is_labels = panel.x.of == Of::kRows || panel.x.of == Of::kColumns;
-    if (panel.y.has_words || (panel.x.has_words && !is_labels)) problem(node, "the scale words is of labels");
   }
 
   FigureAxis figure_axis(const YamlNode& node) {
@@ -167,13 +167,7 @@ class FigureReader : public DesignReader {
          [&](const std::string& key, const YamlNode& given) {
            if (key == "of") axis.of = chosen(given, kOf);
            if (key == "label") axis.label = line(given);
-           if (key == "scale") {
-             const std::string scale =
-                 chosen(given, Words<std::string>{{"words", "words"}, {"linear", "linear"}, {"log", "log"}});
-             axis.has_numbers = scale != "words";
-             axis.has_words = scale == "words";
-             axis.is_log = scale == "log";
-           }
+           if (key == "scale") axis.scale = chosen(given, kScales);
            if (key == "metric") axis.metric = text(given);
            if (key == "from") axis.source = chosen(given, kSources);
            if (key == "error") axis.is_error = chosen(given, kBooleans);
@@ -245,6 +239,7 @@ class FigureReader : public DesignReader {
                                     {"columns", Of::kColumns},
                                     {"epochs", Of::kEpochs},
                                     {"set_sizes", Of::kSetSizes}};
+  inline static const Words<Scale> kScales{{"words", Scale::kWords}, {"linear", Scale::kLinear}, {"log", Scale::kLog}};
   inline static const Words<FigureSource> kSources{{"results", FigureSource::kResults},
                                                    {"first_epoch", FigureSource::kFirstEpoch},
                                                    {"last_epoch", FigureSource::kLastEpoch}};

@@ -129,7 +129,7 @@ const TreeReader::YamlNode* TreeReader::find_preset(const YamlNode& root, const 
     }
   }
   if (!found) {
-    problem(root, fmt::format("there is no preset {}; there are: {}", config::in_quotes(name),
+    problem(root, fmt::format("there is no preset {}; the file has: {}", config::in_quotes(name),
                               names.empty() ? "none" : config::join(names, ", ")));
   }
   return found;

@@ -28,7 +28,7 @@ TEST_CASE("a figure's file says what each panel shows", "[fast]") {
   REQUIRE(figure.panels.size() == 4);
   CHECK(figure.numbers() == std::vector<std::string>{"1", "2", "3"});
   const FigurePanel& along = figure.panels[0];
-  CHECK((along.x.of == Of::kRows && along.x.is_log && along.x.has_numbers && along.kind == ChartKind::kLines));
+  CHECK((along.x.of == Of::kRows && along.x.is_log() && along.x.is_of_numbers() && along.kind == ChartKind::kLines));
   CHECK((along.y.is_error && along.y.least == 0.0 && !along.y.most && along.rows == Places{0, 1, 2}));
   CHECK((figure.panels[1].x.of == Of::kEpochs && figure.panels[1].rows == Places{0}));
   CHECK((figure.panels[2].kind == ChartKind::kPoints && figure.panels[2].x.column == size_t{0}));

@@ -133,7 +133,7 @@ TEST_CASE("a preset is put over the rest", "[fast]") {
   CHECK(small.seeds == Lines{"1"});
   CHECK(small.common == Settings{{"x", "1"}, {"y", "3"}});
   CHECK(small.steps.size() == 1);
-  CHECK_THROWS_WITH(file.read("smal"), Contains("there is no preset 'smal'; there are: small"));
+  CHECK_THROWS_WITH(file.read("smal"), Contains("there is no preset 'smal'; the file has: small"));
 }
 
 TEST_CASE("what is wrong in a grid is said with its place", "[fast]") {
