@@ -10,7 +10,6 @@
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/design/check_cells.h"
 #include "src/engine/experiment.h"
 #include "src/engine/experiment_schema.h"
 
@@ -70,7 +69,6 @@ fs::path folder_of(const RunDesign& design, const DesignArguments& arguments, co
 
 int train_design(const CommandLine& line, const DesignArguments& arguments, const RunDesign& design,
                  const std::vector<WantedCell>& cells, const fs::path& folder, const ShowRuns& show) {
-  check_cells(design, cells, experiment_schema(line.registries));
   const Sweep sweep = open_sweep(line, arguments.sweep, grid_of(design, cells), design.file_name(), folder);
   if (arguments.sweep.dry_run) {
     print_design_plan(line, design, cells, sweep);
@@ -81,10 +79,12 @@ int train_design(const CommandLine& line, const DesignArguments& arguments, cons
     return row.status == PointStatus::kFinished ||
            (row.status == PointStatus::kFailed && !arguments.sweep.retry_failed);
   });
-  ProgressBar bar;
-  const DesignCost cost = DesignCosts(line, /*with_time=*/false).of(design, cells, bar);
-  if (!is_done && !cost.missing.empty()) {
-    throw DataError(fmt::format("{} cannot be made here:\n  {}", design.name, fmt::join(cost.missing, "\n  ")));
+  if (!is_done) {
+    ProgressBar bar;
+    const DesignCost cost = DesignCosts(line, /*with_time=*/false).of(design, cells, bar);
+    if (!cost.missing.empty()) {
+      throw DataError(fmt::format("{} cannot be made here:\n  {}", design.name, fmt::join(cost.missing, "\n  ")));
+    }
   }
   const auto show_all = [&] {
     std::vector<fs::path> runs;

@@ -32,8 +32,9 @@ std::filesystem::path folder_of(const RunDesign& design, const DesignArguments& 
 using ShowRuns =
     std::function<void(const std::vector<std::filesystem::path>& runs, const std::vector<std::string>& failures)>;
 
-/// Trains what the cells need, or goes on, in `folder`, and shows it; also where a signal stops it. With --dry-run only
-/// says what is to come. Returns the exit code. Throws DataError where data or weights are missing.
+/// Trains what the cells, which check_cells() has passed, need, or goes on, in `folder`, and shows it; also where a
+/// signal stops it. With --dry-run only says what is to come. Returns the exit code. Throws DataError where data or
+/// weights are missing.
 int train_design(const CommandLine& line, const DesignArguments& arguments, const RunDesign& design,
                  const std::vector<WantedCell>& cells, const std::filesystem::path& folder, const ShowRuns& show);
 

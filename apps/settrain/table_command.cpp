@@ -99,6 +99,7 @@ int measure(const CommandLine& line, const DesignArguments& arguments, const Tab
 int train(const CommandLine& line, const DesignArguments& arguments, const Table& table) {
   const fs::path folder = folder_of(table, arguments, kFolder);
   const config::Schema schema = experiment_schema(line.registries);
+  check_cells(table, table.wanted_cells(), schema);
   return train_design(line, arguments, table, table.wanted_cells(), folder,
                       [&](const auto& runs, const auto& failures) {
                         FilledTable filled = collect_runs(table, schema, runs, /*of_table_only=*/true);

@@ -130,9 +130,15 @@ DesignAxis DesignReader::axis(const YamlNode& node) {
   return axis;
 }
 
-void DesignReader::read_preset(const YamlNode& root) {
-  if (design_.preset == "paper") return;
-  if (const YamlNode* over = find_preset(root, design_.preset)) read_over(*over);
+void DesignReader::read_design(const YamlNode& root) {
+  read(root);
+  problems_.throw_if_any();
+  if (design_.preset != "paper") {
+    if (const YamlNode* over = find_preset(root, design_.preset)) read_over(*over);
+  }
+  problems_.throw_if_any();
+  finish(root);
+  problems_.throw_if_any();
 }
 
 config::YamlNode parse_design(const std::filesystem::path& file, const std::string& preset, const std::string& what,

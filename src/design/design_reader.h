@@ -20,13 +20,23 @@ class DesignReader : public TreeReader {
       : TreeReader(problems), folder_(design.file.parent_path()), design_(design) {}
   virtual ~DesignReader() = default;
 
-  /// Puts the preset that the design is read with over it.
-  void read_preset(const YamlNode& root);
-
-  /// Every {word} of the settings, and of `shown` for each wanted cell, has to be one of `let`.
-  void check_words(const YamlNode& root, const std::vector<WantedCell>& cells);
+  /// Reads the file, puts the preset that the design is read with over it, and finishes it. Throws ConfigError with
+  /// every offender of the first of these that has some.
+  void read_design(const YamlNode& root);
 
  protected:
+  /// What the file itself says.
+  virtual void read(const YamlNode& root) = 0;
+
+  /// What a preset says.
+  virtual void read_over(const YamlNode& preset) = 0;
+
+  /// What can be checked and derived only then.
+  virtual void finish(const YamlNode& root) = 0;
+
+  /// Every {word} of what the cells set and show has to be one of `let`.
+  void check_words(const YamlNode& root, const std::vector<WantedCell>& cells);
+
   /// The keys of a file that say what runs there are, and those of a preset.
   static inline const std::vector<std::string> kKeys{"paper", "title", "base", "set", "seeds", "rows", "columns"};
   static inline const std::vector<std::string> kPresetKeys{"base", "set", "seeds", "rows", "columns", "says"};
@@ -36,8 +46,6 @@ class DesignReader : public TreeReader {
 
   /// Reads one of kPresetKeys but for rows and columns, which keep() takes; others are left.
   void read_preset_key(const std::string& key, const YamlNode& node);
-
-  virtual void read_over(const YamlNode& preset) = 0;
 
   /// Keeps of an axis, called `what`, the entries that a preset names, in the axis' order; those that the preset spells
   /// out take the place of those of their labels. Gives the new place of every old entry, or nothing for those that are

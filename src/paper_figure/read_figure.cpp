@@ -26,7 +26,8 @@ class FigureReader : public DesignReader {
  public:
   FigureReader(config::Problems& problems, PaperFigure& figure) : DesignReader(problems, figure), figure_(figure) {}
 
-  void read(const YamlNode& root) {
+ private:
+  void read(const YamlNode& root) override {
     const YamlNode *panels = nullptr, *lorenz = nullptr, *of_runs = nullptr;
     Names known = kKeys;
     known.insert(known.end(), {"let", "panels", "lorenz", "presets"});
@@ -84,7 +85,6 @@ class FigureReader : public DesignReader {
     }
   }
 
- private:
   void read_over(const YamlNode& preset) override {
     Names known = kPresetKeys;
     known.push_back("let");
@@ -96,6 +96,16 @@ class FigureReader : public DesignReader {
       if (key == "rows") read_axis_over(figure_.rows, node, "row", &FigurePanel::rows);
       if (key == "columns") read_axis_over(figure_.columns, node, "column", &FigurePanel::columns);
     });
+  }
+
+  void finish(const YamlNode& root) override {
+    put_words(root);
+    if (figure_.is_lorenz) return;
+    if (figure_.panels.empty()) problem(root, "the preset keeps no panel");
+    const std::vector<WantedCell> cells = figure_.wanted_cells();
+    figure_.selects = all_selects(cells);
+    check_numbers(root);
+    check_words(root, cells);
   }
 
   FigurePanel panel(const YamlNode& node) {
@@ -254,20 +264,7 @@ PaperFigure read_figure(const std::filesystem::path& file, const std::string& pr
   PaperFigure figure;
   const YamlNode root = parse_design(file, preset, "figure", figure);
   config::Problems problems;
-  FigureReader reader(problems, figure);
-  reader.read(root);
-  problems.throw_if_any();
-  reader.read_preset(root);
-  problems.throw_if_any();
-  reader.put_words(root);
-  if (!figure.is_lorenz) {
-    const std::vector<WantedCell> cells = figure.wanted_cells();
-    figure.selects = all_selects(cells);
-    if (figure.panels.empty()) reader.problem(root, "the preset keeps no panel");
-    reader.check_numbers(root);
-    reader.check_words(root, cells);
-  }
-  problems.throw_if_any();
+  FigureReader(problems, figure).read_design(root);
   return figure;
 }
 

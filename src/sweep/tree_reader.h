@@ -68,7 +68,7 @@ class TreeReader {
   /// The part of the map `presets` of `root` that has this name; null, and a problem, where there is none.
   const YamlNode* find_preset(const YamlNode& root, const std::string& name);
 
- private:
+ protected:
   config::Problems& problems_;
 };
 

@@ -21,7 +21,8 @@ class TableReader : public DesignReader {
  public:
   TableReader(config::Problems& problems, Table& table) : DesignReader(problems, table), table_(table) {}
 
-  void read(const YamlNode& root) {
+ private:
+  void read(const YamlNode& root) override {
     const YamlNode* parts = nullptr;
     each(root, joined(kKeys, {"tested", "against", "parts", "presets", "measure"}),
          [&](const std::string& key, const YamlNode& node) {
@@ -42,8 +43,6 @@ class TableReader : public DesignReader {
     for (const YamlNode& node : parts->values) table_.parts.push_back(part(node));
   }
 
- private:
-  // A preset, put over what the file itself says.
   void read_over(const YamlNode& preset) override {
     each(preset, joined(kPresetKeys, {"measure"}), [&](const std::string& key, const YamlNode& node) {
       read_preset_key(key, node);
@@ -51,6 +50,17 @@ class TableReader : public DesignReader {
       if (key == "rows") keep_rows(keep(table_.rows, node, "row"));
       if (key == "columns") keep_columns(keep(table_.columns, node, "column"));
     });
+  }
+
+  void finish(const YamlNode& root) override {
+    // What no row is left of is no part of the preset.
+    std::erase_if(table_.parts, [](const TablePart& part) { return part.rows.empty(); });
+    if (table_.parts.empty()) problem(root, "the preset keeps no row of any printed table");
+    if (!table_.against.empty() && !table_.columns.find(table_.against)) table_.against.clear();
+    const std::vector<WantedCell> cells = table_.wanted_cells();
+    table_.selects = all_selects(cells);
+    if (cells.empty()) problem(root, "no cell is left: every text of `printed` is -");
+    check_words(root, cells);
   }
 
   void read_measure(const YamlNode& node) {
@@ -180,20 +190,7 @@ Table read_table(const std::filesystem::path& file, const std::string& preset) {
   Table table;
   const YamlNode root = parse_design(file, preset, "table", table);
   config::Problems problems;
-  TableReader reader(problems, table);
-  reader.read(root);
-  problems.throw_if_any();
-  reader.read_preset(root);
-  problems.throw_if_any();
-  // What no row is left of is no part of the preset.
-  std::erase_if(table.parts, [](const TablePart& part) { return part.rows.empty(); });
-  if (table.parts.empty()) reader.problem(root, "the preset keeps no row of any printed table");
-  if (!table.against.empty() && !table.columns.find(table.against)) table.against.clear();
-  const std::vector<WantedCell> cells = table.wanted_cells();
-  table.selects = all_selects(cells);
-  if (cells.empty()) reader.problem(root, "no cell is left: every text of `printed` is -");
-  reader.check_words(root, cells);
-  problems.throw_if_any();
+  TableReader(problems, table).read_design(root);
   return table;
 }
 

@@ -113,6 +113,21 @@ TEST_CASE("set sizes are shares of the images of all seeds, up to the largest se
   CHECK(panel.series[0].points.back().x == 3);
 }
 
+TEST_CASE("of two runs of a seed the one that measured more in its steps is taken", "[fast]") {
+  FigureFiles files;
+  const std::string log = "{\"step\": 1, \"epoch\": 1, \"train/gradient_nonzeros\": 4}\n";
+  const std::vector<std::filesystem::path> runs{
+      files.write("runs/bare/config.yaml", config_text("a", 0.1, 1)).parent_path(),
+      files.run("full", config_text("a", 0.1, 1), results(0.5), log)};
+  files.write("runs/bare/.settrain-run", "");
+  files.write("runs/bare/results.json", results(0.25));
+  const FilledFigure filled = collect(files, runs);
+  CHECK(filled.charts[0].panels[0].series[0].points.at(0).y == 50);
+  CHECK(filled.charts[0].panels[1].series[0].points.at(0).y == 4);
+  REQUIRE(filled.remarks.size() == 1);
+  CHECK_THAT(filled.remarks[0], Contains("bare: repeats seed 1 of"));
+}
+
 TEST_CASE("runs that a figure cannot show are said", "[fast]") {
   FigureFiles files;
   const std::vector<std::filesystem::path> runs{files.run("other", config_text("a", 77, 1), results(0.2)),
