@@ -17,6 +17,7 @@
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/table_text.h"
 #include "src/design/check_cells.h"
 #include "src/design/data_facts.h"
 #include "src/design/find_design.h"
@@ -24,7 +25,6 @@
 #include "src/figure/gnuplot.h"
 #include "src/paper_figure/collect_figure.h"
 #include "src/paper_figure/lorenz_chart.h"
-#include "src/sweep/table_text.h"
 
 namespace settrain {
 namespace {

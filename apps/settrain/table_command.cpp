@@ -15,11 +15,11 @@
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/table_text.h"
 #include "src/design/check_cells.h"
 #include "src/design/find_design.h"
 #include "src/engine/experiment.h"
 #include "src/engine/experiment_schema.h"
-#include "src/sweep/table_text.h"
 #include "src/table/collect_runs.h"
 #include "src/table/table_formats.h"
 

@@ -73,12 +73,12 @@ std::vector<PointLabel> point_labels(const ChartPanel& panel, const PanelLayout&
       taken.push_back({x - 2, x + 2, end(point.below), end(point.above)});
     }
   }
+  const std::vector<Place> places = places_around();
   for (PointLabel& label : labels) {
     const auto [x, y] = place_of(layout, label.x, label.y);
     const double width = text_width(label.text, kSmallText), half = kSmallText / 2 + 1;
     double least = -1;
     Box best{};
-    const std::vector<Place> places = places_around();
     for (size_t i = 0; i < places.size(); ++i) {
       const auto& [right, up] = places[i];
       const double left = right > 0 ? x + right : right < 0 ? x + right - width : x - width / 2;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "src/sweep/table_text.h"
+#include "src/core/table_text.h"
 #include "src/table/table_formats.h"
 
 namespace settrain {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/sweep/table_text.h"
+#include "src/core/table_text.h"
 #include "src/table/table_cells.h"
 #include "src/table/table_formats.h"
 

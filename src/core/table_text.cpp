@@ -1,4 +1,4 @@
-#include "src/sweep/table_text.h"
+#include "src/core/table_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
