@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "losses/score_ops.h"
+#include "losses/ops/score_ops.h"
 #include "src/core/error.h"
 
 namespace settrain {

@@ -3,7 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_sigmoid.h>
 
-#include "losses/score_ops.h"
+#include "losses/ops/score_ops.h"
 
 namespace settrain {
 

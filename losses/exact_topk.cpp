@@ -2,9 +2,9 @@
 
 #include <ATen/ops/relu.h>
 
-#include "losses/exact_smoothed_topk.h"
-#include "losses/score_ops.h"
-#include "losses/set_size.h"
+#include "losses/ops/exact_smoothed_topk.h"
+#include "losses/ops/score_ops.h"
+#include "losses/ops/set_size.h"
 
 namespace settrain {
 namespace {

@@ -1,7 +1,7 @@
 // The noised top-K losses without noise: their expectation.
 #pragma once
 
-#include "losses/class_margins.h"
+#include "losses/ops/class_margins.h"
 #include "losses/loss.h"
 
 namespace settrain {

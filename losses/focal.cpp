@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "losses/score_ops.h"
+#include "losses/ops/score_ops.h"
 
 namespace settrain {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "losses/class_margins.h"
+#include "losses/ops/class_margins.h"
 #include "losses/loss.h"
 
 namespace settrain {

@@ -10,36 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "losses/class_weights.h"
-#include "losses/label_sets.h"
-#include "models/model_output.h"
+#include "losses/ops/class_weights.h"
+#include "losses/ops/loss_context.h"
+#include "losses/ops/loss_input.h"
 #include "src/config/config.h"
-#include "src/core/noise_key.h"
 #include "src/core/registry.h"
 
 namespace settrain {
-
-/// How a loss is computed that has kernels of its own (LossEntry::has_kernels).
-enum class LossMethod {
-  kFast,      // by its kernels, for the scores that they take
-  kUnpruned,  // likewise, but noise is drawn for every class; the results are the same to the last bit
-  kPlain,     // by LibTorch's operations alone, the formula as it reads: what the kernels are measured against
-};
-
-/// One batch, as a loss sees it.
-struct LossInput {
-  ModelOutput output;
-  at::Tensor labels;      // [batch] int64 in [0, classes)
-  LabelSets label_sets;   // all labels of every sample where the data give several; else undefined
-  at::Tensor sample_ids;  // [batch] int64 on the CPU, the training samples' ids
-  int64_t epoch = 0;      // from 0
-  NoiseKey noise_key;     // seed, step and position: all that a loss' random numbers may depend on
-
-  // For tests and benchmarks, instead of what the loss would take itself:
-  LossMethod method = LossMethod::kFast;
-  std::optional<at::Tensor> noise;            // [batch, draws, classes] random numbers
-  std::optional<at::Tensor> estimate_logits;  // [batch, classes] a loss' own estimates of the samples' labels
-};
 
 /// A loss over a batch: (per sample, sum, count), so that means over uneven batches come out right.
 struct LossValue {
@@ -48,15 +25,6 @@ struct LossValue {
   int64_t count = 0;
 
   at::Tensor mean() const;
-};
-
-/// What a loss is built for.
-struct LossContext {
-  int64_t num_classes;
-  std::vector<int64_t> class_counts;  // [classes] training labels of every class, label noise included
-  std::vector<int64_t> train_ids;     // [training samples] their ids, as in LossInput::sample_ids
-  std::vector<int64_t> train_labels;  // [training samples] label noise included
-  uint64_t seed = 0;                  // of random initial values
 };
 
 /// What a loss needs of the rest of a run. A config that lacks it is refused with the fix.

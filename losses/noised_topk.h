@@ -2,7 +2,7 @@
 #pragma once
 
 #include "losses/loss.h"
-#include "losses/sampled_topk.h"
+#include "losses/ops/sampled_topk.h"
 
 namespace settrain {
 

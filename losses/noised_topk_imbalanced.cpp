@@ -1,6 +1,6 @@
 #include "losses/noised_topk_imbalanced.h"
 
-#include "losses/noised_hinge.h"
+#include "losses/ops/noised_hinge.h"
 
 namespace settrain {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "losses/class_margins.h"
+#include "losses/ops/class_margins.h"
 #include "losses/loss.h"
-#include "losses/sampled_topk.h"
+#include "losses/ops/sampled_topk.h"
 
 namespace settrain {
 

@@ -3,8 +3,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_sigmoid.h>
 
-#include "losses/score_ops.h"
-#include "losses/set_size.h"
+#include "losses/ops/score_ops.h"
+#include "losses/ops/set_size.h"
 #include "src/core/shape.h"
 
 namespace settrain {

@@ -1,7 +1,7 @@
 // Online estimation of unobserved labels.
 #pragma once
 
-#include "losses/label_estimates.h"
+#include "losses/ops/label_estimates.h"
 #include "losses/loss.h"
 
 namespace settrain {

@@ -13,11 +13,11 @@
 #include <memory>
 
 #include "losses/kernels/smoothed_hinge_kernels.h"
-#include "losses/polynomials.h"
-#include "losses/rowwise.h"
-#include "losses/score_ops.h"
-#include "losses/set_size.h"
-#include "losses/with_gradient.h"
+#include "losses/ops/polynomials.h"
+#include "losses/ops/rowwise.h"
+#include "losses/ops/score_ops.h"
+#include "losses/ops/set_size.h"
+#include "losses/ops/with_gradient.h"
 
 #if defined(SETTRAIN_HAS_CUDA)
 #include <c10/cuda/CUDAGuard.h>

@@ -2,7 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 
-#include "losses/sparse_top_projection.h"
+#include "losses/ops/sparse_top_projection.h"
 
 namespace settrain {
 

@@ -3,8 +3,8 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sort.h>
 
-#include "losses/score_ops.h"
-#include "losses/set_size.h"
+#include "losses/ops/score_ops.h"
+#include "losses/ops/set_size.h"
 
 namespace settrain {
 

@@ -8,14 +8,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "src/bench/made_up_images.h"
+#include "src/measure/bench/made_up_images.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
-#include "src/engine/experiment_schema.h"
-#include "src/engine/peak_memory.h"
-#include "src/engine/throughput.h"
+#include "src/train/experiment_schema.h"
+#include "src/train/peak_memory.h"
+#include "src/measure/cost/throughput.h"
 
 namespace settrain {
 namespace {

@@ -15,9 +15,9 @@
 #include "src/core/heap.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
-#include "src/engine/experiment_schema.h"
-#include "src/engine/loader_speed.h"
-#include "src/engine/throughput.h"
+#include "src/train/experiment_schema.h"
+#include "src/measure/bench/loader_speed.h"
+#include "src/measure/cost/throughput.h"
 #include "src/loader/normalisation.h"
 
 namespace settrain {

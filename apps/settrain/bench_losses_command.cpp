@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "apps/settrain/bench_command.h"
-#include "src/bench/loss_report.h"
+#include "src/measure/bench/loss_report.h"
 #include "src/core/heap.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/engine/experiment.h"
+#include "src/train/experiment.h"
 
 namespace settrain {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "apps/settrain/command_line.h"
 #include "apps/settrain/config_path.h"
-#include "src/check/loss_check.h"
-#include "src/check/metric_check.h"
-#include "src/check/model_check.h"
-#include "src/check/weight_check.h"
+#include "src/measure/check/loss_check.h"
+#include "src/measure/check/metric_check.h"
+#include "src/measure/check/model_check.h"
+#include "src/measure/check/weight_check.h"
 #include "src/core/error.h"
-#include "src/engine/experiment.h"
+#include "src/train/experiment.h"
 
 namespace settrain {
 namespace {

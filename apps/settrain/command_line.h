@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/config/config.h"
-#include "src/engine/registries.h"
+#include "src/train/registries.h"
 
 namespace settrain {
 

@@ -4,13 +4,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "src/compare/bootstrap_runs.h"
-#include "src/compare/comparison_json.h"
-#include "src/compare/comparison_text.h"
+#include "src/studies/compare/bootstrap_runs.h"
+#include "src/studies/compare/comparison_json.h"
+#include "src/studies/compare/comparison_text.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
-#include "src/engine/experiment.h"
-#include "src/engine/experiment_schema.h"
+#include "src/train/experiment.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {

@@ -5,15 +5,15 @@
 
 #include <algorithm>
 
-#include "src/bench/made_up_images.h"
+#include "src/measure/bench/made_up_images.h"
 #include "src/config/format.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
-#include "src/design/data_facts.h"
-#include "src/engine/experiment.h"
-#include "src/engine/experiment_schema.h"
-#include "src/engine/throughput.h"
-#include "src/sweep/points.h"
+#include "src/papers/design/data_facts.h"
+#include "src/train/experiment.h"
+#include "src/train/experiment_schema.h"
+#include "src/measure/cost/throughput.h"
+#include "src/studies/sweep/points.h"
 
 namespace settrain {
 namespace {

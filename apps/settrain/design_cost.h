@@ -8,7 +8,7 @@
 
 #include "apps/settrain/command_line.h"
 #include "src/core/progress_bar.h"
-#include "src/design/run_design.h"
+#include "src/papers/design/run_design.h"
 
 namespace settrain {
 

@@ -10,8 +10,8 @@
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/engine/experiment.h"
-#include "src/engine/experiment_schema.h"
+#include "src/train/experiment.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {

@@ -9,7 +9,7 @@
 #include "apps/settrain/command_line.h"
 #include "apps/settrain/design_cost.h"
 #include "apps/settrain/sweep_run.h"
-#include "src/design/run_design.h"
+#include "src/papers/design/run_design.h"
 
 namespace settrain {
 

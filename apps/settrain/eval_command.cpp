@@ -6,8 +6,8 @@
 
 #include "apps/settrain/command_line.h"
 #include "src/config/load.h"
-#include "src/engine/experiment_schema.h"
-#include "src/engine/results.h"
+#include "src/train/experiment_schema.h"
+#include "src/inference/results.h"
 
 namespace settrain {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/core/error.h"
-#include "src/run/run_folder.h"
+#include "src/run_folder/run_folder.h"
 
 namespace settrain {
 

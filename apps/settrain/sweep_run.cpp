@@ -15,8 +15,8 @@
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/engine/dry_run.h"
-#include "src/engine/experiment_schema.h"
+#include "src/measure/cost/dry_run.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {

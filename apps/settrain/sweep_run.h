@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/settrain/command_line.h"
-#include "src/sweep/run_sweep.h"
+#include "src/studies/sweep/run_sweep.h"
 
 namespace settrain {
 

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <map>
 
-#include "src/bench/smoothed_bench.h"
+#include "src/measure/bench/smoothed_bench.h"
 #include "src/core/error.h"
 
 namespace settrain {

@@ -10,12 +10,12 @@
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/engine/dry_run.h"
-#include "src/engine/experiment_schema.h"
-#include "src/engine/record.h"
-#include "src/engine/results.h"
-#include "src/engine/resume.h"
-#include "src/engine/training.h"
+#include "src/measure/cost/dry_run.h"
+#include "src/train/experiment_schema.h"
+#include "src/train/record.h"
+#include "src/inference/results.h"
+#include "src/train/resume.h"
+#include "src/train/training.h"
 
 namespace settrain {
 namespace {

@@ -42,20 +42,23 @@ endfunction()
 set(settrain_tensor_headers ATen/core/Tensor.h ATen/ops/empty.h fmt/format.h)
 set(settrain_module_headers ${settrain_tensor_headers} torch/nn/module.h)
 
+# settrain_unity(target): compiles the target's files in groups, each as one: a header, LibTorch's above all, is then read once a
+# group. Off in the preset dev, whose builds begin with one changed file.
+option(SETTRAIN_UNITY "Compile files in groups: from nothing it takes a fifth of the time" ON)
+function(settrain_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${SETTRAIN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+endfunction()
+
 # settrain_library(name [TENSORS | MODULES] [LINK libraries...] [EXTRA sources...] [WITHOUT files...])
 #   One static library settrain_<name> from every .cpp of the calling folder. TENSORS: most of them use LibTorch's tensors; MODULES:
-#   its modules too. EXTRA: further sources, which are compiled without precompiled headers. WITHOUT: files to leave out.
+#   its modules too. EXTRA: further sources, which are compiled alone and without precompiled headers. WITHOUT: files to leave out.
 function(settrain_library name)
   cmake_parse_arguments(arg "TENSORS;MODULES" "" "LINK;EXTRA;WITHOUT" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   list(TRANSFORM arg_WITHOUT PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
   list(REMOVE_ITEM sources ${arg_WITHOUT})
-  if(NOT sources AND NOT arg_EXTRA)
-    add_library(settrain_${name} INTERFACE)
-    target_link_libraries(settrain_${name} INTERFACE settrain_options ${arg_LINK})
-    return()
-  endif()
   add_library(settrain_${name} STATIC ${sources} ${arg_EXTRA})
+  settrain_unity(settrain_${name})
   target_link_libraries(settrain_${name} PUBLIC settrain_options ${arg_LINK})
   if(arg_TENSORS OR arg_MODULES)
     target_link_libraries(settrain_${name} PUBLIC settrain_torch)
@@ -64,30 +67,32 @@ function(settrain_library name)
     else()
       settrain_precompile(settrain_${name} ${settrain_tensor_headers})
     endif()
-    set_source_files_properties(${arg_EXTRA} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   endif()
+  set_source_files_properties(${arg_EXTRA} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # settrain_tests(folder [TORCH] [LINK libraries...])
-#   One Catch2 program tests_<folder> from tests/<folder>/*_test.cpp, and one CTest entry a file. The word before _test is a CTest
-#   label where it is one of data, gpu, python, slow: loader/image_folder_data_test has the label data. TORCH: the files include
+#   One Catch2 program from the files *_test.cpp below tests/<folder>, and one CTest entry a file. The word before _test is a CTest
+#   label where it is one of data, gpu, python, slow: loader/photographs_data_test has the label data. TORCH: the files include
 #   ATen/ATen.h.
 function(settrain_tests folder)
   cmake_parse_arguments(arg "TORCH" "" "LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp")
-  if(NOT sources)
-    return()
-  endif()
-  add_executable(tests_${folder} ${sources})
-  target_link_libraries(tests_${folder} PRIVATE settrain_test_main ${arg_LINK})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp")
+  string(REPLACE "/" "_" program "tests_${folder}")
+  add_executable(${program} ${sources})
+  settrain_unity(${program})
+  target_compile_options(${program} PRIVATE -O0)
+  target_link_libraries(${program} PRIVATE settrain_test_main ${arg_LINK})
   if(arg_TORCH)
-    settrain_precompile(tests_${folder} ATen/ATen.h catch2/catch.hpp)
+    settrain_precompile(${program} ATen/ATen.h catch2/catch.hpp)
   endif()
   foreach(source IN LISTS sources)
     get_filename_component(file "${source}" NAME_WE)
+    cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${CMAKE_SOURCE_DIR}/tests" OUTPUT_VARIABLE test)
+    string(REPLACE ".cpp" "" test "${test}")
     # -#: a file's name is a tag of its cases. NoTests: a file without a case fails.
-    add_test(NAME ${folder}/${file} COMMAND tests_${folder} -\# --warn NoTests "[#${file}]")
-    settrain_test_properties(${folder}/${file})
+    add_test(NAME ${test} COMMAND ${program} -\# --warn NoTests "[#${file}]")
+    settrain_test_properties(${test})
   endforeach()
 endfunction()
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/data_tools/stats.h"
-#include "src/figure/pictures.h"
+#include "src/plot/pictures.h"
 
 namespace settrain {
 

@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-#include "losses/polynomials.h"
+#include "losses/ops/polynomials.h"
 
 namespace settrain {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "src/compare/compared_run.h"
+#include "src/studies/compare/compared_run.h"
 #include "src/core/progress_bar.h"
-#include "src/engine/registries.h"
+#include "src/train/registries.h"
 #include "src/report/judged_sets.h"
 
 namespace settrain {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "src/compare/comparison_json.h"
+#include "src/studies/compare/comparison_json.h"
 
 namespace settrain {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "src/compare/comparison.h"
+#include "src/studies/compare/comparison.h"
 
 namespace settrain {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/compare/compared_run.h"
+#include "src/studies/compare/compared_run.h"
 
 namespace settrain {
 

@@ -7,7 +7,7 @@
 #include "src/core/error.h"
 #include "src/data_tools/noise_figure.h"
 #include "src/data_tools/stats_files.h"
-#include "tests/figure/has_gnuplot.h"
+#include "tests/plot/has_gnuplot.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 

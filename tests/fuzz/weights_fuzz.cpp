@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
-#include "src/weights/describe_contents.h"
-#include "src/weights/state_dict_names.h"
-#include "src/weights/weight_file.h"
+#include "src/formats/describe_contents.h"
+#include "src/formats/state_dict_names.h"
+#include "src/formats/weight_file.h"
 #include "tests/support/fuzzing.h"
 #include "tests/support/memory_file.h"
 

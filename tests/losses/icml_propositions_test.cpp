@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "losses/exact_smoothed_topk.h"
+#include "losses/ops/exact_smoothed_topk.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/gradient_check.h"
 

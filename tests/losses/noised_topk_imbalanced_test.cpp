@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "losses/margins.h"
+#include "losses/ops/margins.h"
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/tolerance.h"

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "losses/polynomials.h"
+#include "losses/ops/polynomials.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/tolerance.h"

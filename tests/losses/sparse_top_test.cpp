@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "losses/sparse_top_projection.h"
+#include "losses/ops/sparse_top_projection.h"
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/gradient_check.h"

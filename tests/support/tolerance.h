@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "src/check/tolerance.h"
+#include "src/measure/check/tolerance.h"
 
 namespace settrain::test {
 

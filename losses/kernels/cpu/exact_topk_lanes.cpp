@@ -1,0 +1,258 @@
+#include "losses/kernels/exact_topk_kernels.h"
+#include "losses/kernels/cpu/normal_tail.h"
+#include "losses/kernels/cpu/select_rank.h"
+
+// N(t), the number of classes with s_j + epsilon z_j > t, is a sum of independent events, whose distribution is that of
+// a product of polynomials (1 - p_j) + p_j X. Eight points t at a time, a lane each; of the classes only those whose
+// event is neither certain nor impossible there. What a class adds to the gradient takes the product without it: of
+// what comes before it and what comes after, so that nothing is divided or subtracted.
+namespace settrain::SETTRAIN_INSTRUCTION_SET {
+namespace {
+
+constexpr double kLargest = 1e300;  // stands for infinity: differences of infinities are not numbers
+constexpr double kInfinite = 1e290;
+
+// What counts as impossible, and beyond how many standard deviations a class is, for results of type T.
+template <class T>
+constexpr double kNothing = sizeof(T) == 4 ? 1e-10 : 1e-15;
+template <class T>
+constexpr double kTail = sizeof(T) == 4 ? 6.5 : 8.5;
+
+constexpr int64_t kPoints = 64;  // intervals of the grid on which the window is looked for
+
+// What a thread works in, for one row at a time.
+template <class T>
+struct Workspace {
+  int64_t size;      // classes, rounded up to whole lanes
+  T* scores;         // [size] filled up with -infinity
+  double* x;         // [size] scores less that of the rank
+  double* slopes;    // [size][8] what the points in each lane add to the gradient of a listed class
+  double* chances;   // [size][3][8] of a listed class: P, 1 - P and density
+  double* products;  // [size + 1][rank][8] of the listed classes before
+  double* after;     // [rank][8]
+  int32_t* list;     // [size] of classes
+  int32_t* nearby;   // [size] places in the list
+
+  Workspace(void* memory, int64_t classes, int64_t rank) : size(round_up(classes, 16)) {
+    auto* next = static_cast<char*>(memory);
+    const auto take = [&next](int64_t bytes) SETTRAIN_INLINE_LAMBDA {
+      char* const taken = next;
+      next += bytes;
+      return taken;
+    };
+    scores = reinterpret_cast<T*>(take(size * 8));
+    x = reinterpret_cast<double*>(take(size * 8));
+    slopes = reinterpret_cast<double*>(take(size * 64));
+    chances = reinterpret_cast<double*>(take(size * 3 * 64));
+    products = reinterpret_cast<double*>(take((size + 1) * rank * 64));
+    after = reinterpret_cast<double*>(take(rank * 64));
+    list = reinterpret_cast<int32_t*>(take(size * 4));
+    nearby = reinterpret_cast<int32_t*>(take(size * 4));
+  }
+};
+
+template <class T>
+struct Row {
+  const ExactTopkBatch<T>& batch;
+  Workspace<T> work;
+};
+
+// Fills x. Returns the score of the rank, NaN where a score is NaN.
+template <class T>
+SETTRAIN_ALWAYS_INLINE double take_scores(const Row<T>& row, const T* scores) {
+  const Workspace<T>& work = row.work;
+  if (!copy_row(scores, row.batch.classes, work.size, work.scores)) return __builtin_nan("");
+  const auto within = [](Doubles score) SETTRAIN_INLINE_LAMBDA {
+    return larger(smaller(score, Doubles(kLargest)), Doubles(-kLargest));
+  };
+  const T center = value_of_rank<T>(work.scores, work.size, row.batch.rank, static_cast<T>(-kInfinity), 0);
+  const Doubles finite_center = within(Doubles(center));
+  for (int64_t j = 0; j < work.size; j += 8) {
+    (within(load_doubles(work.scores + j)) - finite_center).store(work.x + j);
+  }
+  for (int64_t j = row.batch.classes; j < work.size; ++j) work.x[j] = -__builtin_inf();  // is never listed
+  return largest_of(finite_center);
+}
+
+// Lists the classes with x in (from, to], and returns how many; `above`: how many have more.
+template <class T>
+SETTRAIN_ALWAYS_INLINE int64_t list_classes(const Row<T>& row, double from, double to, int64_t& above) {
+  int64_t listed = 0;
+  above = 0;
+  for (int64_t first = 0; first < row.work.size; first += 8) {
+    const Doubles x = Doubles::load(row.work.x + first);
+    const uint32_t higher = bits_of(x > Doubles(to));
+    above += __builtin_popcount(higher);
+    for (uint32_t hits = bits_of(x > Doubles(from)) & ~higher; hits; hits &= hits - 1) {
+      row.work.list[listed++] = static_cast<int32_t>(first) + __builtin_ctz(hits);
+    }
+  }
+  return listed;
+}
+
+// P(N(t) < rank) at eight points, of the `listed` classes; `certain` more lie above.
+template <class T>
+SETTRAIN_ALWAYS_INLINE Doubles probability_of_fewer(const Row<T>& row, Doubles t, int64_t listed, int64_t certain) {
+  const int64_t rank = row.batch.rank - certain;
+  double* const terms = row.work.after;
+  if (rank <= 0) return Doubles(0.0);
+  for (int64_t m = 0; m < rank; ++m) Doubles(m == 0 ? 1.0 : 0.0).store(terms + 8 * m);
+  for (int64_t i = 0; i < listed; ++i) {
+    const double x = row.work.x[row.work.list[i]];
+    const NormalTail chance = normal_tail((t - x) * (1 / row.batch.epsilon));
+    for (int64_t m = rank - 1; m >= 1; --m) {
+      LaneArithmetic::fma(chance.upper, Doubles::load(terms + 8 * m - 8), chance.lower * Doubles::load(terms + 8 * m))
+          .store(terms + 8 * m);
+    }
+    (chance.lower * Doubles::load(terms)).store(terms);
+  }
+  Doubles sum(0.0);
+  for (int64_t m = 0; m < rank; ++m) sum = sum + Doubles::load(terms + 8 * m);
+  return sum;
+}
+
+// The window in which that probability rises from 0 to 1, in steps of the grid from -(tail + 1) to tail + 1 standard
+// deviations. Classes that are left out, below, are worth less than `nothing` at its upper end, and at
+// its lower end make it wider.
+struct Window {
+  double low, high;
+};
+
+template <class T>
+SETTRAIN_ALWAYS_INLINE Window find_window(const Row<T>& row) {
+  constexpr double kStep = 2 * (kTail<T> + 1) / kPoints;
+  const double step = kStep * row.batch.epsilon;
+  const double lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  int64_t certain = 0;
+  const int64_t listed = list_classes(row, -kTail<T> * row.batch.epsilon, kLargest, certain);
+  // Of the points first, first + apart, ..., how many come before the probability passes `least`.
+  const auto points_before = [&](int64_t first, int64_t apart, double least, bool at_least) SETTRAIN_INLINE_LAMBDA {
+    const Doubles t =
+        (Doubles::load(lanes) * static_cast<double>(apart) + static_cast<double>(first - kPoints / 2)) * step;
+    const Doubles fewer = probability_of_fewer(row, t, listed, certain);
+    const auto before = at_least ? Doubles(least) >= fewer : Doubles(least) > fewer;
+    return -sum_of(before);
+  };
+  // First every eighth point, then those between.
+  const auto place = [&](double least, bool at_least) SETTRAIN_INLINE_LAMBDA {
+    const int64_t coarse = 8 * points_before(0, 8, least, at_least);
+    return coarse == 0 ? 0 : coarse - 8 + points_before(coarse - 8, 1, least, at_least);
+  };
+  const int64_t first = place(kNothing<T>, false) - 1, last = place(1 - kNothing<T>, true);
+  return {static_cast<double>((first < 0 ? 0 : first) - kPoints / 2) * step,
+          static_cast<double>(last - kPoints / 2) * step};
+}
+
+// Adds what eight nodes come to: to the gradient of the listed classes, and to the integral, which it returns, of the
+// probability that fewer than `rank` classes lie above, of which `certain` are not listed.
+template <class T>
+SETTRAIN_ALWAYS_INLINE double integrate(const Row<T>& row, Doubles t, Doubles weight, int64_t listed, int64_t certain) {
+  const Workspace<T>& work = row.work;
+  const double reach = kTail<T> * row.batch.epsilon, from = smallest_of(t) - reach, to = largest_of(t) + reach;
+  int64_t nearby = 0;
+  for (int64_t i = 0; i < listed; ++i) {
+    const double x = work.x[work.list[i]];
+    work.nearby[nearby] = static_cast<int32_t>(i);
+    nearby += (x > from) & (x <= to);
+    certain += x > to;
+  }
+  const int64_t rank = row.batch.rank - certain;
+  if (rank <= 0) return 0;
+
+  for (int64_t i = 0; i < nearby; ++i) {
+    const NormalTail chance = normal_tail((t - work.x[work.list[work.nearby[i]]]) * (1 / row.batch.epsilon));
+    chance.upper.store(work.chances + 24 * i);
+    chance.lower.store(work.chances + 24 * i + 8);
+    chance.bell.store(work.chances + 24 * i + 16);
+  }
+  for (int64_t m = 0; m < rank; ++m) Doubles(m == 0 ? 1.0 : 0.0).store(work.products + 8 * m);
+  for (int64_t i = 0; i < nearby; ++i) {
+    const Doubles upper = Doubles::load(work.chances + 24 * i), lower = Doubles::load(work.chances + 24 * i + 8);
+    const double* const now = work.products + i * rank * 8;
+    double* const next = work.products + (i + 1) * rank * 8;
+    Doubles below = Doubles::load(now);
+    (lower * below).store(next);
+    for (int64_t m = 1; m < rank; ++m) {
+      const Doubles own = Doubles::load(now + 8 * m);
+      LaneArithmetic::fma(upper, below, lower * own).store(next + 8 * m);
+      below = own;
+    }
+  }
+  Doubles fewer(0.0);
+  for (int64_t m = 0; m < rank; ++m) fewer = fewer + Doubles::load(work.products + (nearby * rank + m) * 8);
+
+  for (int64_t m = 0; m < rank; ++m) Doubles(m == 0 ? 1.0 : 0.0).store(work.after + 8 * m);
+  for (int64_t i = nearby - 1; i >= 0; --i) {
+    const double* const before = work.products + i * rank * 8;
+    Doubles at_rank(0.0);
+    for (int64_t m = 0; m < rank; ++m) {
+      at_rank =
+          LaneArithmetic::fma(Doubles::load(before + 8 * m), Doubles::load(work.after + 8 * (rank - 1 - m)), at_rank);
+    }
+    const Doubles upper = Doubles::load(work.chances + 24 * i), lower = Doubles::load(work.chances + 24 * i + 8);
+    double* const slope = work.slopes + 8 * work.nearby[i];
+    LaneArithmetic::fma(weight * Doubles::load(work.chances + 24 * i + 16), at_rank, Doubles::load(slope)).store(slope);
+    for (int64_t m = rank - 1; m >= 1; --m) {
+      LaneArithmetic::fma(upper, Doubles::load(work.after + 8 * m - 8), lower * Doubles::load(work.after + 8 * m))
+          .store(work.after + 8 * m);
+    }
+    (lower * Doubles::load(work.after)).store(work.after);
+  }
+  return sum_of(weight * fewer);
+}
+
+// The value less the score of the rank; fills the gradient.
+template <class T>
+SETTRAIN_ALWAYS_INLINE double integrate_row(const Row<T>& row, T* gradient) {
+  const ExactTopkBatch<T>& batch = row.batch;
+  const Workspace<T>& work = row.work;
+  const Window window = find_window(row);
+  int64_t certain = 0;
+  const double reach = kTail<T> * batch.epsilon;
+  const int64_t listed = list_classes(row, window.low - reach, window.high + reach, certain);
+  for (int64_t i = 0; i < listed; ++i) Doubles(0.0).store(work.slopes + 8 * i);
+  const double half = (window.high - window.low) / 2, middle = window.low + half;
+  double fewer = 0;
+  for (int64_t first = 0; first < batch.num_nodes; first += 8) {
+    double nodes[8], weights[8];
+    for (int64_t i = 0; i < 8; ++i) {
+      const bool is_one = first + i < batch.num_nodes;
+      nodes[i] = batch.nodes[is_one ? first + i : batch.num_nodes - 1];
+      weights[i] = is_one ? batch.weights[first + i] : 0;
+    }
+    fewer += integrate(row, Doubles::load(nodes) * half + middle, Doubles::load(weights) * half, listed, certain);
+  }
+  if (gradient) {
+    constexpr double kDensityAtZero = 0.398942280401432678;
+    for (int64_t j = 0; j < batch.classes; ++j) gradient[j] = 0;
+    for (int64_t i = 0; i < listed; ++i) {
+      gradient[work.list[i]] =
+          static_cast<T>(sum_of(Doubles::load(work.slopes + 8 * i)) * (kDensityAtZero / batch.epsilon));
+    }
+  }
+  return window.high - fewer;
+}
+
+}  // namespace
+
+template <class T>
+void exact_topk_rows(const ExactTopkBatch<T>& batch, int64_t begin, int64_t end, void* workspace, T* values,
+                     T* gradient) {
+  const Row<T> row{batch, Workspace<T>(workspace, batch.classes, batch.rank)};
+  for (int64_t i = begin; i < end; ++i) {
+    T* const gradient_of_row = gradient ? gradient + i * batch.classes : nullptr;
+    const double center = take_scores(row, batch.scores + i * batch.classes);
+    if (center != center) {
+      values[i] = static_cast<T>(center);
+      for (int64_t j = 0; gradient && j < batch.classes; ++j) gradient_of_row[j] = values[i];
+      continue;
+    }
+    const double value = center + integrate_row(row, gradient_of_row);
+    values[i] = static_cast<T>(value > kInfinite ? __builtin_inf() : value < -kInfinite ? -__builtin_inf() : value);
+  }
+}
+
+template void exact_topk_rows<float>(const ExactTopkBatch<float>&, int64_t, int64_t, void*, float*, float*);
+template void exact_topk_rows<double>(const ExactTopkBatch<double>&, int64_t, int64_t, void*, double*, double*);
+
+}  // namespace settrain::SETTRAIN_INSTRUCTION_SET

@@ -1,0 +1,84 @@
+#include "losses/ops/class_weights.h"
+
+#include <ATen/TensorOperators.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace settrain {
+namespace {
+
+// 1/amounts, scaled to a mean of 1 over the classes with an amount.
+std::vector<double> inverse(const std::vector<double>& amounts) {
+  std::vector<double> weights;
+  double sum = 0, present = 0;
+  for (const double amount : amounts) {
+    weights.push_back(amount > 0 ? 1 / amount : 0);
+    sum += weights.back();
+    present += amount > 0;
+  }
+  for (double& weight : weights) weight *= present / sum;
+  return weights;
+}
+
+}  // namespace
+
+config::Keys ClassWeightOptions::keys() {
+  using config::key;
+  using Options = ClassWeightOptions;
+  return {
+      key("class_weights", &Options::kind, kNone,
+          "Weights of the classes in the loss, by their training images, label noise included: none; inverse_frequency; effective_number "
+          "(Cui et al., CVPR 2019); or list, as loss.class_weight_list has them. The first two are scaled to a mean "
+          "of 1.")
+          .one_of({kNone, "inverse_frequency", kEffectiveNumber, kList}),
+      key("class_weight_beta", &Options::beta, 0.9999,
+          "Beta of the effective number (1 - beta^n)/(1 - beta) of n images; 0 counts every class the same, towards "
+          "1 it is the inverse frequency. Default: Cao et al., NeurIPS 2019.")
+          .at_least(0)
+          .below(1),
+      key("class_weight_list", &Options::list, config::Reals{},
+          "With class_weights: list, a weight for every class, taken as it is.")
+          .at_least(0),
+      key("class_weights_from_epoch", &Options::from_epoch, 0,
+          "Epochs without class weights before those with them: deferred re-weighting (Cao et al.: 160 of 200). Less than "
+          "train.epochs.")
+          .at_least(0)
+          .in("epochs")};
+}
+
+std::vector<double> inverse_frequency_weights(const std::vector<int64_t>& counts) {
+  return inverse(std::vector<double>(counts.begin(), counts.end()));
+}
+
+std::vector<double> effective_number_weights(const std::vector<int64_t>& counts, double beta) {
+  std::vector<double> effective;
+  // 1 - beta^n without cancellation.
+  for (const int64_t n : counts) effective.push_back(n > 0 ? -std::expm1(static_cast<double>(n) * std::log(beta)) : 0);
+  return inverse(effective);
+}
+
+std::optional<ClassWeights> ClassWeights::read(const config::Config& config, const std::vector<int64_t>& counts) {
+  const auto options = config.read<ClassWeightOptions>("loss");
+  if (options.kind == ClassWeightOptions::kNone) return std::nullopt;
+  if (options.kind == "inverse_frequency") return ClassWeights(inverse_frequency_weights(counts), options.from_epoch);
+  if (options.kind == ClassWeightOptions::kEffectiveNumber) {
+    return ClassWeights(effective_number_weights(counts, options.beta), options.from_epoch);
+  }
+  if (options.list.size() != counts.size()) {
+    config.fail(options.list.empty() ? "loss.class_weights" : "loss.class_weight_list",
+                fmt::format("expected {} weights in loss.class_weight_list, one a class, got {}", counts.size(),
+                            options.list.size()));
+  }
+  if (std::all_of(options.list.begin(), options.list.end(), [](double weight) { return weight == 0; })) {
+    config.fail("loss.class_weight_list", "all weights are 0: nothing would be learnt");
+  }
+  return ClassWeights(options.list, options.from_epoch);
+}
+
+at::Tensor ClassWeights::apply(const at::Tensor& losses, const at::Tensor& labels, int64_t epoch) const {
+  return epoch < from_epoch_ ? losses : losses * weights_.of(labels, losses);
+}
+
+}  // namespace settrain

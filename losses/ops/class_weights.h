@@ -1,0 +1,47 @@
+// Weights of the classes, for losses of long-tailed data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "losses/ops/class_values.h"
+#include "src/config/config.h"
+
+namespace settrain {
+
+struct ClassWeightOptions {
+  std::string kind;
+  double beta;
+  config::Reals list;
+  int64_t from_epoch;
+
+  static constexpr const char *kNone = "none", *kEffectiveNumber = "effective_number", *kList = "list";
+  static config::Keys keys();
+};
+
+/// [classes] weights by `counts` [classes], the training images of every class: 1/n_j (inverse_frequency), or (1 -
+/// beta)/(1 - beta^n_j), the inverse of the effective number of images (Cui et al., CVPR 2019, eq. 2), beta in [0, 1).
+/// Scaled to a mean of 1 over the classes that have images; those without have weight 0.
+std::vector<double> inverse_frequency_weights(const std::vector<int64_t>& counts);
+std::vector<double> effective_number_weights(const std::vector<int64_t>& counts, double beta);
+
+/// Class weights, from an epoch on. With a later start this is the deferred re-weighting of Cao et al., NeurIPS 2019.
+class ClassWeights {
+ public:
+  ClassWeights(const std::vector<double>& weights, int64_t from_epoch) : weights_(weights), from_epoch_(from_epoch) {}
+
+  /// What the config asks for. Throws ConfigError where the list is not one weight a class, or all of it is 0.
+  static std::optional<ClassWeights> read(const config::Config& config, const std::vector<int64_t>& counts);
+
+  /// [batch] `losses` times the weights of `labels`; before the first weighted epoch, `losses`. The mean over a batch
+  /// is still taken over its samples.
+  at::Tensor apply(const at::Tensor& losses, const at::Tensor& labels, int64_t epoch) const;
+
+ private:
+  ClassValues weights_;
+  int64_t from_epoch_;
+};
+
+}  // namespace settrain

@@ -1,0 +1,31 @@
+// The noised top-K losses' common formula, fused.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "losses/ops/loss_input.h"
+#include "losses/ops/sampled_topk.h"
+
+namespace settrain {
+
+/// What a sample's smoothed (K+1)-th largest score t becomes: (factor (margin + t - s_y))_+.
+struct NoisedHingeTerms {
+  double margin = 0;        // for every sample, unless
+  at::Tensor margins = {};  // [batch] of the samples, in the dtype of the scores
+  double factor = 1;
+};
+
+/// [batch] (factor (margin_i + t(s_i) - s_iy))_+ with t as smoothed_topk.h has it, of `scores` [batch, classes] float32
+/// or float64, and the labels, the noise key (or the noise) and the method of `input`. Differentiable by the scores.
+///
+/// float32 scores go through kernels, on the CPU and, in a build with CUDA kernels, on CUDA: no [batch, draws, classes]
+/// tensor exists, and noise is only drawn for classes that may come to rank K + 1 (the losses are the same to the last
+/// bit). The rest, and LossMethod::kPlain, through LibTorch's operations.
+at::Tensor noised_hinge(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
+                        const NoisedHingeTerms& terms);
+
+/// [batch] float32 on the CPU: of how many classes the kernel of the CPU draws noise, on average over the draws.
+/// `scores` [batch, classes] float32.
+at::Tensor drawn_classes(const at::Tensor& scores, const SampledTopkOptions& options, const NoiseKey& key);
+
+}  // namespace settrain

@@ -1,0 +1,31 @@
+// The directory of a zip archive, as torch.save writes one: members are stored as they are, not compressed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/formats/contents.h"
+#include "src/formats/input_file.h"
+
+namespace settrain {
+
+struct ZipMember {
+  std::string name;
+  uint64_t header = 0;   // where its local header begins in the file
+  uint64_t size = 0;     // bytes
+  uint64_t limit = 0;    // where the next member begins, or the directory
+  uint32_t crc = 0;      // 0: not known (PyTorch can be told to compute none)
+  bool is_plain = true;  // neither compressed nor encrypted
+};
+
+/// The members in the order of their places in the file; zip64 is understood. Throws RunError where the directory is
+/// missing (as in a file that was cut short), longer than 16 MiB or damaged, where a member comes twice, overlaps
+/// another, or does not lie within the file.
+std::vector<ZipMember> read_zip_directory(const InputFile& file);
+
+/// Where the member's bytes are. Throws RunError where they are compressed or encrypted, and where its local header
+/// does not agree with the directory.
+Storage locate(const InputFile& file, const ZipMember& member);
+
+}  // namespace settrain

@@ -1,0 +1,115 @@
+#include "src/inference/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "metrics/average_k.h"
+#include "models/model.h"
+#include "models/named_tensors.h"
+#include "src/core/atomic_file.h"
+#include "src/core/log.h"
+#include "src/train/resume.h"
+#include "src/eval/results_table.h"
+#include "src/train/checkpoint.h"
+
+namespace settrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json to_json(const std::vector<MetricValue>& values) {
+  ordered_json object = ordered_json::object();
+  for (const MetricValue& value : values)
+    object[value.name] = std::isfinite(value.value) ? ordered_json(value.value) : nullptr;
+  return object;
+}
+
+// Columns and JSON have the same values by the same titles: "test", "test Bayes".
+ordered_json to_json(const std::vector<ResultsColumn>& columns) {
+  ordered_json object = ordered_json::object();
+  for (const ResultsColumn& column : columns) object[column.title] = to_json(column.values);
+  return object;
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, const std::vector<std::string>& select) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& metric : select) {
+    const auto file = folder.best_checkpoint(metric);
+    if (std::filesystem::exists(file)) files.push_back(file);
+  }
+  if (files.empty()) files.push_back(folder.last_checkpoint());
+  return files;
+}
+
+std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
+                                                    ProgressBar& bar) {
+  std::vector<CheckpointResults> results;
+  std::map<int64_t, size_t> by_step;
+  for (const auto& file : files) {
+    const Checkpoint checkpoint = load_checkpoint(file);
+    check_same_model(run, checkpoint);
+    check_same_data(run, checkpoint);
+    CheckpointResults result{file.stem().string(), checkpoint.integer("state.epoch"), {}};
+    const auto [same, is_new] = by_step.emplace(checkpoint.integer("state.step"), results.size());
+    if (is_new) {
+      checkpoint.copy_into(checkpoint.weights_prefix(), state_dict(*run.model));
+      result.splits = evaluate_splits(run, run.eval.splits, run.eval.view_use(), bar);
+    } else {
+      result.splits = results[same->second].splits;
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+void log_skipped_images(const Experiment& run) {
+  const int64_t count = run.loader.skipped->count();
+  if (count == 0) return;
+  log::warning(fmt::format(
+      "[data] images that could not be read and were left out: {}; each is named above, since the start or the last resume",
+      count));
+}
+
+std::string format_results(const Experiment& run, const std::vector<CheckpointResults>& results) {
+  std::string text;
+  for (const CheckpointResults& result : results) {
+    text += fmt::format("{}{} (epoch {})\n", text.empty() ? "" : "\n", result.checkpoint, result.epoch);
+    text += format_results(results_columns(run, result.splits));
+    const SplitResult& last = result.splits.back();
+    for (const SetSizeHistogram& sizes : last.result.set_sizes) {
+      if (!is_of_all_samples(sizes.metric)) continue;
+      text += fmt::format("\nset sizes, {} on {}\n", sizes.metric, last.split) + format_set_sizes(sizes);
+    }
+  }
+  return text;
+}
+
+ordered_json results_json(const Experiment& run, const std::vector<CheckpointResults>& results) {
+  ordered_json all = ordered_json::array();
+  for (const CheckpointResults& result : results) {
+    ordered_json sizes = ordered_json::object();
+    for (const SplitResult& split : result.splits) {
+      for (const SetSizeHistogram& histogram : split.result.set_sizes)
+        sizes[split.split][histogram.metric] = histogram.counts;
+    }
+    all.push_back({{"checkpoint", result.checkpoint},
+                   {"epoch", result.epoch},
+                   {"metrics", to_json(results_columns(run, result.splits))},
+                   {"set_sizes", sizes}});
+  }
+  return all;
+}
+
+void write_results(const Experiment& run, const RunFolder& folder, const std::vector<CheckpointResults>& results) {
+  // The JSON last: where it is, the run is finished.
+  write_file_atomically(folder.results_text(), format_results(run, results));
+  write_file_atomically(folder.results_json(), results_json(run, results).dump(1) + "\n");
+}
+
+}  // namespace settrain

@@ -1,0 +1,84 @@
+#include "src/measure/bench/loader_speed.h"
+
+#include <chrono>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "datasets/decode_image.h"
+#include "datasets/file_bytes.h"
+#include "src/core/error.h"
+#include "src/core/interrupt.h"
+
+namespace settrain {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double lap(Clock::time_point& start) {
+  const auto now = Clock::now();
+  return std::chrono::duration<double>(now - std::exchange(start, now)).count();
+}
+
+double time_imdecode(std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return 0;  // an error elsewhere
+  auto start = Clock::now();
+  decode_by_opencv(bytes);
+  return lap(start);
+}
+
+}  // namespace
+
+LoadingTimes& LoadingTimes::operator+=(const LoadingTimes& other) {
+  images += other.images;
+  read += other.read;
+  decode += other.decode;
+  render += other.render;
+  imdecode += other.imdecode;
+  return *this;
+}
+
+LoadingTimes measure_stages(const ImageFiles& files, const ImageFileOptions& options, const std::vector<int64_t>& ids,
+                            const Transform& transform, int64_t epoch) {
+  LoadingTimes times;
+  std::vector<uint8_t> memory;
+  std::vector<std::byte> output(static_cast<size_t>(transform.bytes()));
+  TransformMemory scratch;
+  for (const int64_t id : ids) {
+    throw_if_interrupted();
+    auto start = Clock::now();
+    const std::span<const uint8_t> bytes = read_file_bytes(files.files().path(id), memory);
+    times.read += lap(start);
+    const bool opencv_first = times.images++ % 2 == 0;
+    if (opencv_first) times.imdecode += time_imdecode(bytes);
+    start = Clock::now();
+    std::vector<View> views;
+    const auto choose = [&](int64_t height, int64_t width) {
+      views = transform.pipeline().views_of(height, width, epoch, id);
+      return needed_pixels(views);
+    };
+    try {
+      decode_image(bytes, {options.channels(), options.apply_orientation}, choose, scratch.part);
+    } catch (const std::runtime_error& error) {
+      throw DataError(files.describe(id) + ": " + error.what());
+    }
+    times.decode += lap(start);
+    transform.render(scratch.part, views, scratch.renderer, output.data());
+    times.render += lap(start);
+    if (!opencv_first) times.imdecode += time_imdecode(bytes);
+  }
+  return times;
+}
+
+double measure_loader(Loader& loader, int64_t epoch) {
+  int64_t images = 0;
+  auto start = Clock::now();
+  loader.start_epoch(epoch);
+  for (Batch batch; loader.next(batch);) {
+    images += batch.size();
+    throw_if_interrupted();
+  }
+  return static_cast<double>(images) / lap(start);
+}
+
+}  // namespace settrain

@@ -1,0 +1,200 @@
+#include "src/measure/bench/loss_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "src/core/error.h"
+#include "src/core/human.h"
+#include "src/train/peak_memory.h"
+#include "src/measure/cost/throughput.h"
+
+namespace settrain {
+namespace {
+
+constexpr const char* kReference = "cross_entropy";
+
+// The registry's losses that have a gradient, as far as they are asked for.
+std::vector<const LossEntry*> entries_of(const LossRegistry& registry, const LossBenchOptions& options) {
+  std::vector<const LossEntry*> entries;
+  for (const LossEntry& entry : registry.entries()) {
+    if (entry.has_gradient && is_asked_for(options, entry.name)) entries.push_back(&entry);
+  }
+  return entries;
+}
+
+LossCase first_case(const LossBenchOptions& options, const std::string& loss) {
+  LossCase made = options.base;
+  made.loss = loss;
+  made.method = LossMethod::kFast;
+  made.epsilon = options.epsilons.front();
+  made.scores_sd = options.scores_sds.front();
+  return made;
+}
+
+// The case in every way in which it can be computed.
+void add_methods(const LossEntry& entry, LossCase made, std::vector<LossCase>& cases) {
+  const auto add = [&](LossMethod method) {
+    made.method = method;
+    cases.push_back(made);
+  };
+  add(LossMethod::kFast);
+  if (!entry.has_kernels) return;
+  if (LossSubject::draws_noise(entry)) add(LossMethod::kUnpruned);
+  add(LossMethod::kPlain);
+}
+
+// Puts cross-entropy of every size that occurs before them.
+std::vector<LossCase> with_references(const std::vector<LossCase>& cases, const LossBenchOptions& options) {
+  std::vector<LossCase> all;
+  for (const LossCase& one : cases) {
+    LossCase reference = first_case(options, kReference);
+    reference.classes = one.classes;
+    if (std::find(all.begin(), all.end(), reference) == all.end()) all.push_back(reference);
+  }
+  std::copy_if(cases.begin(), cases.end(), std::back_inserter(all),
+               [](const LossCase& one) { return one.loss != kReference; });
+  return all;
+}
+
+std::vector<LossTimes> measure(const LossRegistry& registry, const std::vector<LossCase>& wanted,
+                               const LossBenchOptions& options, at::Device device) {
+  const std::vector<LossCase> cases = with_references(wanted, options);
+  std::vector<std::unique_ptr<LossSubject>> subjects;
+  std::vector<LossTimes> all;
+  std::vector<std::function<void()>> works;
+  for (const LossCase& one : cases) {
+    subjects.push_back(std::make_unique<LossSubject>(registry, one, device));
+    LossSubject* subject = subjects.back().get();
+    all.push_back({.subject = one, .seconds = {}, .to_reference = {}, .drawn = subject->drawn_classes()});
+    // A slow loss takes seconds: its memory is measured while it warms up.
+    works.emplace_back([subject, &all, i = all.size() - 1] {
+      if (all[i].memory > 0) return subject->step();
+      all[i].memory = subject->memory();
+    });
+  }
+  const auto seconds = measure_in_turns(works, device, options.turns);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto reference = std::find_if(all.begin(), all.end(), [&](const LossTimes& other) {
+      return other.subject.loss == kReference && other.subject.classes == all[i].subject.classes;
+    });
+    all[i].seconds = seconds[i];
+    all[i].to_reference = ratios(seconds[i], seconds[static_cast<size_t>(reference - all.begin())]);
+  }
+  return all;
+}
+
+}  // namespace
+
+bool is_asked_for(const LossBenchOptions& options, const std::string& loss) {
+  const auto& names = options.losses;
+  return names.empty() || std::find(names.begin(), names.end(), loss) != names.end();
+}
+
+void check(const LossRegistry& registry, const LossBenchOptions& options, at::Device device) {
+  const LossCase& base = options.base;
+  if (base.k >= base.classes) {
+    throw ConfigError(fmt::format("--k {}: must be less than the number of classes, {}", base.k, base.classes));
+  }
+  for (const std::string& loss : options.losses) {
+    if (!registry.at(loss).has_gradient) {
+      throw ConfigError(fmt::format("--losses: {} has no gradient, so there is no step to measure", loss));
+    }
+  }
+  for (const auto& [name, values] : {std::pair{"--epsilon", &options.epsilons}, {"--scores-sd", &options.scores_sds}}) {
+    for (const double value : *values) {
+      if (!std::isfinite(value)) throw ConfigError(fmt::format("{}: expected finite numbers, got {}", name, value));
+    }
+  }
+  // Every loss keeps its scores, and what the hungriest takes in a step is 40 times as much.
+  const double losses = static_cast<double>(options.losses.empty() ? registry.entries().size() : options.losses.size());
+  const double needed = 4.0 * static_cast<double>(base.batch) * static_cast<double>(base.classes) * (4 * losses + 40);
+  const auto available = static_cast<double>(available_memory(device));
+  if (available > 0 && needed > available) {
+    throw Error(
+        fmt::format("{} samples of {} classes take about {} of memory here, of which {} are available: "
+                    "fewer --batch, --classes or --losses",
+                    format_count(base.batch), format_count(base.classes), format_bytes(static_cast<uint64_t>(needed)),
+                    format_bytes(static_cast<uint64_t>(available))));
+  }
+}
+
+std::vector<LossTimes> measure_losses(const LossRegistry& registry, const LossBenchOptions& options,
+                                      at::Device device) {
+  std::vector<LossCase> cases{first_case(options, kReference)};
+  for (const LossEntry* entry : entries_of(registry, options)) {
+    add_methods(*entry, first_case(options, entry->name), cases);
+  }
+  return measure(registry, cases, options, device);
+}
+
+std::vector<LossTimes> measure_scores(const LossRegistry& registry, const LossBenchOptions& options,
+                                      at::Device device) {
+  std::vector<LossCase> cases;
+  if (options.epsilons.size() * options.scores_sds.size() == 1) return {};
+  for (const LossEntry* entry : entries_of(registry, options)) {
+    if (!LossSubject::draws_noise(*entry)) continue;
+    for (const double epsilon : options.epsilons) {
+      for (const double sd : options.scores_sds) {
+        LossCase made = first_case(options, entry->name);
+        made.epsilon = epsilon;
+        made.scores_sd = sd;
+        add_methods(*entry, made, cases);
+      }
+    }
+  }
+  if (cases.empty()) return {};
+  return measure(registry, cases, options, device);
+}
+
+std::vector<LossTimes> measure_growth_in_k(const LossRegistry& registry, const LossBenchOptions& options,
+                                           at::Device device) {
+  std::vector<LossCase> cases;
+  for (const char* loss : kCostlyLosses) {
+    if (!is_asked_for(options, loss)) continue;
+    for (const int64_t k : {1, 5, 10, 50, 100}) {
+      LossCase made = first_case(options, loss);
+      made.k = k;
+      if (k < made.classes) cases.push_back(made);
+    }
+  }
+  return measure(registry, cases, options, device);
+}
+
+std::vector<LossTimes> measure_growth_in_classes(const LossRegistry& registry, const LossBenchOptions& options,
+                                                 at::Device device) {
+  std::vector<LossCase> cases;
+  for (const char* loss : kCostlyLosses) {
+    if (!is_asked_for(options, loss)) continue;
+    for (const int64_t classes : {100, 1000, 10000}) {
+      LossCase made = first_case(options, loss);
+      made.classes = classes;
+      if (made.k < classes) cases.push_back(made);
+    }
+  }
+  return measure(registry, cases, options, device);
+}
+
+const LossTimes* find(const std::vector<LossTimes>& all, LossCase subject, LossMethod method) {
+  subject.method = method;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const LossTimes& times) { return times.subject == subject; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+const char* name_of(LossMethod method) {
+  switch (method) {
+    case LossMethod::kFast:
+      return "fast";
+    case LossMethod::kUnpruned:
+      return "unpruned";
+    case LossMethod::kPlain:
+      return "plain";
+  }
+  return "?";
+}
+
+}  // namespace settrain

@@ -1,0 +1,108 @@
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "src/measure/bench/loss_report.h"
+#include "src/measure/cost/throughput.h"
+
+namespace settrain {
+namespace {
+
+constexpr double kMs = 1000;
+constexpr const char* kLegend =
+    "x CE: over cross-entropy's time of the same round. plain, unpruned: their time over this one's. memory: the most "
+    "that a\nstep holds beyond what it began with, over the size of the scores; plain's: that of the plain way. drawn: "
+    "classes of a row\nthat noise is drawn for. Medians of the rounds, of which what takes long has fewer.\n";
+
+std::string cell(std::optional<double> value, int width, int digits) {
+  return value ? fmt::format(" {:>{}.{}f}", *value, width, digits) : fmt::format(" {:>{}}", "-", width);
+}
+
+std::string times_header(const std::string& first) {
+  return fmt::format("{:<41} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", first, "ms", "x CE", "plain", "unpruned",
+                     "memory", "plain's", "drawn");
+}
+
+// A row of the fast way, beside the others where there are any.
+std::string times_row(const std::string& name, const LossTimes& fast, const std::vector<LossTimes>& all) {
+  const LossTimes* plain = find(all, fast.subject, LossMethod::kPlain);
+  const LossTimes* unpruned = find(all, fast.subject, LossMethod::kUnpruned);
+  const auto over_fast = [&](const LossTimes* other) {
+    return other ? std::optional(median(ratios(other->seconds, fast.seconds))) : std::nullopt;
+  };
+  return fmt::format("{:<41}", name) + cell(kMs * median(fast.seconds), 9, 3) + cell(median(fast.to_reference), 8, 2) +
+         cell(over_fast(plain), 8, 2) + cell(over_fast(unpruned), 8, 2) + cell(fast.memory, 8, 2) +
+         cell(plain ? std::optional(plain->memory) : std::nullopt, 8, 2) + cell(fast.drawn, 8, 1) + "\n";
+}
+
+// `name_of_row` says what is particular about a case.
+template <class NameOfRow>
+std::string times_table(const std::string& title, const std::vector<LossTimes>& all, const NameOfRow& name_of_row) {
+  if (all.empty()) return "";
+  std::string text = times_header(title);
+  for (const LossTimes& times : all) {
+    if (times.subject.method == LossMethod::kFast) text += times_row(name_of_row(times.subject), times, all);
+  }
+  return text + "\n";
+}
+
+std::string smoothed_table(const LossReport& report) {
+  if (report.smoothed.empty()) return "";
+  std::string text = fmt::format("{:<41} {:>9} {:>12} {:>12}\n", "ICLR 2018, tables 3, 4 (tau 1)", "classes",
+                                 "forward ms", "backward ms");
+  for (const SmoothedTimes& row : report.smoothed) {
+    text += fmt::format("{:<41} {:>9}", row.algorithm, row.classes) + cell(kMs * row.forward, 12, 3) +
+            cell(row.backward ? std::optional(kMs * *row.backward) : std::nullopt, 12, 3) + "\n";
+  }
+  text += fmt::format("\n{:<41}", "ICLR 2018, table 5: tau");
+  for (const double tau : kStabilityTaus) text += fmt::format(" {:>9g}", tau);
+  text += "\n";
+  for (const SmoothedStability& row : report.stability) {
+    text += fmt::format("{:<41}", row.algorithm + (row.dtype == at::kFloat ? ", float32" : ", float64"));
+    for (const bool stable : row.is_stable) text += fmt::format(" {:>9}", stable ? "yes" : "overflow");
+    text += "\n";
+  }
+  return text + "\n";
+}
+
+std::string steps_table(const LossReport& report) {
+  if (report.model.empty()) return "";
+  const StepShares& steps = report.steps;
+  std::string text = fmt::format("a training step of {}, batch {} x {} classes: {:.2f} ms\n", report.model, steps.batch,
+                                 steps.classes, kMs * median(steps.step_seconds)) +
+                     fmt::format("{:<41} {:>9} {:>28}\n", "loss", "ms", "more than CE, % of a step");
+  for (const StepShare& row : steps.losses) {
+    text += fmt::format("{:<41}", row.loss) + cell(kMs * median(row.seconds), 9, 3) +
+            cell(100 * median(row.shares), 28, 2) + "\n";
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string loss_report_text(const LossReport& report) {
+  const LossBenchOptions& options = report.options;
+  const LossCase& base = options.base;
+  const auto by_loss = [](const LossCase& one) { return one.loss; };
+  const auto by_scores = [](const LossCase& one) {
+    return one.loss == "cross_entropy" ? one.loss
+                                       : fmt::format("{}, {:g}, N(0, {:g}^2)", one.loss, one.epsilon, one.scores_sd);
+  };
+  const auto by_k = [](const LossCase& one) {
+    return one.loss == "cross_entropy" ? one.loss : fmt::format("{}, K {}", one.loss, one.k);
+  };
+  const auto by_classes = [](const LossCase& one) { return fmt::format("{}, L {}", one.loss, one.classes); };
+  return fmt::format(
+             "forward and backward on scores N(0, {:g}^2), float32, batch {} x {} classes, K {}, {} draws, epsilon "
+             "{:g}, on {}; compute threads: {}, rounds: {}\n\n",
+             options.scores_sds.front(), base.batch, base.classes, base.k, base.draws, options.epsilons.front(),
+             report.device.str(), at::get_num_threads(), options.turns.rounds) +
+         times_table("loss", report.losses, by_loss) + times_table("loss, epsilon, scores", report.scores, by_scores) +
+         times_table("loss, K", report.growth_in_k, by_k) +
+         times_table("loss, classes L", report.growth_in_classes, by_classes) + kLegend +
+         (report.smoothed.empty() && report.model.empty() ? "" : "\n") + smoothed_table(report) + steps_table(report);
+}
+
+}  // namespace settrain

@@ -1,0 +1,157 @@
+#include "src/measure/cost/dry_run.h"
+
+#include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+
+#include "models/model.h"
+#include "models/named_tensors.h"
+#include "src/core/descriptor.h"
+#include "src/core/human.h"
+#include "src/train/evaluation.h"
+#include "src/measure/cost/throughput.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// Steps are measured for so long, or until there are so many.
+constexpr double kSeconds = 5;
+constexpr int64_t kLeastSteps = 6, kMostSteps = 200;
+constexpr int64_t kWarmUp = 2;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double measure_step(Throughput& throughput, ProgressBar& bar) {
+  StepTimes times;
+  Progress progress{"[dry run] steps", 0, kMostSteps, 0, ""};
+  const auto start = Clock::now();
+  throughput.take_from_loader(kWarmUp, kWarmUp, times);
+  while (progress.done < kMostSteps && (progress.done < kLeastSteps || seconds_since(start) < kSeconds)) {
+    throughput.take_from_loader(1, 0, times);
+    ++progress.done;
+    bar.update(progress);
+  }
+  bar.hide();
+  return median(times.seconds);
+}
+
+// Seconds to score an image: from the first batches of the largest split that is evaluated, which are the largest too.
+double measure_scoring(const Experiment& run, ProgressBar& bar) {
+  Split some = run.dataset.val;
+  for (const std::string& name : run.eval.splits) {
+    if (split_named(run.dataset, name).size() > some.size()) some = split_named(run.dataset, name);
+  }
+  const auto images = std::min<int64_t>(some.size(), 4 * run.loader.options.resolved_eval_batch_size());
+  some.ids.resize(static_cast<size_t>(images));
+  some.labels.resize(static_cast<size_t>(images));
+  const auto start = Clock::now();
+  score_split(run, some, ViewUse::kEvaluation, bar);
+  return seconds_since(start) / static_cast<double>(images);
+}
+
+SplitScores random_scores(const Experiment& run, int64_t samples) {
+  const int64_t classes = run.dataset.num_classes();
+  return {at::rand({samples, classes}, run.device),
+          at::randint(classes, {samples}, at::TensorOptions(run.device).dtype(at::kLong))};
+}
+
+// Seconds of the metrics of one split of that size; the thresholds come from another that stays in memory.
+double measure_metrics(const Experiment& run, int64_t samples, const SplitScores& val) {
+  const SplitScores scores = random_scores(run, samples);
+  const auto start = Clock::now();
+  run.evaluator->evaluate(scores, &val.scores);
+  return seconds_since(start);
+}
+
+uint64_t checkpoint_bytes(const Experiment& run) {
+  uint64_t bytes = 0;
+  for (const auto& [name, tensor] : state_dict(*run.model)) bytes += tensor.nbytes();
+  if (run.train.ema_decay > 0) bytes *= 2;
+  for (const at::Tensor& parameter : run.model->parameters()) bytes += parameter.nbytes();  // momentum
+  for (const auto& [name, tensor] : run.loss->state()) bytes += tensor.nbytes();
+  return bytes;
+}
+
+uint64_t free_bytes(fs::path folder) {
+  std::error_code error;
+  folder = fs::absolute(folder);
+  while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
+  const fs::space_info space = fs::space(folder, error);
+  if (error) throw file_error("read the free space of", folder, error.value());
+  return space.available;
+}
+
+}  // namespace
+
+DryRun dry_run(Experiment& run, ProgressBar& bar) {
+  DryRun cost;
+  cost.parameters = run.model->num_parameters();
+
+  std::optional<Throughput> throughput;  // its momentum stays in memory, as in the run
+  if (run.train.epochs > 0) {
+    throughput.emplace(run);
+    cost.steps = throughput->length().steps();
+    cost.steps_per_epoch = throughput->length().steps_per_epoch;
+    cost.step_s = measure_step(*throughput, bar);
+    cost.train_s = cost.step_s * static_cast<double>(cost.steps);
+  }
+
+  // The last evaluations are of checkpoints that are read from disk, so a copy of one lies in memory beside the rest.
+  const at::Tensor checkpoint = at::ones({static_cast<int64_t>(checkpoint_bytes(run))}, at::kByte);
+  const double score_s = measure_scoring(run, bar);
+  const int64_t val_size = run.dataset.val.size();
+  const SplitScores val = random_scores(run, val_size);
+  const auto seconds_of = [&](int64_t samples) {
+    return score_s * static_cast<double>(samples) + measure_metrics(run, samples, val);
+  };
+  const int64_t evaluations = (run.train.epochs + run.eval.every - 1) / run.eval.every;
+  cost.eval_s = static_cast<double>(evaluations) * seconds_of(val_size);
+  const size_t best = run.train.epochs > 0 ? run.general.select.size() : 0;
+  const auto chosen = std::max<size_t>(1, best);
+  const double crops = run.eval.view_use() == ViewUse::kTenCrops ? 10 : 1;
+  for (const std::string& split : run.eval.splits)
+    cost.eval_s += crops * static_cast<double>(chosen) * seconds_of(split_named(run.dataset, split).size());
+
+  // The last one, a best one for each metric, and the new one beside the old while it is written.
+  cost.disk_bytes = (2 + best) * checkpoint_bytes(run);
+  cost.free_disk_bytes = free_bytes(run.config.get<std::string>("run.dir"));
+  cost.memory = peak_memory();
+  return cost;
+}
+
+std::string format_dry_run(const Experiment& run, const DryRun& cost) {
+  std::string text;
+  const auto line = [&text](const char* what, const std::string& value) {
+    text += fmt::format("{:<12} {}\n", what, value);
+  };
+  line("images", fmt::format("{} training, {} validation, {} test; {} classes", format_count(run.dataset.train.size()),
+                             format_count(run.dataset.val.size()), format_count(run.dataset.test.size()),
+                             format_count(run.dataset.num_classes())));
+  line("parameters", format_count(cost.parameters));
+  if (run.train.epochs > 0) {
+    line("steps", fmt::format("{}: {} an epoch, {} epochs", format_count(cost.steps),
+                              format_count(cost.steps_per_epoch), format_count(run.train.epochs)));
+    line("a step", fmt::format("{:.4g} s (median)", cost.step_s));
+  } else {
+    line("steps", "none: the first weights are evaluated as they are");
+  }
+  line("time", fmt::format("{} of training and {} of evaluation, on {}", format_duration(cost.train_s),
+                           format_duration(cost.eval_s), run.device.str()));
+  line("disk", fmt::format("{} of checkpoints; {} are free", format_bytes(cost.disk_bytes),
+                           format_bytes(cost.free_disk_bytes)));
+  line("memory", format_memory(cost.memory));
+  return text;
+}
+
+}  // namespace settrain

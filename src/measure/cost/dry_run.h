@@ -1,0 +1,31 @@
+// What a run will cost, from a few of its steps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/core/progress_bar.h"
+#include "src/train/experiment.h"
+#include "src/train/peak_memory.h"
+
+namespace settrain {
+
+struct DryRun {
+  int64_t parameters = 0;
+  int64_t steps = 0, steps_per_epoch = 0;  // both 0 where nothing is trained
+  double step_s = 0;                       // median seconds of an optimizer step
+  double train_s = 0;                      // of all steps
+  double eval_s = 0;                       // of all evaluations, those at the end included
+  uint64_t disk_bytes = 0;                 // of all checkpoints, one of them twice while it is written
+  uint64_t free_disk_bytes = 0;            // where run.dir is, or would be
+  PeakMemory memory;
+};
+
+/// Takes some steps and evaluates some batches, for a few seconds, and computes every metric on scores of the splits'
+/// sizes, so that what is measured now is what the run will need. Writes nothing; leaves a trained-on model behind.
+DryRun dry_run(Experiment& run, ProgressBar& bar);
+
+/// A table for people; every line ends in a newline.
+std::string format_dry_run(const Experiment& run, const DryRun& cost);
+
+}  // namespace settrain

@@ -1,0 +1,104 @@
+#include "src/measure/cost/throughput.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+#include "src/core/interrupt.h"
+
+namespace settrain {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What moves to a GPU anew in each step is the loader's, not the network's.
+std::vector<Batch> on(at::Device device, std::vector<Batch> batches) {
+  for (Batch& batch : batches) {
+    batch.images = batch.images.to(device);
+    batch.labels = batch.labels.to(device);
+    if (!batch.set_offsets.defined()) continue;
+    batch.set_offsets = batch.set_offsets.to(device);
+    batch.set_classes = batch.set_classes.to(device);
+  }
+  return batches;
+}
+
+void add(StepTimes& times, Clock::time_point start, const std::vector<Batch>& batches) {
+  times.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  for (const Batch& batch : batches) times.images += batch.size();
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::vector<double> ratios(const std::vector<double>& first, const std::vector<double>& second) {
+  std::vector<double> result(std::min(first.size(), second.size()));
+  for (size_t round = 0; round < result.size(); ++round) result[round] = first[round] / second[round];
+  return result;
+}
+
+double StepTimes::images_per_second() const {
+  return static_cast<double>(images) / std::accumulate(seconds.begin(), seconds.end(), 0.0);
+}
+
+StepTimes& StepTimes::operator+=(const StepTimes& other) {
+  seconds.insert(seconds.end(), other.seconds.begin(), other.seconds.end());
+  images += other.images;
+  phases.forward += other.phases.forward;
+  phases.backward += other.phases.backward;
+  phases.update += other.phases.update;
+  return *this;
+}
+
+double StepTimes::mean() const {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+}
+
+Throughput::Throughput(Experiment& run)
+    : run_(run),
+      loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed))),
+      stepper_(run, steps_per_epoch(run, loader_)) {
+  loader_.start_epoch(epoch_);
+  cached_ = on(run.device, next());
+}
+
+void Throughput::take_from_loader(int64_t steps, int64_t warm_up, StepTimes& times) {
+  for (int64_t i = 0; i < steps; ++i) {
+    const auto start = Clock::now();
+    const std::vector<Batch> batches = next();
+    take(batches);
+    if (i >= warm_up) add(times, start, batches);
+  }
+}
+
+void Throughput::take_cached(int64_t steps, StepTimes& times) {
+  // A GPU would be waited for between the phases, which costs time: it takes the steps again for them.
+  const bool apart = run_.device.is_cuda();
+  for (int64_t i = 0; i < steps; ++i) {
+    const auto start = Clock::now();
+    take(cached_, apart ? nullptr : &times.phases);
+    add(times, start, cached_);
+  }
+  for (int64_t i = 0; apart && i < steps; ++i) take(cached_, &times.phases);
+}
+
+std::vector<Batch> Throughput::next() {
+  std::vector<Batch> batches = next_batches(loader_, run_.train.accumulate);
+  if (!batches.empty()) return batches;
+  loader_.start_epoch(++epoch_);
+  return next_batches(loader_, run_.train.accumulate);
+}
+
+void Throughput::take(const std::vector<Batch>& batches, StepPhases* phases) {
+  // The number of the step goes round, so that the schedule has a learning rate for it.
+  stepper_.take(step_++ % std::max<int64_t>(1, stepper_.length().steps()), batches, phases);
+  throw_if_interrupted();
+}
+
+}  // namespace settrain

@@ -1,0 +1,57 @@
+// How fast a run trains, and how much of that the loader costs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/train/stepper.h"
+
+namespace settrain {
+
+/// The middle one of `values`, of which there is at least one; the mean of the two in the middle of an even number.
+double median(std::vector<double> values);
+
+/// Of each round in which both were measured, `first` over `second`: [rounds of the one with fewer].
+std::vector<double> ratios(const std::vector<double>& first, const std::vector<double>& second);
+
+/// Seconds of optimizer steps, and the images in all of them.
+struct StepTimes {
+  std::vector<double> seconds;
+  int64_t images = 0;
+  StepPhases phases;  // of steps on a cached batch
+
+  double images_per_second() const;
+  /// Mean seconds of a step.
+  double mean() const;
+  StepTimes& operator+=(const StepTimes& other);
+};
+
+/// Takes steps of the experiment's own training and measures them. Changes its model.
+class Throughput {
+ public:
+  explicit Throughput(Experiment& run);
+
+  /// `steps` steps on the loader's batches, into `times`; the first `warm_up` of them are not measured.
+  void take_from_loader(int64_t steps, int64_t warm_up, StepTimes& times);
+
+  /// `steps` steps that all take the same batches, already on the device, into `times`.
+  void take_cached(int64_t steps, StepTimes& times);
+
+  /// One of the latter, for who measures it himself.
+  void take_cached_step() { take(cached_); }
+
+  const Loader& loader() const { return loader_; }
+  const RunLength& length() const { return stepper_.length(); }
+
+ private:
+  std::vector<Batch> next();
+  void take(const std::vector<Batch>& batches, StepPhases* phases = nullptr);
+
+  Experiment& run_;
+  Loader loader_;
+  Stepper stepper_;
+  std::vector<Batch> cached_;
+  int64_t step_ = 0, epoch_ = 0;
+};
+
+}  // namespace settrain

@@ -1,0 +1,70 @@
+#include "src/papers/design/run_design.h"
+
+#include <algorithm>
+
+namespace settrain {
+
+std::string with_words(std::string text, const Settings& let) {
+  for (const auto& [word, value] : let) {
+    const std::string braced = "{" + word + "}";
+    for (size_t at = text.find(braced); at != std::string::npos; at = text.find(braced, at + value.size())) {
+      text.replace(at, braced.size(), value);
+    }
+  }
+  return text;
+}
+
+std::optional<size_t> DesignAxis::find(const std::string& label) const {
+  const auto found =
+      std::find_if(each.begin(), each.end(), [&](const DesignEntry& entry) { return entry.label == label; });
+  return found == each.end() ? std::nullopt : std::optional(static_cast<size_t>(found - each.begin()));
+}
+
+std::string RunDesign::file_name() const {
+  std::string text = name;
+  std::replace(text.begin(), text.end(), '/', '-');
+  return preset == "paper" ? text : text + "-" + preset;
+}
+
+std::string RunDesign::substitute(const std::string& text, size_t row, size_t column) const {
+  return with_words(with_words(text, rows.each[row].let), columns.each[column].let);
+}
+
+Settings RunDesign::settings(size_t row, size_t column) const {
+  Settings all;
+  for (const Settings* some : {&common, &rows.each[row].set, &columns.each[column].set, &over}) {
+    for (const auto& [key, value] : *some) set(all, key, substitute(value, row, column));
+  }
+  return all;
+}
+
+void add_once(std::vector<std::string>& list, const std::string& text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+}
+
+std::vector<std::string> all_selects(const std::vector<WantedCell>& cells) {
+  std::vector<std::string> selects;
+  for (const WantedCell& cell : cells) {
+    for (const std::string& select : cell.selects) add_once(selects, select);
+  }
+  return selects;
+}
+
+Grid grid_of(const RunDesign& design, const std::vector<WantedCell>& cells) {
+  Grid grid;
+  grid.base = design.base;
+  grid.seeds = design.seeds;
+  grid.select = design.selects.front();
+  grid.also.assign(design.selects.begin() + 1, design.selects.end());
+  GridStep step{.kind = GridStep::Kind::kList};
+  for (const WantedCell& cell : cells) {
+    Settings settings = design.settings(cell.row, cell.column);
+    if (std::find(step.list.begin(), step.list.end(), settings) == step.list.end()) {
+      step.list.push_back(std::move(settings));
+    }
+  }
+  grid.steps = {std::move(step)};
+  return grid;
+}
+
+}  // namespace settrain

@@ -1,0 +1,46 @@
+#include "src/papers/figure/lorenz_chart.h"
+
+#include <fmt/format.h>
+
+#include "src/config/load.h"
+#include "src/data_tools/lorenz.h"
+
+namespace settrain {
+
+config::Config lorenz_config(const PaperFigure& figure, const config::Schema& schema) {
+  std::vector<std::string> overrides;
+  for (const Settings* some : {&figure.common, &figure.over}) {
+    for (const auto& [key, value] : *some) overrides.push_back(fmt::format("{}={}", key, value));
+  }
+  return config::load(schema, figure.base, overrides);
+}
+
+Chart lorenz_chart(const PaperFigure& figure, const Dataset& dataset) {
+  std::vector<int64_t> counts(static_cast<size_t>(dataset.num_classes()), 0);
+  int64_t images = 0;
+  for (const Split* split : {&dataset.train, &dataset.val, &dataset.test}) {
+    const std::vector<int64_t> of_split = count_classes(*split, dataset.num_classes());
+    for (size_t i = 0; i < counts.size(); ++i) counts[i] += of_split[i];
+    images += split->size();
+  }
+  ChartSeries curve{.name = fmt::format("{}, Gini {:.3f}", dataset.name, gini(counts))},
+      equal{.name = "classes of equal size", .points = {{.x = 0, .y = 0}, {.x = 100, .y = 100}}};
+  const std::vector<double> shares = lorenz_curve(counts);
+  for (size_t i = 0; i < shares.size(); ++i) {
+    curve.points.push_back(
+        {.x = 100 * static_cast<double>(i) / static_cast<double>(shares.size() - 1), .y = 100 * shares[i]});
+  }
+  ChartPanel panel{.title = "",
+                   .kind = ChartKind::kLines,
+                   .x = {.label = "Classes, from the fewest images to the most, %", .least = 0, .most = 100},
+                   .y = {.label = "Images in them, %", .least = 0, .most = 100},
+                   .series = {std::move(curve), std::move(equal)}};
+  const std::string origin = figure.origin();
+  return {.name = figure.chart_name(""),
+          .title = figure.title,
+          .subtitle = fmt::format("{}{}{} images of {} classes, all splits.", origin, origin.empty() ? "" : " ", images,
+                                  counts.size()),
+          .panels = {std::move(panel)}};
+}
+
+}  // namespace settrain

@@ -1,0 +1,84 @@
+// A figure of a paper as its file says it: what is trained for it, and which of the numbers it shows.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/plot/chart.h"
+#include "src/papers/design/run_design.h"
+
+namespace settrain {
+
+/// Where a number comes from.
+enum class FigureSource {
+  kResults,     // a run's results: those of the checkpoint that is best by `select`
+  kFirstEpoch,  // the line of its first epoch in metrics.jsonl
+  kLastEpoch,   // the line of its last one
+};
+
+/// What stands along an axis.
+struct FigureAxis {
+  enum class Of { kMetric, kRows, kColumns, kEpochs, kSetSizes };
+  enum class Scale { kUnsaid, kWords, kLinear, kLog };
+
+  Of of = Of::kMetric;
+  std::string label{};
+  std::string metric{};  // of y always, of x where it is kMetric: "test/top5", "train/top5", "test/avg5"
+  FigureSource source = FigureSource::kResults;
+  bool is_error = false;                  // 1 minus the metric
+  Scale scale = Scale::kUnsaid;           // labels of rows and columns are words then, and other axes linear
+  std::optional<double> least{}, most{};  // ends of the axis
+  std::optional<size_t> column{};         // kMetric: of this column's runs, whatever the point's own
+
+  bool is_log() const { return scale == Scale::kLog; }
+  bool is_of_labels() const { return of == Of::kRows || of == Of::kColumns; }
+  /// Labels that are read as numbers.
+  bool is_of_numbers() const { return is_of_labels() && (scale == Scale::kLinear || scale == Scale::kLog); }
+};
+
+/// One picture of a figure; those of one number stand side by side.
+struct FigurePanel {
+  std::string number, part, title;  // "5.4", "b"
+  ChartKind kind = ChartKind::kLines;
+  std::string select;                     // the validation metric whose best checkpoint counts
+  std::vector<size_t> rows{}, columns{};  // places in the design's: the cells that it shows
+  FigureAxis x{}, y{};
+};
+
+/// Figures that come from the same runs, or the Lorenz curve of the base config's data.
+struct PaperFigure : RunDesign {
+  bool is_lorenz = false;
+  Settings let{};  // words that stand for a text in all that is shown: {data}
+  std::vector<FigurePanel> panels{};
+
+  /// What some panel shows.
+  std::vector<WantedCell> wanted_cells() const;
+
+  /// The numbers of its figures, each once.
+  std::vector<std::string> numbers() const;
+
+  /// Leaves out all panels but those of a figure, "5.4", or one of them, "5.4b".
+  void keep_only(const std::string& number);
+
+  /// Of a figure's files: "thesis-3.8", "thesis-3.8a" where nothing but that part of it is left, "thesis-3.8-smoke". Of
+  /// the whole file where `number` is empty.
+  std::string chart_name(const std::string& number) const;
+
+  /// For a picture's reader: "After Garcin, thesis, 2023. Preset smoke: one epoch."
+  std::string origin() const;
+
+  /// What a panel's axis shows of a cell; empty where that is no metric.
+  std::string metric_of(const FigureAxis& axis, size_t row, size_t column) const;
+};
+
+/// Reads a figure's file, with its preset of that name over the rest; "paper" is the file without one. Throws
+/// ConfigError with every offender at its file:line:column.
+PaperFigure read_figure(const std::filesystem::path& file, const std::string& preset);
+
+/// "thesis/3.6", or "thesis/3.8a" for a panel alone, or a file's name or path for all of its figures: the file, with
+/// nothing but that in it. Throws ConfigError, with the nearest name where there is none.
+PaperFigure find_figure(const std::filesystem::path& folder, const std::string& name, const std::string& preset);
+
+}  // namespace settrain

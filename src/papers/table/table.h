@@ -1,0 +1,66 @@
+// A table of a paper, or one of our own, as its file says it: what is trained for it, and what was printed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/papers/design/run_design.h"
+#include "src/papers/table/printed_cell.h"
+
+namespace settrain {
+
+/// What stands behind a printed ±.
+enum class PrintedSpread { kNone, kInterval95, kDeviation };
+
+/// How printed numbers are to be read: 94.2, 0.942, or seconds.
+enum class PrintedUnit { kPercent, kFraction, kSeconds };
+
+/// A remark on a cell; on a whole row where `column` is empty, on the whole part where `row` is empty too.
+struct TableNote {
+  std::string row, column, text;
+};
+
+/// One printed table; several may come from the same runs.
+struct TablePart {
+  std::string number, title;
+  std::string metric, select;         // "test/top{k}"; the checkpoint that is best by "val/top{k}"
+  std::vector<std::string> groups{};  // metrics of the numbers in parentheses
+  PrintedSpread spread = PrintedSpread::kNone;
+  PrintedUnit unit = PrintedUnit::kPercent;
+  std::vector<size_t> rows{};                       // places in the table's rows
+  std::vector<std::vector<PrintedCell>> printed{};  // [rows][columns]; empty where nothing is printed
+  std::vector<TableNote> notes{};
+
+  /// The cell in the table's row and column; one without a number where the part has no such row or prints nothing.
+  const PrintedCell& printed_at(size_t row, size_t column) const;
+  bool has_row(size_t row) const;
+};
+
+/// What a table of times or of stability measures, in place of training.
+struct TableMeasure {
+  std::string what;  // "smoothed_forward", "smoothed_backward", "smoothed_stability"
+  int64_t k = 5, batch = 256, runs = 50;
+};
+
+struct Table : RunDesign {
+  std::string tested{};   // a sentence below the table, if any
+  std::string against{};  // the column that the others are compared with by seed, if any
+  std::vector<TablePart> parts{};
+  std::optional<TableMeasure> measure{};
+
+  /// What some part has; a cell that the paper leaves empty is trained for none.
+  std::vector<WantedCell> wanted_cells() const;
+};
+
+/// Reads a table's file, with its preset of that name over the rest; "paper" is the file without one. Throws
+/// ConfigError with every offender at its file:line:column.
+Table read_table(const std::filesystem::path& file, const std::string& preset);
+
+/// The file of a table by its name, or by that of another printed table that comes from the same runs ("icml2022/6").
+/// See find_design().
+std::filesystem::path find_table(const std::filesystem::path& folder, const std::string& name);
+
+}  // namespace settrain

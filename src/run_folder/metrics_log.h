@@ -1,0 +1,61 @@
+// The numbers of a run over time, as JSON lines and as a table.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/core/append_file.h"
+
+namespace settrain {
+
+/// What is known at one moment of a run.
+struct MetricsRow {
+  int64_t step = 0;                                    // optimizer steps taken
+  int64_t epoch = 0;                                   // epochs completed
+  std::vector<std::pair<std::string, double>> values;  // "train/loss", "val/top5", "time/wall_s" (never compared), ...
+};
+
+/// The complete lines of metrics.jsonl, which is only read: that of a run that is still being trained, or was killed
+/// in the middle of a line. None where there is no such file. Throws RunError, naming file and line, where one cannot
+/// be read.
+std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl);
+
+/// Writes metrics.jsonl, one object a line: {"step": 100, "epoch": 1, "train/loss": 2.5}, numbers so that they read
+/// back to the last bit, null for what is not finite; and metrics.csv, the same rows as a table with a column for every
+/// name that occurs. The table is derived: it is rebuilt from the lines when the log is opened, cut, or meets a new
+/// column.
+///
+/// Throws RunError, naming the file and line, where a file cannot be written or its lines cannot be read.
+class MetricsLog {
+ public:
+  /// Goes on where existing files end; an incomplete last line, left by a killed process, is removed.
+  MetricsLog(const std::filesystem::path& jsonl, std::filesystem::path csv);
+
+  /// Both files are complete when this returns. Names must not hold commas, quotes or line breaks
+  /// (std::invalid_argument).
+  void append(const MetricsRow& row);
+
+  /// Bytes of metrics.jsonl, which are on the disk when this returns: what a checkpoint keeps.
+  uint64_t offset();
+
+  /// Removes what was written after offset() returned `offset`.
+  void truncate_to(uint64_t offset);
+
+  const std::vector<MetricsRow>& rows() const { return rows_; }
+
+ private:
+  void read_rows();
+  bool add_columns(const MetricsRow& row);
+  std::string csv_line(const MetricsRow& row) const;
+  void write_csv();
+
+  AppendFile jsonl_;
+  std::filesystem::path csv_;
+  std::vector<MetricsRow> rows_;
+  std::vector<std::string> columns_;  // without step and epoch, in the order in which they came up
+};
+
+}  // namespace settrain

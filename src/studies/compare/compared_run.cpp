@@ -1,0 +1,118 @@
+#include "src/studies/compare/compared_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/run_folder/run_folder.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+std::vector<CheckpointValues> parse_results(const ordered_json& results) {
+  std::vector<CheckpointValues> checkpoints;
+  for (const ordered_json& result : results) {
+    CheckpointValues checkpoint{result.at("checkpoint").get<std::string>(), {}};
+    for (const auto& [split, values] : result.at("metrics").items()) {
+      for (const auto& [name, value] : values.items()) {
+        checkpoint.values.emplace_back(
+            split + "/" + name, value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+      }
+    }
+    checkpoints.push_back(std::move(checkpoint));
+  }
+  return checkpoints;
+}
+
+std::vector<CheckpointValues> read_results(const fs::path& file) {
+  std::vector<CheckpointValues> checkpoints;
+  try {
+    std::ifstream stream(file);
+    checkpoints = parse_results(ordered_json::parse(stream));
+  } catch (const nlohmann::json::exception& error) {
+    throw RunError(fmt::format("'{}' is damaged: {}", file.string(), error.what()));
+  }
+  if (checkpoints.empty()) throw RunError(fmt::format("'{}' has no checkpoint's results", file.string()));
+  return checkpoints;
+}
+
+// Without what follows from it: "test/avg5" for "test/avg5_size" and "test/avg5_lambda".
+std::string without_suffix(const std::string& metric) {
+  for (const std::string suffix : {"_size", "_lambda"}) {
+    if (metric.ends_with(suffix)) return metric.substr(0, metric.size() - suffix.size());
+  }
+  return metric;
+}
+
+}  // namespace
+
+std::vector<fs::path> find_runs(const std::vector<std::string>& arguments) {
+  std::vector<fs::path> runs;
+  for (const std::string& argument : arguments) {
+    if (RunFolder::is_there(argument) || !fs::is_directory(argument)) {
+      runs.push_back(RunFolder::open_existing(argument).path());  // throws where nothing is there
+      continue;
+    }
+    std::vector<fs::path> held;
+    for (const auto& entry : fs::directory_iterator(argument)) {
+      if (entry.is_directory() && RunFolder::is_there(entry.path())) held.push_back(entry.path());
+    }
+    if (held.empty()) {
+      throw RunError(fmt::format("'{}' is neither a run's folder nor one that directly holds runs' folders", argument));
+    }
+    std::sort(held.begin(), held.end());
+    runs.insert(runs.end(), held.begin(), held.end());
+  }
+  return runs;
+}
+
+std::vector<ComparedRun> read_runs(const config::Schema& schema, const std::vector<fs::path>& folders) {
+  std::string unfinished;
+  for (const fs::path& folder : folders) {
+    if (!fs::exists(RunFolder::open_existing(folder).results_json())) unfinished += "\n  " + folder.string();
+  }
+  if (!unfinished.empty()) {
+    throw RunError("runs without results yet (no results.json):" + unfinished +
+                   "\nFinish them (settrain --resume RUN), or leave them out");
+  }
+  std::vector<ComparedRun> runs;
+  for (const fs::path& folder : folders) {
+    const RunFolder run = RunFolder::open_existing(folder);
+    config::Config config = config::load(schema, run.config(), {});
+    const auto seed = config.get<int64_t>("seed");
+    runs.push_back({folder, std::move(config), seed, read_results(run.results_json())});
+  }
+  return runs;
+}
+
+const CheckpointValues& checkpoint_for(const ComparedRun& run, const std::string& metric) {
+  const std::string base = without_suffix(metric);
+  const std::string wanted = "best-val-" + base.substr(base.rfind('/') + 1);
+  const auto found = std::find_if(run.checkpoints.begin(), run.checkpoints.end(),
+                                  [&](const CheckpointValues& checkpoint) { return checkpoint.name == wanted; });
+  return found == run.checkpoints.end() ? run.checkpoints.front() : *found;
+}
+
+std::optional<double> find_value(const CheckpointValues& checkpoint, const std::string& metric) {
+  for (const auto& [name, value] : checkpoint.values) {
+    if (name == metric) return value;
+  }
+  return std::nullopt;
+}
+
+std::string size_metric(const std::string& metric) {
+  const size_t slash = metric.rfind('/');
+  const size_t sets = metric.find("avg", slash);
+  if (slash == std::string::npos || sets == std::string::npos || without_suffix(metric) != metric) return "";
+  return metric.substr(0, slash + 1) + metric.substr(sets) + "_size";
+}
+
+}  // namespace settrain

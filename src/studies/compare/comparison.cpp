@@ -1,0 +1,138 @@
+#include "src/studies/compare/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "src/core/error.h"
+#include "src/core/suggest.h"
+
+namespace settrain {
+namespace {
+
+using Names = std::vector<std::string>;
+
+bool contains(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Of the measured splits: what is known of them ("test Bayes") no run reached.
+Names shared_metrics(const std::vector<Setting>& settings) {
+  Names shared;
+  const auto have = [&](const std::string& metric) {
+    for (const Setting& setting : settings) {
+      for (const ComparedRun& run : setting.runs) {
+        if (!find_value(checkpoint_for(run, metric), metric)) return false;
+      }
+    }
+    return true;
+  };
+  for (const auto& [metric, value] : settings.front().runs.front().checkpoints.front().values) {
+    if (metric.find(' ') == std::string::npos && have(metric)) shared.push_back(metric);
+  }
+  if (!shared.empty()) return shared;
+  std::string folders;
+  for (const Setting& setting : settings) folders += "\n  " + setting.runs.front().folder.string();
+  throw RunError("the results of these runs have no metric in common:" + folders);
+}
+
+// Metrics of the test split, or of whatever was evaluated where that was not.
+Names of_test_split(const Names& shared) {
+  Names test;
+  for (const std::string& metric : shared) {
+    if (metric.starts_with("test/")) test.push_back(metric);
+  }
+  return test.empty() ? shared : test;
+}
+
+Names selected_on(const std::vector<Setting>& settings, const Names& shared) {
+  Names chosen;
+  for (const Setting& setting : settings) {
+    for (const std::string& metric : setting.runs.front().config.get<config::Texts>("select")) {
+      const std::string name = "test" + metric.substr(metric.find('/'));
+      if (contains(shared, name) && !contains(chosen, name)) chosen.push_back(name);
+    }
+  }
+  return chosen;
+}
+
+bool is_a_detail(const std::string& metric) {
+  for (const char* part : {"/few_", "/medium_", "/many_", "/bin", "_size", "_lambda"}) {
+    if (metric.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+void check_is_shared(const std::string& metric, const Names& shared) {
+  if (contains(shared, metric)) return;
+  if (contains(shared, "test/" + metric)) {
+    throw ConfigError(fmt::format("--metric {0}: say of which split, such as test/{0}", metric));
+  }
+  const std::string near = nearest_name(metric, shared);
+  throw ConfigError(fmt::format("--metric {}: not in the results of all the runs{}", metric,
+                                near.empty() ? "" : "; did you mean '" + near + "'?"));
+}
+
+SettingValues values_of(const Setting& setting, const std::string& metric) {
+  SettingValues result;
+  const std::string size = size_metric(metric);
+  for (const ComparedRun& run : setting.runs) {
+    const CheckpointValues& checkpoint = checkpoint_for(run, metric);
+    if (!contains(result.checkpoints, checkpoint.name)) result.checkpoints.push_back(checkpoint.name);
+    result.values.push_back(find_value(checkpoint, metric).value());
+    if (!size.empty()) {
+      result.sizes.push_back(find_value(checkpoint, size).value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+  }
+  result.interval = mean_interval(result.values);
+  if (!size.empty()) result.size_interval = mean_interval(result.sizes);
+  return result;
+}
+
+SettingDifference difference_of(const std::vector<Setting>& settings, size_t place,
+                                const std::vector<SettingValues>& values) {
+  const Setting &first = settings.front(), &second = settings[place];
+  SettingDifference result;
+  std::vector<double> before, after, sizes_before, sizes_after;
+  for (size_t i = 0; i < first.runs.size(); ++i) {
+    for (size_t j = 0; j < second.runs.size(); ++j) {
+      if (first.runs[i].seed != second.runs[j].seed) continue;
+      result.seeds.push_back(first.runs[i].seed);
+      before.push_back(values[0].values[i]);
+      after.push_back(values[place].values[j]);
+      if (values[0].sizes.empty()) continue;
+      sizes_before.push_back(values[0].sizes[i]);
+      sizes_after.push_back(values[place].sizes[j]);
+    }
+  }
+  if (result.seeds.empty()) return result;
+  result.interval = paired_difference(after, before);
+  if (!sizes_after.empty()) result.size_interval = paired_difference(sizes_after, sizes_before);
+  return result;
+}
+
+}  // namespace
+
+Names choose_metrics(const std::vector<Setting>& settings, const Names& wanted) {
+  const Names shared = shared_metrics(settings);
+  if (wanted == Names{"all"}) return of_test_split(shared);
+  for (const std::string& metric : wanted) check_is_shared(metric, shared);
+  if (!wanted.empty()) return wanted;
+  Names chosen = selected_on(settings, shared);
+  if (!chosen.empty()) return chosen;
+  chosen = of_test_split(shared);
+  std::erase_if(chosen, is_a_detail);
+  return chosen.empty() ? shared : chosen;
+}
+
+MetricComparison compare_metric(const std::vector<Setting>& settings, const std::string& metric) {
+  MetricComparison result{metric, {}, {}};
+  for (const Setting& setting : settings) result.settings.push_back(values_of(setting, metric));
+  for (size_t i = 1; i < settings.size(); ++i) {
+    result.differences.push_back(difference_of(settings, i, result.settings));
+  }
+  return result;
+}
+
+}  // namespace settrain

@@ -1,0 +1,87 @@
+#include "src/studies/sweep/job_pool.h"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace settrain {
+namespace {
+
+struct Stopped {};
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+JobPool::JobPool(std::deque<int64_t> items, int64_t places, int keep_open,
+                 std::function<std::vector<std::string>(int64_t, int64_t)> command)
+    : command_(std::move(command)),
+      keep_open_(keep_open),
+      items_(std::move(items)),
+      places_(static_cast<size_t>(places)),
+      at_work_(places) {
+  for (int64_t place = 0; place < places; ++place) threads_.emplace_back([this, place] { work(place); });
+}
+
+JobPool::~JobPool() {
+  stop();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+std::vector<EndedJob> JobPool::take_ended() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(ended_, {});
+}
+
+std::vector<JobPool::Running> JobPool::running() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Running> jobs;
+  for (const Place& place : places_) jobs.push_back({place.item, place.item < 0 ? 0 : now() - place.since});
+  return jobs;
+}
+
+bool JobPool::is_done() {
+  const std::lock_guard lock(mutex_);
+  return at_work_ == 0 && ended_.empty();
+}
+
+void JobPool::work(int64_t place) {
+  Place& mine = places_[static_cast<size_t>(place)];
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      mine.item = -1;
+      if (stopped_ || items_.empty()) {
+        --at_work_;
+        return;
+      }
+      mine = {items_.front(), now()};
+      items_.pop_front();
+    }
+    EndedJob job{.item = mine.item};
+    try {
+      // The system tells the program to end where this thread does, whatever ends it.
+      std::vector<std::string> command{"setpriv", "--pdeathsig", "TERM", "--"};
+      for (std::string& word : command_(mine.item, place)) command.push_back(std::move(word));
+      job.end = run_child({.command = command,
+                           .package = "util-linux",
+                           .meanwhile =
+                               [this] {
+                                 if (stopped_) throw Stopped();
+                               },
+                           .keep_open = keep_open_,
+                           .folder = {}});
+    } catch (const Stopped&) {
+      continue;
+    } catch (const std::exception& problem) {
+      job.problem = problem.what();
+    }
+    const std::lock_guard lock(mutex_);
+    job.seconds = now() - mine.since;
+    ended_.push_back(std::move(job));
+  }
+}
+
+}  // namespace settrain

@@ -1,0 +1,155 @@
+#include "src/studies/sweep/points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string_view>
+
+#include "src/config/format.h"
+#include "src/config/load.h"
+#include "src/core/digest.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+std::string last_part(const std::string& key) {
+  return key.substr(key.rfind('.') + 1);
+}
+
+// "epsilon" where no other of the keys ends so, else "loss.epsilon".
+std::string short_name(const std::string& key, const std::vector<std::string>& keys) {
+  const std::string part = last_part(key);
+  const auto alike =
+      std::count_if(keys.begin(), keys.end(), [&](const auto& other) { return last_part(other) == part; });
+  return alike > 1 || part == "seed" || part == "name" ? key : part;
+}
+
+// A folder's name, of the keys that vary: whatever is no letter, digit or one of . _ - + = , becomes _; where that, or
+// the length, could make two of them equal, a digest tells them apart.
+std::string name_of(const Settings& varied, const std::vector<std::string>& keys, const std::string& seed) {
+  constexpr size_t kLongest = 120, kDigest = 8;
+  std::string name, exact;
+  for (const std::string& key : keys) {
+    const std::string* value = find_setting(varied, key);
+    if (!value) continue;
+    name += fmt::format("{}{}={}", name.empty() ? "" : ",", short_name(key, keys), *value);
+    exact += fmt::format("{}={}\n", key, *value);
+  }
+  bool is_changed = name.size() > kLongest || name.starts_with('.');
+  name = name.substr(0, kLongest);
+  if (!seed.empty()) name += fmt::format("{}seed={}", name.empty() ? "" : ",", seed);
+  for (char& byte : name) {
+    if (std::isalnum(static_cast<unsigned char>(byte)) ||
+        std::string_view("._-+=,").find(byte) != std::string_view::npos) {
+      continue;
+    }
+    byte = '_';
+    is_changed = true;
+  }
+  if (is_changed) name += "-" + sha256(exact).substr(0, kDigest);
+  return name.empty() ? "base" : name;
+}
+
+std::vector<std::string> as_overrides(const Settings& settings) {
+  std::vector<std::string> overrides;
+  for (const auto& [key, value] : settings) overrides.push_back(fmt::format("{}={}", key, value));
+  return overrides;
+}
+
+// The base's own, the one that the sweep chooses by, and those that it wants besides.
+std::string with_selection(const config::Config& config, const Grid& grid) {
+  auto metrics = config.get<config::Texts>("select");
+  const auto add = [&metrics](const std::string& metric) {
+    if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
+  };
+  add(grid.select);
+  for (const std::string& metric : grid.also) add(metric);
+  return fmt::format("select={}", config::yaml_value(config.at("select").key, metrics));
+}
+
+// The metrics to be reported must be measured: their names are those that can be selected by, on splits that are
+// evaluated.
+void check_reports(const Grid& grid, const config::Schema& schema, const config::Config& base) {
+  const auto& splits = base.get<config::Texts>("eval.splits");
+  for (const std::string& metric : grid.report) {
+    const size_t slash = metric.find('/');
+    const std::string split = metric.substr(0, slash);
+    if (std::find(splits.begin(), splits.end(), split) == splits.end()) {
+      throw ConfigError(
+          fmt::format("report: {}: {} is none of the splits that are evaluated (eval.splits)", metric, split));
+    }
+    Settings all = grid.common;
+    set(all, "select", fmt::format("[val{}]", metric.substr(slash)));
+    try {
+      config::load(schema, grid.base, as_overrides(all));
+    } catch (const ConfigError& problem) {
+      throw ConfigError(fmt::format("report: {}: {}", metric, problem.what()));
+    }
+  }
+}
+
+}  // namespace
+
+std::string with_digest(const SweepPoint& point) {
+  return point.name + "-" + point.identity.substr(0, 8);
+}
+
+std::string identity_of(const config::Config& config) {
+  std::string text;
+  for (const config::Entry& entry : config.entries()) {
+    // Threads are free to choose for a single run; the runs of a sweep have them in common.
+    if ((entry.key.is_free && entry.path != "run.threads") || entry.path == "name" || entry.path == "run.dir") continue;
+    text += fmt::format("{}: {}\n", entry.path, config::yaml_value(entry.key, entry.value));
+  }
+  return sha256(text);
+}
+
+std::vector<SweepPoint> make_points(const Grid& grid, const config::Schema& schema, int64_t threads,
+                                    int64_t& repeated) {
+  const config::Config base = config::load(schema, grid.base, as_overrides(grid.common));
+  const std::vector<std::string> seeds = grid.seeds.empty() ? std::vector<std::string>{""} : grid.seeds;
+  std::vector<SweepPoint> points;
+  std::set<std::string> identities, names;
+  std::string problems;
+  int64_t num_problems = 0;
+  repeated = 0;
+  const std::vector<Settings> expanded = expand(grid, base);
+  const std::vector<std::string> keys = varying_keys(expanded);
+  for (const Settings& varied : expanded) {
+    for (const std::string& seed : seeds) {
+      Settings all = grid.common;
+      for (const auto& [key, value] : varied) set(all, key, value);
+      if (!seed.empty()) set(all, "seed", seed);
+      SweepPoint point{varied, "", name_of(varied, keys, seed), "", as_overrides(all)};
+      point.overrides.push_back(fmt::format("run.threads={}", threads));
+      point.overrides.push_back(with_selection(base, grid));
+      point.overrides.push_back("name=" + config::yaml_text(point.name));
+      try {
+        const config::Config config = config::load(schema, grid.base, point.overrides);
+        point.seed = std::to_string(config.get<int64_t>("seed"));
+        point.epochs = config.get<int64_t>("train.epochs");
+        point.identity = identity_of(config);
+      } catch (const ConfigError& problem) {
+        constexpr int64_t kShown = 3;
+        if (++num_problems <= kShown) problems += fmt::format("\npoint {}: {}", point.name, problem.what());
+        continue;
+      }
+      if (!identities.insert(point.identity).second) {
+        ++repeated;
+        continue;
+      }
+      if (!names.insert(point.name).second) point.name = with_digest(point);
+      points.push_back(std::move(point));
+    }
+  }
+  check_reports(grid, schema, base);
+  if (num_problems > 0) {
+    throw ConfigError(fmt::format("{} of the sweep's runs cannot be:{}", num_problems, problems));
+  }
+  return points;
+}
+
+}  // namespace settrain

@@ -1,0 +1,188 @@
+#include "src/studies/sweep/run_sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <numeric>
+#include <thread>
+
+#include "src/config/format.h"
+#include "src/core/atomic_file.h"
+#include "src/core/error.h"
+#include "src/core/human.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/studies/sweep/job_pool.h"
+#include "src/studies/sweep/status_board.h"
+
+namespace settrain {
+namespace {
+
+using std::chrono::milliseconds;
+
+// What a failed run said at its end: its error, without the lines of progress before it.
+std::string error_of(const EndedJob& job) {
+  if (!job.problem.empty()) return job.problem;
+  const std::string& printed = job.end.printed;
+  const size_t error = printed.rfind("error: ");
+  const std::string text = error == std::string::npos ? printed : printed.substr(error + 7);
+  if (job.end.code > 128)
+    return fmt::format("ended by signal {}; {}", job.end.code - 128, text.substr(text.rfind('\n') + 1));
+  return text.empty() ? fmt::format("ended with exit code {}", job.end.code) : text;
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+void write_tables(const Sweep& sweep, const std::vector<SweepRow>& rows) {
+  write_file_atomically(sweep.folder.path() / "sweep.csv", sweep_csv(rows));
+  write_file_atomically(sweep.folder.path() / "sweep.md", sweep_markdown(sweep.grid, sweep.title, rows));
+}
+
+// What is known of the runs is kept here, and only those at work are looked at again.
+class Runner {
+ public:
+  Runner(const Sweep& sweep, const SweepOptions& options) : sweep_(sweep), options_(options) {}
+
+  int64_t run() {
+    const std::deque<int64_t> items = items_to_run();
+    rows_ = rows_of(sweep_);
+    for (const SweepPoint& of : sweep_.points) epochs_.push_back(epochs_of(of));
+    epochs_at_start_ = total(epochs_);
+    write_tables(sweep_, rows_);
+    JobPool pool(items, options_.jobs, sweep_.folder.lock_descriptor(),
+                 [this](int64_t item, int64_t place) { return command(item, place); });
+    while (!pool.is_done()) {
+      if (interrupted() != 0) pool.stop();
+      for (const EndedJob& job : pool.take_ended()) note(job, pool);
+      draw(pool);
+      std::this_thread::sleep_for(milliseconds(100));
+    }
+    board_.erase();
+    rows_ = rows_of(sweep_);
+    write_tables(sweep_, rows_);
+    throw_if_interrupted();
+    return count(PointStatus::kFailed);
+  }
+
+ private:
+  const SweepPoint& point(int64_t item) const { return sweep_.points[static_cast<size_t>(item)]; }
+
+  int64_t epochs_of(const SweepPoint& of) const { return std::min(of.epochs, sweep_.folder.epochs_of(of)); }
+
+  static int64_t total(const std::vector<int64_t>& values) {
+    return std::accumulate(values.begin(), values.end(), int64_t{0});
+  }
+
+  int64_t count(PointStatus status) const {
+    return std::count_if(rows_.begin(), rows_.end(), [status](const SweepRow& row) { return row.status == status; });
+  }
+
+  // Those that were begun come first.
+  std::deque<int64_t> items_to_run() const {
+    std::deque<int64_t> started, pending;
+    for (int64_t i = 0; i < std::ssize(sweep_.points); ++i) {
+      if (sweep_.folder.status_of(point(i)) == PointStatus::kFailed && options_.retry_failed) {
+        sweep_.folder.forget_failure(point(i));
+      }
+      const PointStatus status = sweep_.folder.status_of(point(i));
+      if (status == PointStatus::kStarted) started.push_back(i);
+      if (status == PointStatus::kPending) pending.push_back(i);
+    }
+    started.insert(started.end(), pending.begin(), pending.end());
+    return started;
+  }
+
+  std::vector<std::string> command(int64_t item, int64_t place) const {
+    const SweepPoint& of = point(item);
+    const std::string run = sweep_.folder.run_of(of).string();
+    std::vector<std::string> words;
+    if (!options_.gpus.empty()) words = {"env", "CUDA_VISIBLE_DEVICES=" + options_.gpus[static_cast<size_t>(place)]};
+    words.insert(words.end(), {options_.program, "train", "--device", options_.device});
+    if (sweep_.folder.status_of(of) == PointStatus::kStarted) {
+      words.insert(words.end(), {"--resume", run});
+      return words;
+    }
+    words.insert(words.end(), {"--config", sweep_.grid.base.string(), "--set", "run.dir=" + config::yaml_text(run)});
+    for (const std::string& setting : of.overrides) words.insert(words.end(), {"--set", setting});
+    return words;
+  }
+
+  void note(const EndedJob& job, JobPool& pool) {
+    const SweepPoint& of = point(job.item);
+    const bool is_right = job.problem.empty() && job.end.code == 0;
+    // A signal for all ends the runs too, and they are no failures.
+    if (!is_right && interrupted() != 0) return;
+    if (!is_right) sweep_.folder.record_failure(of, error_of(job));
+    SweepRow& row = rows_[static_cast<size_t>(job.item)];
+    row = row_of(sweep_, of);
+    epochs_[static_cast<size_t>(job.item)] = epochs_of(of);
+    board_.erase();
+    if (row.result) {
+      log::info(fmt::format("[sweep] {}: {} {:.4f}, {}", of.name, sweep_.grid.select,
+                            row.result->metric(sweep_.grid.select), format_duration(job.seconds)));
+    } else {
+      log::error(fmt::format("[sweep] {} failed: {}", of.name, row.failure));
+      if (options_.fail_fast) pool.stop();
+    }
+    write_tables(sweep_, rows_);
+  }
+
+  void draw(JobPool& pool) {
+    if (!board_.is_due()) return;
+    std::vector<std::string> lines;
+    for (const JobPool::Running& job : pool.running()) {
+      if (job.item < 0) continue;
+      const SweepPoint& of = point(job.item);
+      epochs_[static_cast<size_t>(job.item)] = epochs_of(of);
+      lines.push_back(
+          fmt::format("{}  epoch {}/{}  {}", of.name, epochs_of(of), of.epochs, format_duration(job.seconds)));
+    }
+    int64_t epochs = 0, still = 0;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      epochs += rows_[i].point->epochs;
+      if (rows_[i].status != PointStatus::kFailed) still += rows_[i].point->epochs - epochs_[i];
+    }
+    const int64_t done = total(epochs_), here = done - epochs_at_start_;
+    const double left = here > 0 ? board_.seconds() / static_cast<double>(here) * static_cast<double>(still) : -1;
+    lines.push_back(fmt::format("[sweep] {}/{} runs, {}/{} epochs  ETA {}", count(PointStatus::kFinished), rows_.size(),
+                                done, epochs, format_duration(left)));
+    board_.draw(lines);
+  }
+
+  const Sweep& sweep_;
+  const SweepOptions& options_;
+  StatusBoard board_;
+  std::vector<SweepRow> rows_;
+  std::vector<int64_t> epochs_;  // behind every run
+  int64_t epochs_at_start_ = 0;
+};
+
+}  // namespace
+
+SweepRow row_of(const Sweep& sweep, const SweepPoint& point) {
+  SweepRow row{.point = &point, .status = sweep.folder.status_of(point)};
+  try {
+    if (row.status == PointStatus::kFinished) row.result = read_result(sweep.folder.run_of(point), sweep.grid.select);
+    if (row.status == PointStatus::kFailed) row.failure = first_line(sweep.folder.failure_of(point));
+  } catch (const Error& problem) {
+    row.status = PointStatus::kFailed;
+    row.failure = first_line(problem.what());
+  }
+  return row;
+}
+
+std::vector<SweepRow> rows_of(const Sweep& sweep) {
+  std::vector<SweepRow> rows;
+  for (const SweepPoint& point : sweep.points) rows.push_back(row_of(sweep, point));
+  return rows;
+}
+
+int64_t run_sweep(const Sweep& sweep, const SweepOptions& options) {
+  return Runner(sweep, options).run();
+}
+
+}  // namespace settrain

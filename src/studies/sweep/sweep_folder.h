@@ -1,0 +1,86 @@
+// A sweep's folder: which of its runs are done, and what they came to.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/config/schema.h"
+#include "src/core/file_lock.h"
+#include "src/studies/sweep/points.h"
+
+namespace settrain {
+
+enum class PointStatus {
+  kPending,   // nothing is there
+  kStarted,   // a run that can be resumed
+  kFinished,  // a run with results
+  kFailed     // it ended with an error, which is kept
+};
+
+/// "pending", "started", "finished", "failed".
+std::string_view name_of(PointStatus status);
+
+/// What a finished run came to, by the checkpoint that the sweep's metric chose.
+struct PointResult {
+  std::string checkpoint;  // "best-val-top5"
+  int64_t epoch = 0;
+  std::vector<std::pair<std::string, double>> metrics;                    // "val/top5", "test/avg5_size", ...
+  std::vector<std::pair<std::string, std::vector<int64_t>>> set_sizes{};  // "test/avg5": images with 0, 1, ... classes
+
+  /// NaN where there is none of that name.
+  double metric(const std::string& name) const;
+};
+
+/// What the results of a run's folder say of the checkpoint that `select` ("val/top5") chose; of a run of no epochs,
+/// which had none to choose from, of the last. Throws RunError where they cannot be read, or say nothing of it.
+PointResult read_result(const std::filesystem::path& run, const std::string& select);
+
+/// DIR/RUN/ is a run; DIR/failures/RUN.txt the error of one that failed; DIR/sweep.json what every start of the sweep
+/// has in common.
+class SweepFolder {
+ public:
+  /// Makes the folder where it is missing, and locks it until the object goes. `threads` compute threads a run hold for
+  /// the sweep from its first start on. Throws RunError where the folder holds something else than a sweep, another
+  /// process works on it, or it was begun with other threads (`threads` 0 takes the recorded ones).
+  SweepFolder(std::filesystem::path path, int64_t threads);
+
+  /// The same, to be looked at: nothing is made, and nothing locked.
+  static SweepFolder look(std::filesystem::path path, int64_t threads);
+
+  const std::filesystem::path& path() const { return path_; }
+  int64_t threads() const { return threads_; }
+
+  /// Gives every point its folder. Runs that are there are found by what their configs resolve to, so that an edited
+  /// grid finds those that it still has; a point whose name another run has taken gets one with a digest. Returns how
+  /// many runs belong to no point; those whose configs cannot be read are among them, and a warning names them.
+  int64_t find_runs(const std::vector<SweepPoint>& points, const config::Schema& schema);
+
+  /// Of the lock, which the runs are to hold too, until they end.
+  int lock_descriptor() const { return lock_ ? lock_->descriptor() : -1; }
+
+  std::filesystem::path run_of(const SweepPoint& point) const;
+  PointStatus status_of(const SweepPoint& point) const;
+  /// How many epochs a run has behind it; 0 where there is none.
+  int64_t epochs_of(const SweepPoint& point) const;
+
+  std::string failure_of(const SweepPoint& point) const;
+  void record_failure(const SweepPoint& point, const std::string& error) const;
+  void forget_failure(const SweepPoint& point) const;
+
+ private:
+  SweepFolder() = default;
+  void check_record();
+  std::filesystem::path failure_file(const SweepPoint& point) const;
+
+  std::filesystem::path path_;
+  std::optional<FileLock> lock_;
+  int64_t threads_ = 0;
+  std::map<std::string, std::filesystem::path> runs_;  // by identity
+};
+
+}  // namespace settrain

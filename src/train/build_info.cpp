@@ -1,0 +1,11 @@
+#include "src/train/build_info.h"
+
+#include "git_commit.h"
+
+namespace settrain {
+
+BuildInfo build_info() {
+  return {SETTRAIN_VERSION, SETTRAIN_GIT_COMMIT, SETTRAIN_COMPILER, SETTRAIN_YAML_CPP, SETTRAIN_SPDLOG};
+}
+
+}  // namespace settrain

@@ -1,0 +1,189 @@
+#include "src/train/checkpoint.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "src/core/digest.h"
+#include "src/core/error.h"
+#include "src/train/weight_tensors.h"
+#include "src/formats/state_dict_names.h"
+
+namespace settrain {
+namespace {
+
+constexpr const char* kFormatVersion = "1";
+constexpr const char* kDigest = "sha256";
+constexpr const char* kLogs = "logs.";
+constexpr const char* kLogDigest = ".sha256";
+
+void check_metadata(const TextMap& metadata, const std::string& name, const std::string& expected,
+                    const std::string& place, const std::string& advice) {
+  const auto found = metadata.find(name);
+  const std::string got = found == metadata.end() ? "none" : "'" + found->second + "'";
+  if (found == metadata.end() || found->second != expected) {
+    throw RunError(place + ": expected " + name + " '" + expected + "', got " + got + "; " + advice);
+  }
+}
+
+std::string describe(const at::Tensor& tensor) {
+  std::ostringstream text;
+  text << tensor.scalar_type() << " " << tensor.sizes();
+  return text.str();
+}
+
+// "missing: a, b and 3 more"
+std::string list(const std::string& title, const std::vector<std::string>& names) {
+  constexpr size_t kShown = 8;
+  if (names.empty()) return "";
+  std::string text = fmt::format("\n  {}: ", title);
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
+  return text;
+}
+
+const at::Tensor& scalar(const Checkpoint& checkpoint, const std::string& name, at::ScalarType dtype,
+                         const char* dtype_name) {
+  const auto found = checkpoint.tensors.find(name);
+  if (found == checkpoint.tensors.end() || found->second.scalar_type() != dtype || found->second.dim() != 0) {
+    throw RunError(fmt::format("'{}': expected a scalar '{}' of {}, got {}", checkpoint.file.string(), name, dtype_name,
+                               found == checkpoint.tensors.end() ? "none" : describe(found->second)));
+  }
+  return found->second;
+}
+
+// Of every tensor (name, dtype and shape as the file's header has them, values) and every text but itself (name, text),
+// each in the order of the names; each part with its length in front, so that none runs into the next.
+std::string digest_of(const TensorMap& tensors, const TextMap& metadata) {
+  Sha256 sha;
+  const auto add = [&sha](std::string_view bytes) { sha.add(fmt::format("{}:", bytes.size())).add(bytes); };
+  for (const auto& [name, tensor] : tensors) {
+    add(name);
+    const auto dtype = dtype_of(tensor.scalar_type());
+    add(dtype ? names_of(*dtype).safetensors : "?");
+    add(fmt::format("{}", fmt::join(tensor.sizes(), ",")));
+    const at::Tensor plain = tensor.contiguous();
+    add({static_cast<const char*>(plain.const_data_ptr()), plain.nbytes()});
+  }
+  for (const auto& [name, text] : metadata) {
+    if (name == kDigest) continue;
+    add(name);
+    add(text);
+  }
+  return sha.hex();
+}
+
+}  // namespace
+
+void Checkpoint::set_integer(const std::string& name, int64_t value) {
+  tensors[name] = at::scalar_tensor(value, at::kLong);
+}
+
+int64_t Checkpoint::integer(const std::string& name) const {
+  return scalar(*this, name, at::kLong, "int64").item<int64_t>();
+}
+
+void Checkpoint::set_real(const std::string& name, double value) {
+  tensors[name] = at::scalar_tensor(value, at::kDouble);
+}
+
+double Checkpoint::real(const std::string& name) const {
+  return scalar(*this, name, at::kDouble, "float64").item<double>();
+}
+
+const std::string& Checkpoint::text(const std::string& name) const {
+  const auto found = metadata.find(name);
+  if (found == metadata.end()) throw RunError(fmt::format("'{}' has no metadata '{}'", file.string(), name));
+  return found->second;
+}
+
+void Checkpoint::add_log(const std::filesystem::path& log, uint64_t bytes) {
+  const std::string name = kLogs + log.filename().string();
+  metadata[name] = std::to_string(bytes);
+  metadata[name + kLogDigest] = sha256_of_file(log, bytes);
+}
+
+uint64_t Checkpoint::log_size(const std::filesystem::path& log) const {
+  const std::string name = kLogs + log.filename().string();
+  const std::string& digits = text(name);
+  uint64_t bytes = 0;
+  const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
+  if (end.ec != std::errc() || end.ptr != digits.data() + digits.size()) {
+    throw RunError(fmt::format("'{}': expected a number of bytes in '{}', got '{}'", file.string(), name, digits));
+  }
+  return bytes;
+}
+
+std::string Checkpoint::log_problem(const std::filesystem::path& log) const {
+  std::error_code error;
+  const uint64_t expected = log_size(log), size = std::filesystem::file_size(log, error);
+  if (error) return "is missing";
+  if (size < expected) return fmt::format("has {} bytes, and had {}", size, expected);
+  const bool same = sha256_of_file(log, expected) == text(kLogs + log.filename().string() + kLogDigest);
+  return same ? "" : "holds something else than it did";
+}
+
+void Checkpoint::add(const std::string& prefix, std::span<const std::pair<std::string, at::Tensor>> added) {
+  for (const auto& [name, tensor] : added) tensors[prefix + name] = tensor.detach();
+}
+
+bool Checkpoint::has(const std::string& prefix) const {
+  const auto first = tensors.lower_bound(prefix);
+  return first != tensors.end() && first->first.starts_with(prefix);
+}
+
+void Checkpoint::copy_into(const std::string& prefix,
+                           std::span<const std::pair<std::string, at::Tensor>> targets) const {
+  std::set<std::string> extra;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.starts_with(prefix)) extra.insert(name);
+  }
+  std::vector<std::string> missing, different;
+  for (const auto& [name, target] : targets) {
+    const auto found = tensors.find(prefix + name);
+    extra.erase(prefix + name);
+    if (found == tensors.end()) {
+      missing.push_back(prefix + name);
+    } else if (found->second.sizes() != target.sizes() || found->second.scalar_type() != target.scalar_type()) {
+      different.push_back(
+          fmt::format("{} (expected {}, got {})", prefix + name, describe(target), describe(found->second)));
+    }
+  }
+  if (!missing.empty() || !extra.empty() || !different.empty()) {
+    throw RunError(
+        fmt::format("'{}' does not fit what this run has under '{}'; it was made with another configuration:{}{}{}",
+                    file.string(), prefix, list("missing", missing), list("too many", {extra.begin(), extra.end()}),
+                    list("different", different)));
+  }
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, target] : targets) target.copy_(tensors.at(prefix + name));
+}
+
+void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
+  TextMap metadata = checkpoint.metadata;
+  metadata["kind"] = kCheckpointKind;
+  metadata["format_version"] = kFormatVersion;
+  TensorMap on_cpu;  // brought there once, to be digested and written
+  for (const auto& [name, tensor] : checkpoint.tensors) on_cpu.emplace(name, tensor.cpu());
+  metadata[kDigest] = digest_of(on_cpu, metadata);
+  write_safetensors(file, on_cpu, metadata);
+}
+
+Checkpoint load_checkpoint(const std::filesystem::path& file) {
+  Safetensors contents = read_safetensors(file);
+  const std::string place = "'" + file.string() + "'";
+  check_metadata(contents.metadata, "kind", kCheckpointKind, place, "the file is not a checkpoint that settrain wrote");
+  check_metadata(contents.metadata, "format_version", kFormatVersion, place,
+                 "use the version of settrain that wrote it");
+  check_metadata(contents.metadata, kDigest, digest_of(contents.tensors, contents.metadata), place,
+                 "the file is damaged: use another checkpoint, or a copy");
+  return {std::move(contents.tensors), std::move(contents.metadata), file};
+}
+
+}  // namespace settrain

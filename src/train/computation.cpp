@@ -1,0 +1,71 @@
+#include "src/train/computation.h"
+
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+
+#include "models/autocast.h"
+#include "models/model.h"
+
+namespace settrain {
+namespace {
+
+// On the CPU oneDNN's convolutions are, as measured (docs/benchmarks.md). On a GPU it is what cuDNN's tensor cores
+// want, which float32 without TF32 does not use.
+bool channels_last_is_faster(const Computation& computation) {
+  return computation.device.is_cpu() || computation.bf16;
+}
+
+at::Tensor per_channel(const std::vector<float>& values, at::Device device) {
+  at::Tensor tensor = at::empty({1, std::ssize(values), 1, 1}, at::kFloat);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<float>());
+  return tensor.to(device);
+}
+
+// To the bits of what the loader makes on the CPU: by tensors, since a division by a number would multiply by its
+// inverse on a GPU.
+at::Tensor normalised(const at::Tensor& bytes, const Computation& computation) {
+  const at::Tensor most = at::full({1}, 255.0F, computation.mean.options());
+  return bytes.to(at::kFloat).div_(most).sub_(computation.mean).div_(computation.std);
+}
+
+}  // namespace
+
+bool bf16_is_emulated(at::Device device) {
+#ifdef __x86_64__
+  return device.is_cpu() && !__builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
+std::string Computation::describe() const {
+  return device.str() + (bf16 ? ", bf16" : ", float32") + (channels_last ? ", channels last" : ", channels first");
+}
+
+PixelFormat Computation::pixel_format() const {
+  if (device.is_cuda()) return {PixelType::kByte, channels_last};
+  return {bf16 ? PixelType::kBFloat16 : PixelType::kFloat, channels_last};
+}
+
+Computation make_computation(const TrainOptions& options, at::Device device, const Normalisation& normalisation) {
+  Computation computation{device, options.precision == "bf16", options.channels_last == "true"};
+  if (device.is_cpu() || at::hasCUDA()) {
+    computation.mean = per_channel(normalisation.mean, device);
+    computation.std = per_channel(normalisation.std, device);
+  }
+  if (options.channels_last == "auto") computation.channels_last = channels_last_is_faster(computation);
+  return computation;
+}
+
+ModelOutput forward(Model& model, const at::Tensor& images, const Computation& computation) {
+  const Autocast autocast(computation.device.type(), computation.bf16);
+  const auto format = computation.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  at::Tensor input = images.to(computation.device, /*non_blocking=*/true).contiguous(format);
+  if (input.scalar_type() == at::kByte) input = normalised(input, computation);
+  return model.forward(input);
+}
+
+}  // namespace settrain

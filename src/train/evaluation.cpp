@@ -1,0 +1,119 @@
+#include "src/train/evaluation.h"
+
+#include <ATen/ops/from_blob.h>
+#include <c10/core/InferenceMode.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "metrics/average_k.h"
+#include "metrics/topk_accuracy.h"
+#include "models/model.h"
+#include "src/core/error.h"
+#include "src/core/interrupt.h"
+#include "src/eval/bayes.h"
+#include "src/eval/crop_average.h"
+#include "src/eval/score_collector.h"
+#include "src/loader/loader.h"
+
+namespace settrain {
+namespace {
+
+size_t truth_index(const std::string& split) {
+  return split == "train" ? 0 : split == "val" ? 1 : 2;
+}
+
+std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& split) {
+  const std::vector<float>& probabilities = run.dataset.truth->probabilities[truth_index(split)];
+  const int64_t classes = run.dataset.num_classes();
+  const at::Tensor known = at::from_blob(const_cast<float*>(probabilities.data()),
+                                         {static_cast<int64_t>(probabilities.size()) / classes, classes}, at::kFloat);
+  return bayes_accuracy(known, run.config.read<TopkAccuracyOptions>("eval").top_k,
+                        run.config.read<AverageKOptions>("eval").average_k);
+}
+
+CropAverage crop_average_of(const Experiment& run) {
+  return {run.eval.crop_average, run.eval.resolved_crop_average_k(run.config), run.loss->score_scale()};
+}
+
+}  // namespace
+
+SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, ProgressBar& bar) {
+  c10::InferenceMode inference;
+  run.model->eval();
+  Loader loader = evaluation_loader(run.dataset, split, run.loader, use);
+  ScoreCollector collector(split.size(), run.dataset.num_classes(), run.device);
+  const CropAverage crop_average = crop_average_of(run);
+  int64_t left_out = 0;
+  Progress progress;
+  progress.stage = "[eval] " + split.name;
+  progress.total = split.size();
+  loader.start_epoch(0);
+  for (Batch batch; loader.next(batch);) {
+    left_out += std::ssize(batch.skipped);
+    progress.done += batch.size() + std::ssize(batch.skipped);
+    if (batch.size() == 0) continue;
+    const at::Tensor scores = forward(*run.model, batch.images, run.computation).prediction();
+    collector.add(batch.views == 1 ? scores : average_crops(scores, batch.views, crop_average), batch.labels);
+    bar.update(progress);
+    throw_if_interrupted();
+  }
+  bar.hide();
+  if (left_out == split.size()) {
+    throw DataError(fmt::format("no image of the split '{}' could be read; the log names them", split.name));
+  }
+  return collector.finish(left_out);
+}
+
+JudgedScores score_with_thresholds(const Experiment& run, const std::string& split, ProgressBar& bar) {
+  const auto scores_of = [&](const Split& images) { return score_split(run, images, run.eval.view_use(), bar); };
+  JudgedScores scores{scores_of(split_named(run.dataset, split)), std::nullopt};
+  const std::string from = run.config.read<AverageKOptions>("eval").threshold_from;
+  if (run.threshold_split) {
+    scores.thresholds = scores_of(*run.threshold_split).scores;
+  } else if (from == "val") {
+    scores.thresholds = split == "val" ? scores.split.scores : scores_of(run.dataset.val).scores;
+  }
+  return scores;
+}
+
+std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
+                                         ProgressBar& bar) {
+  // A split is scored once, though it may be evaluated and set the thresholds of others.
+  std::map<std::string, SplitScores> scored;
+  const auto scores_of = [&](const std::string& name) -> const SplitScores& {
+    const auto found = scored.find(name);
+    if (found != scored.end()) return found->second;
+    return scored.emplace(name, score_split(run, split_named(run.dataset, name), use, bar)).first->second;
+  };
+
+  const std::string from = run.config.read<AverageKOptions>("eval").threshold_from;
+  const at::Tensor* thresholds = nullptr;
+  std::optional<SplitScores> unlabelled;
+  if (from == "val") {
+    thresholds = &scores_of("val").scores;
+  } else if (run.threshold_split) {
+    unlabelled = score_split(run, *run.threshold_split, use, bar);
+    thresholds = &unlabelled->scores;
+  }
+
+  std::vector<SplitResult> results;
+  for (const std::string& name : splits)
+    results.push_back({name, run.evaluator->evaluate(scores_of(name), thresholds)});
+  return results;
+}
+
+std::vector<ResultsColumn> results_columns(const Experiment& run, const std::vector<SplitResult>& results) {
+  std::vector<ResultsColumn> columns;
+  for (const SplitResult& split : results) {
+    columns.push_back({split.split, split.result.values});
+    // P(y | x) knows nothing of label noise, so it says nothing of the labels that were trained on.
+    const bool noisy = split.split == "train" && run.label_noise.kind != "none";
+    if (run.dataset.truth && !noisy) columns.push_back({split.split + " Bayes", bayes_values(run, split.split)});
+  }
+  return columns;
+}
+
+}  // namespace settrain

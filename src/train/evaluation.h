@@ -1,0 +1,43 @@
+// From a model to the metrics of whole splits.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/core/progress_bar.h"
+#include "src/train/experiment.h"
+#include "src/eval/results_table.h"
+
+namespace settrain {
+
+/// The scores of every sample of a split that could be read, by the model in evaluation mode, on the model's device; of
+/// ten crops averaged as eval.crop_average says. Throws Interrupted after the batch in hand where a signal asked to
+/// stop.
+SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, ProgressBar& bar);
+
+/// A split's scores, and those that set average-K's thresholds for it.
+struct JudgedScores {
+  SplitScores split{};
+  std::optional<at::Tensor> thresholds{};  // [any samples, classes]; none: the split's own
+};
+
+/// The scores of the split "train", "val" or "test", judged as eval.threshold_from says. Throws as score_split().
+JudgedScores score_with_thresholds(const Experiment& run, const std::string& split, ProgressBar& bar);
+
+/// What the metrics say about one split.
+struct SplitResult {
+  std::string split;  // "val"
+  EvaluationResult result;
+};
+
+/// Evaluates the splits ("train", "val", "test") in that order. Average-K's thresholds come from where
+/// eval.threshold_from says. Throws ConfigError where that is neither val nor same nor a folder.
+std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
+                                         ProgressBar& bar);
+
+/// The columns of the table of results, one a split; beside it, where the data's P(y | x) is known, what the
+/// Bayes-optimal sets reach.
+std::vector<ResultsColumn> results_columns(const Experiment& run, const std::vector<SplitResult>& results);
+
+}  // namespace settrain

@@ -1,0 +1,199 @@
+#include "src/train/experiment.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+#include "datasets/load_data.h"
+#include "datasets/unlabelled_folder.h"
+#include "losses/make_loss.h"
+#include "metrics/average_k.h"
+#include "metrics/topk_accuracy.h"
+#include "models/model.h"
+#include "src/core/error.h"
+#include "src/core/heap.h"
+#include "src/train/aten_seed.h"
+#include "src/loader/loader.h"
+#include "src/loader/normalisation.h"
+
+namespace settrain {
+namespace {
+
+void set_determinism(const std::string& wanted, at::Device device) {
+  const bool deterministic = wanted == "auto" ? device.is_cpu() : wanted == "true";
+  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
+  at::globalContext().setDeterministicCuDNN(deterministic);
+  at::globalContext().setBenchmarkCuDNN(!deterministic);
+  // Deterministic mode would also fill every new tensor, with threads of its own, even within the loader's. Nothing
+  // here reads what it has not written.
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+  // cuBLAS repeats its results only with a workspace of fixed size, which it reads when it is first used.
+  if (deterministic && device.is_cuda()) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+}
+
+Split unlabelled_split(const std::string& folder, std::shared_ptr<const ImageSource> images) {
+  std::vector<int64_t> ids(static_cast<size_t>(images->size()));
+  std::iota(ids.begin(), ids.end(), 0);
+  std::vector<int64_t> labels(ids.size(), 0);  // never read: only the scores are used
+  return {folder, std::move(images), std::move(ids), std::move(labels)};
+}
+
+// What to do where a GPU was asked for and none is there.
+std::string no_gpu_advice() {
+#ifdef SETTRAIN_HAS_CUDA
+  return "no GPU was found; run on --device cpu, or check the driver with nvidia-smi";
+#else
+  return "this build has no CUDA; run on --device cpu, or build with scripts/setup --cuda";
+#endif
+}
+
+void check_set_sizes(const config::Config& config, const Dataset& data) {
+  const int64_t classes = data.num_classes();
+  const auto check = [&](const char* path, const auto& ks) {
+    for (const auto k : ks) {
+      if (k > static_cast<decltype(k)>(classes)) {
+        config.fail(path, fmt::format("{} is more than the {} classes of {}", k, classes, data.name));
+      }
+    }
+  };
+  check("train.top_k", config.read<TrainOptions>("train").top_k);
+  check("eval.top_k", config.read<TopkAccuracyOptions>("eval").top_k);
+  check("eval.average_k", config.read<AverageKOptions>("eval").average_k);
+}
+
+void check_crops(const config::Config& config, const EvalOptions& options, const Dataset& data) {
+  if (options.crops != "ten" || options.crop_average != "topk") return;
+  const int64_t k = options.resolved_crop_average_k(config);
+  if (k >= data.num_classes()) {
+    config.fail("eval.crop_average_k",
+                fmt::format("K is {}, which must be less than the {} classes of {}", k, data.num_classes(), data.name));
+  }
+}
+
+void check_loss_takes_sets(const Registries& registries, const config::Config& config, const Dataset& data) {
+  const auto& loss = config.get<std::string>("loss.name");
+  if (data.train.label_sets.empty() || registries.losses.at(loss).takes_label_sets) return;
+  std::string takers;
+  for (const LossEntry& entry : registries.losses.entries()) {
+    if (entry.takes_label_sets) takers += (takers.empty() ? "" : " or ") + entry.name;
+  }
+  config.fail("loss.name", fmt::format("the loss {} trains on one label an image, and {} has images with several; "
+                                       "choose {}, or data with one label an image",
+                                       loss, data.name, takers));
+}
+
+// Who has neither data nor weights yet learns of both at once.
+LoadedData load_data_beside(const std::string& missing_weights, const Registries& registries,
+                            const config::Config& config) {
+  try {
+    LoadedData data = load_data(registries.datasets, config);
+    if (missing_weights.empty()) return data;
+  } catch (const DataError& error) {
+    if (missing_weights.empty()) throw;
+    throw DataError(fmt::format("{}\n{}", error.what(), missing_weights));
+  }
+  throw DataError(missing_weights);
+}
+
+// Fills all but the config and the device.
+void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
+  const config::Config& c = run.config;
+  const at::Device device = run.device;
+  run.general = c.read<GeneralOptions>("");
+  run.train = c.read<TrainOptions>("train");
+  run.eval = c.read<EvalOptions>("eval");
+  run.loader.options = c.read<LoaderOptions>("data");
+  run.loader.pipeline = c.read<PipelineOptions>("data");
+  run.loader.pin_memory = device.is_cuda();
+  at::set_num_threads(static_cast<int>(c.get<int64_t>("run.threads")));
+  set_determinism(run.train.deterministic, device);
+  if (device.is_cpu()) keep_freed_memory();
+
+  const bool load_weights = weights == FirstWeights::kPretrained;
+  LoadedData loaded = load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
+  run.dataset = std::move(loaded.dataset);
+  run.label_noise = std::move(loaded.label_noise);
+  check_set_sizes(c, run.dataset);
+  check_crops(c, run.eval, run.dataset);
+  run.train_counts = count_classes(run.dataset.train, run.dataset.num_classes());
+
+  const Dataset& data = run.dataset;
+  run.computation = make_computation(run.train, device, normalisation_for(run.loader.options.normalisation, data));
+  run.loader.format = run.computation.pixel_format();
+  // The loaders are built once here, so that what is wrong with them is said before a run folder is touched.
+  const Loader training = training_loader(data, run.loader, 0);
+  for (const std::string& split : run.eval.splits)
+    evaluation_loader(data, split_named(data, split), run.loader, run.eval.view_use());
+  const Transform& transform = training.transform();
+  run.input = {transform.channels(), transform.pipeline().height(), transform.pipeline().width()};
+
+  seed_aten(static_cast<uint64_t>(run.general.seed), kSeedOfInitialWeights);
+  run.model = registries.models.at(c.get<std::string>("model.name"))
+                  .make(c, {data.num_classes(), run.input.channels, run.input.height, run.input.width});
+  if (load_weights) run.pretrained = load_pretrained(c, *run.model);
+  if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
+  run.model->to(device);
+  run.model->set_channels_last(run.computation.channels_last);
+  if (run.train.gradient_checkpointing) run.model->recompute_activations();
+  check_loss_takes_sets(registries, c, data);
+  run.loss = make_loss(registries.losses, c,
+                       {.num_classes = data.num_classes(),
+                        .class_counts = run.train_counts,
+                        .train_ids = data.train.ids,
+                        .train_labels = data.train.labels,
+                        .seed = static_cast<uint64_t>(run.general.seed)});
+  run.stall_advice = registries.losses.at(c.get<std::string>("loss.name")).stall_advice;
+  run.evaluator = std::make_unique<Evaluator>(
+      registries.metrics, c, MetricContext{.train_counts = run.train_counts, .score_scale = run.loss->score_scale()});
+
+  const auto& from = c.read<AverageKOptions>("eval").threshold_from;
+  if (from != "val" && from != "same") {
+    auto images = std::make_shared<UnlabelledFolder>(from, ImageFileOptions{.grey = data.channels == 1});
+    run.threshold_digest = images->digest();
+    run.threshold_split = unlabelled_split(from, std::move(images));
+  }
+}
+
+}  // namespace
+
+Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
+                           FirstWeights weights) {
+  const int64_t threads = config.read<RunOptions>("run").resolved_threads();
+  // What `auto` came to is recorded: the run's last bits follow from it.
+  Experiment run{.config = config.with("run.threads", threads), .device = device};
+  try {
+    wire(registries, weights, run);
+  } catch (const KeyError& error) {
+    if (!run.config.has(error.path())) throw;
+    run.config.fail(error.path(), error.message());
+  }
+  return run;
+}
+
+at::Device find_device(const std::string& name) {
+  // float32 means float32: ATen would let cuDNN round the inputs of convolutions to 10 bits (TF32).
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
+  if (name == "auto") return at::Device(at::hasCUDA() ? at::kCUDA : at::kCPU);
+  at::Device device(at::kCPU);
+  try {
+    device = at::Device(name);
+  } catch (const c10::Error&) {
+    throw ConfigError("--device " + name + ": expected auto, cpu, cuda or cuda:N");
+  }
+  if (!device.is_cpu() && !device.is_cuda())
+    throw ConfigError("--device " + name + ": expected auto, cpu, cuda or cuda:N");
+  const int64_t gpus = at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
+  if (device.is_cuda() && gpus == 0) throw ConfigError("--device " + name + ": " + no_gpu_advice());
+  if (device.is_cuda() && device.index() >= gpus) {
+    throw ConfigError("--device " + name + ": there are " + std::to_string(gpus) + " GPUs, numbered from 0");
+  }
+  return device;
+}
+
+}  // namespace settrain

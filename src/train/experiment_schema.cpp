@@ -1,0 +1,158 @@
+#include "src/train/experiment_schema.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "datasets/class_options.h"
+#include "datasets/label_noise.h"
+#include "datasets/long_tail.h"
+#include "losses/make_loss.h"
+#include "models/model_options.h"
+#include "src/config/config.h"
+#include "src/config/variants.h"
+#include "src/core/suggest.h"
+#include "src/train/pretrained.h"
+#include "src/train/run_options.h"
+#include "src/eval/evaluator.h"
+#include "src/loader/data_options.h"
+#include "src/optim/schedule.h"
+#include "src/optim/sgd.h"
+
+namespace settrain {
+namespace {
+
+config::Section eval_section(const Registries& registries) {
+  config::Section section{"eval", "What is measured, on which splits.", EvalOptions::keys(), "", "", {}};
+  for (const MetricEntry& metric : registries.metrics.entries()) {
+    section.keys.insert(section.keys.end(), metric.keys.begin(), metric.keys.end());
+  }
+  return section;
+}
+
+// What every data set has.
+config::Keys data_keys() {
+  config::Keys keys = loader_keys();
+  for (config::Key& key : ClassOptions::keys()) keys.push_back(std::move(key));
+  for (config::Key& key : LongTailOptions::keys()) keys.push_back(std::move(key));
+  return keys;
+}
+
+config::Rule head_rule(const Registries& registries) {
+  return [&losses = registries.losses](const config::Config& config) {
+    const auto& loss = config.get<std::string>("loss.name");
+    const auto& head = config.get<std::string>("model.head");
+    const LossRequirements& needs = losses.at(loss).requirements;
+    if (needs.normalised_head && head != "normalised") {
+      config.fail("model.head",
+                  "the loss " + loss + " needs the scores of a normalised head; set model.head: normalised");
+    }
+    if (needs.two_heads != (head == "two_head")) {
+      config.fail("model.head", "the loss " + loss +
+                                    (needs.two_heads ? " trains two heads; set model.head: two_head"
+                                                     : " trains one head, and a second would stay as it was drawn; set "
+                                                       "model.head: linear"));
+    }
+  };
+}
+
+config::Rule class_weight_rule(const Registries& registries) {
+  return [&losses = registries.losses](const config::Config& config) {
+    check_class_weights(losses, config);
+    const auto first = config.get<int64_t>("loss.class_weights_from_epoch");
+    const auto epochs = config.get<int64_t>("train.epochs");
+    if (epochs > 0 && first >= epochs) {
+      config.fail("loss.class_weights_from_epoch",
+                  "must be less than train.epochs, " + std::to_string(epochs) + ": the weights would never come");
+    }
+  };
+}
+
+config::Rule select_rule(const Registries& registries) {
+  return [&metrics = registries.metrics](const config::Config& config) {
+    std::vector<std::string> known;
+    for (const std::string& name : Evaluator(metrics, config, {}).names()) {
+      // Of sizes and thresholds, larger is not better.
+      if (!name.ends_with("_size") && !name.ends_with("_lambda")) known.push_back("val/" + name);
+    }
+    for (const std::string& wanted : config.get<config::Texts>("select")) {
+      if (std::find(known.begin(), known.end(), wanted) != known.end()) continue;
+      const std::string near = nearest_name(wanted, known);
+      config.fail("select", "'" + wanted + "' is no accuracy on the validation split that this run measures" +
+                                (near.empty() ? "" : ", did you mean '" + near + "'?") +
+                                " (eval.top_k and eval.average_k say which K there are)");
+    }
+  };
+}
+
+void measured_rule(const config::Config& config) {
+  if (config.get<config::Integers>("eval.top_k").empty() && config.get<config::Reals>("eval.average_k").empty()) {
+    config.fail("eval.top_k", "is empty, and so is eval.average_k: nothing would be measured");
+  }
+  const auto& bounds = config.get<config::Integers>("eval.count_bins");
+  if (!std::is_sorted(bounds.begin(), bounds.end())) {
+    config.fail("eval.count_bins", "does not ascend; each bound is where one bin ends and the next begins");
+  }
+}
+
+// A run's name becomes a folder.
+void name_rule(const config::Config& config) {
+  const auto& name = config.get<std::string>("name");
+  if (name.find('/') != std::string::npos || name.starts_with('.')) {
+    config.fail("name", "'" + name + "' cannot name a folder: no slashes and no dot in front; run.dir takes a path");
+  }
+  if (config.get<std::string>("run.dir").starts_with('~')) {
+    config.fail("run.dir", "~ is not replaced here; write ${env:HOME}");
+  }
+}
+
+void nesterov_rule(const config::Config& config) {
+  if (config.get<bool>("optimizer.nesterov") && config.get<double>("optimizer.momentum") == 0) {
+    config.fail("optimizer.nesterov",
+                "needs optimizer.momentum above 0; set optimizer.nesterov: false for plain gradient descent");
+  }
+}
+
+void threshold_rule(const config::Config& config) {
+  const auto& from = config.get<std::string>("eval.threshold_from");
+  if (from != "val" && from != "same" && !std::filesystem::is_directory(from)) {
+    config.fail("eval.threshold_from", "'" + from + "' is neither val nor same nor a folder of images");
+  }
+}
+
+}  // namespace
+
+config::Schema experiment_schema(const Registries& registries) {
+  const std::string first_dataset = "fashion_mnist";
+  config::Schema schema;
+  schema.sections = {
+      {"", "The run as a whole.", GeneralOptions::keys(), "", "", {}},
+      {"run", "Where and how the program runs.", RunOptions::keys(), "", "", {}},
+      {"data", "The images, and how they become batches.", data_keys(), "name", first_dataset,
+       config::variants_of(registries.datasets)},
+      label_noise_section(),
+      model_section(registries.models),
+      loss_section(registries.losses),
+      {"optimizer",
+       "How weights follow gradients.",
+       {},
+       "name",
+       "sgd",
+       {{"sgd", "Stochastic gradient descent with momentum.", SgdOptions::keys()}}},
+      schedule_section(),
+      {"train", "The course of training.", TrainOptions::keys(), "", "", {}},
+      eval_section(registries),
+  };
+  schema.rules = {head_rule(registries),
+                  class_weight_rule(registries),
+                  select_rule(registries),
+                  measured_rule,
+                  name_rule,
+                  nesterov_rule,
+                  schedule_rule(),
+                  threshold_rule};
+  return schema;
+}
+
+}  // namespace settrain

@@ -1,0 +1,186 @@
+#include "src/train/pretrained.h"
+
+#include <ATen/ops/isfinite.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/ScalarType.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "models/heads.h"
+#include "models/model.h"
+#include "models/model_options.h"
+#include "models/named_tensors.h"
+#include "src/core/digest.h"
+#include "src/core/error.h"
+#include "src/train/weight_tensors.h"
+#include "src/formats/state_dict_names.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kKey = "model.pretrained";
+constexpr std::array kHeadNames{"fc", "classifier", "linear"};  // of other programs' models
+
+using Entries = std::map<std::string, TensorEntry>;
+
+bool is_of(const std::string& name, const std::string& module) {
+  return name.starts_with(module + ".");
+}
+
+bool has_module(const Entries& entries, const std::string& module) {
+  return std::any_of(entries.begin(), entries.end(), [&](const auto& entry) { return is_of(entry.first, module); });
+}
+
+std::vector<std::string> heads_of(const Model& model) {
+  std::vector<std::string> names;
+  for (const auto& child : model.named_children()) {
+    if (child.value()->as<Head>()) names.push_back(child.key());
+  }
+  return names;
+}
+
+// The same tensors, the last layer named as the model's.
+Entries with_head(Entries entries, const std::string& head) {
+  if (has_module(entries, head)) return entries;
+  for (const std::string other : kHeadNames) {
+    if (!has_module(entries, other)) continue;
+    Entries renamed;
+    for (auto& [name, entry] : entries) {
+      renamed.emplace(is_of(name, other) ? head + name.substr(other.size()) : name, std::move(entry));
+    }
+    return renamed;
+  }
+  return entries;
+}
+
+std::string describe(at::IntArrayRef sizes, std::optional<Dtype> type) {
+  return fmt::format("[{}] {}", fmt::join(sizes, ", "), type ? names_of(*type).name : "of another type");
+}
+
+bool fits(const at::Tensor& target, const TensorEntry& entry) {
+  return target.sizes() == at::IntArrayRef(entry.shape) &&
+         target.is_floating_point() == at::isFloatingType(scalar_type(entry.dtype));
+}
+
+// Whether the file has exactly the head's tensors: a linear one's weight alone is another head.
+bool head_fits(const std::string& head, const NamedTensors& targets, const Entries& entries) {
+  int64_t theirs = 0;
+  for (const auto& entry : entries) theirs += is_of(entry.first, head);
+  for (const auto& [name, target] : targets) {
+    if (!is_of(name, head)) continue;
+    const auto found = entries.find(name);
+    if (found == entries.end() || !fits(target, found->second)) return false;
+    --theirs;
+  }
+  return theirs == 0;
+}
+
+// What does not fit, a line each; the first ones.
+std::string misfits(const NamedTensors& targets, Entries entries) {
+  constexpr size_t kMostLines = 40;
+  std::vector<std::string> lines;
+  for (const auto& [name, target] : targets) {
+    const auto found = entries.find(name);
+    if (found == entries.end()) {
+      if (!name.ends_with(".num_batches_tracked")) lines.push_back(fmt::format("{}: missing", name));
+      continue;
+    }
+    if (!fits(target, found->second)) {
+      lines.push_back(fmt::format("{}: {}, expected {}", name, describe(found->second.shape, found->second.dtype),
+                                  describe(target.sizes(), dtype_of(target.scalar_type()))));
+    }
+    entries.erase(found);
+  }
+  for (const auto& entry : entries)
+    lines.push_back(fmt::format("{}: the model has no such tensor", displayed(entry.first)));
+  std::string text;
+  for (size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) text += "\n  " + lines[i];
+  if (lines.size() > kMostLines) text += fmt::format("\n  and {} more", lines.size() - kMostLines);
+  return text;
+}
+
+// Weights that are not finite would end the run at its first step, with advice that does not help.
+void check_finite(const std::string& path, const std::string& name, const at::Tensor& tensor) {
+  if (!tensor.is_floating_point() || tensor.isfinite().all().item<bool>()) return;
+  throw KeyError(kKey, fmt::format("'{}': {} holds values that are not finite", path, displayed(name)));
+}
+
+Pretrained load(const std::string& path, Model& model) {
+  Pretrained loaded{.file = path, .sha256 = sha256_of_file(path)};
+  WeightFile file(path);
+  StateDict theirs = find_state_dict(file.contents(), fmt::format("'{}'", path));
+  loaded.from = std::move(theirs.from);
+  const std::vector<std::string> heads = heads_of(model);
+  Entries entries = with_head(std::move(theirs.tensors), heads.at(0));
+  NamedTensors targets = state_dict(model);
+
+  std::vector<std::string> kept;
+  for (const std::string& head : heads) (head_fits(head, targets, entries) ? kept : loaded.drawn).push_back(head);
+  const auto is_kept = [&kept](const std::string& name) {
+    return std::any_of(kept.begin(), kept.end(), [&](const std::string& head) { return is_of(name, head); });
+  };
+  // The file's head has the model's name by now.
+  const auto is_left = [&](const std::string& name) {
+    return !is_kept(name) && std::any_of(loaded.drawn.begin(), loaded.drawn.end(),
+                                         [&](const std::string& head) { return is_of(name, head); });
+  };
+  std::erase_if(entries, [&](const auto& entry) { return is_left(entry.first); });
+  std::erase_if(targets, [&](const auto& entry) { return is_left(entry.first); });
+
+  const std::string lines = misfits(targets, entries);
+  if (!lines.empty()) throw KeyError(kKey, fmt::format("'{}' has other tensors than the model:{}", path, lines));
+  // All are read before the first is copied: a file may turn out to be damaged.
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+  for (const auto& [name, target] : targets) {
+    const auto found = entries.find(name);
+    if (found == entries.end()) continue;
+    copies.emplace_back(target, read_tensor(file, found->second));
+    check_finite(path, name, copies.back().second);
+  }
+  const at::NoGradGuard no_grad;
+  for (auto& [target, tensor] : copies) target.copy_(tensor);
+  loaded.num_tensors = static_cast<int64_t>(copies.size());
+  return loaded;
+}
+
+}  // namespace
+
+std::string Pretrained::describe() const {
+  const std::string heads = drawn.empty() ? "" : fmt::format(", head {} left as drawn", fmt::join(drawn, " and "));
+  return fmt::format("weights of '{}' (SHA-256 {}): {} tensors{}{}", file, sha256.substr(0, 16), num_tensors,
+                     from.empty() ? "" : " (" + from + ")", heads);
+}
+
+std::string missing_pretrained(const ModelRegistry& registry, const config::Config& config) {
+  const auto& file = config.get<std::string>(kKey);
+  if (file == ModelOptions::kNone || fs::is_regular_file(file)) return "";
+  const auto& model = config.get<std::string>("model.name");
+  const PretrainedSource& source = registry.at(model).pretrained;
+  std::string text =
+      fmt::format("{}: {}: there is no file '{}', of weights to start from", config.at(kKey).origin.text, kKey, file);
+  if (!source.url.empty()) text += fmt::format("; for {}, {} has them: {}", model, source.name, source.url);
+  return text +
+         "\nPut it there, set model.pretrained or SETTRAIN_WEIGHTS, or take weights as they are drawn: "
+         "model.pretrained=none";
+}
+
+std::optional<Pretrained> load_pretrained(const config::Config& config, Model& model) {
+  const auto& file = config.get<std::string>(kKey);
+  if (file == ModelOptions::kNone) return std::nullopt;
+  try {
+    return load(file, model);
+  } catch (const RunError& error) {
+    throw KeyError(kKey, error.what());
+  }
+}
+
+}  // namespace settrain

@@ -1,0 +1,38 @@
+// Weights that a run starts from in place of those that were drawn: the key model.pretrained.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/registry.h"
+#include "src/config/config.h"
+#include "src/config/schema.h"
+
+namespace settrain {
+
+/// What was loaded.
+struct Pretrained {
+  std::string file, sha256;
+  int64_t num_tensors = 0;           // that were copied
+  std::vector<std::string> drawn{};  // heads that stayed as they were drawn
+  std::string from{};                // what was done to find them in the file: StateDict::from
+
+  std::string describe() const;
+};
+
+/// An empty text where model.pretrained is none or a file that is there; else an error's text: what is missing, where
+/// it was looked for, and where it comes from.
+std::string missing_pretrained(const ModelRegistry& registry, const config::Config& config);
+
+/// Copies the tensors of the file model.pretrained (safetensors or torch.save's, src/formats/weight_file.h), by
+/// torchvision's names, into the freshly drawn `model`; nothing where it is none. A head whose tensors the file has
+/// not, or in other shapes, stays as it was drawn; num_batches_tracked may be missing; other floating-point types are
+/// converted.
+///
+/// Throws KeyError, before anything is copied, that lists other tensors that are missing, too many, or of another
+/// shape; also where the file cannot be read, or holds weights that are not finite.
+std::optional<Pretrained> load_pretrained(const config::Config& config, Model& model);
+
+}  // namespace settrain

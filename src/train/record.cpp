@@ -1,0 +1,68 @@
+#include "src/train/record.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "src/core/atomic_file.h"
+#include "src/core/descriptor.h"
+#include "src/core/streams.h"
+#include "src/train/provenance.h"
+
+namespace settrain {
+namespace {
+
+nlohmann::ordered_json to_json(const LabelNoiseReport& noise) {
+  nlohmann::ordered_json json{{"kind", noise.kind},
+                              {"nominal_rate", noise.nominal_rate},
+                              {"effective_rate", noise.effective_rate},
+                              {"changed_rate", noise.changed_rate},
+                              {"changed", noise.changed}};
+  if (noise.within_superclass) json["within_superclass"] = *noise.within_superclass;
+  json["digest"] = noise.digest;
+  return json;
+}
+
+nlohmann::ordered_json to_json(const Pretrained& weights) {
+  return {{"file", weights.file},
+          {"sha256", weights.sha256},
+          {"tensors", weights.num_tensors},
+          {"from", weights.from},
+          {"drawn", weights.drawn}};
+}
+
+nlohmann::ordered_json provenance_of(const Experiment& run, const std::vector<std::string>& command_line) {
+  nlohmann::ordered_json provenance = collect_provenance({.command_line = command_line,
+                                                          .device = run.device,
+                                                          .seed = run.general.seed,
+                                                          .rng_version = kRngVersion,
+                                                          .dataset = run.dataset.name,
+                                                          .data_digest = run.dataset.digest});
+  provenance["label_noise"] = to_json(run.label_noise);
+  if (run.pretrained) provenance["pretrained"] = to_json(*run.pretrained);
+  return provenance;
+}
+
+}  // namespace
+
+void record_start(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line) {
+  write_file_atomically(folder.config(), run.config.to_yaml());
+  write_provenance(folder.provenance(), provenance_of(run, command_line));
+}
+
+void record_resume(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line,
+                   const ResumePoint& point) {
+  write_file_atomically(folder.config(), run.config.to_yaml());
+  if (std::filesystem::is_directory(folder.provenance())) throw file_error("read", folder.provenance(), EISDIR);
+  std::ifstream file(folder.provenance());
+  auto provenance = nlohmann::ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!provenance.is_object()) provenance = provenance_of(run, command_line);  // killed before it was written
+  nlohmann::ordered_json resumed = provenance_of(run, command_line);
+  resumed["step"] = point.state.step;
+  for (const auto& [path, before, after] : point.changes) resumed["changed"][path] = {before, after};
+  provenance["resumed"].push_back(std::move(resumed));
+  write_provenance(folder.provenance(), provenance);
+}
+
+}  // namespace settrain

@@ -1,0 +1,21 @@
+// What a run folder says of the run's origin: config.yaml and provenance.json.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/train/experiment.h"
+#include "src/train/resume.h"
+#include "src/run_folder/run_folder.h"
+
+namespace settrain {
+
+/// Writes the resolved config, then the provenance of a run that starts. `command_line`: as typed. Throws RunError.
+void record_start(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line);
+
+/// Writes the config anew, and adds to the provenance where, when, with what and with which changes the run goes on, as
+/// an element of "resumed". Throws RunError.
+void record_resume(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line,
+                   const ResumePoint& point);
+
+}  // namespace settrain

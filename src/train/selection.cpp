@@ -1,0 +1,55 @@
+#include "src/train/selection.h"
+
+#include <ATen/ops/tensor.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "src/core/error.h"
+
+namespace settrain {
+
+std::string selection_tensor(const std::string& metric) {
+  return "selection." + metric;
+}
+
+Selection::Selection(const std::vector<std::string>& metrics) {
+  for (const std::string& metric : metrics) best_.push_back({metric, 0, 0});
+}
+
+std::vector<size_t> Selection::update(int64_t epoch, std::span<const MetricValue> values) {
+  std::vector<size_t> better;
+  for (size_t i = 0; i < best_.size(); ++i) {
+    for (const MetricValue& value : values) {
+      if ("val/" + value.name != best_[i].metric) continue;
+      const bool improved = best_[i].epoch == 0 ? !std::isnan(value.value) : value.value > best_[i].value;
+      if (!improved) continue;
+      best_[i].value = value.value;
+      best_[i].epoch = epoch;
+      better.push_back(i);
+    }
+  }
+  return better;
+}
+
+void Selection::add_to(Checkpoint& checkpoint) const {
+  for (const BestEpoch& best : best_) {
+    checkpoint.tensors[selection_tensor(best.metric)] =
+        at::tensor({best.value, static_cast<double>(best.epoch)}, at::kDouble);
+  }
+}
+
+void Selection::restore(const Checkpoint& checkpoint) {
+  for (BestEpoch& best : best_) {
+    const auto found = checkpoint.tensors.find(selection_tensor(best.metric));
+    if (found == checkpoint.tensors.end()) continue;
+    const at::Tensor& saved = found->second;
+    if (saved.scalar_type() != at::kDouble || saved.numel() != 2) {
+      throw RunError(fmt::format("'{}': expected two float64 values in '{}'", checkpoint.file.string(), found->first));
+    }
+    best.value = saved[0].item<double>();
+    best.epoch = static_cast<int64_t>(saved[1].item<double>());
+  }
+}
+
+}  // namespace settrain

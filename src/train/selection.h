@@ -1,0 +1,46 @@
+// Which epoch was best, by each metric that a run selects on.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "metrics/metric.h"
+#include "src/train/checkpoint.h"
+
+namespace settrain {
+
+/// The tensor of a checkpoint that holds a metric's best epoch: "selection.val/top5".
+std::string selection_tensor(const std::string& metric);
+
+/// The best epoch by one metric so far.
+struct BestEpoch {
+  std::string metric;  // "val/top5"
+  double value = 0;
+  int64_t epoch = 0;  // completed epochs; 0: none yet
+};
+
+/// The papers select a checkpoint per metric and K from one run.
+class Selection {
+ public:
+  /// `metrics`: names with their split, "val/top5".
+  explicit Selection(const std::vector<std::string>& metrics);
+
+  /// Takes the values of the validation split after `epoch` epochs, named without their split. Returns the indices in
+  /// best() of the metrics that became better; an equal value keeps the earlier epoch, and a NaN is never better.
+  std::vector<size_t> update(int64_t epoch, std::span<const MetricValue> values);
+
+  /// Adds the tensors "selection.METRIC": float64 [2], value and epoch.
+  void add_to(Checkpoint& checkpoint) const;
+
+  /// Takes over what add_to() added; a metric of which the checkpoint says nothing stays as it is. Throws RunError for
+  /// a tensor of another kind.
+  void restore(const Checkpoint& checkpoint);
+
+  const std::vector<BestEpoch>& best() const { return best_; }
+
+ private:
+  std::vector<BestEpoch> best_;
+};
+
+}  // namespace settrain

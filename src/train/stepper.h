@@ -1,0 +1,54 @@
+// From batches to optimizer steps.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "src/train/experiment.h"
+#include "src/train/train_step.h"
+#include "src/optim/schedule.h"
+#include "src/optim/sgd.h"
+#include "src/optim/weight_average.h"
+
+namespace settrain {
+
+/// The optimizer of an experiment's model, at the schedule's learning rates.
+class Stepper {
+ public:
+  /// `steps_per_epoch`: optimizer steps, for the schedule.
+  Stepper(Experiment& run, int64_t steps_per_epoch);
+
+  const RunLength& length() const { return length_; }
+
+  /// What is measured in its steps besides loss and top-1.
+  const StepMetrics& metrics() const { return metrics_; }
+
+  /// Learning rate of the step of that number, from 0.
+  double lr(int64_t step) const;
+
+  /// One step over `batches`, see train_step(). Where `phases` is given, its times are added there.
+  StepResult take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases = nullptr);
+
+  /// The optimizer's momentum, by parameter name.
+  std::vector<std::pair<std::string, at::Tensor>> momentum() const { return optimizer_.momentum(); }
+
+  /// The average that train.ema_decay asks for, or null.
+  WeightAverage* average() { return average_ ? &*average_ : nullptr; }
+
+ private:
+  Experiment& run_;
+  RunLength length_;
+  std::unique_ptr<Schedule> schedule_;
+  Sgd optimizer_;
+  StepMetrics metrics_;
+  std::optional<WeightAverage> average_;
+};
+
+/// Up to train.accumulate batches: what one step takes; none at the epoch's end.
+std::vector<Batch> next_batches(Loader& loader, int64_t accumulate);
+
+/// Optimizer steps of an epoch.
+int64_t steps_per_epoch(const Experiment& run, const Loader& loader);
+
+}  // namespace settrain

@@ -1,0 +1,31 @@
+// Tensors and text metadata as safetensors files: checkpoints and exported weights.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace settrain {
+
+using TensorMap = std::map<std::string, at::Tensor>;
+using TextMap = std::map<std::string, std::string>;
+
+/// What a file holds.
+struct Safetensors {
+  TensorMap tensors;
+  TextMap metadata;  // the header's __metadata__
+};
+
+/// Writes `tensors` (float64/32/16, bfloat16, int64/32/16/8, uint8 or bool; any device, any strides), one at a time, so
+/// that no second copy of them all is made. The same tensors and metadata give the same bytes.
+///
+/// Throws RunError as the function of src/formats/safetensors.h, and for undefined and sparse tensors and other dtypes.
+void write_safetensors(const std::filesystem::path& file, const TensorMap& tensors, const TextMap& metadata = {});
+
+/// Reads the tensors to the CPU, contiguous. Nothing in the file is trusted: throws RunError naming the file and the
+/// entry where it is not a whole and valid safetensors file, or holds a dtype other than those of write_safetensors().
+Safetensors read_safetensors(const std::filesystem::path& file);
+
+}  // namespace settrain

@@ -1,0 +1,226 @@
+#include "src/train/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "models/model.h"
+#include "models/named_tensors.h"
+#include "src/core/human.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/train/non_finite.h"
+#include "src/train/peak_memory.h"
+#include "src/train/resume.h"
+
+namespace settrain {
+Training::Training(Experiment& run, RunFolder& folder)
+    : run_(run),
+      folder_(folder),
+      loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed))),
+      stepper_(run, steps_per_epoch(run, loader_)),
+      selection_(run.general.select),
+      metrics_(folder.metrics_jsonl(), folder.metrics_csv()),
+      tensorboard_(folder.tensorboard()) {}
+
+void Training::restore(const Checkpoint& checkpoint) {
+  const TrainingState state = read_state(checkpoint);
+  const int64_t steps_of_epoch = (state.batch + run_.train.accumulate - 1) / run_.train.accumulate;
+  if (state.batch > loader_.batches_per_epoch() ||
+      state.step != state.epoch * stepper_.length().steps_per_epoch + steps_of_epoch) {
+    throw RunError(fmt::format(
+        "'{}' stands at step {} after {} epochs and {} batches, which {} batches an epoch, {} a step, do not lead to: "
+        "data.batch_size, data.drop_last, train.accumulate and the training split cannot change within a run",
+        checkpoint.file.string(), state.step, state.epoch, state.batch, loader_.batches_per_epoch(),
+        run_.train.accumulate));
+  }
+  checkpoint.copy_into("model.", state_dict(*run_.model));
+  checkpoint.copy_into("optimizer.momentum.", stepper_.momentum());
+  if (stepper_.average()) checkpoint.copy_into("ema.", stepper_.average()->tensors());
+  checkpoint.copy_into("loss.", run_.loss->state());
+  selection_.restore(checkpoint);
+  restore_first_weights(checkpoint, run_);
+  metrics_.truncate_to(checkpoint.log_size(folder_.metrics_jsonl()));
+  if (checkpoint.log_problem(folder_.tensorboard()).empty()) {
+    tensorboard_.truncate_to(checkpoint.log_size(folder_.tensorboard()));
+  } else {  // it can be had again
+    tensorboard_.clear();
+    for (const MetricsRow& row : metrics_.rows()) tensorboard_.add_scalars(row.step, row.values);
+  }
+  state_ = state;
+}
+
+void Training::train() {
+  save_last();
+  save_best();  // of the epoch that the last checkpoint ends, where a process was killed between the two
+  try {
+    while (state_.epoch < stepper_.length().epochs) {
+      train_epoch();
+      end_epoch();
+    }
+  } catch (const Interrupted&) {
+    bar_.hide();
+    save_last();
+    log::warning(fmt::format("[train] stopped by a signal at step {}", state_.step));
+    throw;
+  }
+}
+
+void Training::train_epoch() {
+  const auto start = Clock::now();
+  const double seconds_before = state_.seconds;
+  loader_.start_epoch(state_.epoch, state_.batch);
+  for (;;) {
+    const std::vector<Batch> batches = next_batches(loader_, run_.train.accumulate);
+    if (batches.empty()) break;
+    train_one_step(batches);
+    state_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
+    show_progress();
+    if (checkpoint_is_due()) save_last();
+    throw_if_interrupted();
+  }
+  bar_.hide();
+}
+
+void Training::train_one_step(const std::vector<Batch>& batches) {
+  const StepResult result = stepper_.take(state_.step, batches);
+  state_.sum += result;
+  if (state_.epoch == 0) {
+    const int64_t steps = stepper_.length().steps_per_epoch, tenth = steps / 10;
+    const double mean = result.loss_sum / static_cast<double>(result.count);
+    if (state_.step < tenth) state_.early_loss += mean;
+    if (state_.step >= steps - tenth) state_.late_loss += mean;
+  }
+  state_.batch += std::ssize(batches);
+  ++state_.step;
+}
+
+void Training::show_progress() {
+  const int64_t epochs = stepper_.length().epochs;
+  const auto count = static_cast<double>(state_.sum.count);
+  Progress progress;
+  progress.stage = fmt::format("[train] epoch {}/{}", state_.epoch + 1, epochs);
+  progress.done = state_.sum.count;
+  progress.total = std::min(loader_.size(), loader_.batches_per_epoch() * run_.loader.options.batch_size);  // drop_last
+  progress.after = (epochs - state_.epoch - 1) * progress.total;
+  progress.figures = fmt::format("loss {:.4f}  top1 {:.4f}", state_.sum.loss_sum / count,
+                                 static_cast<double>(state_.sum.correct) / count);
+  bar_.update(progress);
+}
+
+// A loss that moves nothing for a whole epoch is most often a setting, and the user should not have to wait for the
+// last epoch.
+void Training::warn_if_stalled() const {
+  constexpr double kLeastFall = 0.02;
+  const int64_t tenth = stepper_.length().steps_per_epoch / 10;
+  if (tenth == 0 || state_.late_loss <= (1 - kLeastFall) * state_.early_loss) return;
+  const std::string& advice = run_.stall_advice;
+  log::warning(fmt::format(
+      "[train] over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last. {}",
+      state_.early_loss / static_cast<double>(tenth), state_.late_loss / static_cast<double>(tenth),
+      advice.empty() ? "Try another optimizer.lr or a schedule.warmup_epochs." : advice));
+}
+
+// A metric that has no value, such as the accuracy of few-shot classes where there are none, selects nothing.
+void Training::warn_if_undefined(int64_t epoch) const {
+  if (epoch > run_.eval.every) return;  // said once
+  for (const BestEpoch& best : selection_.best()) {
+    if (best.epoch == 0)
+      log::warning("[train] " + best.metric + " of `select` has no value on this data; no checkpoint is kept for it");
+  }
+}
+
+std::vector<MetricValue> Training::validate() {
+  std::optional<WeightAverage::InPlace> averaged;
+  if (stepper_.average()) averaged.emplace(*stepper_.average());
+  return evaluate_splits(run_, {"val"}, ViewUse::kEvaluation, bar_).front().result.values;
+}
+
+void Training::end_epoch() {
+  const int64_t epoch = state_.epoch + 1, epochs = stepper_.length().epochs;
+  const auto count = static_cast<double>(state_.sum.count);
+  const double loss = state_.sum.loss_sum / count, top1 = static_cast<double>(state_.sum.correct) / count;
+  MetricsRow row{state_.step, epoch, {{"train/loss", loss}, {"train/top1", top1}}};
+  const std::vector<std::string>& measured = stepper_.metrics().names();
+  for (size_t i = 0; i < measured.size(); ++i)
+    row.values.emplace_back("train/" + measured[i], state_.sum.measured[i] / count);
+  row.values.emplace_back("train/lr", stepper_.lr(state_.step - 1));
+  std::string line = fmt::format("[train] epoch {}/{}: loss {:.4f}, top1 {:.4f}", epoch, epochs, loss, top1);
+  if (epoch == 1) warn_if_stalled();
+
+  std::vector<size_t> better;
+  if (epoch % run_.eval.every == 0 || epoch == epochs) {
+    const std::vector<MetricValue> values = validate();
+    for (const MetricValue& value : values) row.values.emplace_back("val/" + value.name, value.value);
+    better = selection_.update(epoch, values);
+    warn_if_undefined(epoch);
+    line += validation_summary(values, better);
+  }
+  const double seconds = state_.seconds;
+  row.values.emplace_back("time/epoch_s", seconds);
+  row.values.emplace_back("time/images_per_s", count / seconds);
+  row.values.emplace_back("time/peak_memory_bytes", static_cast<double>(peak_memory().host));
+  metrics_.append(row);
+  tensorboard_.add_scalars(state_.step, row.values);
+
+  state_.epoch = epoch;
+  state_.batch = 0;
+  state_.sum = {};
+  state_.seconds = 0;
+  save_last();
+  save_best();
+  log::info(line + fmt::format("; {:.0f} images/s, {}", count / seconds, format_duration(seconds)));
+}
+
+// The metrics that the run selects on, or the first one where there are none.
+std::string Training::validation_summary(const std::vector<MetricValue>& values,
+                                         const std::vector<size_t>& better) const {
+  std::string text;
+  for (const MetricValue& value : values) {
+    for (size_t i = 0; i < selection_.best().size(); ++i) {
+      if (selection_.best()[i].metric != "val/" + value.name) continue;
+      const bool is_best = std::find(better.begin(), better.end(), i) != better.end();
+      text += fmt::format(", val/{} {:.4f}{}", value.name, value.value, is_best ? " (best)" : "");
+    }
+  }
+  return text.empty() && !values.empty() ? fmt::format(", val/{} {:.4f}", values[0].name, values[0].value) : text;
+}
+
+bool Training::checkpoint_is_due() const {
+  const TrainOptions& options = run_.train;
+  if (options.checkpoint_steps > 0 && state_.step % options.checkpoint_steps == 0) return true;
+  const std::chrono::duration<double, std::ratio<60>> minutes = Clock::now() - last_save_;
+  return options.checkpoint_minutes > 0 && minutes.count() >= options.checkpoint_minutes;
+}
+
+void Training::save(const std::filesystem::path& file) {
+  Checkpoint checkpoint;
+  checkpoint.add("model.", state_dict(*run_.model));
+  checkpoint.add("optimizer.momentum.", stepper_.momentum());
+  if (stepper_.average()) checkpoint.add("ema.", stepper_.average()->tensors());
+  checkpoint.add("loss.", run_.loss->state());
+  add_state(state_, checkpoint);
+  selection_.add_to(checkpoint);
+  add_identity(run_, checkpoint);
+  checkpoint.add_log(folder_.metrics_jsonl(), metrics_.offset());
+  checkpoint.add_log(folder_.tensorboard(), tensorboard_.offset());
+  save_checkpoint(file, checkpoint);
+}
+
+void Training::save_last() {
+  // The newest update has not been through a loss yet, and must not replace a good checkpoint.
+  check_finite(*run_.model, *run_.loss, state_.step);
+  save(folder_.last_checkpoint());
+  last_save_ = Clock::now();
+}
+
+// After the last one, which says which epochs are the best: a process that is killed in between finds it there.
+void Training::save_best() {
+  if (state_.batch > 0) return;
+  for (const BestEpoch& best : selection_.best()) {
+    if (best.epoch > 0 && best.epoch == state_.epoch) save(folder_.best_checkpoint(best.metric));
+  }
+}
+
+}  // namespace settrain

@@ -1,0 +1,68 @@
+// A whole training run: epochs, evaluation, selection, checkpoints, logs.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "src/core/progress_bar.h"
+#include "src/train/evaluation.h"
+#include "src/train/experiment.h"
+#include "src/train/selection.h"
+#include "src/train/stepper.h"
+#include "src/train/training_state.h"
+#include "src/run_folder/metrics_log.h"
+#include "src/run_folder/run_folder.h"
+#include "src/formats/tensorboard.h"
+
+namespace settrain {
+
+/// Trains the experiment's model in a run folder.
+class Training {
+ public:
+  Training(Experiment& run, RunFolder& folder);
+
+  /// Goes back to where `checkpoint` was made: weights, momentum, the loss' own tensors, selection, the loader's
+  /// position; the logs are cut back to it. find_resume_point() and check_same_identity() come before. Throws RunError
+  /// where the checkpoint does not fit.
+  void restore(const Checkpoint& checkpoint);
+
+  const TrainingState& state() const { return state_; }
+
+  /// Runs the epochs that are left. A checkpoint is written at the start, as often as train.checkpoint_every says, and
+  /// after each epoch, when the validation metrics have gone to the logs; and one for each metric of `select` that
+  /// became better. Throws Interrupted after the step in hand, with the last checkpoint written, where a signal asked
+  /// to stop. Throws NumericalError, RunError, DataError.
+  void train();
+
+  ProgressBar& progress_bar() { return bar_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void train_epoch();
+  void train_one_step(const std::vector<Batch>& batches);
+  void show_progress();
+  void warn_if_stalled() const;
+  void warn_if_undefined(int64_t epoch) const;
+  std::vector<MetricValue> validate();
+  void end_epoch();
+  std::string validation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;
+  bool checkpoint_is_due() const;
+  void save(const std::filesystem::path& file);
+  void save_last();
+  void save_best();
+
+  Experiment& run_;
+  RunFolder& folder_;
+  Loader loader_;
+  Stepper stepper_;
+  Selection selection_;
+  MetricsLog metrics_;
+  TensorboardWriter tensorboard_;
+  ProgressBar bar_;
+  TrainingState state_;
+  Clock::time_point last_save_;
+};
+
+}  // namespace settrain

@@ -1,0 +1,61 @@
+#include "src/inference/export_weights.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "src/train/checkpoint.h"
+#include "tests/support/temporary_folder.h"
+
+namespace settrain {
+namespace {
+
+Checkpoint checkpoint() {
+  Checkpoint checkpoint;
+  checkpoint.tensors["model.fc.weight"] = at::arange(6.0).view({2, 3});
+  checkpoint.tensors["model.bn.num_batches_tracked"] = at::scalar_tensor(7, at::kLong);
+  checkpoint.tensors["optimizer.momentum.fc.weight"] = at::zeros({2, 3});
+  checkpoint.set_integer("state.epoch", 3);
+  checkpoint.metadata["config"] = "seed: 4\n";
+  return checkpoint;
+}
+
+}  // namespace
+
+TEST_CASE("the weights alone are written, by their own names", "[fast]") {
+  const test::TemporaryFolder folder;
+  save_checkpoint(folder / "last.safetensors", checkpoint());
+  const ExportedWeights done = export_weights(folder / "last.safetensors", folder / "out.safetensors");
+  CHECK(done.num_tensors == 2);
+  CHECK(done.num_elements == 7);
+  CHECK(done.epoch == 3);
+  CHECK_FALSE(done.averaged);
+  const Safetensors written = read_safetensors(folder / "out.safetensors");
+  REQUIRE(written.tensors.size() == 2);
+  CHECK(at::equal(written.tensors.at("fc.weight"), at::arange(6.0).view({2, 3})));
+  CHECK(written.tensors.at("bn.num_batches_tracked").item<int64_t>() == 7);
+  CHECK(written.metadata.at("format") == "pt");
+  CHECK(written.metadata.at("config") == "seed: 4\n");
+  CHECK(written.metadata.at("checkpoint.sha256").size() == 64);
+}
+
+TEST_CASE("where weights were averaged, the averages are what is written", "[fast]") {
+  const test::TemporaryFolder folder;
+  Checkpoint averaged = checkpoint();
+  averaged.tensors["ema.fc.weight"] = at::ones({2, 3});
+  save_checkpoint(folder / "last.safetensors", averaged);
+  CHECK(export_weights(folder / "last.safetensors", folder / "out.safetensors").averaged);
+  const Safetensors written = read_safetensors(folder / "out.safetensors");
+  REQUIRE(written.tensors.size() == 1);
+  CHECK(at::equal(written.tensors.at("fc.weight"), at::ones({2, 3})));
+}
+
+TEST_CASE("a checkpoint that is no checkpoint is refused, and nothing is written", "[fast]") {
+  const test::TemporaryFolder folder;
+  write_safetensors(folder / "plain.safetensors", {{"a", at::ones({2})}});
+  CHECK_THROWS_AS(export_weights(folder / "plain.safetensors", folder / "out.safetensors"), RunError);
+  CHECK_FALSE(exists(folder / "out.safetensors"));
+}
+
+}  // namespace settrain

@@ -1,0 +1,66 @@
+#include "losses/ops/smoothed_topk.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "tests/support/gradient_check.h"
+#include "tests/support/tolerance.h"
+
+namespace settrain {
+namespace {
+
+at::Tensor of(std::initializer_list<double> values, at::IntArrayRef shape) {
+  return at::tensor(std::vector<double>(values), at::kDouble).view(shape);
+}
+
+TEST_CASE("Smoothed top-K by hand: each draw's rank, its mean, its gradient", "[fast]") {
+  const at::Tensor scores = of({1, 2, 3}, {1, 3});
+  // Perturbed: {1, 2, 3}, {4, 2, 3}, {1, 5, 3}, {4, 5, 3}. Second largest: 2, 3, 3, 4.
+  const at::Tensor noise = of({0, 0, 0, 6, 0, 0, 0, 6, 0, 6, 6, 0}, {1, 4, 3});
+  const SmoothedTopk result = smoothed_topk(scores, noise, 2, 0.5);
+  CHECK(at::equal(result.chosen, at::tensor({1, 2, 2, 0}, at::kLong).view({1, 4})));
+  CHECK(result.values.item<double>() == Approx(3.0));
+  const auto value = [&](const at::Tensor& s) { return smoothed_topk(s, noise, 2, 0.5).values.sum(); };
+  CHECK(test::near(test::gradient_of(value, scores), of({0.25, 0.25, 0.5}, {1, 3})));
+  CHECK(test::gradient_error(value, scores) < 1e-9);
+}
+
+TEST_CASE("Smoothed top-K: ties go to the lower class, for every rank", "[fast]") {
+  const at::Tensor scores = at::zeros({2, 4}, at::kFloat), noise = at::zeros({2, 3, 4});
+  for (int64_t rank = 1; rank <= 4; ++rank) {
+    const SmoothedTopk result = smoothed_topk(scores, noise, rank, 1.0);
+    CHECK(at::equal(result.chosen, at::full({2, 3}, rank - 1, at::kLong)));
+    CHECK(at::equal(result.values, at::zeros({2})));
+  }
+}
+
+TEST_CASE("Smoothed top-K without noise is the rank itself", "[fast]") {
+  at::manual_seed(1);
+  const at::Tensor scores = at::randn({5, 30}, at::kDouble);
+  const at::Tensor sorted = std::get<0>(at::sort(scores, 1, /*descending=*/true));
+  CHECK(test::near(smoothed_topk(scores, at::randn({5, 2, 30}), 7, 0.0).values, sorted.select(1, 6)));
+}
+
+TEST_CASE("Smoothed top-K permutes with the classes", "[fast]") {
+  at::manual_seed(2);
+  const at::Tensor scores = at::randn({5, 30}), noise = at::randn({5, 4, 30});
+  const at::Tensor order = at::randperm(30, at::kLong);
+  const SmoothedTopk result = smoothed_topk(scores, noise, 6, 0.5);
+  const SmoothedTopk permuted = smoothed_topk(scores.index_select(1, order), noise.index_select(2, order), 6, 0.5);
+  CHECK(at::equal(result.values, permuted.values));
+  CHECK(at::equal(result.chosen, order.index_select(0, permuted.chosen.view(-1)).view({5, 4})));
+}
+
+TEST_CASE("Smoothed top-K refuses what does not fit", "[fast]") {
+  const at::Tensor scores = at::zeros({2, 4});
+  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 3, 5}), 1, 1.0),
+                    Catch::Contains("noise: expected shape [2, *, 4]"));
+  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 0, 4}), 1, 1.0), Catch::Contains("at least one draw"));
+  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 3, 4}), 5, 1.0), Catch::Contains("expected 1 to 4"));
+  CHECK_THROWS_AS(smoothed_topk(scores, at::zeros({2, 3, 4}), 0, 1.0), ShapeError);
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,38 @@
+#include "src/measure/bench/in_turns.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+namespace settrain {
+namespace {
+
+TEST_CASE("everyone is measured once in a round, in an order that rotates", "[fast]") {
+  std::vector<int> order;
+  int64_t rounds_begun = 0;
+  const auto work = [&](int who) { return [&order, who] { order.push_back(who); }; };
+  const TurnOptions options{.rounds = 3, .min_seconds = 0};
+  const auto seconds = measure_in_turns({work(0), work(1), work(2)}, c10::kCPU, options, [&](int64_t round) {
+    CHECK(round == rounds_begun++);
+    if (round == 0) order.clear();
+  });
+  CHECK(order == std::vector<int>{0, 1, 2, 1, 2, 0, 2, 0, 1});
+  REQUIRE(seconds.size() == 3);
+  for (const auto& of_one : seconds) CHECK(of_one.size() == 3);
+}
+
+TEST_CASE("what is short is repeated, and what is slow takes part in fewer rounds", "[fast]") {
+  int runs = 0;
+  const auto sleep = [&runs] {
+    ++runs;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  const auto seconds = measure_in_turns({sleep}, c10::kCPU, {.rounds = 1, .min_seconds = 0.02});
+  CHECK(seconds[0][0] >= 0.002);
+  CHECK(runs >= 1 + 2);  // a sleep may take longer than it should
+  const auto few = measure_in_turns({sleep}, c10::kCPU, {.rounds = 5, .min_seconds = 0, .max_seconds = 0});
+  CHECK(few[0].size() == 1);
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,29 @@
+#include <ATen/Context.h>
+
+#include <catch2/catch.hpp>
+
+#include "src/measure/check/model_check.h"
+#include "tests/support/skip.h"
+
+namespace settrain {
+namespace {
+
+TEST_CASE("the models agree with Python's PyTorch on a GPU", "[gpu]") {
+  SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
+  // As the program does: float32 means float32.
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
+  ModelRegistry registry("model");
+  register_builtin_models(registry);
+  for (const char* name : {"resnet8_grey_normalised", "resnet20", "resnet18", "densenet121", "densenet_bc_40_40"}) {
+    const auto rows = check_models(registry, at::kCUDA, {test::golden_path("models/" + std::string(name) + ".json")});
+    CHECK(rows.size() >= 10);
+    for (const CheckRow& row : rows) {
+      CAPTURE(row.name, row.what, row.max_error, row.tolerance, row.note);
+      CHECK(row.passed);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace settrain

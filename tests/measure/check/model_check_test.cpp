@@ -1,0 +1,120 @@
+#include "src/measure/check/model_check.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "src/core/error.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
+
+namespace settrain {
+namespace {
+
+std::vector<CheckRow> check(const std::filesystem::path& file) {
+  ModelRegistry registry("model");
+  register_builtin_models(registry);
+  return check_models(registry, at::kCPU, {file});
+}
+
+void check_all(const std::string& file, size_t number_of_rows) {
+  CAPTURE(file);
+  const auto rows = check(test::golden_path("models/" + file));
+  CHECK(rows.size() == number_of_rows);
+  for (const CheckRow& row : rows) {
+    INFO(row.name << ", " << row.what << ": " << row.max_error << " > " << row.tolerance << " " << row.note);
+    CHECK(row.passed);
+  }
+}
+
+TEST_CASE("the small ResNets agree with Python's PyTorch", "[fast]") {
+  for (const char* name : {"resnet8_grey_normalised", "resnet20"}) check_all(name + std::string(".json"), 10);
+}
+
+// `settrain check models` has all of them; tests/e2e runs it.
+TEST_CASE("the references' models agree with what was recorded of them, initial weights too", "[fast]") {
+  for (const char* name : {"resnet18", "densenet_bc_40_40_normed"}) check_all(name + std::string(".json"), 11);
+}
+
+TEST_CASE("the other models have torchvision's names and shapes", "[fast]") {
+  for (const char* name : {"resnet101", "resnet152", "wide_resnet50_2", "densenet161", "densenet169", "densenet201"}) {
+    check_all(name + std::string(".params.txt"), 1);
+  }
+}
+
+TEST_CASE("a wrong entry of a list is found, and a list without a head line is named", "[fast]") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "list.params.txt";
+  std::stringstream text;
+  text << std::ifstream(test::golden_path("models/resnet20.params.txt")).rdbuf();
+  std::string list = text.str();
+  const size_t place = list.find("[64,64,3,3]");
+  std::ofstream(file) << list.replace(place, 11, "[64,64,5,5]");
+  const auto rows = check(file);
+  CHECK(rows.size() == 1);
+  CHECK(rows[0].max_error == 1);
+  CHECK_THAT(rows[0].note, Catch::Contains("[64,64,5,5]") && Catch::Contains("[64,64,3,3]"));
+  std::ofstream(file) << "0\tfloat32\t[1]\tx\n";
+  CHECK_THROWS_WITH(check(file), Catch::Contains(file.string() + ":1"));
+}
+
+TEST_CASE("initial weights of another deviation or distribution are found", "[fast]") {
+  const test::TemporaryFolder temporary;
+  const auto folder = temporary.path();
+  std::filesystem::copy_file(test::golden_path("models/densenet_bc_40_40.json"), folder / "densenet_bc_40_40.json");
+  const nlohmann::json golden =
+      nlohmann::json::parse(std::ifstream(test::golden_path("models/densenet_bc_40_40.init.json")));
+  const auto row_with = [&](const std::string& key, const nlohmann::json& value) {
+    nlohmann::json changed = golden;
+    changed["parameters"][0][key] = value;  // a convolution's
+    std::ofstream(folder / "densenet_bc_40_40.init.json") << changed;
+    return check(folder / "densenet_bc_40_40.json")[0];
+  };
+  const double deviation = golden["parameters"][0]["expected_std"];
+  CHECK(row_with("expected_std", deviation).passed);
+  CHECK_FALSE(row_with("expected_std", 1.1 * deviation).passed);
+  CHECK_FALSE(row_with("distribution", "uniform(-b, b)").passed);
+  CHECK_FALSE(row_with("name", "block1.nothing").passed);
+}
+
+TEST_CASE("a wrong number in a golden file is found, and a malformed file is named", "[fast]") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "golden.json";
+  nlohmann::json golden =
+      nlohmann::json::parse(std::ifstream(test::golden_path("models/resnet8_grey_normalised.json")));
+  golden["float64"]["gradients"][4]["dot"] = golden["float64"]["gradients"][4]["dot"].get<double>() + 1e-6;
+  std::ofstream(file) << golden;
+  int64_t failed = 0;
+  for (const CheckRow& row : check(file)) failed += row.passed ? 0 : 1;
+  CHECK(failed == 1);
+
+  nlohmann::json changed = golden;
+  changed["float64"]["gradients"][4]["dot"] = golden["float64"]["gradients"][4]["dot"].get<double>() - 1e-6;
+  const auto failures = [&] {
+    std::ofstream(file) << changed;
+    const auto rows = check(file);
+    return std::count_if(rows.begin(), rows.end(), [](const CheckRow& row) { return !row.passed; });
+  };
+  CHECK(failures() == 0);
+  changed["float64"]["buffers_after_train"].erase(2);
+  CHECK(failures() == 1);
+  changed["float64"]["gradients"].erase(3);
+  CHECK(failures() == 3);  // in float32, too
+  changed["input_shape"] = {2, 1};
+  CHECK_THROWS_WITH(failures(), Catch::Contains(file.string()) && Catch::Contains("input_shape"));
+  changed["input_shape"] = golden["input_shape"];
+  changed["labels"] = {3, 700};
+  CHECK_THROWS_WITH(failures(), Catch::Contains(file.string()));
+  CHECK(worse(1, std::nan("")) > 1e300);
+
+  golden.erase("labels");
+  std::ofstream(file) << golden;
+  CHECK_THROWS_WITH(check(file), Catch::Contains(file.string()) && Catch::Contains("labels"));
+}
+
+}  // namespace
+}  // namespace settrain

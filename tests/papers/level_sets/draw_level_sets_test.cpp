@@ -1,0 +1,78 @@
+#include "src/papers/level_sets/draw_level_sets.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "tests/plot/fake_gnuplot.h"
+#include "tests/support/builtin_losses.h"
+#include "tests/support/read_file.h"
+
+using namespace settrain;
+using Catch::Matchers::Contains;
+using test::FakeGnuplot;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::vector<LevelSetFigure> kFigures{{"8", "one", "One", 1, {{"topk_hinge", {"k=2"}}}, 1},
+                                           {"9", "two", "Two", 1, {{"cross_entropy", {}}}, 1}};
+
+std::vector<fs::path> draw(const fs::path& folder) {
+  return draw_level_sets(test::builtin_losses(), kFigures, {.folder = folder, .size = 11});
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+const std::vector<std::string> kDataAndScripts{"one.dat", "one.gp", "two.dat", "two.gp"};
+
+}  // namespace
+
+TEST_CASE("Pictures, data and scripts are in the folder, and nothing else", "[fast]") {
+  const FakeGnuplot fake("eval \"$3\"; echo '</svg>' >\"$out.svg\"; echo IEND >\"$out.png\"");
+  const test::TemporaryFolder folder;
+  const auto files = draw(folder / "new/figures");
+  CHECK(names_in(folder / "new/figures") ==
+        std::vector<std::string>{"one.dat", "one.gp", "one.png", "one.svg", "two.dat", "two.gp", "two.png", "two.svg"});
+  REQUIRE(files.size() == 8);
+  for (const fs::path& file : files) CHECK(fs::exists(file));
+  CHECK(test::read_file(folder / "new/figures/two.svg") == "</svg>\n");
+  CHECK_THAT(test::read_file(folder / "new/figures/two.dat"), Contains("# cross_entropy"));
+}
+
+TEST_CASE("Without gnuplot data and scripts of all figures are written, and the error says what to do", "[fast]") {
+  const FakeGnuplot none;
+  const test::TemporaryFolder folder;
+  CHECK_THROWS_WITH(draw(folder.path()),
+                    Contains("gnuplot-nox") && Contains("run `gnuplot one.gp` in " + folder.path().string()));
+  CHECK(names_in(folder.path()) == kDataAndScripts);
+}
+
+TEST_CASE("A gnuplot that fails half way leaves no picture, and spoils none", "[fast]") {
+  const FakeGnuplot fake("eval \"$3\"; echo half >\"$out.svg\"; echo 'disk quota exceeded' >&2; exit 1");
+  const test::TemporaryFolder folder;
+  folder.write("one.svg", std::string("old"));
+  CHECK_THROWS_WITH(draw(folder.path()), Contains("disk quota exceeded") && Contains("data and scripts are there"));
+  CHECK(test::read_file(folder / "one.svg") == "old");
+  fs::remove(folder / "one.svg");
+  CHECK(names_in(folder.path()) == kDataAndScripts);
+}
+
+TEST_CASE("A gnuplot that writes nothing is an error", "[fast]") {
+  const FakeGnuplot fake("exit 0");
+  const test::TemporaryFolder folder;
+  CHECK_THROWS_WITH(draw(folder.path()), Contains("one.svg"));
+}
+
+TEST_CASE("A folder that cannot be made or written to is told before anything is drawn", "[fast]") {
+  const test::TemporaryFolder folder;
+  folder.write("file", std::string("no folder"));
+  CHECK_THROWS_AS(draw(folder / "file/figures"), RunError);
+  CHECK_THROWS_WITH(draw(folder / "file/figures"), Contains("file/figures"));
+  CHECK_THROWS_AS(draw("/proc/settrain-figures"), RunError);
+}

@@ -1,0 +1,83 @@
+#include "src/papers/level_sets/level_set_figures.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/support/builtin_losses.h"
+
+using namespace settrain;
+
+namespace {
+
+const LevelSetFigure& figure(const std::vector<LevelSetFigure>& all, const std::string& number) {
+  return *std::find_if(all.begin(), all.end(), [&](const LevelSetFigure& one) { return one.number == number; });
+}
+
+std::vector<std::string> parameters(const LevelSetFigure& figure) {
+  std::vector<std::string> texts;
+  for (const LevelSetPanel& panel : figure.panels) texts.push_back(panel.parameters());
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("The figures of the paper, by number", "[fast]") {
+  const auto all = level_set_figures();
+  REQUIRE(all.size() == 4);
+  CHECK(figure(all, "1").name == "level-sets-k2");
+  CHECK(figure(all, "4").name == "level-sets-draws");
+  CHECK(figure(all, "5").name == "level-sets-epsilon");
+  CHECK(figure(all, "6").name == "level-sets-k1");
+  for (const LevelSetFigure& one : all) CHECK(one.rows() == 2);
+  CHECK(figure(all, "1").replications == 100);
+  CHECK(figure(all, "4").replications == 1);
+}
+
+TEST_CASE("Figures 1 and 6 show the losses of Table 1 in the paper's order", "[fast]") {
+  const auto all = level_set_figures();
+  const std::vector<std::string> expected{
+      "topk_zero_one",       "cross_entropy",       "topk_hinge",  "topk_hinge_calibrated", "topk_hinge_convex",
+      "smoothed_topk_hinge", "smoothed_topk_hinge", "noised_topk", "noised_topk",           "noised_topk_imbalanced"};
+  for (const char* number : {"1", "6"}) {
+    std::vector<std::string> losses;
+    for (const LevelSetPanel& panel : figure(all, number).panels) losses.push_back(panel.loss);
+    CHECK(losses == expected);
+  }
+  CHECK(parameters(figure(all, "1"))[2] == "k: 2");
+  CHECK(parameters(figure(all, "6"))[2] == "k: 1");
+  CHECK(parameters(figure(all, "1"))[5] == "k: 2, tau: 0.1, alpha: 0.5");  // a margin of 1 in scores, which are over K
+}
+
+TEST_CASE("Figures 4 and 5 vary one parameter, K = 1 above K = 2", "[fast]") {
+  const auto all = level_set_figures();
+  const auto draws = parameters(figure(all, "4")), epsilons = parameters(figure(all, "5"));
+  REQUIRE(draws.size() == 10);
+  REQUIRE(epsilons.size() == 10);
+  CHECK(draws[0] == "k: 1, epsilon: 1.0, num_draws: 1, margin: 1");
+  CHECK(draws[9] == "k: 2, epsilon: 1.0, num_draws: 100, margin: 1");
+  CHECK(epsilons[0] == "k: 1, epsilon: 0.01, num_draws: 50, margin: 1");
+  CHECK(epsilons[9] == "k: 2, epsilon: 1.0, num_draws: 50, margin: 1");
+}
+
+TEST_CASE("Every panel's loss can be built, and is not the same all over the triangle", "[fast]") {
+  for (const LevelSetFigure& one : level_set_figures()) {
+    for (const LevelSetPanel& panel : one.panels) {
+      CAPTURE(one.name, panel.loss, panel.parameters());
+      const LevelSetValues values = level_set_values(test::builtin_losses(), panel, PlaneGrid(11), {});
+      CHECK(std::isfinite(values.most));
+      CHECK(values.least >= 0);
+      CHECK(values.most > values.least);
+    }
+  }
+}
+
+TEST_CASE("With the margin 1/K the smoothed hinge tends to K-th of the hinge that it smooths", "[fast]") {
+  const PlaneGrid grid(11);
+  const auto hinge = level_set_values(test::builtin_losses(), {"topk_hinge", {"k=2"}}, grid, {});
+  const auto smooth =
+      level_set_values(test::builtin_losses(), {"smoothed_topk_hinge", {"k=2", "tau=1e-5", "alpha=0.5"}}, grid, {});
+  for (const size_t point : {size_t{0}, size_t{5}, size_t{4 * 11 + 5}}) {
+    CHECK(2 * smooth.losses[point] == Approx(hinge.losses[point]).margin(1e-3));
+  }
+}

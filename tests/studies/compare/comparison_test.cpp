@@ -1,0 +1,123 @@
+#include "src/studies/compare/comparison.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "src/studies/compare/comparison_text.h"
+#include "src/core/error.h"
+#include "tests/studies/compare/some_runs.h"
+
+using namespace settrain;
+using test::Checkpoints;
+using test::some_run;
+
+namespace {
+
+using Strings = std::vector<std::string>;
+
+const test::Given kSharp{"loss.epsilon", 0.1}, kSoft{"loss.epsilon", 1.0};
+
+Checkpoints top1(double value) {
+  return {{"best-val-top1", {{"val/top1", 0.9}, {"test/top1", value}, {"test Bayes/top1", 1.0}}}};
+}
+
+std::vector<Setting> two_settings() {
+  return group_runs({some_run("a1", 1, {kSharp}, top1(0.5)), some_run("a2", 2, {kSharp}, top1(0.6)),
+                     some_run("a3", 3, {kSharp}, top1(0.7)), some_run("b1", 1, {kSoft}, top1(0.6)),
+                     some_run("b3", 3, {kSoft}, top1(0.75)), some_run("b4", 4, {kSoft}, top1(0.1))});
+}
+
+}  // namespace
+
+TEST_CASE("Means over all seeds, differences over those in common", "[fast]") {
+  const MetricComparison comparison = compare_metric(two_settings(), "test/top1");
+  REQUIRE(comparison.settings.size() == 2);
+  CHECK(comparison.settings[0].interval.mean == Approx(0.6));
+  CHECK(comparison.settings[0].interval.half_width == Approx(4.302652729749 * 0.1 / std::sqrt(3)));
+  CHECK(comparison.settings[1].interval.mean == Approx(1.45 / 3));
+  REQUIRE(comparison.differences.size() == 1);
+  CHECK(comparison.differences[0].seeds == std::vector<int64_t>{1, 3});
+  CHECK(comparison.differences[0].interval.mean == Approx(0.075));
+  CHECK(comparison.differences[0].interval.half_width == Approx(12.70620473617 * 0.025));
+  CHECK(comparison.differences[0].interval.deserves_warning());
+}
+
+TEST_CASE("Without a seed in common there is no difference", "[fast]") {
+  const auto settings = group_runs({some_run("a", 1, {kSharp}, top1(0.5)), some_run("b", 2, {kSoft}, top1(0.6))});
+  const MetricComparison comparison = compare_metric(settings, "test/top1");
+  CHECK(comparison.differences[0].seeds.empty());
+  CHECK(format_comparison(settings, {comparison}).find("B - A  no seed in common") != std::string::npos);
+}
+
+TEST_CASE("A value comes from the checkpoint that was chosen by its metric, else from the first", "[fast]") {
+  const ComparedRun run = some_run(
+      "a", 1, {}, {{"best-val-top1", {{"test/top1", 0.1}}}, {"best-val-avg5", {}}, {"best-val-macro_avg5", {}}});
+  CHECK(checkpoint_for(run, "test/avg5").name == "best-val-avg5");
+  CHECK(checkpoint_for(run, "test/avg5_size").name == "best-val-avg5");
+  CHECK(checkpoint_for(run, "test/avg5_lambda").name == "best-val-avg5");
+  CHECK(checkpoint_for(run, "test/macro_avg5").name == "best-val-macro_avg5");
+  CHECK(checkpoint_for(run, "test/top5").name == "best-val-top1");
+}
+
+TEST_CASE("An average-K accuracy comes with the size of its sets, of the same checkpoint", "[fast]") {
+  CHECK(size_metric("test/avg5") == "test/avg5_size");
+  CHECK(size_metric("val/few_avg1.5") == "val/avg1.5_size");
+  CHECK(size_metric("test/avg5_size").empty());
+  CHECK(size_metric("test/top5").empty());
+  const Checkpoints both{{"best-val-avg2", {{"test/avg2", 0.5}, {"test/macro_avg2", 0.3}, {"test/avg2_size", 2.5}}},
+                         {"best-val-macro_avg2", {{"test/macro_avg2", 0.4}, {"test/avg2_size", 1.5}}}};
+  const auto settings = group_runs({some_run("a", 1, {}, both, {"val/avg2"})});
+  const MetricComparison macro = compare_metric(settings, "test/macro_avg2");
+  CHECK(macro.settings[0].sizes == std::vector<double>{1.5});
+  CHECK(format_comparison(settings, {macro}).find("A  40.00 (1 seed), size 1.5000\n") != std::string::npos);
+}
+
+TEST_CASE("The metrics that are compared", "[fast]") {
+  const auto settings = two_settings();
+  CHECK(choose_metrics(settings, {}) == Strings{"test/top1"});
+  CHECK(choose_metrics(settings, {"val/top1"}) == Strings{"val/top1"});
+  CHECK(choose_metrics(settings, {"all"}) == Strings{"test/top1"});
+  CHECK_THROWS_WITH(choose_metrics(settings, {"top1"}), Catch::Contains("say of which split, such as test/top1"));
+  CHECK_THROWS_WITH(choose_metrics(settings, {"test/topp1"}), Catch::Contains("did you mean 'test/top1'?"));
+  const Checkpoints details{
+      {"last",
+       {{"val/top1", 1}, {"test/few_top1", 1}, {"test/bin0_9_top1", 1}, {"test/top5", 1}, {"test/avg5_size", 5}}}};
+  CHECK(choose_metrics(group_runs({some_run("a", 1, {}, details, {})}), {}) == Strings{"test/top5"});
+  const auto strangers = group_runs(
+      {some_run("a", 1, {}, {{"last", {{"test/top5", 1}}}}), some_run("b", 2, {}, {{"last", {{"test/top3", 1}}}})});
+  CHECK_THROWS_AS(choose_metrics(strangers, {}), RunError);
+}
+
+TEST_CASE("A comparison as text", "[fast]") {
+  const auto settings = two_settings();
+  const std::string text = format_comparison(settings, {compare_metric(settings, "test/top1")});
+  CHECK(
+      text ==
+      "setting  seed  run\n"
+      "A        1     a1\n"
+      "         2     a2\n"
+      "         3     a3\n"
+      "B        1     b1\n"
+      "         3     b3\n"
+      "         4     b4\n"
+      "\n"
+      "key           A    B\n"
+      "loss.epsilon  0.1  1.0\n"
+      "\n"
+      "test/top1, of best-val-top1\n"
+      "  A      60.00 ± 24.84 (3 seeds)\n"
+      "  B      48.33 ± 84.55 (3 seeds)\n"
+      "  B - A  +7.50 ± 31.77 (2 seeds) !\n"
+      "\n"
+      "Accuracies in percent. ±: the 95 % interval of the mean over seeds (Student's t); of differences, over pairs of "
+      "one seed.\n"
+      "!: two seeds, whose interval is 12.7 standard errors to either side; train more of them.\n");
+}
+
+TEST_CASE("Where settings' values are of other checkpoints, each is named", "[fast]") {
+  const auto settings = group_runs({some_run("a", 1, {kSharp}, top1(0.5)),
+                                    some_run("b", 1, {kSoft}, {{"last", {{"test/top1", 0.5}, {"val/top1", 0.5}}}})});
+  const std::string text = format_comparison(settings, {compare_metric(settings, "test/top1")});
+  CHECK(text.find("\ntest/top1, of best-val-top1 in A; of last in B\n") != std::string::npos);
+}

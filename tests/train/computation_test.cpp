@@ -1,0 +1,66 @@
+#include "src/train/computation.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "models/model.h"
+
+namespace settrain {
+namespace {
+
+const Normalisation kStatistics{{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}};
+
+Computation made(const std::string& precision, const std::string& channels_last, at::Device device) {
+  TrainOptions options;
+  options.precision = precision;
+  options.channels_last = channels_last;
+  return make_computation(options, device, kStatistics);
+}
+
+TEST_CASE("the layout follows device and precision where it is left open, and the key otherwise", "[fast]") {
+  CHECK(made("float32", "auto", at::kCPU).channels_last);
+  CHECK(made("bf16", "auto", at::kCUDA).channels_last);
+  CHECK_FALSE(made("float32", "auto", at::kCUDA).channels_last);
+  CHECK(made("float32", "true", at::kCUDA).channels_last);
+  CHECK_FALSE(made("float32", "false", at::kCPU).channels_last);
+  CHECK(made("bf16", "auto", at::kCPU).bf16);
+  CHECK_FALSE(made("float32", "auto", at::kCPU).bf16);
+  CHECK(made("bf16", "false", at::kCPU).describe() == "cpu, bf16, channels first");
+}
+
+// Answers with its input, so that a test sees it.
+class Mirror : public Model {
+ public:
+  ModelOutput forward(const at::Tensor& images) override {
+    ModelOutput output;
+    output.scores = images.flatten(1);
+    return output;
+  }
+};
+
+TEST_CASE("a GPU is given bytes, a CPU numbers in the layout and precision of its convolutions", "[fast]") {
+  CHECK((made("float32", "auto", at::kCUDA).pixel_format() == PixelFormat{PixelType::kByte, false}));
+  CHECK((made("bf16", "auto", at::kCUDA).pixel_format() == PixelFormat{PixelType::kByte, true}));
+  CHECK((made("float32", "auto", at::kCPU).pixel_format() == PixelFormat{PixelType::kFloat, true}));
+  CHECK((made("bf16", "false", at::kCPU).pixel_format() == PixelFormat{PixelType::kBFloat16, false}));
+}
+
+TEST_CASE("bytes are normalised to the bits of the loader", "[fast]") {
+  const Computation computation = made("float32", "false", at::kCPU);
+  const at::Tensor bytes = at::arange(256 * 3).remainder(256).to(at::kByte).view({1, 3, 16, 16});
+  std::vector<float> expected(256 * 3);
+  const PixelWriter writer(kStatistics, {});
+  std::vector<uint8_t> row(16 * 3);
+  for (int64_t y = 0; y < 16; ++y) {
+    for (int64_t x = 0; x < 16; ++x) {
+      for (int64_t c = 0; c < 3; ++c) row[static_cast<size_t>(3 * x + c)] = static_cast<uint8_t>(16 * y + x);
+    }
+    writer.write_row(row.data(), y, 16, 16, false, expected.data());
+  }
+  Mirror mirror;
+  CHECK(at::equal(forward(mirror, bytes, computation).scores, at::tensor(expected).view({1, -1})));
+}
+
+}  // namespace
+}  // namespace settrain

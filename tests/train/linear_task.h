@@ -1,0 +1,67 @@
+// A task small enough to compute by heart: a linear classifier and eight samples.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "losses/make_loss.h"
+#include "models/heads.h"
+#include "models/model.h"
+#include "src/config/load.h"
+#include "src/train/train_step.h"
+#include "tests/support/builtin_losses.h"
+
+namespace settrain::test {
+
+// A linear classifier of the flattened image: no batch statistics, so that a batch and its parts give the same
+// gradients.
+class Linear : public Model {
+ public:
+  Linear() : head_(register_module("fc", std::make_shared<LinearHead>(12, 5))) { to(at::kDouble); }
+  ModelOutput forward(const at::Tensor& images) override {
+    ModelOutput output;
+    output.features = images.flatten(1).to(at::kDouble);
+    output.scores = head_->forward(output.features);
+    return output;
+  }
+
+ private:
+  std::shared_ptr<LinearHead> head_;
+};
+
+inline std::shared_ptr<Linear> fresh_model() {
+  at::manual_seed(5);
+  return std::make_shared<Linear>();
+}
+
+/// For five classes of three training images and the eight samples of samples().
+inline std::unique_ptr<Loss> make_loss(const std::string& name, std::vector<std::string> settings = {}) {
+  settings.push_back("loss.name=" + name);
+  if (name == "noised_topk" || name == "role") settings.push_back("loss.k=2");
+  return settrain::make_loss(builtin_losses(), config::load({{loss_section(builtin_losses())}, {}}, {}, settings),
+                             {.num_classes = 5,
+                              .class_counts = {3, 3, 3, 3, 3},
+                              .train_ids = {100, 101, 102, 103, 104, 105, 106, 107},
+                              .train_labels = {0, 1, 2, 3, 4, 0, 1, 2}});
+}
+
+inline Sgd make_optimizer(const Model& model) {
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const auto& item : model.named_parameters()) parameters.emplace_back(item.key(), item.value());
+  return Sgd(parameters, {0.1, 0.9, 1e-3, true});
+}
+
+inline Batch samples(int64_t first, int64_t count) {
+  at::manual_seed(9);
+  const at::Tensor images = at::randn({8, 3, 2, 2});
+  Batch batch;
+  batch.images = images.slice(0, first, first + count);
+  batch.sample_ids = at::arange(first, first + count) + 100;
+  batch.labels = at::arange(first, first + count).remainder(5);
+  return batch;
+}
+
+}  // namespace settrain::test

@@ -1,0 +1,24 @@
+#include "src/train/peak_memory.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+namespace settrain {
+namespace {
+
+TEST_CASE("extra memory is what was used for a while and given back", "[fast]") {
+  const ExtraMemory memory;
+  if (!memory.peak()) return;  // the system does not tell
+  CHECK(memory.peak()->host < 16 << 20);
+  std::vector<char>(64 << 20, 'x');
+  CHECK(memory.peak()->host >= 60 << 20);
+  CHECK(memory.peak()->host < 80 << 20);
+  CHECK(ExtraMemory().peak()->host < 16 << 20);
+}
+
+TEST_CASE("the host says how much memory can be had", "[fast]") {
+  CHECK(available_memory(c10::kCPU) > 0);
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,207 @@
+#include "src/train/pretrained.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "models/model.h"
+#include "models/model_options.h"
+#include "models/named_tensors.h"
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/train/tensor_file.h"
+#include "tests/support/temporary_folder.h"
+
+namespace settrain {
+namespace {
+
+using Catch::Contains;
+
+const ModelRegistry& models() {
+  static const ModelRegistry registry = [] {
+    ModelRegistry all("model");
+    register_builtin_models(all);
+    return all;
+  }();
+  return registry;
+}
+
+config::Config configured(std::vector<std::string> settings) {
+  return config::load({{model_section(models())}, {}}, {}, settings);
+}
+
+class Weights {
+ public:
+  explicit Weights(std::string name, int64_t classes = 5) : name_(std::move(name)), classes_(classes) {}
+
+  std::shared_ptr<Model> draw(int64_t seed, const std::string& head = "linear", int64_t classes = 5) const {
+    at::manual_seed(seed);
+    return models().at(name_).make(configured({"model.name=" + name_, "model.head=" + head}), {classes, 3, 64, 64});
+  }
+
+  // Those of another model, with `classes` of its own.
+  TensorMap others() const {
+    TensorMap tensors;
+    for (const auto& [name, tensor] : state_dict(*draw(1, "linear", classes_))) tensors[name] = tensor.detach();
+    return tensors;
+  }
+
+  std::optional<Pretrained> load(const TensorMap& tensors, Model& model) const {
+    write_safetensors(file(), tensors);
+    return load_pretrained(config(), model);
+  }
+
+  config::Config config() const { return configured({"model.name=" + name_, "model.pretrained=" + file()}); }
+  std::string file() const { return (folder_ / "weights.safetensors").string(); }
+
+ private:
+  test::TemporaryFolder folder_;
+  std::string name_;
+  int64_t classes_;
+};
+
+TEST_CASE("weights are loaded by name, and a head of other classes stays as drawn", "[fast]") {
+  const Weights weights("resnet8", 1000);
+  const TensorMap theirs = weights.others();
+  for (const std::string head : {"linear", "normalised", "two_head"}) {
+    CAPTURE(head);
+    const auto model = weights.draw(2, head), drawn = weights.draw(2, head);
+    const auto loaded = weights.load(theirs, *model);
+    REQUIRE(loaded);
+    const std::vector<std::string> heads =
+        head == "two_head" ? std::vector<std::string>{"fc", "fc_multi"} : std::vector<std::string>{"fc"};
+    CHECK(loaded->drawn == heads);
+    CHECK(loaded->sha256.size() == 64);
+    CHECK(loaded->num_tensors == static_cast<int64_t>(theirs.size()) - 2);
+    CHECK_THAT(loaded->describe(), Contains("head fc"));
+    const NamedTensors before = state_dict(*drawn);
+    const NamedTensors after = state_dict(*model);
+    for (size_t i = 0; i < after.size(); ++i) {
+      const auto& [name, tensor] = after[i];
+      CAPTURE(name);
+      CHECK(at::equal(tensor, name.starts_with("fc") ? before[i].second : theirs.at(name)));
+    }
+  }
+}
+
+TEST_CASE("a head that fits is loaded, all of it or nothing", "[fast]") {
+  const Weights weights("resnet8");
+  TensorMap theirs = weights.others();
+  const auto model = weights.draw(2);
+  CHECK(weights.load(theirs, *model)->drawn.empty());
+  CHECK(at::equal(model->named_parameters()["fc.weight"], theirs["fc.weight"]));
+
+  theirs.erase("fc.bias");
+  const auto other = weights.draw(2);
+  CHECK(weights.load(theirs, *other)->drawn == std::vector<std::string>{"fc"});
+  CHECK(at::equal(other->named_parameters()["fc.weight"], weights.draw(2)->named_parameters()["fc.weight"]));
+}
+
+TEST_CASE("files of an earlier torchvision fit too", "[fast]") {
+  const Weights weights("densenet121", 1000);
+  TensorMap old;
+  for (const auto& [name, tensor] : weights.others()) {
+    if (name.ends_with(".num_batches_tracked")) continue;
+    std::string earlier = name;
+    const size_t layer = earlier.find("denselayer");
+    const size_t part = layer == std::string::npos ? layer : earlier.find_first_of("12", earlier.find('.', layer));
+    if (part != std::string::npos) earlier = earlier.substr(0, part) + "." + earlier.substr(part);
+    old[earlier] = tensor;
+  }
+  REQUIRE(old.count("features.denseblock1.denselayer1.norm.1.weight") == 1);
+  const auto model = weights.draw(2);
+  const auto loaded = weights.load(old, *model);
+  CHECK(loaded->drawn == std::vector<std::string>{"classifier"});
+  CHECK(loaded->num_tensors == static_cast<int64_t>(old.size()) - 2);
+  CHECK(at::equal(model->named_parameters()["features.denseblock4.denselayer16.conv2.weight"],
+                  old["features.denseblock4.denselayer16.conv.2.weight"]));
+}
+
+TEST_CASE("all that does not fit is said at once, and nothing is copied", "[fast]") {
+  const Weights weights("resnet8");
+  TensorMap theirs = weights.others();
+  theirs.erase("layer1.0.bn1.weight");
+  theirs["conv1.weight"] = at::zeros({16, 1, 3, 3});
+  theirs["layer4.0.conv1.weight"] = at::zeros({2});
+  theirs["bn1.weight"] = at::zeros({16}, at::kLong);
+  const auto model = weights.draw(2);
+  CHECK_THROWS_WITH(weights.load(theirs, *model),
+                    Contains("layer1.0.bn1.weight: missing") && Contains("layer4.0.conv1.weight: the model has no") &&
+                        Contains("conv1.weight: [16, 1, 3, 3] float32, expected [16, 3, 3, 3] float32") &&
+                        Contains("bn1.weight: [16] int64, expected [16] float32"));
+  CHECK(at::equal(model->named_parameters()["layer2.0.conv1.weight"],
+                  weights.draw(2)->named_parameters()["layer2.0.conv1.weight"]));
+}
+
+TEST_CASE("a last layer of another name is the head, and a second one too many", "[fast]") {
+  const Weights weights("resnet8");
+  TensorMap theirs;
+  for (const auto& [name, tensor] : weights.others())
+    theirs[name.starts_with("fc.") ? "linear" + name.substr(2) : name] = tensor;
+  const auto model = weights.draw(2);
+  CHECK(weights.load(theirs, *model)->drawn.empty());
+  CHECK(at::equal(model->named_parameters()["fc.weight"], theirs["linear.weight"]));
+  theirs["classifier.weight"] = at::zeros({5, 64});
+  CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("linear.weight: the model has no such tensor"));
+}
+
+TEST_CASE("weights of other floating-point types are converted", "[fast]") {
+  const Weights weights("resnet8");
+  for (const at::ScalarType type : {at::kHalf, at::kBFloat16, at::kDouble}) {
+    TensorMap theirs = weights.others();
+    for (auto& [name, tensor] : theirs) {
+      if (tensor.is_floating_point()) tensor = tensor.to(type);
+    }
+    const auto model = weights.draw(2);
+    CHECK(weights.load(theirs, *model)->drawn.empty());
+    CHECK(
+        at::equal(model->named_parameters()["layer2.0.conv1.weight"], theirs["layer2.0.conv1.weight"].to(at::kFloat)));
+  }
+}
+
+TEST_CASE("weights that are not finite are refused by name", "[fast]") {
+  const Weights weights("resnet8");
+  TensorMap theirs = weights.others();
+  theirs["layer1.0.conv1.weight"][0][0][0][0] = NAN;
+  const auto model = weights.draw(2);
+  CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("layer1.0.conv1.weight holds values that are not finite"));
+}
+
+TEST_CASE("names that mean harm are shown escaped, and not all of them", "[fast]") {
+  const Weights weights("resnet8");
+  TensorMap theirs = weights.others();
+  for (int i = 0; i < 100; ++i) theirs["\x1b[31m" + std::to_string(i)] = at::zeros({1});
+  const auto model = weights.draw(2);
+  CHECK_THROWS_WITH(weights.load(theirs, *model),
+                    Contains("\\u001b[31m0") && !Contains("\x1b") && Contains("and 60 more"));
+}
+
+TEST_CASE("a file that cannot be used names the key, and one that is not there its source", "[fast]") {
+  const Weights weights("resnet50");
+  CHECK_THAT(missing_pretrained(models(), weights.config()),
+             Contains("model.pretrained: there is no file") && Contains(weights.file()) &&
+                 Contains("torchvision's ResNet50_Weights.IMAGENET1K_V1") &&
+                 Contains("https://download.pytorch.org/models/resnet50-0676ba61.pth"));
+  CHECK(missing_pretrained(models(), configured({"model.name=resnet50"})).empty());
+  CHECK_THAT(missing_pretrained(models(), configured({"model.name=resnet8", "model.pretrained=x.safetensors"})),
+             Contains("no file 'x.safetensors'") && !Contains("torchvision"));
+
+  std::ofstream(weights.file()) << "no tensors";
+  CHECK(missing_pretrained(models(), weights.config()).empty());
+  const auto model = weights.draw(2);
+  CHECK_THROWS_AS(load_pretrained(weights.config(), *model), KeyError);
+  CHECK_FALSE(load_pretrained(configured({"model.name=resnet50"}), *model));
+}
+
+TEST_CASE("torchvision's models name their weights", "[fast]") {
+  for (const ModelEntry& entry : models().entries()) {
+    CAPTURE(entry.name);
+    const bool has_source = !entry.pretrained.url.empty();
+    CHECK(has_source == (entry.usual.num_classes == 1000));
+    if (has_source) CHECK_THAT(entry.pretrained.url, Contains("/models/" + entry.name + "-"));
+  }
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,218 @@
+#include "src/train/resume.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/train/experiment_schema.h"
+#include "src/train/selection.h"
+#include "tests/support/temporary_folder.h"
+
+namespace settrain {
+namespace {
+
+using Catch::Contains;
+
+config::Config configured(const std::vector<std::string>& settings) {
+  static Registries registries = [] {
+    Registries all;
+    register_builtin_datasets(all.datasets);
+    register_builtin_models(all.models);
+    register_builtin_losses(all.losses);
+    register_builtin_metrics(all.metrics);
+    return all;
+  }();
+  return config::load(experiment_schema(registries), {}, settings);
+}
+
+// A run that was recorded with these settings, and stopped at `state`.
+class StoppedRun {
+ public:
+  explicit StoppedRun(const std::vector<std::string>& settings, const TrainingState& state = {})
+      : recorded_(configured(settings)), run_(RunFolder::create(folder_ / "run", false)) {
+    std::ofstream(run_.config()) << recorded_.to_yaml();
+    std::ofstream(run_.metrics_jsonl()) << "{}\n";
+    std::ofstream(run_.tensorboard()) << "events";
+    checkpoint_.metadata["config"] = recorded_.to_yaml();
+    checkpoint_.add_log(run_.metrics_jsonl(), 3);
+    checkpoint_.add_log(run_.tensorboard(), 6);
+    add_state(state, checkpoint_);
+    save();
+  }
+
+  void save() { save_checkpoint(run_.last_checkpoint(), checkpoint_); }
+
+  ResumePoint find(const std::vector<std::string>& settings, const std::vector<std::string>& allowed = {}) const {
+    return find_resume_point(run_, recorded_, configured(settings), {allowed, false});
+  }
+
+  ResumePoint find_inexactly(const std::vector<std::string>& settings) const {
+    return find_resume_point(run_, recorded_, configured(settings), {{}, true});
+  }
+
+  const RunFolder& folder() const { return run_; }
+  Checkpoint& checkpoint() { return checkpoint_; }
+
+ private:
+  test::TemporaryFolder folder_;
+  config::Config recorded_;
+  RunFolder run_;
+  Checkpoint checkpoint_;
+};
+
+TEST_CASE("a run goes on with its own config, and with one that changes no number", "[fast]") {
+  TrainingState state;
+  state.epoch = 3;
+  const StoppedRun run({"optimizer.lr=0.1"}, state);
+  const ResumePoint same = run.find({"optimizer.lr=0.1"});
+  CHECK(same.state.epoch == 3);
+  CHECK(same.changes.empty());
+  CHECK_FALSE(same.is_finished);
+  const ResumePoint free = run.find({"optimizer.lr=0.1", "data.workers=7", "run.dir=elsewhere", "train.epochs=99",
+                                     "train.checkpoint_every.steps=5", "eval.splits=[val]"});
+  CHECK(free.changes.size() == 5);
+}
+
+TEST_CASE("every other changed key is named with both values, and how to allow it", "[fast]") {
+  const StoppedRun run({"optimizer.lr=0.1"});
+  const std::vector<std::string> changed{"optimizer.lr=0.2", "loss.name=noised_topk", "loss.k=4"};
+  CHECK_THROWS_WITH(run.find(changed), Contains("optimizer.lr: 0.1 there, 0.2 now") &&
+                                           Contains("loss.k: no such key there, 4 now") &&
+                                           Contains("--allow optimizer.lr") && Contains("last.safetensors"));
+  CHECK_THROWS_WITH(run.find(changed, {"optimizer.lr"}),
+                    !Contains("optimizer.lr") && Contains("loss.name: cross_entropy there, noised_topk now"));
+  const ResumePoint point = run.find({"optimizer.lr=0.2"}, {"optimizer.lr"});
+  REQUIRE(point.changes.size() == 1);
+  CHECK((point.changes[0] == config::Difference{"optimizer.lr", "0.1", "0.2"}));
+}
+
+TEST_CASE("a key that the change takes away can be allowed too", "[fast]") {
+  const StoppedRun run({"schedule.name=multistep"});
+  CHECK_THROWS_WITH(run.find({}), Contains("--allow schedule.milestones"));
+  CHECK_NOTHROW(run.find({}, {"schedule.name", "schedule.milestones", "schedule.gamma"}));
+}
+
+TEST_CASE("the model cannot change within a run, allowed or not", "[fast]") {
+  const StoppedRun run({});
+  for (const std::vector<std::string>& allowed : {std::vector<std::string>{}, {"model.width"}}) {
+    CHECK_THROWS_WITH(run.find({"model.width=5"}, allowed),
+                      Contains("model.width: 16 there, 5 now (cannot change within a run)") && !Contains("--allow"));
+  }
+}
+
+TEST_CASE("an allowed key that does not exist is a typing error", "[fast]") {
+  const StoppedRun run({});
+  CHECK_THROWS_WITH(run.find({}, {"optimiser.lr"}), Contains("did you mean 'optimizer.lr'"));
+}
+
+TEST_CASE("a key that this version has added is a difference unless it is at its default", "[fast]") {
+  StoppedRun run({});
+  std::string& yaml = run.checkpoint().metadata["config"];
+  const size_t line = yaml.find("  momentum: 0.9\n");
+  REQUIRE(line != std::string::npos);
+  yaml.erase(line, std::string("  momentum: 0.9\n").size());
+  run.save();
+  CHECK(run.find({}).changes.empty());
+  CHECK_THROWS_WITH(run.find({"optimizer.momentum=0.8"}), Contains("optimizer.momentum: no such key there, 0.8 now"));
+}
+
+TEST_CASE("fewer epochs than were begun cannot be asked for", "[fast]") {
+  TrainingState state;
+  state.epoch = 2;
+  const StoppedRun between({"train.epochs=4"}, state);
+  CHECK_NOTHROW(between.find({"train.epochs=2"}));
+  CHECK_THROWS_WITH(between.find({"train.epochs=1"}), Contains("has completed 2 epochs"));
+  state.batch = 1;
+  const StoppedRun within({"train.epochs=4"}, state);
+  CHECK_THROWS_WITH(within.find({"train.epochs=2"}), Contains("begun another"));
+  CHECK_NOTHROW(within.find({"train.epochs=3"}));
+}
+
+TEST_CASE("what is measured cannot change within an epoch", "[fast]") {
+  TrainingState state;
+  state.epoch = 1;
+  const StoppedRun between({"train.top_k=[5]"}, state);
+  CHECK_THROWS_WITH(between.find({}), Contains("--allow train.top_k"));
+  CHECK_NOTHROW(between.find({}, {"train.top_k"}));
+  state.batch = 1;
+  const StoppedRun within({"train.top_k=[5]"}, state);
+  CHECK_NOTHROW(within.find({"train.top_k=[5]"}));
+  CHECK_THROWS_WITH(within.find({"train.top_k=[3]"}, {"train.top_k"}), Contains("stands within an epoch") &&
+                                                                           Contains("train.top_k cannot change") &&
+                                                                           Contains("train.epochs=2"));
+  CHECK_THROWS_AS(
+      within.find({"train.top_k=[5]", "train.gradient_nonzeros=true"}, {"train.top_k", "train.gradient_nonzeros"}),
+      RunError);
+}
+
+TEST_CASE("a run is finished with its epochs trained and its results written", "[fast]") {
+  TrainingState state;
+  state.epoch = 2;
+  const StoppedRun run({"train.epochs=2"}, state);
+  CHECK_FALSE(run.find({"train.epochs=2"}).is_finished);
+  std::ofstream(run.folder().results_json()) << "[]";
+  CHECK_FALSE(run.find({"train.epochs=2"}).is_finished);
+  std::ofstream(run.folder().results_text()) << "top1";
+  CHECK(run.find({"train.epochs=2"}).is_finished);
+  CHECK_FALSE(run.find({"train.epochs=3"}).is_finished);
+
+  const StoppedRun untrained({"train.epochs=0", "select=[val/top5]"});
+  std::ofstream(untrained.folder().results_text());
+  std::ofstream(untrained.folder().results_json());
+  CHECK(untrained.find({"train.epochs=0", "select=[val/top5]"}).is_finished);
+  CHECK_FALSE(untrained.find({"train.epochs=2", "select=[val/top5]"}).is_finished);
+}
+
+TEST_CASE("a lost best checkpoint is told, and forgotten where that may be", "[fast]") {
+  TrainingState state;
+  state.epoch = 3;
+  StoppedRun run({"select=[val/top1, val/top5]", "train.epochs=9"}, state);
+  Selection selection({"val/top1", "val/top5"});
+  selection.update(2, std::vector<MetricValue>{{"top1", 0.5}});
+  selection.update(3, std::vector<MetricValue>{{"top5", 0.5}});
+  selection.add_to(run.checkpoint());
+  run.save();
+  CHECK_THROWS_WITH(run.find({"select=[val/top1, val/top5]", "train.epochs=9"}),
+                    Contains("best-val-top1") && !Contains("best-val-top5") && Contains("--allow-inexact"));
+  const ResumePoint point = run.find_inexactly({"select=[val/top1, val/top5]", "train.epochs=9"});
+  CHECK_FALSE(point.checkpoint->tensors.contains("selection.val/top1"));
+  CHECK(point.checkpoint->tensors.contains("selection.val/top5"));
+  CHECK_THROWS_WITH(run.find_inexactly({"select=[val/top1, val/top5]", "train.epochs=3"}),
+                    Contains("no epoch is left"));
+
+  Checkpoint other = run.checkpoint();
+  Selection of_another_run({"val/top1"});
+  of_another_run.update(2, std::vector<MetricValue>{{"top1", 0.4}});
+  of_another_run.add_to(other);
+  save_checkpoint(run.folder().best_checkpoint("val/top1"), other);
+  CHECK_THROWS_WITH(run.find({"select=[val/top1, val/top5]", "train.epochs=9"}), Contains("of another epoch or run"));
+  save_checkpoint(run.folder().best_checkpoint("val/top1"), run.checkpoint());
+  CHECK_NOTHROW(run.find({"select=[val/top1, val/top5]", "train.epochs=9"}));
+}
+
+TEST_CASE("a log that lost lines is seen before anything is opened", "[fast]") {
+  const StoppedRun run({});
+  std::ofstream(run.folder().metrics_jsonl()) << "";
+  CHECK_THROWS_WITH(run.find({}), Contains("metrics.jsonl' has 0 bytes, and had 3;"));
+  std::ofstream(run.folder().metrics_jsonl()) << "{ }";
+  CHECK_THROWS_WITH(run.find({}), Contains("holds something else"));
+  std::filesystem::remove(run.folder().metrics_jsonl());
+  CHECK_THROWS_WITH(run.find({}), Contains("metrics.jsonl' is missing"));
+}
+
+TEST_CASE("without its last checkpoint a run begins, but only where it left nothing", "[fast]") {
+  const StoppedRun run({"optimizer.lr=0.1"});
+  std::filesystem::remove(run.folder().last_checkpoint());
+  CHECK_THROWS_WITH(run.find({"optimizer.lr=0.1"}), Contains("last.safetensors' is missing"));
+  std::filesystem::remove(run.folder().metrics_jsonl());
+  const ResumePoint point = run.find({"optimizer.lr=0.1"});
+  CHECK_FALSE(point.checkpoint);
+  CHECK(point.state.step == 0);
+  CHECK_THROWS_WITH(run.find({"optimizer.lr=0.2"}), Contains("optimizer.lr: 0.1 there, 0.2 now"));
+  std::ofstream(run.folder().best_checkpoint("val/top1")) << "";
+  CHECK_THROWS_WITH(run.find({"optimizer.lr=0.1"}), Contains("is missing"));
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,45 @@
+#include "src/train/selection.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+namespace settrain {
+namespace {
+
+TEST_CASE("each metric keeps its own best epoch", "[fast]") {
+  Selection selection({"val/top1", "val/top5"});
+  CHECK(selection.update(1, std::vector<MetricValue>{{"top1", 0.2}, {"top5", 0.5}}) == std::vector<size_t>{0, 1});
+  CHECK(selection.update(2, std::vector<MetricValue>{{"top1", 0.3}, {"top5", 0.4}}) == std::vector<size_t>{0});
+  CHECK(selection.best()[0].epoch == 2);
+  CHECK(selection.best()[1].epoch == 1);
+  CHECK(selection.best()[1].value == 0.5);
+}
+
+TEST_CASE("an equal value keeps the earlier epoch, and NaN never wins", "[fast]") {
+  Selection selection({"val/few_top1"});
+  CHECK(selection.update(1, std::vector<MetricValue>{{"few_top1", NAN}}).empty());
+  CHECK(selection.update(2, std::vector<MetricValue>{{"few_top1", 0.0}}).size() == 1);
+  CHECK(selection.update(3, std::vector<MetricValue>{{"few_top1", 0.0}}).empty());
+  CHECK(selection.update(4, std::vector<MetricValue>{{"few_top1", NAN}}).empty());
+  CHECK(selection.best()[0].epoch == 2);
+}
+
+TEST_CASE("a checkpoint carries the best epochs, for the metrics that both know", "[fast]") {
+  Selection selection({"val/top1", "val/top5"});
+  selection.update(7, std::vector<MetricValue>{{"top1", 0.1}, {"top5", NAN}});
+  Checkpoint checkpoint;
+  selection.add_to(checkpoint);
+
+  Selection other({"val/top5", "val/top1", "val/top3"});
+  other.restore(checkpoint);
+  CHECK(other.best()[0].epoch == 0);
+  CHECK(other.best()[1].epoch == 7);
+  CHECK(other.best()[1].value == 0.1);
+  CHECK(other.best()[2].epoch == 0);
+
+  checkpoint.set_integer("selection.val/top1", 7);
+  CHECK_THROWS_WITH(other.restore(checkpoint), Catch::Contains("selection.val/top1"));
+}
+
+}  // namespace
+}  // namespace settrain

@@ -1,0 +1,139 @@
+#include "src/train/train_step.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "src/train/run_options.h"
+#include "tests/train/linear_task.h"
+
+namespace settrain {
+namespace {
+
+using namespace test;
+using Catch::Contains;
+
+at::Tensor weight_after(const std::vector<Batch>& batches, const std::string& loss_name) {
+  auto model = fresh_model();
+  auto loss = make_loss(loss_name);
+  Sgd optimizer = make_optimizer(*model);
+  for (int64_t step = 0; step < 2; ++step) {
+    const StepResult result = train_step(*model, *loss, optimizer, batches, Computation{}, {1, step, 0.1, 0});
+    CHECK(result.count == 8);
+    CHECK(result.loss_sum > 0);
+  }
+  return model->parameters()[0].detach();
+}
+
+TEST_CASE("uneven accumulated batches make the step of one batch, noise included", "[fast]") {
+  const std::string loss = GENERATE("cross_entropy", "noised_topk");
+  const at::Tensor whole = weight_after({samples(0, 8)}, loss);
+  const at::Tensor parts = weight_after({samples(0, 5), samples(5, 3)}, loss);
+  CHECK((whole - parts).abs().max().item<double>() < 1e-14);
+  const at::Tensor untrained = fresh_model()->parameters()[0].detach();
+  CHECK((whole - untrained).abs().max().item<double>() > 1e-4);
+}
+
+TEST_CASE("what a step measures adds up over its batches, and changes no bit", "[fast]") {
+  const std::string loss_name = GENERATE("cross_entropy", "noised_topk");
+  TrainOptions options;
+  options.top_k = {2, 5};
+  options.gradient_nonzeros = true;
+  const StepMetrics metrics(options);
+  const auto steps = [&](const std::vector<Batch>& batches, const StepMetrics* measured, at::Tensor& weight) {
+    auto model = fresh_model();
+    auto loss = make_loss(loss_name);
+    Sgd optimizer = make_optimizer(*model);
+    StepResult sum;
+    for (int64_t step = 0; step < 3; ++step) {
+      StepSettings settings{1, step, 0.1, 0};
+      settings.metrics = measured;
+      sum += train_step(*model, *loss, optimizer, batches, Computation{}, settings);
+    }
+    weight = model->parameters()[0].detach();
+    return sum;
+  };
+  at::Tensor measured, plain, in_parts;
+  const StepResult whole = steps({samples(0, 8)}, &metrics, measured);
+  CHECK(steps({samples(0, 8)}, nullptr, plain).measured.empty());
+  CHECK(measured.equal(plain));
+  CHECK(steps({samples(0, 5), samples(5, 3)}, &metrics, in_parts).measured == whole.measured);
+
+  REQUIRE(whole.measured.size() == 3);
+  CHECK(whole.measured[0] >= static_cast<double>(whole.correct));
+  CHECK(whole.measured[0] < 24);
+  CHECK(whole.measured[1] == 24);  // all of the five classes
+  if (loss_name == "cross_entropy") CHECK(whole.measured[2] == 3 * 8 * 5);
+  if (loss_name == "noised_topk") CHECK(whole.measured[2] <= 3 * 8 * 5);
+}
+
+TEST_CASE("clipping bounds the update", "[fast]") {
+  auto model = fresh_model();
+  auto loss = make_loss("cross_entropy");
+  Sgd optimizer(std::vector<std::pair<std::string, at::Tensor>>{{"fc.weight", model->parameters()[0]}},
+                {1, 0, 0, false});
+  const at::Tensor before = model->parameters()[0].detach().clone();
+  train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
+  CHECK((model->parameters()[0].detach() - before).norm().item<double>() == Approx(1e-3).epsilon(1e-6));
+}
+
+TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves the weights alone", "[fast]") {
+  auto model = fresh_model();
+  auto loss = make_loss("cross_entropy");
+  Sgd optimizer = make_optimizer(*model);
+  const at::Tensor before = model->parameters()[0].detach().clone();
+  Batch batch = samples(0, 8);
+  batch.images = batch.images.clone();
+  batch.images[3][0][0][0] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, 42, 0.1, 0}),
+                    Contains("at step 42") && Contains("1 of the batch's 8 samples (ids 103)") &&
+                        Contains("learning rate 0.1") && Contains("is the features"));
+  CHECK(at::equal(model->parameters()[0].detach(), before));
+
+  model->parameters()[1].detach()[2] = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, 0.1, 0}),
+                    Contains("is model.fc.bias"));
+}
+
+TEST_CASE("a loss' own tensors move once a step, by the gradients of all its batches", "[fast]") {
+  const auto theta_after = [](const std::vector<Batch>& batches, double theta_lr) {
+    auto model = fresh_model();
+    auto loss = make_loss("role", {"loss.theta_lr=" + std::to_string(theta_lr)});
+    Sgd optimizer = make_optimizer(*model);
+    train_step(*model, *loss, optimizer, batches, Computation{}, {1, 0, 0.1, 0});
+    return loss->state().at(0).second.clone();
+  };
+  const at::Tensor before = theta_after({samples(0, 8)}, 0), whole = theta_after({samples(0, 8)}, 400);
+  CHECK(((whole - before).abs().amax(1) > 1e-3).all().item<bool>());
+  // lambda is 0: nothing couples the samples.
+  CHECK((whole - theta_after({samples(0, 5), samples(5, 3)}, 400)).abs().max().item<double>() < 1e-6);
+  const at::Tensor three = theta_after({samples(0, 3)}, 400);
+  CHECK(at::equal(three.slice(0, 3), before.slice(0, 3)));
+}
+
+TEST_CASE("class weights know the epoch, and losses of sets the sets", "[fast]") {
+  const auto loss_of = [](const std::string& name, const std::vector<std::string>& settings, const Batch& batch,
+                          int64_t epoch) {
+    auto model = fresh_model();
+    auto loss = make_loss(name, settings);
+    Sgd optimizer = make_optimizer(*model);
+    return train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, 0, 0.1, 0, epoch}).loss_sum;
+  };
+  const std::vector<std::string> doubled{"loss.class_weights=list", "loss.class_weight_list=[2, 2, 2, 2, 2]",
+                                         "loss.class_weights_from_epoch=2"};
+  const double plain = loss_of("cross_entropy", {}, samples(0, 8), 0);
+  CHECK(loss_of("cross_entropy", doubled, samples(0, 8), 1) == Approx(plain));
+  CHECK(loss_of("cross_entropy", doubled, samples(0, 8), 2) == Approx(2 * plain));
+
+  Batch with_sets = samples(0, 8);
+  with_sets.set_offsets = at::arange(9, at::kLong);
+  with_sets.set_classes = with_sets.labels;
+  const double single = loss_of("sparse_top", {}, samples(0, 8), 0);
+  CHECK(loss_of("sparse_top", {}, with_sets, 0) == single);
+  with_sets.set_classes = (with_sets.labels + 1).remainder(5);
+  CHECK(loss_of("sparse_top", {}, with_sets, 0) != single);
+}
+
+}  // namespace
+}  // namespace settrain
