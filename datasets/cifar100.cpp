@@ -16,21 +16,21 @@ namespace settrain {
 namespace {
 
 // One of the two files: its name, its records, and its SHA-256 as published.
-struct File {
+struct CifarFile {
   const char* name;
   int64_t records;
   const char* sha256;
 };
-constexpr File kTrain = {"train.bin", 50000, "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"};
-constexpr File kTest = {"test.bin", 10000, "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"};
+constexpr CifarFile kTrain = {"train.bin", 50000, "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"};
+constexpr CifarFile kTest = {"test.bin", 10000, "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"};
 
-struct Part {
+struct CifarPart {
   std::shared_ptr<const ImageSource> images;
   std::vector<int64_t> labels;
   std::string sha256;
 };
 
-Part read_part(const Cifar100Options& options, const File& file) {
+CifarPart read_cifar_part(const Cifar100Options& options, const CifarFile& file) {
   const std::filesystem::path path = std::filesystem::path(options.root) / file.name;
   if (!std::filesystem::exists(path)) {
     throw DataError(fmt::format(
@@ -73,8 +73,8 @@ config::Keys Cifar100Options::keys() {
 }
 
 Dataset load_cifar100(const Cifar100Options& options, const SplitOptions& split) {
-  Part train = read_part(options, kTrain);
-  Part test = read_part(options, kTest);
+  CifarPart train = read_cifar_part(options, kTrain);
+  CifarPart test = read_cifar_part(options, kTest);
   const Cifar100Names& names = cifar100_names();
   HeldOut held_out = hold_out(train.labels, static_cast<int64_t>(names.fine.size()), split);
 

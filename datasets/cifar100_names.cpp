@@ -12,7 +12,7 @@ struct Superclass {
   std::array<const char*, 5> classes;
 };
 
-constexpr Superclass kSuperclasses[] = {
+constexpr Superclass kCifarSuperclasses[] = {
     {"aquatic_mammals", {"beaver", "dolphin", "otter", "seal", "whale"}},
     {"fish", {"aquarium_fish", "flatfish", "ray", "shark", "trout"}},
     {"flowers", {"orchid", "poppy", "rose", "sunflower", "tulip"}},
@@ -37,14 +37,14 @@ constexpr Superclass kSuperclasses[] = {
 
 Cifar100Names make_names() {
   Cifar100Names names;
-  for (const Superclass& superclass : kSuperclasses) {
+  for (const Superclass& superclass : kCifarSuperclasses) {
     names.coarse.push_back(superclass.name);
     names.fine.insert(names.fine.end(), superclass.classes.begin(), superclass.classes.end());
   }
   std::sort(names.fine.begin(), names.fine.end());
   names.coarse_of.resize(names.fine.size());
-  for (size_t coarse = 0; coarse < std::size(kSuperclasses); ++coarse) {
-    for (const char* name : kSuperclasses[coarse].classes) {
+  for (size_t coarse = 0; coarse < std::size(kCifarSuperclasses); ++coarse) {
+    for (const char* name : kCifarSuperclasses[coarse].classes) {
       const auto fine = std::lower_bound(names.fine.begin(), names.fine.end(), name) - names.fine.begin();
       names.coarse_of[static_cast<size_t>(fine)] = static_cast<int64_t>(coarse);
     }

@@ -18,24 +18,24 @@ namespace {
 constexpr int64_t kSide = 28;
 constexpr const char* kClasses[] = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
                                     "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
-constexpr const char* kSuperclasses[] = {"tops", "shoes", "trousers", "bags"};
+constexpr const char* kFashionSuperclasses[] = {"tops", "shoes", "trousers", "bags"};
 constexpr int64_t kSuperclassOf[] = {0, 2, 0, 0, 0, 1, 0, 1, 3, 1};
 
 // One of the four files: its name without .gz, and the SHA-256 of its uncompressed content as published.
-struct File {
+struct IdxFileName {
   const char* name;
   const char* sha256;
 };
-constexpr File kTrainImages = {"train-images-idx3-ubyte",
-                               "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"};
-constexpr File kTrainLabels = {"train-labels-idx1-ubyte",
-                               "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"};
-constexpr File kTestImages = {"t10k-images-idx3-ubyte",
-                              "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"};
-constexpr File kTestLabels = {"t10k-labels-idx1-ubyte",
-                              "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"};
+constexpr IdxFileName kTrainImages = {"train-images-idx3-ubyte",
+                                      "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"};
+constexpr IdxFileName kTrainLabels = {"train-labels-idx1-ubyte",
+                                      "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"};
+constexpr IdxFileName kTestImages = {"t10k-images-idx3-ubyte",
+                                     "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"};
+constexpr IdxFileName kTestLabels = {"t10k-labels-idx1-ubyte",
+                                     "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"};
 
-std::filesystem::path find(const FashionMnistOptions& options, const File& file) {
+std::filesystem::path find(const FashionMnistOptions& options, const IdxFileName& file) {
   for (const char* ending : {".gz", ""}) {
     const std::filesystem::path path = std::filesystem::path(options.root) / (std::string(file.name) + ending);
     if (std::filesystem::exists(path)) return path;
@@ -52,7 +52,7 @@ struct FoundFile {
   IdxArray array;
 };
 
-FoundFile read_file(const FashionMnistOptions& options, const File& file, int rank) {
+FoundFile read_file(const FashionMnistOptions& options, const IdxFileName& file, int rank) {
   FoundFile found{find(options, file).string(), {}};
   found.array = read_idx(found.path, rank);
   if (options.verify && found.array.sha256 != file.sha256) {
@@ -64,13 +64,14 @@ FoundFile read_file(const FashionMnistOptions& options, const File& file, int ra
   return found;
 }
 
-struct Part {
+struct FashionPart {
   std::shared_ptr<const ImageSource> images;
   std::vector<int64_t> labels;
   std::string digests;  // of its two files, a line each
 };
 
-Part read_part(const FashionMnistOptions& options, const File& image_file, const File& label_file) {
+FashionPart read_fashion_part(const FashionMnistOptions& options, const IdxFileName& image_file,
+                              const IdxFileName& label_file) {
   auto [image_path, images] = read_file(options, image_file, 3);
   const auto [label_path, labels] = read_file(options, label_file, 1);
   if (images.sizes[1] != kSide || images.sizes[2] != kSide) {
@@ -107,14 +108,14 @@ config::Keys FashionMnistOptions::keys() {
 }
 
 Dataset load_fashion_mnist(const FashionMnistOptions& options, const SplitOptions& split) {
-  Part train = read_part(options, kTrainImages, kTrainLabels);
-  Part test = read_part(options, kTestImages, kTestLabels);
+  FashionPart train = read_fashion_part(options, kTrainImages, kTrainLabels);
+  FashionPart test = read_fashion_part(options, kTestImages, kTestLabels);
   HeldOut held_out = hold_out(train.labels, std::ssize(kClasses), split);
 
   Dataset dataset;
   dataset.name = "fashion_mnist";
   dataset.class_names.assign(std::begin(kClasses), std::end(kClasses));
-  dataset.superclass_names.assign(std::begin(kSuperclasses), std::end(kSuperclasses));
+  dataset.superclass_names.assign(std::begin(kFashionSuperclasses), std::end(kFashionSuperclasses));
   dataset.superclass_of.assign(std::begin(kSuperclassOf), std::end(kSuperclassOf));
   dataset.channels = 1;
   dataset.height = dataset.width = kSide;

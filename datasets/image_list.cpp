@@ -16,7 +16,7 @@
 namespace settrain {
 namespace {
 
-constexpr const char* kBlanks = " \t";
+constexpr const char* kBlanksInLine = " \t";
 
 // For messages: a file that is no list may be one line of megabytes.
 std::string start_of(std::string_view text) {
@@ -25,7 +25,7 @@ std::string start_of(std::string_view text) {
 }
 
 // A line of the file, for messages.
-struct Line {
+struct ListLine {
   const std::filesystem::path& file;
   int64_t number;
   std::string_view text;
@@ -36,7 +36,7 @@ struct Line {
   }
 };
 
-std::vector<int64_t> parse_labels(const Line& line, std::string_view text, int64_t num_classes) {
+std::vector<int64_t> parse_labels(const ListLine& line, std::string_view text, int64_t num_classes) {
   std::vector<int64_t> labels;
   const char* at = text.data();
   const char* const end = text.data() + text.size();
@@ -61,9 +61,9 @@ std::vector<int64_t> parse_labels(const Line& line, std::string_view text, int64
   }
 }
 
-void parse_line(const Line& line, int64_t num_classes, ImageList& list, FileTable& files) {
-  const size_t gap = line.text.find_last_of(kBlanks);
-  const size_t path_end = gap == std::string_view::npos ? gap : line.text.find_last_not_of(kBlanks, gap);
+void parse_line(const ListLine& line, int64_t num_classes, ImageList& list, FileTable& files) {
+  const size_t gap = line.text.find_last_of(kBlanksInLine);
+  const size_t path_end = gap == std::string_view::npos ? gap : line.text.find_last_not_of(kBlanksInLine, gap);
   if (path_end == std::string_view::npos) {
     line.fail(fmt::format("expected 'path label' or 'path label,label,...', got '{}'", line.start()));
   }

@@ -22,16 +22,16 @@ constexpr const char* kMakeSynsets =
     "python3 -c \"from scipy.io import loadmat; print(*[s[1] for s in loadmat('meta.mat', "
     "squeeze_me=True)['synsets'][:1000]], sep='\\n')\" >synsets.txt";
 
-struct Line {
+struct NumberedLine {
   int64_t number;
   std::string text;
 };
 
 // The lines that are not empty, without blanks at their ends.
-std::vector<Line> read_lines(const std::filesystem::path& file) {
+std::vector<NumberedLine> read_lines(const std::filesystem::path& file) {
   std::ifstream stream(file);
   if (!stream) throw DataError(file_error("open", file, errno).what());
-  std::vector<Line> lines;
+  std::vector<NumberedLine> lines;
   std::string text;
   for (int64_t number = 1; std::getline(stream, text); ++number) {
     const size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
@@ -81,7 +81,7 @@ class Labels {
       : file_(file), names_(names), labels_(names.size(), kNone) {}
 
   // Kaggle's names have no ending; those of files are compared with theirs.
-  void set(const Line& line, const std::string& image, bool has_ending, int64_t label) {
+  void set(const NumberedLine& line, const std::string& image, bool has_ending, int64_t label) {
     const std::string name = has_ending ? image : image + '.';
     auto found = std::lower_bound(names_.begin(), names_.end(), name);
     if (found == names_.end() || (has_ending ? *found != name : !found->starts_with(name))) {
@@ -108,7 +108,7 @@ class Labels {
   std::vector<int64_t> labels_;
 };
 
-std::vector<int64_t> read_devkit(const std::filesystem::path& file, const std::vector<Line>& lines,
+std::vector<int64_t> read_devkit(const std::filesystem::path& file, const std::vector<NumberedLine>& lines,
                                  const std::filesystem::path& synsets_file, size_t num_images, const Classes& classes) {
   if (synsets_file.empty()) {
     throw KeyError("data.synsets",
@@ -116,9 +116,9 @@ std::vector<int64_t> read_devkit(const std::filesystem::path& file, const std::v
                                "devkit's folder data/ this makes it: {}",
                                file.string(), kMakeSynsets));
   }
-  const std::vector<Line> synsets = read_lines(synsets_file);
+  const std::vector<NumberedLine> synsets = read_lines(synsets_file);
   std::set<std::string_view> above;
-  for (const Line& synset : synsets) {
+  for (const NumberedLine& synset : synsets) {
     if (!above.insert(synset.text).second) {
       fail(synsets_file, synset.number, fmt::format("'{}' has a line above", synset.text.substr(0, 80)));
     }
@@ -128,7 +128,7 @@ std::vector<int64_t> read_devkit(const std::filesystem::path& file, const std::v
         fmt::format("'{}' has {} lines, expected {}, one an image of val", file.string(), lines.size(), num_images));
   }
   std::vector<int64_t> labels;
-  for (const Line& line : lines) {
+  for (const NumberedLine& line : lines) {
     const std::optional<int64_t> id = whole_number(line.text);
     if (!id) fail(file, line.number, fmt::format("expected an ILSVRC2012_ID, got '{}'", line.text.substr(0, 80)));
     if (*id < 1 || *id > std::ssize(synsets)) {
@@ -136,7 +136,7 @@ std::vector<int64_t> read_devkit(const std::filesystem::path& file, const std::v
            fmt::format("expected IDs from 1 to {}, the lines of '{}'; got {}", synsets.size(), synsets_file.string(),
                        *id));
     }
-    const Line& synset = synsets[static_cast<size_t>(*id - 1)];
+    const NumberedLine& synset = synsets[static_cast<size_t>(*id - 1)];
     const std::optional<int64_t> label = classes.by_wnid(synset.text);
     if (!label) {
       fail(synsets_file, synset.number, fmt::format("'{}' is no folder of train", synset.text.substr(0, 80)));
@@ -152,7 +152,7 @@ std::vector<int64_t> read_imagenet_labels(const std::filesystem::path& file, con
                                           const std::vector<std::string>& names,
                                           const std::vector<std::string>& class_names) {
   const Classes classes(class_names);
-  const std::vector<Line> lines = read_lines(file);
+  const std::vector<NumberedLine> lines = read_lines(file);
   if (lines.empty()) throw DataError(fmt::format("'{}' is empty", file.string()));
   const bool is_kaggle = lines[0].text.starts_with(kKaggle);
   if (!is_kaggle && whole_number(lines[0].text)) return read_devkit(file, lines, synsets, names.size(), classes);

@@ -139,7 +139,7 @@ void add_missing_files(const fs::path& root, const Folders& folders, const FileT
   }
 }
 
-std::string digest_of(const Dataset& dataset, const FileTable& files) {
+std::string plantnet_digest(const Dataset& dataset, const FileTable& files) {
   Sha256 sha;
   sha.add(fmt::format("plantnet300k\nchannels {}\n", dataset.channels));
   for (int64_t i = 0; i < files.size(); ++i) sha.add(fmt::format("{} {}\n", files.name(i), files.file_size(i)));
@@ -214,7 +214,7 @@ Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOpt
     check_every_class(splits[s]->labels, dataset.class_keys, root / folders[s], /*may_lack=*/s > 0);
   }
   measure_found(files);
-  dataset.digest = digest_of(dataset, files);
+  dataset.digest = plantnet_digest(dataset, files);
   const auto images = std::make_shared<ImageFiles>(std::move(files), image_options);
   for (Split* split : splits) split->images = images;
   return dataset;

@@ -1,8 +1,8 @@
 // The noised top-K losses without noise: their expectation.
 #pragma once
 
-#include "losses/ops/class_margins.h"
 #include "losses/loss.h"
+#include "losses/ops/class_margins.h"
 
 namespace settrain {
 

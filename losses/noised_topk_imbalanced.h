@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "losses/ops/class_margins.h"
 #include "losses/loss.h"
+#include "losses/ops/class_margins.h"
 #include "losses/ops/sampled_topk.h"
 
 namespace settrain {

@@ -1,8 +1,8 @@
 // Online estimation of unobserved labels.
 #pragma once
 
-#include "losses/ops/label_estimates.h"
 #include "losses/loss.h"
+#include "losses/ops/label_estimates.h"
 
 namespace settrain {
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kExpansion = 4;  // of a bottleneck's channels at its end
 
-std::shared_ptr<Stage> make_stage(const ResNetShape& shape, int64_t blocks, int64_t width, int64_t& channels,
-                                  int64_t stride) {
+std::shared_ptr<Stage> make_resnet_stage(const ResNetShape& shape, int64_t blocks, int64_t width, int64_t& channels,
+                                         int64_t stride) {
   auto stage = std::make_shared<Stage>();
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t out = shape.bottleneck ? kExpansion * width : width;
@@ -49,7 +49,7 @@ ResNet::ResNet(const ResNetShape& shape, const ModelOptions& options, const Mode
   bn1_ = register_module("bn1", std::make_shared<BatchNorm>(channels));
   for (size_t s = 0; s < stages_.size(); ++s, width *= 2) {
     stages_[s] = register_module("layer" + std::to_string(s + 1),
-                                 make_stage(shape, shape.blocks[s], width, channels, s == 0 ? 1 : 2));
+                                 make_resnet_stage(shape, shape.blocks[s], width, channels, s == 0 ? 1 : 2));
   }
   fc_ = std::make_unique<Heads>(*this, "fc", options, channels, context.num_classes);
 }

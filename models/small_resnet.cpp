@@ -8,7 +8,7 @@
 namespace settrain {
 namespace {
 
-std::shared_ptr<Stage> make_stage(int64_t blocks, int64_t in, int64_t out, int64_t stride) {
+std::shared_ptr<Stage> make_small_stage(int64_t blocks, int64_t in, int64_t out, int64_t stride) {
   auto stage = std::make_shared<Stage>();
   for (int64_t b = 0; b < blocks; ++b) {
     stage->add(std::to_string(b),
@@ -34,8 +34,8 @@ SmallResNet::SmallResNet(int64_t depth, int64_t width, const ModelOptions& optio
   bn1_ = register_module("bn1", std::make_shared<BatchNorm>(channels));
   for (size_t s = 0; s < stages_.size(); ++s) {
     const int64_t out = width << s;
-    stages_[s] =
-        register_module("layer" + std::to_string(s + 1), make_stage((depth - 2) / 6, channels, out, s == 0 ? 1 : 2));
+    stages_[s] = register_module("layer" + std::to_string(s + 1),
+                                 make_small_stage((depth - 2) / 6, channels, out, s == 0 ? 1 : 2));
     channels = out;
   }
   fc_ = std::make_unique<Heads>(*this, "fc", options, channels, context.num_classes);

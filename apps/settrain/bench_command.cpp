@@ -8,14 +8,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "src/measure/bench/made_up_images.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
+#include "src/measure/bench/made_up_images.h"
+#include "src/measure/cost/throughput.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/peak_memory.h"
-#include "src/measure/cost/throughput.h"
 
 namespace settrain {
 namespace {
@@ -45,14 +45,14 @@ config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
   return config::load(experiment_schema(line.registries), config_file(line), settings);
 }
 
-struct Measured {
+struct MeasuredTraining {
   StepTimes cached, from_loader;
   std::vector<double> ratios;  // of each round, from the loader to cached; empty where that was not asked for
 };
 
 // In turns, so that a busy machine slows both alike.
-Measured measure(Throughput& throughput, const TrainBench& bench, bool with_loader) {
-  Measured all;
+MeasuredTraining measure(Throughput& throughput, const TrainBench& bench, bool with_loader) {
+  MeasuredTraining all;
   StepTimes warm_up;
   ProgressBar bar;
   throughput.take_cached(bench.warm_up, warm_up);
@@ -78,7 +78,7 @@ double in_ms(double seconds, const StepTimes& times) {
   return 1000 * seconds / static_cast<double>(times.seconds.size());
 }
 
-std::string as_json(const Experiment& run, const Measured& measured) {
+std::string as_json(const Experiment& run, const MeasuredTraining& measured) {
   const StepTimes& cached = measured.cached;
   nlohmann::ordered_json json{{"model", run.config.get<std::string>("model.name")},
                               {"data", run.dataset.name},
@@ -103,7 +103,7 @@ std::string as_json(const Experiment& run, const Measured& measured) {
   return json.dump(1) + "\n";
 }
 
-std::string as_table(const Experiment& run, const Measured& measured, const TrainBench& bench) {
+std::string as_table(const Experiment& run, const MeasuredTraining& measured, const TrainBench& bench) {
   const StepTimes& cached = measured.cached;
   const auto row = [](const char* what, const StepTimes& times) {
     return fmt::format("{:<18} {:>10.1f} {:>12.2f}\n", what, times.images_per_second(), 1000 * times.mean());
@@ -133,7 +133,7 @@ int bench_train(const CommandLine& line, const TrainBench& bench) {
   Experiment run = make_experiment(line.registries, bench_config(line, bench), device);
   catch_interrupts();
   Throughput throughput(run);
-  const Measured measured = measure(throughput, bench, /*with_loader=*/!line.config.empty());
+  const MeasuredTraining measured = measure(throughput, bench, /*with_loader=*/!line.config.empty());
   std::cout << (bench.json ? as_json(run, measured) : as_table(run, measured, bench));
   return kSuccess;
 }

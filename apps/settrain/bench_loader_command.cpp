@@ -15,10 +15,10 @@
 #include "src/core/heap.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
-#include "src/train/experiment_schema.h"
+#include "src/loader/normalisation.h"
 #include "src/measure/bench/loader_speed.h"
 #include "src/measure/cost/throughput.h"
-#include "src/loader/normalisation.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {
@@ -95,15 +95,15 @@ struct Speeds {
   std::vector<double> images_per_second;  // of each round
 };
 
-struct Measured {
+struct MeasuredLoader {
   LoadingTimes stages;  // of images from files
   std::vector<Speeds> loaders;
 };
 
-Measured measure(const Subject& subject, const LoaderBench& bench) {
+MeasuredLoader measure(const Subject& subject, const LoaderBench& bench) {
   const std::vector<int64_t>& ids = subject.dataset.train.ids;
   const std::vector<int64_t> some(ids.begin(), ids.begin() + bench.images);
-  Measured measured;
+  MeasuredLoader measured;
   std::vector<std::unique_ptr<Loader>> loaders;
   for (const int64_t threads : thread_numbers(bench.threads)) {
     LoaderContext context = subject.context;
@@ -131,11 +131,11 @@ Measured measure(const Subject& subject, const LoaderBench& bench) {
 }
 
 // Of each round, the speed with so many threads over that with one.
-std::vector<double> ratios_to_one(const Measured& measured, size_t i) {
+std::vector<double> ratios_to_one(const MeasuredLoader& measured, size_t i) {
   return ratios(measured.loaders[i].images_per_second, measured.loaders[0].images_per_second);
 }
 
-std::string as_table(const Subject& subject, const Measured& measured, const LoaderBench& bench) {
+std::string as_table(const Subject& subject, const MeasuredLoader& measured, const LoaderBench& bench) {
   const LoadingTimes& stages = measured.stages;
   std::string text = fmt::format(
       "{}, pipeline {}, {} {}, batches of {}\n", subject.dataset.name, subject.context.pipeline.pipeline, bench.format,
@@ -162,7 +162,7 @@ std::string as_table(const Subject& subject, const Measured& measured, const Loa
   return text + fmt::format("medians of {} rounds of {} images\n", bench.rounds, subject.dataset.train.size());
 }
 
-std::string as_json(const Subject& subject, const Measured& measured, const LoaderBench& bench) {
+std::string as_json(const Subject& subject, const MeasuredLoader& measured, const LoaderBench& bench) {
   nlohmann::ordered_json json{{"data", subject.dataset.name},
                               {"pipeline", subject.context.pipeline.pipeline},
                               {"format", bench.format},
@@ -187,7 +187,7 @@ int bench_loader(const CommandLine& line, const LoaderBench& bench) {
   const Subject subject = subject_of(line, bench);
   catch_interrupts();
   keep_freed_memory();  // as in training
-  const Measured measured = measure(subject, bench);
+  const MeasuredLoader measured = measure(subject, bench);
   std::cout << (bench.json ? as_json(subject, measured, bench) : as_table(subject, measured, bench));
   return kSuccess;
 }

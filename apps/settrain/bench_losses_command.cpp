@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "apps/settrain/bench_command.h"
-#include "src/measure/bench/loss_report.h"
 #include "src/core/heap.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/measure/bench/loss_report.h"
 #include "src/train/experiment.h"
 
 namespace settrain {

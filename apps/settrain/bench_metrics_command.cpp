@@ -11,10 +11,10 @@
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
-#include "src/train/experiment.h"
-#include "src/train/experiment_schema.h"
 #include "src/measure/bench/metric_speed.h"
 #include "src/measure/cost/throughput.h"
+#include "src/train/experiment.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "apps/settrain/command_line.h"
 #include "apps/settrain/config_path.h"
+#include "src/core/error.h"
 #include "src/measure/check/loss_check.h"
 #include "src/measure/check/metric_check.h"
 #include "src/measure/check/model_check.h"
 #include "src/measure/check/weight_check.h"
-#include "src/core/error.h"
 #include "src/train/experiment.h"
 
 namespace settrain {
@@ -42,7 +42,7 @@ Files golden_files(const fs::path& place) {
   return files;
 }
 
-int print(const std::vector<CheckRow>& rows) {
+int print_rows(const std::vector<CheckRow>& rows) {
   if (rows.empty()) throw Error("the golden files hold no cases");
   size_t name_width = 0, what_width = 0;
   for (const CheckRow& row : rows) {
@@ -74,7 +74,7 @@ void add_check_command(CLI::App& app, CommandLine& line) {
     sub->callback([&line, files, place, check] {
       line.action = [&line, files, place, check] {
         const Files chosen = files->empty() ? golden_files(place) : Files(files->begin(), files->end());
-        return print(check(find_device(line.device), chosen));
+        return print_rows(check(find_device(line.device), chosen));
       };
     });
   };

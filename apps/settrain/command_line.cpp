@@ -21,8 +21,8 @@
 #include "src/core/log.h"
 #include "src/core/suggest.h"
 #include "src/core/terminal.h"
-#include "src/train/experiment_schema.h"
 #include "src/train/build_info.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {

@@ -5,15 +5,15 @@
 
 #include <algorithm>
 
-#include "src/measure/bench/made_up_images.h"
 #include "src/config/format.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
+#include "src/measure/bench/made_up_images.h"
+#include "src/measure/cost/throughput.h"
 #include "src/papers/design/data_facts.h"
+#include "src/studies/sweep/points.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
-#include "src/measure/cost/throughput.h"
-#include "src/studies/sweep/points.h"
 
 namespace settrain {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "apps/settrain/command_line.h"
 #include "src/config/load.h"
-#include "src/train/experiment_schema.h"
 #include "src/inference/results.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {

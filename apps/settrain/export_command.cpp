@@ -11,9 +11,9 @@
 #include "src/core/error.h"
 #include "src/core/human.h"
 #include "src/core/log.h"
-#include "src/train/experiment_schema.h"
-#include "src/inference/results.h"
 #include "src/inference/export_weights.h"
+#include "src/inference/results.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {

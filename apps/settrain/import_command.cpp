@@ -9,10 +9,10 @@
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/human.h"
-#include "src/train/tensor_file.h"
-#include "src/train/weight_tensors.h"
 #include "src/formats/describe_contents.h"
 #include "src/formats/state_dict_names.h"
+#include "src/train/tensor_file.h"
+#include "src/train/weight_tensors.h"
 
 namespace settrain {
 namespace {

@@ -37,7 +37,7 @@ std::string details(const LossEntry& entry) {
 
 // Every entry with its sentence, what more there is to say, and the names of its own keys.
 template <class Registry>
-void print(const Registry& registry) {
+void print_entries(const Registry& registry) {
   size_t width = 0;
   for (const auto& entry : registry.entries()) width = std::max(width, entry.name.size());
   for (const auto& entry : registry.entries()) {
@@ -55,7 +55,7 @@ void print(const Registry& registry) {
 }
 
 void print_losses(const LossRegistry& losses) {
-  print(losses);
+  print_entries(losses);
   std::cout
       << "\ns: scores, y: label, Y: label set, L: classes, K: loss.k, B: batch size, s_[k]: the k-th largest, (x)_+: "
          "max(x, 0),\nsigma: sigmoid, CE: cross-entropy, BCE: binary cross-entropy summed over classes, z: the second "
@@ -82,7 +82,7 @@ void print_models(const ModelRegistry& models) {
                              entry.usual.height, entry.usual.width, entry.usual.num_classes);
   }
   std::cout << '\n';
-  print(models);
+  print_entries(models);
 }
 
 }  // namespace
@@ -102,8 +102,8 @@ void add_list_command(CLI::App& app, CommandLine& line) {
        [](const Registries& all) { print_losses(all.losses); });
   kind("models", "Every model with its keys, parameters and multiply-adds",
        [](const Registries& all) { print_models(all.models); });
-  kind("datasets", "Every data set with its keys", [](const Registries& all) { print(all.datasets); });
-  kind("metrics", "Every metric with its keys", [](const Registries& all) { print(all.metrics); });
+  kind("datasets", "Every data set with its keys", [](const Registries& all) { print_entries(all.datasets); });
+  kind("metrics", "Every metric with its keys", [](const Registries& all) { print_entries(all.metrics); });
 }
 
 }  // namespace settrain

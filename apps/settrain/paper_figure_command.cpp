@@ -11,8 +11,6 @@
 #include "apps/settrain/config_path.h"
 #include "apps/settrain/design_run.h"
 #include "datasets/load_data.h"
-#include "src/plot/draw_chart.h"
-#include "src/studies/compare/compared_run.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
@@ -21,17 +19,19 @@
 #include "src/papers/design/check_cells.h"
 #include "src/papers/design/data_facts.h"
 #include "src/papers/design/find_design.h"
-#include "src/train/experiment_schema.h"
-#include "src/plot/gnuplot.h"
 #include "src/papers/figure/collect_figure.h"
 #include "src/papers/figure/lorenz_chart.h"
+#include "src/plot/draw_chart.h"
+#include "src/plot/gnuplot.h"
+#include "src/studies/compare/compared_run.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFolder = "figures/";
+constexpr const char* kFigureFolder = "figures/";
 
 fs::path figures_folder() {
   return config_folder() / "figures";
@@ -103,7 +103,7 @@ int lorenz(const CommandLine& line, const DesignArguments& arguments, const Pape
     return kSuccess;
   }
   const Dataset dataset = load_data(line.registries.datasets, config).dataset;
-  draw({lorenz_chart(figure, dataset)}, folder_of(figure, arguments, kFolder));
+  draw({lorenz_chart(figure, dataset)}, folder_of(figure, arguments, kFigureFolder));
   return kSuccess;
 }
 
@@ -115,12 +115,12 @@ int collect(const CommandLine& line, const DesignArguments& arguments, const Pap
     throw RunError(
         fmt::format("none of the runs has results for {}:\n  {}", figure.name, fmt::join(filled.remarks, "\n  ")));
   }
-  draw(filled, folder_of(figure, arguments, kFolder));
+  draw(filled, folder_of(figure, arguments, kFigureFolder));
   return kSuccess;
 }
 
 int train(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
-  const fs::path folder = folder_of(figure, arguments, kFolder);
+  const fs::path folder = folder_of(figure, arguments, kFigureFolder);
   const config::Schema schema = experiment_schema(line.registries);
   check(figure, schema);
   if (!arguments.sweep.dry_run) run_gnuplot(".", {"--version"});  // rather now than after all training
@@ -144,7 +144,7 @@ int figure(const CommandLine& line, const DesignArguments& arguments) {
 void add_paper_figures(CLI::App& figures, CommandLine& line) {
   const auto arguments = std::make_shared<DesignArguments>();
   figures.add_option("name", arguments->name, "icml2022/2, thesis/5.5; a figure's file; or list");
-  add_design_options(figures, line, *arguments, "figure", kFolder);
+  add_design_options(figures, line, *arguments, "figure", kFigureFolder);
   figures.callback([&figures, &line, arguments] {
     if (!figures.get_subcommands().empty()) return;  // level-sets
     if (arguments->name.empty()) throw CLI::RequiredError("name");

@@ -7,15 +7,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "src/studies/compare/compared_run.h"
 #include "src/core/atomic_file.h"
 #include "src/core/error.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
-#include "src/train/experiment.h"
 #include "src/report/page.h"
 #include "src/report/report_data.h"
 #include "src/run_folder/run_folder.h"
+#include "src/studies/compare/compared_run.h"
+#include "src/train/experiment.h"
 
 namespace settrain {
 namespace {

@@ -10,7 +10,6 @@
 #include "apps/settrain/config_path.h"
 #include "apps/settrain/design_run.h"
 #include "apps/settrain/table_measure.h"
-#include "src/studies/compare/compared_run.h"
 #include "src/core/atomic_file.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
@@ -18,17 +17,18 @@
 #include "src/core/table_text.h"
 #include "src/papers/design/check_cells.h"
 #include "src/papers/design/find_design.h"
-#include "src/train/experiment.h"
-#include "src/train/experiment_schema.h"
 #include "src/papers/table/collect_runs.h"
 #include "src/papers/table/table_formats.h"
+#include "src/studies/compare/compared_run.h"
+#include "src/train/experiment.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFolder = "tables/";
+constexpr const char* kTableFolder = "tables/";
 
 fs::path tables_folder() {
   return config_folder() / "tables";
@@ -78,7 +78,7 @@ int collect(const CommandLine& line, const DesignArguments& arguments, const Tab
     throw RunError(fmt::format("none of the runs has results for a cell of {}:\n  {}", table.name,
                                fmt::join(filled.remarks, "\n  ")));
   }
-  write(filled, folder_of(table, arguments, kFolder));
+  write(filled, folder_of(table, arguments, kTableFolder));
   return kSuccess;
 }
 
@@ -92,12 +92,12 @@ int measure(const CommandLine& line, const DesignArguments& arguments, const Tab
   ProgressBar bar;
   const FilledTable filled = measure_table(line.registries.losses, table, find_device(line.device), bar);
   bar.hide();
-  write(filled, folder_of(table, arguments, kFolder));
+  write(filled, folder_of(table, arguments, kTableFolder));
   return kSuccess;
 }
 
 int train(const CommandLine& line, const DesignArguments& arguments, const Table& table) {
-  const fs::path folder = folder_of(table, arguments, kFolder);
+  const fs::path folder = folder_of(table, arguments, kTableFolder);
   const config::Schema schema = experiment_schema(line.registries);
   check_cells(table, table.wanted_cells(), schema);
   return train_design(line, arguments, table, table.wanted_cells(), folder,
@@ -128,7 +128,7 @@ void add_table_command(CLI::App& app, CommandLine& line) {
   const auto arguments = std::make_shared<DesignArguments>();
   command->add_option("name", arguments->name, "icml2022/4, thesis/5.1, own/label-noise; a table's file; or list")
       ->required();
-  add_design_options(*command, line, *arguments, "table", kFolder);
+  add_design_options(*command, line, *arguments, "table", kTableFolder);
   command->callback([&line, arguments] { line.action = [&line, arguments] { return table(line, *arguments); }; });
 }
 

@@ -10,8 +10,8 @@
 #include <iterator>
 #include <map>
 
-#include "src/measure/bench/smoothed_bench.h"
 #include "src/core/error.h"
+#include "src/measure/bench/smoothed_bench.h"
 
 namespace settrain {
 namespace {

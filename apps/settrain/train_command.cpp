@@ -10,10 +10,10 @@
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/inference/results.h"
 #include "src/measure/cost/dry_run.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/record.h"
-#include "src/inference/results.h"
 #include "src/train/resume.h"
 #include "src/train/training.h"
 

@@ -77,14 +77,14 @@ at::Tensor integral(const at::Tensor& all, int64_t rank, double epsilon, const G
   return center.add(high.sub(fewer.mul(weights).mul(half).sum(1)));
 }
 
-at::Tensor plainly(const at::Tensor& scores, int64_t rank, double epsilon, int64_t nodes) {
+at::Tensor plain_exact_topk(const at::Tensor& scores, int64_t rank, double epsilon, int64_t nodes) {
   const int64_t doubles = 8 * scores.size(1) * std::max<int64_t>(65, nodes);
   return rowwise(scores, doubles, [&](const at::Tensor& s, int64_t /*first_row*/) {
     return integral(s, rank, epsilon, gauss_legendre(nodes));
   });
 }
 
-bool has_kernel(const at::Tensor& scores, int64_t rank) {
+bool has_exact_kernel(const at::Tensor& scores, int64_t rank) {
 #if defined(SETTRAIN_HAS_CUDA)
   if (scores.is_cuda()) return rank <= kMostExactTopkRank;
 #endif
@@ -143,7 +143,8 @@ at::Tensor exact_smoothed_topk(const at::Tensor& scores, int64_t rank, double ep
     throw ShapeError("rank: expected 1 to " + std::to_string(scores.size(1)) + ", the number of classes, got " +
                      std::to_string(rank));
   }
-  if (method == LossMethod::kPlain || !has_kernel(scores, rank)) return plainly(scores, rank, epsilon, nodes);
+  if (method == LossMethod::kPlain || !has_exact_kernel(scores, rank))
+    return plain_exact_topk(scores, rank, epsilon, nodes);
   return scores.scalar_type() == at::kDouble ? by_kernel<double>(scores, rank, epsilon, nodes)
                                              : by_kernel<float>(scores, rank, epsilon, nodes);
 }

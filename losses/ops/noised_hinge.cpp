@@ -105,7 +105,7 @@ struct NoisedHingeFunction : torch::autograd::Function<NoisedHingeFunction> {
   }
 };
 
-bool has_kernel(const at::Tensor& scores) {
+bool has_noised_kernel(const at::Tensor& scores) {
 #if defined(SETTRAIN_HAS_CUDA)
   const bool on_device = scores.is_cpu() || scores.is_cuda();
 #else
@@ -129,8 +129,8 @@ NoisedHinge describe(const at::Tensor& scores, const SampledTopkOptions& options
   return hinge;
 }
 
-at::Tensor plainly(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
-                   const NoisedHingeTerms& terms) {
+at::Tensor plain_noised_hinge(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
+                              const NoisedHingeTerms& terms) {
   const at::Tensor over = sampled_topk(scores, input, options).sub(of_label(scores, input.labels));
   const at::Tensor violation = terms.margins.defined() ? over.add(terms.margins) : over.add(terms.margin);
   return at::relu(terms.factor == 1 ? violation : violation.mul(terms.factor));
@@ -140,7 +140,8 @@ at::Tensor plainly(const at::Tensor& scores, const LossInput& input, const Sampl
 
 at::Tensor noised_hinge(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
                         const NoisedHingeTerms& terms) {
-  if (!has_kernel(scores) || input.method == LossMethod::kPlain) return plainly(scores, input, options, terms);
+  if (!has_noised_kernel(scores) || input.method == LossMethod::kPlain)
+    return plain_noised_hinge(scores, input, options, terms);
   Constants constants{describe(scores, options, input.noise_key), input.labels.contiguous(), {}, {}};
   if (terms.margins.defined()) {
     check_shape("margins", terms.margins.sizes(), {scores.size(0)});

@@ -46,9 +46,9 @@ std::string nearest_file(const fs::path& file) {
   return near.empty() ? "" : did_you_mean((file.parent_path() / near).string());
 }
 
-class Reader {
+class FileReader {
  public:
-  Reader(const std::string& stem, const Declarations& declarations, Problems& problems)
+  FileReader(const std::string& stem, const Declarations& declarations, Problems& problems)
       : stem_(stem), declarations_(declarations), problems_(problems) {}
 
   std::optional<std::vector<Layer>> read(fs::path file) {
@@ -141,7 +141,7 @@ class Reader {
 
 std::optional<std::vector<Layer>> read_files(const fs::path& file, const std::string& stem,
                                              const Declarations& declarations, Problems& problems) {
-  return Reader(stem, declarations, problems).read(file);
+  return FileReader(stem, declarations, problems).read(file);
 }
 
 }  // namespace settrain::config

@@ -8,14 +8,14 @@ namespace settrain::config {
 namespace {
 
 constexpr size_t kLongest = 64 * 1024;  // bytes; texts that refer to each other twice grow exponentially
-constexpr int kDeepest = 20;            // defaults within defaults
+constexpr int kDeepestReference = 20;   // defaults within defaults
 
 class Expander {
  public:
   explicit Expander(const Lookup& lookup) : lookup_(lookup) {}
 
   Expanded expand(std::string_view text, int depth) {
-    if (depth > kDeepest) throw InvalidValue("${...} are nested too deeply");
+    if (depth > kDeepestReference) throw InvalidValue("${...} are nested too deeply");
     Expanded result{"", false};
     for (size_t i = 0; i < text.size();) {
       const std::string_view rest = text.substr(i);

@@ -45,9 +45,9 @@ void append(Value& list, const Value& element) {
   if (auto* texts = std::get_if<Texts>(&list)) texts->push_back(std::get<std::string>(element));
 }
 
-class Reader {
+class ValueReader {
  public:
-  Reader(const std::string& path, const Key& key, const Lookup& lookup, Problems& problems)
+  ValueReader(const std::string& path, const Key& key, const Lookup& lookup, Problems& problems)
       : path_(path), key_(key), lookup_(lookup), problems_(problems) {}
 
   std::optional<Value> scalar(const YamlNode& node) {
@@ -94,7 +94,7 @@ class Reader {
 
 std::optional<Value> read_value(const std::string& path, const Key& key, const YamlNode& node, const Lookup& lookup,
                                 Problems& problems) {
-  Reader reader(path, key, lookup, problems);
+  ValueReader reader(path, key, lookup, problems);
   std::optional<Value> value = is_list(key) ? reader.list(node) : reader.scalar(node);
   if (!value) return value;
   const std::string error = whole_error(key, *value);

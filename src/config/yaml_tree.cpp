@@ -13,7 +13,7 @@ namespace settrain::config {
 namespace {
 
 constexpr int kMostNodes = 10'000;
-constexpr size_t kDeepest = 50;
+constexpr size_t kDeepestNode = 50;
 
 // "?" and "!" are the parser's words for plain and quoted.
 void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
@@ -69,8 +69,8 @@ void YamlTreeBuilder::count(const YAML::Mark& mark, int nodes) {
 
 // Refuses a node of so many levels at this place.
 void YamlTreeBuilder::nest(const YAML::Mark& mark, size_t levels) {
-  if (stack_.size() + levels > kDeepest) {
-    throw YAML::ParserException(mark, fmt::format("nested deeper than {} levels", kDeepest));
+  if (stack_.size() + levels > kDeepestNode) {
+    throw YAML::ParserException(mark, fmt::format("nested deeper than {} levels", kDeepestNode));
   }
 }
 

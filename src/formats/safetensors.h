@@ -1,5 +1,5 @@
-// The safetensors file format, written: named tensors and text metadata, as Python's safetensors package has it. weight_file.h
-// reads it.
+// The safetensors file format, written: named tensors and text metadata, as Python's safetensors package has it.
+// weight_file.h reads it.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,8 @@ namespace settrain {
 ///
 /// Throws RunError where the file cannot be written (the old one then stays), and for a tensor named "__metadata__" and
 /// text that is not UTF-8, naming the entry.
-void write_safetensors(const std::filesystem::path& file, std::vector<SafetensorsEntry> tensors, const std::map<std::string, std::string>& metadata,
+void write_safetensors(const std::filesystem::path& file, std::vector<SafetensorsEntry> tensors,
+                       const std::map<std::string, std::string>& metadata,
                        const std::function<void(const SafetensorsEntry&, AtomicFile&)>& write_bytes);
 
 }  // namespace settrain

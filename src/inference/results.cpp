@@ -12,9 +12,9 @@
 #include "models/named_tensors.h"
 #include "src/core/atomic_file.h"
 #include "src/core/log.h"
-#include "src/train/resume.h"
 #include "src/eval/results_table.h"
 #include "src/train/checkpoint.h"
+#include "src/train/resume.h"
 
 namespace settrain {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "src/train/evaluation.h"
 #include "src/run_folder/run_folder.h"
+#include "src/train/evaluation.h"
 
 namespace settrain {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <string>
 
-#include "src/plot/chart.h"
 #include "src/core/table_text.h"
+#include "src/plot/chart.h"
 #include "src/plot/pictures.h"
 
 namespace settrain {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/plot/text_size.h"
 #include "src/plot/pictures.h"
+#include "src/plot/text_size.h"
 
 namespace settrain {
 namespace {

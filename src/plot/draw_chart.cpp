@@ -1,7 +1,7 @@
 #include "src/plot/draw_chart.h"
 
-#include "src/plot/chart_script.h"
 #include "src/core/atomic_file.h"
+#include "src/plot/chart_script.h"
 #include "src/plot/pictures.h"
 
 namespace settrain {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "src/studies/compare/compared_run.h"
 #include "src/core/progress_bar.h"
-#include "src/train/registries.h"
 #include "src/report/judged_sets.h"
+#include "src/studies/compare/compared_run.h"
+#include "src/train/registries.h"
 
 namespace settrain {
 

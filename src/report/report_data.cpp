@@ -8,16 +8,16 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "src/studies/compare/comparison.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
-#include "src/train/experiment_schema.h"
 #include "src/report/answers_json.h"
 #include "src/report/comparison_page.h"
 #include "src/report/run_record.h"
-#include "src/train/build_info.h"
 #include "src/run_folder/run_folder.h"
+#include "src/studies/compare/comparison.h"
+#include "src/train/build_info.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 namespace {

@@ -12,9 +12,9 @@
 #include "metrics/topk_accuracy.h"
 #include "src/config/format.h"
 #include "src/config/interpolate.h"
+#include "src/core/mean_interval.h"
 #include "src/run_folder/metrics_log.h"
 #include "src/run_folder/run_folder.h"
-#include "src/core/mean_interval.h"
 
 namespace settrain {
 namespace {

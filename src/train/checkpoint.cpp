@@ -12,8 +12,8 @@
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/train/weight_tensors.h"
 #include "src/formats/state_dict_names.h"
+#include "src/train/weight_tensors.h"
 
 namespace settrain {
 namespace {

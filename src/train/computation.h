@@ -6,8 +6,8 @@
 #include <string>
 
 #include "models/model_output.h"
-#include "src/train/run_options.h"
 #include "src/loader/pixel_writer.h"
+#include "src/train/run_options.h"
 
 namespace settrain {
 

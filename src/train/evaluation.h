@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "src/core/progress_bar.h"
-#include "src/train/experiment.h"
 #include "src/eval/results_table.h"
+#include "src/train/experiment.h"
 
 namespace settrain {
 

@@ -17,9 +17,9 @@
 #include "models/model.h"
 #include "src/core/error.h"
 #include "src/core/heap.h"
-#include "src/train/aten_seed.h"
 #include "src/loader/loader.h"
 #include "src/loader/normalisation.h"
+#include "src/train/aten_seed.h"
 
 namespace settrain {
 namespace {

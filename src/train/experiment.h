@@ -10,12 +10,12 @@
 #include "datasets/dataset.h"
 #include "datasets/label_noise.h"
 #include "src/config/config.h"
+#include "src/eval/evaluator.h"
+#include "src/loader/loader.h"
 #include "src/train/computation.h"
 #include "src/train/pretrained.h"
 #include "src/train/registries.h"
 #include "src/train/run_options.h"
-#include "src/eval/evaluator.h"
-#include "src/loader/loader.h"
 
 namespace settrain {
 

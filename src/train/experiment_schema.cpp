@@ -13,12 +13,12 @@
 #include "src/config/config.h"
 #include "src/config/variants.h"
 #include "src/core/suggest.h"
-#include "src/train/pretrained.h"
-#include "src/train/run_options.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/data_options.h"
 #include "src/optim/schedule.h"
 #include "src/optim/sgd.h"
+#include "src/train/pretrained.h"
+#include "src/train/run_options.h"
 
 namespace settrain {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "src/run_folder/run_folder.h"
 #include "src/train/experiment.h"
 #include "src/train/resume.h"
-#include "src/run_folder/run_folder.h"
 
 namespace settrain {
 

@@ -13,8 +13,8 @@
 #include "src/core/log.h"
 #include "src/core/streams.h"
 #include "src/core/suggest.h"
-#include "src/train/selection.h"
 #include "src/train/provenance.h"
+#include "src/train/selection.h"
 
 namespace settrain {
 namespace {

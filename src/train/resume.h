@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "src/config/differences.h"
+#include "src/run_folder/run_folder.h"
+#include "src/train/checkpoint.h"
 #include "src/train/experiment.h"
 #include "src/train/training_state.h"
-#include "src/train/checkpoint.h"
-#include "src/run_folder/run_folder.h"
 
 namespace settrain {
 

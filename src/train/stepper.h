@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "src/train/experiment.h"
-#include "src/train/train_step.h"
 #include "src/optim/schedule.h"
 #include "src/optim/sgd.h"
 #include "src/optim/weight_average.h"
+#include "src/train/experiment.h"
+#include "src/train/train_step.h"
 
 namespace settrain {
 

@@ -8,9 +8,9 @@
 #include <cmath>
 
 #include "models/model.h"
+#include "src/optim/clip.h"
 #include "src/train/aten_seed.h"
 #include "src/train/non_finite.h"
-#include "src/optim/clip.h"
 
 namespace settrain {
 

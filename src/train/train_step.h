@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "losses/loss.h"
+#include "src/loader/loader.h"
+#include "src/optim/sgd.h"
 #include "src/train/computation.h"
 #include "src/train/phase_timer.h"
 #include "src/train/step_metrics.h"
-#include "src/loader/loader.h"
-#include "src/optim/sgd.h"
 
 namespace settrain {
 

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "src/core/progress_bar.h"
+#include "src/formats/tensorboard.h"
+#include "src/run_folder/metrics_log.h"
+#include "src/run_folder/run_folder.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment.h"
 #include "src/train/selection.h"
 #include "src/train/stepper.h"
 #include "src/train/training_state.h"
-#include "src/run_folder/metrics_log.h"
-#include "src/run_folder/run_folder.h"
-#include "src/formats/tensorboard.h"
 
 namespace settrain {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "src/train/train_step.h"
 #include "src/train/checkpoint.h"
+#include "src/train/train_step.h"
 
 namespace settrain {
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "src/core/error.h"
 #include "src/plot/chart_axis.h"
 #include "src/plot/chart_labels.h"
 #include "src/plot/chart_script.h"
 #include "src/plot/text_size.h"
-#include "src/core/error.h"
 
 using namespace settrain;
 using Catch::Matchers::Contains;

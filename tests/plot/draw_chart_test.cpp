@@ -8,9 +8,9 @@
 #include <limits>
 #include <sstream>
 
+#include "src/core/error.h"
 #include "src/plot/chart_axis.h"
 #include "src/plot/chart_plot.h"
-#include "src/core/error.h"
 #include "src/plot/gnuplot.h"
 #include "tests/plot/fake_gnuplot.h"
 #include "tests/plot/has_gnuplot.h"

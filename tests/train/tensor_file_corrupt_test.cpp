@@ -6,8 +6,8 @@
 #include <random>
 
 #include "src/core/error.h"
-#include "src/train/tensor_file.h"
 #include "src/formats/safetensors_header.h"
+#include "src/train/tensor_file.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 

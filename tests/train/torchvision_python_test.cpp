@@ -8,9 +8,9 @@
 #include "models/model_options.h"
 #include "models/named_tensors.h"
 #include "src/config/load.h"
-#include "src/train/pretrained.h"
-#include "src/train/checkpoint.h"
 #include "src/inference/export_weights.h"
+#include "src/train/checkpoint.h"
+#include "src/train/pretrained.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 

@@ -2,8 +2,8 @@
 
 #include "src/measure/check/tolerance.h"
 #include "src/train/run_options.h"
-#include "tests/train/linear_task.h"
 #include "tests/support/skip.h"
+#include "tests/train/linear_task.h"
 
 namespace settrain {
 namespace {

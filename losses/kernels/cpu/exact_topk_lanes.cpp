@@ -1,6 +1,6 @@
-#include "losses/kernels/exact_topk_kernels.h"
 #include "losses/kernels/cpu/normal_tail.h"
 #include "losses/kernels/cpu/select_rank.h"
+#include "losses/kernels/exact_topk_kernels.h"
 
 // N(t), the number of classes with s_j + epsilon z_j > t, is a sum of independent events, whose distribution is that of
 // a product of polynomials (1 - p_j) + p_j X. Eight points t at a time, a lane each; of the classes only those whose

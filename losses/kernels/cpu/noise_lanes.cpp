@@ -1,4 +1,5 @@
 #include "losses/kernels/cpu/noise_lanes.h"
+
 #include "losses/kernels/noise_kernels.h"
 
 namespace settrain::SETTRAIN_INSTRUCTION_SET {

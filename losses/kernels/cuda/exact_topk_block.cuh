@@ -2,8 +2,8 @@
 #pragma once
 
 #include "losses/kernels/cuda/block_top.cuh"
-#include "losses/kernels/exact_topk_kernels.h"
 #include "losses/kernels/cuda/polynomial.cuh"
+#include "losses/kernels/exact_topk_kernels.h"
 
 namespace settrain {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "losses/kernels/cuda/block_top.cuh"
-#include "losses/kernels/smoothed_hinge_kernels.h"
 #include "losses/kernels/cuda/smoothed_hinge_top.cuh"
+#include "losses/kernels/smoothed_hinge_kernels.h"
 
 namespace settrain {
 

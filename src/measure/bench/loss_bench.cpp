@@ -9,8 +9,8 @@
 
 #include "src/core/error.h"
 #include "src/core/human.h"
-#include "src/train/peak_memory.h"
 #include "src/measure/cost/throughput.h"
+#include "src/train/peak_memory.h"
 
 namespace settrain {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "losses/make_loss.h"
 #include "losses/ops/noised_hinge.h"
-#include "src/measure/bench/allocations.h"
 #include "src/config/load.h"
+#include "src/measure/bench/allocations.h"
 
 namespace settrain {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "src/train/peak_memory.h"
 #include "src/eval/evaluator.h"
+#include "src/train/peak_memory.h"
 
 namespace settrain {
 

@@ -7,10 +7,10 @@
 #include <deque>
 
 #include "losses/make_loss.h"
-#include "src/measure/bench/smoothed_algorithms.h"
 #include "src/core/interrupt.h"
-#include "src/train/phase_timer.h"
+#include "src/measure/bench/smoothed_algorithms.h"
 #include "src/measure/cost/throughput.h"
+#include "src/train/phase_timer.h"
 
 namespace settrain {
 namespace {

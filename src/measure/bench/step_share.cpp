@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <deque>
 
-#include "src/measure/bench/made_up_images.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "src/measure/bench/made_up_images.h"
+#include "src/measure/cost/throughput.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
-#include "src/measure/cost/throughput.h"
 
 namespace settrain {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "losses/make_loss.h"
-#include "src/measure/check/loss_golden.h"
-#include "src/measure/check/tolerance.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "src/measure/check/loss_golden.h"
+#include "src/measure/check/tolerance.h"
 
 namespace settrain {
 namespace {

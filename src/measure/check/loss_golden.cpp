@@ -88,7 +88,7 @@ void read_expected(const JsonPlace& place, LossGoldenCase& golden) {
   }
 }
 
-LossGoldenCase read_case(const JsonPlace& place) {
+LossGoldenCase read_loss_case(const JsonPlace& place) {
   LossGoldenCase golden;
   golden.name = place["name"].text();
   for (const std::string& key : place["params"].keys()) {
@@ -107,7 +107,7 @@ LossGolden read_loss_golden(const std::filesystem::path& file) {
   const nlohmann::json json = read_json(file);
   const JsonPlace root(json, file);
   LossGolden golden{root["loss"].text(), {}};
-  for (const JsonPlace& place : root["cases"].elements()) golden.cases.push_back(read_case(place));
+  for (const JsonPlace& place : root["cases"].elements()) golden.cases.push_back(read_loss_case(place));
   return golden;
 }
 

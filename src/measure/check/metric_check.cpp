@@ -13,8 +13,8 @@
 #include "metrics/average_k.h"
 #include "metrics/class_hits.h"
 #include "metrics/topk_accuracy.h"
-#include "src/measure/check/metric_golden.h"
 #include "src/eval/evaluator.h"
+#include "src/measure/check/metric_golden.h"
 
 namespace settrain {
 namespace {

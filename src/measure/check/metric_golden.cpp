@@ -50,7 +50,7 @@ void add_class_means(std::vector<MetricValue>& values, const std::string& sets, 
   values.push_back({names[4], real_or_undefined(groups["many"])});
 }
 
-MetricGolden read_case(const JsonPlace& place) {
+MetricGolden read_metric_case(const JsonPlace& place) {
   const int64_t classes = place["num_classes"].integer(1, kAnyCount);
   MetricGolden golden;
   golden.name = place["name"].text();
@@ -100,7 +100,7 @@ MetricGolden read_case(const JsonPlace& place) {
 std::vector<MetricGolden> read_metric_golden(const std::filesystem::path& file) {
   const nlohmann::json json = read_json(file);
   std::vector<MetricGolden> cases;
-  for (const JsonPlace& place : JsonPlace(json, file)["cases"].elements()) cases.push_back(read_case(place));
+  for (const JsonPlace& place : JsonPlace(json, file)["cases"].elements()) cases.push_back(read_metric_case(place));
   return cases;
 }
 

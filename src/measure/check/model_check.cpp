@@ -11,13 +11,13 @@
 
 #include "models/model.h"
 #include "models/named_tensors.h"
+#include "src/core/error.h"
 #include "src/measure/check/closed_fill.h"
 #include "src/measure/check/golden_model.h"
 #include "src/measure/check/initial_weights.h"
 #include "src/measure/check/json_place.h"
 #include "src/measure/check/parameter_list.h"
 #include "src/measure/check/tolerance.h"
-#include "src/core/error.h"
 
 namespace settrain {
 namespace {

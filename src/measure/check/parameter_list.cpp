@@ -11,8 +11,8 @@
 
 #include "models/model.h"
 #include "models/named_tensors.h"
-#include "src/measure/check/json_place.h"
 #include "src/core/error.h"
+#include "src/measure/check/json_place.h"
 
 namespace settrain {
 namespace {

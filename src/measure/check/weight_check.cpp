@@ -10,19 +10,19 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "src/core/error.h"
+#include "src/formats/state_dict_names.h"
 #include "src/measure/check/closed_fill.h"
 #include "src/measure/check/json_place.h"
 #include "src/measure/check/tolerance.h"
-#include "src/core/error.h"
 #include "src/train/weight_tensors.h"
-#include "src/formats/state_dict_names.h"
 
 namespace settrain {
 namespace {
 
 using nlohmann::json;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnread = std::numeric_limits<double>::infinity();
 
 // A path as the golden files have it: ["optimizer", "state", 0].
 std::string dump(const KeyPath& path) {
@@ -42,11 +42,11 @@ json value_of(const Leaf& leaf) {
 // The largest difference of the values; what is recorded has been rounded to the tensor's type.
 double value_error(const at::Tensor& tensor, const json& recorded) {
   const at::Tensor values = tensor.to(at::kDouble).flatten();
-  if (recorded.size() != static_cast<size_t>(values.numel())) return kInfinity;
+  if (recorded.size() != static_cast<size_t>(values.numel())) return kUnread;
   const double* got = values.const_data_ptr<double>();
   double worst = 0;
   for (size_t i = 0; i < recorded.size(); ++i) {
-    if (!recorded[i].is_number()) return kInfinity;
+    if (!recorded[i].is_number()) return kUnread;
     auto expected = recorded[i].get<double>();
     if (tensor.scalar_type() == at::kFloat) expected = static_cast<float>(expected);
     if (expected != got[i]) worst = worse(worst, std::abs(expected - got[i]));
@@ -77,18 +77,18 @@ class FileCheck {
     std::map<std::string, const TensorEntry*> entries;
     for (const TensorEntry& entry : file_.contents().tensors) entries[dump(entry.path)] = &entry;
     const json& recorded = recorded_.at("tensors");
-    if (entries.size() != recorded.size()) add(kInfinity, fmt::format("{} tensors", entries.size()));
+    if (entries.size() != recorded.size()) add(kUnread, fmt::format("{} tensors", entries.size()));
     for (const json& tensor : recorded) {
       const std::string path = tensor.at("path").dump();
       const auto found = entries.find(path);
       if (found == entries.end()) {
-        add(kInfinity, path + " is missing");
+        add(kUnread, path + " is missing");
         continue;
       }
       const TensorEntry& entry = *found->second;
       const bool is_same = names_of(entry.dtype).name == tensor.at("dtype") && entry.shape == tensor.at("shape") &&
                            entry.stride == tensor.at("stride") && entry.offset == tensor.at("storage_offset");
-      add(is_same ? value_error(read_tensor(file_, entry), tensor.at("values")) : kInfinity, path);
+      add(is_same ? value_error(read_tensor(file_, entry), tensor.at("values")) : kUnread, path);
     }
   }
 
@@ -96,14 +96,14 @@ class FileCheck {
     std::map<std::string, json> leaves;
     for (const Leaf& leaf : file_.contents().leaves) leaves[dump(leaf.path)] = value_of(leaf);
     const json& recorded = recorded_.at("other_leaves");
-    if (leaves.size() != recorded.size()) add(kInfinity, fmt::format("{} other values", leaves.size()));
+    if (leaves.size() != recorded.size()) add(kUnread, fmt::format("{} other values", leaves.size()));
     for (const json& leaf : recorded) {
       const auto found = leaves.find(leaf.at("path").dump());
       const json& value = leaf.at("value");
       // 1 and 1.0 are equal to the library, and not the same.
       const bool is_same =
           found != leaves.end() && found->second == value && found->second.is_number_float() == value.is_number_float();
-      if (!is_same) add(kInfinity, leaf.at("path").dump());
+      if (!is_same) add(kUnread, leaf.at("path").dump());
     }
   }
 
@@ -118,18 +118,18 @@ CheckRow check_readable(const std::filesystem::path& folder, const json& recorde
   try {
     return FileCheck(folder / name, recorded).run(name);
   } catch (const RunError& problem) {
-    return {name, "is read", kInfinity, 0, false, problem.what()};
+    return {name, "is read", kUnread, 0, false, problem.what()};
   }
 }
 
 CheckRow check_hostile(const std::filesystem::path& folder, const json& recorded) {
   const auto name = recorded.at("file").get<std::string>();
   const std::string what = fmt::format("is refused: {}", recorded.at("why").get<std::string>());
-  if (!exists(folder / name)) return {name, what, kInfinity, 0, false, "the file is not there"};
+  if (!exists(folder / name)) return {name, what, kUnread, 0, false, "the file is not there"};
   try {
     WeightFile file(folder / name);
     for (const TensorEntry& entry : file.contents().tensors) read_tensor(file, entry);
-    return {name, what, kInfinity, 0, false, "it was read"};
+    return {name, what, kUnread, 0, false, "it was read"};
   } catch (const RunError&) {
     return {name, what, 0, 0, true, ""};
   }

@@ -14,8 +14,8 @@
 #include "models/named_tensors.h"
 #include "src/core/descriptor.h"
 #include "src/core/human.h"
-#include "src/train/evaluation.h"
 #include "src/measure/cost/throughput.h"
+#include "src/train/evaluation.h"
 
 namespace settrain {
 namespace {

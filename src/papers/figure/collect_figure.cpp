@@ -10,9 +10,9 @@
 #include <map>
 
 #include "src/core/error.h"
+#include "src/core/mean_interval.h"
 #include "src/papers/design/cell_runs.h"
 #include "src/papers/figure/run_numbers.h"
-#include "src/core/mean_interval.h"
 
 namespace settrain {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "src/plot/chart.h"
 #include "src/config/schema.h"
 #include "src/papers/figure/paper_figure.h"
+#include "src/plot/chart.h"
 
 namespace settrain {
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "datasets/dataset.h"
-#include "src/plot/chart.h"
 #include "src/config/config.h"
 #include "src/config/schema.h"
 #include "src/papers/figure/paper_figure.h"
+#include "src/plot/chart.h"
 
 namespace settrain {
 

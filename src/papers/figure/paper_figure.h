@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "src/plot/chart.h"
 #include "src/papers/design/run_design.h"
+#include "src/plot/chart.h"
 
 namespace settrain {
 

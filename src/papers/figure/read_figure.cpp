@@ -5,9 +5,9 @@
 #include <cmath>
 #include <set>
 
+#include "src/core/mean_interval.h"
 #include "src/papers/design/design_reader.h"
 #include "src/papers/figure/paper_figure.h"
-#include "src/core/mean_interval.h"
 
 namespace settrain {
 namespace {

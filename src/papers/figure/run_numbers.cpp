@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/run_folder/run_folder.h"
 #include "src/core/mean_interval.h"
+#include "src/run_folder/run_folder.h"
 
 namespace settrain {
 namespace {

@@ -23,7 +23,7 @@ thead th { border-top: 2px solid var(--text); }
 .outside { color: var(--mark); font-weight: 600; }
 )";
 
-std::string escaped(const std::string& text) {
+std::string html_escaped(const std::string& text) {
   std::string made;
   for (const char byte : text) {
     if (byte == '&') {
@@ -41,25 +41,26 @@ std::string escaped(const std::string& text) {
   return made;
 }
 
-std::string list(const std::vector<std::string>& sentences) {
+std::string html_list(const std::vector<std::string>& sentences) {
   std::string text = "<ul>\n";
-  for (const std::string& sentence : sentences) text += fmt::format("<li>{}</li>\n", escaped(sentence));
+  for (const std::string& sentence : sentences) text += fmt::format("<li>{}</li>\n", html_escaped(sentence));
   return text + "</ul>\n";
 }
 
 std::string cell_html(const FilledTable& filled, const FilledPart& part, const TableCell& cell) {
-  std::string text = fmt::format("<td>{}", escaped(our_text(*part.part, cell)));
+  std::string text = fmt::format("<td>{}", html_escaped(our_text(*part.part, cell)));
   const std::string printed = printed_text(cell), difference = difference_text(*part.part, cell);
   if (!printed.empty()) {
-    text += fmt::format("<span class=\"printed\">printed {}", escaped(printed));
+    text += fmt::format("<span class=\"printed\">printed {}", html_escaped(printed));
     if (!difference.empty()) {
-      text += fmt::format(", <span{}>{}</span>", cell.is_outside() ? " class=\"outside\"" : "", escaped(difference));
+      text +=
+          fmt::format(", <span{}>{}</span>", cell.is_outside() ? " class=\"outside\"" : "", html_escaped(difference));
     }
     text += "</span>";
   }
   if (cell.against) {
-    text += fmt::format("<span class=\"against\">minus {}: {}</span>", escaped(filled.table->against),
-                        escaped(against_text(*part.part, cell)));
+    text += fmt::format("<span class=\"against\">minus {}: {}</span>", html_escaped(filled.table->against),
+                        html_escaped(against_text(*part.part, cell)));
   }
   return text + "</td>";
 }
@@ -71,23 +72,23 @@ std::string table_html(const FilledTable& filled) {
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{0}: {1}</title>\n<style>{2}</style>\n</head>\n<body>\n<h1>{0}: {1}</h1>\n{3}",
-      escaped(table.name), escaped(table.title), kStyle, list(heading(filled)));
+      html_escaped(table.name), html_escaped(table.title), kStyle, html_list(heading(filled)));
   for (const FilledPart& part : filled.parts) {
     text += fmt::format("<div class=\"scroll\">\n<table>\n<caption>{}</caption>\n<thead><tr><th scope=\"col\">{}</th>",
-                        escaped(part_title(part)), escaped(table.rows.name));
+                        html_escaped(part_title(part)), html_escaped(table.rows.name));
     for (const size_t column : part.columns) {
-      text += fmt::format("<th scope=\"col\">{}</th>", escaped(table.columns.each[column].label));
+      text += fmt::format("<th scope=\"col\">{}</th>", html_escaped(table.columns.each[column].label));
     }
     text += "</tr></thead>\n<tbody>\n";
     for (size_t i = 0; i < part.cells.size(); ++i) {
-      text += fmt::format("<tr><th scope=\"row\">{}</th>", escaped(table.rows.each[part.part->rows[i]].label));
+      text += fmt::format("<tr><th scope=\"row\">{}</th>", html_escaped(table.rows.each[part.part->rows[i]].label));
       for (const TableCell& cell : part.cells[i]) text += cell_html(filled, part, cell);
       text += "</tr>\n";
     }
-    text += "</tbody>\n</table>\n</div>\n" + list(part_notes(filled, part));
+    text += "</tbody>\n</table>\n</div>\n" + html_list(part_notes(filled, part));
   }
-  text += list(legend(filled));
-  if (!filled.remarks.empty()) text += "<h2>Not in the table</h2>\n" + list(filled.remarks);
+  text += html_list(legend(filled));
+  if (!filled.remarks.empty()) text += "<h2>Not in the table</h2>\n" + html_list(filled.remarks);
   return text + "</body>\n</html>\n";
 }
 

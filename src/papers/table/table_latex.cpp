@@ -9,7 +9,7 @@
 namespace settrain {
 namespace {
 
-std::string escaped(const std::string& text) {
+std::string latex_escaped(const std::string& text) {
   static const std::map<char, std::string> kSpecial{{'&', "\\&"},
                                                     {'%', "\\%"},
                                                     {'$', "\\$"},
@@ -38,8 +38,8 @@ std::string escaped(const std::string& text) {
 }
 
 std::string row(const std::string& label, const std::vector<std::string>& cells, const char* style) {
-  std::vector<std::string> made{style + escaped(label)};
-  for (const std::string& cell : cells) made.push_back(cell.empty() ? "" : style + escaped(cell));
+  std::vector<std::string> made{style + latex_escaped(label)};
+  for (const std::string& cell : cells) made.push_back(cell.empty() ? "" : style + latex_escaped(cell));
   return fmt::format("{} \\\\\n", fmt::join(made, " & "));
 }
 
@@ -70,10 +70,10 @@ std::string table_latex(const FilledTable& filled) {
       if (has_printed) text += row("printed, difference", printed, "\\footnotesize ");
       if (has_against) text += row("minus " + table.against, against, "\\footnotesize ");
     }
-    text +=
-        fmt::format("\\bottomrule\n\\end{{tabular}}\n\\caption{{{}.", escaped(table.title + ". " + part_title(part)));
-    for (const std::string& note : part_notes(filled, part)) text += " " + escaped(note);
-    for (const std::string& line : legend(filled)) text += " " + escaped(line);
+    text += fmt::format("\\bottomrule\n\\end{{tabular}}\n\\caption{{{}.",
+                        latex_escaped(table.title + ". " + part_title(part)));
+    for (const std::string& note : part_notes(filled, part)) text += " " + latex_escaped(note);
+    for (const std::string& line : legend(filled)) text += " " + latex_escaped(line);
     text += fmt::format("}}\n\\label{{tab:{}-{}}}\n\\end{{table}}\n", table.file_name(),
                         part.part - table.parts.data() + 1);
   }

@@ -22,7 +22,7 @@ void add_line(const std::string& label, const FilledPart& part, const std::vecto
   }
 }
 
-std::string list(const std::vector<std::string>& sentences) {
+std::string markdown_list(const std::vector<std::string>& sentences) {
   std::string text;
   for (const std::string& sentence : sentences) text += fmt::format("- {}\n", sentence);
   return text;
@@ -32,7 +32,7 @@ std::string list(const std::vector<std::string>& sentences) {
 
 std::string table_markdown(const FilledTable& filled) {
   const Table& table = *filled.table;
-  std::string text = fmt::format("# {}: {}\n\n{}", table.name, table.title, list(heading(filled)));
+  std::string text = fmt::format("# {}: {}\n\n{}", table.name, table.title, markdown_list(heading(filled)));
   for (const FilledPart& part : filled.parts) {
     Cells head{table.rows.name};
     for (const size_t column : part.columns) head.push_back(table.columns.each[column].label);
@@ -45,11 +45,11 @@ std::string table_markdown(const FilledTable& filled) {
       add_line("difference", part, part.cells[i], difference_text, lines);
       add_line("minus " + table.against, part, part.cells[i], against_text, lines);
     }
-    text +=
-        fmt::format("\n## {}\n\n{}\n{}", part_title(part), markdown_table(head, lines), list(part_notes(filled, part)));
+    text += fmt::format("\n## {}\n\n{}\n{}", part_title(part), markdown_table(head, lines),
+                        markdown_list(part_notes(filled, part)));
   }
-  text += "\n" + list(legend(filled));
-  if (!filled.remarks.empty()) text += "\nNot in the table:\n\n" + list(filled.remarks);
+  text += "\n" + markdown_list(legend(filled));
+  if (!filled.remarks.empty()) text += "\nNot in the table:\n\n" + markdown_list(filled.remarks);
   return text;
 }
 

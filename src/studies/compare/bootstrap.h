@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "src/studies/compare/comparison.h"
 #include "src/core/progress_bar.h"
 #include "src/eval/evaluator.h"
+#include "src/studies/compare/comparison.h"
 
 namespace settrain {
 

@@ -11,11 +11,11 @@
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
+#include "src/run_folder/run_folder.h"
+#include "src/train/checkpoint.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment.h"
 #include "src/train/resume.h"
-#include "src/train/checkpoint.h"
-#include "src/run_folder/run_folder.h"
 
 namespace settrain {
 namespace {

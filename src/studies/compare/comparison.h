@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "src/studies/compare/settings.h"
 #include "src/core/mean_interval.h"
+#include "src/studies/compare/settings.h"
 
 namespace settrain {
 

@@ -9,7 +9,7 @@ namespace {
 
 struct Stopped {};
 
-double now() {
+double job_clock() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -38,7 +38,7 @@ std::vector<EndedJob> JobPool::take_ended() {
 std::vector<JobPool::Running> JobPool::running() {
   const std::lock_guard lock(mutex_);
   std::vector<Running> jobs;
-  for (const Place& place : places_) jobs.push_back({place.item, place.item < 0 ? 0 : now() - place.since});
+  for (const Place& place : places_) jobs.push_back({place.item, place.item < 0 ? 0 : job_clock() - place.since});
   return jobs;
 }
 
@@ -57,7 +57,7 @@ void JobPool::work(int64_t place) {
         --at_work_;
         return;
       }
-      mine = {items_.front(), now()};
+      mine = {items_.front(), job_clock()};
       items_.pop_front();
     }
     EndedJob job{.item = mine.item};
@@ -79,7 +79,7 @@ void JobPool::work(int64_t place) {
       job.problem = problem.what();
     }
     const std::lock_guard lock(mutex_);
-    job.seconds = now() - mine.since;
+    job.seconds = job_clock() - mine.since;
     ended_.push_back(std::move(job));
   }
 }

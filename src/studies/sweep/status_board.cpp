@@ -11,20 +11,20 @@ namespace {
 
 constexpr double kPause = 0.5;  // seconds between two drawings
 
-double now() {
+double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
 
-StatusBoard::StatusBoard() : is_terminal_(stderr_is_terminal()), start_(now()), last_(start_ - kPause) {}
+StatusBoard::StatusBoard() : is_terminal_(stderr_is_terminal()), start_(seconds_now()), last_(start_ - kPause) {}
 
 double StatusBoard::seconds() const {
-  return now() - start_;
+  return seconds_now() - start_;
 }
 
 bool StatusBoard::is_due() const {
-  return is_terminal_ && now() - last_ >= kPause;
+  return is_terminal_ && seconds_now() - last_ >= kPause;
 }
 
 void StatusBoard::draw(const std::vector<std::string>& lines) {
@@ -33,7 +33,7 @@ void StatusBoard::draw(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) std::cerr << line.substr(0, width) << '\n';
   std::cerr.flush();
   drawn_ = lines.size();
-  last_ = now();
+  last_ = seconds_now();
 }
 
 void StatusBoard::erase() {

@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "src/core/table_text.h"
 #include "src/core/mean_interval.h"
+#include "src/core/table_text.h"
 
 namespace settrain {
 namespace {

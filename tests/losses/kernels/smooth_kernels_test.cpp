@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "losses/ops/exact_smoothed_topk.h"
 #include "losses/kernels/exact_topk_kernels.h"
 #include "losses/kernels/smoothed_hinge_kernels.h"
+#include "losses/ops/exact_smoothed_topk.h"
 #include "losses/ops/quadrature.h"
 #include "tests/losses/build_loss.h"
 

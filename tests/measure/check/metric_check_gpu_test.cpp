@@ -4,8 +4,8 @@
 
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
-#include "src/measure/check/metric_check.h"
 #include "src/eval/evaluator.h"
+#include "src/measure/check/metric_check.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/skip.h"
 

@@ -12,9 +12,9 @@
 
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
-#include "src/measure/check/metric_golden.h"
 #include "src/core/error.h"
 #include "src/eval/evaluator.h"
+#include "src/measure/check/metric_golden.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/skip.h"
 

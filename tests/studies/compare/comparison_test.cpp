@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "src/studies/compare/comparison_text.h"
 #include "src/core/error.h"
+#include "src/studies/compare/comparison_text.h"
 #include "tests/studies/compare/some_runs.h"
 
 using namespace settrain;
