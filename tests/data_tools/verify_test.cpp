@@ -15,7 +15,7 @@ namespace {
 
 const std::vector<std::string> kAll{"train", "val", "test"};
 
-ProgressOutput silent() {
+ProgressOutput no_progress() {
   return {.terminal = nullptr, .columns = nullptr, .line = [](std::string_view) {}, .seconds = [] { return 0.0; }};
 }
 
@@ -25,7 +25,7 @@ TEST_CASE("Bad images are found in their order, whatever the number of workers",
   const test::OddFolder folder;
   const Dataset dataset = folder.load();
   for (const int64_t workers : {1, 3}) {
-    const VerifyReport report = verify_images(dataset, kAll, workers, silent());
+    const VerifyReport report = verify_images(dataset, kAll, workers, no_progress());
     CHECK(report.complete());
     REQUIRE(report.bad.size() == 4);
     CHECK(report.bad[0].file == folder.path("train/elm/2.jpg"));
@@ -46,7 +46,7 @@ TEST_CASE("Bad images are found in their order, whatever the number of workers",
 
 TEST_CASE("Only the named splits are read", "[fast]") {
   const test::OddFolder folder;
-  const VerifyReport report = verify_images(folder.load(), {"val"}, 2, silent());
+  const VerifyReport report = verify_images(folder.load(), {"val"}, 2, no_progress());
   CHECK(report.bad.empty());
   REQUIRE(report.splits.size() == 1);
   CHECK(report.splits[0].read == 2);
@@ -71,7 +71,7 @@ TEST_CASE("All labels of an image are named, and images that are no files are ca
   dataset.train = {"train", std::make_shared<Broken>(), {1, 0}, {0, 2}};
   dataset.train.label_sets.add(std::vector<int64_t>{0});
   dataset.train.label_sets.add(std::vector<int64_t>{2, 1});
-  const VerifyReport report = verify_images(dataset, {"train"}, 1, silent());
+  const VerifyReport report = verify_images(dataset, {"train"}, 1, no_progress());
   REQUIRE(report.bad.size() == 1);
   CHECK(report.bad[0].classes == "oak, elm");
   CHECK(report.bad[0].file == "image 0");
@@ -92,7 +92,7 @@ TEST_CASE("A signal ends the reading, and the report says how far it came", "[fa
   dataset.val = {"val", dataset.train.images, {0}, {0}};
   const int code = test::run_in_child([&] {
     catch_interrupts();
-    const VerifyReport report = verify_images(dataset, {"train", "val"}, 2, silent());
+    const VerifyReport report = verify_images(dataset, {"train", "val"}, 2, no_progress());
     const std::string text = verify_text(report);
     const bool told = text.find(" of 1,000,000 images read") != text.npos && text.find("stopped") != text.npos;
     return !report.complete() && report.splits[0].read < 1000000 && report.splits[1].read == 0 && told ? 0 : 1;

@@ -1,4 +1,4 @@
-// Lists of image files, with one label a line or several.
+// ListFiles of image files, with one label a line or several.
 #include "datasets/file_list.h"
 
 #include <catch2/catch.hpp>
@@ -14,10 +14,10 @@ using Catch::Contains;
 
 namespace {
 
-struct Lists {
+struct ListFiles {
   test::TemporaryFolder folder;
 
-  Lists() {
+  ListFiles() {
     for (const char* name : {"a.png", "b c.png", "sub/d.png"}) add_image(name);
     folder.write("one.txt", std::string("a.png 0\n"));
   }
@@ -56,7 +56,7 @@ Dataset load(const FileListOptions& options) {
 }  // namespace
 
 TEST_CASE("a list's lines: paths with blanks, one label or several", "[fast]") {
-  Lists lists;
+  ListFiles lists;
   const ImageList list = lists.read("a.png 3\r\n\nb c.png\t4,0,2  \nsub/d.png 1");
   CHECK(lists.files.size() == 3);
   CHECK(lists.files.path(0) == lists.folder / "a.png");
@@ -75,7 +75,7 @@ TEST_CASE("a list's lines: paths with blanks, one label or several", "[fast]") {
 }
 
 TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
-  Lists lists;
+  ListFiles lists;
   const std::string file = (lists.folder / "list.txt").string();
   const auto check = [&](const std::string& text, const std::string& place, const std::string& what) {
     CAPTURE(text);
@@ -97,7 +97,7 @@ TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
 }
 
 TEST_CASE("a data set of lists", "[fast]") {
-  Lists lists;
+  ListFiles lists;
   const Dataset dataset = load(lists.options("b c.png 3\nsub/d.png 4,0\n"));
   CHECK(dataset.num_classes() == 5);
   CHECK(dataset.train.ids == std::vector<int64_t>{0, 1});
@@ -118,7 +118,7 @@ TEST_CASE("a data set of lists", "[fast]") {
 }
 
 TEST_CASE("absolute paths count in the digest, whatever the root", "[fast]") {
-  Lists lists;
+  ListFiles lists;
   const auto digest = [&](const char* name) {
     FileListOptions options = lists.options((lists.folder / name).string() + " 1\n");
     // The lists by absolute paths too, so that a relative root plays no part but in the digest.
@@ -133,20 +133,20 @@ TEST_CASE("absolute paths count in the digest, whatever the root", "[fast]") {
 }
 
 TEST_CASE("a training image in another list is an error with both places", "[fast]") {
-  Lists lists;
+  ListFiles lists;
   CHECK_THROWS_WITH(load(lists.options("b c.png 3\nsub/../a.png 4\n")),
                     Contains("one.txt:1: ") && Contains("train.txt:2"));
 }
 
 TEST_CASE("a list that is not there names its key and where it was looked for", "[fast]") {
-  Lists lists;
+  ListFiles lists;
   FileListOptions options = lists.options("b c.png 3\n");
   options.val = "absent.txt";
   CHECK_THROWS_WITH(load(options), Contains("data.val") && Contains("absent.txt") && Contains("data.root"));
 }
 
 TEST_CASE("a training image in another list is found however its path is written", "[fast]") {
-  Lists lists;
+  ListFiles lists;
   for (const std::string& path : {std::string("./a.png"), std::string("sub//../a.png"),
                                   (lists.folder / "a.png").string(), (lists.folder / "sub/../a.png").string()}) {
     CAPTURE(path);

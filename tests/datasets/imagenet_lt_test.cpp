@@ -11,8 +11,8 @@ using Catch::Contains;
 
 namespace {
 
-struct Lists : test::TinyImages {
-  Lists() {
+struct ImagenetLtLists : test::TinyImages {
+  ImagenetLtLists() {
     for (const char* name : {"train/n01/n01_1.JPEG", "train/n01/n01_2.JPEG", "train/n02/n02_1.JPEG",
                              "train/n02/n02_2.JPEG", "val/n01/v_1.JPEG", "val/n02/v_2.JPEG", "flat.JPEG"}) {
       add(name);
@@ -35,7 +35,7 @@ struct Lists : test::TinyImages {
 }  // namespace
 
 TEST_CASE("ImageNet-LT's classes are named by the folders of the training images", "[fast]") {
-  const Lists lists;
+  const ImagenetLtLists lists;
   const Dataset dataset = lists.load();
   CHECK(dataset.name == "imagenet_lt");
   CHECK(dataset.normalisation == "imagenet");
@@ -47,7 +47,7 @@ TEST_CASE("ImageNet-LT's classes are named by the folders of the training images
 }
 
 TEST_CASE("folders that do not tell the classes apart name none", "[fast]") {
-  const Lists lists;
+  const ImagenetLtLists lists;
   const auto names = [&](const std::string& train, int64_t num_classes = 2) {
     lists.folder.write("ImageNet_LT_train.txt", train);
     return lists.load(num_classes).class_names;
@@ -61,7 +61,7 @@ TEST_CASE("folders that do not tell the classes apart name none", "[fast]") {
 }
 
 TEST_CASE("all that is missing of ImageNet-LT is said at once", "[fast]") {
-  const Lists lists;
+  const ImagenetLtLists lists;
   for (const char* name : {"train", "val", "ImageNet_LT_train.txt", "ImageNet_LT_test.txt"}) {
     std::filesystem::remove_all(lists.folder / name);
   }
@@ -72,7 +72,7 @@ TEST_CASE("all that is missing of ImageNet-LT is said at once", "[fast]") {
 }
 
 TEST_CASE("an image of ImageNet-LT that is not there is named by its line", "[fast]") {
-  const Lists lists;
+  const ImagenetLtLists lists;
   std::filesystem::remove(lists.folder / "val/n02/v_2.JPEG");
   CHECK_THROWS_WITH(lists.load(), Contains("ImageNet_LT_test.txt:2: ") && Contains("val/n02/v_2.JPEG"));
 }

@@ -23,7 +23,7 @@ const PickleNode& item(const Pickle& pickle, size_t index) {
   return pickle[pickle[pickle.root].items.at(index)];
 }
 
-void check_refused(const std::string& bytes, const std::string& reason) {
+void check_pickle_refused(const std::string& bytes, const std::string& reason) {
   INFO(bytes.substr(0, 100));
   CHECK_THROWS_WITH(read(bytes), Contains("a.pkl', byte ") && Contains(reason));
   CHECK_THROWS_AS(read(bytes), RunError);
@@ -74,39 +74,39 @@ TEST_CASE("protocol 4 is read: frames, memory without numbers, names from the st
 }
 
 TEST_CASE("a pickle that asks for what is not there is refused", "[fast]") {
-  check_refused("", "ends within a value");
-  check_refused("\x80\x02", "ends within a value");
-  check_refused("\x80\x02.", "empty stack");
-  check_refused("\x80\x06N.", "pickle protocol 6");
-  check_refused("\x80\x02X\xff\xff\xff\x7f", "ends within a text");
-  check_refused("\x80\x02\x8d" + std::string(8, '\xff'), "ends within a text");
-  check_refused("\x80\x02\x8b\xff\xff\xff\xff", "ends within a text");
-  check_refused(
+  check_pickle_refused("", "ends within a value");
+  check_pickle_refused("\x80\x02", "ends within a value");
+  check_pickle_refused("\x80\x02.", "empty stack");
+  check_pickle_refused("\x80\x06N.", "pickle protocol 6");
+  check_pickle_refused("\x80\x02X\xff\xff\xff\x7f", "ends within a text");
+  check_pickle_refused("\x80\x02\x8d" + std::string(8, '\xff'), "ends within a text");
+  check_pickle_refused("\x80\x02\x8b\xff\xff\xff\xff", "ends within a text");
+  check_pickle_refused(
       "\x80\x02"
       "cabc",
       "ends within a value");
-  check_refused(
+  check_pickle_refused(
       "\x80\x02"
       "c" +
           std::string(2000, 'x'),
       "longer than 1000 bytes");
-  check_refused("\x80\x02(", "ends within a value");
-  check_refused("\x80\x02t", "a mark that is not there");
-  check_refused("\x80\x02(\x86.", "empty stack");
-  check_refused("\x80\x02NNa.", "no list");
-  check_refused("\x80\x02NNNs.", "no dict");
-  check_refused("\x80\x02}(Nu.", "has no value");
-  check_refused("\x80\x02(Nd.", "has no value");
-  check_refused("\x80\x02NNb.", "the state is set");
-  check_refused("\x80\x02NN\x93.", "is no text");
-  check_refused("\x80\x02h\x05.", "never remembered");
-  check_refused("\x80\x02j\xff\xff\xff\xff.", "never remembered");
-  check_refused("\x80\x02Nr\xff\xff\xff\xff.", "remembered values");
-  check_refused(
+  check_pickle_refused("\x80\x02(", "ends within a value");
+  check_pickle_refused("\x80\x02t", "a mark that is not there");
+  check_pickle_refused("\x80\x02(\x86.", "empty stack");
+  check_pickle_refused("\x80\x02NNa.", "no list");
+  check_pickle_refused("\x80\x02NNNs.", "no dict");
+  check_pickle_refused("\x80\x02}(Nu.", "has no value");
+  check_pickle_refused("\x80\x02(Nd.", "has no value");
+  check_pickle_refused("\x80\x02NNb.", "the state is set");
+  check_pickle_refused("\x80\x02NN\x93.", "is no text");
+  check_pickle_refused("\x80\x02h\x05.", "never remembered");
+  check_pickle_refused("\x80\x02j\xff\xff\xff\xff.", "never remembered");
+  check_pickle_refused("\x80\x02Nr\xff\xff\xff\xff.", "remembered values");
+  check_pickle_refused(
       "\x80\x02"
       "R.",
       "empty stack");
-  check_refused("\x80\x02Q.", "empty stack");
+  check_pickle_refused("\x80\x02Q.", "empty stack");
 }
 
 TEST_CASE("opcodes of things that no weights need are refused by what they are for", "[fast]") {
@@ -120,12 +120,12 @@ TEST_CASE("opcodes of things that no weights need are refused by what they are f
                                                                               {'P', "persistent"},
                                                                               {0x82, "extension"},
                                                                               {0xfe, "nothing that Python knows"}}) {
-    check_refused("\x80\x02" + opcode(code), purpose);
+    check_pickle_refused("\x80\x02" + opcode(code), purpose);
   }
 }
 
 TEST_CASE("the number of values is bounded, and nesting takes no stack", "[fast]") {
-  check_refused("\x80\x02" + std::string(kMostPickleValues + 1, '}'), "more than 1000000 values");
+  check_pickle_refused("\x80\x02" + std::string(kMostPickleValues + 1, '}'), "more than 1000000 values");
   // Half a million lists, each in the one before.
   const size_t depth = kMostPickleValues / 2;
   const Pickle pickle = read("\x80\x02" + std::string(depth, ']') + std::string(depth - 1, 'a') + ".");

@@ -54,15 +54,15 @@ void check_values(const std::string& value, const std::vector<std::string>& stor
   CHECK(File(torch_legacy(value, storages)).values() == expected);
 }
 
-void check_refused(const std::string& bytes, const std::string& reason) {
+void check_torch_file_refused(const std::string& bytes, const std::string& reason) {
   const File file(bytes);
   CHECK_THROWS_WITH(file.open(), Contains("w.pth'") && Contains(reason));
   CHECK_THROWS_AS(file.open(), RunError);
 }
 
 void check_both_refused(const std::string& value, const std::vector<std::string>& storages, const std::string& reason) {
-  check_refused(torch_zip(value, storages).bytes(), reason);
-  check_refused(torch_legacy(value, storages), reason);
+  check_torch_file_refused(torch_zip(value, storages).bytes(), reason);
+  check_torch_file_refused(torch_legacy(value, storages), reason);
 }
 
 std::string one_tensor(int64_t offset, const std::vector<int64_t>& shape, const std::vector<int64_t>& stride,
@@ -130,7 +130,8 @@ TEST_CASE("a storage in the memory of another is found there", "[fast]") {
     return dict({text("whole"), tensor(storage("0", 6), 0, {6}, {1}), text("a"), tensor(view, offset, {size}, {1})});
   };
   CHECK(File(torch_legacy(of_view(1, 2), {floats(6)})).values().at(1) == std::vector<float>{3, 4});
-  check_refused(torch_legacy(of_view(1, 3), {floats(6)}), "tensor \"a\": it needs 6 elements of a storage that has 5");
+  check_torch_file_refused(torch_legacy(of_view(1, 3), {floats(6)}),
+                           "tensor \"a\": it needs 6 elements of a storage that has 5");
 }
 
 TEST_CASE("tensors that do not lie within their storage are refused", "[fast]") {
@@ -155,15 +156,17 @@ TEST_CASE("tensors that do not lie within their storage are refused", "[fast]") 
 }
 
 TEST_CASE("storages that are not what the pickle says are refused", "[fast]") {
-  check_refused(torch_zip(one_tensor(0, {7}, {1}, 7), {floats(6)}).bytes(), "should have 7 elements, and has 24 bytes");
-  check_refused(torch_zip(one_tensor(0, {1}, {1}, 1LL << 60), {floats(6)}).bytes(), "and has 24 bytes");
-  check_refused(torch_zip(one_tensor(0, {1}, {1}), {}).bytes(), "storage \"0\" of a tensor is not there");
-  check_refused(torch_legacy(one_tensor(0, {7}, {1}, 7), {floats(6)}), "should have 7 elements, and says 6");
-  check_refused(torch_legacy(one_tensor(0, {1}, {1}), {}), "storage \"0\" of a tensor is not there");
-  check_refused(torch_legacy(one_tensor(0, {1}, {1}), {floats(6), floats(1)}), "storage \"1\" belongs to no tensor");
-  check_refused(torch_legacy(one_tensor(0, {1}, {1}, 1LL << 60), {}), "is not there");
+  check_torch_file_refused(torch_zip(one_tensor(0, {7}, {1}, 7), {floats(6)}).bytes(),
+                           "should have 7 elements, and has 24 bytes");
+  check_torch_file_refused(torch_zip(one_tensor(0, {1}, {1}, 1LL << 60), {floats(6)}).bytes(), "and has 24 bytes");
+  check_torch_file_refused(torch_zip(one_tensor(0, {1}, {1}), {}).bytes(), "storage \"0\" of a tensor is not there");
+  check_torch_file_refused(torch_legacy(one_tensor(0, {7}, {1}, 7), {floats(6)}), "should have 7 elements, and says 6");
+  check_torch_file_refused(torch_legacy(one_tensor(0, {1}, {1}), {}), "storage \"0\" of a tensor is not there");
+  check_torch_file_refused(torch_legacy(one_tensor(0, {1}, {1}), {floats(6), floats(1)}),
+                           "storage \"1\" belongs to no tensor");
+  check_torch_file_refused(torch_legacy(one_tensor(0, {1}, {1}, 1LL << 60), {}), "is not there");
   const std::string cut = torch_legacy(one_tensor(0, {6}, {1}), {floats(6)});
-  check_refused(cut.substr(0, cut.size() - 1), "is cut short");
+  check_torch_file_refused(cut.substr(0, cut.size() - 1), "is cut short");
 }
 
 TEST_CASE("a few bytes cannot ask for much memory", "[fast]") {
@@ -254,7 +257,8 @@ TEST_CASE("storages are of the type that the pickle says", "[fast]") {
   file.read(file.contents().tensors[1], b.data());
   CHECK(a == std::vector<int16_t>{1, 2, 3});
   CHECK(b == std::vector<uint8_t>{2, 0});
-  check_refused(torch_zip(one_tensor(0, {6}, {1}), {std::string(8, '\0') + floats(6)}).bytes(), "and has 32 bytes");
+  check_torch_file_refused(torch_zip(one_tensor(0, {6}, {1}), {std::string(8, '\0') + floats(6)}).bytes(),
+                           "and has 32 bytes");
 }
 
 TEST_CASE("an object of a class is refused by the class' name", "[fast]") {
@@ -282,8 +286,8 @@ TEST_CASE("a long header takes time in proportion", "[fast]") {
 }
 
 TEST_CASE("what is often taken for a file of weights is named", "[fast]") {
-  check_refused("<!DOCTYPE html><html>404</html>", "a web page");
-  check_refused("version https://git-lfs.github.com/spec/v1", "a pointer of Git LFS");
+  check_torch_file_refused("<!DOCTYPE html><html>404</html>", "a web page");
+  check_torch_file_refused("version https://git-lfs.github.com/spec/v1", "a pointer of Git LFS");
 }
 
 TEST_CASE("what a pickle asks for is refused by its name, and not run", "[fast]") {
@@ -310,14 +314,14 @@ TEST_CASE("what a pickle asks for is refused by its name, and not run", "[fast]"
 }
 
 TEST_CASE("zip archives that torch.save did not write are refused", "[fast]") {
-  check_refused("", "it is empty");
-  check_refused("hello", "neither safetensors nor what torch.save writes");
-  check_refused(test::ZipBytes().add({"a/b.txt", "x"}).bytes(), "there is no data.pkl in it");
-  check_refused(torch_zip("}", {}).add({"other/data.pkl", "x"}).bytes(), "more than one data.pkl");
-  check_refused(torch_zip("}", {}).add({"archive/constants.pkl", "x"}).bytes(), "a TorchScript program");
-  check_refused(torch_zip("}", {}).add({"archive/byteorder", "big"}).bytes(), "byte order is \"big\"");
+  check_torch_file_refused("", "it is empty");
+  check_torch_file_refused("hello", "neither safetensors nor what torch.save writes");
+  check_torch_file_refused(test::ZipBytes().add({"a/b.txt", "x"}).bytes(), "there is no data.pkl in it");
+  check_torch_file_refused(torch_zip("}", {}).add({"other/data.pkl", "x"}).bytes(), "more than one data.pkl");
+  check_torch_file_refused(torch_zip("}", {}).add({"archive/constants.pkl", "x"}).bytes(), "a TorchScript program");
+  check_torch_file_refused(torch_zip("}", {}).add({"archive/byteorder", "big"}).bytes(), "byte order is \"big\"");
   CHECK_NOTHROW(File(torch_zip("}", {}).add({"archive/byteorder", "little"}).bytes()).open());
-  check_refused(test::pickle("}"), "none that torch.save wrote");
+  check_torch_file_refused(test::pickle("}"), "none that torch.save wrote");
 }
 
 TEST_CASE("a storage that is damaged is found when it is read", "[fast]") {

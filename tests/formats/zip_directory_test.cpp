@@ -23,7 +23,7 @@ class Archive {
   test::TemporaryFolder folder_;
 };
 
-void check_refused(const std::string& bytes, const std::string& reason) {
+void check_directory_refused(const std::string& bytes, const std::string& reason) {
   const Archive archive(bytes);
   const InputFile file = archive.file();
   const auto read_all = [&file] {
@@ -89,41 +89,46 @@ TEST_CASE("zip64 records hold for what does not fit in 32 bits", "[fast]") {
   CHECK(locate(file, members[0]).begin == 31);
   CHECK(locate(file, members[0]).size == 3);
 
-  check_refused(start + record + replaced(locator, 8, little_endian(~uint64_t{0})) + end, "zip64 record lies outside");
-  check_refused(start + replaced(record, 0, "XX") + locator + end, "zip64 record is damaged");
-  check_refused(start + replaced(record, 48, little_endian(~uint64_t{0})) + locator + end, "lies outside the file");
-  check_refused(start + replaced(record, 40, little_endian(~uint64_t{0})) + locator + end, "lies outside the file");
-  check_refused(start + replaced(record, 32, little_endian(uint64_t{1} << 60)) + locator + end,
-                "where it says 1152921504606846976");
-  check_refused(replaced(start, kDirectory + kEntry + 4, little_endian(~uint64_t{0})) + record + locator + end,
-                "is compressed");
+  check_directory_refused(start + record + replaced(locator, 8, little_endian(~uint64_t{0})) + end,
+                          "zip64 record lies outside");
+  check_directory_refused(start + replaced(record, 0, "XX") + locator + end, "zip64 record is damaged");
+  check_directory_refused(start + replaced(record, 48, little_endian(~uint64_t{0})) + locator + end,
+                          "lies outside the file");
+  check_directory_refused(start + replaced(record, 40, little_endian(~uint64_t{0})) + locator + end,
+                          "lies outside the file");
+  check_directory_refused(start + replaced(record, 32, little_endian(uint64_t{1} << 60)) + locator + end,
+                          "where it says 1152921504606846976");
+  check_directory_refused(
+      replaced(start, kDirectory + kEntry + 4, little_endian(~uint64_t{0})) + record + locator + end, "is compressed");
 }
 
 TEST_CASE("damaged directories are refused", "[fast]") {
   const std::string bytes = two().bytes();
-  check_refused("PK", "cut short");
-  for (size_t size = 2; size < bytes.size(); ++size) check_refused(bytes.substr(0, size), "");
-  check_refused(replaced(bytes, kDirectory, "XX"), "the directory of its zip archive is damaged");
-  check_refused(replaced(bytes, kDirectory + 28, "\xff\xff"), "the directory of its zip archive is damaged");
-  check_refused(two().bytes(1), "has 2 members, where it says 3");
-  check_refused(two().bytes(0, 1), "");
-  check_refused(two().bytes(0, 1'000'000), "lies outside the file");
-  check_refused(replaced(bytes, kDirectory + 42, little_endian(uint32_t{1'000'000})), "overlaps what comes after it");
+  check_directory_refused("PK", "cut short");
+  for (size_t size = 2; size < bytes.size(); ++size) check_directory_refused(bytes.substr(0, size), "");
+  check_directory_refused(replaced(bytes, kDirectory, "XX"), "the directory of its zip archive is damaged");
+  check_directory_refused(replaced(bytes, kDirectory + 28, "\xff\xff"), "the directory of its zip archive is damaged");
+  check_directory_refused(two().bytes(1), "has 2 members, where it says 3");
+  check_directory_refused(two().bytes(0, 1), "");
+  check_directory_refused(two().bytes(0, 1'000'000), "lies outside the file");
+  check_directory_refused(replaced(bytes, kDirectory + 42, little_endian(uint32_t{1'000'000})),
+                          "overlaps what comes after it");
 }
 
 TEST_CASE("members that are not what they should be are refused by name", "[fast]") {
-  check_refused(test::ZipBytes().add({"a", "one", 8}).bytes(), "member \"a\" of its zip archive is compressed");
-  check_refused(test::ZipBytes().add({"a", "one", 0, 1}).bytes(), "is compressed or encrypted");
-  check_refused(two().add({"a", ""}).bytes(), "member \"a\" of its zip archive comes twice");
+  check_directory_refused(test::ZipBytes().add({"a", "one", 8}).bytes(),
+                          "member \"a\" of its zip archive is compressed");
+  check_directory_refused(test::ZipBytes().add({"a", "one", 0, 1}).bytes(), "is compressed or encrypted");
+  check_directory_refused(two().add({"a", ""}).bytes(), "member \"a\" of its zip archive comes twice");
   const std::string bytes = two().bytes();
-  check_refused(replaced(bytes, 0, "XX"), "is not where the directory says");
-  check_refused(replaced(bytes, 30, "c"), "is not where the directory says");
-  check_refused(replaced(bytes, 28, "\xff\x7f"), "is not where the directory says");  // its local extra field
+  check_directory_refused(replaced(bytes, 0, "XX"), "is not where the directory says");
+  check_directory_refused(replaced(bytes, 30, "c"), "is not where the directory says");
+  check_directory_refused(replaced(bytes, 28, "\xff\x7f"), "is not where the directory says");  // its local extra field
   // Both entries for one place, and sizes that reach into the next member, as in archives that unpack to more than they
   // are.
-  check_refused(replaced(bytes, kDirectory + kEntry + 42, little_endian(uint32_t{0})), "overlaps");
+  check_directory_refused(replaced(bytes, kDirectory + kEntry + 42, little_endian(uint32_t{0})), "overlaps");
   const std::string longer = little_endian(uint32_t{60});
-  check_refused(replaced(bytes, kDirectory + 20, longer + longer), "overlaps");
+  check_directory_refused(replaced(bytes, kDirectory + 20, longer + longer), "overlaps");
 }
 
 TEST_CASE("bytes are compared with their checksum, where there is one", "[fast]") {

@@ -12,15 +12,15 @@ namespace {
 using test::build_loss;
 using test::context_of;
 
-constexpr int64_t kBatch = 6, kClasses = 12;
+constexpr int64_t kEveryBatch = 6, kEveryClasses = 12;
 
-at::Tensor random_scores() {
+at::Tensor some_scores() {
   at::manual_seed(3);
-  return at::randn({kBatch, kClasses}, at::kDouble);
+  return at::randn({kEveryBatch, kEveryClasses}, at::kDouble);
 }
 
 at::Tensor some_labels() {
-  return at::arange(kBatch, at::kLong) * 2;
+  return at::arange(kEveryBatch, at::kLong) * 2;
 }
 
 // With scores of a second head, for the losses that need them.
@@ -41,10 +41,10 @@ bool has_key(const LossEntry& entry, const std::string& name) {
 TEST_CASE("Every loss: sum, mean and count agree with the losses of the samples", "[fast]") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     CAPTURE(entry.name);
-    const auto loss = build_loss(entry.name, context_of(kClasses));
-    const LossValue value = (*loss)(input_of(random_scores(), some_labels()));
-    CHECK(value.per_sample.sizes() == at::IntArrayRef({kBatch}));
-    CHECK(value.count == kBatch);
+    const auto loss = build_loss(entry.name, context_of(kEveryClasses));
+    const LossValue value = (*loss)(input_of(some_scores(), some_labels()));
+    CHECK(value.per_sample.sizes() == at::IntArrayRef({kEveryBatch}));
+    CHECK(value.count == kEveryBatch);
     CHECK(test::near(value.sum, value.per_sample.sum()));
     CHECK(test::near(value.mean(), value.per_sample.mean()));
     CHECK(value.per_sample.ge(0).all().item<bool>());
@@ -56,11 +56,11 @@ TEST_CASE("Every loss: the gradient is that of central differences", "[fast]") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     if (entry.name == "role") continue;  // by its definition it is not; role_test.cpp holds its targets fixed
     CAPTURE(entry.name);
-    const auto loss = build_loss(entry.name, context_of(kClasses));
+    const auto loss = build_loss(entry.name, context_of(kEveryClasses));
     const auto sum = [&](const at::Tensor& s) { return (*loss)(input_of(s, some_labels())).sum; };
-    CHECK(test::gradient_error(sum, random_scores(), 1e-5) < 1e-9 * loss->score_scale());
+    CHECK(test::gradient_error(sum, some_scores(), 1e-5) < 1e-9 * loss->score_scale());
     const bool trains = entry.name != "topk_zero_one";
-    CHECK((gradient_at(*loss, random_scores()).abs().max().item<double>() > 0.02) == trains);
+    CHECK((gradient_at(*loss, some_scores()).abs().max().item<double>() > 0.02) == trains);
   }
 }
 
@@ -68,25 +68,25 @@ TEST_CASE("Every loss: the gradient of a sample sums to zero, and a shift of its
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     if (!test::is_relative(entry.name)) continue;
     CAPTURE(entry.name);
-    const auto loss = build_loss(entry.name, context_of(kClasses));
+    const auto loss = build_loss(entry.name, context_of(kEveryClasses));
     const double rounding = entry.name.starts_with("exact") ? 1e-9 : 1e-12;  // a quadrature of 32 nodes
-    CHECK(gradient_at(*loss, random_scores()).sum(1).abs().max().item<double>() < rounding * loss->score_scale());
-    const at::Tensor shift = at::arange(kBatch, at::kDouble).unsqueeze(1) - 2;
-    CHECK(test::near((*loss)(input_of(random_scores() + shift, some_labels())).per_sample,
-                     (*loss)(input_of(random_scores(), some_labels())).per_sample));
+    CHECK(gradient_at(*loss, some_scores()).sum(1).abs().max().item<double>() < rounding * loss->score_scale());
+    const at::Tensor shift = at::arange(kEveryBatch, at::kDouble).unsqueeze(1) - 2;
+    CHECK(test::near((*loss)(input_of(some_scores() + shift, some_labels())).per_sample,
+                     (*loss)(input_of(some_scores(), some_labels())).per_sample));
   }
 }
 
 TEST_CASE("Every loss: finite at scores of 10,000, at ties and for the largest k", "[fast]") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
-    for (const std::string& k : {std::string(), "k=" + std::to_string(kClasses - 1)}) {
+    for (const std::string& k : {std::string(), "k=" + std::to_string(kEveryClasses - 1)}) {
       if (!k.empty() && !has_key(entry, "k")) continue;
       CAPTURE(entry.name, k);
       const auto loss =
-          build_loss(entry.name, context_of(kClasses), k.empty() ? std::vector<std::string>{} : std::vector{k});
+          build_loss(entry.name, context_of(kEveryClasses), k.empty() ? std::vector<std::string>{} : std::vector{k});
       for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-        for (const at::Tensor& scores :
-             {random_scores() * 1e4, at::full({kBatch, kClasses}, -1e4), at::zeros({kBatch, kClasses})}) {
+        for (const at::Tensor& scores : {some_scores() * 1e4, at::full({kEveryBatch, kEveryClasses}, -1e4),
+                                         at::zeros({kEveryBatch, kEveryClasses})}) {
           CHECK(at::isfinite(gradient_at(*loss, scores.to(dtype))).all().item<bool>());
           CHECK(at::isfinite((*loss)(input_of(scores.to(dtype), some_labels())).per_sample).all().item<bool>());
         }
@@ -99,8 +99,8 @@ TEST_CASE("Every loss: half-precision scores give the float32 loss of the same n
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
       CAPTURE(entry.name, at::toString(dtype));
-      const auto loss = build_loss(entry.name, context_of(kClasses));
-      const at::Tensor scores = random_scores().to(dtype);
+      const auto loss = build_loss(entry.name, context_of(kEveryClasses));
+      const at::Tensor scores = some_scores().to(dtype);
       const LossValue value = (*loss)(input_of(scores, some_labels()));
       CHECK(value.per_sample.scalar_type() == at::kFloat);
       CHECK(at::equal(value.per_sample, (*loss)(input_of(scores.to(at::kFloat), some_labels())).per_sample));
@@ -112,9 +112,9 @@ TEST_CASE("Every loss: half-precision scores give the float32 loss of the same n
 TEST_CASE("Every loss: the same input and noise key give the same bits", "[fast]") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     CAPTURE(entry.name);
-    const auto first = build_loss(entry.name, context_of(kClasses)),
-               second = build_loss(entry.name, context_of(kClasses));
-    const LossInput input = input_of(random_scores(), some_labels());
+    const auto first = build_loss(entry.name, context_of(kEveryClasses)),
+               second = build_loss(entry.name, context_of(kEveryClasses));
+    const LossInput input = input_of(some_scores(), some_labels());
     CHECK(at::equal((*first)(input).per_sample, (*second)(input).per_sample));
     CHECK(at::equal((*first)(input).per_sample, (*first)(input).per_sample));
   }
@@ -124,8 +124,8 @@ TEST_CASE("Every loss: two half batches, by their positions, are one batch", "[f
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     if (entry.couples_samples) continue;
     CAPTURE(entry.name);
-    const auto loss = build_loss(entry.name, context_of(kClasses));
-    const at::Tensor scores = random_scores(), labels = some_labels();
+    const auto loss = build_loss(entry.name, context_of(kEveryClasses));
+    const at::Tensor scores = some_scores(), labels = some_labels();
     LossInput second_half = input_of(scores.slice(0, 4), labels.slice(0, 4));
     second_half.noise_key.first_position = 4;
     const at::Tensor halves = at::cat(
@@ -141,8 +141,8 @@ TEST_CASE("Every loss has a formula, and says whether its samples are coupled", 
     // The largest k and weights that count, or the coupling would not show.
     std::vector<std::string> settings;
     if (has_key(entry, "lambda")) settings.push_back("lambda=1");
-    const auto loss = build_loss(entry.name, context_of(kClasses), settings);
-    LossInput input = input_of(random_scores(), some_labels());
+    const auto loss = build_loss(entry.name, context_of(kEveryClasses), settings);
+    LossInput input = input_of(some_scores(), some_labels());
     const at::Tensor before = (*loss)(input).per_sample;
     input.output.scores = input.output.scores.clone();
     input.output.scores[0] = input.output.scores[0].flip(0) * 3;

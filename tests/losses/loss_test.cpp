@@ -16,25 +16,25 @@ using test::context_of;
 using test::input_of;
 
 const at::Tensor kScores = at::zeros({3, 8});
-const at::Tensor kLabels = at::arange(3, at::kLong);
+const at::Tensor kTwoLabels = at::arange(3, at::kLong);
 
 TEST_CASE("A loss refuses input that does not fit, and names it", "[fast]") {
   const auto loss = build_loss("cross_entropy", context_of(8));
   const auto call = [&](const at::Tensor& scores, const at::Tensor& labels) { (*loss)(input_of(scores, labels)); };
-  CHECK_NOTHROW(call(kScores, kLabels));
-  CHECK_THROWS_AS(call({}, kLabels), ShapeError);
-  CHECK_THROWS_WITH(call(at::zeros({0, 8}), kLabels.slice(0, 0, 0)), Contains("at least one sample"));
-  CHECK_THROWS_WITH(call(at::zeros({3, 7}), kLabels), Contains("scores: expected shape [*, 8], got [3, 7]"));
-  CHECK_THROWS_WITH(call(kScores.to(at::kInt), kLabels), Contains("scores: expected float32"));
+  CHECK_NOTHROW(call(kScores, kTwoLabels));
+  CHECK_THROWS_AS(call({}, kTwoLabels), ShapeError);
+  CHECK_THROWS_WITH(call(at::zeros({0, 8}), kTwoLabels.slice(0, 0, 0)), Contains("at least one sample"));
+  CHECK_THROWS_WITH(call(at::zeros({3, 7}), kTwoLabels), Contains("scores: expected shape [*, 8], got [3, 7]"));
+  CHECK_THROWS_WITH(call(kScores.to(at::kInt), kTwoLabels), Contains("scores: expected float32"));
   CHECK_THROWS_WITH(call(kScores, at::zeros({4}, at::kLong)), Contains("labels: expected shape [3], got [4]"));
-  CHECK_THROWS_WITH(call(kScores, kLabels.to(at::kInt)), Contains("labels: expected int64, got Int"));
-  CHECK_THROWS_WITH(call(kScores, kLabels + 6), Contains("labels[2]: expected a class from 0 to 7, got 8"));
-  CHECK_THROWS_WITH(call(kScores, kLabels - 1), Contains("labels[0]: expected a class from 0 to 7, got -1"));
+  CHECK_THROWS_WITH(call(kScores, kTwoLabels.to(at::kInt)), Contains("labels: expected int64, got Int"));
+  CHECK_THROWS_WITH(call(kScores, kTwoLabels + 6), Contains("labels[2]: expected a class from 0 to 7, got 8"));
+  CHECK_THROWS_WITH(call(kScores, kTwoLabels - 1), Contains("labels[0]: expected a class from 0 to 7, got -1"));
 }
 
 TEST_CASE("A loss checks a second head's scores like the first's", "[fast]") {
   const auto loss = build_loss("cross_entropy", context_of(8));
-  LossInput input = input_of(kScores, kLabels);
+  LossInput input = input_of(kScores, kTwoLabels);
   input.output.scores_multi = at::zeros({2, 8});
   CHECK_THROWS_WITH((*loss)(input), Contains("scores_multi: expected shape [3, 8], got [2, 8]"));
   input.output.scores_multi = at::zeros({3, 8});

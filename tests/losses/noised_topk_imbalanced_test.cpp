@@ -16,7 +16,7 @@ using test::build_loss;
 using test::context_of;
 using test::input_of;
 
-const at::Tensor kLabels = at::arange(8, at::kLong);
+const at::Tensor kImbalancedLabels = at::arange(8, at::kLong);
 
 at::Tensor random_cosines() {
   at::manual_seed(5);
@@ -26,16 +26,17 @@ at::Tensor random_cosines() {
 at::Tensor violation(const at::Tensor& scores, double max_margin) {
   const at::Tensor margins = at::tensor(class_margins(context_of(20).class_counts, max_margin), at::kDouble);
   const at::Tensor rank6 = std::get<0>(at::sort(scores, 1, /*descending=*/true)).select(1, 5);
-  return margins.index_select(0, kLabels) + rank6 - scores.gather(1, kLabels.unsqueeze(1)).squeeze(1);
+  return margins.index_select(0, kImbalancedLabels) + rank6 -
+         scores.gather(1, kImbalancedLabels.unsqueeze(1)).squeeze(1);
 }
 
 TEST_CASE("Imbalanced: scale multiplies the loss, or the scores before the margin", "[fast]") {
   const at::Tensor scores = random_cosines();
   const auto on_loss = build_loss("noised_topk_imbalanced", context_of(20), {"epsilon=0", "scale=30"});
-  CHECK(test::near((*on_loss)(input_of(scores, kLabels)).per_sample, (30 * violation(scores, 0.2)).relu()));
+  CHECK(test::near((*on_loss)(input_of(scores, kImbalancedLabels)).per_sample, (30 * violation(scores, 0.2)).relu()));
   const auto on_scores = build_loss("noised_topk_imbalanced", context_of(20),
                                     {"epsilon=0", "scale=30", "scale_on=scores", "max_margin=2"});
-  CHECK(test::near((*on_scores)(input_of(scores, kLabels)).per_sample, violation(30 * scores, 2).relu()));
+  CHECK(test::near((*on_scores)(input_of(scores, kImbalancedLabels)).per_sample, violation(30 * scores, 2).relu()));
   CHECK(on_loss->score_scale() == 30);
   CHECK(on_scores->score_scale() == 30);
 }
@@ -46,15 +47,15 @@ TEST_CASE("Imbalanced: the two scales are the same loss in other units", "[fast]
       build_loss("noised_topk_imbalanced", context_of(20), {"epsilon=0.1", "scale=30", "max_margin=0.2"});
   const auto on_scores = build_loss("noised_topk_imbalanced", context_of(20),
                                     {"epsilon=3", "scale=30", "scale_on=scores", "max_margin=6"});
-  CHECK(
-      test::near((*on_loss)(input_of(scores, kLabels)).per_sample, (*on_scores)(input_of(scores, kLabels)).per_sample));
+  CHECK(test::near((*on_loss)(input_of(scores, kImbalancedLabels)).per_sample,
+                   (*on_scores)(input_of(scores, kImbalancedLabels)).per_sample));
 }
 
 TEST_CASE("Imbalanced: margins follow the scores from one dtype to the other", "[fast]") {
   const auto loss = build_loss("noised_topk_imbalanced", context_of(20));
-  const at::Tensor in_float64 = (*loss)(input_of(random_cosines(), kLabels)).per_sample;
-  CHECK((*loss)(input_of(random_cosines().to(at::kFloat), kLabels)).per_sample.scalar_type() == at::kFloat);
-  CHECK(at::equal((*loss)(input_of(random_cosines(), kLabels)).per_sample, in_float64));
+  const at::Tensor in_float64 = (*loss)(input_of(random_cosines(), kImbalancedLabels)).per_sample;
+  CHECK((*loss)(input_of(random_cosines().to(at::kFloat), kImbalancedLabels)).per_sample.scalar_type() == at::kFloat);
+  CHECK(at::equal((*loss)(input_of(random_cosines(), kImbalancedLabels)).per_sample, in_float64));
 }
 
 TEST_CASE("Imbalanced: a class without images", "[fast]") {

@@ -16,20 +16,20 @@ using test::build_loss;
 using test::context_of;
 using test::input_of;
 
-at::Tensor random_scores() {
+at::Tensor noised_scores() {
   at::manual_seed(5);
   return at::randn({8, 20}, at::kDouble);
 }
 
-const at::Tensor kLabels = at::arange(8, at::kLong);
+const at::Tensor kNoisedLabels = at::arange(8, at::kLong);
 
 TEST_CASE("Without noise, noised top-K is the calibrated hinge", "[fast]") {
-  const at::Tensor scores = random_scores();
+  const at::Tensor scores = noised_scores();
   const at::Tensor sorted = std::get<0>(at::sort(scores, 1, /*descending=*/true));
-  const at::Tensor of_label = scores.gather(1, kLabels.unsqueeze(1)).squeeze(1);
+  const at::Tensor of_label = scores.gather(1, kNoisedLabels.unsqueeze(1)).squeeze(1);
   for (int64_t k = 1; k < 20; ++k) {
     const auto loss = build_loss("noised_topk", context_of(20), {"epsilon=0", "k=" + std::to_string(k)});
-    CHECK(test::near((*loss)(input_of(scores, kLabels)).per_sample, (1 + sorted.select(1, k) - of_label).relu()));
+    CHECK(test::near((*loss)(input_of(scores, kNoisedLabels)).per_sample, (1 + sorted.select(1, k) - of_label).relu()));
   }
 }
 
@@ -37,8 +37,9 @@ TEST_CASE("Without noise, noised top-K permutes with the classes", "[fast]") {
   const auto loss = build_loss("noised_topk", context_of(20), {"epsilon=0"});
   at::manual_seed(6);
   const at::Tensor order = at::randperm(20, at::kLong), place = at::argsort(order);
-  CHECK(at::equal((*loss)(input_of(random_scores().index_select(1, order), place.index_select(0, kLabels))).per_sample,
-                  (*loss)(input_of(random_scores(), kLabels)).per_sample));
+  CHECK(at::equal(
+      (*loss)(input_of(noised_scores().index_select(1, order), place.index_select(0, kNoisedLabels))).per_sample,
+      (*loss)(input_of(noised_scores(), kNoisedLabels)).per_sample));
 }
 
 TEST_CASE("Noised top-K: a satisfied sample and the kink have no gradient", "[fast]") {
@@ -54,7 +55,7 @@ TEST_CASE("Noised top-K: a satisfied sample and the kink have no gradient", "[fa
 
 TEST_CASE("Noised top-K draws noise of its own for every step and position", "[fast]") {
   const auto loss = build_loss("noised_topk", context_of(20), {"epsilon=1"});
-  LossInput input = input_of(random_scores(), kLabels);
+  LossInput input = input_of(noised_scores(), kNoisedLabels);
   const at::Tensor first = (*loss)(input).per_sample;
   input.noise_key.step += 1;
   CHECK_FALSE(at::equal(first, (*loss)(input).per_sample));
@@ -65,11 +66,11 @@ TEST_CASE("Noised top-K draws noise of its own for every step and position", "[f
 
 TEST_CASE("Noised top-K takes given noise of its own shape only", "[fast]") {
   const auto loss = build_loss("noised_topk", context_of(20), {"num_draws=3", "epsilon=1"});
-  const at::Tensor noise = at::zeros({8, 3, 20}), scores = random_scores();
+  const at::Tensor noise = at::zeros({8, 3, 20}), scores = noised_scores();
   const auto plain = build_loss("noised_topk", context_of(20), {"epsilon=0"});
-  CHECK(
-      test::near((*loss)(input_of(scores, kLabels, noise)).per_sample, (*plain)(input_of(scores, kLabels)).per_sample));
-  CHECK_THROWS_WITH((*loss)(input_of(scores, kLabels, at::zeros({8, 4, 20}))),
+  CHECK(test::near((*loss)(input_of(scores, kNoisedLabels, noise)).per_sample,
+                   (*plain)(input_of(scores, kNoisedLabels)).per_sample));
+  CHECK_THROWS_WITH((*loss)(input_of(scores, kNoisedLabels, at::zeros({8, 4, 20}))),
                     Catch::Contains("noise: expected shape [8, 3, 20], got [8, 4, 20]"));
 }
 

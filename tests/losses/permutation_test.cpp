@@ -18,11 +18,11 @@ struct Batch {
   at::Tensor scores, multi, labels, noise;
 };
 
-struct Outcome {
+struct BatchOutcome {
   at::Tensor per_sample, gradient;
 };
 
-Outcome outcome(Loss& loss, const Batch& batch) {
+BatchOutcome outcome(Loss& loss, const Batch& batch) {
   const at::Tensor scores = batch.scores.clone().requires_grad_();
   const LossValue value = loss(both_heads(scores, batch.multi, batch.labels, batch.noise));
   value.sum.backward();
@@ -73,7 +73,7 @@ TEST_CASE("Every loss of the grid permutes with the classes, its margins and its
     const LossContext context = test::context_of(kGridClasses);
     const auto loss = test::build_case(c, context), permuted = test::build_case(c, with_classes(context, kClassOrder));
     const Batch batch = random_batch(c);
-    const Outcome before = outcome(*loss, batch), after = outcome(*permuted, with_classes(batch, kClassOrder));
+    const BatchOutcome before = outcome(*loss, batch), after = outcome(*permuted, with_classes(batch, kClassOrder));
     CHECK(test::near(after.per_sample, before.per_sample));
     CHECK(test::near(after.gradient, before.gradient.index_select(1, kClassOrder)));
   }
@@ -86,7 +86,7 @@ TEST_CASE("Every loss of the grid has one value at ties, however the classes are
     const LossContext context = test::context_of(kGridClasses);
     const auto loss = test::build_case(c, context), permuted = test::build_case(c, with_classes(context, kClassOrder));
     const Batch batch = tied_batch(c);
-    const Outcome before = outcome(*loss, batch), after = outcome(*permuted, with_classes(batch, kClassOrder));
+    const BatchOutcome before = outcome(*loss, batch), after = outcome(*permuted, with_classes(batch, kClassOrder));
     CHECK(test::near(after.per_sample, before.per_sample));
     CHECK(test::near(after.gradient.sum(1), before.gradient.sum(1)));
     CHECK(at::isfinite(after.gradient).all().item<bool>());
@@ -99,7 +99,7 @@ TEST_CASE("Every loss of the grid permutes with the samples of its batch, their 
     CAPTURE(c.name, c.settings);
     const auto loss = test::build_case(c);
     const Batch batch = random_batch(c);
-    const Outcome before = outcome(*loss, batch), after = outcome(*loss, with_samples(batch, order));
+    const BatchOutcome before = outcome(*loss, batch), after = outcome(*loss, with_samples(batch, order));
     CHECK(test::near(after.per_sample, before.per_sample.index_select(0, order)));
     CHECK(test::near(after.gradient, before.gradient.index_select(0, order)));
   }
@@ -113,7 +113,7 @@ TEST_CASE("Every loss over its parameters: what a shift of the scores does, its 
     const Batch batch = random_batch(c);
     Batch shifted = batch;
     shifted.scores = batch.scores + 1000;
-    const Outcome before = outcome(*loss, batch), after = outcome(*loss, shifted);
+    const BatchOutcome before = outcome(*loss, batch), after = outcome(*loss, shifted);
     const double sum = before.gradient.sum(1).abs().max().item<double>() / loss->score_scale();
     if (!test::is_relative(c.name)) {
       CHECK(sum > 0.01);

@@ -15,13 +15,13 @@ namespace {
 
 using Catch::Contains;
 
-constexpr int64_t kClasses = 3;
+constexpr int64_t kRoleClasses = 3;
 
 // 1 sample of class 0 (id 0), 4 of class 1 (ids 1 to 4), 9 of class 2 (ids 5 to 13).
 std::unique_ptr<Loss> role(const std::vector<std::string>& settings = {}) {
   std::vector<std::string> all{"k=1"};
   all.insert(all.end(), settings.begin(), settings.end());
-  return test::build_loss("role", test::context_of(kClasses), all);
+  return test::build_loss("role", test::context_of(kRoleClasses), all);
 }
 
 at::Tensor theta_of(Loss& loss) {
@@ -41,8 +41,8 @@ at::Tensor some_scores() {
 TEST_CASE("estimates start near even odds, but for the known label", "[fast]") {
   const auto loss = role();
   const at::Tensor theta = theta_of(*loss);
-  REQUIRE(theta.sizes() == at::IntArrayRef({14, kClasses}));
-  const at::Tensor known = at::zeros({14, kClasses}, at::kBool);
+  REQUIRE(theta.sizes() == at::IntArrayRef({14, kRoleClasses}));
+  const at::Tensor known = at::zeros({14, kRoleClasses}, at::kBool);
   for (int64_t i = 0; i < 14; ++i) known[i][i == 0 ? 0 : i < 5 ? 1 : 2] = true;
   CHECK(test::near(theta.masked_select(known), at::full({14}, std::log(0.995 / 0.005)).to(at::kFloat)));
   const at::Tensor unknown = theta.masked_select(known.logical_not());
@@ -51,13 +51,13 @@ TEST_CASE("estimates start near even odds, but for the known label", "[fast]") {
   CHECK(unknown.min().item<double>() < -0.2);
   CHECK(at::equal(theta, theta_of(*role())));
 
-  LossContext other_seed = test::context_of(kClasses);
+  LossContext other_seed = test::context_of(kRoleClasses);
   other_seed.seed = 5;
   CHECK_FALSE(at::equal(theta, theta_of(*test::build_loss("role", other_seed, {"k=1"}))));
 }
 
 TEST_CASE("a sample's estimates do not depend on which others are in the training split", "[fast]") {
-  LossContext some = test::context_of(kClasses);
+  LossContext some = test::context_of(kRoleClasses);
   some.train_ids = {7, 3};
   some.train_labels = {2, 1};
   const at::Tensor theta = theta_of(*test::build_loss("role", some, {"k=1"}));
@@ -66,9 +66,9 @@ TEST_CASE("a sample's estimates do not depend on which others are in the trainin
 }
 
 TEST_CASE("gradients are those of the formula with its targets held fixed", "[fast]") {
-  const double lambda = 0.7, k = 1, classes = kClasses;
+  const double lambda = 0.7, k = 1, classes = kRoleClasses;
   const auto loss = role({"lambda=0.7"});
-  const at::Tensor label = at::one_hot(at::tensor({1, 2}, at::kLong), kClasses).to(at::kDouble);
+  const at::Tensor label = at::one_hot(at::tensor({1, 2}, at::kLong), kRoleClasses).to(at::kDouble);
   at::manual_seed(1);
   const at::Tensor estimates = at::randn({2, 3}, at::kDouble);
   const auto value = [&](const at::Tensor& s, const at::Tensor& t, const at::Tensor& f, const at::Tensor& g) {
@@ -103,7 +103,7 @@ TEST_CASE("an update moves the rows of the step's samples by their gradients, an
   (*loss)(some_input(some_scores().requires_grad_())).mean().backward();
   loss->update(/*lr=*/0.1);
   const at::Tensor moved = theta_of(*loss) - before;
-  const at::Tensor expected = at::zeros({14, kClasses}, at::kDouble);
+  const at::Tensor expected = at::zeros({14, kRoleClasses}, at::kDouble);
   expected[3] = -5 * reference.estimate_logits->grad()[0];
   expected[7] = -5 * reference.estimate_logits->grad()[1];
   CHECK(expected.abs().max().item<double>() > 0.1);

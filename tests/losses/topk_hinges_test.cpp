@@ -12,7 +12,7 @@ namespace {
 
 using test::input_of;
 
-constexpr int64_t kClasses = 5;
+constexpr int64_t kHingeClasses = 5;
 
 // Scores 3, 2, 1, 0.5, 0: the label 2 is the third best.
 const at::Tensor& scores() {
@@ -23,12 +23,12 @@ const at::Tensor& scores() {
 double value(const std::string& name, int64_t k, int64_t label, const std::vector<std::string>& more = {}) {
   std::vector<std::string> settings = more;
   settings.push_back("k=" + std::to_string(k));
-  return (*test::build_loss(name, test::context_of(kClasses), settings))(input_of(scores(), at::tensor({label})))
+  return (*test::build_loss(name, test::context_of(kHingeClasses), settings))(input_of(scores(), at::tensor({label})))
       .sum.item<double>();
 }
 
 at::Tensor gradient(const std::string& name, int64_t k, int64_t label) {
-  const auto loss = test::build_loss(name, test::context_of(kClasses), {"k=" + std::to_string(k)});
+  const auto loss = test::build_loss(name, test::context_of(kHingeClasses), {"k=" + std::to_string(k)});
   return test::gradient_of([&](const at::Tensor& s) { return (*loss)(input_of(s, at::tensor({label}))).sum; },
                            scores())[0];
 }

@@ -16,7 +16,7 @@ namespace {
 
 using test::value_of;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 MetricContext context_of(std::vector<int64_t> train_counts) {
   MetricContext context;
@@ -64,10 +64,10 @@ TEST_CASE("average-K of two samples, by hand", "[fast]") {
   CHECK(value_of(result, "avg1.5_size") == 1.5);
   CHECK(value_of(result, "avg3") == 1);
   CHECK(value_of(result, "avg3_size") == 3);
-  CHECK(value_of(result, "avg3_lambda") == -kInfinity);
+  CHECK(value_of(result, "avg3_lambda") == -kInf);
   CHECK(value_of(result, "avg0.25") == 0);
   CHECK(value_of(result, "avg0.25_size") == 0);
-  CHECK(value_of(result, "avg0.25_lambda") == kInfinity);
+  CHECK(value_of(result, "avg0.25_lambda") == kInf);
   CHECK(sizes_of(result, "avg1.5") == std::vector<int64_t>{0, 1, 1, 0});
 }
 

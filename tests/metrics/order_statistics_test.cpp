@@ -14,7 +14,7 @@
 namespace settrain {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfiniteKey = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// From the largest to the smallest, NaN first.
@@ -56,8 +56,8 @@ TEST_CASE("order statistics are those of a full sort, for values of every kind",
     const auto options = at::TensorOptions(dtype);
     const at::Tensor normal = at::randn({37, 41}, options);
     at::Tensor special = at::randint(-3, 4, {37, 41}, options);
-    special.view({-1}).slice(0, 0, at::nullopt, 5).fill_(kInfinity);
-    special.view({-1}).slice(0, 1, at::nullopt, 7).fill_(-kInfinity);
+    special.view({-1}).slice(0, 0, at::nullopt, 5).fill_(kInfiniteKey);
+    special.view({-1}).slice(0, 1, at::nullopt, 7).fill_(-kInfiniteKey);
     special.view({-1}).slice(0, 2, at::nullopt, 11).fill_(kNan);
     special.view({-1}).slice(0, 3, at::nullopt, 13).fill_(-kNan);
     special.view({-1}).slice(0, 4, at::nullopt, 17).fill_(-0.);
@@ -97,13 +97,13 @@ TEST_CASE("order statistics of several threads are those of a full sort", "[fast
 
 TEST_CASE("NaN of either sign is the largest value, as in at::topk", "[fast]") {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-    const at::Tensor values = at::tensor({1., kNan, kInfinity, -kNan, -kInfinity}, dtype);
+    const at::Tensor values = at::tensor({1., kNan, kInfiniteKey, -kNan, -kInfiniteKey}, dtype);
     const std::vector<double> found = order_statistics(values, std::vector<int64_t>{0, 1, 2, 3, 4});
     CHECK(std::isnan(found[0]));
     CHECK(std::isnan(found[1]));
-    CHECK(found[2] == kInfinity);
+    CHECK(found[2] == kInfiniteKey);
     CHECK(found[3] == 1);
-    CHECK(found[4] == -kInfinity);
+    CHECK(found[4] == -kInfiniteKey);
     CHECK(std::get<0>(at::topk(values, 2)).isnan().all().item<bool>());
   }
 }

@@ -13,7 +13,7 @@
 namespace settrain {
 namespace {
 
-std::shared_ptr<Model> build(const std::string& name) {
+std::shared_ptr<Model> build_for_gpu(const std::string& name) {
   ModelRegistry registry("model");
   register_builtin_models(registry);
   at::manual_seed(1);
@@ -30,7 +30,7 @@ TEST_CASE("activations that are computed again, in bf16 and with channels last t
   const bool bf16 = GENERATE(false, true);
   for (const char* name : {"resnet8", "densenet40_12", "resnet50", "densenet121"}) {
     CAPTURE(name, bf16);
-    const auto kept = build(name), again = build(name);
+    const auto kept = build_for_gpu(name), again = build_for_gpu(name);
     again->recompute_activations();
     for (const auto& model : {kept, again}) {
       model->set_channels_last(bf16);

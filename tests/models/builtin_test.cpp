@@ -33,7 +33,7 @@ ModelContext small(const ModelEntry& entry) {
   return {7, 3, std::min<int64_t>(entry.usual.height, 64), std::min<int64_t>(entry.usual.width, 64)};
 }
 
-std::shared_ptr<Model> build(const std::string& name, const std::string& setting = "model.head=linear") {
+std::shared_ptr<Model> build_model(const std::string& name, const std::string& setting = "model.head=linear") {
   at::manual_seed(1);
   const ModelEntry& entry = models().at(name);
   return entry.make(config_of(name, setting), small(entry));
@@ -57,7 +57,7 @@ TEST_CASE("every model makes scores and finite gradients for all of its paramete
   }
   for (const auto& [name, head] : all) {
     CAPTURE(name, head);
-    const auto model = build(name, "model.head=" + head);
+    const auto model = build_model(name, "model.head=" + head);
     const ModelOutput output = model->forward(images_for(name));
     CHECK(output.scores.sizes() == at::IntArrayRef{2, 7});
     CHECK(output.features.size(0) == 2);
@@ -76,7 +76,7 @@ TEST_CASE("the cost of a network is counted without building it", "[fast]") {
   for (const std::string& name : kKinds) {
     CAPTURE(name);
     const ModelEntry& entry = models().at(name);
-    CHECK(network_cost(entry, config_of(name), small(entry)).parameters == build(name)->num_parameters());
+    CHECK(network_cost(entry, config_of(name), small(entry)).parameters == build_model(name)->num_parameters());
   }
   // torchvision's documentation prints 1.81, 4.09, 11.40 and 2.83 G (it counts the convolutions' and the head's).
   const auto giga = [](const std::string& name) {
@@ -87,13 +87,13 @@ TEST_CASE("the cost of a network is counted without building it", "[fast]") {
   CHECK(giga("resnet50") == Approx(4.09).margin(0.005));
   CHECK(giga("wide_resnet50_2") == Approx(11.40).margin(0.005));
   CHECK(giga("densenet121") == Approx(2.83).margin(0.005));
-  CHECK(build("resnet8")->parameters()[0].is_cpu());  // the count leaves nothing behind
+  CHECK(build_model("resnet8")->parameters()[0].is_cpu());  // the count leaves nothing behind
 }
 
 TEST_CASE("channels last changes the layout and not the numbers", "[fast]") {
   for (const std::string& name : kKinds) {
     CAPTURE(name);
-    const auto plain = build(name), last = build(name);
+    const auto plain = build_model(name), last = build_model(name);
     for (const auto& model : {plain, last}) model->to(at::kDouble);
     last->set_channels_last(true);
     CHECK(last->parameters()[0].is_contiguous(at::MemoryFormat::ChannelsLast));
@@ -117,7 +117,7 @@ TEST_CASE("activations that are computed again give the same scores, gradients a
   const bool bf16 = GENERATE(false, true);
   for (const std::string& name : kKinds) {
     CAPTURE(name, bf16);
-    const auto kept = build(name), again = build(name);
+    const auto kept = build_model(name), again = build_model(name);
     again->recompute_activations();
     std::vector<at::Tensor> scores;
     for (const auto& model : {kept, again}) {
@@ -140,7 +140,7 @@ TEST_CASE("activations that are computed again give the same scores, gradients a
 TEST_CASE("bf16 rounds within the network, and the head's scores stay float32", "[fast]") {
   for (const std::string& name : kKinds) {
     CAPTURE(name);
-    const auto model = build(name);
+    const auto model = build_model(name);
     model->eval();
     const at::Tensor exact = model->forward(images_for(name)).scores;
     ModelOutput rounded;
@@ -160,7 +160,7 @@ TEST_CASE("bf16 rounds within the network, and the head's scores stay float32", 
 }
 
 TEST_CASE("a batch of one image with one pixel left is told, not trained on", "[fast]") {
-  const auto model = build("resnet8");
+  const auto model = build_model("resnet8");
   CHECK_THROWS_WITH(model->forward(at::randn({1, 3, 4, 4})), Catch::Contains("data.drop_last"));
   CHECK(at::isfinite(*model->named_buffers().find("layer3.0.bn1.running_var")).all().item<bool>());
   CHECK_NOTHROW(model->forward(at::randn({2, 3, 4, 4})));

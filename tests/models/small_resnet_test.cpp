@@ -10,7 +10,7 @@
 namespace settrain {
 namespace {
 
-constexpr ModelContext kCifar{100, 3, 32, 32};
+constexpr ModelContext kResnetInput{100, 3, 32, 32};
 
 TEST_CASE("resnet20 has the paper's number of parameters for ten classes", "[fast]") {
   SmallResNet model(20, 16, {}, {10, 3, 32, 32});
@@ -22,7 +22,7 @@ TEST_CASE("resnet20 has the paper's number of parameters for ten classes", "[fas
 
 TEST_CASE("state_dict lists a module's parameters before its buffers, and then its children, as Python does",
           "[fast]") {
-  SmallResNet model(8, 16, {}, kCifar);
+  SmallResNet model(8, 16, {}, kResnetInput);
   const NamedTensors tensors = state_dict(model);
   REQUIRE(tensors.size() == 6 + 3 * 12 + 2);
   CHECK(tensors[0].first == "conv1.weight");
@@ -40,14 +40,14 @@ TEST_CASE("scores have a row an image, at any even resolution", "[fast]") {
 }
 
 TEST_CASE("images of another channel count are refused by name", "[fast]") {
-  SmallResNet model(8, 4, {}, kCifar);
+  SmallResNet model(8, 4, {}, kResnetInput);
   CHECK_THROWS_WITH(model.forward(at::randn({2, 1, 32, 32})),
                     "images: expected shape [*, 3, *, *], got [2, 1, 32, 32]");
 }
 
 TEST_CASE("initial weights have the standard deviation of the paper's authors", "[fast]") {
   at::manual_seed(1);
-  SmallResNet model(20, 16, {}, kCifar);
+  SmallResNet model(20, 16, {}, kResnetInput);
   const at::Tensor weight = *model.named_parameters().find("layer3.1.conv2.weight");
   const double expected = std::sqrt(2.0 / (64 * 9));
   // 36,864 normals: the relative standard error of their deviation is 1 / sqrt(2 * 36864) = 0.0037.

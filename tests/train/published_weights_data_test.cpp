@@ -14,7 +14,7 @@
 namespace settrain {
 namespace {
 
-constexpr int64_t kImages = 64, kClasses = 10, kPixels = 3 * 32 * 32;
+constexpr int64_t kImages = 64, kCifarClasses = 10, kPixels = 3 * 32 * 32;
 
 // Records of a label and the red, green and blue planes, normalised as its authors did.
 at::Tensor images_of(const std::string& records) {
@@ -37,7 +37,7 @@ TEST_CASE("CIFAR-10's ResNet-20 of a legacy file gives its recorded logits", "[d
   register_builtin_models(models);
   const std::string file = (folder / "resnet20-12fca82f.th").string();
   const config::Config config = config::load({{model_section(models)}, {}}, {}, {"model.pretrained=" + file});
-  const auto model = models.at("resnet20").make(config, {kClasses, 3, 32, 32});
+  const auto model = models.at("resnet20").make(config, {kCifarClasses, 3, 32, 32});
   const auto loaded = load_pretrained(config, *model);
   REQUIRE(loaded);
   CHECK(loaded->drawn.empty());
@@ -48,7 +48,7 @@ TEST_CASE("CIFAR-10's ResNet-20 of a legacy file gives its recorded logits", "[d
   model->eval();
   const at::Tensor logits = model->forward(images_of(test::read_file(folder / "cifar10_test_first512.bin"))).scores;
   const std::string recorded = test::read_file(folder / "resnet20_logits_first64.f32");
-  at::Tensor expected = at::empty({kImages, kClasses});
+  at::Tensor expected = at::empty({kImages, kCifarClasses});
   REQUIRE(recorded.size() == expected.nbytes());
   std::memcpy(expected.mutable_data_ptr(), recorded.data(), recorded.size());
   CHECK((logits - expected).abs().max().item<double>() < 1e-4);  // of logits up to 20, in float32

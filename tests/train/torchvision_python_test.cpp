@@ -17,7 +17,7 @@
 namespace settrain {
 namespace {
 
-constexpr int64_t kClasses = 7;
+constexpr int64_t kExportedClasses = 7;
 
 bool run_python(const std::string& arguments) {
   const std::string script = test::environment("SETTRAIN_SOURCE_DIR") + "/tests/train/torchvision_weights.py ";
@@ -30,7 +30,7 @@ std::shared_ptr<Model> draw(const std::string& name, const std::string& pretrain
   const config::Config config =
       config::load({{model_section(models)}, {}}, {}, {"model.name=" + name, "model.pretrained=" + pretrained});
   at::manual_seed(1);
-  auto model = models.at(name).make(config, {kClasses, 3, 64, 64});
+  auto model = models.at(name).make(config, {kExportedClasses, 3, 64, 64});
   loaded = load_pretrained(config, *model);
   return model;
 }

@@ -31,8 +31,8 @@ TEST_CASE("uneven accumulated batches make the step of one batch, noise included
   const at::Tensor whole = weight_after({samples(0, 8)}, loss);
   const at::Tensor parts = weight_after({samples(0, 5), samples(5, 3)}, loss);
   CHECK((whole - parts).abs().max().item<double>() < 1e-14);
-  const at::Tensor untrained = fresh_model()->parameters()[0].detach();
-  CHECK((whole - untrained).abs().max().item<double>() > 1e-4);
+  const at::Tensor untrained_task = fresh_model()->parameters()[0].detach();
+  CHECK((whole - untrained_task).abs().max().item<double>() > 1e-4);
 }
 
 TEST_CASE("what a step measures adds up over its batches, and changes no bit", "[fast]") {

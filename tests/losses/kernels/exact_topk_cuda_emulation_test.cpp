@@ -17,19 +17,19 @@ namespace {
 
 constexpr int kThreads = 128;
 
-struct Options {
+struct ExactOptions {
   int64_t rank;
   double epsilon;
   int64_t nodes = 32;
 };
 
-struct Results {
+struct ExactResults {
   at::Tensor values, gradient;
 };
 
 template <int kMost, class T>
-Results run(const at::Tensor& scores, const Options& options, const cuda_emulation::Settings& settings,
-            bool with_gradient) {
+ExactResults run(const at::Tensor& scores, const ExactOptions& options, const cuda_emulation::Settings& settings,
+                 bool with_gradient) {
   const GaussLegendre rule(options.nodes);
   const ExactTopkBatch<T> batch{.scores = scores.const_data_ptr<T>(),
                                 .batch = scores.size(0),
@@ -40,7 +40,7 @@ Results run(const at::Tensor& scores, const Options& options, const cuda_emulati
                                 .weights = rule.weights.data(),
                                 .num_nodes = options.nodes};
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  Results results{at::full({batch.batch}, nan, scores.options()), at::full_like(scores, nan)};
+  ExactResults results{at::full({batch.batch}, nan, scores.options()), at::full_like(scores, nan)};
   std::vector<ExactTopkItem> items(batch.batch * batch.classes, {nan, nan, nan, -1});
   using Shared = ExactTopkShared<kMost, kThreads>;
   cuda_emulation::launch<Shared>(static_cast<unsigned>(batch.batch), kThreads, settings, [&](Shared& shared) {
@@ -51,8 +51,8 @@ Results run(const at::Tensor& scores, const Options& options, const cuda_emulati
   return results;
 }
 
-Results run(const at::Tensor& scores, const Options& options, const cuda_emulation::Settings& settings,
-            bool with_gradient = true) {
+ExactResults run(const at::Tensor& scores, const ExactOptions& options, const cuda_emulation::Settings& settings,
+                 bool with_gradient = true) {
   const bool is_double = scores.scalar_type() == at::kDouble;
   if (options.rank > 9) {
     return is_double ? run<kMostExactTopkRank - 1, double>(scores, options, settings, with_gradient)
@@ -62,7 +62,7 @@ Results run(const at::Tensor& scores, const Options& options, const cuda_emulati
                    : run<8, float>(scores, options, settings, with_gradient);
 }
 
-void check(const at::Tensor& scores, const Options& options, double tolerance) {
+void check(const at::Tensor& scores, const ExactOptions& options, double tolerance) {
   CAPTURE(scores.sizes(), options.rank, options.epsilon, scores.scalar_type());
   const at::Tensor exact = scores.to(at::kDouble);
   const auto formula = [&](const at::Tensor& s) {
@@ -70,9 +70,9 @@ void check(const at::Tensor& scores, const Options& options, double tolerance) {
   };
   const at::Tensor values = formula(exact);
   const at::Tensor gradient = test::gradient_of([&](const at::Tensor& s) { return formula(s).sum(); }, exact);
-  Results first;
+  ExactResults first;
   for (const cuda_emulation::Settings& settings : cuda_emulation::kSettings) {
-    const Results got = run(scores, options, settings);
+    const ExactResults got = run(scores, options, settings);
     CHECK((got.values.to(at::kDouble) - values).abs().max().item<double>() <=
           tolerance * std::max(1.0, options.epsilon));
     CHECK((got.gradient.to(at::kDouble) - gradient).abs().max().item<double>() <= tolerance);
@@ -99,7 +99,7 @@ TEST_CASE("Emulated CUDA kernel: the exact smoothed top-K is the formula's", "[f
     }
   }
   const at::Tensor scores = at::randn({2, 1081}, at::kDouble) * 3;
-  const Options options{6, 0.2};
+  const ExactOptions options{6, 0.2};
   check(scores, options, 1e-7);
   CHECK(at::equal(run(scores, options, cuda_emulation::kSettings[0], /*with_gradient=*/false).values,
                   run(scores, options, cuda_emulation::kSettings[1]).values));
@@ -124,14 +124,14 @@ TEST_CASE("Emulated CUDA kernel: the exact smoothed top-K of infinite scores and
   odd.slice(1, 20).fill_(-infinity);
   large.slice(1, 0, 3).fill_(1e4);
   large.slice(1, 20).fill_(-1e4);
-  const Results got = run(odd, {6, 0.2}, cuda_emulation::kSettings[0]);
-  const Results wanted = run(large, {6, 0.2}, cuda_emulation::kSettings[0]);
+  const ExactResults got = run(odd, {6, 0.2}, cuda_emulation::kSettings[0]);
+  const ExactResults wanted = run(large, {6, 0.2}, cuda_emulation::kSettings[0]);
   CHECK(at::allclose(got.values, wanted.values, 0, 1e-12));
   CHECK(at::allclose(got.gradient, wanted.gradient, 0, 1e-12));
 
   at::Tensor broken = scores.clone();
   broken[1][7] = std::numeric_limits<double>::quiet_NaN();
-  const Results results = run(broken.to(at::kFloat), {6, 0.2}, cuda_emulation::kSettings[0]);
+  const ExactResults results = run(broken.to(at::kFloat), {6, 0.2}, cuda_emulation::kSettings[0]);
   const at::Tensor second = at::arange(3) == 1;
   CHECK(at::equal(results.values.isnan(), second));
   CHECK(at::equal(results.gradient.isnan(), second.unsqueeze(1).expand({3, 40})));

@@ -18,12 +18,12 @@
 namespace settrain {
 namespace {
 
-struct Result {
+struct GpuResult {
   at::Tensor losses, gradient;
 };
 
-Result compute(const std::string& name, const std::vector<std::string>& settings, const at::Tensor& scores,
-               LossMethod method = LossMethod::kFast) {
+GpuResult compute(const std::string& name, const std::vector<std::string>& settings, const at::Tensor& scores,
+                  LossMethod method = LossMethod::kFast) {
   const auto loss = test::build_loss(name, test::context_of(scores.size(1)), settings);
   const at::Tensor leaf = scores.detach().clone().requires_grad_();
   LossInput input = test::input_of(leaf, at::arange(scores.size(0), at::kLong).to(scores.device()));
@@ -43,9 +43,9 @@ TEST_CASE("Noised losses on CUDA choose the CPU's classes in every draw", "[gpu]
           CAPTURE(classes, k, draws, epsilon);
           const std::vector<std::string> settings{"k=" + k, "num_draws=" + draws, "epsilon=" + epsilon};
           const at::Tensor scores = at::randn({16, classes}) * 3;
-          const Result cpu = compute("noised_topk", settings, scores);
+          const GpuResult cpu = compute("noised_topk", settings, scores);
           for (const LossMethod method : {LossMethod::kFast, LossMethod::kUnpruned}) {
-            const Result cuda = compute("noised_topk", settings, scores.cuda(), method);
+            const GpuResult cuda = compute("noised_topk", settings, scores.cuda(), method);
             CHECK(at::equal(cuda.gradient, cpu.gradient));  // which holds what was chosen
             CHECK(test::relative_error(cuda.losses, cpu.losses) <= tolerance(at::kCUDA, at::kFloat));
           }
@@ -69,8 +69,8 @@ TEST_CASE("Smoothed and exact losses on CUDA agree with the CPU's", "[gpu]") {
                                                               {"exact_topk", "epsilon=0.2"},
                                                               {"exact_topk", "epsilon=5"}}) {
           CAPTURE(name, setting);
-          const Result cpu = compute(name, {"k=" + k, setting}, scores);
-          const Result cuda = compute(name, {"k=" + k, setting}, scores.cuda());
+          const GpuResult cpu = compute(name, {"k=" + k, setting}, scores);
+          const GpuResult cuda = compute(name, {"k=" + k, setting}, scores.cuda());
           CHECK(at::allclose(cuda.losses, cpu.losses, 1e-5, 1e-5));
           CHECK(at::allclose(cuda.gradient, cpu.gradient, 1e-5, 1e-6));
         }

@@ -61,17 +61,17 @@ struct Problem {
   }
 };
 
-struct Results {
+struct NoisedResults {
   std::vector<float> losses, gradient;
   std::vector<int32_t> chosen;
 };
 
 const std::vector<float> kOuter{0.5F, -2.0F, 3.0F};
 
-Results run(const NoisedHinge& hinge, const cuda_emulation::Settings& settings) {
+NoisedResults run(const NoisedHinge& hinge, const cuda_emulation::Settings& settings) {
   const auto batch = static_cast<unsigned>(hinge.batch);
-  Results results{std::vector<float>(hinge.batch), std::vector<float>(hinge.batch * hinge.classes),
-                  std::vector<int32_t>(hinge.batch * hinge.draws, -1)};
+  NoisedResults results{std::vector<float>(hinge.batch), std::vector<float>(hinge.batch * hinge.classes),
+                        std::vector<int32_t>(hinge.batch * hinge.draws, -1)};
   cuda_emulation::launch<NoisedHingeShared>(batch, kNoisedThreads, settings, [&](NoisedHingeShared& shared) {
     noised_hinge_block(hinge, results.losses.data(), results.chosen.data(), shared);
   });
@@ -83,9 +83,9 @@ Results run(const NoisedHinge& hinge, const cuda_emulation::Settings& settings) 
   return results;
 }
 
-Results expected(const Problem& problem) {
+NoisedResults expected(const Problem& problem) {
   const NoisedHinge& hinge = problem.hinge;
-  Results results;
+  NoisedResults results;
   for (int64_t row = 0; row < hinge.batch; ++row) {
     const float* scores = hinge.scores + row * hinge.classes;
     std::vector<float> gradient(hinge.classes, 0);
@@ -123,10 +123,10 @@ bool near(const std::vector<float>& got, const std::vector<float>& wanted) {
 /// With and without pruning.
 void check(Problem& problem) {
   CAPTURE(problem.hinge.batch, problem.hinge.classes, problem.hinge.k, problem.hinge.draws, problem.hinge.epsilon);
-  const Results wanted = expected(problem);
+  const NoisedResults wanted = expected(problem);
   for (const bool prune : {true, false}) {
     problem.hinge.prune = prune;
-    const Results got = run(problem.hinge, cuda_emulation::kSettings[prune ? 1 : 0]);
+    const NoisedResults got = run(problem.hinge, cuda_emulation::kSettings[prune ? 1 : 0]);
     CHECK(got.chosen == wanted.chosen);
     CHECK(near(got.losses, wanted.losses));
     CHECK(near(got.gradient, wanted.gradient));
@@ -209,7 +209,7 @@ TEST_CASE("Emulated CUDA kernel: a row of the noised hinge with a NaN is NaN", "
   const at::Tensor scores = random_scores(sizes);
   scores[1][700] = kNan;
   const Problem problem(sizes, 0.2F, scores);
-  const Results wanted = expected(problem), got = run(problem.hinge, cuda_emulation::kSettings[0]);
+  const NoisedResults wanted = expected(problem), got = run(problem.hinge, cuda_emulation::kSettings[0]);
   CHECK(got.losses[0] == Approx(wanted.losses[0]));
   CHECK(std::isnan(got.losses[1]));
   CHECK(got.losses[2] == Approx(wanted.losses[2]));
@@ -253,7 +253,7 @@ TEST_CASE("Emulated CUDA kernel: the noised hinge's value is smoothed_topk's", "
   const at::Tensor noise = at::tensor(problem.noise).view({3, 5, 100});
   const SmoothedTopk smoothed = smoothed_topk(scores, noise, 6, 0.2);
   const at::Tensor label = scores.gather(1, at::tensor(problem.labels).unsqueeze(1)).squeeze(1);
-  const Results got = run(problem.hinge, cuda_emulation::kSettings[0]);
+  const NoisedResults got = run(problem.hinge, cuda_emulation::kSettings[0]);
   CHECK(at::allclose(at::tensor(got.losses), 1.5 * (50 + smoothed.values - label), 1e-6));
   CHECK(at::equal(at::tensor(got.chosen).view({3, 5}).to(at::kLong), smoothed.chosen));
 }

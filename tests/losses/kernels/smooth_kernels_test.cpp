@@ -15,7 +15,7 @@
 namespace settrain {
 namespace {
 
-struct Result {
+struct KernelResult {
   at::Tensor losses, gradient;
 };
 
@@ -23,7 +23,7 @@ at::Tensor labels_of(const at::Tensor& scores) {
   return at::arange(scores.size(0), at::kLong).mul(5).remainder(scores.size(1));
 }
 
-Result compute(Loss& loss, const at::Tensor& scores, LossMethod method) {
+KernelResult compute(Loss& loss, const at::Tensor& scores, LossMethod method) {
   const at::Tensor leaf = scores.detach().clone().requires_grad_();
   LossInput input = test::input_of(leaf, labels_of(scores));
   input.method = method;
@@ -33,7 +33,7 @@ Result compute(Loss& loss, const at::Tensor& scores, LossMethod method) {
 }
 
 // Largest difference of losses and gradients, relative to `scale`.
-double difference(const Result& a, const Result& b, double scale) {
+double difference(const KernelResult& a, const KernelResult& b, double scale) {
   return std::max((a.losses - b.losses).abs().max().item<double>() / scale,
                   (a.gradient - b.gradient).abs().max().item<double>());
 }
@@ -54,12 +54,12 @@ TEST_CASE("Smoothed hinge: the kernel and LibTorch's operations agree", "[fast]"
         for (const at::Tensor& scores : score_cases(classes)) {
           const double scale = std::max(1.0, scores.abs().max().item<double>());
           CAPTURE(classes, k, tau, scale);
-          const Result plain = compute(*loss, scores, LossMethod::kPlain);
+          const KernelResult plain = compute(*loss, scores, LossMethod::kPlain);
           // Exponents are differences of scores over k tau: that is what their rounding is multiplied by.
           const double rounding = 1e-15 * scale / (static_cast<double>(k) * std::stod(tau));
           CHECK(difference(compute(*loss, scores, LossMethod::kFast), plain, scale) < 1e-12 + 20 * rounding);
-          const Result narrow = compute(*loss, scores.to(at::kFloat), LossMethod::kFast);
-          const Result narrow_plain = compute(*loss, scores.to(at::kFloat), LossMethod::kPlain);
+          const KernelResult narrow = compute(*loss, scores.to(at::kFloat), LossMethod::kFast);
+          const KernelResult narrow_plain = compute(*loss, scores.to(at::kFloat), LossMethod::kPlain);
           CHECK(difference(narrow, narrow_plain, scale) < 1e-6);
         }
       }
@@ -70,7 +70,7 @@ TEST_CASE("Smoothed hinge: the kernel and LibTorch's operations agree", "[fast]"
 TEST_CASE("Smoothed hinge: more sets than a double holds go through LibTorch's operations", "[fast]") {
   at::manual_seed(1);
   const auto loss = test::build_loss("smoothed_topk_hinge", test::context_of(1200), {"k=500"});
-  const Result result = compute(*loss, at::randn({1, 1200}), LossMethod::kFast);
+  const KernelResult result = compute(*loss, at::randn({1, 1200}), LossMethod::kFast);
   CHECK(at::isfinite(result.losses).all().item<bool>());
   CHECK(std::abs(result.gradient.sum().item<double>()) < 1e-5);
 }
@@ -82,7 +82,7 @@ TEST_CASE("Exact smoothed top-K: the kernel and LibTorch's operations agree", "[
       for (const double epsilon : {0.01, 0.2, 10.0}) {
         for (const at::Tensor& scores : score_cases(classes)) {
           CAPTURE(classes, rank, epsilon);
-          const auto run = [&](const at::Tensor& s, LossMethod method) -> Result {
+          const auto run = [&](const at::Tensor& s, LossMethod method) -> KernelResult {
             const at::Tensor leaf = s.detach().clone().requires_grad_();
             const at::Tensor values = exact_smoothed_topk(leaf, rank, epsilon, /*nodes=*/128, method);
             values.sum().backward();
@@ -106,11 +106,11 @@ TEST_CASE("Smooth kernels: neither threads, layout nor a gradient that is not as
     CAPTURE(name);
     const auto loss = test::build_loss(name, test::context_of(301));
     at::set_num_threads(1);
-    const Result alone = compute(*loss, scores, LossMethod::kFast);
+    const KernelResult alone = compute(*loss, scores, LossMethod::kFast);
     at::set_num_threads(3);
-    const Result together = compute(*loss, scores, LossMethod::kFast);
+    const KernelResult together = compute(*loss, scores, LossMethod::kFast);
     at::set_num_threads(threads);
-    const Result other_layout = compute(*loss, scores.t().contiguous().t(), LossMethod::kFast);
+    const KernelResult other_layout = compute(*loss, scores.t().contiguous().t(), LossMethod::kFast);
     CHECK(at::equal(alone.losses, together.losses));
     CHECK(at::equal(alone.gradient, together.gradient));
     CHECK(at::equal(alone.gradient, other_layout.gradient));

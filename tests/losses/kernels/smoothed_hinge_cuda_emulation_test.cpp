@@ -14,22 +14,23 @@
 namespace settrain {
 namespace {
 
-struct Options {
+struct SmoothedOptions {
   int64_t k;
   double tau, alpha = 1;
 };
 
-struct Results {
+struct SmoothedResults {
   at::Tensor losses, gradient;
 };
 
-at::Tensor labels_of(const at::Tensor& scores) {
+at::Tensor labels_for(const at::Tensor& scores) {
   return (at::arange(scores.size(0), at::kLong) * 7 + 3).remainder(scores.size(1));
 }
 
 template <int kMost, int kThreads, class T>
-Results run(const at::Tensor& scores, const Options& options, const cuda_emulation::Settings& settings) {
-  const at::Tensor labels = labels_of(scores);
+SmoothedResults run(const at::Tensor& scores, const SmoothedOptions& options,
+                    const cuda_emulation::Settings& settings) {
+  const at::Tensor labels = labels_for(scores);
   const SmoothedHinge<T> hinge{.scores = scores.const_data_ptr<T>(),
                                .labels = labels.const_data_ptr<int64_t>(),
                                .batch = scores.size(0),
@@ -38,7 +39,7 @@ Results run(const at::Tensor& scores, const Options& options, const cuda_emulati
                                .tau = options.tau,
                                .alpha = options.alpha};
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  Results results{at::full({hinge.batch}, nan, scores.options()), at::full_like(scores, nan)};
+  SmoothedResults results{at::full({hinge.batch}, nan, scores.options()), at::full_like(scores, nan)};
   at::Tensor scratch = at::full_like(scores, nan, at::kDouble), alone = at::full_like(results.losses, nan);
   const auto block = [&](auto& shared, T* losses, T* gradient) {
     const int64_t row = blockIdx.x * hinge.classes;
@@ -57,7 +58,8 @@ Results run(const at::Tensor& scores, const Options& options, const cuda_emulati
   return results;
 }
 
-Results run(const at::Tensor& scores, const Options& options, const cuda_emulation::Settings& settings) {
+SmoothedResults run(const at::Tensor& scores, const SmoothedOptions& options,
+                    const cuda_emulation::Settings& settings) {
   const bool is_double = scores.scalar_type() == at::kDouble;
   if (options.k > 8) {
     return is_double ? run<kMostSmoothedHingeK, 128, double>(scores, options, settings)
@@ -66,27 +68,27 @@ Results run(const at::Tensor& scores, const Options& options, const cuda_emulati
   return is_double ? run<8, 256, double>(scores, options, settings) : run<8, 256, float>(scores, options, settings);
 }
 
-at::Tensor formula(const at::Tensor& scores, const Options& options) {
+at::Tensor formula(const at::Tensor& scores, const SmoothedOptions& options) {
   const at::Tensor scaled = scores.div(static_cast<double>(options.k) * options.tau);
-  const at::Tensor label = labels_of(scores).unsqueeze(1);
+  const at::Tensor label = labels_for(scores).unsqueeze(1);
   const at::Tensor sigma = log_elementary_symmetric(scaled.scatter(1, label, kLogOfNothing), options.k);
   const at::Tensor z = sigma.select(1, options.k) - sigma.select(1, options.k - 1) -
                        scaled.gather(1, label).squeeze(1) + options.alpha / options.tau;
   return at::logaddexp(z, at::zeros_like(z)) * options.tau;
 }
 
-Results expected(const at::Tensor& scores, const Options& options) {
+SmoothedResults expected(const at::Tensor& scores, const SmoothedOptions& options) {
   const at::Tensor exact = scores.to(at::kDouble);
   return {formula(exact, options),
           test::gradient_of([&](const at::Tensor& s) { return formula(s, options).sum(); }, exact)};
 }
 
-void check(const at::Tensor& scores, const Options& options, double tolerance) {
+void check(const at::Tensor& scores, const SmoothedOptions& options, double tolerance) {
   CAPTURE(scores.sizes(), options.k, options.tau, scores.scalar_type());
-  const Results wanted = expected(scores, options);
-  Results first;
+  const SmoothedResults wanted = expected(scores, options);
+  SmoothedResults first;
   for (const cuda_emulation::Settings& settings : cuda_emulation::kSettings) {
-    const Results got = run(scores, options, settings);
+    const SmoothedResults got = run(scores, options, settings);
     CHECK(at::allclose(got.losses.to(at::kDouble), wanted.losses, tolerance, tolerance));
     CHECK((got.gradient.to(at::kDouble) - wanted.gradient).abs().max().item<double>() <= tolerance);
     if (first.losses.defined()) {
@@ -137,7 +139,7 @@ TEST_CASE("Emulated CUDA kernel: the smoothed top-K hinge of infinite scores and
   hidden.slice(1, 20).fill_(-infinity);
   at::Tensor none = scores.clone();
   none.slice(1, 20).fill_(-1e4);
-  const Results got = run(hidden, {5, 1.0}, cuda_emulation::kSettings[0]), wanted = expected(none, {5, 1.0});
+  const SmoothedResults got = run(hidden, {5, 1.0}, cuda_emulation::kSettings[0]), wanted = expected(none, {5, 1.0});
   CHECK(at::allclose(got.losses, wanted.losses, 1e-12, 0));
   CHECK(at::allclose(got.gradient, wanted.gradient, 0, 1e-12));
 
@@ -148,7 +150,7 @@ TEST_CASE("Emulated CUDA kernel: the smoothed top-K hinge of infinite scores and
 
   at::Tensor broken = scores.clone();
   broken[1][7] = std::numeric_limits<double>::quiet_NaN();
-  const Results results = run(broken.to(at::kFloat), {5, 1.0}, cuda_emulation::kSettings[0]);
+  const SmoothedResults results = run(broken.to(at::kFloat), {5, 1.0}, cuda_emulation::kSettings[0]);
   const at::Tensor second = at::arange(3) == 1;
   CHECK(at::equal(results.losses.isnan(), second));
   CHECK(at::equal(results.gradient.isnan(), second.unsqueeze(1).expand({3, 40})));

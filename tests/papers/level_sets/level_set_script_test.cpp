@@ -12,11 +12,12 @@ namespace {
 
 const LevelSetFigure kFigure{
     "9", "tiny", "A tiny figure", 2, {{"topk_hinge", {"k=2"}}, {"noised_topk", {"k=2", "epsilon=0", "margin=1"}}}, 1};
-const PlaneGrid kGrid(5);
+const PlaneGrid kScriptGrid(5);
 
 std::vector<LevelSetValues> values() {
   std::vector<LevelSetValues> all;
-  for (const auto& panel : kFigure.panels) all.push_back(level_set_values(test::builtin_losses(), panel, kGrid, {}));
+  for (const auto& panel : kFigure.panels)
+    all.push_back(level_set_values(test::builtin_losses(), panel, kScriptGrid, {}));
   return all;
 }
 
@@ -33,7 +34,7 @@ size_t count(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("Data are blocks of rows, a block a panel", "[fast]") {
-  const std::string text = level_set_data(kFigure, kGrid, values());
+  const std::string text = level_set_data(kFigure, kScriptGrid, values());
   CHECK_THAT(text, Contains("# topk_hinge k: 2\n# x y s_1 s_y s_3 loss level\n0 0 2 0 0 1 0.5\n"));
   CHECK_THAT(text, Contains("\n0.5 0 1 0 1 2 1\n"));                                // the largest loss of topk_hinge
   CHECK_THAT(text, Contains("\n\n\n# noised_topk k: 2, epsilon: 0, margin: 1\n"));  // two blank lines: a new index

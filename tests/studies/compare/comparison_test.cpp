@@ -16,16 +16,16 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-const test::Given kSharp{"loss.epsilon", 0.1}, kSoft{"loss.epsilon", 1.0};
+const test::Given kSharpRuns{"loss.epsilon", 0.1}, kSoftRuns{"loss.epsilon", 1.0};
 
 Checkpoints top1(double value) {
   return {{"best-val-top1", {{"val/top1", 0.9}, {"test/top1", value}, {"test Bayes/top1", 1.0}}}};
 }
 
 std::vector<Setting> two_settings() {
-  return group_runs({some_run("a1", 1, {kSharp}, top1(0.5)), some_run("a2", 2, {kSharp}, top1(0.6)),
-                     some_run("a3", 3, {kSharp}, top1(0.7)), some_run("b1", 1, {kSoft}, top1(0.6)),
-                     some_run("b3", 3, {kSoft}, top1(0.75)), some_run("b4", 4, {kSoft}, top1(0.1))});
+  return group_runs({some_run("a1", 1, {kSharpRuns}, top1(0.5)), some_run("a2", 2, {kSharpRuns}, top1(0.6)),
+                     some_run("a3", 3, {kSharpRuns}, top1(0.7)), some_run("b1", 1, {kSoftRuns}, top1(0.6)),
+                     some_run("b3", 3, {kSoftRuns}, top1(0.75)), some_run("b4", 4, {kSoftRuns}, top1(0.1))});
 }
 
 }  // namespace
@@ -44,7 +44,8 @@ TEST_CASE("Means over all seeds, differences over those in common", "[fast]") {
 }
 
 TEST_CASE("Without a seed in common there is no difference", "[fast]") {
-  const auto settings = group_runs({some_run("a", 1, {kSharp}, top1(0.5)), some_run("b", 2, {kSoft}, top1(0.6))});
+  const auto settings =
+      group_runs({some_run("a", 1, {kSharpRuns}, top1(0.5)), some_run("b", 2, {kSoftRuns}, top1(0.6))});
   const MetricComparison comparison = compare_metric(settings, "test/top1");
   CHECK(comparison.differences[0].seeds.empty());
   CHECK(format_comparison(settings, {comparison}).find("B - A  no seed in common") != std::string::npos);
@@ -116,8 +117,9 @@ TEST_CASE("A comparison as text", "[fast]") {
 }
 
 TEST_CASE("Where settings' values are of other checkpoints, each is named", "[fast]") {
-  const auto settings = group_runs({some_run("a", 1, {kSharp}, top1(0.5)),
-                                    some_run("b", 1, {kSoft}, {{"last", {{"test/top1", 0.5}, {"val/top1", 0.5}}}})});
+  const auto settings =
+      group_runs({some_run("a", 1, {kSharpRuns}, top1(0.5)),
+                  some_run("b", 1, {kSoftRuns}, {{"last", {{"test/top1", 0.5}, {"val/top1", 0.5}}}})});
   const std::string text = format_comparison(settings, {compare_metric(settings, "test/top1")});
   CHECK(text.find("\ntest/top1, of best-val-top1 in A; of last in B\n") != std::string::npos);
 }

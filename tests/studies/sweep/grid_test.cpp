@@ -13,15 +13,15 @@ namespace {
 using Catch::Contains;
 using config::key;
 
-struct Options {
+struct GridOptions {
   int64_t batch_size = 0;
   double lr = 0;
   std::string name;
 };
 
 config::Config base() {
-  const config::Schema schema{{{"data", "", {key("batch_size", &Options::batch_size, 64, "")}, "", "", {}},
-                               {"loss", "", {key("name", &Options::name, "a", "")}, "", "", {}}},
+  const config::Schema schema{{{"data", "", {key("batch_size", &GridOptions::batch_size, 64, "")}, "", "", {}},
+                               {"loss", "", {key("name", &GridOptions::name, "a", "")}, "", "", {}}},
                               {}};
   return config::load(schema, {}, {});
 }

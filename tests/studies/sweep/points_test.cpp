@@ -14,7 +14,7 @@ using Catch::Contains;
 using config::key;
 using Names = std::vector<std::string>;
 
-struct Options {
+struct PointOptions {
   int64_t seed = 0, threads = 0, epochs = 0, workers = 0;
   double epsilon = 0;
   std::string name, dir;
@@ -25,26 +25,26 @@ struct Options {
 config::Schema schema() {
   return {{{"",
             "",
-            {key("seed", &Options::seed, 4, ""), key("name", &Options::name, "${file}", ""),
-             key("select", &Options::select, {"val/top1"}, "")},
+            {key("seed", &PointOptions::seed, 4, ""), key("name", &PointOptions::name, "${file}", ""),
+             key("select", &PointOptions::select, {"val/top1"}, "")},
             "",
             "",
             {}},
            {"run",
             "",
-            {key("dir", &Options::dir, "runs", "").free(), key("threads", &Options::threads, 1, "").free()},
+            {key("dir", &PointOptions::dir, "runs", "").free(), key("threads", &PointOptions::threads, 1, "").free()},
             "",
             "",
             {}},
-           {"data", "", {key("workers", &Options::workers, 1, "").free()}, "", "", {}},
+           {"data", "", {key("workers", &PointOptions::workers, 1, "").free()}, "", "", {}},
            {"loss",
             "",
-            {key("epsilon", &Options::epsilon, 1.0, "").above(0), key("name", &Options::name, "a", "")},
+            {key("epsilon", &PointOptions::epsilon, 1.0, "").above(0), key("name", &PointOptions::name, "a", "")},
             "",
             "",
             {}},
-           {"eval", "", {key("splits", &Options::splits, {"val", "test"}, "")}, "", "", {}},
-           {"train", "", {key("epochs", &Options::epochs, 3, "")}, "", "", {}}},
+           {"eval", "", {key("splits", &PointOptions::splits, {"val", "test"}, "")}, "", "", {}},
+           {"train", "", {key("epochs", &PointOptions::epochs, 3, "")}, "", "", {}}},
           {}};
 }
 
