@@ -24,14 +24,14 @@ at::Tensor some_labels() {
 }
 
 // With scores of a second head, for the losses that need them.
-LossInput input_of(const at::Tensor& scores, const at::Tensor& labels) {
+LossInput checked_input(const at::Tensor& scores, const at::Tensor& labels) {
   LossInput input = test::input_of(scores, labels);
   input.output.scores_multi = at::arange(scores.numel(), scores.options()).remainder(7).view(scores.sizes());
   return input;
 }
 
 at::Tensor gradient_at(Loss& loss, const at::Tensor& scores) {
-  return test::gradient_of([&](const at::Tensor& s) { return loss(input_of(s, some_labels())).sum; }, scores);
+  return test::gradient_of([&](const at::Tensor& s) { return loss(checked_input(s, some_labels())).sum; }, scores);
 }
 
 bool has_key(const LossEntry& entry, const std::string& name) {
@@ -42,7 +42,7 @@ TEST_CASE("Every loss: sum, mean and count agree with the losses of the samples"
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     CAPTURE(entry.name);
     const auto loss = build_loss(entry.name, context_of(kEveryClasses));
-    const LossValue value = (*loss)(input_of(some_scores(), some_labels()));
+    const LossValue value = (*loss)(checked_input(some_scores(), some_labels()));
     CHECK(value.per_sample.sizes() == at::IntArrayRef({kEveryBatch}));
     CHECK(value.count == kEveryBatch);
     CHECK(test::near(value.sum, value.per_sample.sum()));
@@ -57,7 +57,7 @@ TEST_CASE("Every loss: the gradient is that of central differences", "[fast]") {
     if (entry.name == "role") continue;  // by its definition it is not; role_test.cpp holds its targets fixed
     CAPTURE(entry.name);
     const auto loss = build_loss(entry.name, context_of(kEveryClasses));
-    const auto sum = [&](const at::Tensor& s) { return (*loss)(input_of(s, some_labels())).sum; };
+    const auto sum = [&](const at::Tensor& s) { return (*loss)(checked_input(s, some_labels())).sum; };
     CHECK(test::gradient_error(sum, some_scores(), 1e-5) < 1e-9 * loss->score_scale());
     const bool trains = entry.name != "topk_zero_one";
     CHECK((gradient_at(*loss, some_scores()).abs().max().item<double>() > 0.02) == trains);
@@ -72,8 +72,8 @@ TEST_CASE("Every loss: the gradient of a sample sums to zero, and a shift of its
     const double rounding = entry.name.starts_with("exact") ? 1e-9 : 1e-12;  // a quadrature of 32 nodes
     CHECK(gradient_at(*loss, some_scores()).sum(1).abs().max().item<double>() < rounding * loss->score_scale());
     const at::Tensor shift = at::arange(kEveryBatch, at::kDouble).unsqueeze(1) - 2;
-    CHECK(test::near((*loss)(input_of(some_scores() + shift, some_labels())).per_sample,
-                     (*loss)(input_of(some_scores(), some_labels())).per_sample));
+    CHECK(test::near((*loss)(checked_input(some_scores() + shift, some_labels())).per_sample,
+                     (*loss)(checked_input(some_scores(), some_labels())).per_sample));
   }
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("Every loss: finite at scores of 10,000, at ties and for the largest k
         for (const at::Tensor& scores : {some_scores() * 1e4, at::full({kEveryBatch, kEveryClasses}, -1e4),
                                          at::zeros({kEveryBatch, kEveryClasses})}) {
           CHECK(at::isfinite(gradient_at(*loss, scores.to(dtype))).all().item<bool>());
-          CHECK(at::isfinite((*loss)(input_of(scores.to(dtype), some_labels())).per_sample).all().item<bool>());
+          CHECK(at::isfinite((*loss)(checked_input(scores.to(dtype), some_labels())).per_sample).all().item<bool>());
         }
       }
     }
@@ -101,9 +101,9 @@ TEST_CASE("Every loss: half-precision scores give the float32 loss of the same n
       CAPTURE(entry.name, at::toString(dtype));
       const auto loss = build_loss(entry.name, context_of(kEveryClasses));
       const at::Tensor scores = some_scores().to(dtype);
-      const LossValue value = (*loss)(input_of(scores, some_labels()));
+      const LossValue value = (*loss)(checked_input(scores, some_labels()));
       CHECK(value.per_sample.scalar_type() == at::kFloat);
-      CHECK(at::equal(value.per_sample, (*loss)(input_of(scores.to(at::kFloat), some_labels())).per_sample));
+      CHECK(at::equal(value.per_sample, (*loss)(checked_input(scores.to(at::kFloat), some_labels())).per_sample));
       CHECK(gradient_at(*loss, scores).scalar_type() == dtype);
     }
   }
@@ -114,7 +114,7 @@ TEST_CASE("Every loss: the same input and noise key give the same bits", "[fast]
     CAPTURE(entry.name);
     const auto first = build_loss(entry.name, context_of(kEveryClasses)),
                second = build_loss(entry.name, context_of(kEveryClasses));
-    const LossInput input = input_of(some_scores(), some_labels());
+    const LossInput input = checked_input(some_scores(), some_labels());
     CHECK(at::equal((*first)(input).per_sample, (*second)(input).per_sample));
     CHECK(at::equal((*first)(input).per_sample, (*first)(input).per_sample));
   }
@@ -126,11 +126,11 @@ TEST_CASE("Every loss: two half batches, by their positions, are one batch", "[f
     CAPTURE(entry.name);
     const auto loss = build_loss(entry.name, context_of(kEveryClasses));
     const at::Tensor scores = some_scores(), labels = some_labels();
-    LossInput second_half = input_of(scores.slice(0, 4), labels.slice(0, 4));
+    LossInput second_half = checked_input(scores.slice(0, 4), labels.slice(0, 4));
     second_half.noise_key.first_position = 4;
-    const at::Tensor halves = at::cat(
-        {(*loss)(input_of(scores.slice(0, 0, 4), labels.slice(0, 0, 4))).per_sample, (*loss)(second_half).per_sample});
-    CHECK(at::equal(halves, (*loss)(input_of(scores, labels)).per_sample));
+    const at::Tensor halves = at::cat({(*loss)(checked_input(scores.slice(0, 0, 4), labels.slice(0, 0, 4))).per_sample,
+                                       (*loss)(second_half).per_sample});
+    CHECK(at::equal(halves, (*loss)(checked_input(scores, labels)).per_sample));
   }
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("Every loss has a formula, and says whether its samples are coupled", 
     std::vector<std::string> settings;
     if (has_key(entry, "lambda")) settings.push_back("lambda=1");
     const auto loss = build_loss(entry.name, context_of(kEveryClasses), settings);
-    LossInput input = input_of(some_scores(), some_labels());
+    LossInput input = checked_input(some_scores(), some_labels());
     const at::Tensor before = (*loss)(input).per_sample;
     input.output.scores = input.output.scores.clone();
     input.output.scores[0] = input.output.scores[0].flip(0) * 3;

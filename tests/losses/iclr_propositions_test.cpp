@@ -27,7 +27,7 @@ at::Tensor iclr_scores(int64_t k) {
   return static_cast<double>(k) * sizes * at::randn({kIclrBatch, kIclrClasses}, at::kDouble);
 }
 
-const at::Tensor& labels() {
+const at::Tensor& iclr_labels() {
   static const at::Tensor tensor = at::arange(kIclrBatch, at::kLong).remainder(kIclrClasses);
   return tensor;
 }
@@ -39,19 +39,21 @@ double log_binomial(int64_t n, int64_t k) {
 
 TEST_CASE("Proposition 2: for tau -> 0 it tends to the hinge, within tau log(number of sets)", "[fast]") {
   for (const int64_t k : {1, 2, 5, 9}) {
-    const at::Tensor hinge = iclr_value("topk_hinge_scaled", iclr_scores(k), labels(), k);
+    const at::Tensor hinge = iclr_value("topk_hinge_scaled", iclr_scores(k), iclr_labels(), k);
     for (const double tau : {1.0, 0.1, 0.01, 0.001, 1e-5}) {
       CAPTURE(k, tau);
-      const at::Tensor distance = (iclr_value("smoothed_topk_hinge", iclr_scores(k), labels(), k, tau) - hinge).abs();
+      const at::Tensor distance =
+          (iclr_value("smoothed_topk_hinge", iclr_scores(k), iclr_labels(), k, tau) - hinge).abs();
       CHECK(distance.max().item<double>() <= tau * log_binomial(kIclrClasses, k) + 1e-12);
     }
   }
 }
 
 TEST_CASE("Proposition 3: it bounds the hinge from above for k = 1", "[fast]") {
-  const at::Tensor hinge = iclr_value("topk_hinge_scaled", iclr_scores(1), labels(), 1);
+  const at::Tensor hinge = iclr_value("topk_hinge_scaled", iclr_scores(1), iclr_labels(), 1);
   for (const double tau : {10.0, 1.0, 0.1, 0.01}) {
-    CHECK(iclr_value("smoothed_topk_hinge", iclr_scores(1), labels(), 1, tau).ge(hinge - 1e-12).all().item<bool>());
+    CHECK(
+        iclr_value("smoothed_topk_hinge", iclr_scores(1), iclr_labels(), 1, tau).ge(hinge - 1e-12).all().item<bool>());
   }
 }
 
@@ -75,12 +77,15 @@ TEST_CASE("Proposition 3: its proof's example lies below the hinge for k >= 2, b
 
 TEST_CASE("Proposition 4: it is at least 1 - tau log(k) at every top-k error", "[fast]") {
   for (const int64_t k : {1, 2, 5, 9}) {
-    const at::Tensor scores = iclr_scores(k), error = iclr_value("topk_zero_one", scores, labels(), k);
+    const at::Tensor scores = iclr_scores(k), error = iclr_value("topk_zero_one", scores, iclr_labels(), k);
     CHECK(error.sum().item<double>() > 0);
     for (const double tau : {0.01, 0.1, 0.4, 1.0, 3.0}) {
       CAPTURE(k, tau);
       const double bound = 1 - tau * std::log(static_cast<double>(k));
-      CHECK(iclr_value("smoothed_topk_hinge", scores, labels(), k, tau).ge(bound * error - 1e-12).all().item<bool>());
+      CHECK(iclr_value("smoothed_topk_hinge", scores, iclr_labels(), k, tau)
+                .ge(bound * error - 1e-12)
+                .all()
+                .item<bool>());
     }
     // It is tight: for k + 1 classes, of which the label's is the lowest by a hair.
     at::Tensor close = at::zeros({1, k + 1}, at::kDouble);

@@ -34,7 +34,7 @@ LossInput some_input(const at::Tensor& scores) {
   return input;
 }
 
-at::Tensor some_scores() {
+at::Tensor role_scores() {
   return at::tensor({0.5, -1.0, 0.2, 1.5, 0.1, -0.4}, at::kDouble).view({2, 3});
 }
 
@@ -78,29 +78,29 @@ TEST_CASE("gradients are those of the formula with its targets held fixed", "[fa
     const auto r = [&](const at::Tensor& p) { return ((p.sum() / 2 - k) / classes).square(); };
     return terms.sum() / (2 * classes * 2) + lambda / 2 * (r(s.sigmoid()) + r(t.sigmoid()));
   };
-  const at::Tensor f = some_scores().sigmoid(), g = estimates.sigmoid();
+  const at::Tensor f = role_scores().sigmoid(), g = estimates.sigmoid();
 
-  LossInput input = some_input(some_scores().requires_grad_());
+  LossInput input = some_input(role_scores().requires_grad_());
   input.estimate_logits = estimates.clone().requires_grad_();
   const LossValue got = (*loss)(input);
   got.mean().backward();
-  CHECK(test::near(got.mean(), value(some_scores(), estimates, f, g)));
+  CHECK(test::near(got.mean(), value(role_scores(), estimates, f, g)));
   const auto by_scores = [&](const at::Tensor& s) { return value(s, estimates, f, g); };
-  const auto by_estimates = [&](const at::Tensor& t) { return value(some_scores(), t, f, g); };
-  REQUIRE(test::gradient_error(by_scores, some_scores()) < 1e-10);
+  const auto by_estimates = [&](const at::Tensor& t) { return value(role_scores(), t, f, g); };
+  REQUIRE(test::gradient_error(by_scores, role_scores()) < 1e-10);
   REQUIRE(test::gradient_error(by_estimates, estimates) < 1e-10);
-  CHECK(test::near(input.output.scores.grad(), test::gradient_of(by_scores, some_scores())));
+  CHECK(test::near(input.output.scores.grad(), test::gradient_of(by_scores, role_scores())));
   CHECK(test::near(input.estimate_logits->grad(), test::gradient_of(by_estimates, estimates)));
 }
 
 TEST_CASE("an update moves the rows of the step's samples by their gradients, and no others", "[fast]") {
   const auto loss = role({"theta_lr=50"});
   const at::Tensor before = theta_of(*loss).clone();
-  LossInput reference = some_input(some_scores());
+  LossInput reference = some_input(role_scores());
   reference.estimate_logits = at::stack({before[3], before[7]}).to(at::kDouble).requires_grad_();
   (*role())(reference).mean().backward();
 
-  (*loss)(some_input(some_scores().requires_grad_())).mean().backward();
+  (*loss)(some_input(role_scores().requires_grad_())).mean().backward();
   loss->update(/*lr=*/0.1);
   const at::Tensor moved = theta_of(*loss) - before;
   const at::Tensor expected = at::zeros({14, kRoleClasses}, at::kDouble);
@@ -115,7 +115,7 @@ TEST_CASE("an update moves the rows of the step's samples by their gradients, an
 }
 
 TEST_CASE("a sample that is not in training is named", "[fast]") {
-  LossInput input = some_input(some_scores());
+  LossInput input = some_input(role_scores());
   input.sample_ids = at::tensor({3, 99}, at::kLong);
   CHECK_THROWS_WITH((*role())(input), Contains("sample_ids[1]") && Contains("99"));
   input.sample_ids = at::zeros({1}, at::kLong);

@@ -16,7 +16,7 @@ namespace {
 
 using Catch::Contains;
 
-at::Tensor row(std::initializer_list<double> values) {
+at::Tensor one_row(std::initializer_list<double> values) {
   return at::tensor(values, at::kDouble).view({1, -1});
 }
 
@@ -31,13 +31,13 @@ at::Tensor spread_scores(int64_t batch, int64_t classes, double spread) {
 
 TEST_CASE("projections by hand", "[fast]") {
   // k = 1, lambda = 0.5: sparsemax.
-  CHECK(test::near(project(row({1.2, 0.8, -3}), 1), row({0.7, 0.3, 0})));
+  CHECK(test::near(project(one_row({1.2, 0.8, -3}), 1), one_row({0.7, 0.3, 0})));
   // k = 2: one class at 1, two share the other unit.
-  CHECK(test::near(project(row({5, 1.1, 0.9, -2}), 2), row({1, 0.6, 0.4, 0})));
-  CHECK(test::near(project(row({1, 1, 1, 1}), 3), row({0.75, 0.75, 0.75, 0.75})));  // ties
-  CHECK(test::near(project(row({0, -7, 4}), 3), row({1, 1, 1})));
-  CHECK(test::near(project(row({0, -7, 4}), 0), row({0, 0, 0})));
-  CHECK(test::near(project(row({3, 2, 1, 0}), 2), row({1, 1, 0, 0})));  // no class in between
+  CHECK(test::near(project(one_row({5, 1.1, 0.9, -2}), 2), one_row({1, 0.6, 0.4, 0})));
+  CHECK(test::near(project(one_row({1, 1, 1, 1}), 3), one_row({0.75, 0.75, 0.75, 0.75})));  // ties
+  CHECK(test::near(project(one_row({0, -7, 4}), 3), one_row({1, 1, 1})));
+  CHECK(test::near(project(one_row({0, -7, 4}), 0), one_row({0, 0, 0})));
+  CHECK(test::near(project(one_row({3, 2, 1, 0}), 2), one_row({1, 1, 0, 0})));  // no class in between
 }
 
 TEST_CASE("the projection is the nearest point of the simplex", "[fast]") {
@@ -76,14 +76,14 @@ TEST_CASE("autograd, central differences and the Jacobian agree", "[fast]") {
   CHECK(test::near(jacobian, jacobian.transpose(1, 2)));
   CHECK(test::near(jacobian.sum(2), at::zeros({3, 9}, at::kDouble)));  // the sum stays k
   CHECK(jacobian.abs().sum().item<double>() > 1);
-  CHECK(sparse_top_jacobian(row({1, 1, 0, 0})).abs().max().item<double>() == 0);
+  CHECK(sparse_top_jacobian(one_row({1, 1, 0, 0})).abs().max().item<double>() == 0);
 }
 
 TEST_CASE("shapes and k are checked", "[fast]") {
   CHECK_THROWS_WITH(project(at::zeros({3}), 1), Contains("scores"));
-  CHECK_THROWS_WITH(project(row({1, 2}), 3), Contains("k: expected 0 to 2"));
-  CHECK_THROWS_WITH(sparse_top_projection(row({1, 2}), at::zeros({2}, at::kLong)), Contains("k"));
-  CHECK_THROWS_WITH(sparse_top_projection(row({1, 2}), at::zeros({1})), Contains("int64"));
+  CHECK_THROWS_WITH(project(one_row({1, 2}), 3), Contains("k: expected 0 to 2"));
+  CHECK_THROWS_WITH(sparse_top_projection(one_row({1, 2}), at::zeros({2}, at::kLong)), Contains("k"));
+  CHECK_THROWS_WITH(sparse_top_projection(one_row({1, 2}), at::zeros({1})), Contains("int64"));
 }
 
 LossInput with_sets(const at::Tensor& scores) {

@@ -15,46 +15,47 @@ using test::input_of;
 constexpr int64_t kHingeClasses = 5;
 
 // Scores 3, 2, 1, 0.5, 0: the label 2 is the third best.
-const at::Tensor& scores() {
+const at::Tensor& hinge_scores() {
   static const at::Tensor tensor = at::tensor({3.0, 2.0, 1.0, 0.5, 0.0}, at::kDouble).view({1, 5});
   return tensor;
 }
 
-double value(const std::string& name, int64_t k, int64_t label, const std::vector<std::string>& more = {}) {
+double hinge_value(const std::string& name, int64_t k, int64_t label, const std::vector<std::string>& more = {}) {
   std::vector<std::string> settings = more;
   settings.push_back("k=" + std::to_string(k));
-  return (*test::build_loss(name, test::context_of(kHingeClasses), settings))(input_of(scores(), at::tensor({label})))
+  return (*test::build_loss(name, test::context_of(kHingeClasses), settings))(
+             input_of(hinge_scores(), at::tensor({label})))
       .sum.item<double>();
 }
 
-at::Tensor gradient(const std::string& name, int64_t k, int64_t label) {
+at::Tensor hinge_gradient(const std::string& name, int64_t k, int64_t label) {
   const auto loss = test::build_loss(name, test::context_of(kHingeClasses), {"k=" + std::to_string(k)});
   return test::gradient_of([&](const at::Tensor& s) { return (*loss)(input_of(s, at::tensor({label}))).sum; },
-                           scores())[0];
+                           hinge_scores())[0];
 }
 
 TEST_CASE("The top-K hinges have the values of their formulas", "[fast]") {
-  CHECK(value("topk_hinge", 1, 2) == Approx(1 + 3 - 1));
-  CHECK(value("topk_hinge", 2, 2) == Approx(1 + 2 - 1));
-  CHECK(value("topk_hinge", 3, 2) == Approx(1 + 0.5 - 1));
-  CHECK(value("topk_hinge", 3, 0) == 0);
-  CHECK(value("topk_hinge_calibrated", 2, 2) == Approx(1));
-  CHECK(value("topk_hinge_calibrated", 3, 2) == Approx(1 + 0.5 - 1));
-  CHECK(value("topk_hinge_convex", 2, 2) == Approx((4.0 + 3.0) / 2 - 1));
-  CHECK(value("topk_hinge_convex", 2, 0) == Approx((3.0 + 3.0) / 2 - 3));
-  CHECK(value("topk_hinge_scaled", 2, 2) == Approx(1 + (2.0 - 1.0) / 2));
-  CHECK(value("topk_hinge_scaled", 2, 2, {"alpha=0.25"}) == Approx(0.25 + 0.5));
-  CHECK(value("topk_zero_one", 2, 2) == 1);
-  CHECK(value("topk_zero_one", 3, 2) == 0);
+  CHECK(hinge_value("topk_hinge", 1, 2) == Approx(1 + 3 - 1));
+  CHECK(hinge_value("topk_hinge", 2, 2) == Approx(1 + 2 - 1));
+  CHECK(hinge_value("topk_hinge", 3, 2) == Approx(1 + 0.5 - 1));
+  CHECK(hinge_value("topk_hinge", 3, 0) == 0);
+  CHECK(hinge_value("topk_hinge_calibrated", 2, 2) == Approx(1));
+  CHECK(hinge_value("topk_hinge_calibrated", 3, 2) == Approx(1 + 0.5 - 1));
+  CHECK(hinge_value("topk_hinge_convex", 2, 2) == Approx((4.0 + 3.0) / 2 - 1));
+  CHECK(hinge_value("topk_hinge_convex", 2, 0) == Approx((3.0 + 3.0) / 2 - 3));
+  CHECK(hinge_value("topk_hinge_scaled", 2, 2) == Approx(1 + (2.0 - 1.0) / 2));
+  CHECK(hinge_value("topk_hinge_scaled", 2, 2, {"alpha=0.25"}) == Approx(0.25 + 0.5));
+  CHECK(hinge_value("topk_zero_one", 2, 2) == 1);
+  CHECK(hinge_value("topk_zero_one", 3, 2) == 0);
 }
 
 TEST_CASE("Their gradients touch the class of the rank and the label", "[fast]") {
-  CHECK(at::equal(gradient("topk_hinge", 2, 2), at::tensor({0.0, 1.0, -1.0, 0.0, 0.0}, at::kDouble)));
-  CHECK(at::equal(gradient("topk_hinge_calibrated", 3, 2), at::tensor({0.0, 0.0, -1.0, 1.0, 0.0}, at::kDouble)));
-  CHECK(at::equal(gradient("topk_hinge_calibrated", 2, 2), at::zeros({5}, at::kDouble)));
-  CHECK(at::equal(gradient("topk_hinge_convex", 2, 2), at::tensor({0.5, 0.5, -1.0, 0.0, 0.0}, at::kDouble)));
-  CHECK(at::equal(gradient("topk_hinge_scaled", 2, 2), at::tensor({0.0, 0.5, -0.5, 0.0, 0.0}, at::kDouble)));
-  CHECK(at::equal(gradient("topk_zero_one", 2, 2), at::zeros({5}, at::kDouble)));
+  CHECK(at::equal(hinge_gradient("topk_hinge", 2, 2), at::tensor({0.0, 1.0, -1.0, 0.0, 0.0}, at::kDouble)));
+  CHECK(at::equal(hinge_gradient("topk_hinge_calibrated", 3, 2), at::tensor({0.0, 0.0, -1.0, 1.0, 0.0}, at::kDouble)));
+  CHECK(at::equal(hinge_gradient("topk_hinge_calibrated", 2, 2), at::zeros({5}, at::kDouble)));
+  CHECK(at::equal(hinge_gradient("topk_hinge_convex", 2, 2), at::tensor({0.5, 0.5, -1.0, 0.0, 0.0}, at::kDouble)));
+  CHECK(at::equal(hinge_gradient("topk_hinge_scaled", 2, 2), at::tensor({0.0, 0.5, -0.5, 0.0, 0.0}, at::kDouble)));
+  CHECK(at::equal(hinge_gradient("topk_zero_one", 2, 2), at::zeros({5}, at::kDouble)));
 }
 
 TEST_CASE("A label that ties with the K-th largest score is no error", "[fast]") {

@@ -27,7 +27,7 @@ const ModelRegistry& models() {
   return registry;
 }
 
-config::Config configured(std::vector<std::string> settings) {
+config::Config configured_model(std::vector<std::string> settings) {
   return config::load({{model_section(models())}, {}}, {}, settings);
 }
 
@@ -37,7 +37,8 @@ class Weights {
 
   std::shared_ptr<Model> draw(int64_t seed, const std::string& head = "linear", int64_t classes = 5) const {
     at::manual_seed(seed);
-    return models().at(name_).make(configured({"model.name=" + name_, "model.head=" + head}), {classes, 3, 64, 64});
+    return models().at(name_).make(configured_model({"model.name=" + name_, "model.head=" + head}),
+                                   {classes, 3, 64, 64});
   }
 
   // Those of another model, with `classes` of its own.
@@ -52,7 +53,7 @@ class Weights {
     return load_pretrained(config(), model);
   }
 
-  config::Config config() const { return configured({"model.name=" + name_, "model.pretrained=" + file()}); }
+  config::Config config() const { return configured_model({"model.name=" + name_, "model.pretrained=" + file()}); }
   std::string file() const { return (folder_ / "weights.safetensors").string(); }
 
  private:
@@ -183,15 +184,15 @@ TEST_CASE("a file that cannot be used names the key, and one that is not there i
              Contains("model.pretrained: there is no file") && Contains(weights.file()) &&
                  Contains("torchvision's ResNet50_Weights.IMAGENET1K_V1") &&
                  Contains("https://download.pytorch.org/models/resnet50-0676ba61.pth"));
-  CHECK(missing_pretrained(models(), configured({"model.name=resnet50"})).empty());
-  CHECK_THAT(missing_pretrained(models(), configured({"model.name=resnet8", "model.pretrained=x.safetensors"})),
+  CHECK(missing_pretrained(models(), configured_model({"model.name=resnet50"})).empty());
+  CHECK_THAT(missing_pretrained(models(), configured_model({"model.name=resnet8", "model.pretrained=x.safetensors"})),
              Contains("no file 'x.safetensors'") && !Contains("torchvision"));
 
   std::ofstream(weights.file()) << "no tensors";
   CHECK(missing_pretrained(models(), weights.config()).empty());
   const auto model = weights.draw(2);
   CHECK_THROWS_AS(load_pretrained(weights.config(), *model), KeyError);
-  CHECK_FALSE(load_pretrained(configured({"model.name=resnet50"}), *model));
+  CHECK_FALSE(load_pretrained(configured_model({"model.name=resnet50"}), *model));
 }
 
 TEST_CASE("torchvision's models name their weights", "[fast]") {

@@ -19,7 +19,8 @@
 namespace settrain {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kFloatInfinity = std::numeric_limits<float>::infinity(),
+                kFloatNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Sizes {
   int64_t batch, classes, k, draws;
@@ -115,7 +116,7 @@ NoisedResults expected(const Problem& problem) {
   return results;
 }
 
-bool near(const std::vector<float>& got, const std::vector<float>& wanted) {
+bool nearly_equal(const std::vector<float>& got, const std::vector<float>& wanted) {
   return std::equal(got.begin(), got.end(), wanted.begin(), wanted.end(),
                     [](float a, float b) { return a == b || std::abs(a - b) <= 1e-6F * std::max(1.0F, std::abs(b)); });
 }
@@ -128,12 +129,12 @@ void check(Problem& problem) {
     problem.hinge.prune = prune;
     const NoisedResults got = run(problem.hinge, cuda_emulation::kSettings[prune ? 1 : 0]);
     CHECK(got.chosen == wanted.chosen);
-    CHECK(near(got.losses, wanted.losses));
-    CHECK(near(got.gradient, wanted.gradient));
+    CHECK(nearly_equal(got.losses, wanted.losses));
+    CHECK(nearly_equal(got.gradient, wanted.gradient));
   }
 }
 
-at::Tensor random_scores(const Sizes& sizes) {
+at::Tensor emulated_scores(const Sizes& sizes) {
   return at::randn({sizes.batch, sizes.classes});
 }
 
@@ -146,7 +147,7 @@ TEST_CASE("Emulated CUDA kernel: the noised hinge is the formula's", "[fast]") {
   at::manual_seed(1);
   for (const Sizes& sizes : kSizes) {
     for (const float epsilon : {0.0F, 0.01F, 0.2F, 10.0F}) {
-      Problem problem(sizes, epsilon, random_scores(sizes));
+      Problem problem(sizes, epsilon, emulated_scores(sizes));
       check(problem);
     }
   }
@@ -156,7 +157,7 @@ TEST_CASE("Emulated CUDA kernel: a noised hinge of a rank too large for lists", 
   at::manual_seed(2);
   for (const Sizes& sizes : {Sizes{1, 300, 256, 2}, Sizes{1, 1000, 999, 1}, Sizes{1, 1081, 540, 2}}) {
     for (const float epsilon : {0.0F, 0.2F}) {
-      Problem problem(sizes, epsilon, random_scores(sizes)), ties(sizes, epsilon, random_scores(sizes).round());
+      Problem problem(sizes, epsilon, emulated_scores(sizes)), ties(sizes, epsilon, emulated_scores(sizes).round());
       check(problem);
       check(ties);
     }
@@ -166,7 +167,7 @@ TEST_CASE("Emulated CUDA kernel: a noised hinge of a rank too large for lists", 
 TEST_CASE("Emulated CUDA kernel: a noised hinge of more classes than lists hold", "[fast]") {
   at::manual_seed(3);
   const Sizes sizes{1, 5000, 5, 2};
-  Problem spread(sizes, 0.01F, random_scores(sizes)), noisy(sizes, 10, random_scores(sizes));
+  Problem spread(sizes, 0.01F, emulated_scores(sizes)), noisy(sizes, 10, emulated_scores(sizes));
   check(spread);
   check(noisy);
   // The best classes come last, so that lists fill up again and again.
@@ -192,12 +193,13 @@ TEST_CASE("Emulated CUDA kernel: ties of a noised hinge go to the lower class", 
 TEST_CASE("Emulated CUDA kernel: infinite scores in a noised hinge", "[fast]") {
   at::manual_seed(5);
   for (const Sizes& sizes : {Sizes{3, 9, 5, 3}, Sizes{3, 100, 5, 5}, Sizes{2, 1000, 20, 4}}) {
-    const at::Tensor scores = random_scores(sizes);
+    const at::Tensor scores = emulated_scores(sizes);
     // The label stays finite, or the loss would be infinity minus infinity.
     const at::Tensor which = at::rand({sizes.batch, sizes.classes});
     for (int64_t row = 0; row < sizes.batch; ++row) which[row][(7 * row + 3) % sizes.classes] = 0.5F;
-    Problem few(sizes, 0.2F, scores.masked_fill(which > 0.9F, kInfinity).masked_fill(which < 0.1F, -kInfinity));
-    Problem hidden(sizes, 0.2F, scores.masked_fill(which != 0.5F, -kInfinity));
+    Problem few(sizes, 0.2F,
+                scores.masked_fill(which > 0.9F, kFloatInfinity).masked_fill(which < 0.1F, -kFloatInfinity));
+    Problem hidden(sizes, 0.2F, scores.masked_fill(which != 0.5F, -kFloatInfinity));
     check(few);
     check(hidden);
   }
@@ -206,8 +208,8 @@ TEST_CASE("Emulated CUDA kernel: infinite scores in a noised hinge", "[fast]") {
 TEST_CASE("Emulated CUDA kernel: a row of the noised hinge with a NaN is NaN", "[fast]") {
   at::manual_seed(6);
   const Sizes sizes{3, 1000, 5, 3};
-  const at::Tensor scores = random_scores(sizes);
-  scores[1][700] = kNan;
+  const at::Tensor scores = emulated_scores(sizes);
+  scores[1][700] = kFloatNan;
   const Problem problem(sizes, 0.2F, scores);
   const NoisedResults wanted = expected(problem), got = run(problem.hinge, cuda_emulation::kSettings[0]);
   CHECK(got.losses[0] == Approx(wanted.losses[0]));
@@ -220,7 +222,7 @@ TEST_CASE("Emulated CUDA kernel: a row of the noised hinge with a NaN is NaN", "
 TEST_CASE("Emulated CUDA kernel: margins, given noise and the step in memory of a noised hinge", "[fast]") {
   at::manual_seed(7);
   const Sizes sizes{3, 100, 5, 6};
-  Problem problem(sizes, 0.2F, random_scores(sizes));
+  Problem problem(sizes, 0.2F, emulated_scores(sizes));
   problem.margins = {0.5F, -100, 2};  // the second row is satisfied
   problem.hinge.margins = problem.margins.data();
   check(problem);
@@ -229,7 +231,7 @@ TEST_CASE("Emulated CUDA kernel: margins, given noise and the step in memory of 
   check(problem);
   problem.hinge.step = nullptr;
   for (const Sizes& other : {sizes, Sizes{2, 300, 270, 2}}) {
-    Problem given(other, 0.2F, random_scores(other));
+    Problem given(other, 0.2F, emulated_scores(other));
     const at::Tensor noise = at::randn({static_cast<int64_t>(given.noise.size())}) * 4;
     std::copy_n(noise.data_ptr<float>(), given.noise.size(), given.noise.data());
     given.hinge.noise = given.noise.data();
@@ -240,14 +242,14 @@ TEST_CASE("Emulated CUDA kernel: margins, given noise and the step in memory of 
 TEST_CASE("Emulated CUDA kernel: many draws of a noised hinge", "[fast]") {
   at::manual_seed(8);
   const Sizes sizes{1, 33, 5, 203};
-  Problem problem(sizes, 0.2F, random_scores(sizes));
+  Problem problem(sizes, 0.2F, emulated_scores(sizes));
   check(problem);
 }
 
 TEST_CASE("Emulated CUDA kernel: the noised hinge's value is smoothed_topk's", "[fast]") {
   at::manual_seed(9);
   const Sizes sizes{3, 100, 5, 5};
-  Problem problem(sizes, 0.2F, random_scores(sizes));
+  Problem problem(sizes, 0.2F, emulated_scores(sizes));
   problem.hinge.margin = 50;  // all rows active
   const at::Tensor scores = at::tensor(problem.scores).view({3, 100});
   const at::Tensor noise = at::tensor(problem.noise).view({3, 5, 100});

@@ -13,22 +13,22 @@ namespace {
 
 using Catch::Contains;
 
-const at::Tensor& scores() {
+const at::Tensor& set_scores() {
   static const at::Tensor tensor = at::arange(8, at::kDouble).view({2, 4}) / 3;
   return tensor;
 }
 
 LossInput input_with(const std::vector<int64_t>& offsets, const std::vector<int64_t>& classes) {
-  LossInput input = test::input_of(scores(), at::tensor({0, 0}, at::kLong));
+  LossInput input = test::input_of(set_scores(), at::tensor({0, 0}, at::kLong));
   input.label_sets = {at::tensor(offsets, at::kLong), at::tensor(classes, at::kLong)};
   return input;
 }
 
 TEST_CASE("an indicator of sets, or of labels", "[fast]") {
   const LossInput input = input_with({0, 1, 4}, {2, 0, 3, 0});
-  CHECK(at::equal(label_indicator(input.label_sets, input.labels, scores()),
+  CHECK(at::equal(label_indicator(input.label_sets, input.labels, set_scores()),
                   at::tensor({0, 0, 1, 0, 1, 0, 0, 1}, at::kDouble).view({2, 4})));
-  CHECK(at::equal(label_indicator({}, at::tensor({1, 3}, at::kLong), scores()),
+  CHECK(at::equal(label_indicator({}, at::tensor({1, 3}, at::kLong), set_scores()),
                   at::tensor({0, 1, 0, 0, 0, 0, 0, 1}, at::kDouble).view({2, 4})));
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("for losses of sets one label is a set of one", "[fast]") {
     if (!entry.takes_label_sets) continue;
     CAPTURE(entry.name);
     const auto loss = test::build_loss(entry.name, test::context_of(4));
-    const at::Tensor alone = (*loss)(test::input_of(scores(), at::tensor({2, 1}, at::kLong))).per_sample;
+    const at::Tensor alone = (*loss)(test::input_of(set_scores(), at::tensor({2, 1}, at::kLong))).per_sample;
     CHECK(at::equal(alone, (*loss)(input_with({0, 1, 2}, {2, 1})).per_sample));
     CHECK_FALSE(at::equal(alone, (*loss)(input_with({0, 1, 3}, {2, 1, 3})).per_sample));
   }
@@ -45,7 +45,7 @@ TEST_CASE("for losses of sets one label is a set of one", "[fast]") {
 
 TEST_CASE("multi-label binary cross-entropy by hand", "[fast]") {
   const auto loss = test::build_loss("bce_multilabel", test::context_of(4));
-  const at::Tensor log_p = at::log_sigmoid(scores()), log_not_p = at::log_sigmoid(-scores());
+  const at::Tensor log_p = at::log_sigmoid(set_scores()), log_not_p = at::log_sigmoid(-set_scores());
   const at::Tensor expected = -at::stack({log_p[0][2] + log_not_p[0][0] + log_not_p[0][1] + log_not_p[0][3],
                                           log_p[1][0] + log_p[1][3] + log_not_p[1][1] + log_not_p[1][2]});
   CHECK(test::near((*loss)(input_with({0, 1, 3}, {2, 0, 3})).per_sample, expected));

@@ -51,7 +51,7 @@ std::unique_ptr<Loss> build(const std::string& name, std::vector<std::string> se
   return test::build_loss(name, test::context_of(kClasses), settings);
 }
 
-at::Tensor random_scores() {
+at::Tensor mean_scores() {
   at::manual_seed(7);
   return at::rand({kBatch, kClasses}, at::kDouble) * 2 - 1;
 }
@@ -64,8 +64,8 @@ TEST_CASE("The mean over many draws is the exact loss, within four standard erro
         CAPTURE(k, epsilon, imbalanced);
         const std::string suffix = imbalanced ? "_imbalanced" : "";
         std::vector<std::string> settings{k, epsilon, imbalanced ? "max_margin=60" : "margin=20"};
-        const Values exact = values_of(*build("exact_topk" + suffix, settings), random_scores(), 0);
-        const Samples noised = sample(*build("noised_topk" + suffix, settings, "num_draws=50"), random_scores());
+        const Values exact = values_of(*build("exact_topk" + suffix, settings), mean_scores(), 0);
+        const Samples noised = sample(*build("noised_topk" + suffix, settings, "num_draws=50"), mean_scores());
         CHECK(exact.per_sample.gt(0).all().item<bool>());
         CHECK(noised.error.gt(0).all().item<bool>());
         CHECK((noised.mean - exact.per_sample).abs().le(4 * noised.error).all().item<bool>());

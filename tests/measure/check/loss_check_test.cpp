@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/core/error.h"
+#include "tests/support/builtin_losses.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
@@ -13,11 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-LossRegistry builtin_losses() {
-  LossRegistry registry("loss");
-  register_builtin_losses(registry);
-  return registry;
-}
+using test::builtin_losses;
 
 std::filesystem::path golden_file(const std::string& loss) {
   return test::golden_path("losses/" + loss + ".json");

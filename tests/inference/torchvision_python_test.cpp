@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kExportedClasses = 7;
 
 bool run_python(const std::string& arguments) {
-  const std::string script = test::environment("SETTRAIN_SOURCE_DIR") + "/tests/train/torchvision_weights.py ";
+  const std::string script = test::environment("SETTRAIN_SOURCE_DIR") + "/tests/inference/torchvision_weights.py ";
   return std::system((test::environment("SETTRAIN_PYTHON") + " " + script + arguments).c_str()) == 0;
 }
 
