@@ -92,7 +92,8 @@ source_commit() {
 }
 
 # The folders of tests/ with tests tagged [gpu]; each is a program tests_<folder>.
-mapfile -t gpu_tests < <(grep -rlF '[gpu]' "$root/tests" --include='*_test.cpp' | xargs -r -n 1 dirname | xargs -r -n 1 basename | sort -u)
+# Their programs are named by the folder of tests/ that they lie in, at any depth.
+mapfile -t gpu_tests < <(cd "$root/tests" && grep -rlF '[gpu]' . --include='*_test.cpp' | cut -d / -f 2 | sort -u)
 
 # shellcheck disable=SC1090
 for part in pack machine build steps; do source "$root/scripts/gpu_check/$part.sh"; done

@@ -43,6 +43,12 @@ stand_in dpkg-query 'shift 3; for package; do printf "%s=installed " "$package";
 torch=$folder/nowhere
 expect 1 "SETTRAIN_TORCH_ROOT='$folder/nowhere' holds no LibTorch" --cpu
 
+# The driver decides between CPU and CUDA, not the compiler.
+stand_in nvcc 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
+if [[ ! -e /proc/driver/nvidia/version ]]; then expect 1 'building for the CPU: no NVIDIA driver is there'; fi
+stand_in nvidia-smi 'echo "GPU 0"'
+expect 1 'building for CUDA: an NVIDIA driver is there'
+
 if [[ -e $folder/.cache || -e $folder/build ]]; then
   echo 'scripts/setup left files although it failed'
   exit 1
