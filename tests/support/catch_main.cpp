@@ -1,10 +1,12 @@
 #define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
+#include "src/core/onednn.h"
 #include "tests/support/skip.h"
 
 /// 0: all passed. 77: none failed, and some were skipped, which CTest shows as such. Anything else: a failure.
 int main(int argc, char** argv) {
+  settrain::keep_onednn_from_amx();
   const int failures = Catch::Session().run(argc, argv);
   if (failures != 0) return 1;
   return settrain::test::any_skipped ? 77 : 0;
