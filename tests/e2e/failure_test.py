@@ -195,7 +195,7 @@ class DryRun(ProgramTest):
     def test_it_tells_what_the_run_then_takes_and_writes_nothing(self):
         config = self.write("tiny.yaml", TINY)
         # Wide enough for its activations to outweigh what the program itself takes.
-        arguments = ("--config", config, "--device", "cpu", "--set", "model.width=64", "--set", "data.batch_size=480", "--set", "data.image_size=16")
+        arguments = ("--config", config, "--device", "cpu", "--set", "model.width=64", "--set", "data.batch_size=480", "--set", "data.image_size=20")
         told = self.run_program(*arguments, "--dry-run").stdout
         self.assertFalse((self.folder / "runs").exists())
         self.assertRegex(told, r"epsilon: 1\.0 +# ")

@@ -6,7 +6,7 @@ import subprocess
 from program import ProgramTest, environment, main, tensors_of
 
 PYTHON = os.environ.get("SETTRAIN_PYTHON")
-SCRIPT = os.path.join(os.environ["SETTRAIN_SOURCE_DIR"], "tests/train/torchvision_weights.py")
+SCRIPT = os.path.join(os.environ["SETTRAIN_SOURCE_DIR"], "tests/inference/torchvision_weights.py")
 
 
 class FineTuning(ProgramTest):
