@@ -63,10 +63,10 @@ void apply_long_tail(const LongTailOptions& options, Dataset& dataset) {
   for (size_t j = 0; j < samples.size(); ++j) {
     const double share = std::pow(options.imbalance, -static_cast<double>(j) / last);
     const auto wanted = std::max<int64_t>(1, std::llround(static_cast<double>(largest) * share));
-    const auto there = static_cast<int64_t>(samples[j].size());
+    const auto available = static_cast<int64_t>(samples[j].size());
     const auto order =
-        permutation(there, static_cast<uint64_t>(options.seed), Stream::kLongTail, static_cast<uint32_t>(j));
-    for (int64_t i = 0; i < std::min(wanted, there); ++i) {
+        permutation(available, static_cast<uint64_t>(options.seed), Stream::kLongTail, static_cast<uint32_t>(j));
+    for (int64_t i = 0; i < std::min(wanted, available); ++i) {
       kept.push_back(samples[j][static_cast<size_t>(order[static_cast<size_t>(i)])]);
     }
   }

@@ -99,10 +99,10 @@ std::vector<int64_t> count_digits(std::span<const T> values, std::span<const typ
 template <class Key>
 void descend(std::span<Sought<Key>> sought, const int64_t* counts) {
   int64_t digit = kDigits - 1, above = 0;
-  for (Sought<Key>& one : sought) {
-    while (one.rank >= above + counts[digit]) above += counts[digit--];
-    one.rank -= above;
-    one.prefix = one.prefix << kDigitBits | static_cast<Key>(digit);
+  for (Sought<Key>& value : sought) {
+    while (value.rank >= above + counts[digit]) above += counts[digit--];
+    value.rank -= above;
+    value.prefix = value.prefix << kDigitBits | static_cast<Key>(digit);
   }
 }
 
@@ -121,7 +121,7 @@ std::vector<double> select_on_cpu(const at::Tensor& values, std::span<const int6
       std::vector<Key> prefixes;
       std::vector<std::span<Sought<Key>>> groups;
       while (first != all.end() && prefixes.size() < tables) {
-        const auto same = [&](const Sought<Key>& one) { return one.prefix == first->prefix; };
+        const auto same = [&](const Sought<Key>& other) { return other.prefix == first->prefix; };
         const auto last = std::find_if_not(first, all.end(), same);
         prefixes.push_back(first->prefix);
         groups.emplace_back(first, last);
@@ -132,7 +132,7 @@ std::vector<double> select_on_cpu(const at::Tensor& values, std::span<const int6
     }
   }
   std::vector<double> found(ranks.size());
-  for (const Sought<Key>& one : all) found[one.place] = Ordered<T>::value(one.prefix);
+  for (const Sought<Key>& sought : all) found[sought.place] = Ordered<T>::value(sought.prefix);
   return found;
 }
 

@@ -134,12 +134,12 @@ def compare_losses(args):
             print(f"{name_of(row)}: this program has one way only to compute it")
             continue
         speeds = [python[row[1:]] / ours[row] for ours, python in pairs]
-        over = [ours[row] / python[CROSS_ENTROPY] for ours, python in pairs]
+        times_reference = [ours[row] / python[CROSS_ENTROPY] for ours, python in pairs]
         print_ratio(f"settrain / pytopk in speed, {name_of(row)}", speeds)
-        print_ratio(f"time over PyTorch's cross-entropy, {name_of(row)}", over)
+        print_ratio(f"time over PyTorch's cross-entropy, {name_of(row)}", times_reference)
         results[name_of(row)] = {
             "median_ratio": statistics.median(speeds), "interval": median_interval(speeds), "ratios": speeds,
-            "over_cross_entropy": statistics.median(over), "over_cross_entropy_interval": median_interval(over),
+            "over_cross_entropy": statistics.median(times_reference), "over_cross_entropy_interval": median_interval(times_reference),
         }  # fmt: skip
     print(f"batch {args.batch} x {args.classes} classes, K {args.k}, {args.draws} draws, on {args.device}, {cpu_name()}; {args.threads} "
           f"threads; torch {torch.__version__}, pytopk {importlib.metadata.version('pytopk')}, {version}")

@@ -36,8 +36,8 @@ int fetch_data(const FetchOptions& options) {
   // Who names a place wants it there, wherever else it may be.
   Download wanted = download;
   if (!options.to.empty()) wanted.usual_place.clear();
-  if (const auto there = find_complete(wanted, to)) {
-    print_place(download, *there, "already in");
+  if (const auto complete = find_complete(wanted, to)) {
+    print_place(download, *complete, "already in");
     return kSuccess;
   }
   if (options.dry_run && !download.files.empty()) {

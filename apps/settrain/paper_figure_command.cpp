@@ -78,10 +78,10 @@ int list_figures(const CommandLine& line, const DesignArguments& arguments) {
           {name, figure.title, "0", "", needed_files(config).data, missing_files(config).empty() ? "yes" : "no"});
     }
     for (const std::string& number : figure.numbers()) {
-      PaperFigure one = figure;
-      one.keep_only(number);
+      PaperFigure numbered = figure;
+      numbered.keep_only(number);
       std::vector<std::string> row{name.substr(0, name.find('/') + 1) + number, figure.title};
-      const std::vector<std::string> cost = cost_cells(costs.of(one, one.wanted_cells(), bar));
+      const std::vector<std::string> cost = cost_cells(costs.of(numbered, numbered.wanted_cells(), bar));
       row.insert(row.end(), cost.begin(), cost.end());
       rows.push_back(std::move(row));
     }

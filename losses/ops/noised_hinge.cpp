@@ -131,8 +131,8 @@ NoisedHinge describe(const at::Tensor& scores, const SampledTopkOptions& options
 
 at::Tensor plain_noised_hinge(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
                               const NoisedHingeTerms& terms) {
-  const at::Tensor over = sampled_topk(scores, input, options).sub(of_label(scores, input.labels));
-  const at::Tensor violation = terms.margins.defined() ? over.add(terms.margins) : over.add(terms.margin);
+  const at::Tensor excess = sampled_topk(scores, input, options).sub(of_label(scores, input.labels));
+  const at::Tensor violation = terms.margins.defined() ? excess.add(terms.margins) : excess.add(terms.margin);
   return at::relu(terms.factor == 1 ? violation : violation.mul(terms.factor));
 }
 

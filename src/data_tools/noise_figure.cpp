@@ -56,9 +56,9 @@ std::string name_tics(const DataStats& stats, const std::vector<size_t>& order) 
     for (size_t i = 0; i < order.size(); ++i) add(stats.class_names[order[i]], static_cast<double>(i));
   }
   double begin = -0.5;
-  for (const SuperclassStats& one : stats.superclasses) {
-    const double end = begin + static_cast<double>(one.classes);
-    if (order.size() > kMostNames && stats.superclasses.size() <= kMostNames) add(one.name, (begin + end) / 2);
+  for (const SuperclassStats& superclass : stats.superclasses) {
+    const double end = begin + static_cast<double>(superclass.classes);
+    if (order.size() > kMostNames && stats.superclasses.size() <= kMostNames) add(superclass.name, (begin + end) / 2);
     if (stats.superclasses.size() <= kMostNames && end < static_cast<double>(order.size()) - 1) {
       lines += fmt::format(
           "set arrow from first {0},graph 0 to first {0},graph 1 nohead front linewidth 0.4 linecolor '#a0a0a0'\n"

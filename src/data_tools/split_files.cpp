@@ -25,7 +25,7 @@ constexpr Part kParts[] = {{"train", &ClassSplit::train}, {"val", &ClassSplit::v
 
 int64_t images_of(const std::vector<ClassSplit>& classes, const Part& part) {
   int64_t count = 0;
-  for (const ClassSplit& one : classes) count += std::ssize(one.*part.files);
+  for (const ClassSplit& class_split : classes) count += std::ssize(class_split.*part.files);
   return count;
 }
 
@@ -57,7 +57,7 @@ nlohmann::ordered_json record_of(const SplitRequest& request, const FolderSplit&
   record["classes"] = split.classes.size();
   for (const Part& part : kParts) record["images"][part.name] = images_of(split.classes, part);
   record["left_out"] = nlohmann::ordered_json::object();
-  for (const ClassSplit& one : split.left_out) record["left_out"][one.name] = one.size();
+  for (const ClassSplit& class_split : split.left_out) record["left_out"][class_split.name] = class_split.size();
   record["sha256"] = digest;
   return record;
 }
@@ -101,9 +101,9 @@ std::string describe_split(const SplitRequest& request, const FolderSplit& split
   std::string text = fmt::format("{:<8}{:>10}{:>12}{:>12}\n", "", "images", "fewest", "most");
   for (const Part& part : kParts) {
     int64_t least = INT64_MAX, most = 0;
-    for (const ClassSplit& one : split.classes) {
-      least = std::min<int64_t>(least, std::ssize(one.*part.files));
-      most = std::max<int64_t>(most, std::ssize(one.*part.files));
+    for (const ClassSplit& class_split : split.classes) {
+      least = std::min<int64_t>(least, std::ssize(class_split.*part.files));
+      most = std::max<int64_t>(most, std::ssize(class_split.*part.files));
     }
     text += fmt::format("{:<8}{:>10}{:>12}{:>12}\n", part.name, format_count(images_of(split.classes, part)),
                         format_count(least), format_count(most));

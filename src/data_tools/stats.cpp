@@ -45,9 +45,9 @@ std::vector<SuperclassStats> superclass_stats(const Dataset& dataset, const std:
   std::vector<SuperclassStats> all;
   for (const std::string& name : dataset.superclass_names) all.push_back({name});
   for (size_t c = 0; c < dataset.superclass_of.size(); ++c) {
-    SuperclassStats& one = all.at(static_cast<size_t>(dataset.superclass_of[c]));
-    ++one.classes;
-    one.train_images += train_counts[c];
+    SuperclassStats& superclass = all.at(static_cast<size_t>(dataset.superclass_of[c]));
+    ++superclass.classes;
+    superclass.train_images += train_counts[c];
   }
   return all;
 }

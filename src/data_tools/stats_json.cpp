@@ -20,7 +20,7 @@ Json json_of(const ImageSizes& sizes) {
             {"aspect_ratio", json_of(sizes.aspect)}};
   if (!sizes.files) return json;
   json["formats"] = Json::object();
-  for (const FormatCount& one : sizes.formats) json["formats"][one.format] = one.images;
+  for (const FormatCount& count : sizes.formats) json["formats"][count.format] = count.images;
   json["without_size"] = sizes.without_size;
   json["too_large"] = sizes.too_large;
   json["exif_rotated"] = sizes.rotated;
@@ -67,9 +67,9 @@ std::string stats_json(const DataStats& stats) {
   Json json{{"dataset", stats.dataset}, {"digest", stats.digest}, {"classes", stats.class_names}};
   if (!stats.superclasses.empty()) {
     json["superclasses"] = Json::array();
-    for (const SuperclassStats& one : stats.superclasses) {
+    for (const SuperclassStats& superclass : stats.superclasses) {
       json["superclasses"].push_back(
-          {{"name", one.name}, {"classes", one.classes}, {"train_images", one.train_images}});
+          {{"name", superclass.name}, {"classes", superclass.classes}, {"train_images", superclass.train_images}});
     }
     json["superclass_of"] = stats.superclass_of;
   }

@@ -27,12 +27,12 @@ std::string number(double value) {
 std::string summary_rows(const DataStats& stats, const char* what,
                          const std::function<Summary(const SplitStats&)>& summary,
                          const std::function<std::string(double)>& format) {
-  const auto one = [&](const char* label, double Summary::*value) {
+  const auto summary_row = [&](const char* label, double Summary::*value) {
     return row(stats, fmt::format("{}, {}", what, label),
                [&](const SplitStats& split) { return format(summary(split).*value); });
   };
-  return one("min", &Summary::min) + one("median", &Summary::median) + one("mean", &Summary::mean) +
-         one("max", &Summary::max);
+  return summary_row("min", &Summary::min) + summary_row("median", &Summary::median) +
+         summary_row("mean", &Summary::mean) + summary_row("max", &Summary::max);
 }
 
 std::string counted_rows(const DataStats& stats) {
@@ -71,14 +71,14 @@ std::string size_rows(const DataStats& stats) {
                          [](double value) { return fmt::format("{:.3f}", value); });
   std::vector<std::string> formats;
   for (const SplitStats& split : stats.splits) {
-    for (const FormatCount& one : split.sizes.formats) {
-      if (std::find(formats.begin(), formats.end(), one.format) == formats.end()) formats.push_back(one.format);
+    for (const FormatCount& count : split.sizes.formats) {
+      if (std::find(formats.begin(), formats.end(), count.format) == formats.end()) formats.push_back(count.format);
     }
   }
   for (const std::string& format : formats) {
     text += row(stats, "format " + format, [&](const SplitStats& split) {
-      for (const FormatCount& one : split.sizes.formats) {
-        if (one.format == format) return format_count(one.images);
+      for (const FormatCount& count : split.sizes.formats) {
+        if (count.format == format) return format_count(count.images);
       }
       return format_count(0);
     });

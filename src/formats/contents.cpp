@@ -81,9 +81,9 @@ std::string misplacement(const TensorEntry& entry) {
       return "its strides reach further than 2^63 elements";
     }
   }
-  const uint64_t there = entry.storage.size / bytes_of(entry.dtype);
+  const uint64_t available = entry.storage.size / bytes_of(entry.dtype);
   const uint64_t needed = static_cast<uint64_t>(last) + (is_empty ? 0 : 1);
-  return needed <= there ? "" : fmt::format("it needs {} elements of a storage that has {}", needed, there);
+  return needed <= available ? "" : fmt::format("it needs {} elements of a storage that has {}", needed, available);
 }
 
 std::string shown(const std::string& name) {

@@ -21,7 +21,7 @@ std::vector<Confusion> most_confused(const std::vector<int64_t>& labels, const s
 }
 
 std::vector<int64_t> to_superclasses(std::vector<int64_t> classes, const std::vector<int64_t>& superclass_of) {
-  for (int64_t& one : classes) one = superclass_of.at(static_cast<size_t>(one));
+  for (int64_t& label : classes) label = superclass_of.at(static_cast<size_t>(label));
   return classes;
 }
 

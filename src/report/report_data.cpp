@@ -168,10 +168,10 @@ ordered_json report_data(const Registries& registries, at::Device device, const 
     const std::string& metric = comparisons.front().metric;
     for (size_t i = 0; i < std::min(settings.size(), kShownRuns); ++i) {
       const BestRun best = best_run(settings[i], metric);
-      ordered_json one{{"run", std::find(places.begin(), places.end(), best.run->folder) - places.begin()},
-                       {"why", why_shown(settings[i], best, settings.size())}};
-      one.update(shown_run(registries, device, *best.run, metric, options, bar));
-      shown.push_back(std::move(one));
+      ordered_json page_run{{"run", std::find(places.begin(), places.end(), best.run->folder) - places.begin()},
+                            {"why", why_shown(settings[i], best, settings.size())}};
+      page_run.update(shown_run(registries, device, *best.run, metric, options, bar));
+      shown.push_back(std::move(page_run));
     }
   }
   std::string title = title_of(runs);

@@ -31,12 +31,12 @@ TEST_CASE("Two values have an interval that deserves a warning, one has none", "
   CHECK(two.deserves_warning());
   CHECK(two.half_width == Approx(12.706204736175 * 0.1).epsilon(1e-11));
 
-  const MeanInterval one = mean_interval(Values{0.25});
-  CHECK(one.mean == 0.25);
-  CHECK_FALSE(one.has_interval());
-  CHECK_FALSE(one.deserves_warning());
-  CHECK(std::isnan(one.deviation));
-  CHECK(std::isnan(one.half_width));
+  const MeanInterval single = mean_interval(Values{0.25});
+  CHECK(single.mean == 0.25);
+  CHECK_FALSE(single.has_interval());
+  CHECK_FALSE(single.deserves_warning());
+  CHECK(std::isnan(single.deviation));
+  CHECK(std::isnan(single.half_width));
 
   CHECK_THROWS_AS(mean_interval(Values{}), std::invalid_argument);
 }

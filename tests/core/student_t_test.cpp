@@ -41,8 +41,8 @@ TEST_CASE("Quantiles of Student's t against table values", "[fast]") {
 TEST_CASE("Quantiles of Student's t in closed form", "[fast]") {
   for (const double confidence : {0.01, 0.3, 0.5, 0.8, 0.95, 0.999}) {
     CAPTURE(confidence);
-    const double one = std::tan(confidence * std::acos(-1.0) / 2);
-    CHECK(student_t_quantile(confidence, 1) == Approx(one).epsilon(1e-12));
+    const double cauchy = std::tan(confidence * std::acos(-1.0) / 2);
+    CHECK(student_t_quantile(confidence, 1) == Approx(cauchy).epsilon(1e-12));
     const double two = confidence * std::sqrt(2 / (1 - confidence * confidence));
     CHECK(student_t_quantile(confidence, 2) == Approx(two).epsilon(1e-12));
   }

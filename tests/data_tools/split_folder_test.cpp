@@ -16,8 +16,8 @@ namespace {
 using Paths = std::vector<fs::path>;
 
 const ClassSplit& class_of(const FolderSplit& split, const std::string& name) {
-  for (const ClassSplit& one : split.classes) {
-    if (one.name == name) return one;
+  for (const ClassSplit& class_split : split.classes) {
+    if (class_split.name == name) return class_split;
   }
   throw std::out_of_range(name);
 }
@@ -61,16 +61,16 @@ TEST_CASE("a class is divided by seed, its name and its files' names alone", "[f
   add_class(first, "oak", 40);
   add_class(first, "ash", 40);
   for (const char* name : {"aaa", "ash", "oak", "zzz"}) add_class(second, name, 40);
-  const FolderSplit one = split_folder(first.path(), {}, 4), more = split_folder(second.path(), {}, 4);
-  for (const char* name : {"ash", "oak"}) CHECK(class_of(one, name).val == class_of(more, name).val);
-  CHECK(class_of(split_folder(first.path(), {}, 5), "oak").val != class_of(one, "oak").val);
+  const FolderSplit two_classes = split_folder(first.path(), {}, 4), four_classes = split_folder(second.path(), {}, 4);
+  for (const char* name : {"ash", "oak"}) CHECK(class_of(two_classes, name).val == class_of(four_classes, name).val);
+  CHECK(class_of(split_folder(first.path(), {}, 5), "oak").val != class_of(two_classes, "oak").val);
 
   const auto names_of = [](const Paths& paths) {
     Paths names;
     for (const fs::path& path : paths) names.push_back(path.filename());
     return names;
   };
-  CHECK(names_of(class_of(one, "oak").val) != names_of(class_of(one, "ash").val));
+  CHECK(names_of(class_of(two_classes, "oak").val) != names_of(class_of(two_classes, "ash").val));
 }
 
 // Part of `rng: 1`: changed bits would change everyone's lists.

@@ -23,16 +23,16 @@ TEST_CASE("real plants are divided as Pl@ntNet-300K was, and the lists are a dat
   write_split(request, split);
 
   size_t images = 0;
-  for (const ClassSplit& one : split.classes) {
-    const int64_t tenth = (one.size() + 9) / 10;
-    CHECK(std::ssize(one.val) == tenth);
-    CHECK(std::ssize(one.test) == tenth);
-    CHECK(one.size() > 4);
-    images += static_cast<size_t>(one.size());
+  for (const ClassSplit& class_split : split.classes) {
+    const int64_t tenth = (class_split.size() + 9) / 10;
+    CHECK(std::ssize(class_split.val) == tenth);
+    CHECK(std::ssize(class_split.test) == tenth);
+    CHECK(class_split.size() > 4);
+    images += static_cast<size_t>(class_split.size());
   }
-  for (const ClassSplit& one : split.left_out) {
-    CHECK(one.size() <= 4);
-    images += static_cast<size_t>(one.size());
+  for (const ClassSplit& class_split : split.left_out) {
+    CHECK(class_split.size() <= 4);
+    images += static_cast<size_t>(class_split.size());
   }
   FileTable all(plants);
   find_images("", all);

@@ -62,9 +62,9 @@ TEST_CASE("The noise matrix has shares of the true class, classes of a superclas
   const DataStats stats = noisy_stats();
   REQUIRE(has_noise_figure(stats));
   CHECK_THAT(noise_figure(stats).data, Contains("columns: 0 2 1\n0.75 0.25 0\n0 1 0\n0 0 1\n"));
-  DataStats one = stats;
-  one.class_names = {"a"};
-  CHECK_FALSE(has_noise_figure(one));
+  DataStats one_class = stats;
+  one_class.class_names = {"a"};
+  CHECK_FALSE(has_noise_figure(one_class));
 }
 
 TEST_CASE("Everything is written, and gnuplot has nothing to complain of, degenerate data included", "[fast]") {

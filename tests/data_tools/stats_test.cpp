@@ -163,7 +163,7 @@ TEST_CASE("Sizes of files come from their headers, bad ones included", "[fast]")
     CHECK(sizes.without_size == 2);  // the empty one and the text
     CHECK(sizes.too_large == 0);
     std::map<std::string, int64_t> formats;
-    for (const FormatCount& one : sizes.formats) formats[one.format] = one.images;
+    for (const FormatCount& count : sizes.formats) formats[count.format] = count.images;
     CHECK(formats == std::map<std::string, int64_t>{{"BMP", 1}, {"JPEG", 4}, {"PNG", 1}, {"unknown", 2}});
     CHECK_THAT(stats_text(stats), Contains("EXIF says rotated") && Contains("format BMP"));
   }

@@ -116,8 +116,8 @@ class CommandLine(ProgramTest):
                 self.assertGreater(min(measured[key]["ms"]), 0)
         for key, base in (("sort_of_all_values", "average_k_thresholds"), ("sort_of_each_row", "label_ranks"), ("topk_of_each_row", "label_ranks")):
             times = zip(measured[key]["ms"], measured[base]["ms"])
-            for ratio, (of, over) in zip(measured[key]["ratios"], times):
-                self.assertAlmostEqual(ratio, of / over, places=6)
+            for ratio, (time, base_time) in zip(measured[key]["ratios"], times):
+                self.assertAlmostEqual(ratio, time / base_time, places=6)
         self.assertAlmostEqual(measured["images_per_second"], 3e6 / sorted(measured["evaluation"]["ms"])[1], delta=1)
         table = self.run_program(*arguments, "0").stdout
         self.assertIn("3,000 samples of 40 classes", table)

@@ -59,20 +59,20 @@ class Report(ProgramTest):
         self.assertEqual(answers["confusions"]["errors"], round(120 * (1 - metrics["top1"])))
         self.assertLessEqual(answers["superclasses"]["errors"], answers["confusions"]["errors"])
         sizes = expected["set_sizes"]["test"]
-        self.assertEqual({one["metric"]: one["counts"] for one in shown["set_sizes"]}, {name: sizes[name] for name in ("avg1.5", "avg2")})
+        self.assertEqual({sizes_of["metric"]: sizes_of["counts"] for sizes_of in shown["set_sizes"]}, {name: sizes[name] for name in ("avg1.5", "avg2")})
         for example in answers["examples"]["correct"] + answers["examples"]["missed"]:
             self.assertEqual(example["truth"] in [name for name, _ in example["set"]], example["hit"])
             kind, picture = example["picture"].split(",")
             self.assertEqual(kind, "data:image/png;base64")
             self.assertTrue(base64.b64decode(picture).startswith(b"\x89PNG"))
         self.assertTrue(answers["examples"]["correct"] and answers["examples"]["missed"])
-        (one,) = data["runs"]
+        (entry,) = data["runs"]
         rows = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
-        self.assertEqual(one["curves"]["values"]["train/loss"], [row["train/loss"] for row in rows])
-        self.assertEqual(set(one["curves"]["values"]), {"train/loss", "train/lr", "val/top1", "val/top2"})
-        self.assertIn(["loss.num_draws", "3"], [changed[:2] for changed in one["changed"]])
-        self.assertEqual(one["config"], (self.folder / run / "config.yaml").read_text())
-        self.assertEqual(one["provenance"], json.loads((self.folder / run / "provenance.json").read_text()))
+        self.assertEqual(entry["curves"]["values"]["train/loss"], [row["train/loss"] for row in rows])
+        self.assertEqual(set(entry["curves"]["values"]), {"train/loss", "train/lr", "val/top1", "val/top2"})
+        self.assertIn(["loss.num_draws", "3"], [changed[:2] for changed in entry["changed"]])
+        self.assertEqual(entry["config"], (self.folder / run / "config.yaml").read_text())
+        self.assertEqual(entry["provenance"], json.loads((self.folder / run / "provenance.json").read_text()))
         # An older report is replaced.
         self.report(f"{run}/report.html", run, "--no-examples")
 

@@ -65,8 +65,8 @@ TEST_CASE("top-k probabilities are those of all sets, in evaluation too", "[fast
       CHECK(at::allclose(at::softmax(average.to(at::kDouble).mul(scale), 1), expected, 1e-4, 1e-7));
     }
   }
-  const at::Tensor one = average_crops(scores(), kCrops, {"topk", 1, 1.0});
-  CHECK(at::allclose(one, average_crops(scores(), kCrops, {"softmax", 1, 1.0}), 1e-5, 1e-5));
+  const at::Tensor top1 = average_crops(scores(), kCrops, {"topk", 1, 1.0});
+  CHECK(at::allclose(top1, average_crops(scores(), kCrops, {"softmax", 1, 1.0}), 1e-5, 1e-5));
   CHECK_THROWS_AS(average_crops(scores(), kCrops, {"topk", kClasses, 1.0}), std::invalid_argument);
 }
 

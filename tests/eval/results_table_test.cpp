@@ -22,14 +22,14 @@ TEST_CASE("the table puts metrics in rows and splits in columns", "[fast]") {
 }
 
 TEST_CASE("shot groups have rows where classes are in more than one", "[fast]") {
-  const std::vector<ResultsColumn> one{
+  const std::vector<ResultsColumn> one_group{
       {"val", {{"top1", 1}, {"few_top1", kNone}, {"medium_top1", kNone}, {"many_top1", 1}}}};
-  CHECK(format_results(one).find("many_top1") == std::string::npos);
-  const std::vector<ResultsColumn> two{
+  CHECK(format_results(one_group).find("many_top1") == std::string::npos);
+  const std::vector<ResultsColumn> two_groups{
       {"val", {{"top1", 1}, {"few_top1", kNone}, {"medium_top1", 0.5}, {"many_top1", 1}}}};
-  CHECK(format_results(two).find("many_top1") != std::string::npos);
-  CHECK(format_results(two).find("medium_top1") != std::string::npos);
-  CHECK(format_results(two).find("few_top1") == std::string::npos);
+  CHECK(format_results(two_groups).find("many_top1") != std::string::npos);
+  CHECK(format_results(two_groups).find("medium_top1") != std::string::npos);
+  CHECK(format_results(two_groups).find("few_top1") == std::string::npos);
 }
 
 TEST_CASE("a set size histogram has a bar a size between the smallest and the largest", "[fast]") {

@@ -80,15 +80,15 @@ Loader broken_loader(int64_t workers) {
 }  // namespace
 
 TEST_CASE("batches are the same for any number of workers and any prefetch", "[fast]") {
-  Loader one(random_split(), augmenting(), {.batch_size = 5, .workers = 1, .prefetch = 1, .shuffle_seed = 3});
-  const std::vector<Batch> first = epoch_of(one, 0), second = epoch_of(one, 1);
+  Loader one_worker(random_split(), augmenting(), {.batch_size = 5, .workers = 1, .prefetch = 1, .shuffle_seed = 3});
+  const std::vector<Batch> first = epoch_of(one_worker, 0), second = epoch_of(one_worker, 1);
   CHECK_FALSE(at::equal(first[0].sample_ids, second[0].sample_ids));
   for (const int64_t workers : {1, 2, 5}) {
-    Loader many(random_split(), augmenting(),
-                {.batch_size = 5, .workers = workers, .prefetch = workers + 1, .shuffle_seed = 3});
-    check_equal(epoch_of(many, 0), first);
-    check_equal(epoch_of(many, 1), second);
-    check_equal(epoch_of(many, 0), first);
+    Loader many_workers(random_split(), augmenting(),
+                        {.batch_size = 5, .workers = workers, .prefetch = workers + 1, .shuffle_seed = 3});
+    check_equal(epoch_of(many_workers, 0), first);
+    check_equal(epoch_of(many_workers, 1), second);
+    check_equal(epoch_of(many_workers, 0), first);
   }
 }
 

@@ -92,9 +92,9 @@ TEST_CASE("Every loss over its parameters: a batch of one is that row of the bat
     const at::Tensor scores = grid_scores(14), multi = grid_scores(114), labels = grid_labels();
     const at::Tensor whole = (*loss)(both_heads(scores, multi, labels)).per_sample;
     for (int64_t i = 0; i < test::kGridBatch; ++i) {
-      LossInput one = both_heads(scores.slice(0, i, i + 1), multi.slice(0, i, i + 1), labels.slice(0, i, i + 1));
-      one.noise_key.first_position = i;
-      CHECK(at::equal((*loss)(one).per_sample, whole.slice(0, i, i + 1)));
+      LossInput single = both_heads(scores.slice(0, i, i + 1), multi.slice(0, i, i + 1), labels.slice(0, i, i + 1));
+      single.noise_key.first_position = i;
+      CHECK(at::equal((*loss)(single).per_sample, whole.slice(0, i, i + 1)));
     }
   }
 }

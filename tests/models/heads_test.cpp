@@ -47,8 +47,8 @@ TEST_CASE("two heads score the same features with weights of their own", "[fast]
 
 TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or start at zero", "[fast]") {
   Owner with, without;
-  const Heads one(with, "classifier", {"linear", true}, 5, 3, FirstBias::kZero);
-  const ModelOutput output = one(at::zeros({1, 5}));
+  const Heads head(with, "classifier", {"linear", true}, 5, 3, FirstBias::kZero);
+  const ModelOutput output = head(at::zeros({1, 5}));
   CHECK_FALSE(output.scores_multi.defined());
   CHECK(output.prediction().is_same(output.scores));
   CHECK((*with.named_parameters().find("classifier.bias") == 0).all().item<bool>());

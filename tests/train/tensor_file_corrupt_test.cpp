@@ -41,7 +41,7 @@ bool is_readable(const std::filesystem::path& file) {
 class Damage {
  public:
   // `text` with one to three places changed.
-  std::string of(std::string text) {
+  std::string applied_to(std::string text) {
     for (size_t changes = 1 + below(3); changes > 0 && !text.empty(); --changes) {
       const size_t place = below(text.size());
       switch (below(4)) {
@@ -133,8 +133,8 @@ TEST_CASE("Tensors that overlap, leave gaps or leave a rest are refused", "[fast
 }
 
 TEST_CASE("Names that come twice are refused", "[fast]") {
-  const std::string one = "\"a\":" + entry("I8", "[0]", "[0,0]");
-  check_refused("{" + one + "," + one + "}", 0, "has \"a\" twice");
+  const std::string tensor = "\"a\":" + entry("I8", "[0]", "[0,0]");
+  check_refused("{" + tensor + "," + tensor + "}", 0, "has \"a\" twice");
   check_refused(R"({"__metadata__":{},"__metadata__":{}})", 0, "has \"__metadata__\" twice");
   check_refused(R"({"a":{"dtype":"I8","dtype":"I8","shape":[0],"data_offsets":[0,0]}})", 0, "has \"dtype\" twice");
 }
@@ -192,7 +192,7 @@ TEST_CASE("Random damage to a header is refused or harmless", "[fast]") {
   Damage damage;
   int refused = 0;
   for (int round = 0; round < 20'000; ++round) {
-    const std::string damaged = damage.of(json);
+    const std::string damaged = damage.applied_to(json);
     try {
       const SafetensorsHeader read = decode_safetensors_header(damaged, 19, "'file'");
       for (const SafetensorsEntry& entry : read.entries) CHECK(entry.end <= 19);
@@ -210,7 +210,7 @@ TEST_CASE("Random damage to a file is refused or harmless", "[fast]") {
   Damage damage;
   int refused = 0;
   for (int round = 0; round < 500; ++round) {
-    folder.write("damaged", damage.of(file));
+    folder.write("damaged", damage.applied_to(file));
     if (!is_readable(folder / "damaged")) ++refused;
   }
   CHECK(refused > 300);

@@ -50,13 +50,13 @@ void add_methods(const LossEntry& entry, LossCase made, std::vector<LossCase>& c
 // Puts cross-entropy of every size that occurs before them.
 std::vector<LossCase> with_references(const std::vector<LossCase>& cases, const LossBenchOptions& options) {
   std::vector<LossCase> all;
-  for (const LossCase& one : cases) {
+  for (const LossCase& loss_case : cases) {
     LossCase reference = first_case(options, kReference);
-    reference.classes = one.classes;
+    reference.classes = loss_case.classes;
     if (std::find(all.begin(), all.end(), reference) == all.end()) all.push_back(reference);
   }
   std::copy_if(cases.begin(), cases.end(), std::back_inserter(all),
-               [](const LossCase& one) { return one.loss != kReference; });
+               [](const LossCase& loss_case) { return loss_case.loss != kReference; });
   return all;
 }
 
@@ -66,10 +66,10 @@ std::vector<LossTimes> measure(const LossRegistry& registry, const std::vector<L
   std::vector<std::unique_ptr<LossSubject>> subjects;
   std::vector<LossTimes> all;
   std::vector<std::function<void()>> works;
-  for (const LossCase& one : cases) {
-    subjects.push_back(std::make_unique<LossSubject>(registry, one, device));
+  for (const LossCase& loss_case : cases) {
+    subjects.push_back(std::make_unique<LossSubject>(registry, loss_case, device));
     LossSubject* subject = subjects.back().get();
-    all.push_back({.subject = one, .seconds = {}, .to_reference = {}, .drawn = subject->drawn_classes()});
+    all.push_back({.subject = loss_case, .seconds = {}, .to_reference = {}, .drawn = subject->drawn_classes()});
     // A slow loss takes seconds: its memory is measured while it warms up.
     works.emplace_back([subject, &all, i = all.size() - 1] {
       if (all[i].memory > 0) return subject->step();

@@ -85,15 +85,18 @@ std::string steps_table(const LossReport& report) {
 std::string loss_report_text(const LossReport& report) {
   const LossBenchOptions& options = report.options;
   const LossCase& base = options.base;
-  const auto by_loss = [](const LossCase& one) { return one.loss; };
-  const auto by_scores = [](const LossCase& one) {
-    return one.loss == "cross_entropy" ? one.loss
-                                       : fmt::format("{}, {:g}, N(0, {:g}^2)", one.loss, one.epsilon, one.scores_sd);
+  const auto by_loss = [](const LossCase& loss_case) { return loss_case.loss; };
+  const auto by_scores = [](const LossCase& loss_case) {
+    return loss_case.loss == "cross_entropy"
+               ? loss_case.loss
+               : fmt::format("{}, {:g}, N(0, {:g}^2)", loss_case.loss, loss_case.epsilon, loss_case.scores_sd);
   };
-  const auto by_k = [](const LossCase& one) {
-    return one.loss == "cross_entropy" ? one.loss : fmt::format("{}, K {}", one.loss, one.k);
+  const auto by_k = [](const LossCase& loss_case) {
+    return loss_case.loss == "cross_entropy" ? loss_case.loss : fmt::format("{}, K {}", loss_case.loss, loss_case.k);
   };
-  const auto by_classes = [](const LossCase& one) { return fmt::format("{}, L {}", one.loss, one.classes); };
+  const auto by_classes = [](const LossCase& loss_case) {
+    return fmt::format("{}, L {}", loss_case.loss, loss_case.classes);
+  };
   return fmt::format(
              "forward and backward on scores N(0, {:g}^2), float32, batch {} x {} classes, K {}, {} draws, epsilon "
              "{:g}, on {}; compute threads: {}, rounds: {}\n\n",

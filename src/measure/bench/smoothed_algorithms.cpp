@@ -31,9 +31,9 @@ constexpr double kLogOfZero = -1e30;
 // [terms, batch, n] polynomials to their products in pairs, up to that degree. All in logarithms.
 at::Tensor multiply_pairs(at::Tensor p, int64_t degree) {
   if (p.size(2) % 2 == 1) {
-    at::Tensor one = at::full({p.size(0), p.size(1), 1}, kLogOfZero, p.options().requires_grad(false));
-    one.select(0, 0).zero_();
-    p = at::cat({p, one}, 2);
+    at::Tensor constant_one = at::full({p.size(0), p.size(1), 1}, kLogOfZero, p.options().requires_grad(false));
+    constant_one.select(0, 0).zero_();
+    p = at::cat({p, constant_one}, 2);
   }
   const at::Tensor a = p.slice(2, 0, std::nullopt, 2), b = p.slice(2, 1, std::nullopt, 2).flip(0);
   const int64_t d = p.size(0) - 1;
@@ -66,19 +66,19 @@ at::Tensor approximation(const at::Tensor& x, const at::Tensor& log_sigma, int64
 std::vector<at::Tensor> derivatives(const at::Tensor& x, const at::Tensor& log_sigma, int64_t k, int64_t p) {
   const double precision =
       x.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const auto of = [&](const at::Tensor& log_delta, int64_t j) {
+  const auto derivative = [&](const at::Tensor& log_delta, int64_t j) {
     return (x + log_delta - log_sigma.select(0, j).unsqueeze(1)).exp();
   };
   std::vector<at::Tensor> result{at::zeros_like(x)};  // sigma_0 is 1
   at::Tensor log_delta = at::zeros_like(x), unstable = at::zeros_like(x, at::kBool);
-  result.push_back(of(log_delta, 1));
+  result.push_back(derivative(log_delta, 1));
   for (int64_t j = 2; j <= k; ++j) {
     const at::Tensor minuend = log_sigma.select(0, j - 1).unsqueeze(1);
     const at::Tensor difference = -(x + log_delta - minuend).expm1();  // relative
     unstable = unstable.logical_or(difference.lt(std::sqrt(precision)));
     const at::Tensor exact = minuend + difference.clamp_min(precision).log();
     log_delta = approximation(x, log_sigma, j, p).where(unstable, exact);
-    result.push_back(of(log_delta, j));
+    result.push_back(derivative(log_delta, j));
   }
   return {result[static_cast<size_t>(k - 1)], result[static_cast<size_t>(k)]};
 }
@@ -94,8 +94,10 @@ struct CustomBackward : torch::autograd::Function<CustomBackward> {
   }
   static variable_list backward(AutogradContext* context, const variable_list& outer) {
     const variable_list saved = context->get_saved_variables();
-    const auto of = derivatives(saved[0], saved[1], context->saved_data["k"].toInt(), context->saved_data["p"].toInt());
-    return {outer[0].select(0, 0).unsqueeze(1) * of[0] + outer[0].select(0, 1).unsqueeze(1) * of[1], at::Tensor()};
+    const auto slopes =
+        derivatives(saved[0], saved[1], context->saved_data["k"].toInt(), context->saved_data["p"].toInt());
+    return {outer[0].select(0, 0).unsqueeze(1) * slopes[0] + outer[0].select(0, 1).unsqueeze(1) * slopes[1],
+            at::Tensor()};
   }
 };
 

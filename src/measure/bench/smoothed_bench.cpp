@@ -42,7 +42,7 @@ struct Contestant {
   }
   double median_of(double StepPhases::*phase) const {
     std::vector<double> seconds;
-    for (const StepPhases& one : runs) seconds.push_back(one.*phase);
+    for (const StepPhases& run : runs) seconds.push_back(run.*phase);
     return median(seconds);
   }
 };
@@ -150,9 +150,9 @@ SmoothedSeconds time_smoothed(const LossRegistry& registry, const std::string& a
     contestant.measure();
     after_run();
   }
-  for (const StepPhases& one : contestant.runs) {
-    sum.forward += one.forward;
-    sum.backward += one.backward;
+  for (const StepPhases& run : contestant.runs) {
+    sum.forward += run.forward;
+    sum.backward += run.backward;
   }
   SmoothedSeconds seconds{sum.forward / static_cast<double>(runs), {}};
   if (algorithm != "summation") seconds.backward = sum.backward / static_cast<double>(runs);

@@ -72,18 +72,18 @@ std::string experiment_of(const config::Config& config) {
 CellRuns find_cell_runs(const RunDesign& design, const std::vector<WantedCell>& cells, const config::Schema& schema,
                         const std::vector<fs::path>& runs, bool of_design_only) {
   CellRuns result;
-  std::map<std::string, RunsBySeed> there;  // by experiment
-  std::vector<std::string> experiments;     // of the cells
+  std::map<std::string, RunsBySeed> by_experiment;
+  std::vector<std::string> experiments;  // of the cells
   for (const WantedCell& cell : cells) {
     experiments.push_back(experiment_of_cell(design, cell, schema));
-    there[experiments.back()];
+    by_experiment[experiments.back()];
   }
-  if (of_design_only) result.wanted = std::ssize(there) * std::max<int64_t>(1, std::ssize(design.seeds));
+  if (of_design_only) result.wanted = std::ssize(by_experiment) * std::max<int64_t>(1, std::ssize(design.seeds));
   const std::set<std::string> wanted(design.seeds.begin(), design.seeds.end());
   for (const auto& [folder, config] : load_configs(schema, runs, result.remarks)) {
     const auto seed = config.get<int64_t>("seed");
-    const auto cell = there.find(experiment_of(config));
-    if (cell == there.end()) {
+    const auto cell = by_experiment.find(experiment_of(config));
+    if (cell == by_experiment.end()) {
       result.remarks.push_back(fmt::format("{}: its config is that of no cell", folder.string()));
     } else if (of_design_only && !wanted.empty() && !wanted.contains(std::to_string(seed))) {
       continue;
@@ -97,7 +97,7 @@ CellRuns find_cell_runs(const RunDesign& design, const std::vector<WantedCell>& 
     }
   }
   for (size_t i = 0; i < cells.size(); ++i) {
-    result.of.emplace(std::pair(cells[i].row, cells[i].column), there.at(experiments[i]));
+    result.by_cell.emplace(std::pair(cells[i].row, cells[i].column), by_experiment.at(experiments[i]));
   }
   return result;
 }

@@ -16,9 +16,9 @@ namespace settrain {
 using RunsBySeed = std::map<int64_t, std::filesystem::path>;
 
 struct CellRuns {
-  std::map<std::pair<size_t, size_t>, RunsBySeed> of{};  // by row and column: every wanted cell
-  int64_t wanted = 0, found = 0;                         // runs; 0 wanted where any seed is welcome
-  std::vector<std::string> remarks{};                    // runs that are not in it, and why
+  std::map<std::pair<size_t, size_t>, RunsBySeed> by_cell{};  // by row and column: every wanted cell
+  int64_t wanted = 0, found = 0;                              // runs; 0 wanted where any seed is welcome
+  std::vector<std::string> remarks{};                         // runs that are not in it, and why
 };
 
 /// The digest of what a run was trained and tested with, seed, compute threads, checkpoints that were kept, metrics

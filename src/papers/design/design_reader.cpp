@@ -34,7 +34,7 @@ void DesignReader::read_key(const std::string& key, const YamlNode& node) {
 
 void DesignReader::read_preset_key(const std::string& key, const YamlNode& node) {
   if (key == "base") design_.base = folder_ / text(node);
-  if (key == "set") design_.over = raw_settings(node);
+  if (key == "set") design_.preset_settings = raw_settings(node);
   if (key == "seeds") design_.seeds = values(node);
   if (key == "says") design_.says = line(node);
 }
@@ -134,7 +134,7 @@ void DesignReader::read_design(const YamlNode& root) {
   read(root);
   problems_.throw_if_any();
   if (design_.preset != "paper") {
-    if (const YamlNode* over = find_preset(root, design_.preset)) read_over(*over);
+    if (const YamlNode* preset = find_preset(root, design_.preset)) read_preset(*preset);
   }
   problems_.throw_if_any();
   finish(root);

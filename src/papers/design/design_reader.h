@@ -29,7 +29,7 @@ class DesignReader : public TreeReader {
   virtual void read(const YamlNode& root) = 0;
 
   /// What a preset says.
-  virtual void read_over(const YamlNode& preset) = 0;
+  virtual void read_preset(const YamlNode& preset) = 0;
 
   /// What can be checked and derived only then.
   virtual void finish(const YamlNode& root) = 0;

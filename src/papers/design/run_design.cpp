@@ -32,7 +32,7 @@ std::string RunDesign::substitute(const std::string& text, size_t row, size_t co
 
 Settings RunDesign::settings(size_t row, size_t column) const {
   Settings all;
-  for (const Settings* some : {&common, &rows.each[row].set, &columns.each[column].set, &over}) {
+  for (const Settings* some : {&common, &rows.each[row].set, &columns.each[column].set, &preset_settings}) {
     for (const auto& [key, value] : *some) set(all, key, substitute(value, row, column));
   }
   return all;

@@ -34,7 +34,7 @@ struct RunDesign {
   std::string paper{}, title{};
   std::string says{};  // a sentence of the preset, if any
   std::filesystem::path base{};
-  Settings common{}, over{};  // settings of every run, below and above those of rows and columns
+  Settings common{}, preset_settings{};  // settings of every run, below and above those of rows and columns
   std::vector<std::string> seeds{};
   DesignAxis rows{}, columns{};
   std::vector<std::string>

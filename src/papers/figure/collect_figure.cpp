@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Of = FigureAxis::Of;
+using Quantity = FigureAxis::Quantity;
 
 // One panel's way from runs to points.
 class PanelMaker {
@@ -31,11 +31,11 @@ class PanelMaker {
   ChartPanel make() {
     ChartPanel made{
         .title = panel_.title, .kind = panel_.kind, .x = chart_axis(panel_.x), .y = chart_axis(panel_.y), .series = {}};
-    if (panel_.x.of == Of::kEpochs || panel_.x.of == Of::kSetSizes) {
+    if (panel_.x.quantity == Quantity::kEpochs || panel_.x.quantity == Quantity::kSetSizes) {
       for (const size_t row : panel_.rows) {
         for (const size_t column : panel_.columns) made.series.push_back(series_of_cell(row, column));
       }
-    } else if (panel_.x.of == Of::kColumns) {
+    } else if (panel_.x.quantity == Quantity::kColumns) {
       for (const size_t row : panel_.rows) {
         made.series.push_back(series_along(figure_.rows.each[row].label, panel_.columns, figure_.columns,
                                            [row](size_t column) { return std::pair(row, column); }));
@@ -56,7 +56,7 @@ class PanelMaker {
     ChartAxis made{
         .label = axis.label, .is_log = axis.is_log(), .categories = {}, .least = axis.least, .most = axis.most};
     if (!axis.is_of_labels() || axis.is_of_numbers()) return made;
-    const bool is_rows = axis.of == Of::kRows;
+    const bool is_rows = axis.quantity == Quantity::kRows;
     for (const size_t place : is_rows ? panel_.rows : panel_.columns) {
       made.categories.push_back((is_rows ? figure_.rows : figure_.columns).each[place].label);
     }
@@ -67,10 +67,10 @@ class PanelMaker {
   void each_run(
       size_t row, size_t column, const FigureAxis& axis,
       const std::function<bool(const fs::path&, const std::string& metric, const std::string& select)>& take) {
-    const size_t of = axis.column.value_or(column);
+    const size_t column_of_runs = axis.column.value_or(column);
     const std::string metric = figure_.metric_of(axis, row, column),
                       select = figure_.substitute(panel_.select, row, column);
-    for (const auto& [seed, run] : runs_.of.at({row, of})) {
+    for (const auto& [seed, run] : runs_.by_cell.at({row, column_of_runs})) {
       try {
         if (!take(run, metric, select)) remarks_.push_back(fmt::format("{}: has no {}", run.string(), metric));
       } catch (const RunError& problem) {
@@ -106,7 +106,7 @@ class PanelMaker {
       const auto y = mean_of(row, column, panel_.y);
       auto x = static_cast<double>(i);
       if (panel_.x.is_of_numbers()) x = std::strtod(label.c_str(), nullptr);
-      if (panel_.x.of == Of::kMetric) {
+      if (panel_.x.quantity == Quantity::kMetric) {
         const auto mean = mean_of(row, column, panel_.x);
         if (!mean) continue;
         x = mean->mean;
@@ -118,7 +118,7 @@ class PanelMaker {
         continue;
       }
       series.points.push_back(point_at(x, *y));
-      if (panel_.x.of == Of::kMetric) series.points.back().label = label;
+      if (panel_.x.quantity == Quantity::kMetric) series.points.back().label = label;
     }
     // Lines go from left to right.
     if (panel_.x.is_of_numbers()) {
@@ -136,7 +136,7 @@ class PanelMaker {
 
   ChartSeries series_of_cell(size_t row, size_t column) {
     ChartSeries series{.name = name_of_cell(row, column)};
-    series.points = panel_.x.of == Of::kEpochs ? points_by_epoch(row, column) : points_by_size(row, column);
+    series.points = panel_.x.quantity == Quantity::kEpochs ? points_by_epoch(row, column) : points_by_size(row, column);
     return series;
   }
 
@@ -187,7 +187,7 @@ std::string seeds_text(const ChartPanel& chart, const FigurePanel& panel, const 
   size_t fewest = std::numeric_limits<size_t>::max(), most = 0;
   for (const size_t row : panel.rows) {
     for (const size_t column : panel.columns) {
-      const size_t seeds = runs.of.at({row, panel.y.column.value_or(column)}).size();
+      const size_t seeds = runs.by_cell.at({row, panel.y.column.value_or(column)}).size();
       if (seeds > 0) fewest = std::min(fewest, seeds);
       most = std::max(most, seeds);
     }
@@ -195,7 +195,7 @@ std::string seeds_text(const ChartPanel& chart, const FigurePanel& panel, const 
   if (!has_points(chart)) return "";
   if (most == 1) return "One seed.";
   const std::string seeds = fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
-  if (panel.x.of == Of::kSetSizes) return fmt::format("Images of {} seeds together.", seeds);
+  if (panel.x.quantity == Quantity::kSetSizes) return fmt::format("Images of {} seeds together.", seeds);
   const bool has_intervals = std::any_of(chart.series.begin(), chart.series.end(), [](const ChartSeries& series) {
     return std::any_of(series.points.begin(), series.points.end(),
                        [](const ChartPoint& point) { return point.below.has_value(); });

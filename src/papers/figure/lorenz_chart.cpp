@@ -9,7 +9,7 @@ namespace settrain {
 
 config::Config lorenz_config(const PaperFigure& figure, const config::Schema& schema) {
   std::vector<std::string> overrides;
-  for (const Settings* some : {&figure.common, &figure.over}) {
+  for (const Settings* some : {&figure.common, &figure.preset_settings}) {
     for (const auto& [key, value] : *some) overrides.push_back(fmt::format("{}={}", key, value));
   }
   return config::load(schema, figure.base, overrides);

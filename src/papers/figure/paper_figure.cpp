@@ -29,8 +29,9 @@ std::vector<WantedCell> PaperFigure::wanted_cells() const {
           const std::string metric = metric_of(*axis, row, column);
           if (metric.empty()) continue;
           WantedCell& cell = cell_at(row, axis->column.value_or(column));
-          const bool is_logged = axis->source != FigureSource::kResults || panel.x.of == FigureAxis::Of::kEpochs;
-          const bool is_sets = panel.x.of == FigureAxis::Of::kSetSizes;
+          const bool is_logged =
+              axis->source != FigureSource::kResults || panel.x.quantity == FigureAxis::Quantity::kEpochs;
+          const bool is_sets = panel.x.quantity == FigureAxis::Quantity::kSetSizes;
           add_once(is_sets ? cell.set_sizes : is_logged ? cell.logged : cell.metrics, metric);
           add_once(cell.selects, substitute(panel.select, row, column));
         }
@@ -73,8 +74,8 @@ std::string PaperFigure::origin() const {
 }
 
 PaperFigure find_figure(const std::filesystem::path& folder, const std::string& name, const std::string& preset) {
-  const std::filesystem::path file = find_design(folder, name, "figure", [](const std::filesystem::path& one) {
-    const PaperFigure figure = read_figure(one, "paper");
+  const std::filesystem::path file = find_design(folder, name, "figure", [](const std::filesystem::path& candidate) {
+    const PaperFigure figure = read_figure(candidate, "paper");
     std::vector<std::string> numbers = figure.numbers();
     for (const FigurePanel& panel : figure.panels) add_once(numbers, panel.number + panel.part);
     return numbers;

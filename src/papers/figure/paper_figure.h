@@ -20,10 +20,10 @@ enum class FigureSource {
 
 /// What stands along an axis.
 struct FigureAxis {
-  enum class Of { kMetric, kRows, kColumns, kEpochs, kSetSizes };
+  enum class Quantity { kMetric, kRows, kColumns, kEpochs, kSetSizes };
   enum class Scale { kUnsaid, kWords, kLinear, kLog };
 
-  Of of = Of::kMetric;
+  Quantity quantity = Quantity::kMetric;
   std::string label{};
   std::string metric{};  // of y always, of x where it is kMetric: "test/top5", "train/top5", "test/avg5"
   FigureSource source = FigureSource::kResults;
@@ -33,7 +33,7 @@ struct FigureAxis {
   std::optional<size_t> column{};         // kMetric: of this column's runs, whatever the point's own
 
   bool is_log() const { return scale == Scale::kLog; }
-  bool is_of_labels() const { return of == Of::kRows || of == Of::kColumns; }
+  bool is_of_labels() const { return quantity == Quantity::kRows || quantity == Quantity::kColumns; }
   /// Labels that are read as numbers.
   bool is_of_numbers() const { return is_of_labels() && (scale == Scale::kLinear || scale == Scale::kLog); }
 };

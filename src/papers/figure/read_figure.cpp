@@ -14,7 +14,7 @@ namespace {
 
 using config::YamlNode;
 using Kind = YamlNode::Kind;
-using Of = FigureAxis::Of;
+using Quantity = FigureAxis::Quantity;
 using Scale = FigureAxis::Scale;
 using Names = std::vector<std::string>;
 constexpr const char* kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.";
@@ -67,7 +67,7 @@ class FigureReader : public DesignReader {
   void check_numbers(const YamlNode& root) {
     for (const FigurePanel& panel : figure_.panels) {
       if (!panel.x.is_of_numbers()) continue;
-      const bool is_rows = panel.x.of == Of::kRows;
+      const bool is_rows = panel.x.quantity == Quantity::kRows;
       std::set<double> seen;
       for (const size_t place : is_rows ? panel.rows : panel.columns) {
         const std::string& label = (is_rows ? figure_.rows : figure_.columns).each[place].label;
@@ -85,7 +85,7 @@ class FigureReader : public DesignReader {
     }
   }
 
-  void read_over(const YamlNode& preset) override {
+  void read_preset(const YamlNode& preset) override {
     Names known = kPresetKeys;
     known.push_back("let");
     each(preset, known, [&](const std::string& key, const YamlNode& node) {
@@ -132,25 +132,26 @@ class FigureReader : public DesignReader {
     }
     if (!numbers_.insert(name).second) problem(node, fmt::format("there are two panels {}", config::in_quotes(name)));
     if (!panel.select.starts_with("val/")) problem(node, "expected the key select (val/top5)");
-    if (panel.y.metric.find('/') == std::string::npos || panel.y.of != Of::kMetric) {
+    if (panel.y.metric.find('/') == std::string::npos || panel.y.quantity != Quantity::kMetric) {
       problem(node, "expected a metric on the axis y (test/top5)");
     }
-    if ((panel.x.of == Of::kMetric) != (panel.x.metric.find('/') != std::string::npos)) {
+    if ((panel.x.quantity == Quantity::kMetric) != (panel.x.metric.find('/') != std::string::npos)) {
       problem(node,
               "expected on the axis x either a metric (test/top5) or one of: of: rows, columns, epochs, set_sizes");
     }
     check_use(node, panel);
-    panel.kind = kind                          ? chosen(*kind, kKinds)
-                 : panel.x.of == Of::kSetSizes ? ChartKind::kSteps
-                 : panel.x.of == Of::kMetric   ? ChartKind::kPoints
-                                               : ChartKind::kLines;
+    panel.kind = kind                                      ? chosen(*kind, kKinds)
+                 : panel.x.quantity == Quantity::kSetSizes ? ChartKind::kSteps
+                 : panel.x.quantity == Quantity::kMetric   ? ChartKind::kPoints
+                                                           : ChartKind::kLines;
     return panel;
   }
 
   // Keys without any effect are mistakes.
   void check_use(const YamlNode& node, const FigurePanel& panel) {
-    const bool is_sets = panel.x.of == Of::kSetSizes, is_epochs = panel.x.of == Of::kEpochs;
-    if (panel.x.column && panel.x.of != Of::kMetric) problem(node, "column chooses nothing where x is no metric");
+    const bool is_sets = panel.x.quantity == Quantity::kSetSizes, is_epochs = panel.x.quantity == Quantity::kEpochs;
+    if (panel.x.column && panel.x.quantity != Quantity::kMetric)
+      problem(node, "column chooses nothing where x is no metric");
     if ((is_sets || is_epochs) && (panel.y.source != FigureSource::kResults || panel.y.column)) {
       problem(node, "from and column choose nothing where x is of epochs or set_sizes");
     }
@@ -160,7 +161,8 @@ class FigureReader : public DesignReader {
       problem(node, "sizes are of average-K's sets: expected a metric such as test/avg5 or test/few_avg5");
     }
     for (const FigureAxis* axis : {&panel.x, &panel.y}) {
-      if (axis->is_error && (is_sets || axis->of != Of::kMetric || unit_of(axis->metric) != Unit::kFraction)) {
+      if (axis->is_error &&
+          (is_sets || axis->quantity != Quantity::kMetric || unit_of(axis->metric) != Unit::kFraction)) {
         problem(node, "error is 1 minus an accuracy");
       }
       if (axis->least && axis->most && *axis->least >= *axis->most) problem(node, "least is not below most");
@@ -175,7 +177,7 @@ class FigureReader : public DesignReader {
     FigureAxis axis;
     each(node, {"of", "label", "scale", "metric", "from", "error", "column", "least", "most"},
          [&](const std::string& key, const YamlNode& given) {
-           if (key == "of") axis.of = chosen(given, kOf);
+           if (key == "of") axis.quantity = chosen(given, kOf);
            if (key == "label") axis.label = line(given);
            if (key == "scale") axis.scale = chosen(given, kScales);
            if (key == "metric") axis.metric = text(given);
@@ -244,11 +246,11 @@ class FigureReader : public DesignReader {
   inline static const Words<bool> kBooleans{{"true", true}, {"false", false}};
   inline static const Words<ChartKind> kKinds{
       {"lines", ChartKind::kLines}, {"points", ChartKind::kPoints}, {"steps", ChartKind::kSteps}};
-  inline static const Words<Of> kOf{{"metric", Of::kMetric},
-                                    {"rows", Of::kRows},
-                                    {"columns", Of::kColumns},
-                                    {"epochs", Of::kEpochs},
-                                    {"set_sizes", Of::kSetSizes}};
+  inline static const Words<Quantity> kOf{{"metric", Quantity::kMetric},
+                                          {"rows", Quantity::kRows},
+                                          {"columns", Quantity::kColumns},
+                                          {"epochs", Quantity::kEpochs},
+                                          {"set_sizes", Quantity::kSetSizes}};
   inline static const Words<Scale> kScales{{"words", Scale::kWords}, {"linear", Scale::kLinear}, {"log", Scale::kLog}};
   inline static const Words<FigureSource> kSources{{"results", FigureSource::kResults},
                                                    {"first_epoch", FigureSource::kFirstEpoch},

@@ -18,7 +18,7 @@ double shown(double value, const FigureAxis& axis, const std::string& metric) {
 }
 
 const double* find_value(const std::vector<std::pair<std::string, double>>& values, const std::string& name) {
-  const auto found = std::find_if(values.begin(), values.end(), [&](const auto& one) { return one.first == name; });
+  const auto found = std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == name; });
   return found == values.end() ? nullptr : &found->second;
 }
 

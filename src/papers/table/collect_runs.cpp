@@ -34,7 +34,7 @@ TableCell fill(const Table& table, const TablePart& part, size_t row, size_t col
       const PointResult result = read_result(folder, select);
       const auto has = [&result](const std::string& name) {
         return std::any_of(result.metrics.begin(), result.metrics.end(),
-                           [&](const auto& one) { return one.first == name; });
+                           [&](const auto& value) { return value.first == name; });
       };
       if (!has(cell.metric)) {
         remarks.push_back(fmt::format("{}: has no {}", folder.string(), cell.metric));
@@ -92,7 +92,7 @@ FilledTable collect_runs(const Table& table, const config::Schema& schema, const
       for (size_t i = 0; i < cells.size(); ++i) {
         const size_t column = made.columns[i];
         if (!part.printed.empty() && part.printed_at(row, column).is_absent()) continue;
-        cells[i] = fill(table, part, row, column, found.of.at({row, column}), filled.remarks);
+        cells[i] = fill(table, part, row, column, found.by_cell.at({row, column}), filled.remarks);
         add_printed(part, row, column, cells[i]);
         if (column == against) other = &cells[i];
       }

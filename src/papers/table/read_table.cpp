@@ -43,7 +43,7 @@ class TableReader : public DesignReader {
     for (const YamlNode& node : parts->values) table_.parts.push_back(part(node));
   }
 
-  void read_over(const YamlNode& preset) override {
+  void read_preset(const YamlNode& preset) override {
     each(preset, joined(kPresetKeys, {"measure"}), [&](const std::string& key, const YamlNode& node) {
       read_preset_key(key, node);
       if (key == "measure") read_measure(node);

@@ -21,8 +21,8 @@ namespace {
 constexpr auto kBootstrapStream = static_cast<Stream>(0xB8E1AFED6A267E96);
 
 SplitScores rows_of(const SplitScores& split, const at::Tensor& indices) {
-  const at::Tensor there = indices.to(split.scores.device());
-  return {at::index_select(split.scores, 0, there), at::index_select(split.labels, 0, there)};
+  const at::Tensor on_device = indices.to(split.scores.device());
+  return {at::index_select(split.scores, 0, on_device), at::index_select(split.labels, 0, on_device)};
 }
 
 double value_of(const EvaluationResult& result, const std::string& metric) {

@@ -151,7 +151,7 @@ class GridReader : public TreeReader {
 };
 
 bool is_set_by(const Grid& grid, const std::string& key) {
-  const auto is_key = [&key](const auto& of) { return of.key == key; };
+  const auto is_key = [&key](const auto& setter) { return setter.key == key; };
   return std::any_of(grid.steps.begin(), grid.steps.end(), [&](const GridStep& step) {
     const auto sets = [&key](const Settings& settings) { return find_setting(settings, key) != nullptr; };
     return std::any_of(step.axes.begin(), step.axes.end(), is_key) ||
@@ -170,8 +170,8 @@ Grid read_grid(const std::filesystem::path& file, const std::string& preset) {
   GridReader reader(problems);
   Grid grid;
   reader.read(*root, file.parent_path(), grid);
-  const YamlNode* over = preset.empty() ? nullptr : reader.find_preset(*root, preset);
-  if (over) reader.read(*over, file.parent_path(), grid);
+  const YamlNode* preset_node = preset.empty() ? nullptr : reader.find_preset(*root, preset);
+  if (preset_node) reader.read(*preset_node, file.parent_path(), grid);
   if (grid.base.empty())
     problems.add(root->origin, "", "expected the key base: the config that every point starts from");
   if (grid.steps.empty()) problems.add(root->origin, "", "expected the key points: a list of steps");

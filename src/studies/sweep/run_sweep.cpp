@@ -50,7 +50,7 @@ class Runner {
   int64_t run() {
     const std::deque<int64_t> items = items_to_run();
     rows_ = rows_of(sweep_);
-    for (const SweepPoint& of : sweep_.points) epochs_.push_back(epochs_of(of));
+    for (const SweepPoint& point : sweep_.points) epochs_.push_back(epochs_of(point));
     epochs_at_start_ = total(epochs_);
     write_tables(sweep_, rows_);
     JobPool pool(items, options_.jobs, sweep_.folder.lock_descriptor(),
@@ -69,9 +69,9 @@ class Runner {
   }
 
  private:
-  const SweepPoint& point(int64_t item) const { return sweep_.points[static_cast<size_t>(item)]; }
+  const SweepPoint& point_at(int64_t item) const { return sweep_.points[static_cast<size_t>(item)]; }
 
-  int64_t epochs_of(const SweepPoint& of) const { return std::min(of.epochs, sweep_.folder.epochs_of(of)); }
+  int64_t epochs_of(const SweepPoint& point) const { return std::min(point.epochs, sweep_.folder.epochs_of(point)); }
 
   static int64_t total(const std::vector<int64_t>& values) {
     return std::accumulate(values.begin(), values.end(), int64_t{0});
@@ -85,10 +85,10 @@ class Runner {
   std::deque<int64_t> items_to_run() const {
     std::deque<int64_t> started, pending;
     for (int64_t i = 0; i < std::ssize(sweep_.points); ++i) {
-      if (sweep_.folder.status_of(point(i)) == PointStatus::kFailed && options_.retry_failed) {
-        sweep_.folder.forget_failure(point(i));
+      if (sweep_.folder.status_of(point_at(i)) == PointStatus::kFailed && options_.retry_failed) {
+        sweep_.folder.forget_failure(point_at(i));
       }
-      const PointStatus status = sweep_.folder.status_of(point(i));
+      const PointStatus status = sweep_.folder.status_of(point_at(i));
       if (status == PointStatus::kStarted) started.push_back(i);
       if (status == PointStatus::kPending) pending.push_back(i);
     }
@@ -97,35 +97,35 @@ class Runner {
   }
 
   std::vector<std::string> command(int64_t item, int64_t place) const {
-    const SweepPoint& of = point(item);
-    const std::string run = sweep_.folder.run_of(of).string();
+    const SweepPoint& point = point_at(item);
+    const std::string run = sweep_.folder.run_of(point).string();
     std::vector<std::string> words;
     if (!options_.gpus.empty()) words = {"env", "CUDA_VISIBLE_DEVICES=" + options_.gpus[static_cast<size_t>(place)]};
     words.insert(words.end(), {options_.program, "train", "--device", options_.device});
-    if (sweep_.folder.status_of(of) == PointStatus::kStarted) {
+    if (sweep_.folder.status_of(point) == PointStatus::kStarted) {
       words.insert(words.end(), {"--resume", run});
       return words;
     }
     words.insert(words.end(), {"--config", sweep_.grid.base.string(), "--set", "run.dir=" + config::yaml_text(run)});
-    for (const std::string& setting : of.overrides) words.insert(words.end(), {"--set", setting});
+    for (const std::string& setting : point.overrides) words.insert(words.end(), {"--set", setting});
     return words;
   }
 
   void note(const EndedJob& job, JobPool& pool) {
-    const SweepPoint& of = point(job.item);
+    const SweepPoint& point = point_at(job.item);
     const bool is_right = job.problem.empty() && job.end.code == 0;
     // A signal for all ends the runs too, and they are no failures.
     if (!is_right && interrupted() != 0) return;
-    if (!is_right) sweep_.folder.record_failure(of, error_of(job));
+    if (!is_right) sweep_.folder.record_failure(point, error_of(job));
     SweepRow& row = rows_[static_cast<size_t>(job.item)];
-    row = row_of(sweep_, of);
-    epochs_[static_cast<size_t>(job.item)] = epochs_of(of);
+    row = row_of(sweep_, point);
+    epochs_[static_cast<size_t>(job.item)] = epochs_of(point);
     board_.erase();
     if (row.result) {
-      log::info(fmt::format("[sweep] {}: {} {:.4f}, {}", of.name, sweep_.grid.select,
+      log::info(fmt::format("[sweep] {}: {} {:.4f}, {}", point.name, sweep_.grid.select,
                             row.result->metric(sweep_.grid.select), format_duration(job.seconds)));
     } else {
-      log::error(fmt::format("[sweep] {} failed: {}", of.name, row.failure));
+      log::error(fmt::format("[sweep] {} failed: {}", point.name, row.failure));
       if (options_.fail_fast) pool.stop();
     }
     write_tables(sweep_, rows_);
@@ -136,18 +136,18 @@ class Runner {
     std::vector<std::string> lines;
     for (const JobPool::Running& job : pool.running()) {
       if (job.item < 0) continue;
-      const SweepPoint& of = point(job.item);
-      epochs_[static_cast<size_t>(job.item)] = epochs_of(of);
+      const SweepPoint& point = point_at(job.item);
+      epochs_[static_cast<size_t>(job.item)] = epochs_of(point);
       lines.push_back(
-          fmt::format("{}  epoch {}/{}  {}", of.name, epochs_of(of), of.epochs, format_duration(job.seconds)));
+          fmt::format("{}  epoch {}/{}  {}", point.name, epochs_of(point), point.epochs, format_duration(job.seconds)));
     }
-    int64_t epochs = 0, still = 0;
+    int64_t epochs = 0, remaining = 0;
     for (size_t i = 0; i < rows_.size(); ++i) {
       epochs += rows_[i].point->epochs;
-      if (rows_[i].status != PointStatus::kFailed) still += rows_[i].point->epochs - epochs_[i];
+      if (rows_[i].status != PointStatus::kFailed) remaining += rows_[i].point->epochs - epochs_[i];
     }
     const int64_t done = total(epochs_), here = done - epochs_at_start_;
-    const double left = here > 0 ? board_.seconds() / static_cast<double>(here) * static_cast<double>(still) : -1;
+    const double left = here > 0 ? board_.seconds() / static_cast<double>(here) * static_cast<double>(remaining) : -1;
     lines.push_back(fmt::format("[sweep] {}/{} runs, {}/{} epochs  ETA {}", count(PointStatus::kFinished), rows_.size(),
                                 done, epochs, format_duration(left)));
     board_.draw(lines);

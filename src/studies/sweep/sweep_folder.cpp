@@ -145,7 +145,7 @@ void SweepFolder::check_record() {
 }
 
 int64_t SweepFolder::find_runs(const std::vector<SweepPoint>& points, const config::Schema& schema) {
-  std::map<std::string, fs::path> there;  // by identity
+  std::map<std::string, fs::path> by_identity;
   std::set<std::string> taken;
   int64_t others = 0;
   std::error_code error;
@@ -153,7 +153,7 @@ int64_t SweepFolder::find_runs(const std::vector<SweepPoint>& points, const conf
     if (!is_run(entry.path())) continue;
     try {
       const config::Config config = config::load(schema, entry.path() / "config.yaml", {});
-      there.emplace(identity_of(config), entry.path());
+      by_identity.emplace(identity_of(config), entry.path());
     } catch (const ConfigError& problem) {
       log::warning(fmt::format("[sweep] the run '{}' is left alone: {}", entry.path().string(), problem.what()));
     }
@@ -161,8 +161,8 @@ int64_t SweepFolder::find_runs(const std::vector<SweepPoint>& points, const conf
     ++others;
   }
   for (const SweepPoint& point : points) {
-    const auto found = there.find(point.identity);
-    if (found != there.end()) {
+    const auto found = by_identity.find(point.identity);
+    if (found != by_identity.end()) {
       runs_[point.identity] = found->second;
       --others;
     } else {

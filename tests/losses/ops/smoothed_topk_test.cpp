@@ -11,19 +11,19 @@
 namespace settrain {
 namespace {
 
-at::Tensor of(std::initializer_list<double> values, at::IntArrayRef shape) {
+at::Tensor doubles(std::initializer_list<double> values, at::IntArrayRef shape) {
   return at::tensor(std::vector<double>(values), at::kDouble).view(shape);
 }
 
 TEST_CASE("Smoothed top-K by hand: each draw's rank, its mean, its gradient", "[fast]") {
-  const at::Tensor scores = of({1, 2, 3}, {1, 3});
+  const at::Tensor scores = doubles({1, 2, 3}, {1, 3});
   // Perturbed: {1, 2, 3}, {4, 2, 3}, {1, 5, 3}, {4, 5, 3}. Second largest: 2, 3, 3, 4.
-  const at::Tensor noise = of({0, 0, 0, 6, 0, 0, 0, 6, 0, 6, 6, 0}, {1, 4, 3});
+  const at::Tensor noise = doubles({0, 0, 0, 6, 0, 0, 0, 6, 0, 6, 6, 0}, {1, 4, 3});
   const SmoothedTopk result = smoothed_topk(scores, noise, 2, 0.5);
   CHECK(at::equal(result.chosen, at::tensor({1, 2, 2, 0}, at::kLong).view({1, 4})));
   CHECK(result.values.item<double>() == Approx(3.0));
   const auto value = [&](const at::Tensor& s) { return smoothed_topk(s, noise, 2, 0.5).values.sum(); };
-  CHECK(test::near(test::gradient_of(value, scores), of({0.25, 0.25, 0.5}, {1, 3})));
+  CHECK(test::near(test::gradient_of(value, scores), doubles({0.25, 0.25, 0.5}, {1, 3})));
   CHECK(test::gradient_error(value, scores) < 1e-9);
 }
 

@@ -10,7 +10,7 @@ namespace {
 using Catch::Contains;
 using test::FigureFiles;
 using test::kFigure;
-using Of = FigureAxis::Of;
+using Quantity = FigureAxis::Quantity;
 using Places = std::vector<size_t>;
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -28,9 +28,10 @@ TEST_CASE("a figure's file says what each panel shows", "[fast]") {
   REQUIRE(figure.panels.size() == 4);
   CHECK(figure.numbers() == std::vector<std::string>{"1", "2", "3"});
   const FigurePanel& along = figure.panels[0];
-  CHECK((along.x.of == Of::kRows && along.x.is_log() && along.x.is_of_numbers() && along.kind == ChartKind::kLines));
+  CHECK((along.x.quantity == Quantity::kRows && along.x.is_log() && along.x.is_of_numbers() &&
+         along.kind == ChartKind::kLines));
   CHECK((along.y.is_error && along.y.least == 0.0 && !along.y.most && along.rows == Places{0, 1, 2}));
-  CHECK((figure.panels[1].x.of == Of::kEpochs && figure.panels[1].rows == Places{0}));
+  CHECK((figure.panels[1].x.quantity == Quantity::kEpochs && figure.panels[1].rows == Places{0}));
   CHECK((figure.panels[2].kind == ChartKind::kPoints && figure.panels[2].x.column == size_t{0}));
   CHECK((figure.panels[3].kind == ChartKind::kSteps && figure.panels[3].columns == Places{0}));
 }
@@ -104,8 +105,8 @@ TEST_CASE("a figure's preset keeps rows and columns, and panels that have some l
   CHECK(figure.settings(1, 0).back() == std::pair<std::string, std::string>{"train.epochs", "1"});
 
   // A column that another panel has along x goes with it.
-  const std::string one = replaced(kFigure, "rows: [\"1\", \"10\"]", "columns: [B]");
-  CHECK(read_figure(files.write_figure(one), "smoke").numbers() == std::vector<std::string>{"1"});
+  const std::string column_panel = replaced(kFigure, "rows: [\"1\", \"10\"]", "columns: [B]");
+  CHECK(read_figure(files.write_figure(column_panel), "smoke").numbers() == std::vector<std::string>{"1"});
 }
 
 TEST_CASE("a preset's own rows take the place of all, where no panel names some", "[fast]") {

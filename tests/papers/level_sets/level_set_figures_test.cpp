@@ -11,7 +11,7 @@ using namespace settrain;
 namespace {
 
 const LevelSetFigure& figure(const std::vector<LevelSetFigure>& all, const std::string& number) {
-  return *std::find_if(all.begin(), all.end(), [&](const LevelSetFigure& one) { return one.number == number; });
+  return *std::find_if(all.begin(), all.end(), [&](const LevelSetFigure& figure) { return figure.number == number; });
 }
 
 std::vector<std::string> parameters(const LevelSetFigure& figure) {
@@ -29,7 +29,7 @@ TEST_CASE("The figures of the paper, by number", "[fast]") {
   CHECK(figure(all, "4").name == "level-sets-draws");
   CHECK(figure(all, "5").name == "level-sets-epsilon");
   CHECK(figure(all, "6").name == "level-sets-k1");
-  for (const LevelSetFigure& one : all) CHECK(one.rows() == 2);
+  for (const LevelSetFigure& figure : all) CHECK(figure.rows() == 2);
   CHECK(figure(all, "1").replications == 100);
   CHECK(figure(all, "4").replications == 1);
 }
@@ -61,9 +61,9 @@ TEST_CASE("Figures 4 and 5 vary one parameter, K = 1 above K = 2", "[fast]") {
 }
 
 TEST_CASE("Every panel's loss can be built, and is not the same all over the triangle", "[fast]") {
-  for (const LevelSetFigure& one : level_set_figures()) {
-    for (const LevelSetPanel& panel : one.panels) {
-      CAPTURE(one.name, panel.loss, panel.parameters());
+  for (const LevelSetFigure& figure : level_set_figures()) {
+    for (const LevelSetPanel& panel : figure.panels) {
+      CAPTURE(figure.name, panel.loss, panel.parameters());
       const LevelSetValues values = level_set_values(test::builtin_losses(), panel, PlaneGrid(11), {});
       CHECK(std::isfinite(values.most));
       CHECK(values.least >= 0);

@@ -23,9 +23,9 @@ const Given kSharp{"loss.epsilon", 0.1}, kSoft{"loss.epsilon", 1.0};
 }  // namespace
 
 TEST_CASE("Runs that differ in seed and free keys alone are one setting, by their seeds", "[fast]") {
-  const Given here{"run.threads", int64_t{1}, true}, there{"run.threads", int64_t{2}, true};
-  const auto settings = group_runs(
-      {some_run("b", 2, {kSharp, here}), some_run("c", 1, {kSoft, here}), some_run("a", 1, {kSharp, there})});
+  const Given one_thread{"run.threads", int64_t{1}, true}, two_threads{"run.threads", int64_t{2}, true};
+  const auto settings = group_runs({some_run("b", 2, {kSharp, one_thread}), some_run("c", 1, {kSoft, one_thread}),
+                                    some_run("a", 1, {kSharp, two_threads})});
   REQUIRE(settings.size() == 2);
   CHECK(settings[0].name == "A");
   CHECK(folders(settings[0]) == Strings{"a", "b"});
