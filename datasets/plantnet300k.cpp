@@ -57,7 +57,7 @@ class Differences {
     throw DataError(fmt::format(
         "plantnet300k: what is in '{}' (data.root) is a partial download, or another data set:{}\nmove the folder away "
         "and `settrain data fetch plantnet300k` gets all of it anew (from {}); to use the images as they are, set "
-        "data.expected to the sizes found, or to any",
+        "data.expected to the sizes found, or give --set data.expected=any",
         root, text_, kSource));
   }
 

@@ -19,6 +19,7 @@
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/program_file.h"
 #include "src/core/suggest.h"
 #include "src/core/terminal.h"
 #include "src/train/build_info.h"
@@ -125,12 +126,18 @@ int run_command_line(int argc, char** argv) {
   register_builtin_losses(line.registries.losses);
   register_builtin_metrics(line.registries.metrics);
   line.arguments.assign(argv, argv + argc);
+  // A sweep starts its runs by /proc/PID/exe, which says nothing once it has ended.
+  if (argc > 0 && line.arguments[0].starts_with("/proc/")) line.arguments[0] = program_file().string();
 
   CLI::App app(kDescription, "settrain");
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.failure_message([](const CLI::App* failed, const CLI::Error& problem) {
-    return std::string(problem.what()) + "\nRun `" + failed->get_name() + " --help` for what it takes.\n";
+    std::string command = failed->get_name();
+    for (auto chosen = failed->get_subcommands(); !chosen.empty(); chosen = chosen.back()->get_subcommands()) {
+      command += " " + chosen.back()->get_name();
+    }
+    return fmt::format("{}\nRun `{} --help` for what it takes.\n", problem.what(), command);
   });
   add_train_command(app, line);
   add_eval_command(app, line);

@@ -2,6 +2,7 @@
 
 #include "apps/settrain/command_line.h"
 #include "src/config/document.h"
+#include "src/core/terminal.h"
 #include "src/train/experiment_schema.h"
 
 namespace settrain {
@@ -20,7 +21,7 @@ void add_config_command(CLI::App& app, CommandLine& line) {
     };
   });
 
-  const auto document = [&](const char* name, const char* help, std::string (*print)(const config::Schema&)) {
+  const auto document = [&](const char* name, const char* help, auto print) {
     command->add_subcommand(name, help)->callback([&line, print] {
       line.action = [&line, print] {
         std::cout << print(experiment_schema(line.registries));
@@ -28,7 +29,9 @@ void add_config_command(CLI::App& app, CommandLine& line) {
       };
     });
   };
-  document("keys", "Every key, a line each", config::list_keys);
+  document("keys", "Every key, a line each; on a terminal wrapped to its width", [](const config::Schema& schema) {
+    return config::list_keys(schema, static_cast<size_t>(stdout_columns()));
+  });
   document("schema", "A JSON Schema, for editors that complete and check YAML", config::to_json_schema);
   document("docs", "The reference page, in Markdown", config::to_markdown);
 }

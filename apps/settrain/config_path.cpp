@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "src/core/error.h"
+#include "src/core/program_file.h"
 #include "src/core/suggest.h"
 
 namespace settrain {
@@ -13,8 +14,7 @@ namespace {
 
 fs::path installed_or(const char* name, const char* in_source) {
   std::error_code ignored;
-  const fs::path installed =
-      fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / "share/settrain" / name;
+  const fs::path installed = program_file().parent_path().parent_path() / "share/settrain" / name;
   return fs::is_directory(installed, ignored) ? installed : fs::path(in_source);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "models/cost.h"
 #include "src/config/format.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
@@ -18,51 +19,44 @@
 namespace settrain {
 namespace {
 
+// The backward pass computes twice what the forward pass does.
+constexpr double kPassesOfTraining = 3;
+
 // A step of a whole batch takes too long on a CPU to be waited for.
 constexpr int64_t kMostImagesOnCpu = 16;
 
-// The settings of a run on made-up images that takes steps of the same time: the model, and how it is computed. Losses
-// and heads are left at their defaults, since they take next to nothing of a step (docs/benchmarks.md).
-std::vector<std::string> step_settings(const ModelRegistry& models, const config::Config& config,
-                                       const DataFacts& facts, bool is_cuda) {
-  const auto batch = config.get<int64_t>("data.batch_size");
-  std::vector<std::string> settings =
-      made_up_images(models.at(config.get<std::string>("model.name")),
-                     is_cuda ? batch : std::min(batch, kMostImagesOnCpu), facts.size, facts.classes);
-  settings.push_back(fmt::format("data.channels={}", facts.channels));
+int64_t measured_batch(int64_t batch, const at::Device& device) {
+  return device.is_cuda() ? batch : std::min(batch, kMostImagesOnCpu);
+}
+
+// The model, and how it is computed. Losses and heads are left at their defaults, since they take next to nothing of a
+// step (docs/benchmarks.md).
+StepKind step_kind(const ModelEntry& model, const config::Config& config, const DataFacts& facts,
+                   const at::Device& device) {
+  const int64_t batch = measured_batch(config.get<int64_t>("data.batch_size"), device);
+  StepKind kind = made_up_images(model, batch, facts.size, facts.classes);
+  kind.push_back(fmt::format("data.channels={}", facts.channels));
   for (const config::Entry& entry : config.entries()) {
     const bool is_of_step =
         entry.path.starts_with("model.") || entry.path == "train.precision" || entry.path == "train.channels_last";
     const bool is_apart = entry.path == "model.pretrained" || entry.path.starts_with("model.head");
     if (!is_of_step || is_apart) continue;
-    settings.push_back(fmt::format("{}={}", entry.path, config::yaml_value(entry.key, entry.value)));
+    kind.push_back(fmt::format("{}={}", entry.path, config::yaml_value(entry.key, entry.value)));
   }
-  return settings;
+  return kind;
+}
+
+double images_of_run(const config::Config& config, const DataFacts& facts) {
+  const auto epochs = config.get<int64_t>("train.epochs"), every = config.get<int64_t>("eval.every");
+  const double crops = config.get<std::string>("eval.crops") == "ten" ? 10 : 1;
+  const auto selected = static_cast<double>(config.get<config::Texts>("select").size());
+  const double trained = static_cast<double>(epochs * facts.train);
+  const double evaluated =
+      static_cast<double>(epochs / every * facts.val) + selected * crops * static_cast<double>(facts.val + facts.test);
+  return trained + evaluated / kPassesOfTraining;
 }
 
 }  // namespace
-
-double DesignCosts::seconds_an_image(const config::Config& config, const std::string& what, ProgressBar& bar) {
-  const at::Device device = find_device(line_.device);
-  const std::vector<std::string> settings =
-      step_settings(line_.registries.models, config, *facts_of(config), device.is_cuda());
-  const auto known = measured_.find(fmt::format("{}", fmt::join(settings, " ")));
-  if (known != measured_.end()) return known->second;
-  throw_if_interrupted();
-  bar.update(
-      {.stage = "[measure] steps: " + what, .done = std::ssize(measured_), .total = 0, .after = 0, .figures = ""});
-  Experiment run =
-      make_experiment(line_.registries, config::load(experiment_schema(line_.registries), {}, settings), device);
-  Throughput throughput(run);
-  StepTimes warm_up, times;
-  throughput.take_cached(device.is_cuda() ? 5 : 1, warm_up);
-  throughput.take_cached(device.is_cuda() ? 20 : 3, times);
-  // Of single steps the middle one, since others may use the machine too.
-  const double seconds =
-      median(times.seconds) * static_cast<double>(std::ssize(times.seconds)) / static_cast<double>(times.images);
-  measured_.emplace(fmt::format("{}", fmt::join(settings, " ")), seconds);
-  return seconds;
-}
 
 std::string DesignCost::needs() const {
   std::string text = fmt::format("{}", fmt::join(data, "; "));
@@ -71,35 +65,67 @@ std::string DesignCost::needs() const {
   return text;
 }
 
-DesignCost DesignCosts::of(const RunDesign& design, const std::vector<WantedCell>& cells, ProgressBar& bar) {
-  DesignCost cost;
+DesignCost DesignCosts::count(const RunDesign& design, const std::vector<WantedCell>& cells) {
   const config::Schema schema = experiment_schema(line_.registries);
+  const at::Device device = find_device(line_.device);
+  Grid grid = grid_of(design, cells);
+  const auto seeds = std::max<int64_t>(1, std::ssize(grid.seeds));
+  if (seeds > 1) grid.seeds.resize(1);  // runs that differ by their seed alone cost the same
   int64_t repeated = 0;
-  const Grid grid = grid_of(design, cells);
-  const std::vector<SweepPoint> points = make_points(grid, schema, 1, repeated);
-  cost.runs = std::ssize(points);
-  double seconds = 0;
-  bool is_known = with_time_;
-  for (const SweepPoint& point : points) {
+  DesignCost cost;
+  for (const SweepPoint& point : make_points(grid, schema, 1, repeated)) {
     const config::Config config = config::load(schema, grid.base, point.overrides);
+    cost.runs += seeds;
     const NeededFiles files = needed_files(config);
     add_once(cost.data, files.data);
     if (files.weights) add_once(cost.weights, *files.weights);
     for (const std::string& sentence : missing_files(config)) add_once(cost.missing, sentence);
     const auto facts = facts_of(config);
-    if (!facts) is_known = false;
-    if (!is_known) continue;
-    const auto epochs = config.get<int64_t>("train.epochs"), every = config.get<int64_t>("eval.every");
-    const double crops = config.get<std::string>("eval.crops") == "ten" ? 10 : 1;
-    const auto selected = static_cast<double>(config.get<config::Texts>("select").size());
-    const double trained = static_cast<double>(epochs * facts->train);
-    const double evaluated = static_cast<double>(epochs / every * facts->val) +
-                             selected * crops * static_cast<double>(facts->val + facts->test);
-    constexpr double kShareOfForward = 1.0 / 3;
-    seconds += (trained + kShareOfForward * evaluated) * seconds_an_image(config, design.name, bar);
+    if (!facts) {
+      cost.is_known = false;
+      continue;
+    }
+    const ModelEntry& model = line_.registries.models.at(config.get<std::string>("model.name"));
+    const StepKind kind = step_kind(model, config, *facts, device);
+    const auto [forward, is_new] = forward_.try_emplace(kind);
+    if (is_new) {
+      const ModelContext input{facts->classes, facts->channels, facts->size, facts->size};
+      forward->second = static_cast<double>(network_cost(model, config, input).multiply_adds);
+    }
+    const double images = static_cast<double>(seeds) * images_of_run(config, *facts);
+    cost.images[kind] += images;
+    cost.multiply_adds += kPassesOfTraining * forward->second * images;
   }
-  if (is_known) cost.seconds = seconds;
   return cost;
+}
+
+double DesignCosts::seconds_per_image(const StepKind& kind, ProgressBar& bar) const {
+  throw_if_interrupted();
+  bar.update({.stage = "[measure] steps", .done = 0, .total = 0, .after = 0, .figures = ""});
+  const at::Device device = find_device(line_.device);
+  Experiment run =
+      make_experiment(line_.registries, config::load(experiment_schema(line_.registries), {}, kind), device);
+  Throughput throughput(run);
+  StepTimes warm_up, times;
+  throughput.take_cached(device.is_cuda() ? 5 : 1, warm_up);
+  throughput.take_cached(device.is_cuda() ? 20 : 3, times);
+  // Of single steps the middle one, since others may use the machine too.
+  return median(times.seconds) * static_cast<double>(times.seconds.size()) / static_cast<double>(times.images);
+}
+
+double DesignCosts::measure_seconds(const DesignCost& cost, ProgressBar& bar) const {
+  double seconds = 0;
+  for (const auto& [kind, images] : cost.images) seconds += images * seconds_per_image(kind, bar);
+  return seconds;
+}
+
+double DesignCosts::measure_speed(ProgressBar& bar) const {
+  const ModelEntry& model = line_.registries.models.at("resnet18");
+  StepKind kind = made_up_images(model, measured_batch(128, find_device(line_.device)), 0, 0);
+  kind.push_back("model.name=" + model.name);
+  const config::Config config = config::load(experiment_schema(line_.registries), {}, kind);
+  const auto forward = static_cast<double>(network_cost(model, config, model.usual).multiply_adds);
+  return kPassesOfTraining * forward / seconds_per_image(kind, bar);
 }
 
 }  // namespace settrain

@@ -1,4 +1,4 @@
-// How long the runs of a table or a figure will take, and what they need, without its data.
+// How much the runs of a table or a figure have to compute, and what they need, without its data.
 #pragma once
 
 #include <map>
@@ -12,9 +12,14 @@
 
 namespace settrain {
 
+/// The settings "key=value" of a training step on made-up images: two steps with the same take the same time.
+using StepKind = std::vector<std::string>;
+
 struct DesignCost {
   int64_t runs = 0;
-  std::optional<double> seconds{};  // of all runs one after the other; nothing where data are of the user's own
+  bool is_known = true;                 // false where data are of the user's own: the next two are then not of all runs
+  std::map<StepKind, double> images{};  // of all runs; an evaluated one counts as a third of a trained one
+  double multiply_adds = 0;             // of all runs; a trained image takes three times those of a forward pass
   std::vector<std::string> data{}, weights{};  // that they need, there or not
   std::vector<std::string> missing{};          // of these, a sentence each
 
@@ -22,21 +27,24 @@ struct DesignCost {
   std::string needs() const;
 };
 
-/// Measures training steps on made-up images of the right size, once for each kind of step, and counts them. What an
-/// evaluated image takes is taken for a third of what a trained one does.
 class DesignCosts {
  public:
-  /// `with_time`: whether to measure.
-  DesignCosts(const CommandLine& line, bool with_time) : line_(line), with_time_(with_time) {}
+  explicit DesignCosts(const CommandLine& line) : line_(line) {}
 
-  DesignCost of(const RunDesign& design, const std::vector<WantedCell>& cells, ProgressBar& bar);
+  /// Counts; measures nothing.
+  DesignCost count(const RunDesign& design, const std::vector<WantedCell>& cells);
+
+  /// Seconds of all runs one after the other, from a few steps of each kind, measured now on --device.
+  double measure_seconds(const DesignCost& cost, ProgressBar& bar) const;
+
+  /// Multiply-adds a second in training steps of ResNet-18, measured now on --device.
+  double measure_speed(ProgressBar& bar) const;
 
  private:
-  double seconds_an_image(const config::Config& config, const std::string& what, ProgressBar& bar);
+  double seconds_per_image(const StepKind& kind, ProgressBar& bar) const;
 
   const CommandLine& line_;
-  bool with_time_;
-  std::map<std::string, double> measured_;  // by settings
+  std::map<StepKind, double> forward_;  // multiply-adds of one image's forward pass
 };
 
 }  // namespace settrain

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <iostream>
 
+#include "apps/settrain/design_cost.h"
 #include "src/core/error.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/progress_bar.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
 
@@ -24,30 +26,34 @@ void print_design_plan(const CommandLine& line, const RunDesign& design, const s
   for (const SweepRow& row : rows_of(sweep)) {
     std::cout << fmt::format("{:<9} {}\n", name_of(row.status), row.point->name);
   }
-  std::cout << std::flush;  // measuring takes a while
-  ProgressBar bar;
-  DesignCosts costs(line, /*with_time=*/true);
-  const DesignCost cost = costs.of(design, cells, bar);
-  bar.hide();
+  DesignCosts costs(line);
+  const DesignCost cost = costs.count(design, cells);
   std::cout << fmt::format("needs: {}\n", cost.needs());
   for (const std::string& sentence : cost.missing) std::cout << fmt::format("missing: {}\n", sentence);
-  if (cost.seconds) {
-    std::cout << fmt::format(
-        "all {} runs one after the other: {}, from steps measured on made-up images; the loading of images is left out\n",
-        cost.runs, format_duration(*cost.seconds));
-  }
+  if (!cost.is_known) return;
+  std::cout << std::flush;  // measuring takes a while
+  ProgressBar bar;
+  const double seconds = costs.measure_seconds(cost, bar);
+  bar.hide();
+  std::cout << fmt::format(
+      "all {} runs one after the other: {}, from steps measured on made-up images; the loading of images is left out\n",
+      cost.runs, format_duration(seconds));
 }
 
 }  // namespace
 
-void add_design_options(CLI::App& command, CommandLine& line, DesignArguments& arguments, const std::string& what,
-                        const std::string& default_folder) {
+void add_preset_option(CLI::App& command, std::string& preset) {
   command
       .add_option(
-          "--preset", arguments.preset,
+          "--preset", preset,
           "paper: the exact protocol; small: the same at a size for one GPU and minutes; smoke: to see that all "
           "of it works")
       ->capture_default_str();
+}
+
+void add_design_options(CLI::App& command, CommandLine& line, DesignArguments& arguments, const std::string& what,
+                        const std::string& default_folder) {
+  add_preset_option(command, arguments.preset);
   add_sweep_options(command, line, arguments.sweep,
                     fmt::format("The {0}'s folder, with its runs; {1}NAME without it, and with --collect "
                                 "{1}NAME-collected",
@@ -58,7 +64,6 @@ void add_design_options(CLI::App& command, CommandLine& line, DesignArguments& a
                   "their seeds",
                   what));
   for (const char* other : {"--dry-run", "--retry-failed", "--fail-fast"}) command.get_option(other)->excludes(collect);
-  command.add_flag("--no-hours", arguments.no_hours, "With list: measures no steps");
 }
 
 fs::path folder_of(const RunDesign& design, const DesignArguments& arguments, const fs::path& parent) {
@@ -80,8 +85,7 @@ int train_design(const CommandLine& line, const DesignArguments& arguments, cons
            (row.status == PointStatus::kFailed && !arguments.sweep.retry_failed);
   });
   if (!is_done) {
-    ProgressBar bar;
-    const DesignCost cost = DesignCosts(line, /*with_time=*/false).of(design, cells, bar);
+    const DesignCost cost = DesignCosts(line).count(design, cells);
     if (!cost.missing.empty()) {
       throw DataError(fmt::format("{} cannot be made here:\n  {}", design.name, fmt::join(cost.missing, "\n  ")));
     }
@@ -109,20 +113,6 @@ int train_design(const CommandLine& line, const DesignArguments& arguments, cons
     }
     throw;
   }
-}
-
-std::vector<std::string> cost_cells(const DesignCost& cost) {
-  const double hours = cost.seconds.value_or(0) / 3600;
-  const std::string time = hours < 10 ? fmt::format("{:.2f}", hours) : fmt::format("{:.0f}", hours);
-  return {std::to_string(cost.runs), cost.seconds ? time : "", cost.needs(), cost.missing.empty() ? "yes" : "no"};
-}
-
-void log_hours(const CommandLine& line, const DesignArguments& arguments, const std::string& what) {
-  if (arguments.no_hours) return;
-  log::info(fmt::format(
-      "[{}] preset {}; hours of all runs one after the other on {}, from steps measured now on made-up images; the loading "
-      "of images is left out",
-      what, arguments.preset, find_device(line.device).str()));
 }
 
 }  // namespace settrain

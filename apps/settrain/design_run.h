@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "apps/settrain/command_line.h"
-#include "apps/settrain/design_cost.h"
 #include "apps/settrain/sweep_run.h"
 #include "src/papers/design/run_design.h"
 
@@ -16,11 +15,13 @@ namespace settrain {
 struct DesignArguments {
   std::string name, preset = "paper";
   std::vector<std::string> runs;  // of --collect
-  bool no_hours = false;
   SweepArguments sweep;
 };
 
-/// --preset, --collect, --no-hours and the options of sweeps. `what`: "table", "figure"; `default_folder`: "tables/".
+/// Which of a design's presets is meant.
+void add_preset_option(CLI::App& command, std::string& preset);
+
+/// --preset, --collect and the options of sweeps. `what`: "table", "figure"; `default_folder`: "tables/".
 void add_design_options(CLI::App& command, CommandLine& line, DesignArguments& arguments, const std::string& what,
                         const std::string& default_folder);
 
@@ -37,11 +38,5 @@ using ShowRuns =
 /// weights are missing.
 int train_design(const CommandLine& line, const DesignArguments& arguments, const RunDesign& design,
                  const std::vector<WantedCell>& cells, const std::filesystem::path& folder, const ShowRuns& show);
-
-/// For a list of designs: runs, hours, needs, and whether they are there.
-std::vector<std::string> cost_cells(const DesignCost& cost);
-
-/// Logs what the hours of such a list are.
-void log_hours(const CommandLine& line, const DesignArguments& arguments, const std::string& what);
 
 }  // namespace settrain

@@ -9,13 +9,12 @@
 #include <memory>
 
 #include "apps/settrain/config_path.h"
+#include "apps/settrain/design_list.h"
 #include "apps/settrain/design_run.h"
 #include "datasets/load_data.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
-#include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/table_text.h"
 #include "src/papers/design/check_cells.h"
 #include "src/papers/design/data_facts.h"
 #include "src/papers/design/find_design.h"
@@ -64,14 +63,11 @@ void check(const PaperFigure& figure, const config::Schema& schema) {
   for (const Chart& chart : collect_figure(figure, schema, {}, /*of_figure_only=*/true).charts) check_chart(chart);
 }
 
-int list_figures(const CommandLine& line, const DesignArguments& arguments) {
-  catch_interrupts();
-  DesignCosts costs(line, !arguments.no_hours);
-  ProgressBar bar;
-  std::vector<std::vector<std::string>> rows{
+DesignRows list_figures(const CommandLine& line, DesignList& list) {
+  DesignRows rows{
       {"level-sets", "ICML 2022: figures 1, 4, 5, 6 (`settrain figure level-sets`)", "measured", "", "nothing", "yes"}};
   for (const std::string& name : design_names(figures_folder())) {
-    PaperFigure figure = read_figure(figures_folder() / (name + ".yaml"), arguments.preset);
+    PaperFigure figure = read_figure(figures_folder() / (name + ".yaml"), list.preset());
     if (figure.is_lorenz) {
       const config::Config config = lorenz_config(figure, experiment_schema(line.registries));
       rows.push_back(
@@ -81,16 +77,13 @@ int list_figures(const CommandLine& line, const DesignArguments& arguments) {
       PaperFigure numbered = figure;
       numbered.keep_only(number);
       std::vector<std::string> row{name.substr(0, name.find('/') + 1) + number, figure.title};
-      const std::vector<std::string> cost = cost_cells(costs.of(numbered, numbered.wanted_cells(), bar));
+      const std::vector<std::string> cost = list.cost_cells(numbered, numbered.wanted_cells());
       row.insert(row.end(), cost.begin(), cost.end());
       rows.push_back(std::move(row));
     }
   }
-  bar.hide();
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return comes_before(a[0], b[0]); });
-  std::cout << markdown_table({"figure", "of", "runs", "hours", "needs", "there"}, rows);
-  log_hours(line, arguments, "figure");
-  return kSuccess;
+  return rows;
 }
 
 int lorenz(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
@@ -133,7 +126,6 @@ int train(const CommandLine& line, const DesignArguments& arguments, const Paper
 }
 
 int figure(const CommandLine& line, const DesignArguments& arguments) {
-  if (arguments.name == "list") return list_figures(line, arguments);
   const PaperFigure figure = find_figure(figures_folder(), arguments.name, arguments.preset);
   if (figure.is_lorenz) return lorenz(line, arguments, figure);
   return arguments.runs.empty() ? train(line, arguments, figure) : collect(line, arguments, figure);
@@ -143,12 +135,12 @@ int figure(const CommandLine& line, const DesignArguments& arguments) {
 
 void add_paper_figures(CLI::App& figures, CommandLine& line) {
   const auto arguments = std::make_shared<DesignArguments>();
-  figures.add_option("name", arguments->name, "icml2022/2, thesis/5.5; a figure's file; or list");
+  figures.add_option("name", arguments->name, "icml2022/2, thesis/5.5; or a figure's file");
   add_design_options(figures, line, *arguments, "figure", kFigureFolder);
+  add_design_list(figures, line, "figure", {"figure", "of"},
+                  [&line](DesignList& list) { return list_figures(line, list); });
   figures.callback([&figures, &line, arguments] {
-    if (!figures.get_subcommands().empty()) return;  // level-sets
-    if (arguments->name.empty()) throw CLI::RequiredError("name");
-    line.action = [&line, arguments] { return figure(line, *arguments); };
+    if (names_design(figures)) line.action = [&line, arguments] { return figure(line, *arguments); };
   });
 }
 

@@ -8,13 +8,13 @@
 #include <memory>
 
 #include "apps/settrain/config_path.h"
+#include "apps/settrain/design_list.h"
 #include "apps/settrain/design_run.h"
 #include "apps/settrain/table_measure.h"
 #include "src/core/atomic_file.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/table_text.h"
 #include "src/papers/design/check_cells.h"
 #include "src/papers/design/find_design.h"
 #include "src/papers/table/collect_runs.h"
@@ -47,27 +47,21 @@ void write(const FilledTable& filled, const fs::path& folder) {
   log::info(fmt::format("[table] {} and table.csv, table.tex, table.html beside it", (folder / "table.md").string()));
 }
 
-int list_tables(const CommandLine& line, const DesignArguments& arguments) {
-  catch_interrupts();
-  DesignCosts costs(line, !arguments.no_hours);
-  ProgressBar bar;
-  std::vector<std::vector<std::string>> rows;
+DesignRows list_tables(DesignList& list) {
+  DesignRows rows;
   for (const std::string& name : design_names(tables_folder())) {
-    const Table table = read_table(tables_folder() / (name + ".yaml"), arguments.preset);
+    const Table table = read_table(tables_folder() / (name + ".yaml"), list.preset());
     std::vector<std::string> numbers;
     for (const TablePart& part : table.parts) {
       if (!part.number.empty()) numbers.push_back(part.number);
     }
     std::vector<std::string> row{name, fmt::format("{}", fmt::join(numbers, ", ")), table.title};
     const std::vector<std::string> cost = table.measure ? std::vector<std::string>{"measured", "", "nothing", "yes"}
-                                                        : cost_cells(costs.of(table, table.wanted_cells(), bar));
+                                                        : list.cost_cells(table, table.wanted_cells());
     row.insert(row.end(), cost.begin(), cost.end());
     rows.push_back(std::move(row));
   }
-  bar.hide();
-  std::cout << markdown_table({"table", "parts", "of", "runs", "hours", "needs", "there"}, rows);
-  log_hours(line, arguments, "table");
-  return kSuccess;
+  return rows;
 }
 
 int collect(const CommandLine& line, const DesignArguments& arguments, const Table& table) {
@@ -109,7 +103,6 @@ int train(const CommandLine& line, const DesignArguments& arguments, const Table
 }
 
 int table(const CommandLine& line, const DesignArguments& arguments) {
-  if (arguments.name == "list") return list_tables(line, arguments);
   const Table table = read_table(find_table(tables_folder(), arguments.name), arguments.preset);
   if (table.measure) {
     if (!arguments.runs.empty()) throw ConfigError(table.name + " is measured; there are no runs to collect");
@@ -126,10 +119,12 @@ void add_table_command(CLI::App& app, CommandLine& line) {
       "Makes a table of a paper, or one of our own: trains what it needs, or goes on, and writes Markdown, CSV, LaTeX and "
       "HTML with the printed numbers beside ours. `settrain table list` has all of them");
   const auto arguments = std::make_shared<DesignArguments>();
-  command->add_option("name", arguments->name, "icml2022/4, thesis/5.1, own/label-noise; a table's file; or list")
-      ->required();
+  command->add_option("name", arguments->name, "icml2022/4, thesis/5.1, own/label-noise; or a table's file");
   add_design_options(*command, line, *arguments, "table", kTableFolder);
-  command->callback([&line, arguments] { line.action = [&line, arguments] { return table(line, *arguments); }; });
+  add_design_list(*command, line, "table", {"table", "parts", "of"}, list_tables);
+  command->callback([command, &line, arguments] {
+    if (names_design(*command)) line.action = [&line, arguments] { return table(line, *arguments); };
+  });
 }
 
 }  // namespace settrain

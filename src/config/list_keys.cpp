@@ -5,6 +5,7 @@
 #include "src/config/describe.h"
 #include "src/config/document.h"
 #include "src/config/text.h"
+#include "src/core/table_text.h"
 
 namespace settrain::config {
 namespace {
@@ -36,7 +37,7 @@ std::string variant_names(const std::vector<const Declaration*>& declarations) {
 
 }  // namespace
 
-std::string list_keys(const Schema& schema) {
+std::string list_keys(const Schema& schema, size_t columns) {
   const Declarations declarations(schema);
   std::vector<Row> rows = {{"key", "type", "default", "range", "unit", "meaning [variants that have it]"}};
   for (const Declaration& declaration : declarations.all()) {
@@ -45,6 +46,15 @@ std::string list_keys(const Schema& schema) {
     const Key& key = declaration.key;
     rows.push_back({declaration.path, type_text(key), default_text(key), range_text(key), key.unit,
                     key.help + variant_names(alike)});
+  }
+  if (columns > 0) {
+    std::string text;
+    for (const Row& row : rows) {
+      std::string head = row[0];
+      for (size_t i = 1; i + 1 < kColumns; ++i) head += row[i].empty() ? "" : "  " + row[i];
+      text += wrap_words(head + "\n" + row.back(), columns, 4);
+    }
+    return text;
   }
   std::array<size_t, kColumns> widths{};
   for (const Row& row : rows) {

@@ -26,13 +26,14 @@ void check_rules(const Schema& schema, const Config& config) {
 
 }  // namespace
 
-Config load(const Schema& schema, const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+Config load(const Schema& schema, const std::filesystem::path& file, const std::vector<std::string>& overrides,
+            const std::vector<std::string>& places) {
   const Declarations declarations(schema);
   const std::string stem = file.empty() ? "settrain" : file.stem().string();
   Problems problems;
   std::optional<std::vector<Layer>> layers = read_files(file, stem, declarations, problems);
   if (!layers) problems.throw_if_any();
-  layers->push_back(read_overrides(overrides, declarations, problems));
+  layers->push_back(read_overrides(overrides, places, declarations, problems));
   const Stacked stacked = stack(*layers, declarations, stem, problems);
   std::vector<Entry> entries = resolve(declarations, stacked, stem, problems);
   problems.throw_if_any();

@@ -21,10 +21,13 @@ namespace settrain::config {
 /// A layer that changes a section's variant (loss.name) resets the variant's own keys: what a lower layer gave to the
 /// other variant is dropped, since it was meant for that one. Keys common to all variants of a section stay.
 ///
+/// `places`: where the first of the overrides come from, for errors, instead of "--set key.path=value".
+///
 /// Throws ConfigError with every offender at once, each line "place: path: what is wrong[, did you mean 'x'?]": unknown
 /// key, a key of another variant, wrong type, out of range, not one of the choices, duplicate key, cycle of `extends`
 /// or `${}`, unset variable without a default, merge key `<<`, non-map where a map belongs, YAML syntax, more than
 /// 10,000 nodes, and broken rules. The rules run only once everything else is right.
-Config load(const Schema& schema, const std::filesystem::path& file, const std::vector<std::string>& overrides);
+Config load(const Schema& schema, const std::filesystem::path& file, const std::vector<std::string>& overrides,
+            const std::vector<std::string>& places = {});
 
 }  // namespace settrain::config

@@ -10,8 +10,10 @@
 
 namespace settrain::config {
 
-/// One layer of all overrides "key.path=value", whose values are YAML. The last one of a path wins. Adds a problem for
-/// each that has no '=', is no YAML, or names a section.
-Layer read_overrides(const std::vector<std::string>& overrides, const Declarations& declarations, Problems& problems);
+/// One layer of all overrides "key.path=value", whose values are YAML. The last one of a path wins. A section can be
+/// set to a word that all of its keys take ("data.expected=any"). Adds a problem for each that has no '=', is no YAML,
+/// or names a section otherwise. `places`: see load().
+Layer read_overrides(const std::vector<std::string>& overrides, const std::vector<std::string>& places,
+                     const Declarations& declarations, Problems& problems);
 
 }  // namespace settrain::config

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <iostream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,6 +33,8 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
     if (message.level == spdlog::level::err) line = prefix("error:", "31");
     line.append(message.payload.data(), message.payload.size());
     line += '\n';
+    // What was printed before stands before the line where both go to one file. A failure stays noted in std::cout.
+    std::cout.flush();
     if (guard_.before) guard_.before();
     std::fwrite(line.data(), 1, line.size(), stderr);
     std::fflush(stderr);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <sstream>
 
 namespace settrain {
 namespace {
@@ -59,6 +60,24 @@ std::string markdown_table(const Cells& head, const std::vector<Cells>& rows) {
   text += "\n";
   for (size_t i = 1; i < lines.size(); ++i) text += row(lines[i]);
   return text;
+}
+
+std::string wrap_words(const std::string& text, size_t columns, size_t indent) {
+  std::istringstream lines(text);
+  std::string wrapped;
+  for (std::string line; std::getline(lines, line);) {
+    if (!wrapped.empty()) line.insert(0, indent, ' ');
+    while (line.size() > columns) {
+      size_t end = line.rfind(' ', columns);
+      if (end == std::string::npos || end <= indent) end = line.find(' ', columns);
+      const size_t next = line.find_first_not_of(' ', end);
+      if (next == std::string::npos) break;
+      wrapped += line.substr(0, line.find_last_not_of(' ', end) + 1) + "\n";
+      line = std::string(indent, ' ') + line.substr(next);
+    }
+    wrapped += line + "\n";
+  }
+  return wrapped;
 }
 
 }  // namespace settrain

@@ -16,6 +16,12 @@ std::string_view environment(const char* name) {
   return value ? value : "";
 }
 
+// 0 where it is no terminal, or one that does not say.
+int columns_of(int stream) {
+  winsize size{};
+  return ::ioctl(stream, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 }  // namespace
 
 void open_standard_streams() {
@@ -35,9 +41,12 @@ bool stderr_has_colour() {
 }
 
 int terminal_columns() {
-  winsize size{};
-  const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : 80;
+  const int columns = columns_of(STDERR_FILENO);
+  return columns > 0 ? columns : 80;
+}
+
+int stdout_columns() {
+  return columns_of(STDOUT_FILENO);
 }
 
 }  // namespace settrain

@@ -16,4 +16,7 @@ bool stderr_has_colour();
 /// Width of the terminal at stderr in columns; 80 where it is unknown. Asked anew each time, since windows change.
 int terminal_columns();
 
+/// Width of the terminal at stdout in columns; 0 where there is none, or it is unknown.
+int stdout_columns();
+
 }  // namespace settrain

@@ -30,6 +30,13 @@ TEST_CASE("the key list has an aligned line a key", "[fast]") {
   CHECK_THAT(text, Catch::Contains("integer or auto"));
 }
 
+TEST_CASE("on a terminal no line of the key list is wider than it", "[fast]") {
+  const std::string text = list_keys(sample_schema(), 40);
+  CHECK_THAT(text, Catch::Contains("\noptimizer.lr  number  0.1  > 0  1/step\n    Learning rate.\n"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 40);
+}
+
 TEST_CASE("the reference page has a table a section and one a group of variants", "[fast]") {
   const std::string page = to_markdown(sample_schema());
   CHECK_THAT(page, Catch::StartsWith("# Configuration reference\n"));

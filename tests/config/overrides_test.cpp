@@ -27,6 +27,26 @@ TEST_CASE("overrides of a variant and of its keys may come in any order", "[fast
   CHECK(folder.load("", {"loss.k=3", "loss.name=noised_topk"}).get<int64_t>("loss.k") == 3);
 }
 
+TEST_CASE("a section is set to a word that all of its keys take", "[fast]") {
+  const auto size = [](const char* name) { return free_key<int64_t>(name, 5).word("any", -1); };
+  const Schema schema{
+      {{"data", "", {size("expected.train"), size("expected.test"), free_key<int64_t>("batch", 8)}, "", "", {}}}, {}};
+  const Config config = config::load(schema, {}, {"data.expected=any", "data.expected.test=7"});
+  CHECK(config.get<int64_t>("data.expected.train") == -1);
+  CHECK(config.get<int64_t>("data.expected.test") == 7);
+  CHECK(config.at("data.expected.train").origin.text == "--set data.expected=any");
+  for (const char* wrong : {"data=any", "data.expected=all", "data.expected=3", "data.expected="}) {
+    CHECK_THROWS_WITH(config::load(schema, {}, {wrong}), Catch::Contains("is a section, set its keys one by one"));
+  }
+}
+
+TEST_CASE("overrides can have places of their own", "[fast]") {
+  const Schema schema{{{"", "", {free_key<int64_t>("seed", 1)}, "", "", {}}}, {}};
+  CHECK_THROWS_WITH(config::load(schema, {}, {"seed=2", "sed=3"}, {"4.yaml:1:2", "4.yaml:2:2"}),
+                    Catch::StartsWith("4.yaml:2:2: sed: unknown key"));
+  CHECK_THROWS_WITH(config::load(schema, {}, {"seed=2", "sed=3"}, {"4.yaml:1:2"}), Catch::StartsWith("--set sed=3: "));
+}
+
 TEST_CASE("what is no override is refused", "[fast]") {
   const Folder folder;
   CHECK(folder.error("", {"seed"}) == "--set seed: must be key.path=value");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <iostream>
 #include <regex>
 #include <thread>
 #include <vector>
@@ -42,6 +43,17 @@ TEST_CASE("Lines go to stderr as they are; warnings and errors say so", "[fast]"
     log::error("bad");
   });
   CHECK(text == "[train] 100% {} %s\nwarning: [data] odd\nerror: bad\n");
+}
+
+TEST_CASE("What was printed before a line stands before it where stdout and stderr are one file", "[fast]") {
+  const std::string text = stderr_of([] {
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);
+    std::cout << "first\n";
+    log::info("second");
+    std::cout << "third\n";
+    log::info("fourth");
+  });
+  CHECK(text == "first\nsecond\nthird\nfourth\n");
 }
 
 TEST_CASE("The log file has every line with its time, from opening to closing, and is appended to", "[fast]") {

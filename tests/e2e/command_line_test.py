@@ -1,9 +1,15 @@
 """The command line and its exit codes."""
 
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
+import re
+import struct
 import subprocess
+import termios
 import unittest
 
 from program import PROGRAM, TINY, ProgramTest, environment
@@ -17,6 +23,34 @@ class CommandLine(ProgramTest):
     def test_wrong_usage_exits_with_2(self):
         for arguments in ([], ["trian"], ["train"], ["--config"], ["list", "loses"], ["eval"], ["--config", ""], ["--config", "x", "--bogus"]):
             self.run_program(*arguments, expect=2)
+
+    def test_wrong_usage_points_at_the_help_of_the_command(self):
+        for command in (["bench", "losses"], ["table"], ["table", "list"], ["eval"]):
+            self.assertIn(f"Run `settrain {' '.join(command)} --help`", self.run_program(*command, "--bogus", expect=2).stderr)
+
+    def test_keys_fit_a_terminal(self):
+        reader, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+        listed = subprocess.Popen([PROGRAM, "config", "keys"], stdout=terminal)
+        os.close(terminal)
+        text = b""
+        with contextlib.suppress(OSError):  # the system's way to say that the other end is closed
+            while part := os.read(reader, 65536):
+                text += part
+        os.close(reader)
+        self.assertEqual(listed.wait(), 0)
+        lines = text.decode().splitlines()
+        self.assertEqual([line for line in lines if len(line) > 60 and " " in line.strip()], [])
+        keys = [line.split()[0] for line in self.run_program("config", "keys").stdout.splitlines()]
+        self.assertEqual([line.split()[0] for line in lines if not line.startswith(" ")], keys)
+
+    def test_any_size_of_plantnet_will_do_where_asked(self):
+        folder = pathlib.Path(__file__).parents[2] / "configs"
+        configs = sorted([*folder.glob("plantnet*.yaml"), *folder.glob("plantnet300k/*.yaml")])
+        self.assertGreater(len(configs), 3)
+        for config in configs:
+            shown = self.run_program("config", "show", "--config", config, "--set", "data.expected=any").stdout
+            self.assertEqual(len(re.findall(r": any +# --set data.expected=any", shown)), 5, config)
 
     def test_a_subcommand_that_is_not_there_names_the_nearest(self):
         self.assertIn("did you mean 'train'?", self.run_program("trian", expect=2).stderr)

@@ -50,6 +50,8 @@ class Sweep(ProgramTest):
             chosen = next(entry for entry in results if entry["checkpoint"] == "best-val-top2")
             self.assertEqual(float(row["test/top2"]), chosen["metrics"]["test"]["top2"])
             self.assertEqual(int(row["epoch"]), chosen["epoch"])
+            provenance = json.loads((self.folder / "sweeps/grid" / row["run"] / "provenance.json").read_text())
+            self.assertIn(os.path.realpath(PROGRAM), provenance["command_line"])
         markdown = (self.folder / "sweeps/grid/sweep.md").read_text()
         self.assertEqual(printed, markdown)
         markdown = re.sub(" +", " ", markdown)  # columns are padded

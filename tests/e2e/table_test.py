@@ -144,7 +144,7 @@ class Table(ProgramTest):
 
     def test_what_cannot_be_is_said_before_anything_is_trained(self):
         self.write("mine.yaml", TABLE.replace("loss.k: 2", "loss.kk: 2"))
-        self.assertIn("loss.kk", self.table(expect=2).stderr)
+        self.assertRegex(self.table(expect=2).stderr, r"row 0.0, column Noised: \S*mine.yaml:17:\d+: loss.kk: unknown key, did you mean")
         self.write("mine.yaml", TABLE.replace("metric: test/top2", "metric: test/topp2"))
         self.assertRegex(self.table(expect=2).stderr, r"row 0.0, column CE: .*val/topp2")
         self.write("mine.yaml", TABLE.replace("metric: test/top2", "metric: train/top2"))
@@ -171,9 +171,22 @@ class Table(ProgramTest):
 
     def test_every_shipped_table_can_be_planned(self):
         for preset in ("paper", "small", "smoke"):
-            listed = self.run_program("table", "list", "--no-hours", "--preset", preset).stdout
+            listed = self.run_program("table", "list", "--preset", preset).stdout
             for file in sorted(SHIPPED.rglob("*.yaml")):
                 self.assertRegex(listed, rf"\| {re.escape(file.parent.name)}/{re.escape(file.stem)} +\|.*\| (measured|[0-9]+) +\|")
+
+    def test_the_list_measures_only_when_asked_and_refuses_what_it_ignores(self):
+        listed = self.run_program("table", "list", "--preset", "smoke")
+        self.assertIn("| multiply-adds |", listed.stdout)
+        self.assertRegex(listed.stdout, r"\| own/label-noise +\|.*\| [0-9.]+e\+[0-9]+ +\|")
+        self.assertNotIn("[measure]", listed.stderr)
+        for options in (("--jobs", 2), ("--dry-run",), ("--device", "cpu"), ("--collect", "runs")):
+            self.run_program("table", "list", *options, expect=2)
+        self.run_program("table", "--preset", "smoke", "list", expect=2)
+        self.run_program("table", expect=2)
+        hours = self.run_program("table", "list", "--preset", "smoke", "--measure", "--device", "cpu")
+        self.assertRegex(re.sub(" +", " ", hours.stdout), r"\| hours \|")
+        self.assertRegex(hours.stderr, r"on cpu, from multiply-adds at [0-9.]+ G/s")
 
     def test_a_measured_table(self):
         self.write("timed.yaml", """

@@ -50,7 +50,8 @@ void check_cell(const RunDesign& design, const WantedCell& cell, const config::S
   for (const std::string& metric : cell.logged) add_once(metric.starts_with("val/") ? names : logged, metric);
   // What can be selected by is what is measured.
   overrides.push_back(fmt::format("select=[{}]", fmt::join(names, ", ")));
-  const config::Config config = config::load(schema, design.base, overrides);
+  const config::Config config =
+      config::load(schema, design.base, overrides, design.places_of_settings(cell.row, cell.column));
   for (const std::string& metric : logged) check_logged(metric, config);
   const auto& evaluated = config.get<config::Texts>("eval.splits");
   for (const std::string& split : splits) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -54,7 +55,9 @@ std::optional<DataFacts> published(const config::Config& config) {
   }
   if (name == "imagenet_lt") return DataFacts{1000, 115'846, 20'000, 50'000, kCrop};
   if (name == "plantnet300k") {
-    return DataFacts{at("expected.classes"), at("expected.train"), at("expected.val"), at("expected.test"), kCrop};
+    const DataFacts facts{at("expected.classes"), at("expected.train"), at("expected.val"), at("expected.test"), kCrop};
+    const bool is_any = std::min({facts.classes, facts.train, facts.val, facts.test}) < 0;
+    return is_any ? std::nullopt : std::optional(facts);
   }
   return std::nullopt;
 }

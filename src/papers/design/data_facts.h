@@ -17,7 +17,7 @@ struct DataFacts {
   int64_t size = 0, channels = 3;        // of the model's input, in pixels
 };
 
-/// Nothing for data of the user's own (image_folder, file_list).
+/// Nothing for data of the user's own (image_folder, file_list) and where any size will do (data.expected: any).
 std::optional<DataFacts> facts_of(const config::Config& config);
 
 /// What the run needs and what is not there, each as a sentence: its data, the weights that it starts from.

@@ -94,6 +94,7 @@ Settings DesignReader::raw_settings(const YamlNode& node) {
     refuse_reserved(key, given);
     const bool has_word = given.quoted && find_word(given.text) != std::string::npos;
     all.emplace_back(key, has_word ? given.text : value(given));
+    design_.places.emplace(all.back(), given.origin);
   });
   return all;
 }
@@ -106,6 +107,7 @@ Settings DesignReader::words(const YamlNode& node) {
 
 DesignEntry DesignReader::entry(const YamlNode& node) {
   DesignEntry entry;
+  entry.origin = node.origin;
   each(node, {"label", "set", "let"}, [&](const std::string& key, const YamlNode& given) {
     if (key == "label") entry.label = line(given);
     if (key == "set") entry.set = raw_settings(given);

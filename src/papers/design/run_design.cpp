@@ -30,11 +30,23 @@ std::string RunDesign::substitute(const std::string& text, size_t row, size_t co
   return with_words(with_words(text, rows.each[row].let), columns.each[column].let);
 }
 
-Settings RunDesign::settings(size_t row, size_t column) const {
+Settings RunDesign::written_settings(size_t row, size_t column) const {
   Settings all;
   for (const Settings* some : {&common, &rows.each[row].set, &columns.each[column].set, &preset_settings}) {
-    for (const auto& [key, value] : *some) set(all, key, substitute(value, row, column));
+    for (const auto& [key, value] : *some) set(all, key, value);
   }
+  return all;
+}
+
+Settings RunDesign::settings(size_t row, size_t column) const {
+  Settings all = written_settings(row, column);
+  for (auto& [key, value] : all) value = substitute(value, row, column);
+  return all;
+}
+
+std::vector<std::string> RunDesign::places_of_settings(size_t row, size_t column) const {
+  std::vector<std::string> all;
+  for (const auto& setting : written_settings(row, column)) all.push_back(places.at(setting).text);
   return all;
 }
 

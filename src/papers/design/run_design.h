@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/studies/sweep/grid.h"
@@ -18,6 +20,7 @@ struct DesignEntry {
   std::string label;
   Settings set{};  // of its runs
   Settings let{};  // words that stand for a text: {k}
+  config::Origin origin{};
 };
 
 struct DesignAxis {
@@ -35,6 +38,7 @@ struct RunDesign {
   std::string says{};  // a sentence of the preset, if any
   std::filesystem::path base{};
   Settings common{}, preset_settings{};  // settings of every run, below and above those of rows and columns
+  std::map<std::pair<std::string, std::string>, config::Origin> places{};  // of settings, as the file writes them
   std::vector<std::string> seeds{};
   DesignAxis rows{}, columns{};
   std::vector<std::string>
@@ -48,6 +52,12 @@ struct RunDesign {
 
   /// Everything that is set for the cell's runs, seeds apart.
   Settings settings(size_t row, size_t column) const;
+
+  /// The place in the file of each of these, "4.yaml:12:30".
+  std::vector<std::string> places_of_settings(size_t row, size_t column) const;
+
+ private:
+  Settings written_settings(size_t row, size_t column) const;
 };
 
 /// A row and a column that runs are needed for, with what is shown of them.

@@ -64,22 +64,24 @@ class FigureReader : public DesignReader {
   }
 
   // Where labels are to be numbers, they are different ones.
-  void check_numbers(const YamlNode& root) {
+  void check_numbers() {
     for (const FigurePanel& panel : figure_.panels) {
       if (!panel.x.is_of_numbers()) continue;
       const bool is_rows = panel.x.quantity == Quantity::kRows;
       std::set<double> seen;
       for (const size_t place : is_rows ? panel.rows : panel.columns) {
-        const std::string& label = (is_rows ? figure_.rows : figure_.columns).each[place].label;
+        const DesignEntry& entry = (is_rows ? figure_.rows : figure_.columns).each[place];
+        const std::string& label = entry.label;
         double number = 0;
         const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
         const std::string where = fmt::format("panel {}{}: {}", panel.number, panel.part, config::in_quotes(label));
         if (error != std::errc() || end != label.data() + label.size() || !std::isfinite(number) ||
             (panel.x.is_log() && number <= 0)) {
-          problem(root, fmt::format("{} is no number for an axis with the scale {}", where,
-                                    panel.x.is_log() ? "log" : "linear"));
+          problems_.add(
+              entry.origin, "",
+              fmt::format("{} is no number for an axis with the scale {}", where, panel.x.is_log() ? "log" : "linear"));
         } else if (!seen.insert(number).second) {
-          problem(root, where + " is the number of another label, too");
+          problems_.add(entry.origin, "", where + " is the number of another label, too");
         }
       }
     }
@@ -104,7 +106,7 @@ class FigureReader : public DesignReader {
     if (figure_.panels.empty()) problem(root, "the preset keeps no panel");
     const std::vector<WantedCell> cells = figure_.wanted_cells();
     figure_.selects = all_selects(cells);
-    check_numbers(root);
+    check_numbers();
     check_words(root, cells);
   }
 

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "src/core/error.h"
@@ -156,9 +159,11 @@ TEST_CASE("what is wrong with a figure's file is said with its place", "[fast]")
   FigureFiles files;
   // A panel of all rows takes any label; the axis does not.
   const std::string plain = kFigure.substr(0, kFigure.find("  - number: \"1\"\n    part: b"));
+  const auto line = 1 + std::count(plain.begin(), plain.begin() + plain.find("label: \"1\""), '\n');
   for (const std::string label : {"one", "0", "1x", "inf"}) {
     const auto file = files.write_figure(replaced(plain, "label: \"1\"", "label: \"" + label + "\""));
-    CHECK_THROWS_WITH(read_figure(file, "paper"), Contains("is no number for an axis with the scale log"));
+    CHECK_THROWS_WITH(read_figure(file, "paper"), Contains("is no number for an axis with the scale log") &&
+                                                      Contains(fmt::format(".yaml:{}:", line)));
   }
   CHECK_THROWS_WITH(read_figure(files.write_figure(replaced(plain, "label: \"1\"", "label: \"10.0\"")), "paper"),
                     Contains("is the number of another label"));
