@@ -10,11 +10,11 @@ namespace settrain {
 config::Keys ClassOptions::keys() {
   using config::key;
   return {key("superclasses", &ClassOptions::superclasses, "",
-              "Text file with a line 'class,superclass' for every class, for label noise among look-alikes; the data "
-              "set's own superclasses, if any, where it is empty."),
+              "Text file with a line 'class,superclass' for every class, for label noise within superclasses; where "
+              "empty, the data set's own superclasses, if any."),
           key("class_names", &ClassOptions::class_names, "",
-              "Text file with a line 'class,name' for every class, for tables; the data set's own names where it is "
-              "empty.")};
+              "Text file with a line 'class,name' for every class, for tables; where empty, the data set's own "
+              "names.")};
 }
 
 void set_superclasses(const std::vector<std::string>& superclass_by_class, Dataset& dataset) {

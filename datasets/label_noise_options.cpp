@@ -30,8 +30,8 @@ config::Key seed_key() {
 config::Keys rate_and_seed_keys() {
   return {
       config::key("rate", &Rate::rate, 0.2,
-                  "Probability that a training label is drawn anew. It may come out as it was, so a smaller fraction "
-                  "changes.")
+                  "Probability that a training label is resampled. The new label may equal the old one, so a smaller "
+                  "fraction changes.")
           .at_least(0)
           .at_most(1),
       seed_key(),
@@ -48,7 +48,7 @@ config::Keys index_block_keys() {
 
 config::Keys confusion_keys() {
   return {config::key("matrix", &Confusion::matrix, "",
-                      "Text file with a line for every class y, of as many numbers: P(new label | label y).")
+                      "Text file with one line per class y, the probabilities P(new label | label y) of all classes.")
               .not_empty(),
           seed_key()};
 }
@@ -58,13 +58,13 @@ config::Keys confusion_keys() {
 config::Section label_noise_section() {
   return {
       .name = "data.label_noise",
-      .help = "Wrong labels on purpose, in the training split only.",
+      .help = "Artificial label noise, in the training split only.",
       .keys = {},
       .selector = "kind",
       .default_variant = "none",
       .variants =
           {
-              {"none", "The labels as they are.", {}},
+              {"none", "No label noise.", {}},
               {"superclass", "A new label is drawn from the label's superclass (Garcin et al. 2022, section 4).",
                rate_and_seed_keys()},
               {"index_block",
@@ -72,7 +72,7 @@ config::Section label_noise_section() {
                "published CIFAR-100 results.",
                index_block_keys()},
               {"uniform", "A new label is drawn from all classes.", rate_and_seed_keys()},
-              {"confusion", "A new label is drawn by the probabilities that a file gives for the label.",
+              {"confusion", "A new label is drawn from the label's row of a confusion matrix, which a file gives.",
                confusion_keys()},
           },
   };

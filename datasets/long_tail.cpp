@@ -41,13 +41,12 @@ Split some_of(const Split& split, const std::vector<int64_t>& samples) {
 config::Keys LongTailOptions::keys() {
   using config::key;
   using O = LongTailOptions;
-  return {
-      key("long_tail.imbalance", &O::imbalance, 1.0,
-          "Training images of the first class for one of the last, the others between them on an exponential curve: the rest "
-          "is left out, as in Cao et al. 2019. 1 keeps all.")
-          .at_least(1)
-          .at_most(1e6),
-      key("long_tail.seed", &O::seed, int64_t{1}, "Which training images of a class are kept.").at_least(0)};
+  return {key("long_tail.imbalance", &O::imbalance, 1.0,
+              "Imbalance factor: ratio of the training images of the first class to those of the last, with an "
+              "exponential profile between them; the other images are left out (Cao et al. 2019). 1 keeps all.")
+              .at_least(1)
+              .at_most(1e6),
+          key("long_tail.seed", &O::seed, int64_t{1}, "Which training images of a class are kept.").at_least(0)};
 }
 
 void apply_long_tail(const LongTailOptions& options, Dataset& dataset) {

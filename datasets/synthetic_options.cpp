@@ -23,7 +23,8 @@ config::Keys SyntheticOptions::keys() {
           .at_least(0)
           .at_most(1),
       key("imbalance", &O::imbalance, 1.0,
-          "Training images of the most frequent class for one of the rarest; 1 is balanced.")
+          "Imbalance factor: ratio of the training images of the most frequent class to those of the rarest; 1 is "
+          "balanced.")
           .at_least(1)
           .at_most(1e6),
       key("pixel_noise", &O::pixel_noise, 24, "Largest difference of a pixel from its class' pattern.")
@@ -31,8 +32,8 @@ config::Keys SyntheticOptions::keys() {
           .at_most(60)
           .in("levels of 255"),
       key("labels_per_image", &O::labels_per_image, 1,
-          "Draws from P(y | x) an image: its own label, and others, of which equal ones count once. Above 1 for losses of "
-          "label sets; metrics go by its own label.")
+          "Labels drawn from P(y | x) for each image, its own label first; duplicates count once. Above 1 only for "
+          "losses on label sets; metrics use the image's own label.")
           .at_least(1)
           .at_most(1000)
           .in("labels"),

@@ -92,14 +92,14 @@ config::Keys SplitOptions::keys(int64_t default_val_size, const char* default_sp
           .at_least(1)
           .in("images"),
       key("split", &SplitOptions::split, default_split,
-          "How they are drawn: uniform over all images, or balanced, equally many of every class.")
+          "How the validation images are drawn: uniform over all images, or balanced, equally many of every class.")
           .one_of({"uniform", "balanced"}),
       key("split_seed", &SplitOptions::split_seed, 1234,
-          "Seed of that draw. Its own, so that runs with different seeds are validated on the same images.")
+          "Seed of the validation split, separate from the run's so that runs with different seeds share one split.")
           .at_least(0),
       key("train_size", &SplitOptions::train_size, kAll,
-          "Training images that are kept after the validation images were held out, equally many of every class; "
-          "data.long_tail leaves out more of these.")
+          "Size of the training subset after the validation images were held out, equally many of every class; "
+          "data.long_tail then subsamples it further.")
           .at_least(1)
           .word("all", kAll)
           .in("images"),

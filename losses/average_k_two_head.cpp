@@ -70,7 +70,8 @@ LossEntry average_k_two_head_entry() {
                            "Weight of candidates and negatives against the label. Default: thesis, table 5.3.")
                    .at_least(0),
                config::key("negatives_include_label", &Options::negatives_include_label, false,
-                           "Whether the label is among the negatives, as eq. 5.14 prints it, against eq. 5.9.")},
+                           "Whether the negatives include the label: true follows eq. 5.14 as printed, false eq. "
+                           "5.9.")},
       .requirements = {.two_heads = true},
       .make =
           [](const config::Config& config, const LossContext& context) {

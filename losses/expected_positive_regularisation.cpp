@@ -27,8 +27,8 @@ LossEntry expected_positive_regularisation_entry() {
           .help = "Binary cross-entropy of the label, with K positives expected a sample (thesis eq. 5.8).",
           .formula = "-log sigma(s_y) + beta (Khat - K)^2,  Khat = mean over the batch of sum_j sigma(s_j)",
           .keys = {config::key("k", &RegularisationOptions::k, 5,
-                               "Expected number of positives a sample, to which beta pulls. Less than the number of "
-                               "classes. Default: the papers' CIFAR-100 tables.")
+                               "Expected number of positives per sample, the target of the regulariser. Less than "
+                               "the number of classes. Default: the papers' CIFAR-100 tables.")
                        .at_least(1)
                        .in("classes"),
                    config::key("beta", &RegularisationOptions::beta, 0.01,

@@ -29,8 +29,8 @@ LossEntry focal_entry() {
           .help = "Focal loss, which weights samples down as their probability grows (Lin et al., ICCV 2017).",
           .formula = "(1 - p)^gamma (-log p),  p = softmax_y(s)",
           .keys = {config::key("gamma", &FocalOptions::gamma, 2.0,
-                               "How much samples that are already right are played down; 0 is cross-entropy. Default: "
-                               "thesis, section 4.5.2.")
+                               "Focusing parameter: the larger, the less weight for well-classified samples; 0 is "
+                               "cross-entropy. Default: thesis, section 4.5.2.")
                        .at_least(0)},
           .requirements = {},
           .make = [](const config::Config& config, const LossContext& context) {

@@ -8,8 +8,8 @@
 namespace settrain {
 
 config::Section loss_section(const LossRegistry& registry) {
-  return {"loss",          "What training minimises.",   ClassWeightOptions::keys(), "name",
-          "cross_entropy", config::variants_of(registry)};
+  return {"loss", "The training loss.", ClassWeightOptions::keys(),
+          "name", "cross_entropy",      config::variants_of(registry)};
 }
 
 void check_class_weights(const LossRegistry& registry, const config::Config& config) {

@@ -40,23 +40,23 @@ LossEntry role_entry() {
   using Options = RoleOptions;
   return {
       .name = "role",
-      .help = "Online estimation of the labels that a sample may have beside its own, ROLE (Cole et al., CVPR 2021).",
+      .help = "ROLE, online estimation of a sample's unobserved labels (Cole et al., CVPR 2021).",
       .formula =
           "1/(2L) (BCE(f, g) + BCE(g, f) - log f_y - log g_y) + lambda/2 (R(f) + R(g)),  f = sigma(s), g = "
           "sigma(theta), R(p) = ((mean sum p - K)/L)^2",
       .keys = {config::key("k", &Options::k, 5,
-                           "Expected number of labels a sample, to which lambda pulls; with lambda 0 it has no effect. "
-                           "Less than the number of classes. Default: the papers' CIFAR-100 tables.")
+                           "Expected number of labels per sample, the target of the regulariser; without effect if "
+                           "lambda is 0. Less than the number of classes. Default: the papers' CIFAR-100 tables.")
                    .at_least(1)
                    .in("labels"),
                config::key("lambda", &Options::lambda, 0.0,
-                           "Weight of the regulariser, which pulls the expected number of labels to k. Default: "
-                           "thesis, table 5.3; Cole et al.: 1.")
+                           "Weight of the regulariser of the expected number of labels. Default: thesis, table 5.3; "
+                           "Cole et al.: 1.")
                    .at_least(0),
                config::key("theta_lr", &Options::theta_lr, 1.0,
-                           "Learning rate of the estimated labels as a multiple of the optimizer's. A gradient of "
-                           "theirs is of the order 1/(classes * batch size), so the estimates of a small run move "
-                           "visibly only with a large multiple. Default: thesis, table 5.3.")
+                           "Learning rate of the estimated labels as a multiple of the optimizer's. Their gradients "
+                           "are of the order 1/(classes * batch size), so a short run needs a large multiple. "
+                           "Default: thesis, table 5.3.")
                    .at_least(0)},
       .requirements = {.sample_ids = true},
       .make =

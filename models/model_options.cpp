@@ -8,15 +8,15 @@ config::Keys ModelOptions::keys() {
   return {
       config::key("head", &ModelOptions::head, "linear",
                   "The last layer: linear; normalised, whose scores are cosines between features and class weights "
-                  "(losses with margins need it); or two_head, two linear ones on the same features, for losses "
-                  "that train a multi-label head beside the first.")
+                  "(needed by losses with margins); or two_head, two linear layers on the same features, for losses "
+                  "that also train a multi-label head.")
           .one_of({"linear", "normalised", "two_head"}),
       config::key("head_bias", &ModelOptions::head_bias, true,
                   "Whether linear heads have a bias; a normalised one has none."),
       config::key("pretrained", &ModelOptions::pretrained, kNone,
-                  "Weights to start from: none, as they are drawn; or a file with torchvision's names, safetensors or "
-                  "what torch.save writes. A head that the file does not fit stays as drawn. The file is read at a "
-                  "run's start alone.")
+                  "Pretrained weights: none, for random initialisation; or a file with torchvision's names, in "
+                  "safetensors or torch.save's format. A head whose shape does not match the file is initialised "
+                  "randomly. The file is read only when a run starts.")
           .not_empty()};
 }
 

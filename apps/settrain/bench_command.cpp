@@ -141,22 +141,25 @@ int bench_train(const CommandLine& line, const TrainBench& bench) {
 }  // namespace
 
 void add_bench_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("bench", "Measures speed, as ratios of what is measured side by side");
+  CLI::App* command = app.add_subcommand("bench", "Benchmarks; ratios are of alternating measurements");
   command->require_subcommand(1);
   CLI::App* train = command->add_subcommand(
       "train",
-      "Training steps on one cached batch: images/s, and where the time goes. With --config also the same steps fed by "
-      "the loader of the config's data; without it the images are made up");
+      "Training steps on one cached batch: images/s, and where the time goes. With --config also the same steps fed "
+      "by the loader of the config's data; without it on random images");
   const auto bench = std::make_shared<TrainBench>();
   add_config_options(*train, line, /*required=*/false);
   add_device_option(*train, line);
   CLI::Option* config = train->get_option("--config");
   train->add_option("--model", bench->model, "A model's name (settrain list models); the config's, or resnet20");
   train->add_option("--batch", bench->batch, "Images in a batch; the config's, or 128")->check(CLI::Range(1, 1000000));
-  train->add_option("--size", bench->size, "Height and width of made-up images; those that the model was made for")
+  train->add_option("--size", bench->size, "Height and width of random images; those that the model was made for")
       ->check(CLI::Range(4, 1024))
       ->excludes(config);
-  train->add_option("--classes", bench->classes, "Classes of made-up images; as many as the model was made for")
+  train
+      ->add_option("--classes", bench->classes,
+                   "Number of classes of random images; as many as the model was made "
+                   "for")
       ->check(CLI::Range(2, 10000))
       ->excludes(config);
   train->add_option("--rounds", bench->rounds, "Rounds of measuring each")

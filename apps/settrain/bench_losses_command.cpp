@@ -60,8 +60,8 @@ int bench_losses(const CommandLine& line, const LossesBench& bench) {
 void add_bench_losses_command(CLI::App& bench_app, CommandLine& line) {
   CLI::App* command = bench_app.add_subcommand(
       "losses",
-      "Forward and backward of every loss on made-up scores, beside cross-entropy, in turns; and of those with kernels "
-      "of their own beside the same loss by LibTorch's operations");
+      "Forward and backward pass of every loss on random scores, alternating with cross-entropy; losses with kernels "
+      "also against the same loss by LibTorch's operations");
   const auto bench = std::make_shared<LossesBench>();
   LossBenchOptions& options = bench->options;
   options.epsilons = {0.2, 1};

@@ -119,8 +119,8 @@ int bench_metrics(const CommandLine& line, MetricsBench bench) {
 void add_bench_metrics_command(CLI::App& bench_app, CommandLine& line) {
   CLI::App* command = bench_app.add_subcommand(
       "metrics",
-      "Metrics of made-up scores, beside sorts of them: average-K's thresholds, the ranks of the labels, and the whole "
-      "evaluation in images/s, each with the memory it takes");
+      "Metrics on random scores, against sorting them: average-K thresholds, label ranks, and the whole evaluation "
+      "in images/s, each with its memory");
   const auto bench = std::make_shared<MetricsBench>();
   add_device_option(*command, line);
   command->add_option("--samples", bench->options.samples, "Samples of the split")

@@ -63,7 +63,7 @@ int print_rows(const std::vector<CheckRow>& rows) {
 }  // namespace
 
 void add_check_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("check", "Compares this build, on a device, with recorded golden values");
+  CLI::App* command = app.add_subcommand("check", "Compares this build with recorded golden values");
   command->require_subcommand(1);
   const auto kind = [&](const char* name, const fs::path& place, auto check) {
     CLI::App* sub =

@@ -61,8 +61,8 @@ void add_compare_command(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false);
   CLI::Option* bootstrap = command->add_flag(
       "--bootstrap", arguments->bootstrap,
-      "Evaluates the checkpoints again, and says how far the difference of two runs of one seed is the luck of the "
-      "images; without it for settings that share one seed only");
+      "Evaluates the checkpoints again and resamples the test images for an interval of the difference of two runs "
+      "of one seed; by default only for settings that share a single seed");
   command->add_flag("--no-bootstrap", arguments->no_bootstrap, "Evaluates nothing")->excludes(bootstrap);
   command->add_option("--resamples", arguments->options.resamples, "How often the bootstrap draws images")
       ->check(CLI::Range(int64_t{20}, int64_t{1000000}))

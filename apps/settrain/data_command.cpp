@@ -3,7 +3,7 @@
 namespace settrain {
 
 void add_data_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("data", "Looks at data sets, checks them, fetches them, divides them");
+  CLI::App* command = app.add_subcommand("data", "Downloads, splits, verifies and describes data sets");
   command->require_subcommand(1);
   add_data_verify_command(*command, line);
   add_data_stats_command(*command, line);

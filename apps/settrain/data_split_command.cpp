@@ -33,8 +33,8 @@ int split_data(SplitArguments options) {
 void add_data_split_command(CLI::App& data, CommandLine& line) {
   CLI::App* command = data.add_subcommand(
       "split",
-      "Divides a folder with a folder of images for every class into training, validation and test images: "
-      "writes lists that data.name: file_list reads, and copies nothing");
+      "Splits a folder with a folder of images per class into training, validation and test images: writes lists for "
+      "data.name: file_list, and copies nothing");
   const auto options = std::make_shared<SplitArguments>();
   SplitRequest& request = options->request;
   const auto not_empty = [](const std::string& folder) {

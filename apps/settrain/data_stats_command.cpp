@@ -34,8 +34,8 @@ int print_stats(const CommandLine& line, const StatsOptions& options) {
 void add_data_stats_command(CLI::App& data, CommandLine& line) {
   CLI::App* command = data.add_subcommand(
       "stats",
-      "A config's data in numbers: images by class, imbalance (Lorenz curve, Gini coefficient, shot groups), sizes of "
-      "the images, label noise");
+      "Statistics of a config's data: images per class, imbalance (Lorenz curve, Gini coefficient, shot groups), "
+      "image sizes, label noise");
   const auto options = std::make_shared<StatsOptions>();
   add_data_config(*command, line);
   add_workers(*command, options->workers);

@@ -36,7 +36,7 @@ int verify(const CommandLine& line, const VerifyOptions& options) {
 
 void add_data_verify_command(CLI::App& data, CommandLine& line) {
   CLI::App* command = data.add_subcommand(
-      "verify", "Reads every image of a config's data; exit code 1, and a line for each, where some cannot be read");
+      "verify", "Reads every image of a config's data and lists those that cannot be read, with exit code 1");
   const auto options = std::make_shared<VerifyOptions>();
   add_data_config(*command, line);
   add_workers(*command, options->workers);

@@ -56,7 +56,7 @@ int import(const ImportArguments& arguments) {
 
 void add_import_command(CLI::App& app, CommandLine& line) {
   CLI::App* command =
-      app.add_subcommand("import", "Shows what a file of weights holds, of safetensors or PyTorch, and converts it");
+      app.add_subcommand("import", "Shows the contents of a weight file, safetensors or PyTorch, and converts it");
   const auto arguments = std::make_shared<ImportArguments>();
   command->add_option("file", arguments->file, "The file; no code in it is run")->required();
   command->add_option("--output", arguments->output,

@@ -36,7 +36,7 @@ int sweep(const CommandLine& line, const GridArguments& arguments) {
 }  // namespace
 
 void add_sweep_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("sweep", "Trains every point of a grid, and chooses among them");
+  CLI::App* command = app.add_subcommand("sweep", "Trains every point of a grid and selects the best on validation");
   const auto arguments = std::make_shared<GridArguments>();
   command
       ->add_option("grid", arguments->grid,

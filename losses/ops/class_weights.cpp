@@ -39,10 +39,10 @@ config::Keys ClassWeightOptions::keys() {
           .at_least(0)
           .below(1),
       key("class_weight_list", &Options::list, config::Reals{},
-          "With class_weights: list, a weight for every class, taken as it is.")
+          "With class_weights: list, one weight per class, not rescaled.")
           .at_least(0),
       key("class_weights_from_epoch", &Options::from_epoch, 0,
-          "Epochs without class weights before those with them: deferred re-weighting (Cao et al.: 160 of 200). Less than "
+          "Deferred re-weighting: the first so many epochs have no class weights (Cao et al.: 160 of 200). Less than "
           "train.epochs.")
           .at_least(0)
           .in("epochs")};

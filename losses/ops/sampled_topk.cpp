@@ -14,13 +14,13 @@ config::Keys sampled_topk_keys(const SampledTopkOptions& defaults, const std::st
   return {
       set_size_key(&Options::k, defaults.k, source),
       key("epsilon", &Options::epsilon, defaults.epsilon,
-          "Standard deviation of the noise on the scores; 0 is the calibrated hinge, which hardly trains: raise it "
-          "where training stalls at the start. Default: " +
+          "Standard deviation of the noise on the scores; 0 is the calibrated hinge, which hardly trains. Raise it "
+          "if training stalls at the start. Default: " +
               source + ".")
           .at_least(0)
           .in("scores"),
       key("num_draws", &Options::num_draws, defaults.num_draws,
-          "Noise draws a sample (M in the thesis, B in the ICML paper). Default: " + source + ".")
+          "Noise draws per sample (M in the thesis, B in the ICML paper). Default: " + source + ".")
           .at_least(1)
           .at_most(1000)
           .in("draws"),

@@ -29,28 +29,30 @@ config::Keys loader_keys() {
           .in("images")
           .word("auto", O::kAuto),
       key("workers", &O::workers, O::kAuto,
-          "Threads that load images. More of them than there are cores beside the compute threads slow training down; "
-          "auto is the number of those cores, and at least one. Results do not depend on it.")
+          "Threads that load images. auto: the cores that are not compute threads, at least one; more threads than "
+          "that slow training down. Results do not depend on it.")
           .at_least(1)
           .at_most(1024)
           .in("threads")
           .word("auto", O::kAuto)
           .free(),
-      key("prefetch", &O::prefetch, 4, "Batches made ahead of the one in use; no more threads than that are busy.")
+      key("prefetch", &O::prefetch, 4,
+          "Batches prepared ahead of the one in use; at most so many loader threads are "
+          "busy.")
           .at_least(1)
           .at_most(1024)
           .in("batches")
           .free(),
       key("drop_last", &O::drop_last, false,
-          "Leave out an epoch's last training batch where it is smaller than batch_size."),
+          "Drop the last training batch of an epoch if it is smaller than batch_size."),
       key("normalisation", &O::normalisation, "auto",
-          "Statistics with which pixels are centred and scaled; auto is the data set's usual ones. For cifar100 these "
-          "are CIFAR-10's, as in the papers' experiments.")
+          "Per-channel mean and standard deviation with which pixels are normalised; auto: the data set's usual "
+          "ones. For cifar100 these are CIFAR-10's, as in the papers' experiments.")
           .one_of(std::move(normalisations)),
       key("on_bad_image", &O::on_bad_image, "error",
-          "What becomes of an image that cannot be read: error ends the run and names the file; skip leaves it out of "
-          "its batch, in training and in evaluation, and the log lists it; a training batch of which nothing is left ends "
-          "the run.")
+          "What to do about an image that cannot be read: error stops the run and names the file; skip leaves the "
+          "image out, in training and evaluation, and lists it in the log. A training batch without any readable "
+          "image stops the run.")
           .one_of({"error", "skip"}),
   };
   const config::Keys pipeline = PipelineOptions::keys();

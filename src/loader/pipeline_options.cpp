@@ -7,11 +7,11 @@ config::Keys PipelineOptions::keys() {
   using O = PipelineOptions;
   return {
       key("pipeline", &O::pipeline, "plain",
-          "How an image becomes the model's input. plain: scaled to cover the input and cut in the centre, or left alone "
-          "where it has that size. cifar: the same, moved by up to 4 pixels over a black border and mirrored in "
-          "training. plantnet: scaled, cut at random, not mirrored (Garcin et al. 2022). imagenet: a random resized crop, "
-          "mirrored. imagenet2018: scaled, cut at random, mirrored (Berrada et al. 2018). The last three scale the "
-          "shorter side and cut in the centre in evaluation.")
+          "How an image becomes the model's input. plain: resized to cover the input and centre-cropped, unless it "
+          "has that size already. cifar: the same, in training with a random crop with padding 4 and random "
+          "horizontal flip. plantnet: resize and random crop, no flip (Garcin et al. 2022). imagenet: random resized "
+          "crop and flip. imagenet2018: resize, random crop and flip (Berrada et al. 2018). In evaluation the last "
+          "three resize the shorter side and take the centre crop.")
           .one_of({"plain", "cifar", "plantnet", "imagenet", "imagenet2018"}),
       key("input_size", &O::input_size, O::kAuto,
           "Height and width of the model's input; auto is the images' own where all have one, else 224.")
@@ -20,21 +20,21 @@ config::Keys PipelineOptions::keys() {
           .in("pixels")
           .word("auto", O::kAuto),
       key("resize_size", &O::resize_size, O::kAuto,
-          "The shorter side after scaling, before a crop; auto is 8/7 of input_size, so 256 for 224, and input_size "
-          "itself for the single crop with which imagenet2018 evaluates.")
+          "The shorter side after resizing, before the crop; auto is 8/7 of input_size, so 256 for 224, and "
+          "input_size itself for the single crop with which imagenet2018 evaluates.")
           .at_least(4)
           .at_most(8192)
           .in("pixels")
           .word("auto", O::kAuto),
       key("augmentation.pad", &O::pad, O::kAuto,
-          "Training images are moved by up to so many pixels, over a black border; auto is what the pipeline says. Only "
-          "plain and cifar have it.")
+          "Zero padding on each side of a training image before a random crop; auto is the pipeline's own. Only for "
+          "plain and cifar.")
           .at_least(0)
           .at_most(1024)
           .in("pixels")
           .word("auto", O::kAuto),
       key("augmentation.flip", &O::flip, "auto",
-          "Mirror training images left to right with probability one half; auto is what the pipeline says.")
+          "Random horizontal flip of training images, with probability 0.5; auto is the pipeline's own.")
           .one_of({"auto", "true", "false"}),
   };
 }

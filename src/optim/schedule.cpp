@@ -12,7 +12,7 @@ struct ScheduleOptions {
 
   static config::Keys keys() {
     return {config::key("warmup_epochs", &ScheduleOptions::warmup_epochs, 0.0,
-                        "The learning rate rises linearly over so many epochs before the schedule's own value holds.")
+                        "Linear warm-up: epochs over which the learning rate rises to the schedule's value.")
                 .at_least(0)
                 .in("epochs")};
   }
@@ -24,7 +24,7 @@ struct MultistepOptions {
 
   static config::Keys keys() {
     return {config::key("milestones", &MultistepOptions::milestones, {150, 225},
-                        "After so many completed epochs the learning rate is multiplied by gamma.")
+                        "Numbers of completed epochs after which the learning rate is multiplied by gamma.")
                 .at_least(1)
                 .in("epochs"),
             config::key("gamma", &MultistepOptions::gamma, 0.1, "Factor at each milestone.").above(0).at_most(1)};
@@ -96,13 +96,13 @@ double Schedule::factor(int64_t step) const {
 
 config::Section schedule_section() {
   return {"schedule",
-          "How the learning rate changes over the run.",
+          "The learning-rate schedule.",
           ScheduleOptions::keys(),
           "name",
           "constant",
-          {{"constant", "The learning rate stays.", {}},
-           {"multistep", "The learning rate falls at given epochs.", MultistepOptions::keys()},
-           {"cosine", "The learning rate falls along half a cosine, step by step.", CosineOptions::keys()}}};
+          {{"constant", "Constant learning rate.", {}},
+           {"multistep", "Step decay at given epochs.", MultistepOptions::keys()},
+           {"cosine", "Cosine decay, updated every step.", CosineOptions::keys()}}};
 }
 
 config::Rule schedule_rule() {

@@ -11,10 +11,10 @@ namespace settrain {
 config::Keys SgdOptions::keys() {
   return {
       config::key("lr", &SgdOptions::lr, 0.1,
-                  "Learning rate at the start, which the schedule multiplies; 0 leaves the weights as they are.")
+                  "Initial learning rate, which the schedule multiplies; 0 leaves the weights unchanged.")
           .at_least(0),
       config::key("momentum", &SgdOptions::momentum, 0.9, "Momentum.").at_least(0).below(1),
-      config::key("nesterov", &SgdOptions::nesterov, true, "Nesterov's momentum."),
+      config::key("nesterov", &SgdOptions::nesterov, true, "Nesterov momentum."),
       config::key("weight_decay", &SgdOptions::weight_decay, 1e-4,
                   "L2 penalty on every parameter, batch norm and biases included (as in the papers' code).")
           .at_least(0),

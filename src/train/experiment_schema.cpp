@@ -24,7 +24,7 @@ namespace settrain {
 namespace {
 
 config::Section eval_section(const Registries& registries) {
-  config::Section section{"eval", "What is measured, on which splits.", EvalOptions::keys(), "", "", {}};
+  config::Section section{"eval", "Evaluation: metrics and splits.", EvalOptions::keys(), "", "", {}};
   for (const MetricEntry& metric : registries.metrics.entries()) {
     section.keys.insert(section.keys.end(), metric.keys.begin(), metric.keys.end());
   }
@@ -127,21 +127,21 @@ config::Schema experiment_schema(const Registries& registries) {
   const std::string first_dataset = "fashion_mnist";
   config::Schema schema;
   schema.sections = {
-      {"", "The run as a whole.", GeneralOptions::keys(), "", "", {}},
-      {"run", "Where and how the program runs.", RunOptions::keys(), "", "", {}},
-      {"data", "The images, and how they become batches.", data_keys(), "name", first_dataset,
+      {"", "General settings of the run.", GeneralOptions::keys(), "", "", {}},
+      {"run", "Run folder and compute threads.", RunOptions::keys(), "", "", {}},
+      {"data", "The data set, and how images become batches.", data_keys(), "name", first_dataset,
        config::variants_of(registries.datasets)},
       label_noise_section(),
       model_section(registries.models),
       loss_section(registries.losses),
       {"optimizer",
-       "How weights follow gradients.",
+       "The optimizer.",
        {},
        "name",
        "sgd",
        {{"sgd", "Stochastic gradient descent with momentum.", SgdOptions::keys()}}},
       schedule_section(),
-      {"train", "The course of training.", TrainOptions::keys(), "", "", {}},
+      {"train", "The training loop.", TrainOptions::keys(), "", "", {}},
       eval_section(registries),
   };
   schema.rules = {head_rule(registries),

@@ -17,7 +17,7 @@ config::Keys GeneralOptions::keys() {
           "Name of the run; the config file's name without its ending where not given.")
           .not_empty()
           .free(),
-      key("seed", &GeneralOptions::seed, 4, "Everything random follows it, unless a section has a seed of its own.")
+      key("seed", &GeneralOptions::seed, 4, "Seed of all random numbers, unless a section has a seed of its own.")
           .at_least(0),
       key("select", &GeneralOptions::select, {},
           "Metrics of the validation split (val/top5); for each, the checkpoint of its best epoch is kept and "
@@ -30,8 +30,8 @@ config::Keys RunOptions::keys() {
   return {
       key("dir", &RunOptions::dir, "runs/${name}", "The run folder.").not_empty().free(),
       key("threads", &RunOptions::threads, kAuto,
-          "Compute threads on the CPU; auto is OMP_NUM_THREADS where it is set, else one a core. Results depend on it "
-          "in the last bits: a run keeps the number with which it started.")
+          "Compute threads on the CPU; auto is OMP_NUM_THREADS if set, else one per core. The last bits of the "
+          "results depend on it, so a run keeps the number it started with.")
           .at_least(1)
           .at_most(1024)
           .word("auto", kAuto)
@@ -52,60 +52,61 @@ int64_t RunOptions::resolved_threads() const {
 config::Keys TrainOptions::keys() {
   return {
       key("epochs", &TrainOptions::epochs, 10,
-          "Passes over the training split. 0: the first weights are evaluated as they are.")
+          "Passes over the training split. 0: the initial weights are evaluated without training.")
           .at_least(0)
           .at_most(1e6)
           .in("epochs"),
       key("accumulate", &TrainOptions::accumulate, 1,
-          "Batches whose gradients are added up for one optimizer step; the step's batch is so many times "
+          "Gradient accumulation: batches per optimizer step. The effective batch size is this times "
           "data.batch_size.")
           .at_least(1)
           .at_most(1e6)
           .in("batches"),
       key("clip_norm", &TrainOptions::clip_norm, 0.0,
-          "Gradients are scaled down to this joint Euclidean norm where theirs is larger; 0 turns it off.")
+          "Gradient clipping: the largest joint Euclidean norm of all gradients; 0 turns it off.")
           .at_least(0),
       key("deterministic", &TrainOptions::deterministic, "auto",
-          "Only algorithms whose results repeat bit for bit; auto: on the CPU, but not on a GPU, where they cost "
-          "speed.")
+          "Use deterministic algorithms only, so that results are reproducible bit for bit; auto: on the CPU, but "
+          "not on a GPU, where it costs speed.")
           .one_of({"auto", "true", "false"}),
       key("precision", &TrainOptions::precision, "float32",
-          "bf16: convolutions and matrix products round their inputs to 8 bits, which GPUs and CPUs with AVX-512 BF16 or "
-          "AMX compute faster, and others more slowly; weights, the head's scores and the loss stay float32. Evaluation "
-          "does the same.")
+          "bf16: mixed precision; convolutions and matrix products take bfloat16 inputs, which is faster on GPUs and "
+          "on CPUs with AVX-512 BF16 or AMX, and slower on others. Weights, the head's scores and the loss stay "
+          "float32. Evaluation uses the same precision.")
           .one_of({"float32", "bf16"}),
       key("channels_last", &TrainOptions::channels_last, "auto",
-          "The layout of weights and activations; it changes speed, and the last bits. auto: channels last where it is "
-          "faster, on the CPU and for bf16 on a GPU.")
+          "Memory layout of weights and activations; it changes speed and the last bits of the results. auto: "
+          "channels last on the CPU and for bf16 on a GPU, where it is faster.")
           .one_of({"auto", "true", "false"}),
       key("gradient_checkpointing", &TrainOptions::gradient_checkpointing, false,
-          "Activations within blocks are computed again for the backward pass instead of kept: large models and batches "
-          "fit, for about half as much more time. The results stay what they are.")
+          "Recompute the activations within blocks in the backward pass instead of storing them: less memory for "
+          "about 50 % more time. The results are the same.")
           .free(),
       key("ema_decay", &TrainOptions::ema_decay, 0.0,
-          "Decay d of an exponential moving average of the weights, which is then what is evaluated and selected on, such "
-          "as 0.999; 0 turns it off. After t steps it is the smaller of d and (1 + t) / (10 + t), so that the initial "
-          "weights are soon forgotten. Metrics of `train/` are of the weights themselves.")
+          "Decay d of an exponential moving average of the weights, such as 0.999; 0 turns it off. The average is "
+          "then what is evaluated and selected on. After t steps the decay is the smaller of d and (1 + t) / (10 + "
+          "t), so that the initial weights are soon forgotten. Metrics of `train/` are those of the weights "
+          "themselves.")
           .at_least(0)
           .below(1),
       key("checkpoint_every.steps", &TrainOptions::checkpoint_steps, 0,
-          "The last checkpoint, from which a run goes on, is written after so many optimizer steps, besides at each "
-          "epoch's end; 0: not by steps.")
+          "The last checkpoint, from which a run resumes, is written at the end of each epoch and every so many "
+          "optimizer steps; 0: not by steps.")
           .at_least(0)
           .in("steps")
           .free(),
       key("checkpoint_every.minutes", &TrainOptions::checkpoint_minutes, 10.0,
-          "The same by the clock: the most work that a crash can cost; 0: not by the clock.")
+          "The same in minutes: the most work that a crash can lose; 0: not by time.")
           .at_least(0)
           .in("minutes")
           .free(),
       key("top_k", &TrainOptions::top_k, {},
-          "The K of further top-K accuracies on training images as they are trained on, beside train/top1: train/top5.")
+          "K of more top-K accuracies on the training batches, beside train/top1: 5 adds train/top5.")
           .at_least(1)
           .distinct(),
       key("gradient_nonzeros", &TrainOptions::gradient_nonzeros, false,
-          "Whether to count for how many classes the derivative of the loss with respect to the score is not exactly 0: "
-          "train/gradient_nonzeros, a mean over training images."),
+          "Whether to log train/gradient_nonzeros: the number of classes for which the derivative of the loss with "
+          "respect to the score is not exactly 0, a mean over training images."),
   };
 }
 
@@ -122,14 +123,14 @@ config::Keys EvalOptions::keys() {
           .at_least(1)
           .in("epochs"),
       key("crops", &EvalOptions::crops, "center",
-          "What of an image is looked at, at the end of a run and by `settrain eval`: its centre, or ten crops, the four "
-          "corners and the centre and all five mirrored, whose answers are averaged. Validation during training takes "
-          "the centre.")
+          "Crops of an image at the end of a run and in `settrain eval`: the centre crop, or ten crops (four "
+          "corners, the centre, and their horizontal flips), whose outputs are averaged. Validation during training "
+          "uses the centre crop.")
           .one_of({"center", "ten"}),
       key("crop_average", &EvalOptions::crop_average, "softmax",
-          "What is averaged over ten crops: softmax, the probabilities of single labels; scores; or topk, the "
-          "probabilities that a class is among the K labels of a set, of which exp of the sum of scores is the weight "
-          "(Berrada et al. 2018, appendix C).")
+          "What is averaged over ten crops: softmax, the class probabilities; scores; or topk, the probability that "
+          "a class is in a set of K labels, each set weighted by the exponential of its summed scores (Berrada et "
+          "al. 2018, appendix C).")
           .one_of({"softmax", "scores", "topk"}),
       key("crop_average_k", &EvalOptions::crop_average_k, EvalOptions::kAuto,
           "The K of crop_average: topk; auto is the loss's, or 1.")
