@@ -33,7 +33,7 @@ int list_designs(const CommandLine& line, const ListArguments& arguments, const 
   const std::string which =
       speed ? fmt::format(
                   "hours of all runs one after the other on {}, from multiply-adds at {:.3g} G/s, as measured now "
-                  "in steps of ResNet-18; others may be some times as fast or slow, and loading images is left out",
+                  "in steps of ResNet-18; small networks may take many times as long; loading images is left out",
                   find_device(line.device).str(), *speed / 1e9)
             : fmt::format("multiply-adds of all runs; --measure makes hours of them, roughly");
   log::info(fmt::format("[{0}] preset {1}; {2}; `settrain {0} NAME --dry-run` measures the steps of its own runs", what,

@@ -69,7 +69,8 @@ std::string wrap_words(const std::string& text, size_t columns, size_t indent) {
     if (!wrapped.empty()) line.insert(0, indent, ' ');
     while (line.size() > columns) {
       size_t end = line.rfind(' ', columns);
-      if (end == std::string::npos || end <= indent) end = line.find(' ', columns);
+      // A blank in front of the first word is none to break at.
+      if (end == std::string::npos || end < line.find_first_not_of(' ')) end = line.find(' ', columns);
       const size_t next = line.find_first_not_of(' ', end);
       if (next == std::string::npos) break;
       wrapped += line.substr(0, line.find_last_not_of(' ', end) + 1) + "\n";
