@@ -39,4 +39,9 @@ class AtomicFile {
 /// Replaces `file` by one that holds `contents`.
 void write_file_atomically(const std::filesystem::path& file, std::string_view contents);
 
+/// Makes `file` another name (a hard link) of `source`, which is on the disk already and will be replaced, never
+/// written to; a copy where the file system has no such links. What was at `file` stays until then. Throws RunError as
+/// AtomicFile, and where `source` cannot be read.
+void link_file_atomically(const std::filesystem::path& source, const std::filesystem::path& file);
+
 }  // namespace settrain

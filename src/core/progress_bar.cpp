@@ -8,6 +8,7 @@
 #include <iostream>
 #include <utility>
 
+#include "src/core/characters.h"
 #include "src/core/human.h"
 #include "src/core/log.h"
 #include "src/core/terminal.h"
@@ -110,8 +111,8 @@ std::string ProgressBar::with_bar(const Progress& progress, int columns) const {
   const std::string right = status(progress);
   // The last column stays free: some terminals break the line there.
   const int width = std::max(columns - 1, 0);
-  const int room =
-      width - static_cast<int>(progress.stage.size() + right.size()) - 4;  // a space, two brackets, a space
+  const auto taken = static_cast<int>(count_characters(progress.stage) + count_characters(right));
+  const int room = width - taken - 4;  // a space, two brackets, a space
   std::string line = progress.stage + " ";
   if (room >= kNarrowestBar) {
     const int length = std::min(room, kWidestBar);
@@ -122,7 +123,7 @@ std::string ProgressBar::with_bar(const Progress& progress, int columns) const {
     line += "[" + bar + "] ";
   }
   line += right;
-  return line.substr(0, width);
+  return first_characters(line, static_cast<size_t>(width));
 }
 
 void ProgressBar::draw() {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "src/core/characters.h"
+
 namespace settrain {
 namespace {
 
@@ -15,12 +17,6 @@ std::string markdown_cell(const std::string& text) {
   std::string escaped;
   for (const char byte : text) escaped += byte == '|' ? std::string("\\|") : std::string(1, byte == '\n' ? ' ' : byte);
   return escaped;
-}
-
-// In characters: continuation bytes of UTF-8 take no place.
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
 }
 
 }  // namespace
@@ -45,13 +41,13 @@ std::string markdown_table(const Cells& head, const std::vector<Cells>& rows) {
   for (Cells& line : lines) {
     for (size_t i = 0; i < line.size(); ++i) {
       line[i] = markdown_cell(line[i]);
-      widths[i] = std::max(widths[i], width_of(line[i]));
+      widths[i] = std::max(widths[i], count_characters(line[i]));
     }
   }
   const auto row = [&widths](const Cells& cells) {
     std::string text = "|";
     for (size_t i = 0; i < cells.size(); ++i) {
-      text += fmt::format(" {}{} |", cells[i], std::string(widths[i] - width_of(cells[i]), ' '));
+      text += fmt::format(" {}{} |", cells[i], std::string(widths[i] - count_characters(cells[i]), ' '));
     }
     return text + "\n";
   };

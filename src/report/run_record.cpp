@@ -92,10 +92,10 @@ Names curve_names(const config::Config& config) {
   return names;
 }
 
-ordered_json curves_json(const std::filesystem::path& metrics_jsonl, const Names& names) {
+ordered_json curves_json(const std::filesystem::path& metrics_jsonl, int64_t epochs, const Names& names) {
   ordered_json curves{{"epoch", ordered_json::array()}, {"values", ordered_json::object()}};
   for (const std::string& name : names) curves["values"][name] = ordered_json::array();
-  for (const MetricsRow& row : read_metrics(metrics_jsonl)) {
+  for (const MetricsRow& row : read_metrics(metrics_jsonl, epochs)) {
     curves["epoch"].push_back(row.epoch);
     for (const std::string& name : names) {
       const auto found =
@@ -113,15 +113,17 @@ ordered_json run_json(const ComparedRun& run, const std::string& setting, const 
   for (const CheckpointValues& checkpoint : run.checkpoints) results.push_back(results_table(checkpoint));
   for (const auto& [path, value, default_value] : changed_keys(run.config))
     changed.push_back({path, value, default_value});
+  const bool is_finished = !run.checkpoints.empty();
+  const auto epochs = run.config.get<int64_t>("train.epochs");
   std::error_code ignored;
   const auto full = std::filesystem::weakly_canonical(run.folder, ignored);
   return {{"name", full.filename().string()},
           {"folder", run.folder.string()},
           {"setting", setting},
           {"seed", run.seed},
-          {"finished", !run.checkpoints.empty()},
-          {"epochs", run.config.get<int64_t>("train.epochs")},
-          {"curves", curves_json(folder.metrics_jsonl(), curves)},
+          {"finished", is_finished},
+          {"epochs", epochs},
+          {"curves", curves_json(folder.metrics_jsonl(), is_finished ? epochs : 0, curves)},
           {"results", std::move(results)},
           {"config", run.config.to_yaml()},
           {"changed", std::move(changed)},

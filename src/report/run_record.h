@@ -19,8 +19,9 @@ struct ChangedKey {
 std::vector<ChangedKey> changed_keys(const config::Config& config);
 
 /// The rows of metrics.jsonl, of `names` only: {"epoch": [...], "values": {name: [...]}}, null where a row lacks a
-/// value or it is undefined. Throws RunError where a line cannot be read.
-nlohmann::ordered_json curves_json(const std::filesystem::path& metrics_jsonl, const std::vector<std::string>& names);
+/// value or it is undefined. Throws as read_metrics().
+nlohmann::ordered_json curves_json(const std::filesystem::path& metrics_jsonl, int64_t epochs,
+                                   const std::vector<std::string>& names);
 
 /// The names of a run's curves: loss, learning rate, and the metrics that it selects on, or its top-K accuracies on
 /// validation where it selects on none.

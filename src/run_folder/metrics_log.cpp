@@ -68,8 +68,14 @@ std::vector<MetricsRow> complete_rows(const std::string& text, const std::filesy
 
 }  // namespace
 
-std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl) {
-  return complete_rows(read_text(jsonl), jsonl);
+std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl, int64_t epochs) {
+  std::vector<MetricsRow> rows = complete_rows(read_text(jsonl), jsonl);
+  if (std::ssize(rows) < epochs) {
+    throw RunError(fmt::format(
+        "'{}' {}, and the run has finished {} epochs: put the file back, or leave the run out", jsonl.string(),
+        std::filesystem::exists(jsonl) ? fmt::format("has {} rows", rows.size()) : "is missing", epochs));
+  }
+  return rows;
 }
 
 MetricsLog::MetricsLog(const std::filesystem::path& jsonl, std::filesystem::path csv)

@@ -19,9 +19,10 @@ struct MetricsRow {
 };
 
 /// The complete lines of metrics.jsonl, which is only read: that of a run that is still being trained, or was killed
-/// in the middle of a line. None where there is no such file. Throws RunError, naming file and line, where one cannot
-/// be read.
-std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl);
+/// in the middle of a line. `epochs`: how many the run has finished, a row each; 0 for a run without results, whose
+/// file may be missing. Throws RunError, naming the file, where it has fewer rows than that, and also the line where
+/// one cannot be read.
+std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl, int64_t epochs);
 
 /// Writes metrics.jsonl, one object a line: {"step": 100, "epoch": 1, "train/loss": 2.5}, numbers so that they read
 /// back to the last bit, null for what is not finite; and metrics.csv, the same rows as a table with a column for every

@@ -59,7 +59,8 @@ const at::Tensor& scalar(const Checkpoint& checkpoint, const std::string& name, 
 }
 
 // Of every tensor (name, dtype and shape as the file's header has them, values) and every text but itself (name, text),
-// each in the order of the names; each part with its length in front, so that none runs into the next.
+// each in the order of the names; each part with its length in front, so that none runs into the next. The tensors are
+// contiguous and on the CPU.
 std::string digest_of(const TensorMap& tensors, const TextMap& metadata) {
   Sha256 sha;
   const auto add = [&sha](std::string_view bytes) { sha.add(fmt::format("{}:", bytes.size())).add(bytes); };
@@ -68,8 +69,7 @@ std::string digest_of(const TensorMap& tensors, const TextMap& metadata) {
     const auto dtype = dtype_of(tensor.scalar_type());
     add(dtype ? names_of(*dtype).safetensors : "?");
     add(fmt::format("{}", fmt::join(tensor.sizes(), ",")));
-    const at::Tensor plain = tensor.contiguous();
-    add({static_cast<const char*>(plain.const_data_ptr()), plain.nbytes()});
+    add({static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()});
   }
   for (const auto& [name, text] : metadata) {
     if (name == kDigest) continue;
@@ -169,10 +169,10 @@ void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkp
   TextMap metadata = checkpoint.metadata;
   metadata["kind"] = kCheckpointKind;
   metadata["format_version"] = kFormatVersion;
-  TensorMap on_cpu;  // brought there once, to be digested and written
-  for (const auto& [name, tensor] : checkpoint.tensors) on_cpu.emplace(name, tensor.cpu());
-  metadata[kDigest] = digest_of(on_cpu, metadata);
-  write_safetensors(file, on_cpu, metadata);
+  TensorMap plain;  // brought to the CPU and made contiguous once, to be digested and written
+  for (const auto& [name, tensor] : checkpoint.tensors) plain.emplace(name, tensor.cpu().contiguous());
+  metadata[kDigest] = digest_of(plain, metadata);
+  write_safetensors(file, plain, metadata);
 }
 
 Checkpoint load_checkpoint(const std::filesystem::path& file) {

@@ -15,6 +15,7 @@
 
 #include "datasets/decode_image.h"
 #include "src/core/atomic_file.h"
+#include "src/core/error.h"
 #include "src/core/file_lock.h"
 #include "src/train/build_info.h"
 
@@ -108,6 +109,18 @@ nlohmann::ordered_json collect_provenance(const ProvenanceInput& input) {
 void write_provenance(const std::filesystem::path& file, const nlohmann::ordered_json& provenance) {
   // A command line may hold bytes that are not UTF-8; JSON cannot.
   write_file_atomically(file, provenance.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+nlohmann::ordered_json read_provenance(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return nullptr;
+  if (std::filesystem::is_regular_file(file)) {
+    std::ifstream input(file);
+    Json json = Json::parse(input, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.value("resumed", Json::array()).is_array()) return json;
+  }
+  throw RunError(fmt::format(
+      "'{}' is damaged or cannot be read: put it back as it was, or move it away and the run goes on with a new one",
+      file.string()));
 }
 
 }  // namespace settrain

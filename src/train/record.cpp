@@ -1,12 +1,11 @@
 #include "src/train/record.h"
 
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "src/core/atomic_file.h"
-#include "src/core/descriptor.h"
+#include "src/core/log.h"
 #include "src/core/streams.h"
 #include "src/train/provenance.h"
 
@@ -54,10 +53,15 @@ void record_start(const Experiment& run, const RunFolder& folder, const std::vec
 void record_resume(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line,
                    const ResumePoint& point) {
   write_file_atomically(folder.config(), run.config.to_yaml());
-  if (std::filesystem::is_directory(folder.provenance())) throw file_error("read", folder.provenance(), EISDIR);
-  std::ifstream file(folder.provenance());
-  auto provenance = nlohmann::ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
-  if (!provenance.is_object()) provenance = provenance_of(run, command_line);  // killed before it was written
+  nlohmann::ordered_json provenance = read_provenance(folder.provenance());
+  if (provenance.is_null()) {
+    provenance = provenance_of(run, command_line);
+    // Without a checkpoint the run was killed before the file was written.
+    if (point.checkpoint) {
+      log::warning(fmt::format("[run] '{}' was missing: the new one does not know how the run began",
+                               folder.provenance().string()));
+    }
+  }
   nlohmann::ordered_json resumed = provenance_of(run, command_line);
   resumed["step"] = point.state.step;
   for (const auto& [path, before, after] : point.changes) resumed["changed"][path] = {before, after};

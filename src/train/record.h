@@ -14,7 +14,7 @@ namespace settrain {
 void record_start(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line);
 
 /// Writes the config anew, and adds to the provenance where, when, with what and with which changes the run goes on, as
-/// an element of "resumed". Throws RunError.
+/// an element of "resumed"; a provenance that is lost is begun anew, with a warning. Throws RunError.
 void record_resume(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line,
                    const ResumePoint& point);
 

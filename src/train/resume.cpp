@@ -205,7 +205,8 @@ void check_not_begun(const RunFolder& folder) {
   std::error_code ignored;
   const bool has_rows =
       fs::exists(folder.metrics_jsonl(), ignored) && fs::file_size(folder.metrics_jsonl(), ignored) > 0;
-  if (!has_rows && fs::is_empty(folder.last_checkpoint().parent_path(), ignored)) return;
+  const bool has_results = fs::exists(folder.results_json(), ignored);
+  if (!has_rows && !has_results && fs::is_empty(folder.last_checkpoint().parent_path(), ignored)) return;
   throw RunError(fmt::format(
       "{} is missing, from which the run would go on; its other checkpoints can be evaluated, and --overwrite starts it "
       "again",
@@ -231,6 +232,7 @@ void restore_first_weights(const Checkpoint& checkpoint, Experiment& run) {
 ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& wanted,
                               const ResumeTerms& terms) {
   for (const std::string& key : terms.allowed_keys) check_known(key, recorded, wanted);
+  read_provenance(folder.provenance());  // it is added to when much else has changed: its damage is told now
   ResumePoint point;
   const fs::path file = folder.last_checkpoint();
   if (!fs::exists(file)) {

@@ -7,6 +7,7 @@
 
 #include "models/model.h"
 #include "models/named_tensors.h"
+#include "src/core/atomic_file.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
@@ -194,7 +195,9 @@ bool Training::checkpoint_is_due() const {
   return options.checkpoint_minutes > 0 && minutes.count() >= options.checkpoint_minutes;
 }
 
-void Training::save(const std::filesystem::path& file) {
+void Training::save_last() {
+  // The newest update has not been through a loss yet, and must not replace a good checkpoint.
+  check_finite(*run_.model, *run_.loss, state_.step);
   Checkpoint checkpoint;
   checkpoint.add("model.", state_dict(*run_.model));
   checkpoint.add("optimizer.momentum.", stepper_.momentum());
@@ -205,21 +208,18 @@ void Training::save(const std::filesystem::path& file) {
   add_identity(run_, checkpoint);
   checkpoint.add_log(folder_.metrics_jsonl(), metrics_.offset());
   checkpoint.add_log(folder_.tensorboard(), tensorboard_.offset());
-  save_checkpoint(file, checkpoint);
-}
-
-void Training::save_last() {
-  // The newest update has not been through a loss yet, and must not replace a good checkpoint.
-  check_finite(*run_.model, *run_.loss, state_.step);
-  save(folder_.last_checkpoint());
+  save_checkpoint(folder_.last_checkpoint(), checkpoint);
   last_save_ = Clock::now();
 }
 
-// After the last one, which says which epochs are the best: a process that is killed in between finds it there.
+// Of what save_last() has just written, which says which epochs are the best: a process that is killed in between finds
+// it there.
 void Training::save_best() {
   if (state_.batch > 0) return;
   for (const BestEpoch& best : selection_.best()) {
-    if (best.epoch > 0 && best.epoch == state_.epoch) save(folder_.best_checkpoint(best.metric));
+    if (best.epoch > 0 && best.epoch == state_.epoch) {
+      link_file_atomically(folder_.last_checkpoint(), folder_.best_checkpoint(best.metric));
+    }
   }
 }
 

@@ -49,7 +49,6 @@ class Training {
   void end_epoch();
   std::string validation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;
   bool checkpoint_is_due() const;
-  void save(const std::filesystem::path& file);
   void save_last();
   void save_best();
 

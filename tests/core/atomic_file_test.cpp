@@ -68,6 +68,42 @@ TEST_CASE("A temporary file that a killed process left is no obstacle", "[fast]"
   CHECK(count_entries(folder.path()) == 1);
 }
 
+TEST_CASE("What such a temporary file is another name of stays whole", "[fast]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "last", "needed");
+  std::filesystem::create_hard_link(folder / "last", folder / (".best.tmp-" + std::to_string(::getpid())));
+  write_file_atomically(folder / "best", "new");
+  CHECK(read_file(folder / "last") == "needed");
+  CHECK(read_file(folder / "best") == "new");
+}
+
+TEST_CASE("A link replaces the old file, and keeps its content when its source is replaced", "[fast]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "last", "first");
+  folder.write("best", std::string("old"));
+  folder.write(".best.tmp-" + std::to_string(::getpid()), std::string("left by a killed process"));
+  link_file_atomically(folder / "last", folder / "best");
+  CHECK(std::filesystem::equivalent(folder / "last", folder / "best"));
+  CHECK(read_file(folder / "best") == "first");
+  link_file_atomically(folder / "last", folder / "best");  // both are one file already
+  CHECK(count_entries(folder.path()) == 2);
+  write_file_atomically(folder / "last", "second");
+  CHECK(read_file(folder / "best") == "first");
+  CHECK(read_file(folder / "last") == "second");
+}
+
+TEST_CASE("Where no link can be made there is a copy, and what is wrong is told", "[fast]") {
+  const test::TemporaryFolder folder;
+  link_file_atomically("/proc/version", folder / "copy");  // of another file system
+  CHECK(read_file(folder / "copy") == read_file("/proc/version"));
+  CHECK_THROWS_WITH(link_file_atomically(folder / "none", folder / "copy"),
+                    Contains("cannot read") && Contains("none'"));
+  CHECK_THROWS_WITH(link_file_atomically(folder / "copy", folder / "away" / "a"), Contains("away/a'"));
+  std::filesystem::create_directory(folder / "folder");
+  CHECK_THROWS_WITH(link_file_atomically(folder / "copy", folder / "folder"), Contains("cannot write"));
+  CHECK(count_entries(folder.path()) == 2);
+}
+
 TEST_CASE("A full disk fails the write, keeps the old file and leaves no temporary", "[fast]") {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "a", "old");

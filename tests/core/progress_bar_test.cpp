@@ -80,6 +80,19 @@ TEST_CASE("The bar fits its terminal", "[fast]") {
   }
 }
 
+TEST_CASE("A line is cut between characters, and its room is counted in them", "[fast]") {
+  Desk desk;
+  ProgressBar bar(desk.terminal());
+  const std::string stage = "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9";
+  desk.columns = 5;
+  bar.update({stage, 0, 10, 0, ""});
+  CHECK(desk.drawn() == "\r" + stage.substr(0, 8) + "\033[K");
+  desk.columns = 21;
+  desk.now += 1;
+  bar.update({stage, 0, 10, 0, ""});
+  CHECK(desk.drawn() == "\r" + stage + " [>     ]   0%\033[K");
+}
+
 TEST_CASE("The bar is drawn at most ten times a second", "[fast]") {
   Desk desk;
   ProgressBar bar(desk.terminal());

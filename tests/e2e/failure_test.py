@@ -160,6 +160,26 @@ class Refusals(ProgramTest):
         (self.tiny / "metrics.jsonl").write_text("")
         self.assertIn("metrics.jsonl", self.resume("--set", "train.epochs=3", expect=1))
 
+    def test_a_damaged_provenance_is_neither_replaced_nor_lost(self):
+        provenance = self.tiny / "provenance.json"
+        provenance.write_text(provenance.read_text()[:-10])
+        damaged = provenance.read_text()
+        self.assertIn("provenance.json' is damaged", self.resume("--set", "train.epochs=3", expect=1))
+        self.assertEqual(provenance.read_text(), damaged)
+        self.assertTrue((self.tiny / "results.json").exists())
+        provenance.unlink()
+        self.assertIn("provenance.json' was missing", self.resume("--set", "train.epochs=3", expect=0))
+        self.assertEqual([entry["step"] for entry in json.loads(provenance.read_text())["resumed"]], [self.metrics()[1]["step"]])
+
+    def test_a_best_checkpoint_is_the_last_one_by_another_name(self):
+        """Until the last one is replaced; the best one then stays what it was."""
+        best = self.checkpoint.with_name("best-val-top1.safetensors")
+        self.resume("--set", "train.epochs=9", "--set", "train.checkpoint_every.steps=1", expect=0)
+        rows = {row["epoch"]: row["val/top1"] for row in self.metrics()}
+        of_best, of_last = (tensors_of(file)["state.epoch"] for file in (best, self.checkpoint))
+        self.assertEqual(int.from_bytes(of_best[2], "little"), max(rows, key=rows.get))
+        self.assertEqual(best.samefile(self.checkpoint), of_best == of_last)
+
     def test_tensorboards_file_is_written_again_where_it_is_lost(self):
         events = self.tiny / "events.out.tfevents.settrain"
         self.resume("--set", "train.epochs=3", expect=0)

@@ -40,14 +40,15 @@ TEST_CASE("curves are read from a log that still grows, and what a row lacks is 
   std::ofstream(file) << "{\"step\": 5, \"epoch\": 1, \"train/loss\": 2.5, \"val/top1\": null}\n"
                          "{\"step\": 10, \"epoch\": 2, \"train/loss\": 1.5}\n{\"step\": 15, \"epo";
   const auto size = std::filesystem::file_size(file);
-  const ordered_json curves = curves_json(file, {"train/loss", "val/top1"});
+  const ordered_json curves = curves_json(file, 0, {"train/loss", "val/top1"});
   CHECK(curves["epoch"] == ordered_json::parse("[1, 2]"));
   CHECK(curves["values"]["train/loss"] == ordered_json::parse("[2.5, 1.5]"));
   CHECK(ordered_json::parse(curves.dump())["values"]["val/top1"] == ordered_json::parse("[null, null]"));
   CHECK(std::filesystem::file_size(file) == size);
-  CHECK(curves_json(folder.path() / "missing", {"train/loss"})["epoch"].empty());
+  CHECK(curves_json(folder.path() / "missing", 0, {"train/loss"})["epoch"].empty());
+  CHECK_THROWS_AS(curves_json(file, 3, {"train/loss"}), RunError);
   std::ofstream(file) << "no JSON\n";
-  CHECK_THROWS_AS(curves_json(file, {"train/loss"}), RunError);
+  CHECK_THROWS_AS(curves_json(file, 0, {"train/loss"}), RunError);
 }
 
 }  // namespace

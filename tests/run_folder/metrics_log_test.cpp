@@ -115,6 +115,16 @@ TEST_CASE("A line that is not a row is named with its number, and left alone", "
   }
 }
 
+TEST_CASE("Rows that a finished run has lost are told, and not taken for none", "[fast]") {
+  const Files files;
+  CHECK(read_metrics(files.jsonl, 0).empty());
+  CHECK_THROWS_WITH(read_metrics(files.jsonl, 2), Contains("metrics.jsonl' is missing, and the run has finished 2"));
+  files.folder.write("metrics.jsonl", std::string("{\"step\":1,\"epoch\":1}\n{\"step\":2,\"ep"));
+  CHECK(read_metrics(files.jsonl, 1).size() == 1);
+  CHECK_THROWS_WITH(read_metrics(files.jsonl, 2), Contains("metrics.jsonl' has 1 rows, and the run has finished 2"));
+  CHECK_THROWS_AS(read_metrics(files.jsonl, 2), RunError);
+}
+
 TEST_CASE("Names that would break the table are a mistake in the program", "[fast]") {
   const Files files;
   MetricsLog log(files.jsonl, files.csv);

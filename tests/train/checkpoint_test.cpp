@@ -113,6 +113,18 @@ TEST_CASE("Copying keeps the targets' memory and layout", "[fast]") {
   CHECK(target.is_leaf());
 }
 
+TEST_CASE("The layout of tensors in memory changes nothing in the file", "[fast]") {
+  const test::TemporaryFolder folder;
+  Checkpoint checkpoint;
+  const at::Tensor value = at::arange(2 * 3 * 4 * 5, at::kFloat).view({2, 3, 4, 5});
+  checkpoint.tensors = {{"model.a", value}, {"model.b", value.transpose(0, 1)}};
+  save_checkpoint(folder / "plain", checkpoint);
+  for (auto& [name, tensor] : checkpoint.tensors) tensor = tensor.contiguous(at::MemoryFormat::ChannelsLast);
+  save_checkpoint(folder / "channels_last", checkpoint);
+  CHECK(test::read_file(folder / "plain") == test::read_file(folder / "channels_last"));
+  CHECK(at::equal(load_checkpoint(folder / "channels_last").tensors.at("model.a"), value));
+}
+
 TEST_CASE("All entries that do not fit are listed, and nothing is copied", "[fast]") {
   Checkpoint checkpoint;
   checkpoint.file = "last.safetensors";

@@ -60,3 +60,18 @@ TEST_CASE("Provenance is written as JSON, also where an argument is not UTF-8", 
   CHECK(read["label_noise"]["effective_rate"] == 0.2);
   CHECK(read["command_line"][3] == "\xEF\xBF\xBD.yaml");
 }
+
+TEST_CASE("Provenance is read back; a missing file is null, and a damaged one is told", "[fast]") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path file = folder / "provenance.json";
+  CHECK(read_provenance(file).is_null());
+  write_provenance(file, {{"seed", 4}, {"resumed", Json::array({1})}});
+  CHECK(read_provenance(file)["seed"] == 4);
+  for (const std::string damaged : {"", "{\"seed\": 4", "[1]", "{\"resumed\": 4}"}) {
+    folder.write("provenance.json", damaged);
+    CHECK_THROWS_WITH(read_provenance(file), Catch::Matchers::Contains("provenance.json' is damaged"));
+    CHECK(test::read_file(file) == damaged);
+  }
+  std::filesystem::create_directory(folder / "folder");
+  CHECK_THROWS_AS(read_provenance(folder / "folder"), RunError);
+}

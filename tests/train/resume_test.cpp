@@ -201,6 +201,14 @@ TEST_CASE("a log that lost lines is seen before anything is opened", "[fast]") {
   CHECK_THROWS_WITH(run.find({}), Contains("metrics.jsonl' is missing"));
 }
 
+TEST_CASE("a damaged provenance is seen before anything is changed", "[fast]") {
+  const StoppedRun run({});
+  std::ofstream(run.folder().provenance()) << "{";
+  CHECK_THROWS_WITH(run.find({}), Contains("provenance.json' is damaged"));
+  std::filesystem::remove(run.folder().provenance());
+  CHECK_NOTHROW(run.find({}));
+}
+
 TEST_CASE("without its last checkpoint a run begins, but only where it left nothing", "[fast]") {
   const StoppedRun run({"optimizer.lr=0.1"});
   std::filesystem::remove(run.folder().last_checkpoint());
@@ -210,6 +218,9 @@ TEST_CASE("without its last checkpoint a run begins, but only where it left noth
   CHECK_FALSE(point.checkpoint);
   CHECK(point.state.step == 0);
   CHECK_THROWS_WITH(run.find({"optimizer.lr=0.2"}), Contains("optimizer.lr: 0.1 there, 0.2 now"));
+  std::ofstream(run.folder().results_json()) << "[]";
+  CHECK_THROWS_WITH(run.find({"optimizer.lr=0.1"}), Contains("is missing"));
+  std::filesystem::remove(run.folder().results_json());
   std::ofstream(run.folder().best_checkpoint("val/top1")) << "";
   CHECK_THROWS_WITH(run.find({"optimizer.lr=0.1"}), Contains("is missing"));
 }

@@ -209,7 +209,7 @@ FilledFigure collect_figure(const PaperFigure& figure, const config::Schema& sch
                             bool of_figure_only) {
   CellRuns found = find_cell_runs(figure, figure.wanted_cells(), schema, runs, of_figure_only);
   FilledFigure filled{.charts = {}, .wanted = found.wanted, .found = found.found, .remarks = std::move(found.remarks)};
-  RunNumbers numbers;
+  RunNumbers numbers(schema);
   for (const std::string& number : figure.numbers()) {
     Chart chart{.name = figure.chart_name(number), .title = figure.title, .subtitle = {}, .panels = {}};
     std::vector<std::string> subtitle{figure.origin()};

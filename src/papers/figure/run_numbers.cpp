@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/config/load.h"
 #include "src/core/mean_interval.h"
 #include "src/run_folder/run_folder.h"
 
@@ -61,7 +62,9 @@ const PointResult& RunNumbers::result(const fs::path& run, const std::string& se
 const std::vector<MetricsRow>& RunNumbers::epochs(const fs::path& run) {
   const auto known = epochs_.find(run);
   if (known != epochs_.end()) return known->second;
-  return epochs_.emplace(run, read_metrics(RunFolder::open_existing(run).metrics_jsonl())).first->second;
+  const RunFolder folder = RunFolder::open_existing(run);
+  const auto finished = config::load(schema_, folder.config(), {}).get<int64_t>("train.epochs");
+  return epochs_.emplace(run, read_metrics(folder.metrics_jsonl(), finished)).first->second;
 }
 
 }  // namespace settrain

@@ -8,15 +8,19 @@
 #include <utility>
 #include <vector>
 
+#include "src/config/schema.h"
 #include "src/papers/figure/paper_figure.h"
 #include "src/run_folder/metrics_log.h"
 #include "src/studies/sweep/sweep_folder.h"
 
 namespace settrain {
 
-/// Reads the files of runs once, whatever is asked for. All throw RunError where a file cannot be read.
+/// Reads the files of finished runs once, whatever is asked for. All throw RunError where a file cannot be read, or has
+/// lost rows.
 class RunNumbers {
  public:
+  explicit RunNumbers(const config::Schema& schema) : schema_(schema) {}
+
   /// A metric of the results, of the checkpoint that is best by `select`, or of an epoch. In percent where it is a
   /// fraction; nothing where the run has none.
   std::optional<double> value(const std::filesystem::path& run, const FigureAxis& axis, const std::string& metric,
@@ -34,6 +38,7 @@ class RunNumbers {
   const PointResult& result(const std::filesystem::path& run, const std::string& select);
   const std::vector<MetricsRow>& epochs(const std::filesystem::path& run);
 
+  const config::Schema& schema_;
   std::map<std::pair<std::filesystem::path, std::string>, PointResult> results_;
   std::map<std::filesystem::path, std::vector<MetricsRow>> epochs_;
 };

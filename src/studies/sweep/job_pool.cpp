@@ -22,11 +22,23 @@ JobPool::JobPool(std::deque<int64_t> items, int64_t places, int keep_open,
       items_(std::move(items)),
       places_(static_cast<size_t>(places)),
       at_work_(places) {
-  for (int64_t place = 0; place < places; ++place) threads_.emplace_back([this, place] { work(place); });
+  std::unique_lock lock(mutex_);  // no program is begun before all threads are there
+  try {
+    for (int64_t place = 0; place < places; ++place) threads_.emplace_back([this, place] { work(place); });
+  } catch (...) {  // those that started must end before the members go
+    stop();
+    lock.unlock();
+    join();
+    throw;
+  }
 }
 
 JobPool::~JobPool() {
   stop();
+  join();
+}
+
+void JobPool::join() {
   for (std::thread& thread : threads_) thread.join();
 }
 

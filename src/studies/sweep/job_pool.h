@@ -27,7 +27,8 @@ struct EndedJob {
 class JobPool {
  public:
   /// `command(item, place)`: the program and its arguments, called on any thread. `keep_open`: a descriptor that every
-  /// program inherits, such as a lock's; -1 for none.
+  /// program inherits, such as a lock's; -1 for none. Throws std::system_error, with no program begun, where there are
+  /// no more threads to be had.
   JobPool(std::deque<int64_t> items, int64_t places, int keep_open,
           std::function<std::vector<std::string>(int64_t, int64_t)> command);
   /// Ends what still runs, and waits for it.
@@ -53,6 +54,7 @@ class JobPool {
 
  private:
   void work(int64_t place);
+  void join();
 
   std::function<std::vector<std::string>(int64_t, int64_t)> command_;
   int keep_open_;

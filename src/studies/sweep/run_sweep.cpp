@@ -71,7 +71,10 @@ class Runner {
  private:
   const SweepPoint& point_at(int64_t item) const { return sweep_.points[static_cast<size_t>(item)]; }
 
-  int64_t epochs_of(const SweepPoint& point) const { return std::min(point.epochs, sweep_.folder.epochs_of(point)); }
+  int64_t epochs_of(const SweepPoint& point) const {
+    if (sweep_.folder.status_of(point) == PointStatus::kFinished) return point.epochs;
+    return std::min(point.epochs, sweep_.folder.epochs_of(point));
+  }
 
   static int64_t total(const std::vector<int64_t>& values) {
     return std::accumulate(values.begin(), values.end(), int64_t{0});

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "src/core/characters.h"
 #include "src/core/terminal.h"
 
 namespace settrain {
@@ -30,7 +31,7 @@ bool StatusBoard::is_due() const {
 void StatusBoard::draw(const std::vector<std::string>& lines) {
   erase();
   const auto width = static_cast<size_t>(std::max(20, terminal_columns() - 1));
-  for (const std::string& line : lines) std::cerr << line.substr(0, width) << '\n';
+  for (const std::string& line : lines) std::cerr << first_characters(line, width) << '\n';
   std::cerr.flush();
   drawn_ = lines.size();
   last_ = seconds_now();

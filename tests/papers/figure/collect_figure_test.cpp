@@ -115,7 +115,7 @@ TEST_CASE("set sizes are shares of the images of all seeds, up to the largest se
 
 TEST_CASE("of two runs of a seed the one that measured more in its steps is taken", "[fast]") {
   FigureFiles files;
-  const std::string log = "{\"step\": 1, \"epoch\": 1, \"train/gradient_nonzeros\": 4}\n";
+  const std::string log = "{\"step\": 1, \"epoch\": 1, \"train/gradient_nonzeros\": 4}\n{\"step\": 2, \"epoch\": 2}\n";
   const std::vector<std::filesystem::path> runs{
       files.write("runs/bare/config.yaml", config_text("a", 0.1, 1)).parent_path(),
       files.run("full", config_text("a", 0.1, 1), results(0.5), log)};
@@ -130,11 +130,13 @@ TEST_CASE("of two runs of a seed the one that measured more in its steps is take
 
 TEST_CASE("runs that a figure cannot show are said", "[fast]") {
   FigureFiles files;
-  const std::vector<std::filesystem::path> runs{files.run("other", config_text("a", 77, 1), results(0.2)),
-                                                files.run("ninth", config_text("a", 0.1, 9), results(0.2)),
-                                                files.run("torn", config_text("a", 1, 1), "[{"),
-                                                files.run("unlogged", config_text("a", 0.1, 1), results(0.5),
-                                                          "{\"step\": 1, \"epoch\": 1, \"train/loss\": 3}\n")};
+  const std::vector<std::filesystem::path> runs{
+      files.run("other", config_text("a", 77, 1), results(0.2)),
+      files.run("ninth", config_text("a", 0.1, 9), results(0.2)), files.run("torn", config_text("a", 1, 1), "[{"),
+      files.run("unlogged", config_text("a", 0.1, 1), results(0.5),
+                "{\"step\": 1, \"epoch\": 1, \"train/loss\": 3}\n"
+                "{\"step\": 2, \"epoch\": 2, \"train/loss\": 2}\n"),
+      files.run("cut", config_text("a", 0.1, 2), results(0.5), "{\"step\": 1, \"epoch\": 1, \"train/loss\": 3}\n")};
   const auto remarks_of = [&](bool of_figure_only) {
     std::string all;
     for (const std::string& remark : collect(files, runs, of_figure_only).remarks) all += remark + "\n";
@@ -142,10 +144,11 @@ TEST_CASE("runs that a figure cannot show are said", "[fast]") {
   };
   const std::string remarks = remarks_of(true);
   CHECK_THAT(remarks, Contains("other: its config is that of no cell") && Contains("torn/results.json") &&
-                          Contains("unlogged: has no train/gradient_nonzeros"));
+                          Contains("unlogged: has no train/gradient_nonzeros") &&
+                          Contains("cut/metrics.jsonl' has 1 rows, and the run has finished 2 epochs"));
   CHECK_THAT(remarks, !Contains("ninth"));
   // Collected, any seed is welcome.
-  CHECK_THAT(remarks_of(false), Contains("ninth: has no train/gradient_nonzeros"));
+  CHECK_THAT(remarks_of(false), Contains("ninth/metrics.jsonl' has 0 rows"));
 }
 
 }  // namespace settrain

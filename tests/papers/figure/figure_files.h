@@ -45,7 +45,7 @@ inline config::Schema figure_schema() {
            {"eval", "", {key("splits", &Options::splits, {"val", "test"}, "")}, "", "", {}},
            {"train",
             "",
-            {key("epochs", &Options::epochs, 3, ""), key("top_k", &Options::train_top_k, {}, ""),
+            {key("epochs", &Options::epochs, 2, ""), key("top_k", &Options::train_top_k, {}, ""),
              key("gradient_nonzeros", &Options::gradient_nonzeros, false, "")},
             "",
             "",

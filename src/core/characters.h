@@ -1,0 +1,15 @@
+// Text in UTF-8, by its characters and not by its bytes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace settrain {
+
+/// How many characters there are, each taken to be one column wide.
+size_t count_characters(const std::string& text);
+
+/// The first `count` of them, whole; all where there are fewer.
+std::string first_characters(const std::string& text, size_t count);
+
+}  // namespace settrain

@@ -1,0 +1,19 @@
+#include "src/core/characters.h"
+
+#include <catch2/catch.hpp>
+
+using namespace settrain;
+
+TEST_CASE("Characters are counted and cut whole, however many bytes they take", "[fast]") {
+  const std::string text = "a\u00e9\u2192\U0001F600z";  // of one, two, three, four bytes and one
+  REQUIRE(text.size() == 11);
+  CHECK(count_characters(text) == 5);
+  CHECK(first_characters(text, 0).empty());
+  CHECK(first_characters(text, 1) == "a");
+  CHECK(first_characters(text, 2) == "a\u00e9");
+  CHECK(first_characters(text, 3) == "a\u00e9\u2192");
+  CHECK(first_characters(text, 4) == "a\u00e9\u2192\U0001F600");
+  CHECK(first_characters(text, 5) == text);
+  CHECK(first_characters(text, 99) == text);
+  CHECK(first_characters("", 3).empty());
+}
