@@ -147,6 +147,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                         .train_ids = data.train.ids,
                         .train_labels = data.train.labels,
                         .seed = static_cast<uint64_t>(run.general.seed)});
+  run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
   run.stall_advice = registries.losses.at(c.get<std::string>("loss.name")).stall_advice;
   run.evaluator = std::make_unique<Evaluator>(
       registries.metrics, c, MetricContext{.train_counts = run.train_counts, .score_scale = run.loss->score_scale()});

@@ -16,7 +16,6 @@
 #include "src/eval/evaluator.h"
 #include "src/loader/data_options.h"
 #include "src/optim/schedule.h"
-#include "src/optim/sgd.h"
 #include "src/train/pretrained.h"
 #include "src/train/run_options.h"
 
@@ -107,13 +106,6 @@ void name_rule(const config::Config& config) {
   }
 }
 
-void nesterov_rule(const config::Config& config) {
-  if (config.get<bool>("optimizer.nesterov") && config.get<double>("optimizer.momentum") == 0) {
-    config.fail("optimizer.nesterov",
-                "needs optimizer.momentum above 0; set optimizer.nesterov: false for plain gradient descent");
-  }
-}
-
 void threshold_rule(const config::Config& config) {
   const auto& from = config.get<std::string>("eval.threshold_from");
   if (from != "val" && from != "same" && !std::filesystem::is_directory(from)) {
@@ -134,12 +126,7 @@ config::Schema experiment_schema(const Registries& registries) {
       label_noise_section(),
       model_section(registries.models),
       loss_section(registries.losses),
-      {"optimizer",
-       "The optimizer.",
-       {},
-       "name",
-       "sgd",
-       {{"sgd", "Stochastic gradient descent with momentum.", SgdOptions::keys()}}},
+      optimizer_section(registries.optimizers),
       schedule_section(),
       {"train", "The training loop.", TrainOptions::keys(), "", "", {}},
       eval_section(registries),
@@ -149,7 +136,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   select_rule(registries),
                   measured_rule,
                   name_rule,
-                  nesterov_rule,
+                  optimizer_rule(registries.optimizers),
                   schedule_rule(),
                   threshold_rule};
   return schema;

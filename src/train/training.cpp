@@ -36,7 +36,7 @@ void Training::restore(const Checkpoint& checkpoint) {
         run_.train.accumulate));
   }
   checkpoint.copy_into("model.", state_dict(*run_.model));
-  checkpoint.copy_into("optimizer.momentum.", stepper_.momentum());
+  checkpoint.copy_into("optimizer.", stepper_.optimizer_state());
   if (stepper_.average()) checkpoint.copy_into("ema.", stepper_.average()->tensors());
   checkpoint.copy_into("loss.", run_.loss->state());
   selection_.restore(checkpoint);
@@ -197,7 +197,7 @@ bool Training::checkpoint_is_due() const {
 void Training::save(const std::filesystem::path& file) {
   Checkpoint checkpoint;
   checkpoint.add("model.", state_dict(*run_.model));
-  checkpoint.add("optimizer.momentum.", stepper_.momentum());
+  checkpoint.add("optimizer.", stepper_.optimizer_state());
   if (stepper_.average()) checkpoint.add("ema.", stepper_.average()->tensors());
   checkpoint.add("loss.", run_.loss->state());
   add_state(state_, checkpoint);
