@@ -123,7 +123,8 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.train_counts = count_classes(run.dataset.train, run.dataset.num_classes());
 
   const Dataset& data = run.dataset;
-  run.computation = make_computation(run.train, device, normalisation_for(run.loader.options.normalisation, data));
+  run.loader.normalisation = normalisation_for(registries.datasets, run.loader.options.normalisation, data);
+  run.computation = make_computation(run.train, device, run.loader.normalisation);
   run.loader.format = run.computation.pixel_format();
   // The loaders are built once here, so that what is wrong with them is said before a run folder is touched.
   const Loader training = training_loader(data, run.loader, 0);

@@ -25,17 +25,14 @@ namespace {
 config::Section eval_section(const Registries& registries) {
   config::Section section{"eval", "Evaluation: metrics and splits.", EvalOptions::keys(), "", "", {}};
   for (const MetricEntry& metric : registries.metrics.entries()) {
-    section.keys.insert(section.keys.end(), metric.keys.begin(), metric.keys.end());
+    section.keys = config::joined(std::move(section.keys), metric.keys);
   }
   return section;
 }
 
 // What every data set has.
-config::Keys data_keys() {
-  config::Keys keys = loader_keys();
-  for (config::Key& key : ClassOptions::keys()) keys.push_back(std::move(key));
-  for (config::Key& key : LongTailOptions::keys()) keys.push_back(std::move(key));
-  return keys;
+config::Keys data_keys(const Registries& registries) {
+  return config::joined(loader_keys(registries.datasets), ClassOptions::keys(), LongTailOptions::keys());
 }
 
 config::Rule head_rule(const Registries& registries) {
@@ -121,7 +118,7 @@ config::Schema experiment_schema(const Registries& registries) {
   schema.sections = {
       {"", "General settings of the run.", GeneralOptions::keys(), "", "", {}},
       {"run", "Run folder and compute threads.", RunOptions::keys(), "", "", {}},
-      {"data", "The data set, and how images become batches.", data_keys(), "name", first_dataset,
+      {"data", "The data set, and how images become batches.", data_keys(registries), "name", first_dataset,
        config::variants_of(registries.datasets)},
       label_noise_section(),
       model_section(registries.models),
