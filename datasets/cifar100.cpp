@@ -93,4 +93,38 @@ Dataset load_cifar100(const Cifar100Options& options, const SplitOptions& split)
   return dataset;
 }
 
+DatasetEntry cifar100_entry() {
+  return {.name = "cifar100",
+          .help =
+              "CIFAR-100 (Krizhevsky 2009): 60,000 colour images, 32x32, 100 classes in 20 superclasses. Its usual "
+              "normalisation is CIFAR-10's, as in the papers' experiments.",
+          .keys = config::joined(Cifar100Options::keys(), SplitOptions::keys()),
+          .make =
+              [](const config::Config& config) {
+                return load_cifar100(config.read<Cifar100Options>("data"), config.read<SplitOptions>("data"));
+              },
+          .facts =
+              [](const config::Config& config) {
+                return held_out_facts({.classes = 100, .train = kTrain.records, .test = kTest.records, .size = 32},
+                                      config.read<SplitOptions>("data"));
+              },
+          .statistics =
+              {// The rounded values that the papers' experiments use.
+               {"cifar10", {{125.3F / 255, 123.0F / 255, 113.9F / 255}, {63.0F / 255, 62.1F / 255, 66.7F / 255}}},
+               // Mean and standard deviation, per channel, over all pixels of all training images of the
+               // published files (validation images included), in float64.
+               {"cifar100", {{0.50707516F, 0.48654887F, 0.44091784F}, {0.26733429F, 0.25643846F, 0.27615047F}}}},
+          // MD5: the table of www.cs.toronto.edu/~kriz/cifar.html.
+          .download = Download{.name = "cifar100",
+                               .page = "https://www.cs.toronto.edu/~kriz/cifar.html (binary version)",
+                               .licence = "none stated; cite Krizhevsky, 2009",
+                               .files = {{"cifar-100-binary.tar.gz",
+                                          "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+                                          168513733,
+                                          {Checksum::Kind::kMd5, "03b5dce01913d631647c71ecec9e9cb8"}}},
+                               .archive = Archive::kTarGz,
+                               .folder = "cifar-100-binary",
+                               .proof = {kTrain.name, kTest.name}}};
+}
+
 }  // namespace settrain

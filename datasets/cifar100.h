@@ -4,6 +4,7 @@
 #include <string>
 
 #include "datasets/dataset.h"
+#include "datasets/registry.h"
 #include "datasets/validation_split.h"
 #include "src/config/key.h"
 
@@ -22,5 +23,7 @@ struct Cifar100Options {
 /// Throws DataError where a file is missing, has another size, has labels out of range or in the wrong superclass or,
 /// with `verify`, another digest than the published one.
 Dataset load_cifar100(const Cifar100Options& options, const SplitOptions& split);
+
+DatasetEntry cifar100_entry();
 
 }  // namespace settrain

@@ -87,7 +87,7 @@ struct Dataset {
   std::vector<std::string> superclass_names;    // empty where there are none
   std::vector<int64_t> superclass_of;           // [classes], or empty
   int64_t channels = 0, height = 0, width = 0;  // of every image; height and width 0: they differ
-  std::string normalisation;                    // name of the default one, see src/loader/normalisation.h
+  std::string normalisation;                    // the usual one for these images: a name in the registry, or none
   Split train, val, test;
   std::shared_ptr<const KnownTruth> truth;  // null for real data
   std::string digest;                       // of the files or of the recipe: tells whether two runs saw the same data

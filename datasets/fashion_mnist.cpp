@@ -16,6 +16,7 @@ namespace settrain {
 namespace {
 
 constexpr int64_t kSide = 28;
+constexpr const char* kDebianFolder = "/usr/share/datasets/fashion-mnist";
 constexpr const char* kClasses[] = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
                                     "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
 constexpr const char* kFashionSuperclasses[] = {"tops", "shoes", "trousers", "bags"};
@@ -93,12 +94,35 @@ FashionPart read_fashion_part(const FashionMnistOptions& options, const IdxFileN
           images.sha256 + "\n" + labels.sha256 + "\n"};
 }
 
+// MD5: the table "Get the Data" of github.com/zalandoresearch/fashion-mnist's README.
+Download fashion_download() {
+  Download download{
+      .name = "fashion_mnist",
+      .page = "https://github.com/zalandoresearch/fashion-mnist; Debian's package dataset-fashion-mnist has it too",
+      .licence = "MIT",
+      .folder = "fashion-mnist",
+      .usual_place = kDebianFolder};
+  const auto add = [&download](const IdxFileName& file, uint64_t size, const char* md5) {
+    const std::string name = std::string(file.name) + ".gz";
+    download.files.push_back({name,
+                              "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/" + name,
+                              size,
+                              {Checksum::Kind::kMd5, md5}});
+    download.proof.push_back(name);
+  };
+  add(kTrainImages, 26421880, "8d4fb7e6c68d591d4c3dfef9ec88bf0d");
+  add(kTrainLabels, 29515, "25c81989df183df01b3e8a0aad5dffbe");
+  add(kTestImages, 4422102, "bef4ecab320f06d8554ea6380940ec79");
+  add(kTestLabels, 5148, "bb300cfdad3c16e7a12a480ee83cd310");
+  return download;
+}
+
 }  // namespace
 
 config::Keys FashionMnistOptions::keys() {
   using config::key;
   return {
-      key("root", &FashionMnistOptions::root, "/usr/share/datasets/fashion-mnist",
+      key("root", &FashionMnistOptions::root, kDebianFolder,
           "Folder with the four IDX files, compressed or not; the default is where Debian's package "
           "dataset-fashion-mnist has them.")
           .not_empty()
@@ -125,6 +149,27 @@ Dataset load_fashion_mnist(const FashionMnistOptions& options, const SplitOption
   dataset.test = make_split("test", test.images, std::move(test.labels));
   dataset.digest = sha256("fashion_mnist\n" + train.digests + test.digests + split.recipe());
   return dataset;
+}
+
+DatasetEntry fashion_mnist_entry() {
+  return {.name = "fashion_mnist",
+          .help =
+              "Fashion-MNIST (Xiao et al. 2017): 70,000 grey images of clothes, 28x28, 10 classes; superclasses tops "
+              "(T-shirt/top, pullover, dress, coat, shirt), shoes (sandal, sneaker, ankle boot), trousers and bags.",
+          .keys = config::joined(FashionMnistOptions::keys(), SplitOptions::keys()),
+          .make =
+              [](const config::Config& config) {
+                return load_fashion_mnist(config.read<FashionMnistOptions>("data"), config.read<SplitOptions>("data"));
+              },
+          .facts =
+              [](const config::Config& config) {
+                return held_out_facts(
+                    {.classes = std::ssize(kClasses), .train = 60'000, .test = 10'000, .size = kSide, .channels = 1},
+                    config.read<SplitOptions>("data"));
+              },
+          // Over all pixels of all training images, validation images included, in float64.
+          .statistics = {{"fashion_mnist", {{0.28604060F}, {0.35302424F}}}},
+          .download = fashion_download()};
 }
 
 }  // namespace settrain

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "datasets/dataset.h"
+#include "datasets/registry.h"
 #include "datasets/validation_split.h"
 #include "src/config/key.h"
 
@@ -24,5 +25,7 @@ struct FashionMnistOptions {
 /// Throws DataError where a file is missing, corrupt, disagrees with another or, with `verify`, is not the published
 /// one.
 Dataset load_fashion_mnist(const FashionMnistOptions& options, const SplitOptions& split);
+
+DatasetEntry fashion_mnist_entry();
 
 }  // namespace settrain

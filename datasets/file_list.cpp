@@ -139,4 +139,13 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   return dataset;
 }
 
+DatasetEntry file_list_entry() {
+  return {.name = "file_list",
+          .help = "Images that text files list with one label each, or several.",
+          .keys = config::joined(FileListOptions::keys(), ImageFileOptions::keys()),
+          .make = [](const config::Config& config) {
+            return load_file_list(config.read<FileListOptions>("data"), config.read<ImageFileOptions>("data"));
+          }};
+}
+
 }  // namespace settrain

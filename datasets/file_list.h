@@ -8,6 +8,7 @@
 #include "datasets/dataset.h"
 #include "datasets/image_files.h"
 #include "datasets/image_list.h"
+#include "datasets/registry.h"
 #include "src/config/key.h"
 
 namespace settrain {
@@ -32,5 +33,7 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
 /// The name of the folder of the training images of every class, [num_classes]; empty where a class' images lie in
 /// several folders, a folder has several classes, or a class has no image.
 std::vector<std::string> folders_of_classes(const ImageList& train, const FileTable& files, int64_t num_classes);
+
+DatasetEntry file_list_entry();
 
 }  // namespace settrain

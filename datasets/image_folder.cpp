@@ -63,4 +63,13 @@ Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOpti
   return dataset;
 }
 
+DatasetEntry image_folder_entry() {
+  return {.name = "image_folder",
+          .help = "Images in folders root/{train,val,test}/CLASS.",
+          .keys = config::joined(ImageFolderOptions::keys(), ImageFileOptions::keys()),
+          .make = [](const config::Config& config) {
+            return load_image_folder(config.read<ImageFolderOptions>("data"), config.read<ImageFileOptions>("data"));
+          }};
+}
+
 }  // namespace settrain

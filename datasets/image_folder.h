@@ -6,6 +6,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/image_files.h"
+#include "datasets/registry.h"
 #include "src/config/key.h"
 
 namespace settrain {
@@ -24,5 +25,7 @@ struct ImageFolderOptions {
 /// where a split is missing or has no image, where val or test has a class that train has not, and where a training
 /// class has no image.
 Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOptions& image_options);
+
+DatasetEntry image_folder_entry();
 
 }  // namespace settrain

@@ -120,4 +120,46 @@ Dataset load_imagenet(const ImagenetOptions& options, const SplitOptions& split,
   return dataset;
 }
 
+// MD5: torchvision/datasets/imagenet.py.
+Download imagenet_download() {
+  return {.name = "imagenet",
+          .page = "https://image-net.org/download-images (after registration)",
+          .licence = "for non-commercial research and education, by image-net.org's terms of access",
+          .folder = "imagenet",
+          .proof = {"train", "val"},
+          .by_hand =
+              "Register at https://image-net.org/download-images and get, of ILSVRC 2012 (classification and "
+              "localisation),\n"
+              "  ILSVRC2012_img_train.tar  MD5 1d675b47d978889d74fa0da5fadfb00e\n"
+              "  ILSVRC2012_img_val.tar    MD5 29b22e2961454d5413ddabcf34fc5622\n"
+              "Unpack them so that every class has a folder:\n"
+              "  {}/train/n01440764/n01440764_762.JPEG and so on (the archive holds an archive a class)\n"
+              "  {}/val/n01440764/ILSVRC2012_val_00029930.JPEG and so on (the archive is flat; the development kit has "
+              "the labels)\n"};
+}
+
+DatasetEntry imagenet_entry() {
+  return {
+      .name = "imagenet",
+      .help =
+          "ImageNet (Russakovsky et al. 2015): 1,281,167 training images of 1,000 classes, of which some are "
+          "held out for validation; the 50,000 official validation images are the test split.",
+      .keys = config::joined(ImagenetOptions::keys(), SplitOptions::keys(50000, "balanced"), ImageFileOptions::keys()),
+      .make =
+          [](const config::Config& config) {
+            return load_imagenet(config.read<ImagenetOptions>("data"), config.read<SplitOptions>("data"),
+                                 config.read<ImageFileOptions>("data"));
+          },
+      .facts =
+          [](const config::Config& config) {
+            return held_out_facts({.classes = 1000,
+                                   .train = 1'281'167,
+                                   .test = 50'000,
+                                   .channels = config.read<ImageFileOptions>("data").channels()},
+                                  config.read<SplitOptions>("data"));
+          },
+      .statistics = {{"imagenet", {{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}}}},
+      .download = imagenet_download()};
+}
+
 }  // namespace settrain

@@ -6,6 +6,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/image_files.h"
+#include "datasets/registry.h"
 #include "datasets/validation_split.h"
 #include "src/config/key.h"
 
@@ -25,5 +26,10 @@ struct ImagenetOptions {
 /// Throws DataError that says at once what is missing, where it was looked for and where it comes from; KeyError where
 /// keys do not fit the images.
 Dataset load_imagenet(const ImagenetOptions& options, const SplitOptions& split, const ImageFileOptions& image_options);
+
+/// ImageNet's page and terms, and how to get its images: also for who has lists of them.
+Download imagenet_download();
+
+DatasetEntry imagenet_entry();
 
 }  // namespace settrain

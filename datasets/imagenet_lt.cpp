@@ -58,4 +58,32 @@ Dataset load_imagenet_lt(const ImagenetLtOptions& options, const ImageFileOption
   return dataset;
 }
 
+DatasetEntry imagenet_lt_entry() {
+  Download download = imagenet_download();
+  download.name = "imagenet_lt";
+  download.page = "https://github.com/zhmiao/OpenLongTailRecognition-OLTR (lists); the images are ImageNet's";
+  download.by_hand +=
+      "Get the lists ImageNet_LT_train.txt, ImageNet_LT_val.txt and ImageNet_LT_test.txt by the links of\n"
+      "https://github.com/zhmiao/OpenLongTailRecognition-OLTR and put them into {}/\n";
+  for (const char* split : {"train", "val", "test"}) download.proof.push_back(fmt::format("ImageNet_LT_{}.txt", split));
+  return {.name = "imagenet_lt",
+          .help =
+              "ImageNet-LT (Liu et al. 2019): 115,846 training images of 1,000 classes, 5 to 1,280 of each, by the "
+              "published lists.",
+          .keys = config::joined(ImagenetLtOptions::keys(), ImageFileOptions::keys()),
+          .make =
+              [](const config::Config& config) {
+                return load_imagenet_lt(config.read<ImagenetLtOptions>("data"), config.read<ImageFileOptions>("data"));
+              },
+          .facts =
+              [](const config::Config& config) {
+                return DataFacts{.classes = 1000,
+                                 .train = 115'846,
+                                 .val = 20'000,
+                                 .test = 50'000,
+                                 .channels = config.read<ImageFileOptions>("data").channels()};
+              },
+          .download = std::move(download)};
+}
+
 }  // namespace settrain

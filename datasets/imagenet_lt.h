@@ -4,6 +4,7 @@
 #include "datasets/dataset.h"
 #include "datasets/file_list.h"
 #include "datasets/image_files.h"
+#include "datasets/registry.h"
 #include "src/config/key.h"
 
 namespace settrain {
@@ -17,5 +18,7 @@ struct ImagenetLtOptions : FileListOptions {
 /// DataError that says at once what is missing, where it was looked for and where it comes from, and what
 /// load_file_list() throws.
 Dataset load_imagenet_lt(const ImagenetLtOptions& options, const ImageFileOptions& image_options);
+
+DatasetEntry imagenet_lt_entry();
 
 }  // namespace settrain

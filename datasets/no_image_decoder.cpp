@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kNoDecoder =
     "this build of settrain has no image decoding (CMake option SETTRAIN_IMAGE_FILES=OFF), so it cannot use data sets of "
-    "image files; cifar100, fashion_mnist and synthetic need none";
+    "image files";
 
 }  // namespace
 

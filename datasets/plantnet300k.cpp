@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -147,6 +148,19 @@ std::string plantnet_digest(const Dataset& dataset, const FileTable& files) {
   return sha.hex();
 }
 
+// What must be there is what is there, where it is checked.
+std::optional<DataFacts> plantnet_facts(const config::Config& config) {
+  const auto options = config.read<Plantnet300kOptions>("data");
+  for (const int64_t number : {options.classes, options.train, options.val, options.test}) {
+    if (number == Plantnet300kOptions::kAny) return std::nullopt;
+  }
+  return DataFacts{.classes = options.classes,
+                   .train = options.train,
+                   .val = options.val,
+                   .test = options.test,
+                   .channels = config.read<ImageFileOptions>("data").channels()};
+}
+
 }  // namespace
 
 config::Keys Plantnet300kOptions::keys() {
@@ -218,6 +232,30 @@ Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOpt
   const auto images = std::make_shared<ImageFiles>(std::move(files), image_options);
   for (Split* split : splits) split->images = images;
   return dataset;
+}
+
+DatasetEntry plantnet300k_entry() {
+  return {.name = "plantnet300k",
+          .help =
+              "Pl@ntNet-300K (Garcin et al. 2021): 306,146 photographs of 1,081 plant species; superclasses are the "
+              "303 genera.",
+          .keys = config::joined(Plantnet300kOptions::keys(), ImageFileOptions::keys()),
+          .make =
+              [](const config::Config& config) {
+                return load_plantnet300k(config.read<Plantnet300kOptions>("data"),
+                                         config.read<ImageFileOptions>("data"));
+              },
+          .facts = plantnet_facts,
+          .download = Download{.name = "plantnet300k",
+                               .page = "https://zenodo.org/records/5645731",
+                               .licence = "CC BY 4.0; each image's own is in plantnet300K_metadata.json",
+                               .files = {{"plantnet_300K.zip",
+                                          "https://zenodo.org/records/5645731/files/plantnet_300K.zip?download=1",
+                                          31670505069,
+                                          {}}},
+                               .archive = Archive::kZip,
+                               .folder = "plantnet_300K",
+                               .proof = {"images/train", "images/val", "images/test"}}};
 }
 
 }  // namespace settrain

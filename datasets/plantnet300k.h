@@ -7,6 +7,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/image_files.h"
+#include "datasets/registry.h"
 #include "src/config/key.h"
 
 namespace settrain {
@@ -30,5 +31,7 @@ struct Plantnet300kOptions {
 /// Throws DataError: one that says all that is missing or differs from the expected sizes, and of which files of
 /// plantnet300K_metadata.json, where that is there; or one that names a JSON file and what is wrong with it.
 Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOptions& image_options);
+
+DatasetEntry plantnet300k_entry();
 
 }  // namespace settrain

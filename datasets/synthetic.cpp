@@ -128,4 +128,26 @@ Dataset make_synthetic(const SyntheticOptions& options) {
   return dataset;
 }
 
+DatasetEntry synthetic_entry() {
+  return {.name = "synthetic",
+          .help = "Images made from a known P(y | x), so that the best possible accuracy is known.",
+          .keys = SyntheticOptions::keys(),
+          .make =
+              [](const config::Config& config) {
+                auto options = config.read<SyntheticOptions>("data");
+                if (options.seed == SyntheticOptions::kRunSeed) options.seed = config.get<int64_t>("seed");
+                return make_synthetic(options);
+              },
+          .facts =
+              [](const config::Config& config) {
+                const auto options = config.read<SyntheticOptions>("data");
+                return DataFacts{.classes = options.num_classes,
+                                 .train = options.train_size,
+                                 .val = options.val_size,
+                                 .test = options.test_size,
+                                 .size = options.image_size,
+                                 .channels = options.channels};
+              }};
+}
+
 }  // namespace settrain

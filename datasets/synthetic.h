@@ -2,6 +2,7 @@
 #pragma once
 
 #include "datasets/dataset.h"
+#include "datasets/registry.h"
 #include "datasets/synthetic_options.h"
 
 namespace settrain {
@@ -25,5 +26,7 @@ namespace settrain {
 ///
 /// `options.seed` is a real seed here. Throws DataError where two templates come out too alike for `pixel_noise`.
 Dataset make_synthetic(const SyntheticOptions& options);
+
+DatasetEntry synthetic_entry();
 
 }  // namespace settrain

@@ -135,6 +135,12 @@ HeldOut hold_out(std::span<const int64_t> labels, int64_t num_classes, const Spl
   return held_out;
 }
 
+DataFacts held_out_facts(DataFacts published, const SplitOptions& options) {
+  published.val = options.val_size;
+  published.train = options.train_size == SplitOptions::kAll ? published.train - options.val_size : options.train_size;
+  return published;
+}
+
 Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> ids,
                  std::span<const int64_t> labels) {
   Split split{std::move(name), std::move(images), std::move(ids), {}};

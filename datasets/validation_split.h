@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/data_facts.h"
 #include "datasets/dataset.h"
 #include "src/config/key.h"
 
@@ -35,6 +36,9 @@ struct HeldOut {
 /// the smaller ones. Throws ConfigError where that many cannot be drawn, or where `train_size`, or `val_size` in a
 /// balanced split, is no multiple of the classes.
 HeldOut hold_out(std::span<const int64_t> labels, int64_t num_classes, const SplitOptions& options);
+
+/// What holding out makes of the facts of a data set whose training images are all in `published.train`.
+DataFacts held_out_facts(DataFacts published, const SplitOptions& options);
 
 /// The split `name` with the samples `ids` of `images`; `labels` are those of all of `images`.
 Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> ids,

@@ -67,6 +67,8 @@ Subject subject_of(const CommandLine& line, const LoaderBench& bench) {
   }
   subject.context.options = config.read<LoaderOptions>("data");
   subject.context.pipeline = config.read<PipelineOptions>("data");
+  subject.context.normalisation =
+      normalisation_for(line.registries.datasets, subject.context.options.normalisation, subject.dataset);
   const PixelType type = bench.format == "uint8"  ? PixelType::kByte
                          : bench.format == "bf16" ? PixelType::kBFloat16
                                                   : PixelType::kFloat;

@@ -125,6 +125,7 @@ int run_command_line(int argc, char** argv) {
   register_builtin_models(line.registries.models);
   register_builtin_losses(line.registries.losses);
   register_builtin_metrics(line.registries.metrics);
+  register_builtin_optimizers(line.registries.optimizers);
   line.arguments.assign(argv, argv + argc);
   // A sweep starts its runs by /proc/PID/exe, which says nothing once it has ended.
   if (argc > 0 && line.arguments[0].starts_with("/proc/")) line.arguments[0] = program_file().string();

@@ -80,7 +80,7 @@ DesignCost DesignCosts::count(const RunDesign& design, const std::vector<WantedC
     add_once(cost.data, files.data);
     if (files.weights) add_once(cost.weights, *files.weights);
     for (const std::string& sentence : missing_files(config)) add_once(cost.missing, sentence);
-    const auto facts = facts_of(config);
+    const auto facts = facts_of(line_.registries.datasets, config);
     if (!facts) {
       cost.is_known = false;
       continue;

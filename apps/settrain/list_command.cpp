@@ -106,6 +106,7 @@ void add_list_command(CLI::App& app, CommandLine& line) {
        [](const Registries& all) { print_models(all.models); });
   kind("datasets", "Every data set with its keys", [](const Registries& all) { print_entries(all.datasets); });
   kind("metrics", "Every metric with its keys", [](const Registries& all) { print_entries(all.metrics); });
+  kind("optimizers", "Every optimizer with its keys", [](const Registries& all) { print_entries(all.optimizers); });
 }
 
 }  // namespace settrain

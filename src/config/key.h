@@ -93,6 +93,13 @@ struct Key {
 
 using Keys = std::vector<Key>;
 
+/// The keys of all lists, one list after the other.
+template <class... More>
+Keys joined(Keys keys, const More&... more) {
+  (keys.insert(keys.end(), more.begin(), more.end()), ...);
+  return keys;
+}
+
 /// Declares the key that fills `member`. T is one of the alternatives of Value.
 template <class Options, class T>
 Key key(std::string name, T Options::*member, std::type_identity_t<T> default_value, std::string help) {

@@ -34,9 +34,9 @@ std::string digest_file(const std::filesystem::path& file, Digest digest,
 
 }  // namespace
 
-std::string Checksum::text() const {
-  if (kind == Kind::kNone) return "none";
-  return (kind == Kind::kMd5 ? "MD5 " : "SHA-256 ") + hex;
+std::string checksum_text(const Checksum& checksum) {
+  if (!checksum.known()) return "none";
+  return (checksum.kind == Checksum::Kind::kMd5 ? "MD5 " : "SHA-256 ") + checksum.hex;
 }
 
 Checksum parse_md5(const std::string& text) {

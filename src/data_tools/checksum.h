@@ -6,18 +6,12 @@
 #include <functional>
 #include <string>
 
+#include "datasets/download.h"
+
 namespace settrain {
 
-/// A published checksum.
-struct Checksum {
-  enum class Kind { kNone, kMd5, kSha256 };
-  Kind kind = Kind::kNone;
-  std::string hex;  // lower case
-
-  bool known() const { return kind != Kind::kNone; }
-  /// "MD5 03b5dce0..."; "none" where it is not known.
-  std::string text() const;
-};
+/// "MD5 03b5dce0..."; "none" where it is not known.
+std::string checksum_text(const Checksum& checksum);
 
 /// The MD5 that a user gave. Throws ConfigError unless it is 32 hexadecimal digits.
 Checksum parse_md5(const std::string& text);

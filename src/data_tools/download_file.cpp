@@ -169,7 +169,7 @@ class FileDownload {
       bar.update(progress("checking ", done));
     });
     if (got.hex == file_.checksum.hex) return {};
-    return fmt::format("has {}, expected {}", got.text(), file_.checksum.text());
+    return fmt::format("has {}, expected {}", checksum_text(got), checksum_text(file_.checksum));
   }
 
   const RemoteFile& file_;

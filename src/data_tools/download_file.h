@@ -1,22 +1,12 @@
 // One file from the network, by curl.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <string>
 
+#include "datasets/download.h"
 #include "src/core/file_lock.h"
-#include "src/data_tools/checksum.h"
 
 namespace settrain {
-
-/// A file somewhere else.
-struct RemoteFile {
-  std::string name;   // of the file here
-  std::string url;    // https://, http:// or file://
-  uint64_t size = 0;  // bytes; 0: not known
-  Checksum checksum;
-};
 
 /// Downloads to `folder`/NAME.part, going on with what is there, checks size and checksum, renames it to NAME and gives
 /// that path. A file NAME that is there already, put there by hand, is checked and taken. curl holds `lock` as well, so

@@ -9,6 +9,9 @@
 #include "src/core/file_lock.h"
 #include "src/core/human.h"
 #include "src/core/log.h"
+#include "src/data_tools/checksum.h"
+#include "src/data_tools/download_file.h"
+#include "src/data_tools/unpack.h"
 
 namespace settrain {
 namespace {
@@ -104,11 +107,12 @@ std::optional<fs::path> find_complete(const Download& download, const fs::path& 
 
 fs::path fetch(const Download& download, const fs::path& to) {
   if (download.files.empty()) {
-    const std::string folder = (to / download.folder).string();
-    std::string text = download.by_hand + "Then a config uses them by\n  " + download.config;
-    for (size_t at; (at = text.find("{}")) != std::string::npos;) text.replace(at, 2, folder);
-    throw DataError(fmt::format("{} cannot be fetched, since its images are given to registered users only\n{}",
-                                download.name, text));
+    const fs::path folder = to / download.folder;
+    std::string text = download.by_hand;
+    for (size_t at; (at = text.find("{}")) != std::string::npos;) text.replace(at, 2, folder.string());
+    throw DataError(fmt::format(
+        "{} cannot be fetched, since its images are given to registered users only\n{}Then a config uses them by\n  {}",
+        download.name, text, config_line(download, folder)));
   }
   try {
     return download.archive == Archive::kNone ? fetch_files(download, to / download.folder)

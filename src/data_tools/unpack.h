@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "datasets/download.h"
 #include "src/core/file_lock.h"
 
 namespace settrain {
-
-enum class Archive { kNone, kTarGz, kZip };
 
 /// Unpacks `archive`, whose one folder has the name of `target`, to `target`: into a hidden folder beside it, which is
 /// renamed once it holds all the files `proof`. So `target` is there whole or not at all. What a killed call left is

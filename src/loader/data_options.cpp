@@ -13,11 +13,9 @@ constexpr double kMostInABatch = 1 << 20;
 
 }  // namespace
 
-config::Keys loader_keys() {
+config::Keys loader_keys(const DatasetRegistry& datasets) {
   using config::key;
   using O = LoaderOptions;
-  std::vector<std::string> normalisations = normalisation_names();
-  normalisations.insert(normalisations.begin(), "auto");
   config::Keys keys = {
       key("batch_size", &O::batch_size, 128, "Images in a training batch.")
           .at_least(1)
@@ -47,17 +45,15 @@ config::Keys loader_keys() {
           "Drop the last training batch of an epoch if it is smaller than batch_size."),
       key("normalisation", &O::normalisation, "auto",
           "Per-channel mean and standard deviation with which pixels are normalised; auto: the data set's usual "
-          "ones. For cifar100 these are CIFAR-10's, as in the papers' experiments.")
-          .one_of(std::move(normalisations)),
+          "ones.")
+          .one_of(normalisation_names(datasets)),
       key("on_bad_image", &O::on_bad_image, "error",
           "What to do about an image that cannot be read: error stops the run and names the file; skip leaves the "
           "image out, in training and evaluation, and lists it in the log. A training batch without any readable "
           "image stops the run.")
           .one_of({"error", "skip"}),
   };
-  const config::Keys pipeline = PipelineOptions::keys();
-  keys.insert(keys.begin(), pipeline.begin(), pipeline.end());
-  return keys;
+  return config::joined(PipelineOptions::keys(), keys);
 }
 
 int64_t LoaderOptions::resolved_workers(int64_t busy_threads) const {

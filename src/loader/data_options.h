@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "datasets/registry.h"
 #include "src/config/key.h"
 
 namespace settrain {
@@ -22,7 +23,7 @@ struct LoaderOptions {
   int64_t resolved_workers(int64_t busy_threads) const;
 };
 
-/// These keys and those of the pipelines.
-config::Keys loader_keys();
+/// These keys and those of the pipelines. The data sets name the normalisations.
+config::Keys loader_keys(const DatasetRegistry& datasets);
 
 }  // namespace settrain

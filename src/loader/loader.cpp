@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "src/core/error.h"
-#include "src/loader/normalisation.h"
 #include "src/loader/sampler.h"
 
 namespace settrain {
@@ -116,8 +115,8 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64
 namespace {
 
 Transform transform_for(const Dataset& dataset, const LoaderContext& context, ViewUse use, uint64_t seed) {
-  return Transform(Pipeline(context.pipeline, dataset.height, dataset.width, use, seed),
-                   normalisation_for(context.options.normalisation, dataset), context.format);
+  return Transform(Pipeline(context.pipeline, dataset.height, dataset.width, use, seed), context.normalisation,
+                   context.format);
 }
 
 LoaderSettings settings_for(const LoaderContext& context) {

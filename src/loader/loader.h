@@ -84,6 +84,7 @@ class Loader {
 struct LoaderContext {
   LoaderOptions options;
   PipelineOptions pipeline;
+  Normalisation normalisation{};  // what the options name, see normalisation_for()
   PixelFormat format{};
   std::shared_ptr<SkippedImages> skipped = std::make_shared<SkippedImages>();  // used where the options say skip
   bool pin_memory = false;

@@ -4,6 +4,8 @@
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
+#include <memory>
+
 #include "src/core/error.h"
 
 namespace settrain {
@@ -21,28 +23,21 @@ config::Keys SgdOptions::keys() {
   };
 }
 
-Sgd::Sgd(std::vector<std::pair<std::string, at::Tensor>> parameters, const SgdOptions& options) : options_(options) {
+Sgd::Sgd(const Named& parameters, const SgdOptions& options) : Optimizer(parameters), options_(options) {
   if (options.nesterov && options.momentum == 0) {
     throw KeyError("optimizer.nesterov", "true needs optimizer.momentum above 0");
   }
-  for (auto& [name, parameter] : parameters) {
-    names_.push_back(name);
-    parameters_.push_back(parameter);
-    velocities_.push_back(at::zeros_like(parameter));
-  }
-}
-
-void Sgd::zero_grad() {
-  for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  for (const auto& [name, parameter] : parameters) velocities_.push_back(at::zeros_like(parameter));
 }
 
 void Sgd::step(double lr) {
   c10::NoGradGuard no_grad;
   std::vector<at::Tensor> updated, gradients, velocities;
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (!parameters_[i].grad().defined()) continue;
-    updated.push_back(parameters_[i]);
-    gradients.push_back(parameters_[i].grad());
+  for (size_t i = 0; i < parameters().size(); ++i) {
+    const at::Tensor& parameter = parameters()[i];
+    if (!parameter.grad().defined()) continue;
+    updated.push_back(parameter);
+    gradients.push_back(parameter.grad());
     velocities.push_back(velocities_[i]);
   }
   if (updated.empty()) return;
@@ -53,10 +48,23 @@ void Sgd::step(double lr) {
                   /*maximize=*/false, /*is_first_step=*/false);
 }
 
-std::vector<std::pair<std::string, at::Tensor>> Sgd::momentum() const {
-  std::vector<std::pair<std::string, at::Tensor>> named;
-  for (size_t i = 0; i < names_.size(); ++i) named.emplace_back(names_[i], velocities_[i]);
-  return named;
+OptimizerEntry sgd_entry() {
+  return {.name = "sgd",
+          .help = "Stochastic gradient descent with momentum.",
+          .keys = SgdOptions::keys(),
+          .state_size = 1,
+          .make =
+              [](const config::Config& config, const Optimizer::Named& parameters) {
+                return std::make_unique<Sgd>(parameters, config.read<SgdOptions>("optimizer"));
+              },
+          .rule =
+              [](const config::Config& config) {
+                const auto options = config.read<SgdOptions>("optimizer");
+                if (!options.nesterov || options.momentum > 0) return;
+                config.fail("optimizer.nesterov",
+                            "needs optimizer.momentum above 0; set optimizer.nesterov: false for plain gradient "
+                            "descent");
+              }};
 }
 
 }  // namespace settrain

@@ -1,13 +1,9 @@
 // Stochastic gradient descent.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "src/config/key.h"
+#include "src/optim/optimizer.h"
 
 namespace settrain {
 
@@ -21,25 +17,21 @@ struct SgdOptions {
 /// g = gradient + weight_decay * p;  v = momentum * v + g;  p -= lr * (nesterov ? g + momentum * v : v), as PyTorch's
 /// SGD with dampening 0. Weight decay covers every parameter, batch norm and biases too, as in the papers' code. One
 /// fused call a step.
-class Sgd {
+class Sgd : public Optimizer {
  public:
-  /// `parameters`: by name; all on one device, all requiring gradients. Throws ConfigError for Nesterov without
-  /// momentum.
-  Sgd(std::vector<std::pair<std::string, at::Tensor>> parameters, const SgdOptions& options);
+  /// Throws ConfigError for Nesterov without momentum.
+  Sgd(const Named& parameters, const SgdOptions& options);
 
-  void zero_grad();
-  /// Updates every parameter that has a gradient.
-  void step(double lr);
+  void step(double lr) override;
 
-  const std::vector<at::Tensor>& parameters() const { return parameters_; }
-
-  /// v of every parameter, by the parameter's name.
-  std::vector<std::pair<std::string, at::Tensor>> momentum() const;
+  /// v of every parameter: "momentum.fc.weight".
+  Named state() const override { return named("momentum", velocities_); }
 
  private:
-  std::vector<std::string> names_;
-  std::vector<at::Tensor> parameters_, velocities_;
+  std::vector<at::Tensor> velocities_;
   SgdOptions options_;
 };
+
+OptimizerEntry sgd_entry();
 
 }  // namespace settrain

@@ -11,9 +11,9 @@
 
 namespace settrain {
 
-/// Tensors: "model.*" (torchvision's names), "optimizer.momentum.*" (by parameter name), "loss.*", "selection.*" and
-/// scalars "state.*". Metadata: "config" (the resolved YAML), "data.*", "machine.*", and "logs.FILE" (bytes of that log
-/// when the checkpoint was made). docs/file_formats.md lists them.
+/// Tensors: "model.*" (torchvision's names), "optimizer.*" (by parameter name: "optimizer.momentum.fc.weight"),
+/// "loss.*", "selection.*" and scalars "state.*". Metadata: "config" (the resolved YAML), "data.*", "machine.*", and
+/// "logs.FILE" (bytes of that log when the checkpoint was made). docs/file_formats.md lists them.
 struct Checkpoint {
   TensorMap tensors;
   TextMap metadata;

@@ -123,7 +123,8 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.train_counts = count_classes(run.dataset.train, run.dataset.num_classes());
 
   const Dataset& data = run.dataset;
-  run.computation = make_computation(run.train, device, normalisation_for(run.loader.options.normalisation, data));
+  run.loader.normalisation = normalisation_for(registries.datasets, run.loader.options.normalisation, data);
+  run.computation = make_computation(run.train, device, run.loader.normalisation);
   run.loader.format = run.computation.pixel_format();
   // The loaders are built once here, so that what is wrong with them is said before a run folder is touched.
   const Loader training = training_loader(data, run.loader, 0);
@@ -147,6 +148,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                         .train_ids = data.train.ids,
                         .train_labels = data.train.labels,
                         .seed = static_cast<uint64_t>(run.general.seed)});
+  run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
   run.stall_advice = registries.losses.at(c.get<std::string>("loss.name")).stall_advice;
   run.evaluator = std::make_unique<Evaluator>(
       registries.metrics, c, MetricContext{.train_counts = run.train_counts, .score_scale = run.loss->score_scale()});

@@ -39,6 +39,7 @@ struct Experiment {
   std::optional<Pretrained> pretrained{};  // what they were loaded from
   std::string pretrained_digest{};         // of the file that the run began with, also where it goes on; empty for none
   std::unique_ptr<Loss> loss{};
+  OptimizerEntry optimizer{};  // what makes the optimizer, of which only training has one
   std::string stall_advice{};  // what to try where the loss does not fall
   std::unique_ptr<Evaluator> evaluator{};
   std::optional<Split> threshold_split{};  // the unlabelled images of eval.threshold_from, where that is a folder

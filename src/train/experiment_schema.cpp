@@ -16,7 +16,6 @@
 #include "src/eval/evaluator.h"
 #include "src/loader/data_options.h"
 #include "src/optim/schedule.h"
-#include "src/optim/sgd.h"
 #include "src/train/pretrained.h"
 #include "src/train/run_options.h"
 
@@ -26,17 +25,14 @@ namespace {
 config::Section eval_section(const Registries& registries) {
   config::Section section{"eval", "Evaluation: metrics and splits.", EvalOptions::keys(), "", "", {}};
   for (const MetricEntry& metric : registries.metrics.entries()) {
-    section.keys.insert(section.keys.end(), metric.keys.begin(), metric.keys.end());
+    section.keys = config::joined(std::move(section.keys), metric.keys);
   }
   return section;
 }
 
 // What every data set has.
-config::Keys data_keys() {
-  config::Keys keys = loader_keys();
-  for (config::Key& key : ClassOptions::keys()) keys.push_back(std::move(key));
-  for (config::Key& key : LongTailOptions::keys()) keys.push_back(std::move(key));
-  return keys;
+config::Keys data_keys(const Registries& registries) {
+  return config::joined(loader_keys(registries.datasets), ClassOptions::keys(), LongTailOptions::keys());
 }
 
 config::Rule head_rule(const Registries& registries) {
@@ -107,13 +103,6 @@ void name_rule(const config::Config& config) {
   }
 }
 
-void nesterov_rule(const config::Config& config) {
-  if (config.get<bool>("optimizer.nesterov") && config.get<double>("optimizer.momentum") == 0) {
-    config.fail("optimizer.nesterov",
-                "needs optimizer.momentum above 0; set optimizer.nesterov: false for plain gradient descent");
-  }
-}
-
 void threshold_rule(const config::Config& config) {
   const auto& from = config.get<std::string>("eval.threshold_from");
   if (from != "val" && from != "same" && !std::filesystem::is_directory(from)) {
@@ -129,17 +118,12 @@ config::Schema experiment_schema(const Registries& registries) {
   schema.sections = {
       {"", "General settings of the run.", GeneralOptions::keys(), "", "", {}},
       {"run", "Run folder and compute threads.", RunOptions::keys(), "", "", {}},
-      {"data", "The data set, and how images become batches.", data_keys(), "name", first_dataset,
+      {"data", "The data set, and how images become batches.", data_keys(registries), "name", first_dataset,
        config::variants_of(registries.datasets)},
       label_noise_section(),
       model_section(registries.models),
       loss_section(registries.losses),
-      {"optimizer",
-       "The optimizer.",
-       {},
-       "name",
-       "sgd",
-       {{"sgd", "Stochastic gradient descent with momentum.", SgdOptions::keys()}}},
+      optimizer_section(registries.optimizers),
       schedule_section(),
       {"train", "The training loop.", TrainOptions::keys(), "", "", {}},
       eval_section(registries),
@@ -149,7 +133,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   select_rule(registries),
                   measured_rule,
                   name_rule,
-                  nesterov_rule,
+                  optimizer_rule(registries.optimizers),
                   schedule_rule(),
                   threshold_rule};
   return schema;

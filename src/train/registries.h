@@ -5,6 +5,7 @@
 #include "losses/loss.h"
 #include "metrics/metric.h"
 #include "models/registry.h"
+#include "src/optim/optimizer.h"
 
 namespace settrain {
 
@@ -13,6 +14,7 @@ struct Registries {
   ModelRegistry models{"model"};
   LossRegistry losses{"loss"};
   MetricRegistry metrics{"metric"};
+  OptimizerRegistry optimizers{"optimizer"};
 };
 
 }  // namespace settrain

@@ -10,8 +10,8 @@
 namespace settrain {
 namespace {
 
-std::vector<std::pair<std::string, at::Tensor>> trainable(const Model& model) {
-  std::vector<std::pair<std::string, at::Tensor>> parameters;
+Optimizer::Named trainable(const Model& model) {
+  Optimizer::Named parameters;
   for (const auto& item : model.named_parameters()) parameters.emplace_back(item.key(), item.value());
   return parameters;
 }
@@ -23,7 +23,7 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
       length_{run.train.epochs, steps_per_epoch},
       // Who trains nothing may still want to know what a step costs, which needs a learning rate.
       schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
-      optimizer_(trainable(*run.model), run.config.read<SgdOptions>("optimizer")),
+      optimizer_(run.optimizer.make(run.config, trainable(*run.model))),
       metrics_(run.train) {
   if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay);
 }
@@ -40,7 +40,7 @@ StepResult Stepper::take(int64_t step, const std::vector<Batch>& batches, StepPh
                               .epoch = step / length_.steps_per_epoch,
                               .phases = phases,
                               .metrics = &metrics_};
-  const StepResult result = train_step(*run_.model, *run_.loss, optimizer_, batches, run_.computation, settings);
+  const StepResult result = train_step(*run_.model, *run_.loss, *optimizer_, batches, run_.computation, settings);
   if (average_) average_->update(step);
   return result;
 }

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "src/optim/optimizer.h"
 #include "src/optim/schedule.h"
-#include "src/optim/sgd.h"
 #include "src/optim/weight_average.h"
 #include "src/train/experiment.h"
 #include "src/train/train_step.h"
@@ -30,8 +30,8 @@ class Stepper {
   /// One step over `batches`, see train_step(). Where `phases` is given, its times are added there.
   StepResult take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases = nullptr);
 
-  /// The optimizer's momentum, by parameter name.
-  std::vector<std::pair<std::string, at::Tensor>> momentum() const { return optimizer_.momentum(); }
+  /// The optimizer's tensors, see there.
+  Optimizer::Named optimizer_state() const { return optimizer_->state(); }
 
   /// The average that train.ema_decay asks for, or null.
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
@@ -40,7 +40,7 @@ class Stepper {
   Experiment& run_;
   RunLength length_;
   std::unique_ptr<Schedule> schedule_;
-  Sgd optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   StepMetrics metrics_;
   std::optional<WeightAverage> average_;
 };

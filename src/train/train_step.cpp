@@ -23,7 +23,7 @@ StepResult& StepResult::operator+=(const StepResult& other) {
   return *this;
 }
 
-StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vector<Batch>& batches,
+StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std::vector<Batch>& batches,
                       const Computation& computation, const StepSettings& settings) {
   int64_t count = 0;
   for (const Batch& batch : batches) count += batch.labels.size(0);

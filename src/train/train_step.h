@@ -6,7 +6,7 @@
 
 #include "losses/loss.h"
 #include "src/loader/loader.h"
-#include "src/optim/sgd.h"
+#include "src/optim/optimizer.h"
 #include "src/train/computation.h"
 #include "src/train/phase_timer.h"
 #include "src/train/step_metrics.h"
@@ -40,7 +40,7 @@ struct StepSettings {
 /// their samples. The batches are moved to the model's device one after the other. Throws NumericalError where the
 /// loss is not finite: it names the step, the samples, the learning rate, the largest |score| and the first tensor that
 /// is not finite. The parameters then are as before the step.
-StepResult train_step(Model& model, Loss& loss, Sgd& optimizer, const std::vector<Batch>& batches,
+StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std::vector<Batch>& batches,
                       const Computation& computation, const StepSettings& settings);
 
 }  // namespace settrain

@@ -37,7 +37,7 @@ void Training::restore(const Checkpoint& checkpoint) {
         run_.train.accumulate));
   }
   checkpoint.copy_into("model.", state_dict(*run_.model));
-  checkpoint.copy_into("optimizer.momentum.", stepper_.momentum());
+  checkpoint.copy_into("optimizer.", stepper_.optimizer_state());
   if (stepper_.average()) checkpoint.copy_into("ema.", stepper_.average()->tensors());
   checkpoint.copy_into("loss.", run_.loss->state());
   selection_.restore(checkpoint);
@@ -200,7 +200,7 @@ void Training::save_last() {
   check_finite(*run_.model, *run_.loss, state_.step);
   Checkpoint checkpoint;
   checkpoint.add("model.", state_dict(*run_.model));
-  checkpoint.add("optimizer.momentum.", stepper_.momentum());
+  checkpoint.add("optimizer.", stepper_.optimizer_state());
   if (stepper_.average()) checkpoint.add("ema.", stepper_.average()->tensors());
   checkpoint.add("loss.", run_.loss->state());
   add_state(state_, checkpoint);

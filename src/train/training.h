@@ -22,9 +22,9 @@ class Training {
  public:
   Training(Experiment& run, RunFolder& folder);
 
-  /// Goes back to where `checkpoint` was made: weights, momentum, the loss' own tensors, selection, the loader's
-  /// position; the logs are cut back to it. find_resume_point() and check_same_identity() come before. Throws RunError
-  /// where the checkpoint does not fit.
+  /// Goes back to where `checkpoint` was made: weights, the optimizer's tensors, the loss' own tensors, selection, the
+  /// loader's position; the logs are cut back to it. find_resume_point() and check_same_identity() come before. Throws
+  /// RunError where the checkpoint does not fit.
   void restore(const Checkpoint& checkpoint);
 
   const TrainingState& state() const { return state_; }

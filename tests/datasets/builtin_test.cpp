@@ -10,6 +10,8 @@
 #include "src/config/load.h"
 #include "src/config/variants.h"
 #include "src/core/error.h"
+#include "tests/support/builtin_datasets.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace settrain;
 using Catch::Contains;
@@ -20,20 +22,16 @@ struct Run {
   int64_t seed = 0;
 };
 
-config::Config load(std::vector<std::string> overrides) {
-  DatasetRegistry registry("data set");
-  register_builtin_datasets(registry);
+config::Config load(const std::vector<std::string>& overrides, const std::filesystem::path& file = {}) {
   config::Schema schema;
   schema.sections.push_back({"", "", {config::key("seed", &Run::seed, 4, "Seed.")}, "", "", {}});
-  schema.sections.push_back({"data", "", {}, "name", "fashion_mnist", config::variants_of(registry)});
+  schema.sections.push_back({"data", "", {}, "name", "fashion_mnist", config::variants_of(test::builtin_datasets())});
   schema.sections.push_back(label_noise_section());
-  return config::load(schema, "", overrides);
+  return config::load(schema, file, overrides);
 }
 
 Dataset make(const config::Config& config) {
-  DatasetRegistry registry("data set");
-  register_builtin_datasets(registry);
-  return registry.at(config.get<std::string>("data.name")).make(config);
+  return test::builtin_datasets().at(config.get<std::string>("data.name")).make(config);
 }
 
 const std::vector<std::string> kSmall = {"data.name=synthetic", "data.train_size=600", "data.val_size=20",
@@ -44,13 +42,23 @@ std::vector<std::string> small_with(std::vector<std::string> more) {
   return more;
 }
 
+// The settings that choose a data set, with the keys that have no default.
+std::vector<std::string> all_keys_of(const DatasetEntry& entry) {
+  std::vector<std::string> settings{"data.name=" + entry.name};
+  for (const config::Key& key : entry.keys) {
+    const auto* text = std::get_if<std::string>(&key.default_value);
+    if (key.non_empty && text && text->empty()) settings.push_back("data." + key.name + "=x");
+    if (key.name == "num_classes") settings.push_back("data.num_classes=5");
+  }
+  return settings;
+}
+
 }  // namespace
 
 TEST_CASE("the built-in data sets", "[fast]") {
-  DatasetRegistry registry("data set");
-  register_builtin_datasets(registry);
-  CHECK(registry.names() == std::vector<std::string>{"fashion_mnist", "cifar100", "image_folder", "file_list",
-                                                     "imagenet", "imagenet_lt", "plantnet300k", "synthetic"});
+  CHECK(test::builtin_datasets().names() == std::vector<std::string>{"fashion_mnist", "cifar100", "image_folder",
+                                                                     "file_list", "imagenet", "imagenet_lt",
+                                                                     "plantnet300k", "synthetic"});
   for (const std::string name : {"fashion_mnist", "cifar100", "synthetic"}) {
     const config::Config config = load({"data.name=" + name});
     CHECK(config.get<std::string>("data.label_noise.kind") == "none");
@@ -65,6 +73,62 @@ TEST_CASE("a data set that is not there says where it looked", "[fast]") {
     CHECK_THROWS_WITH(make(config), Contains("/no/such/folder"));
     CHECK_THROWS_AS(make(config), DataError);
   }
+}
+
+TEST_CASE("every data set: its config comes back as it was", "[fast]") {
+  for (const DatasetEntry& entry : test::builtin_datasets().entries()) {
+    CAPTURE(entry.name);
+    const config::Config config = load(all_keys_of(entry));
+    const test::TemporaryFolder folder;
+    CHECK(load({}, folder.write("run.yaml", config.to_yaml())).to_yaml() == config.to_yaml());
+  }
+}
+
+TEST_CASE("every data set: what it says of itself fits together", "[fast]") {
+  for (const DatasetEntry& entry : test::builtin_datasets().entries()) {
+    CAPTURE(entry.name);
+    CHECK(bool(entry.facts) == (entry.name != "image_folder" && entry.name != "file_list"));
+    if (entry.download) {
+      CHECK(entry.download->name == entry.name);
+      // Where it is put is where configs look.
+      const std::string root = load({"data.name=" + entry.name}).get<std::string>("data.root");
+      CHECK((root == entry.download->usual_place || root.ends_with("/" + entry.download->folder)));
+    }
+    if (!entry.facts) continue;
+    const auto facts = entry.facts(load({"data.name=" + entry.name}));
+    REQUIRE(facts);
+    for (const int64_t number : {facts->classes, facts->train, facts->val, facts->test, facts->channels}) {
+      CHECK(number > 0);
+    }
+  }
+}
+
+TEST_CASE("facts follow the config", "[fast]") {
+  const auto facts_of = [](const std::vector<std::string>& settings) {
+    const config::Config config = load(settings);
+    return test::builtin_datasets().at(config.get<std::string>("data.name")).facts(config);
+  };
+  const auto made = facts_of(small_with({"data.image_size=8", "data.channels=1"}));
+  const Dataset dataset = make(load(small_with({"data.image_size=8", "data.channels=1"})));
+  CHECK(made->classes == dataset.num_classes());
+  CHECK(made->train == dataset.train.size());
+  CHECK(made->val == dataset.val.size());
+  CHECK(made->test == dataset.test.size());
+  CHECK(made->size == dataset.height);
+  CHECK(made->channels == dataset.channels);
+
+  const auto cifar = facts_of({"data.name=cifar100", "data.val_size=1000"});
+  CHECK(cifar->classes == 100);
+  CHECK(cifar->train == 49000);
+  CHECK(cifar->val == 1000);
+  CHECK(cifar->test == 10000);
+  CHECK(cifar->size == 32);
+  CHECK(facts_of({"data.name=cifar100", "data.train_size=2000"})->train == 2000);
+  CHECK(facts_of({"data.name=fashion_mnist"})->channels == 1);
+  CHECK(facts_of({"data.name=imagenet"})->train == 1281167 - 50000);
+  CHECK(facts_of({"data.name=imagenet", "data.grey=true"})->channels == 1);
+  CHECK(facts_of({"data.name=plantnet300k"})->classes == 1081);
+  CHECK_FALSE(facts_of({"data.name=plantnet300k", "data.expected.train=any"}));
 }
 
 TEST_CASE("the keys of the papers' data sets have the papers' values", "[fast]") {

@@ -123,7 +123,8 @@ class CommandLine(ProgramTest):
         self.assertIn("loss", self.run_program("config", "docs").stdout)
 
     def test_lists(self):
-        for kind, name in (("losses", "noised_topk"), ("models", "resnet20"), ("datasets", "cifar100"), ("metrics", "average_k")):
+        for kind, name in (("losses", "noised_topk"), ("models", "resnet20"), ("datasets", "cifar100"), ("metrics", "average_k"),
+                           ("optimizers", "sgd")):
             self.assertIn(name, self.run_program("list", kind).stdout)
         self.assertRegex(self.run_program("list", "models").stdout, r"densenet40_40 +1,941,620 +0\.799 G +3x32x32, 100 classes")
 

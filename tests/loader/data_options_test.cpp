@@ -6,6 +6,7 @@
 
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "tests/support/builtin_datasets.h"
 
 using namespace settrain;
 
@@ -13,7 +14,7 @@ namespace {
 
 LoaderOptions load(const std::vector<std::string>& overrides) {
   config::Schema schema;
-  schema.sections.push_back({"data", "", loader_keys(), "", "", {}});
+  schema.sections.push_back({"data", "", loader_keys(test::builtin_datasets()), "", "", {}});
   return config::load(schema, "", overrides).read<LoaderOptions>("data");
 }
 

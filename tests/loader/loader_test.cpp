@@ -222,7 +222,6 @@ TEST_CASE("the training loader augments and shuffles, the evaluation loader does
   Dataset dataset;
   dataset.name = "random";
   dataset.channels = 3;
-  dataset.normalisation = "cifar10";
   dataset.train = dataset.val = random_split();
   dataset.height = dataset.width = kSide;
   LoaderContext context;
@@ -230,7 +229,7 @@ TEST_CASE("the training loader augments and shuffles, the evaluation loader does
   context.options.eval_batch_size = 23;
   context.options.workers = 2;
   context.options.prefetch = 3;
-  context.options.normalisation = "auto";
+  context.normalisation = {{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}};
   context.pipeline.pad = 2;
   Loader training = training_loader(dataset, context, 5);
   CHECK(training.batches_per_epoch() == 3);

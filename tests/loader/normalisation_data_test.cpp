@@ -7,6 +7,7 @@
 #include "datasets/cifar100.h"
 #include "datasets/fashion_mnist.h"
 #include "src/loader/normalisation.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/skip.h"
 
 using namespace settrain;
@@ -21,7 +22,7 @@ void check_statistics(const Dataset& dataset, const std::string& name) {
     dataset.train.images->read(id, image);
     for (size_t i = 0; i < image.pixels.size(); ++i) ++histograms[i % channels][image.pixels[i]];
   }
-  const Normalisation recorded = normalisation_for(name, dataset);
+  const Normalisation recorded = normalisation_for(test::builtin_datasets(), name, dataset);
   for (size_t c = 0; c < channels; ++c) {
     double count = 0, sum = 0, squares = 0;
     for (size_t value = 0; value < 256; ++value) {

@@ -37,8 +37,8 @@ TEST_CASE("two steps follow the update rule written out by hand", "[fast]") {
   }
   CHECK(p[0].item<double>() == Approx(expected[0]).epsilon(1e-14));
   CHECK(p[1].item<double>() == Approx(expected[1]).epsilon(1e-14));
-  CHECK(optimizer.momentum()[0].first == "p");
-  CHECK(optimizer.momentum()[0].second[1].item<double>() == Approx(velocity[1]).epsilon(1e-14));
+  CHECK(optimizer.state()[0].first == "momentum.p");
+  CHECK(optimizer.state()[0].second[1].item<double>() == Approx(velocity[1]).epsilon(1e-14));
 }
 
 TEST_CASE("without momentum a step is lr times the gradient", "[fast]") {

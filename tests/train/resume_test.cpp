@@ -21,6 +21,7 @@ config::Config configured(const std::vector<std::string>& settings) {
     register_builtin_models(all.models);
     register_builtin_losses(all.losses);
     register_builtin_metrics(all.metrics);
+    register_builtin_optimizers(all.optimizers);
     return all;
   }();
   return config::load(experiment_schema(registries), {}, settings);

@@ -78,7 +78,8 @@ uint64_t checkpoint_bytes(const Experiment& run) {
   uint64_t bytes = 0;
   for (const auto& [name, tensor] : state_dict(*run.model)) bytes += tensor.nbytes();
   if (run.train.ema_decay > 0) bytes *= 2;
-  for (const at::Tensor& parameter : run.model->parameters()) bytes += parameter.nbytes();  // momentum
+  const auto copies = static_cast<uint64_t>(run.optimizer.state_size);
+  for (const at::Tensor& parameter : run.model->parameters()) bytes += copies * parameter.nbytes();
   for (const auto& [name, tensor] : run.loss->state()) bytes += tensor.nbytes();
   return bytes;
 }
@@ -98,7 +99,7 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   DryRun cost;
   cost.parameters = run.model->num_parameters();
 
-  std::optional<Throughput> throughput;  // its momentum stays in memory, as in the run
+  std::optional<Throughput> throughput;  // its optimizer stays in memory, as in the run
   if (run.train.epochs > 0) {
     throughput.emplace(run);
     cost.steps = throughput->length().steps();

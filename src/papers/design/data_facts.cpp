@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -22,51 +21,16 @@ int64_t long_tail_size(int64_t train, int64_t classes, double imbalance) {
   return static_cast<int64_t>(sum);
 }
 
-DataFacts held_out(const config::Config& config, int64_t classes, int64_t train, int64_t test) {
-  const auto val = config.get<int64_t>("data.val_size");
-  // 0 stands for all that are left.
-  const int64_t kept = config.has("data.train_size") ? config.get<int64_t>("data.train_size") : 0;
-  return {.classes = classes, .train = kept > 0 ? kept : train - val, .val = val, .test = test};
-}
-
-std::optional<DataFacts> published(const config::Config& config) {
-  const auto& name = config.get<std::string>("data.name");
-  const auto at = [&config](const std::string& key) { return config.get<int64_t>("data." + key); };
-  if (name == "cifar100") {
-    DataFacts facts = held_out(config, 100, 50'000, 10'000);
-    facts.size = 32;
-    return facts;
-  }
-  if (name == "fashion_mnist") {
-    DataFacts facts = held_out(config, 10, 60'000, 10'000);
-    facts.size = 28;
-    facts.channels = 1;
-    return facts;
-  }
-  if (name == "synthetic") {
-    return DataFacts{at("num_classes"), at("train_size"), at("val_size"),
-                     at("test_size"),   at("image_size"), at("channels")};
-  }
-  constexpr int64_t kCrop = 224;
-  if (name == "imagenet") {
-    DataFacts facts = held_out(config, 1000, 1'281'167, 50'000);
-    facts.size = kCrop;
-    return facts;
-  }
-  if (name == "imagenet_lt") return DataFacts{1000, 115'846, 20'000, 50'000, kCrop};
-  if (name == "plantnet300k") {
-    const DataFacts facts{at("expected.classes"), at("expected.train"), at("expected.val"), at("expected.test"), kCrop};
-    const bool is_any = std::min({facts.classes, facts.train, facts.val, facts.test}) < 0;
-    return is_any ? std::nullopt : std::optional(facts);
-  }
-  return std::nullopt;
-}
+// What pipelines for images of different sizes usually cut.
+constexpr int64_t kCrop = 224;
 
 }  // namespace
 
-std::optional<DataFacts> facts_of(const config::Config& config) {
-  auto facts = published(config);
+std::optional<DataFacts> facts_of(const DatasetRegistry& datasets, const config::Config& config) {
+  const DatasetEntry& entry = datasets.at(config.get<std::string>("data.name"));
+  auto facts = entry.facts ? entry.facts(config) : std::nullopt;
   if (!facts) return facts;
+  if (facts->size == 0) facts->size = kCrop;
   facts->train = long_tail_size(facts->train, facts->classes, config.get<double>("data.long_tail.imbalance"));
   if (const auto size = config.get<int64_t>("data.input_size"); size > 0) facts->size = size;
   return facts;

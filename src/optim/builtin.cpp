@@ -1,0 +1,9 @@
+#include "src/optim/sgd.h"
+
+namespace settrain {
+
+void register_builtin_optimizers(OptimizerRegistry& registry) {
+  registry.add(sgd_entry());
+}
+
+}  // namespace settrain

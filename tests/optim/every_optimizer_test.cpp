@@ -1,0 +1,127 @@
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "src/config/load.h"
+#include "src/optim/optimizer.h"
+#include "tests/support/temporary_folder.h"
+
+namespace settrain {
+namespace {
+
+const OptimizerRegistry& builtin_optimizers() {
+  static const OptimizerRegistry registry = [] {
+    OptimizerRegistry optimizers("optimizer");
+    register_builtin_optimizers(optimizers);
+    return optimizers;
+  }();
+  return registry;
+}
+
+config::Schema optimizer_schema() {
+  return {{optimizer_section(builtin_optimizers())}, {optimizer_rule(builtin_optimizers())}};
+}
+
+config::Config config_of(const OptimizerEntry& entry) {
+  return config::load(optimizer_schema(), {}, {"optimizer.name=" + entry.name});
+}
+
+// A matrix, a row and a parameter that never has a gradient, with their optimizer.
+struct Subject {
+  Optimizer::Named parameters;
+  std::unique_ptr<Optimizer> optimizer;
+
+  explicit Subject(const OptimizerEntry& entry) {
+    at::manual_seed(7);
+    parameters = {{"fc.weight", at::randn({3, 2})}, {"fc.bias", at::randn({3})}, {"unused", at::randn({4})}};
+    for (auto& [name, parameter] : parameters) parameter.requires_grad_(true);
+    optimizer = entry.make(config_of(entry), parameters);
+  }
+
+  at::Tensor distance() const { return parameters[0].second.square().sum() + parameters[1].second.square().sum(); }
+
+  void step() {
+    optimizer->zero_grad();
+    distance().backward();
+    optimizer->step(0.01);
+  }
+};
+
+TEST_CASE("Every optimizer: steps go down, and leave alone what has no gradient", "[fast]") {
+  for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
+    CAPTURE(entry.name);
+    Subject subject(entry);
+    CHECK(subject.optimizer->parameters().size() == subject.parameters.size());
+    const at::Tensor unused = subject.parameters[2].second.detach().clone();
+    for (int i = 0; i < 5; ++i) {
+      const auto before = subject.distance().item<double>();
+      subject.step();
+      CHECK(subject.distance().item<double>() < before);
+    }
+    CHECK(at::equal(subject.parameters[2].second, unused));
+    subject.optimizer->zero_grad();
+    for (const at::Tensor& parameter : subject.optimizer->parameters()) CHECK_FALSE(parameter.grad().defined());
+  }
+}
+
+TEST_CASE("Every optimizer: with the state of another it goes on with the same bits", "[fast]") {
+  for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
+    CAPTURE(entry.name);
+    Subject first(entry), second(entry);
+    for (int i = 0; i < 3; ++i) first.step();
+    {
+      const c10::NoGradGuard no_grad;
+      for (size_t i = 0; i < first.parameters.size(); ++i) {
+        second.parameters[i].second.copy_(first.parameters[i].second);
+      }
+      const Optimizer::Named from = first.optimizer->state(), to = second.optimizer->state();
+      REQUIRE(from.size() == to.size());
+      for (size_t i = 0; i < from.size(); ++i) {
+        CHECK(from[i].first == to[i].first);
+        to[i].second.copy_(from[i].second);
+      }
+    }
+    first.step();
+    second.step();
+    for (size_t i = 0; i < first.parameters.size(); ++i) {
+      CHECK(at::equal(first.parameters[i].second, second.parameters[i].second));
+    }
+  }
+}
+
+TEST_CASE("Every optimizer: its state has a name each, and the size that the entry says", "[fast]") {
+  for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
+    CAPTURE(entry.name);
+    const Subject subject(entry);
+    std::set<std::string> names;
+    int64_t numbers = 0, parameters = 0;
+    for (const auto& [name, tensor] : subject.optimizer->state()) {
+      CHECK(names.insert(name).second);
+      if (tensor.dim() > 0) numbers += tensor.numel();  // a count of steps hardly counts
+    }
+    for (const auto& [name, parameter] : subject.parameters) parameters += parameter.numel();
+    CHECK(numbers == entry.state_size * parameters);
+  }
+}
+
+TEST_CASE("Every optimizer: its config comes back as it was, and has a learning rate", "[fast]") {
+  for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
+    CAPTURE(entry.name);
+    const config::Config config = config_of(entry);
+    CHECK(config.get<double>("optimizer.lr") > 0);
+    const test::TemporaryFolder folder;
+    const auto file = folder.write("run.yaml", config.to_yaml());
+    CHECK(config::load(optimizer_schema(), file, {}).to_yaml() == config.to_yaml());
+  }
+}
+
+TEST_CASE("Nesterov without momentum is refused where it was written", "[fast]") {
+  CHECK_THROWS_WITH(config::load(optimizer_schema(), {}, {"optimizer.momentum=0"}),
+                    Catch::Contains("optimizer.nesterov") && Catch::Contains("optimizer.nesterov: false"));
+  CHECK_NOTHROW(config::load(optimizer_schema(), {}, {"optimizer.momentum=0", "optimizer.nesterov=false"}));
+}
+
+}  // namespace
+}  // namespace settrain
