@@ -11,6 +11,7 @@
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
+#include "src/core/metric_name.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/checkpoint.h"
 #include "src/train/evaluation.h"
