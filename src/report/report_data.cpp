@@ -127,7 +127,7 @@ ordered_json shown_run(const Registries& registries, at::Device device, const Co
     return shown;
   }
   try {
-    shown["answers"] = answers_json(evaluate_answers(registries, device, run, checkpoint, bar));
+    shown["answers"] = answers_json(evaluate_answers(registries, device, run.folder, checkpoint, bar));
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception& problem) {  // out of memory, too: the rest of the report is worth having
