@@ -49,23 +49,30 @@ config::Keys LongTailOptions::keys() {
           key("long_tail.seed", &O::seed, int64_t{1}, "Which training images of a class are kept.").at_least(0)};
 }
 
+std::vector<int64_t> long_tail_counts(double imbalance, std::vector<int64_t> counts) {
+  const auto largest = static_cast<double>(*std::max_element(counts.begin(), counts.end()));
+  const double last = static_cast<double>(std::max<size_t>(counts.size() - 1, 1));
+  for (size_t j = 0; j < counts.size(); ++j) {
+    const double share = std::pow(imbalance, -static_cast<double>(j) / last);
+    counts[j] = std::min(counts[j], std::max<int64_t>(1, std::llround(largest * share)));
+  }
+  return counts;
+}
+
 void apply_long_tail(const LongTailOptions& options, Dataset& dataset) {
   if (options.imbalance == 1) return;
   if (dataset.truth) {
     throw KeyError(kImbalance, "this data set's P(y | x) is known and would no longer hold; data.imbalance does it");
   }
-  auto samples = by_class(dataset.train, dataset.num_classes());
-  size_t largest = 0;
-  for (const auto& of_class : samples) largest = std::max(largest, of_class.size());
-  const double last = static_cast<double>(std::max<size_t>(samples.size() - 1, 1));
+  const auto samples = by_class(dataset.train, dataset.num_classes());
+  std::vector<int64_t> counts;
+  for (const auto& of_class : samples) counts.push_back(std::ssize(of_class));
+  const std::vector<int64_t> wanted = long_tail_counts(options.imbalance, counts);
   std::vector<int64_t> kept;
   for (size_t j = 0; j < samples.size(); ++j) {
-    const double share = std::pow(options.imbalance, -static_cast<double>(j) / last);
-    const auto wanted = std::max<int64_t>(1, std::llround(static_cast<double>(largest) * share));
-    const auto available = static_cast<int64_t>(samples[j].size());
     const auto order =
-        permutation(available, static_cast<uint64_t>(options.seed), Stream::kLongTail, static_cast<uint32_t>(j));
-    for (int64_t i = 0; i < std::min(wanted, available); ++i) {
+        permutation(counts[j], static_cast<uint64_t>(options.seed), Stream::kLongTail, static_cast<uint32_t>(j));
+    for (int64_t i = 0; i < wanted[j]; ++i) {
       kept.push_back(samples[j][static_cast<size_t>(order[static_cast<size_t>(i)])]);
     }
   }

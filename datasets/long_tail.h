@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "datasets/dataset.h"
 #include "src/config/key.h"
@@ -14,6 +15,9 @@ struct LongTailOptions {
 
   static config::Keys keys();
 };
+
+/// How many images of each class stay of `counts`, as apply_long_tail() says.
+std::vector<int64_t> long_tail_counts(double imbalance, std::vector<int64_t> counts);
 
 /// Keeps n_j = max(1, round(n_0 * imbalance^(-j / (L - 1)))) training images of class j, or all where there are fewer:
 /// n_0 is the largest class' number, j runs from 0 to L - 1 (Cao et al., "Learning imbalanced datasets with

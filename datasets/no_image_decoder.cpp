@@ -1,7 +1,8 @@
-// In place of decode_image.cpp and jpeg_decoder.cpp in a build with SETTRAIN_IMAGE_FILES=OFF.
+// In place of decode_image.cpp, encode_png.cpp and jpeg_decoder.cpp in a build with SETTRAIN_IMAGE_FILES=OFF.
 #include <stdexcept>
 
 #include "datasets/decode_image.h"
+#include "datasets/encode_png.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -27,6 +28,10 @@ std::string decoder_version() {
 
 void decode_by_opencv(std::span<const uint8_t>) {
   throw Error(kNoDecoder);
+}
+
+std::vector<uint8_t> encode_png(const Image&) {
+  throw Error("this build of settrain makes no pictures (CMake option SETTRAIN_IMAGE_FILES=OFF)");
 }
 
 }  // namespace settrain

@@ -1,13 +1,10 @@
-#include <fmt/format.h>
-
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/settrain/command_line.h"
-#include "src/config/load.h"
 #include "src/inference/results.h"
-#include "src/train/experiment_schema.h"
+#include "src/inference/trained_run.h"
 
 namespace settrain {
 namespace {
@@ -18,37 +15,14 @@ struct EvalArguments {
   bool json = false;
 };
 
-// A run is evaluated as it was trained: on its data, with its model.
-void refuse_other_settings(const config::Config& config, const std::vector<std::string>& settings) {
-  for (const std::string& setting : settings) {
-    const std::string path = setting.substr(0, setting.find('='));
-    if (path.starts_with("eval.") || path == "data.eval_batch_size" || config.at(path).key.is_free) continue;
-    throw ConfigError(fmt::format(
-        "--set {}: a run is evaluated as it was trained; `settrain eval` takes eval.*, data.root, data.workers, "
-        "data.eval_batch_size and run.threads",
-        path));
-  }
-}
-
 int evaluate(const CommandLine& line, const EvalArguments& arguments) {
   const at::Device device = find_device(line.device);
-  const RunFolder folder = RunFolder::open_existing(arguments.run);
-  const config::Schema schema = experiment_schema(line.registries);
-  const config::Config recorded = config::load(schema, folder.config(), {});
-  // What the run selected on need not be measured again.
-  std::vector<std::string> settings = line.settings;
-  settings.push_back("select=[]");
-  config::Config config = config::load(schema, folder.config(), settings);
-  refuse_other_settings(config, line.settings);
-  Experiment run = make_experiment(line.registries, std::move(config), device);
-
-  std::vector<std::filesystem::path> files;
-  for (const std::string& checkpoint : arguments.checkpoints) files.push_back(folder.checkpoint(checkpoint));
-  if (files.empty()) files = chosen_checkpoints(folder, recorded.get<config::Texts>("select"));
+  TrainedRun run = open_trained_run(line.registries, arguments.run, arguments.checkpoints, device, line.settings);
   ProgressBar bar;
-  const auto results = evaluate_checkpoints(run, files, bar);
-  log_skipped_images(run);
-  std::cout << (arguments.json ? results_json(run, results).dump(1) + "\n" : format_results(run, results));
+  const auto results = evaluate_checkpoints(run.experiment, run.checkpoints, bar);
+  log_skipped_images(run.experiment);
+  std::cout << (arguments.json ? results_json(run.experiment, results).dump(1) + "\n"
+                               : format_results(run.experiment, results));
   return kSuccess;
 }
 

@@ -12,7 +12,7 @@
 #include "src/core/human.h"
 #include "src/core/log.h"
 #include "src/inference/export_weights.h"
-#include "src/inference/results.h"
+#include "src/inference/trained_run.h"
 #include "src/train/experiment_schema.h"
 
 namespace settrain {

@@ -11,6 +11,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/inference/results.h"
+#include "src/inference/trained_run.h"
 #include "src/measure/cost/dry_run.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/record.h"

@@ -8,13 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "metrics/average_k.h"
-#include "models/model.h"
-#include "models/named_tensors.h"
 #include "src/core/atomic_file.h"
 #include "src/core/log.h"
 #include "src/eval/results_table.h"
-#include "src/train/checkpoint.h"
-#include "src/train/resume.h"
+#include "src/inference/trained_run.h"
 
 namespace settrain {
 namespace {
@@ -37,32 +34,16 @@ ordered_json to_json(const std::vector<ResultsColumn>& columns) {
 
 }  // namespace
 
-std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, const std::vector<std::string>& select) {
-  std::vector<std::filesystem::path> files;
-  for (const std::string& metric : select) {
-    const auto file = folder.best_checkpoint(metric);
-    if (std::filesystem::exists(file)) files.push_back(file);
-  }
-  if (files.empty()) files.push_back(folder.last_checkpoint());
-  return files;
-}
-
 std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
                                                     ProgressBar& bar) {
   std::vector<CheckpointResults> results;
   std::map<int64_t, size_t> by_step;
   for (const auto& file : files) {
-    const Checkpoint checkpoint = load_checkpoint(file);
-    check_same_model(run, checkpoint);
-    check_same_data(run, checkpoint);
+    const Checkpoint checkpoint = load_weights(run, file);
     CheckpointResults result{file.stem().string(), checkpoint.integer("state.epoch"), {}};
     const auto [same, is_new] = by_step.emplace(checkpoint.integer("state.step"), results.size());
-    if (is_new) {
-      checkpoint.copy_into(checkpoint.weights_prefix(), state_dict(*run.model));
-      result.splits = evaluate_splits(run, run.eval.splits, run.eval.view_use(), bar);
-    } else {
-      result.splits = results[same->second].splits;
-    }
+    result.splits =
+        is_new ? evaluate_splits(run, run.eval.splits, run.eval.view_use(), bar) : results[same->second].splits;
     results.push_back(std::move(result));
   }
   return results;

@@ -18,16 +18,11 @@ struct CheckpointResults {
   std::vector<SplitResult> splits;
 };
 
-/// The checkpoints that stand for a run: the best by every metric of `select` that are there; the last one where there
-/// are none.
-std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, const std::vector<std::string>& select);
-
 /// Says how many images could not be read and were left out, where there are any: data.on_bad_image.
 void log_skipped_images(const Experiment& run);
 
 /// Evaluates every checkpoint on the splits of eval.splits. Checkpoints of one epoch hold the same weights and are
-/// evaluated once. Leaves the last one's weights in the model. Throws RunError where a checkpoint does not fit the
-/// model or was trained on other data, or with another model.
+/// evaluated once. Leaves the last one's weights in the model. Throws what load_weights() throws.
 std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
                                                     ProgressBar& bar);
 

@@ -4,13 +4,13 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "datasets/dataset.h"
 #include "src/core/progress_bar.h"
 #include "src/report/judged_sets.h"
-#include "src/studies/compare/compared_run.h"
 #include "src/train/registries.h"
 
 namespace settrain {
@@ -24,10 +24,9 @@ struct Answers {
   JudgedSets sets;
 };
 
-/// Evaluates a run's checkpoint again, on its test split or, where eval.splits has none, on the last of these. Throws
-/// what make_experiment() throws where the data are not there; RunError where the checkpoint is not there, or is of
-/// another model or other data; and what score_split() throws.
-Answers evaluate_answers(const Registries& registries, at::Device device, const ComparedRun& run,
+/// Evaluates a checkpoint of the run in folder `run` again, on its test split or, where eval.splits has none, on the
+/// last of these. Throws what open_trained_run(), load_weights() and score_split() throw.
+Answers evaluate_answers(const Registries& registries, at::Device device, const std::filesystem::path& run,
                          const std::string& checkpoint, ProgressBar& bar);
 
 }  // namespace settrain

@@ -102,13 +102,17 @@ void add_examples(const Answers& answers, const Outcome& outcome, ordered_json& 
   }
   const ChosenExamples chosen =
       choose_examples(to_vector<int64_t>(answers.sets.in_set.sum(1)), to_vector<bool>(outcome.hits), kExamples);
-  const auto add = [&](const char* kind, const std::vector<int64_t>& places) {
-    ordered_json& examples = json["examples"][kind] = ordered_json::array();
+  const auto shown = [&](const std::vector<int64_t>& places) {
+    ordered_json examples = ordered_json::array();
     for (const int64_t place : places) examples.push_back(example_json(answers, place));
+    return examples;
   };
-  add("correct", chosen.correct);
-  add("missed", chosen.missed);
-  add("large", chosen.large);
+  try {
+    json["examples"] = {
+        {"correct", shown(chosen.correct)}, {"missed", shown(chosen.missed)}, {"large", shown(chosen.large)}};
+  } catch (const std::exception& problem) {  // the counts are worth having without pictures
+    json["examples_missing"] = problem.what();
+  }
 }
 
 }  // namespace

@@ -16,7 +16,6 @@ namespace settrain {
 ///  - "examples": by kind ("correct", "missed", "large") objects {"picture", "truth", "truth_probability", "hit",
 ///    "size", "set"}, set being [class, probability] by falling probability, at most 12; or "examples_missing", a
 ///    sentence.
-/// Throws DataError where an image that is to be shown cannot be read.
 nlohmann::ordered_json answers_json(const Answers& answers);
 
 }  // namespace settrain

@@ -4,35 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "src/core/html.h"
 #include "src/report/page_parts.h"
 
 namespace settrain {
-
-std::string escape_html(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
 
 std::string script_json(const nlohmann::ordered_json& data) {
   const std::string json = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -10,9 +10,6 @@ namespace settrain {
 /// What every report begins with.
 inline constexpr std::string_view kReportMarker = "<!doctype html>\n<!-- settrain report -->\n";
 
-/// `text` with &, <, >, " and ' as HTML's character references: what an element or a quoted attribute may hold.
-std::string escape_html(std::string_view text);
-
 /// JSON that may stand in a <script> element: without "<", so that no text in it ends the element or begins a comment.
 /// Bytes that are no UTF-8 become U+FFFD.
 std::string script_json(const nlohmann::ordered_json& data);

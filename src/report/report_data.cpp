@@ -25,9 +25,21 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-ComparedRun read_run(const config::Schema& schema, const fs::path& folder) {
+// Without checkpoints where it has no results, or none that can be read.
+ComparedRun read_run(const config::Schema& schema, const fs::path& folder, ordered_json& notes) {
   const RunFolder run = RunFolder::open_existing(folder);
-  if (fs::exists(run.results_json())) return read_runs(schema, {folder}).front();
+  if (fs::exists(run.results_json())) {
+    try {
+      return read_runs(schema, {folder}).front();
+    } catch (const RunError& problem) {
+      notes.push_back(fmt::format("{}. The run's curves and configuration are shown.", problem.what()));
+    }
+  } else {
+    notes.push_back(fmt::format(
+        "'{}' has no results yet (no results.json): it is being trained, or was stopped; settrain --resume goes on "
+        "with it. Its curves and configuration are shown.",
+        folder.string()));
+  }
   config::Config config = config::load(schema, run.config(), {});
   const auto seed = config.get<int64_t>("seed");
   return {folder, std::move(config), seed, {}};
@@ -38,12 +50,7 @@ std::vector<ComparedRun> read_all(const config::Schema& schema, const std::vecto
   std::vector<ComparedRun> runs;
   for (const fs::path& folder : folders) {
     if (fs::exists(folder / "config.yaml")) {
-      runs.push_back(read_run(schema, folder));
-      if (!runs.back().checkpoints.empty()) continue;
-      notes.push_back(fmt::format(
-          "'{}' has no results yet (no results.json): it is being trained, or was stopped; settrain --resume goes on "
-          "with it. Its curves and configuration are shown.",
-          folder.string()));
+      runs.push_back(read_run(schema, folder, notes));
     } else {
       notes.push_back(
           fmt::format("'{}' is left out: the run ended before it began (no config.yaml).", folder.string()));
@@ -120,14 +127,14 @@ ordered_json shown_run(const Registries& registries, at::Device device, const Co
                        const std::string& metric, const ReportOptions& options, ProgressBar& bar) {
   const std::string checkpoint = checkpoint_for(run, metric).name;
   const std::string split = metric.substr(0, metric.rfind('/'));
-  ordered_json shown{
-      {"checkpoint", checkpoint}, {"split", split}, {"set_sizes", set_sizes_json(run, checkpoint, split)}};
-  if (!options.answers) {
-    shown["missing"] = "Left out by --no-examples.";
-    return shown;
-  }
+  ordered_json shown{{"checkpoint", checkpoint}, {"split", split}, {"set_sizes", ordered_json::array()}};
   try {
-    shown["answers"] = answers_json(evaluate_answers(registries, device, run, checkpoint, bar));
+    shown["set_sizes"] = set_sizes_json(run, checkpoint, split);
+    if (!options.answers) {
+      shown["missing"] = "Left out by --no-examples.";
+      return shown;
+    }
+    shown["answers"] = answers_json(evaluate_answers(registries, device, run.folder, checkpoint, bar));
   } catch (const Interrupted&) {
     throw;
   } catch (const std::exception& problem) {  // out of memory, too: the rest of the report is worth having
@@ -156,7 +163,7 @@ ordered_json report_data(const Registries& registries, at::Device device, const 
   std::vector<fs::path> places;  // of the runs in "runs"
   for (const Setting& setting : all) {
     for (const ComparedRun& run : setting.runs) {
-      runs.push_back(run_json(run, setting.name, names));
+      runs.push_back(run_json(run, setting.name, names, notes));
       places.push_back(run.folder);
     }
   }

@@ -27,8 +27,8 @@ struct ReportOptions {
 /// not there.
 ///
 /// `folders` are runs' folders, finished or not. Those without a config.yaml, which never began, are left out with a
-/// note. Throws RunError where none is left or a file of a run is damaged, ConfigError where a config.yaml is no
-/// configuration of this program, and Interrupted after a signal.
+/// note; so are results and curves that cannot be read. Throws RunError where no run is left, ConfigError where a
+/// config.yaml is no configuration of this program, and Interrupted after a signal.
 nlohmann::ordered_json report_data(const Registries& registries, at::Device device,
                                    const std::vector<std::filesystem::path>& folders, const ReportOptions& options,
                                    ProgressBar& bar);

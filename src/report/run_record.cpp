@@ -12,6 +12,7 @@
 #include "metrics/topk_accuracy.h"
 #include "src/config/format.h"
 #include "src/config/interpolate.h"
+#include "src/core/error.h"
 #include "src/core/mean_interval.h"
 #include "src/run_folder/metrics_log.h"
 #include "src/run_folder/run_folder.h"
@@ -107,14 +108,20 @@ ordered_json curves_json(const std::filesystem::path& metrics_jsonl, int64_t epo
   return curves;
 }
 
-ordered_json run_json(const ComparedRun& run, const std::string& setting, const Names& curves) {
+ordered_json run_json(const ComparedRun& run, const std::string& setting, const Names& curves, ordered_json& notes) {
   const RunFolder folder = RunFolder::open_existing(run.folder);
+  const bool is_finished = !run.checkpoints.empty();
+  const auto epochs = run.config.get<int64_t>("train.epochs");
+  ordered_json drawn{{"epoch", ordered_json::array()}, {"values", ordered_json::object()}};
+  try {
+    drawn = curves_json(folder.metrics_jsonl(), is_finished ? epochs : 0, curves);
+  } catch (const RunError& problem) {
+    notes.push_back(fmt::format("The run's curves are missing: {}", problem.what()));
+  }
   ordered_json results = ordered_json::array(), changed = ordered_json::array();
   for (const CheckpointValues& checkpoint : run.checkpoints) results.push_back(results_table(checkpoint));
   for (const auto& [path, value, default_value] : changed_keys(run.config))
     changed.push_back({path, value, default_value});
-  const bool is_finished = !run.checkpoints.empty();
-  const auto epochs = run.config.get<int64_t>("train.epochs");
   std::error_code ignored;
   const auto full = std::filesystem::weakly_canonical(run.folder, ignored);
   return {{"name", full.filename().string()},
@@ -123,7 +130,7 @@ ordered_json run_json(const ComparedRun& run, const std::string& setting, const 
           {"seed", run.seed},
           {"finished", is_finished},
           {"epochs", epochs},
-          {"curves", curves_json(folder.metrics_jsonl(), is_finished ? epochs : 0, curves)},
+          {"curves", std::move(drawn)},
           {"results", std::move(results)},
           {"config", run.config.to_yaml()},
           {"changed", std::move(changed)},

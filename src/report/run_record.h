@@ -29,10 +29,10 @@ std::vector<std::string> curve_names(const config::Config& config);
 
 /// An object for the page: "name", "folder", "setting", "seed", "finished" (whether it has results), "epochs" (asked
 /// for), "curves", "results" (a table a checkpoint: "checkpoint", "columns", "rows" of texts), "config" (YAML),
-/// "changed", "provenance" (null where it is missing or damaged). `curves` are the names of its curves. Throws as
-/// curves_json().
+/// "changed", "provenance" (null where it is missing or damaged). `curves` are the names of its curves; where these
+/// cannot be read there are none, and `notes` (sentences) say why.
 nlohmann::ordered_json run_json(const ComparedRun& run, const std::string& setting,
-                                const std::vector<std::string>& curves);
+                                const std::vector<std::string>& curves, nlohmann::ordered_json& notes);
 
 /// The histograms of a checkpoint's set sizes in results.json, of all images of a split: [{"metric", "counts"}]; empty
 /// where there are none.

@@ -1,11 +1,13 @@
 #include "src/report/thumbnail.h"
 
+#include <openssl/evp.h>
+
 #include <algorithm>
 #include <vector>
 
+#include "datasets/encode_png.h"
 #include "src/loader/pixel_writer.h"
 #include "src/loader/view_renderer.h"
-#include "src/report/png.h"
 
 namespace settrain {
 namespace {
@@ -42,7 +44,10 @@ Image thumbnail(const ImageSource& images, int64_t id, int64_t side) {
 }
 
 std::string picture_uri(const Image& image) {
-  return "data:image/png;base64," + encode_base64(encode_png(image));
+  const std::vector<uint8_t> png = encode_png(image);
+  std::string base64((png.size() + 2) / 3 * 4, '\0');
+  EVP_EncodeBlock(reinterpret_cast<uint8_t*>(base64.data()), png.data(), static_cast<int>(png.size()));
+  return "data:image/png;base64," + base64;
 }
 
 }  // namespace settrain

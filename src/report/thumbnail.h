@@ -12,7 +12,7 @@ namespace settrain {
 /// where it cannot be read.
 Image thumbnail(const ImageSource& images, int64_t id, int64_t side);
 
-/// A PNG as a URI that holds the picture itself: "data:image/png;base64,...".
+/// A PNG as a URI that holds the picture itself: "data:image/png;base64,...". Throws what encode_png() throws.
 std::string picture_uri(const Image& image);
 
 }  // namespace settrain

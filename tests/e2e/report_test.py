@@ -104,6 +104,17 @@ class Report(ProgramTest):
         self.assertEqual(data["runs"][0]["curves"]["epoch"], [1, 2])
         self.assertTrue((self.folder / "killed/metrics.jsonl").read_text().endswith('"ep'))
 
+    def test_what_is_damaged_is_told_and_the_rest_is_shown(self):
+        shutil.copytree(self.folder / "sweep/noised_topk-3", self.folder / "damaged", dirs_exist_ok=True)
+        (self.folder / "damaged/results.json").write_text('[{"checkpoint": "best-')
+        (self.folder / "damaged/metrics.jsonl").write_text("no JSON\n")
+        data, _ = self.report("damaged.html", "damaged", "sweep/noised_topk-4", "--no-examples", "--out", "damaged.html")
+        self.assertRegex(data["notes"][0], "'damaged/results.json' is damaged")
+        self.assertRegex(data["notes"][1], "'damaged/metrics.jsonl', line 1")
+        self.assertEqual([run["finished"] for run in data["runs"]], [False, True])
+        self.assertEqual([len(run["curves"]["epoch"]) for run in data["runs"]], [0, 2])
+        self.assertIn("seed: 3", data["runs"][0]["config"])
+
     def test_a_run_without_its_weights_or_data(self):
         shutil.copytree(self.folder / "sweep/noised_topk-3", self.folder / "bare", dirs_exist_ok=True)
         shutil.rmtree(self.folder / "bare/checkpoints")

@@ -26,11 +26,6 @@ size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-TEST_CASE("HTML's own characters are escaped", "[fast]") {
-  CHECK(escape_html("a & <b> \"c\" 'd'") == "a &amp; &lt;b&gt; &quot;c&quot; &#39;d&#39;");
-  CHECK(escape_html("") == "");
-}
-
 TEST_CASE("JSON in a script cannot end it, and reads back to the same", "[fast]") {
   const ordered_json data{{kHostile, {kHostile, 1.5, nullptr}}};
   const std::string json = script_json(data);

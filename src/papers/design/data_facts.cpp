@@ -2,23 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
 #include <filesystem>
+#include <numeric>
+#include <utility>
+
+#include "datasets/long_tail.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
 
-// An exponential curve from the first class to the last, as data.long_tail draws it.
+// What data.long_tail leaves of classes of one size.
 int64_t long_tail_size(int64_t train, int64_t classes, double imbalance) {
-  if (imbalance <= 1) return train;
-  const double per_class = static_cast<double>(train) / static_cast<double>(classes);
-  double sum = 0;
-  for (int64_t c = 0; c < classes; ++c) {
-    sum += per_class * std::pow(imbalance, -static_cast<double>(c) / static_cast<double>(classes - 1));
-  }
-  return static_cast<int64_t>(sum);
+  std::vector<int64_t> counts(static_cast<size_t>(classes), train / classes);
+  std::fill_n(counts.begin(), train % classes, train / classes + 1);
+  counts = long_tail_counts(imbalance, std::move(counts));
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
 // What pipelines for images of different sizes usually cut.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/core/error.h"
+#include "src/core/metric_name.h"
 #include "src/papers/design/cell_runs.h"
 #include "src/studies/sweep/sweep_folder.h"
 
@@ -15,18 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Average-K comes with the size of its sets: "test/avg5_size" of "test/few_avg5".
-std::string size_of(const std::string& metric) {
-  const size_t sets = metric.find("avg");
-  if (sets == std::string::npos) return "";
-  return metric.substr(0, metric.find('/') + 1) + metric.substr(sets) + "_size";
-}
-
 TableCell fill(const Table& table, const TablePart& part, size_t row, size_t column, const RunsBySeed& runs,
                std::vector<std::string>& remarks) {
   TableCell cell;
   cell.metric = table.substitute(part.metric, row, column);
-  const std::string select = table.substitute(part.select, row, column), size = size_of(cell.metric);
+  const std::string select = table.substitute(part.select, row, column), size = size_metric(cell.metric);
   std::vector<std::vector<double>> groups(part.groups.size());
   std::vector<double> sizes;
   for (const auto& [seed, folder] : runs) {

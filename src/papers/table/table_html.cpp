@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "src/core/html.h"
 #include "src/papers/table/table_cells.h"
 #include "src/papers/table/table_formats.h"
 
@@ -23,44 +24,26 @@ thead th { border-top: 2px solid var(--text); }
 .outside { color: var(--mark); font-weight: 600; }
 )";
 
-std::string html_escaped(const std::string& text) {
-  std::string made;
-  for (const char byte : text) {
-    if (byte == '&') {
-      made += "&amp;";
-    } else if (byte == '<') {
-      made += "&lt;";
-    } else if (byte == '>') {
-      made += "&gt;";
-    } else if (byte == '"') {
-      made += "&quot;";
-    } else {
-      made += byte;
-    }
-  }
-  return made;
-}
-
 std::string html_list(const std::vector<std::string>& sentences) {
   std::string text = "<ul>\n";
-  for (const std::string& sentence : sentences) text += fmt::format("<li>{}</li>\n", html_escaped(sentence));
+  for (const std::string& sentence : sentences) text += fmt::format("<li>{}</li>\n", escape_html(sentence));
   return text + "</ul>\n";
 }
 
 std::string cell_html(const FilledTable& filled, const FilledPart& part, const TableCell& cell) {
-  std::string text = fmt::format("<td>{}", html_escaped(our_text(*part.part, cell)));
+  std::string text = fmt::format("<td>{}", escape_html(our_text(*part.part, cell)));
   const std::string printed = printed_text(cell), difference = difference_text(*part.part, cell);
   if (!printed.empty()) {
-    text += fmt::format("<span class=\"printed\">printed {}", html_escaped(printed));
+    text += fmt::format("<span class=\"printed\">printed {}", escape_html(printed));
     if (!difference.empty()) {
       text +=
-          fmt::format(", <span{}>{}</span>", cell.is_outside() ? " class=\"outside\"" : "", html_escaped(difference));
+          fmt::format(", <span{}>{}</span>", cell.is_outside() ? " class=\"outside\"" : "", escape_html(difference));
     }
     text += "</span>";
   }
   if (cell.against) {
-    text += fmt::format("<span class=\"against\">minus {}: {}</span>", html_escaped(filled.table->against),
-                        html_escaped(against_text(*part.part, cell)));
+    text += fmt::format("<span class=\"against\">minus {}: {}</span>", escape_html(filled.table->against),
+                        escape_html(against_text(*part.part, cell)));
   }
   return text + "</td>";
 }
@@ -72,16 +55,16 @@ std::string table_html(const FilledTable& filled) {
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{0}: {1}</title>\n<style>{2}</style>\n</head>\n<body>\n<h1>{0}: {1}</h1>\n{3}",
-      html_escaped(table.name), html_escaped(table.title), kStyle, html_list(heading(filled)));
+      escape_html(table.name), escape_html(table.title), kStyle, html_list(heading(filled)));
   for (const FilledPart& part : filled.parts) {
     text += fmt::format("<div class=\"scroll\">\n<table>\n<caption>{}</caption>\n<thead><tr><th scope=\"col\">{}</th>",
-                        html_escaped(part_title(part)), html_escaped(table.rows.name));
+                        escape_html(part_title(part)), escape_html(table.rows.name));
     for (const size_t column : part.columns) {
-      text += fmt::format("<th scope=\"col\">{}</th>", html_escaped(table.columns.each[column].label));
+      text += fmt::format("<th scope=\"col\">{}</th>", escape_html(table.columns.each[column].label));
     }
     text += "</tr></thead>\n<tbody>\n";
     for (size_t i = 0; i < part.cells.size(); ++i) {
-      text += fmt::format("<tr><th scope=\"row\">{}</th>", html_escaped(table.rows.each[part.part->rows[i]].label));
+      text += fmt::format("<tr><th scope=\"row\">{}</th>", escape_html(table.rows.each[part.part->rows[i]].label));
       for (const TableCell& cell : part.cells[i]) text += cell_html(filled, part, cell);
       text += "</tr>\n";
     }

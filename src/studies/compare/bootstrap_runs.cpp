@@ -3,19 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "models/model.h"
-#include "models/named_tensors.h"
 #include "src/core/error.h"
-#include "src/run_folder/run_folder.h"
-#include "src/train/checkpoint.h"
+#include "src/core/metric_name.h"
+#include "src/inference/trained_run.h"
 #include "src/train/evaluation.h"
-#include "src/train/experiment.h"
-#include "src/train/resume.h"
 
 namespace settrain {
 namespace {
@@ -46,16 +41,16 @@ struct EvaluatedRun {
 
 EvaluatedRun evaluate(const Registries& registries, at::Device device, const ComparedRun& run,
                       const std::set<CheckpointSplit>& wanted, ProgressBar& bar) {
-  Experiment experiment = make_experiment(registries, run.config.with("select", config::Texts{}), device);
+  std::vector<std::string> names;
+  for (const auto& [name, split] : wanted) names.push_back(name);
+  TrainedRun trained = open_trained_run(registries, run.folder, names, device);
+  Experiment& experiment = trained.experiment;
   EvaluatedRun result;
   result.run = &run;
   result.digest = experiment.dataset.digest;
-  const RunFolder folder = RunFolder::open_existing(run.folder);
+  auto checkpoint = trained.checkpoints.begin();
   for (const auto& [name, split] : wanted) {
-    const Checkpoint checkpoint = load_checkpoint(folder.checkpoint(name));
-    check_same_model(experiment, checkpoint);
-    check_same_data(experiment, checkpoint);
-    checkpoint.copy_into(checkpoint.weights_prefix(), state_dict(*experiment.model));
+    load_weights(experiment, *checkpoint++);
     const Split& images = split_named(experiment.dataset, split);
     result.images[split] = {images.ids, images.labels};
     JudgedScores scores = score_with_thresholds(experiment, split, bar);

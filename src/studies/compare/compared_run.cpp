@@ -9,6 +9,7 @@
 
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "src/core/metric_name.h"
 #include "src/run_folder/run_folder.h"
 
 namespace settrain {
@@ -42,14 +43,6 @@ std::vector<CheckpointValues> read_results(const fs::path& file) {
   }
   if (checkpoints.empty()) throw RunError(fmt::format("'{}' has no checkpoint's results", file.string()));
   return checkpoints;
-}
-
-// Without what follows from it: "test/avg5" for "test/avg5_size" and "test/avg5_lambda".
-std::string without_suffix(const std::string& metric) {
-  for (const std::string suffix : {"_size", "_lambda"}) {
-    if (metric.ends_with(suffix)) return metric.substr(0, metric.size() - suffix.size());
-  }
-  return metric;
 }
 
 }  // namespace
@@ -94,7 +87,7 @@ std::vector<ComparedRun> read_runs(const config::Schema& schema, const std::vect
 }
 
 const CheckpointValues& checkpoint_for(const ComparedRun& run, const std::string& metric) {
-  const std::string base = without_suffix(metric);
+  const std::string base = accuracy_metric(metric);
   const std::string wanted = "best-val-" + base.substr(base.rfind('/') + 1);
   const auto found = std::find_if(run.checkpoints.begin(), run.checkpoints.end(),
                                   [&](const CheckpointValues& checkpoint) { return checkpoint.name == wanted; });
@@ -106,13 +99,6 @@ std::optional<double> find_value(const CheckpointValues& checkpoint, const std::
     if (name == metric) return value;
   }
   return std::nullopt;
-}
-
-std::string size_metric(const std::string& metric) {
-  const size_t slash = metric.rfind('/');
-  const size_t sets = metric.find("avg", slash);
-  if (slash == std::string::npos || sets == std::string::npos || without_suffix(metric) != metric) return "";
-  return metric.substr(0, slash + 1) + metric.substr(sets) + "_size";
 }
 
 }  // namespace settrain

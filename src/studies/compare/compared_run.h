@@ -40,8 +40,4 @@ const CheckpointValues& checkpoint_for(const ComparedRun& run, const std::string
 /// The value of a metric, "test/top5", where the checkpoint's results have it.
 std::optional<double> find_value(const CheckpointValues& checkpoint, const std::string& metric);
 
-/// Of an average-K accuracy the metric that says how large its sets were: "test/avg5_size" for "test/macro_avg5"; an
-/// empty text for all others.
-std::string size_metric(const std::string& metric);
-
 }  // namespace settrain

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "src/core/error.h"
+#include "src/core/metric_name.h"
 #include "src/core/suggest.h"
 
 namespace settrain {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/core/mean_interval.h"
+#include "src/core/metric_name.h"
 #include "src/core/table_text.h"
 
 namespace settrain {
@@ -61,19 +62,12 @@ std::vector<Setting> settings_of(const std::vector<SweepRow>& rows) {
   return settings;
 }
 
-// Average-K, whose sets have no fixed size: "val/avg5" has "val/avg5_size" beside it.
-bool needs_size(const std::string& metric) {
-  const std::string name = metric.substr(metric.find('/') + 1);
-  return name.find("avg") != std::string::npos && !name.ends_with("_size") && !name.ends_with("_lambda");
-}
-
+// Sets of average-K have no fixed size: "val/avg5" has "val/avg5_size" beside it.
 Names with_sizes(const Names& metrics) {
   Names all;
   for (const std::string& metric : metrics) {
     add_name(all, metric);
-    if (!needs_size(metric)) continue;
-    const size_t start = metric.find("avg");
-    add_name(all, metric.substr(0, metric.find('/') + 1) + metric.substr(start) + "_size");
+    if (const std::string size = size_metric(metric); !size.empty()) add_name(all, size);
   }
   return all;
 }

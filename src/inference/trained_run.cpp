@@ -1,0 +1,67 @@
+#include "src/inference/trained_run.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "models/model.h"
+#include "models/named_tensors.h"
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/train/experiment_schema.h"
+#include "src/train/resume.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+void refuse_other_settings(const config::Config& config, const std::vector<std::string>& settings) {
+  for (const std::string& setting : settings) {
+    const std::string path = setting.substr(0, setting.find('='));
+    if (path.starts_with("eval.") || path == "data.eval_batch_size" || config.at(path).key.is_free) continue;
+    throw ConfigError(fmt::format(
+        "--set {}: a run is evaluated as it was trained; `settrain eval` takes eval.*, data.root, data.workers, "
+        "data.eval_batch_size and run.threads",
+        path));
+  }
+}
+
+}  // namespace
+
+std::vector<fs::path> chosen_checkpoints(const RunFolder& folder, const config::Texts& select) {
+  std::vector<fs::path> files;
+  for (const std::string& metric : select) {
+    const auto file = folder.best_checkpoint(metric);
+    if (fs::exists(file)) files.push_back(file);
+  }
+  if (files.empty()) files.push_back(folder.last_checkpoint());
+  return files;
+}
+
+TrainedRun open_trained_run(const Registries& registries, const fs::path& folder,
+                            const std::vector<std::string>& checkpoints, at::Device device,
+                            const std::vector<std::string>& settings) {
+  const RunFolder run = RunFolder::open_existing(folder);
+  const config::Schema schema = experiment_schema(registries);
+  auto select = config::load(schema, run.config(), {}).get<config::Texts>("select");
+  // What the run selected on need not be measured again.
+  std::vector<std::string> all_settings = settings;
+  all_settings.emplace_back("select=[]");
+  config::Config config = config::load(schema, run.config(), all_settings);
+  refuse_other_settings(config, settings);
+  std::vector<fs::path> files;
+  for (const std::string& name : checkpoints) files.push_back(run.checkpoint(name));
+  if (files.empty()) files = chosen_checkpoints(run, select);
+  return {std::move(select), std::move(files), make_experiment(registries, std::move(config), device)};
+}
+
+Checkpoint load_weights(Experiment& run, const fs::path& file) {
+  Checkpoint checkpoint = load_checkpoint(file);
+  check_same_model(run, checkpoint);
+  check_same_data(run, checkpoint);
+  checkpoint.copy_into(checkpoint.weights_prefix(), state_dict(*run.model));
+  return checkpoint;
+}
+
+}  // namespace settrain

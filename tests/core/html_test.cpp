@@ -1,0 +1,12 @@
+#include "src/core/html.h"
+
+#include <catch2/catch.hpp>
+
+namespace settrain {
+
+TEST_CASE("HTML's own characters are escaped", "[fast]") {
+  CHECK(escape_html("a & <b> \"c\" 'd'") == "a &amp; &lt;b&gt; &quot;c&quot; &#39;d&#39;");
+  CHECK(escape_html("") == "");
+}
+
+}  // namespace settrain

@@ -1,0 +1,145 @@
+#include "src/inference/trained_run.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "models/model.h"
+#include "models/named_tensors.h"
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/inference/results.h"
+#include "src/train/experiment_schema.h"
+#include "src/train/resume.h"
+#include "tests/support/temporary_folder.h"
+
+namespace settrain {
+namespace {
+
+using Catch::Contains;
+
+const Registries& registries() {
+  static const Registries registries = [] {
+    Registries all;
+    register_builtin_datasets(all.datasets);
+    register_builtin_models(all.models);
+    register_builtin_losses(all.losses);
+    register_builtin_metrics(all.metrics);
+    return all;
+  }();
+  return registries;
+}
+
+const std::vector<std::string> kTinyData{"data.name=synthetic", "data.num_classes=3", "data.group_size=1",
+                                         "data.train_size=6",   "data.val_size=6",    "data.test_size=6",
+                                         "data.image_size=8"};
+
+// A folder with a run's config and checkpoints; every weight of a checkpoint has one value.
+class StoredRun {
+ public:
+  explicit StoredRun(const std::vector<std::string>& data = kTinyData, int64_t width = 1)
+      : folder_(RunFolder::create(files_ / "run", false)) {
+    std::vector<std::string> settings{"model.name=resnet8", "model.width=" + std::to_string(width),
+                                      "data.workers=1",     "run.threads=1",
+                                      "select=[val/top1]",  "eval.top_k=[1]",
+                                      "eval.average_k=[]"};
+    settings.insert(settings.end(), data.begin(), data.end());
+    std::ofstream(folder_.config()) << config::load(experiment_schema(registries()), {}, settings).to_yaml();
+  }
+
+  void save(const std::string& name, double weight, int64_t step) const {
+    const Experiment run =
+        make_experiment(registries(), config::load(experiment_schema(registries()), folder_.config(), {}), at::kCPU);
+    Checkpoint checkpoint;
+    const NamedTensors weights = state_dict(*run.model);
+    {
+      at::NoGradGuard no_gradient;
+      for (const auto& [tensor_name, tensor] : weights) tensor.fill_(weight);
+    }
+    checkpoint.add("model.", weights);
+    checkpoint.set_integer("state.step", step);
+    checkpoint.set_integer("state.epoch", step);
+    add_identity(run, checkpoint);
+    save_checkpoint(folder_.path() / "checkpoints" / (name + ".safetensors"), checkpoint);
+  }
+
+  TrainedRun open(const std::vector<std::string>& checkpoints, const std::vector<std::string>& settings = {}) const {
+    return open_trained_run(registries(), folder_.path(), checkpoints, at::kCPU, settings);
+  }
+
+  const RunFolder& folder() const { return folder_; }
+
+ private:
+  test::TemporaryFolder files_;
+  RunFolder folder_;
+};
+
+bool all_weights_are(const Experiment& run, double value) {
+  const NamedTensors weights = state_dict(*run.model);
+  return std::all_of(weights.begin(), weights.end(),
+                     [&](const auto& named) { return at::all(named.second == value).template item<bool>(); });
+}
+
+}  // namespace
+
+TEST_CASE("a run is opened with its data and model, and takes the weights of a checkpoint", "[fast]") {
+  const StoredRun stored;
+  stored.save("last", 2, 20);
+  TrainedRun run = stored.open({"last"});
+  CHECK(run.select == config::Texts{"val/top1"});
+  CHECK(run.experiment.general.select.empty());
+  CHECK(run.experiment.dataset.test.size() == 6);
+  REQUIRE(run.checkpoints == std::vector{stored.folder().last_checkpoint()});
+  CHECK_FALSE(all_weights_are(run.experiment, 2));
+  CHECK(load_weights(run.experiment, run.checkpoints.front()).integer("state.epoch") == 20);
+  CHECK(all_weights_are(run.experiment, 2));
+}
+
+TEST_CASE("without names the checkpoints are the best ones, or the last", "[fast]") {
+  const StoredRun stored;
+  stored.save("last", 2, 20);
+  CHECK(stored.open({}).checkpoints == std::vector{stored.folder().last_checkpoint()});
+  stored.save("best-val-top1", 1, 10);
+  CHECK(stored.open({}).checkpoints == std::vector{stored.folder().best_checkpoint("val/top1")});
+}
+
+TEST_CASE("what is measured may be set, and not what the run was trained with", "[fast]") {
+  const StoredRun stored;
+  stored.save("last", 2, 20);
+  CHECK(stored.open({}, {"eval.top_k=[2]", "data.eval_batch_size=3"}).experiment.loader.options.eval_batch_size == 3);
+  CHECK_THROWS_WITH(stored.open({}, {"optimizer.lr=0.5"}), Contains("optimizer.lr: a run is evaluated as it was"));
+}
+
+TEST_CASE("a missing checkpoint is told before the data are read", "[fast]") {
+  const StoredRun stored({"data.name=cifar100", "data.root=nowhere"});
+  CHECK_THROWS_WITH(stored.open({"best-val-top9"}), Contains("has no checkpoint 'best-val-top9'"));
+  CHECK_THROWS_AS(stored.open({}), DataError);
+}
+
+TEST_CASE("weights of another model are refused, and the model keeps its own", "[fast]") {
+  const StoredRun stored, wide(kTinyData, 2);
+  stored.save("last", 2, 20);
+  wide.save("last", 3, 20);
+  TrainedRun run = stored.open({"last"});
+  load_weights(run.experiment, run.checkpoints.front());
+  CHECK_THROWS_WITH(load_weights(run.experiment, wide.folder().last_checkpoint()), Contains("model.width: 2 there"));
+  CHECK(all_weights_are(run.experiment, 2));
+}
+
+TEST_CASE("checkpoints of one step are evaluated once, and the last one's weights stay", "[fast]") {
+  const StoredRun stored;
+  stored.save("first", 0, 10);
+  stored.save("second", 2, 20);
+  stored.save("third", 0, 10);
+  TrainedRun run = stored.open({"first", "second", "third"});
+  ProgressBar bar;
+  const auto results = evaluate_checkpoints(run.experiment, run.checkpoints, bar);
+  REQUIRE(results.size() == 3);
+  CHECK(results[2].checkpoint == "third");
+  CHECK(results[2].splits[0].result.values[0].value == results[0].splits[0].result.values[0].value);
+  CHECK(all_weights_are(run.experiment, 0));
+}
+
+}  // namespace settrain
