@@ -41,14 +41,17 @@ StepResult Stepper::take(int64_t step, const std::vector<Batch>& batches, StepPh
                               .phases = phases,
                               .metrics = &metrics_};
   const StepResult result = train_step(*run_.model, *run_.loss, *optimizer_, batches, run_.computation, settings);
-  if (average_) average_->update(step);
+  if (average_ && result.count > 0) average_->update(step);
   return result;
 }
 
 std::vector<Batch> next_batches(Loader& loader, int64_t accumulate) {
   std::vector<Batch> batches;
   for (Batch batch; std::ssize(batches) < accumulate && loader.next(batch);) {
-    if (batch.size() == 0) throw DataError("no image of a training batch could be read; the log names them");
+    // An epoch's smaller last batch may be one bad image; that a whole batch is, or all there is, says more.
+    const bool is_rest = batch.first_position > 0 && std::ssize(batch.skipped) < loader.settings().batch_size;
+    if (batch.size() == 0 && !is_rest)
+      throw DataError("no image of a training batch could be read; the log names them");
     batches.push_back(std::move(batch));
   }
   return batches;

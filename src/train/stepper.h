@@ -45,7 +45,8 @@ class Stepper {
   std::optional<WeightAverage> average_;
 };
 
-/// Up to train.accumulate batches: what one step takes; none at the epoch's end.
+/// Up to train.accumulate batches: what one step takes; none at the epoch's end. An epoch's last batch is empty where
+/// it is smaller than the others and its images could not be read; any other empty batch is a DataError.
 std::vector<Batch> next_batches(Loader& loader, int64_t accumulate);
 
 /// Optimizer steps of an epoch.

@@ -26,7 +26,8 @@ StepResult& StepResult::operator+=(const StepResult& other) {
 StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std::vector<Batch>& batches,
                       const Computation& computation, const StepSettings& settings) {
   int64_t count = 0;
-  for (const Batch& batch : batches) count += batch.labels.size(0);
+  for (const Batch& batch : batches) count += batch.size();
+  if (count == 0) return {};
   const StepMetrics* metrics = settings.metrics && !settings.metrics->names().empty() ? settings.metrics : nullptr;
 
   // Dropout draws from ATen's own generator: tied to the step, it repeats after a resume.
@@ -37,6 +38,7 @@ StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std:
   timer.end(&StepPhases::update);
   StepResult result;
   for (const Batch& batch : batches) {
+    if (batch.size() == 0) continue;
     LossInput input;
     input.labels = batch.labels.to(computation.device, /*non_blocking=*/true);
     if (batch.set_offsets.defined()) {

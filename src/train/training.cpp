@@ -45,7 +45,7 @@ void Training::restore(const Checkpoint& checkpoint) {
   metrics_.truncate_to(checkpoint.log_size(folder_.metrics_jsonl()));
   if (checkpoint.log_problem(folder_.tensorboard()).empty()) {
     tensorboard_.truncate_to(checkpoint.log_size(folder_.tensorboard()));
-  } else {  // it can be had again
+  } else {  // written again from the log
     tensorboard_.clear();
     for (const MetricsRow& row : metrics_.rows()) tensorboard_.add_scalars(row.step, row.values);
   }
@@ -87,7 +87,7 @@ void Training::train_epoch() {
 void Training::train_one_step(const std::vector<Batch>& batches) {
   const StepResult result = stepper_.take(state_.step, batches);
   state_.sum += result;
-  if (state_.epoch == 0) {
+  if (state_.epoch == 0 && result.count > 0) {
     const int64_t steps = stepper_.length().steps_per_epoch, tenth = steps / 10;
     const double mean = result.loss_sum / static_cast<double>(result.count);
     if (state_.step < tenth) state_.early_loss += mean;

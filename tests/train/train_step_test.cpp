@@ -35,6 +35,17 @@ TEST_CASE("uneven accumulated batches make the step of one batch, noise included
   CHECK((whole - untrained_task).abs().max().item<double>() > 1e-4);
 }
 
+TEST_CASE("a batch without samples changes nothing", "[fast]") {
+  const Batch empty;
+  CHECK(weight_after({samples(0, 5), empty, samples(5, 3)}, "cross_entropy")
+            .equal(weight_after({samples(0, 5), samples(5, 3)}, "cross_entropy")));
+  auto model = fresh_model();
+  Sgd optimizer = make_optimizer(*model);
+  const at::Tensor before = model->parameters()[0].detach().clone();
+  CHECK(train_step(*model, *make_loss("cross_entropy"), optimizer, {empty}, Computation{}, {1, 0, 0.1, 0}).count == 0);
+  CHECK(model->parameters()[0].equal(before));
+}
+
 TEST_CASE("what a step measures adds up over its batches, and changes no bit", "[fast]") {
   const std::string loss_name = GENERATE("cross_entropy", "noised_topk");
   TrainOptions options;
