@@ -10,6 +10,16 @@ namespace {
 
 thread_local CostCounter* counter = nullptr;
 
+NetworkCost run_one_image(const ModelEntry& entry, const config::Config& config, const ModelContext& context,
+                          bool training) {
+  const c10::NoGradGuard no_grad;
+  CostCounter costs;
+  const auto model = entry.make(config, context);
+  model->train(training);
+  model->forward(at::empty({1, context.channels, context.height, context.width}, c10::kMeta));
+  return {model->num_parameters(), costs.multiply_adds()};
+}
+
 }  // namespace
 
 CostCounter::CostCounter() {
@@ -29,12 +39,11 @@ void CostCounter::add(int64_t multiply_adds) {
 }
 
 NetworkCost network_cost(const ModelEntry& entry, const config::Config& config, const ModelContext& context) {
-  const c10::NoGradGuard no_grad;
-  CostCounter costs;
-  const auto model = entry.make(config, context);
-  model->eval();
-  model->forward(at::empty({1, context.channels, context.height, context.width}, c10::kMeta));
-  return {model->num_parameters(), costs.multiply_adds()};
+  return run_one_image(entry, config, context, /*training=*/false);
+}
+
+void check_batch_of_one(const ModelEntry& entry, const config::Config& config, const ModelContext& context) {
+  run_one_image(entry, config, context, /*training=*/true);
 }
 
 }  // namespace settrain

@@ -52,12 +52,12 @@ BatchNorm::BatchNorm(int64_t channels) {
 
 at::Tensor BatchNorm::forward(const at::Tensor& x) {
   constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
-  if (x.is_meta()) return at::empty_like(x);
   if (is_training() && x.numel() == x.size(1)) {
     throw DataError(
         "a batch of one image, of which one pixel is left in the network, has no variance to train batch norm with: set "
         "data.drop_last: true or another data.batch_size, or take larger images");
   }
+  if (x.is_meta()) return at::empty_like(x);
   const bool again = is_training() && Recomputation::is_under_way();  // the first time has updated the statistics
   if (is_training() && !again) num_batches_tracked_ += 1;
   return at::batch_norm(x, weight_, bias_, again ? at::Tensor() : running_mean_, again ? at::Tensor() : running_var_,

@@ -14,6 +14,7 @@
 #include "losses/make_loss.h"
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
+#include "models/cost.h"
 #include "models/model.h"
 #include "src/core/error.h"
 #include "src/core/heap.h"
@@ -100,6 +101,14 @@ LoadedData load_data_beside(const std::string& missing_weights, const Registries
   throw DataError(missing_weights);
 }
 
+// Otherwise found out at the end of the first epoch, whose last batch may be of one image.
+void check_batches_of_one(const ModelEntry& entry, const config::Config& config, const ModelContext& context,
+                          const Loader& training) {
+  const int64_t batch_size = training.settings().batch_size;
+  const bool has_rest_of_one = training.size() % batch_size == 1 && !training.settings().drop_last;
+  if (batch_size == 1 || has_rest_of_one) check_batch_of_one(entry, config, context);
+}
+
 // Fills all but the config and the device.
 void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   const config::Config& c = run.config;
@@ -134,8 +143,10 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.input = {transform.channels(), transform.pipeline().height(), transform.pipeline().width()};
 
   seed_aten(static_cast<uint64_t>(run.general.seed), kSeedOfInitialWeights);
-  run.model = registries.models.at(c.get<std::string>("model.name"))
-                  .make(c, {data.num_classes(), run.input.channels, run.input.height, run.input.width});
+  const ModelEntry& model = registries.models.at(c.get<std::string>("model.name"));
+  const ModelContext context{data.num_classes(), run.input.channels, run.input.height, run.input.width};
+  if (load_weights && run.train.epochs > 0) check_batches_of_one(model, c, context, training);
+  run.model = model.make(c, context);
   if (load_weights) run.pretrained = load_pretrained(c, *run.model);
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
   run.model->to(device);

@@ -166,6 +166,15 @@ TEST_CASE("a batch of one image with one pixel left is told, not trained on", "[
   CHECK_NOTHROW(model->forward(at::randn({2, 3, 4, 4})));
   model->eval();
   CHECK_NOTHROW(model->forward(at::randn({1, 3, 4, 4})));
+
+  const auto check = [](const std::string& name, int64_t side) {
+    check_batch_of_one(models().at(name), config_of(name), {10, 3, side, side});
+  };
+  for (const char* name : {"resnet18", "densenet121"}) {
+    CAPTURE(name);
+    CHECK_THROWS_WITH(check(name, 32), Catch::Contains("data.drop_last"));
+    CHECK_NOTHROW(check(name, 64));
+  }
 }
 
 TEST_CASE("images that a model cannot take are refused before its first step", "[fast]") {
