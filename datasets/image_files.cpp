@@ -45,18 +45,12 @@ void ImageFiles::read_part(int64_t id, const ChoosePart& choose, ImagePart& part
   const std::filesystem::path file = files_.path(id);
   thread_local std::vector<uint8_t> memory;
   const std::span<const uint8_t> bytes = read_file_bytes(file, memory);
-  const auto fail = [&](const std::string& what) {
-    throw DataError(fmt::format(
-        "'{}': {}. Replace or remove the file, or set data.on_bad_image: skip (with --allow data.on_bad_image where a "
-        "run goes on); `settrain data verify` lists all such files",
-        file.string(), what));
-  };
   try {
     decode_image(bytes, {options_.channels(), options_.apply_orientation}, choose, part);
   } catch (const std::runtime_error& error) {
-    fail(error.what());
+    throw DataError(fmt::format("'{}': {}", file.string(), error.what()));
   } catch (const std::bad_alloc&) {
-    fail("there is not enough memory to decode it");
+    throw DataError(fmt::format("'{}': there is not enough memory to decode it", file.string()));
   }
 }
 

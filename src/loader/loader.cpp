@@ -94,7 +94,11 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64
     try {
       transform_(*split_.images, id, epoch, memory, slot);
     } catch (const DataError& error) {
-      if (!settings_.skipped) throw;
+      if (!settings_.skipped) {
+        throw DataError(std::string(error.what()) +
+                        ". Replace or remove the file, or set data.on_bad_image: skip (with --allow data.on_bad_image "
+                        "where a run goes on); `settrain data verify` lists all such files");
+      }
       batch.skipped.push_back({id, error.what()});
       continue;
     }

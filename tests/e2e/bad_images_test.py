@@ -1,5 +1,7 @@
 """data.on_bad_image: images that cannot be read end a run, or are left out of it."""
 
+import json
+
 from program import ProgramTest, main, write_png
 
 CONFIG = """
@@ -35,9 +37,17 @@ class BadImages(ProgramTest):
             self.assertEqual(text.count("left out: 'pictures/train/elm/2.png'"), 1)
             self.assertEqual(text.count("left out: 'pictures/test/oak/1.png'"), 1)
             self.assertIn("could not be read and were left out: 2", text)
+            self.assertNotIn("data.on_bad_image", text)
         again = self.run_program("eval", "runs/bad", "--device", "cpu")
         self.assertEqual(again.stdout, done.stdout)
         self.assertIn("could not be read and were left out: 1", again.stderr)
+
+    def test_a_last_batch_of_one_bad_image_ends_no_run(self):
+        # 12 images in batches of 11; with this seed the bad one is alone in its batch in one of the epochs.
+        settings = ("data.on_bad_image=skip", "data.batch_size=11", "train.epochs=4", "train.ema_decay=0.9", "seed=4")
+        self.run_program("--config", "bad.yaml", "--device", "cpu", *(word for setting in settings for word in ("--set", setting)))
+        rows = [json.loads(line) for line in (self.folder / "runs/bad/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([row["step"] for row in rows], [2 * (i + 1) for i in range(4)])
 
 
 if __name__ == "__main__":
