@@ -44,7 +44,7 @@ std::unordered_map<std::string, size_t> places_of(const std::vector<std::string>
 std::vector<std::string> read_class_table(const std::filesystem::path& file, const std::vector<std::string>& classes,
                                           const std::vector<std::string>& keys) {
   std::ifstream stream(file);
-  if (!stream) throw file_error("open", file, errno);
+  if (!stream) throw DataError(file_error("open", file, errno).what());
   const std::unordered_map<std::string, size_t> index_of = places_of(classes, keys);
 
   std::vector<std::string> texts(classes.size());
@@ -72,7 +72,7 @@ std::vector<std::string> read_class_table(const std::filesystem::path& file, con
     if (!texts[found->second].empty()) fail(fmt::format("the class '{}' has a line above", name));
     texts[found->second] = text;
   }
-  if (stream.bad()) throw file_error("read", file, errno);
+  if (stream.bad()) throw DataError(file_error("read", file, errno).what());
   for (size_t c = 0; c < classes.size(); ++c) {
     if (texts[c].empty())
       throw DataError(

@@ -88,7 +88,7 @@ std::string ImageList::place(int64_t i) const {
 
 ImageList read_image_list(const std::filesystem::path& file, int64_t num_classes, FileTable& files) {
   std::ifstream stream(file);
-  if (!stream) throw file_error("open", file, errno);
+  if (!stream) throw DataError(file_error("open", file, errno).what());
   ImageList list{.source = file, .lines = {}, .first_file = files.size(), .labels = {}, .label_sets = {}};
   std::string text;
   for (int64_t number = 1; std::getline(stream, text); ++number) {
@@ -97,7 +97,7 @@ ImageList read_image_list(const std::filesystem::path& file, int64_t num_classes
     if (end == std::string::npos) continue;
     parse_line({file, number, std::string_view(text).substr(0, end + 1)}, num_classes, list, files);
   }
-  if (stream.bad()) throw file_error("read", file, errno);
+  if (stream.bad()) throw DataError(file_error("read", file, errno).what());
   if (list.labels.empty()) throw DataError(fmt::format("'{}' lists no image", file.string()));
   return list;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/settrain/data_command.h"
+#include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/data_tools/fetch.h"
 
@@ -31,7 +32,12 @@ void print_place(const Download& download, const std::filesystem::path& folder, 
 
 int fetch_data(const DatasetRegistry& datasets, const FetchOptions& options) {
   const std::filesystem::path to = options.to.empty() ? default_data_folder() : std::filesystem::path(options.to);
-  if (options.name.empty()) return list_all(datasets, to);
+  if (options.name.empty()) {
+    if (!options.source.empty() || !options.md5.empty()) {
+      throw ConfigError("--source and --md5 are of one data set: name it");
+    }
+    return list_all(datasets, to);
+  }
   const Download download = with_source(find_download(datasets, options.name), options.source, options.md5);
   std::cout << describe(download, to) << std::flush;
   // Who names a place wants it there, wherever else it may be.

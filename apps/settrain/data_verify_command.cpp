@@ -1,11 +1,16 @@
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <fstream>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "apps/settrain/data_command.h"
 #include "apps/settrain/data_options.h"
 #include "src/core/atomic_file.h"
+#include "src/core/descriptor.h"
+#include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/data_tools/verify.h"
 
@@ -19,8 +24,15 @@ struct VerifyOptions {
 };
 
 int verify(const CommandLine& line, const VerifyOptions& options) {
+  if (std::set(options.splits.begin(), options.splits.end()).size() < options.splits.size()) {
+    throw ConfigError("--splits: a split comes twice");
+  }
   LoadedData data = load_data(line);
   data.dataset.train.labels = data.clean_labels;  // what the data say of a bad image, not the label noise
+  // Said before hours of reading.
+  if (!options.list.empty() && !std::ofstream(options.list, std::ios::app)) {
+    throw file_error("write", options.list, errno);
+  }
   catch_interrupts();
   const VerifyReport report = verify_images(data.dataset, options.splits, options.workers);
   std::cout << verify_text(report);

@@ -1,8 +1,10 @@
 #include "src/data_tools/split_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "datasets/find_images.h"
@@ -88,6 +90,13 @@ FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t
   const Content content = content_of(folder);
   if (content.classes.empty()) {
     throw DataError(fmt::format("'{}' holds no folders: expected one for every class", folder.string()));
+  }
+  const std::set<std::string> parts{"train", "val", "valid", "validation", "test"};
+  if (std::includes(parts.begin(), parts.end(), content.classes.begin(), content.classes.end())) {
+    throw DataError(
+        fmt::format("'{}' holds {}, which are no classes: this data set is divided already (data.name: image_folder "
+                    "reads its train/, val/ and test/); name a folder of classes",
+                    folder.string(), fmt::join(content.classes, ", ")));
   }
   FolderSplit split;
   split.outside = content.images;

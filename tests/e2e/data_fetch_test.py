@@ -191,6 +191,8 @@ class Fetch(ProgramTest):
         self.assertIn("--md5", self.run_program("data", "fetch", "cifar100", "--md5", "12", expect=2).stderr)
         self.assertIn("4 files", self.run_program("data", "fetch", "fashion_mnist", "--md5", "0" * 32, expect=2).stderr)
         self.run_program("data", "fetch", "cifar100", "fashion_mnist", expect=2)
+        for option in ("--source", "--md5"):
+            self.assertIn("name it", self.run_program("data", "fetch", option, "0" * 32, expect=2).stderr)
         self.write("file", "")
         self.assertIn("file/below", self.run_program("data", "fetch", "cifar100", "--to", "file/below", expect=1).stderr)
 

@@ -50,6 +50,9 @@ class Split(ProgramTest):
         self.run_program(*split, "--min-images", -1, expect=2)
         self.run_program("data", "split", "trees", expect=2)
         self.assertIn("nowhere", self.run_program("data", "split", "nowhere", "--to", "lists", expect=1).stderr)
+        for part in ("train", "val"):
+            (self.folder / "divided" / part / "oak").mkdir(parents=True)
+        self.assertIn("divided already", self.run_program("data", "split", "divided", "--to", "lists", expect=1).stderr)
         self.assertIn("large enough", self.run_program(*split, "--min-images", 20, expect=1).stderr)
         self.assertFalse((self.folder / "lists").exists())
         self.run_program(*split)

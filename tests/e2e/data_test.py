@@ -140,6 +140,10 @@ class Data(ProgramTest):
             self.run_program("data", command, config, "--config", config, expect=2)
             self.run_program("data", command, config, "--workers", 0, expect=2)
         self.run_program("data", "verify", config, "--splits", "train,vall", expect=2)
+        self.assertIn("twice", self.run_program("data", "verify", config, "--splits", "val,val", expect=2).stderr)
+        unwritable = self.run_program("data", "verify", config, "--list", "none/bad.txt", expect=1)
+        self.assertIn("none/bad.txt", unwritable.stderr)
+        self.assertNotIn("images read", unwritable.stdout)
         self.run_program("data", "stats", config, "--out", "", expect=2)
         self.run_program("data", "verify", config, "--set", "data.nam=x", expect=2)
 
