@@ -19,7 +19,10 @@ namespace fs = std::filesystem;
 void refuse_other_settings(const config::Config& config, const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     const std::string path = setting.substr(0, setting.find('='));
-    if (path.starts_with("eval.") || path == "data.eval_batch_size" || config.at(path).key.is_free) continue;
+    const bool is_read = path.starts_with("data.") || path == "run.threads";
+    if (path.starts_with("eval.") || path == "data.eval_batch_size" || (is_read && config.at(path).key.is_free)) {
+      continue;
+    }
     throw ConfigError(fmt::format(
         "--set {}: a run is evaluated as it was trained; `settrain eval` takes eval.*, data.root, data.workers, "
         "data.eval_batch_size and run.threads",

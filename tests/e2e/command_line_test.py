@@ -171,6 +171,10 @@ class CommandLine(ProgramTest):
         self.assertFalse((self.folder / "runs").exists())
         config = self.write("deep.yaml", "data: {name: synthetic, image_size: 32}\nmodel: {name: densenet, depth: 41}\n")
         self.assertRegex(self.run_program("--config", config, "--device", "cpu", expect=2).stderr, r"deep\.yaml:2:\d+: model\.depth")
+        config = self.write("one_pixel.yaml", TINY.replace("train_size: 480", "train_size: 481").replace("image_size: 12", "image_size: 4"))
+        self.assertIn("data.drop_last", self.run_program("--config", config, "--device", "cpu", expect=1).stderr)
+        self.assertFalse((self.folder / "runs").exists())
+        self.run_program("--config", config, "--device", "cpu", "--set", "data.drop_last=true")
         config = self.write("two.yaml", "model: {head: two_head}\n")
         self.assertIn("model.head: linear", self.run_program("--config", config, expect=2).stderr)
 
@@ -193,6 +197,9 @@ class CommandLine(ProgramTest):
         path = self.write("wrong.json", json.dumps(wrong))
         self.assertIn("FAILED", self.run_program("check", "losses", path, "--device", "cpu", expect=1).stdout)
         self.assertIn("wrong.json", self.run_program("check", "losses", self.write("wrong.json", "{"), expect=1).stderr)
+        both = self.run_program("check", "losses", self.write("broken.json", "{"), golden, "--device", "cpu", expect=1)
+        self.assertIn("broken.json", both.stderr)
+        self.assertRegex(both.stdout, r"\n(\d+) of \1 rows passed")
         empty = self.write("empty.json", json.dumps({**wrong, "cases": []}))
         self.assertIn("no cases", self.run_program("check", "losses", empty, expect=1).stderr)
 

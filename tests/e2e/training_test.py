@@ -117,7 +117,8 @@ class Training(ProgramTest):
             error = self.run_program("eval", "runs/tiny", "--checkpoint", checkpoint, expect=1).stderr
             self.assertIn("best-val-top1", error)
         self.run_program("eval", "runs/nothing", expect=1)
-        self.assertIn("--set model.width", self.run_program("eval", "runs/tiny", "--set", "model.width=8", expect=2).stderr)
+        for setting in ("model.width=8", "run.dir=elsewhere"):
+            self.assertIn("--set " + setting.split("=")[0], self.run_program("eval", "runs/tiny", "--set", setting, expect=2).stderr)
 
     def test_averaged_weights_are_what_is_evaluated(self):
         settings = ("--set", "train.ema_decay=0.5", "--set", "train.gradient_checkpointing=true", "--set", "train.precision=bf16")
