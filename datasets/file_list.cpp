@@ -48,7 +48,8 @@ FilePlaces places_of(const ImageList& list, const FileTable& files) {
     const int64_t same = places.find(list.first_file + i).value() - list.first_file;
     if (same != i && ++repeated == 1) first = fmt::format("{}, as in {}", list.place(i), list.place(same));
   }
-  if (repeated > 0) log::warning(fmt::format("[data] {} images are listed once more; the first: {}", repeated, first));
+  if (repeated > 0)
+    log::warning(fmt::format("[data] {} images are listed more than once; the first: {}", repeated, first));
   return places;
 }
 

@@ -40,9 +40,9 @@ class Loss {
  public:
   virtual ~Loss() = default;
 
-  /// Checks shapes, dtypes and labels (ShapeError; on CUDA the indexing kernels check the labels' range, since reading
-  /// them back would stall every step), casts half-precision scores to float32, and computes. Scores are float32 or
-  /// float64 inside; gradients flow to them.
+  /// Checks shapes, dtypes and labels (ShapeError; on CUDA the labels' range is left to the loss, since reading them
+  /// back would stall every step: LibTorch's indexing asserts it, our kernels answer NaN), casts half-precision scores
+  /// to float32, and computes. Scores are float32 or float64 inside; gradients flow to them.
   LossValue operator()(const LossInput& input);
 
   /// Multiplies the losses of every sample by its label's weight from now on.

@@ -83,7 +83,8 @@ void add_bench_losses_command(CLI::App& bench_app, CommandLine& line) {
       ->capture_default_str();
   command
       ->add_option("--scores-sd", options.scores_sds,
-                   "Standard deviations of the scores, such as 3,1,0.3; likewise, each with each epsilon")
+                   "Standard deviations of the scores, such as 3,1,0.3; the first for all losses, "
+                   "those with draws for each of them and each epsilon")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();

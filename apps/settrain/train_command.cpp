@@ -153,7 +153,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments) {
   const int64_t epoch = std::min(point.state.epoch + 1, run.train.epochs);
   log::info(fmt::format("[run] going on with {} at step {}, in epoch {}", path, point.state.step, epoch));
   if (device.is_cuda() && run.train.deterministic != "true") {
-    log::warning("[run] on a GPU the last bits repeat only with train.deterministic: true");
+    log::warning("[run] on a GPU results are reproducible to the last bit only with train.deterministic: true");
   }
   return finish(run, folder, training);
 }

@@ -15,7 +15,7 @@ namespace settrain {
 /// How a loss is computed that has kernels of its own (LossEntry::has_kernels).
 enum class LossMethod {
   kFast,      // by its kernels, for the scores that they take
-  kUnpruned,  // likewise, but noise is drawn for every class; the results are the same to the last bit
+  kUnpruned,  // by its kernels, with noise drawn for every class; the results are the same to the last bit
   kPlain,     // by LibTorch's operations alone, the formula as it reads: what the kernels are measured against
 };
 

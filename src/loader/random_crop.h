@@ -17,7 +17,7 @@ struct AugmentationKey {
 /// std::invalid_argument where that is smaller.
 View random_crop(View view, int64_t height, int64_t width, const AugmentationKey& key);
 
-/// `view` with its crop moved by up to `most` pixels up, down, left and right, all places alike.
+/// `view` with its crop shifted uniformly by up to `most` pixels each way: a random crop with padding `most`.
 View random_shift(View view, int64_t most, const AugmentationKey& key);
 
 /// A part of the image, scaled to height x width: as torchvision's RandomResizedCrop, its share of the image's area is

@@ -26,7 +26,7 @@ class Import(ProgramTest):
         self.assertEqual(tensors_of(self.folder / "mixed.safetensors"), tensors_of(GOLDEN / "mixed.safetensors"))
         self.assertIn("is there already; --overwrite replaces it", self.run_program(*command, expect=1).stderr)
         self.run_program(*command, "--overwrite")
-        self.assertIn("is there and no file", self.run_program("import", str(GOLDEN / "mixed_zip.pth"), "--output", ".", expect=1).stderr)
+        self.assertIn("exists and is no file", self.run_program("import", str(GOLDEN / "mixed_zip.pth"), "--output", ".", expect=1).stderr)
 
     def test_files_that_mean_harm_are_refused(self):
         for name in sorted(os.listdir(GOLDEN / "hostile")):

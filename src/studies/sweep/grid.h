@@ -36,7 +36,7 @@ struct RandomAxis {
 
   std::string key;
   Kind kind = Kind::kUniform;
-  double low = 0, high = 0;            // kUniform: [low, high); kLogUniform likewise; kInteger: both included
+  double low = 0, high = 0;            // kUniform and kLogUniform: [low, high); kInteger: [low, high]
   std::vector<std::string> choices{};  // kChoice
 };
 
