@@ -49,8 +49,8 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           .one_of(normalisation_names(datasets)),
       key("on_bad_image", &O::on_bad_image, "error",
           "What to do about an image that cannot be read: error stops the run and names the file; skip leaves the "
-          "image out, in training and evaluation, and lists it in the log. A training batch without any readable "
-          "image stops the run.")
+          "image out, in training and evaluation, and lists it in the log. A full training batch without any "
+          "readable image stops the run.")
           .one_of({"error", "skip"}),
   };
   return config::joined(PipelineOptions::keys(), keys);
