@@ -23,7 +23,7 @@ function setSizeFigure(histograms) {
   const numbers = table([{ name: "classes in the set", number: true }, ...histograms.map((one) => ({ name: one.metric + ": images", number: true }))],
     labels.map((label, i) => [label, ...all.map((one) => one[i].toLocaleString("en"))]));
   const names = histograms.map((histogram) => histogram.metric).join(", ");
-  return chartFigure("Sizes of the sets: " + names, `how many images got sets of how many classes, ${names}; the table below has the numbers`, make, numbers);
+  return chartFigure("Sizes of the sets: " + names, `histogram of set sizes, ${names}; the table below has the numbers`, make, numbers);
 }
 
 function classFigure(answers) {
@@ -55,13 +55,13 @@ function classFigure(answers) {
 }
 
 function confusionTable(title, confusions, images) {
-  if (confusions.pairs.length === 0) return element("div", {}, element("h3", {}, title), element("p", {}, "None: every image's best class is right."));
+  if (confusions.pairs.length === 0) return element("div", {}, element("h3", {}, title), element("p", {}, "None: all top-1 predictions are correct."));
   const share = shown(confusions.errors / images, true);
   const rows = confusions.pairs.map(([truth, taken, count, of]) => [truth, taken, `${count} of ${of}`, shown(count / of, true)]);
   return element("div", {},
     element("h3", {}, title),
-    element("p", { class: "quiet" }, `${confusions.errors.toLocaleString("en")} of ${images.toLocaleString("en")} images (${share} %) have another best class than their own.`),
-    table(["true", "taken for", { name: "images", number: true }, { name: "%", number: true }], rows));
+    element("p", { class: "quiet" }, `${confusions.errors.toLocaleString("en")} of ${images.toLocaleString("en")} images (${share} %) are misclassified by the top-1 prediction.`),
+    table(["true", "predicted", { name: "images", number: true }, { name: "%", number: true }], rows));
 }
 
 function exampleCard(example) {
@@ -81,8 +81,8 @@ function exampleCard(example) {
 }
 
 const KINDS = [
-  ["correct", "Correct", "The set holds the true class. Spread evenly over the images for which it does."],
-  ["missed", "Missed", "The set does not hold the true class. Spread evenly over the images for which it does not."],
+  ["correct", "Correct", "The set contains the true class. Images at even intervals of the split."],
+  ["missed", "Missed", "The set misses the true class. Images at even intervals of the split."],
   ["large", "Large sets", "The images with the largest sets."],
 ];
 
@@ -99,7 +99,7 @@ function shownRun(one, runs) {
   if (one.set_sizes.length) figures.append(setSizeFigure(one.set_sizes));
   if (one.answers) figures.append(classFigure(one.answers));
   parts.push(figures);
-  if (!one.set_sizes.length) parts.push(element("p", { class: "quiet" }, "No average-K sets were evaluated (eval.average_k), so all sets are of one size."));
+  if (!one.set_sizes.length) parts.push(element("p", { class: "quiet" }, "No average-K sets were evaluated (eval.average_k), so all sets have the same size."));
   if (one.missing) {
     parts.push(element("p", { class: "note" }, "Accuracy by class, confusions and examples need the model's scores, and are missing:\n" + one.missing));
     return parts;

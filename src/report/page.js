@@ -50,9 +50,9 @@ function resultsSection(report) {
   const parts = comparison.metrics.flatMap((metric) => metricTables(metric, what));
   const seeds = Math.max(...comparison.metrics[0].settings.map((row) => row.values.length));
   if (seeds > 1) parts.push(element("p", { class: "quiet" }, "Mean over seeds ± half of the 95 % interval of the mean, by Student's t."));
-  else parts.push(element("p", { class: "quiet" }, "One seed: there is no interval. More seeds would say how far these numbers can be trusted."));
+  else parts.push(element("p", { class: "quiet" }, "One seed: no interval."));
   if (comparison.metrics.some((metric) => [...metric.settings, ...metric.differences].some((row) => row.warning))) {
-    parts.push(element("p", { class: "quiet" }, "!: two seeds, whose interval is 12.7 standard errors to each side and says little."));
+    parts.push(element("p", { class: "quiet" }, "!: two seeds; the half-width of the interval is 12.7 standard errors, so it is uninformative."));
   }
   return parts;
 }
@@ -105,12 +105,12 @@ function drawReport(report) {
   if (report.comparison) section("results", "Results", resultsSection(report));
   section("runs", report.runs.length > 1 ? "Runs and settings" : "Run", runsSection(report));
   section("curves", "Training curves", curvesSection(report));
-  report.shown.forEach((one, i) => section("shown-" + i, "Answers of " + report.runs[one.run].name, shownRun(one, report.runs)));
+  report.shown.forEach((one, i) => section("shown-" + i, "Predictions of " + report.runs[one.run].name, shownRun(one, report.runs)));
   section("records", "Configuration and provenance", report.runs.flatMap(runRecord));
   main.replaceChildren(
     element("header", {},
       element("h1", {}, report.title),
-      element("p", { class: "quiet" }, `A report on ${report.runs.length === 1 ? "a run" : report.runs.length + " runs"} of settrain, a trainer of set-valued image classifiers. Made ${report.date} by settrain ${report.settrain}.`),
+      element("p", { class: "quiet" }, `A report on ${report.runs.length === 1 ? "a run" : report.runs.length + " runs"}, made ${report.date} by settrain ${report.settrain}.`),
       report.notes.map((note) => element("p", { class: "note" }, note)),
       element("nav", { "aria-label": "Contents" }, sections.map(({ id, title }) => element("a", { href: "#" + id }, title)))),
     ...sections.map(({ id, title, parts }) => element("section", { id }, element("h2", {}, title), parts)));
