@@ -11,6 +11,7 @@
 #include "models/heads.h"
 #include "models/model.h"
 #include "src/config/load.h"
+#include "src/optim/sgd.h"
 #include "src/train/train_step.h"
 #include "tests/support/builtin_losses.h"
 

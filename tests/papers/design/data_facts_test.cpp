@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "datasets/long_tail.h"
+#include "src/config/load.h"
+#include "src/config/variants.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {
@@ -19,23 +22,28 @@ config::Config configured(const std::vector<std::pair<std::string, config::Value
   return config::Config(std::move(entries));
 }
 
-config::Config cifar100(double imbalance, int64_t val = 5000, int64_t input_size = 0) {
-  return configured({{"data.name", std::string("cifar100")},
-                     {"data.val_size", val},
-                     {"data.long_tail.imbalance", imbalance},
-                     {"data.input_size", input_size}});
+struct InputSize {
+  int64_t input_size = 0;
+};
+
+std::optional<DataFacts> facts(const std::vector<std::string>& settings) {
+  const config::Keys keys = config::joined(
+      LongTailOptions::keys(), config::Keys{config::key("input_size", &InputSize::input_size, 0, "Of the model.")});
+  const config::Section data{"data", "", keys, "name", "cifar100", config::variants_of(test::builtin_datasets())};
+  return facts_of(test::builtin_datasets(), config::load({{data}, {}}, {}, settings));
 }
 
 }  // namespace
 
 TEST_CASE("sizes are those that are published, less what is held out", "[fast]") {
-  const DataFacts facts = *facts_of(cifar100(1));
-  CHECK(facts.classes == 100);
-  CHECK(facts.train == 45'000);
-  CHECK(facts.val == 5000);
-  CHECK(facts.test == 10'000);
-  CHECK(facts.size == 32);
-  CHECK(facts_of(cifar100(1, 5000, 64))->size == 64);
+  const DataFacts cifar = *facts({});
+  CHECK(cifar.classes == 100);
+  CHECK(cifar.train == 45'000);
+  CHECK(cifar.val == 5000);
+  CHECK(cifar.test == 10'000);
+  CHECK(cifar.size == 32);
+  CHECK(facts({"data.input_size=64"})->size == 64);
+  CHECK(facts({"data.name=imagenet"})->size == 224);
 }
 
 TEST_CASE("a long tail has as many images as data.long_tail leaves", "[fast]") {
@@ -46,11 +54,11 @@ TEST_CASE("a long tail has as many images as data.long_tail leaves", "[fast]") {
     dataset.train.labels.push_back(i % 100);
   }
   apply_long_tail({100, 1}, dataset);
-  CHECK(facts_of(cifar100(100, 0))->train == dataset.train.size());
+  CHECK(facts({"data.long_tail.imbalance=100", "data.val_size=0"})->train == dataset.train.size());
 }
 
 TEST_CASE("data of the user's own are not known beforehand", "[fast]") {
-  CHECK_FALSE(facts_of(configured({{"data.name", std::string("image_folder")}})).has_value());
+  CHECK_FALSE(facts({"data.name=image_folder", "data.root=x"}).has_value());
 }
 
 TEST_CASE("what a run needs is named, and what of it is missing", "[fast]") {
