@@ -7,10 +7,9 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "losses/ops/score_ops.h"
 #include "src/core/error.h"
+#include "src/core/values_in_sets.h"
 
 namespace settrain {
 namespace {
@@ -34,11 +33,11 @@ at::Tensor average_k_candidates(const at::Tensor& p, const at::Tensor& labels, i
 at::Tensor AverageKTwoHead::per_sample(const LossInput& input) {
   const at::Tensor& z = input.output.scores_multi;
   if (!z.defined()) throw ShapeError("scores_multi: expected [batch, classes] of a second head, got none");
-  const auto batch = static_cast<double>(z.size(0)), classes = static_cast<double>(num_classes());
+  const auto classes = static_cast<double>(num_classes());
   const at::Tensor log_p = at::log_softmax(input.output.scores, 1);
   // Their order is that of the probabilities, which round to equal ones more often.
-  const auto count = static_cast<int64_t>(std::floor((options_.k - 1) * batch));
-  const at::Tensor candidates = average_k_candidates(log_p, input.labels, count);
+  const at::Tensor candidates =
+      average_k_candidates(log_p, input.labels, values_in_sets(options_.k - 1, z.size(0), num_classes()));
 
   const at::Tensor positive = -at::log_sigmoid(z), negative = -at::log_sigmoid(-z);
   at::Tensor negatives = candidates.logical_not();

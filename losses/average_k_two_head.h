@@ -19,10 +19,10 @@ struct AverageKTwoHeadOptions {
 ///       - alpha/((L-K)B) sum_{(i,j): j != y_i, not in S_c} log(1 - sigma(z_ij))
 ///
 /// (thesis eq. 5.9 to 5.13). With `negatives_include_label` the last sum runs over j = y_i too, under the same
-/// denominator: eq. 5.14 as printed. K need not be whole: (K-1)B is rounded down. A sum over nothing (K = 1, K = L) is
-/// 0. Candidates with equal p: the lower row first, then the lower class. The choice of candidates has no gradient. The
-/// samples of a batch are coupled; B is the batch that one call sees, whatever is accumulated. Terms are shared out to
-/// the samples that they belong to.
+/// denominator: eq. 5.14 as printed. K need not be whole: (K-1)B is rounded down, 13 for K = 2.3 and B = 10. A sum over
+/// nothing (K = 1, K = L) is 0. Candidates with equal p: the lower row first, then the lower class. The choice of
+/// candidates has no gradient. The samples of a batch are coupled; B is the batch that one call sees, whatever is
+/// accumulated. Terms are shared out to the samples that they belong to.
 class AverageKTwoHead : public Loss {
  public:
   AverageKTwoHead(int64_t num_classes, const AverageKTwoHeadOptions& options) : Loss(num_classes), options_(options) {}

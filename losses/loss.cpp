@@ -1,5 +1,6 @@
 #include "losses/loss.h"
 
+#include <ATen/ops/isfinite.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
@@ -29,9 +30,7 @@ void check_labels(const at::Tensor& labels, const at::Tensor& scores) {
     throw ShapeError("labels: expected them on " + scores.device().str() + " with the scores, got " +
                      labels.device().str());
   }
-  // On CUDA LibTorch's indexing asserts it, and our kernels answer with NaN; reading the labels back would stall every
-  // step.
-  if (!labels.is_cpu()) return;
+  if (!labels.is_cpu()) return;  // see loss.h
   const at::Tensor contiguous = labels.contiguous();
   const int64_t* label = contiguous.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < labels.size(0); ++i) {
@@ -69,6 +68,9 @@ LossValue Loss::operator()(const LossInput& input) {
     checked.output.scores_multi = at_least_float32(output.scores_multi);
   }
   if (input.label_sets.defined()) check_label_sets(input.label_sets, output.scores);
+  if (input.noise && !at::isfinite(*input.noise).all().item<bool>()) {
+    throw ShapeError("noise: expected finite numbers, got a NaN or an infinity");
+  }
   at::Tensor losses = per_sample(checked);
   if (class_weights_) losses = class_weights_->apply(losses, input.labels, input.epoch);
   return {losses, losses.sum(), losses.size(0)};

@@ -40,9 +40,10 @@ class Loss {
  public:
   virtual ~Loss() = default;
 
-  /// Checks shapes, dtypes and labels (ShapeError; on CUDA the labels' range is left to the loss, since reading them
-  /// back would stall every step: LibTorch's indexing asserts it, our kernels answer NaN), casts half-precision scores
-  /// to float32, and computes. Scores are float32 or float64 inside; gradients flow to them.
+  /// Checks shapes, dtypes, labels and given noise (ShapeError), casts half-precision scores to float32, and computes.
+  /// On CUDA a label out of range is not found beforehand, since reading labels back would stall every step: LibTorch's
+  /// indexing asserts there, and our kernels answer NaN for the sample. Scores are float32 or float64 inside; gradients
+  /// flow to them.
   LossValue operator()(const LossInput& input);
 
   /// Multiplies the losses of every sample by its label's weight from now on.

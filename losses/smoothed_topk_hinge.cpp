@@ -58,7 +58,8 @@ bool has_kernel(const at::Tensor& scores, int64_t k) {
 #endif
   // The shares of the k highest classes take k^3 operations.
   constexpr int64_t kMost = 128, kMostBytes = int64_t{1} << 26;
-  return scores.is_cpu() && k <= kMost && smoothed_hinge_workspace(scores.size(1), k) <= kMostBytes;
+  return scores.is_cpu() && k <= kMost &&
+         SETTRAIN_PICK(instruction_set(), smoothed_hinge_workspace)(scores.size(1), k) <= kMostBytes;
 }
 
 template <class T>
@@ -78,7 +79,8 @@ at::Tensor smooth_by_kernel(const at::Tensor& scores, const at::Tensor& labels, 
   T* const gradient_data = gradient.defined() ? gradient.data_ptr<T>() : nullptr;
   if (rows.is_cpu()) {
     const auto compute = SETTRAIN_PICK(instruction_set(), smoothed_hinge_rows<T>);
-    const auto bytes = static_cast<size_t>(smoothed_hinge_workspace(hinge.classes, k));
+    const auto bytes =
+        static_cast<size_t>(SETTRAIN_PICK(instruction_set(), smoothed_hinge_workspace)(hinge.classes, k));
     at::parallel_for(0, hinge.batch, std::max<int64_t>(1, 2048 / hinge.classes), [&](int64_t begin, int64_t end) {
       const auto workspace = std::make_unique_for_overwrite<char[]>(bytes);
       compute(hinge, begin, end, workspace.get(), losses_data, gradient_data);

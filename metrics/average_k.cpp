@@ -30,6 +30,25 @@ double mean_set_size(const SetSizeHistogram& histogram) {
   return static_cast<double>(returned) / static_cast<double>(samples);
 }
 
+/// The sets of one K.
+struct Sets {
+  double lambda;
+  at::Tensor sizes;           // [samples] int64
+  at::Tensor label_returned;  // [samples] bool
+};
+
+std::vector<Sets> sets_of(const AverageKValues& decided, const at::Tensor& labels) {
+  const auto& [values, lambdas, ties] = decided;
+  const at::Tensor sizes = set_sizes(values, lambdas, ties);
+  const at::Tensor label_values = values.gather(1, labels.unsqueeze(1)).squeeze(1);
+  std::vector<Sets> sets;
+  for (size_t i = 0; i < lambdas.size(); ++i) {
+    sets.push_back(
+        {lambdas[i], sizes.select(0, static_cast<int64_t>(i)), returned_classes(label_values, lambdas[i], ties)});
+  }
+  return sets;
+}
+
 /// The shot groups that hold samples: what their names begin with, and [samples] bool, which samples they are.
 std::vector<std::pair<std::string, at::Tensor>> shot_group_samples(const at::Tensor& labels,
                                                                    const std::vector<int64_t>& train_counts) {
@@ -104,28 +123,43 @@ AverageKValues average_k_values(const AverageKOptions& options, const SplitScore
   return result;
 }
 
-EvaluationResult AverageK::compute(const SplitScores& split, const MetricContext& context) const {
-  EvaluationResult result;
-  if (options_.average_k.empty()) return result;
-  const auto [values, lambdas, ties] = average_k_values(options_, split, context);
-  const at::Tensor sizes = set_sizes(values, lambdas, ties);
-  const at::Tensor label_values = values.gather(1, split.labels.unsqueeze(1)).squeeze(1);
-  const auto groups = shot_group_samples(split.labels, context.train_counts);
+ResultsOfSamples AverageK::prepare(const SplitScores& split, const MetricContext& context) const {
+  if (options_.average_k.empty()) return [](const at::Tensor&) { return EvaluationResult(); };
+  AverageKValues decided = average_k_values(options_, split, context);
+  std::vector<Sets> split_sets = sets_of(decided, split.labels);
+  const bool own_thresholds = context.threshold_scores == nullptr;
+  const int64_t classes = split.scores.size(1);
+  if (!own_thresholds) decided.values.reset();
 
-  for (size_t i = 0; i < lambdas.size(); ++i) {
-    const std::string sets = average_k_name(options_.average_k[i]);
-    const at::Tensor label_returned = returned_classes(label_values, lambdas[i], ties);
-    const ClassHits counts = count_hits(label_returned, split.labels, values.size(1));
-    for (MetricValue& value : accuracies(sets, counts, context.train_counts, bins_))
-      result.values.push_back(std::move(value));
-    const at::Tensor set_size = sizes.select(0, static_cast<int64_t>(i));
-    result.set_sizes.push_back(histogram_of(sets, set_size, values.size(1)));
-    result.values.push_back({sets + "_size", mean_set_size(result.set_sizes.back())});
-    result.values.push_back({sets + "_lambda", lambdas[i]});
-    for (const auto& [prefix, is_in] : groups)
-      result.set_sizes.push_back(histogram_of(prefix + sets, set_size.masked_select(is_in), values.size(1)));
-  }
-  return result;
+  return [=, this, split_labels = split.labels, train_counts = context.train_counts](const at::Tensor& samples) {
+    const at::Tensor labels = of_samples(split_labels, samples);
+    std::vector<Sets> sets = split_sets;
+    if (samples.defined() && own_thresholds) {
+      AverageKValues chosen{of_samples(decided.values, samples), {}, decided.ties};
+      chosen.lambdas = average_k_thresholds(chosen.values, options_.average_k, chosen.ties);
+      sets = sets_of(chosen, labels);
+    } else {
+      for (Sets& k_sets : sets) {
+        k_sets.sizes = of_samples(k_sets.sizes, samples);
+        k_sets.label_returned = of_samples(k_sets.label_returned, samples);
+      }
+    }
+    const auto groups = shot_group_samples(labels, train_counts);
+    EvaluationResult result;
+    for (size_t i = 0; i < sets.size(); ++i) {
+      const auto& [lambda, sizes, label_returned] = sets[i];
+      const std::string name = average_k_name(options_.average_k[i]);
+      const ClassHits counts = count_hits(label_returned, labels, classes);
+      for (MetricValue& value : accuracies(name, counts, train_counts, bins_))
+        result.values.push_back(std::move(value));
+      result.set_sizes.push_back(histogram_of(name, sizes, classes));
+      result.values.push_back({name + "_size", mean_set_size(result.set_sizes.back())});
+      result.values.push_back({name + "_lambda", lambda});
+      for (const auto& [prefix, is_in] : groups)
+        result.set_sizes.push_back(histogram_of(prefix + name, sizes.masked_select(is_in), classes));
+    }
+    return result;
+  };
 }
 
 }  // namespace settrain

@@ -47,7 +47,7 @@ class AverageK : public Metric {
       : options_(std::move(options)), bins_(std::move(bins)) {}
 
   std::vector<std::string> names() const override;
-  EvaluationResult compute(const SplitScores& split, const MetricContext& context) const override;
+  ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const override;
 
  private:
   AverageKOptions options_;

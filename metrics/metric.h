@@ -46,6 +46,15 @@ struct EvaluationResult {
   std::vector<SetSizeHistogram> set_sizes;  // of every metric that answers with sets of varying size
 };
 
+/// The results of a split's samples with these indices: [any number] int64 on the scores' device, which may repeat; of
+/// the split itself where `samples` is undefined.
+using ResultsOfSamples = std::function<EvaluationResult(const at::Tensor& samples)>;
+
+/// What `of_split` [samples] holds of these samples.
+inline at::Tensor of_samples(const at::Tensor& of_split, const at::Tensor& samples) {
+  return samples.defined() ? of_split.index_select(0, samples) : of_split;
+}
+
 /// One kind of metric, configured: all of its K.
 class Metric {
  public:
@@ -54,8 +63,14 @@ class Metric {
   /// The names of all the values that compute() returns, in its order; known before there are scores.
   virtual std::vector<std::string> names() const = 0;
 
-  /// Takes a split as check_split() of src/eval/checks.h lets it through. Runs where the scores are.
-  virtual EvaluationResult compute(const SplitScores& split, const MetricContext& context) const = 0;
+  /// Takes a split as check_split() of src/eval/checks.h lets it through, and does once what does not depend on which
+  /// of its samples are asked for. Runs where the scores are. The answer must not outlive this metric.
+  virtual ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const = 0;
+
+  /// The results of the split itself.
+  EvaluationResult compute(const SplitScores& split, const MetricContext& context) const {
+    return prepare(split, context)({});
+  }
 };
 
 /// `keys` are the keys of the section `eval` that this metric reads (each key is declared by one metric alone, also

@@ -10,6 +10,7 @@
 
 #include "metrics/count.h"
 #include "metrics/order_statistics.h"
+#include "src/core/values_in_sets.h"
 
 namespace settrain {
 namespace {
@@ -48,11 +49,6 @@ void count_on_cpu(const at::Tensor& values, std::span<const double> lambdas, Tie
 }
 
 }  // namespace
-
-int64_t values_in_sets(double k, int64_t samples, int64_t classes) {
-  if (k >= static_cast<double>(classes)) return samples * classes;
-  return std::min(static_cast<int64_t>(std::floor(k * static_cast<double>(samples) + 1e-9)), samples * classes);
-}
 
 std::vector<double> average_k_thresholds(const at::Tensor& values, std::span<const double> ks, Ties ties) {
   const int64_t samples = values.size(0), classes = values.size(1);

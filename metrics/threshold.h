@@ -15,13 +15,9 @@ enum class Ties {
   kStrict,   // not returned: sets hold at most K classes on average on the samples that set the threshold (eq. 3.5)
 };
 
-/// How many of the samples * classes values sets of average size `k` may hold: floor(k * samples), at most all. The
-/// product gets 1e-9 on top, so that 2.3 * 10 counts as 23.
-int64_t values_in_sets(double k, int64_t samples, int64_t classes);
-
 /// For every K > 0 of `ks` the lambda of Algorithm 1: the midpoint of the m-th and the (m+1)-th largest of all
-/// `values`, m = values_in_sets(K). -infinity where m is all of them, +infinity where m = 0 (K < 1 / samples: no sample
-/// gets a class).
+/// `values`, m = values_in_sets(K) of src/core. -infinity where m is all of them, +infinity where m = 0 (K < 1 /
+/// samples: no sample gets a class).
 ///
 /// Two neighbouring floating-point numbers have no number between them: there lambda is the one that keeps exactly m
 /// values. `values` [samples, classes] float32 or float64; a midpoint is taken in float64.

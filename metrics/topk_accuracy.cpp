@@ -27,16 +27,19 @@ std::vector<std::string> TopkAccuracy::names() const {
   return names;
 }
 
-EvaluationResult TopkAccuracy::compute(const SplitScores& split, const MetricContext& context) const {
-  const at::Tensor ranks = label_ranks(split.scores, split.labels);
-  EvaluationResult result;
-  for (const int64_t k : options_.top_k) {
-    const ClassHits counts = count_hits(ranks.lt(k), split.labels, split.scores.size(1));
-    for (MetricValue& value : accuracies(topk_name(k), counts, context.train_counts, bins_)) {
-      result.values.push_back(std::move(value));
+ResultsOfSamples TopkAccuracy::prepare(const SplitScores& split, const MetricContext& context) const {
+  return [this, all_ranks = label_ranks(split.scores, split.labels), all_labels = split.labels,
+          classes = split.scores.size(1), train_counts = context.train_counts](const at::Tensor& samples) {
+    const at::Tensor ranks = of_samples(all_ranks, samples), labels = of_samples(all_labels, samples);
+    EvaluationResult result;
+    for (const int64_t k : options_.top_k) {
+      const ClassHits counts = count_hits(ranks.lt(k), labels, classes);
+      for (MetricValue& value : accuracies(topk_name(k), counts, train_counts, bins_)) {
+        result.values.push_back(std::move(value));
+      }
     }
-  }
-  return result;
+    return result;
+  };
 }
 
 }  // namespace settrain

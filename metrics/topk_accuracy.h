@@ -27,7 +27,7 @@ class TopkAccuracy : public Metric {
       : options_(std::move(options)), bins_(std::move(bins)) {}
 
   std::vector<std::string> names() const override;
-  EvaluationResult compute(const SplitScores& split, const MetricContext& context) const override;
+  ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const override;
 
  private:
   TopkAccuracyOptions options_;

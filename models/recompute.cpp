@@ -44,7 +44,8 @@ struct Recompute : torch::autograd::Function<Recompute> {
 }  // namespace
 
 at::Tensor forward_without_keeping(Layer& layer, const at::Tensor& x) {
-  return Recompute::apply(x, &layer);
+  // Of an x without gradient, autograd would not see that the layer's own parameters have one.
+  return x.requires_grad() ? Recompute::apply(x, &layer) : layer.forward(x);
 }
 
 Recomputation::Recomputation() : before_(under_way) {

@@ -25,10 +25,10 @@ struct ExactTopkBatch {
 };
 
 /// Bytes of memory that exact_topk_rows() needs to work in, whatever the type of the scores.
-int64_t exact_topk_workspace(int64_t classes, int64_t rank);
+SETTRAIN_IN_EVERY_SET(int64_t exact_topk_workspace(int64_t classes, int64_t rank))
 
 /// Writes values [batch] and, unless null, gradient [batch, classes] of the rows [begin, end). A row with a NaN is NaN;
-/// in the gradient infinite scores count as 1e300.
+/// in the gradient infinite scores count as kInfiniteScore.
 SETTRAIN_IN_EVERY_SET(template <class T> void exact_topk_rows(const ExactTopkBatch<T>& batch, int64_t begin,
                                                               int64_t end, void* workspace, T* values, T* gradient))
 

@@ -5,11 +5,6 @@
 
 namespace settrain {
 
-int64_t noised_hinge_scratch(const NoisedHinge& hinge) {
-  constexpr int64_t kArrays = 7, kSpare = 128;
-  return kArrays * (hinge.classes + kSpare) * static_cast<int64_t>(sizeof(float));
-}
-
 void noised_hinge_gradient_rows(const NoisedHinge& hinge, int64_t begin, int64_t end, const float* losses,
                                 const int32_t* chosen, const float* outer, float* gradient) {
   const int64_t classes = hinge.classes, draws = hinge.draws;

@@ -30,7 +30,7 @@ struct NoisedHinge {
 };
 
 /// Bytes of memory that noised_hinge_rows() needs to work in.
-int64_t noised_hinge_scratch(const NoisedHinge& hinge);
+SETTRAIN_IN_EVERY_SET(int64_t noised_hinge_scratch(const NoisedHinge& hinge))
 
 /// Writes losses [batch] and chosen [batch, draws], the class of rank k + 1 in each draw, of the rows [begin, end):
 /// perturbed scores are fma(epsilon, z, s), ties go to the lower class, draws are summed in order. A row with a NaN has

@@ -23,11 +23,11 @@ struct SmoothedHinge {
 };
 
 /// Bytes of memory that smoothed_hinge_rows() needs to work in, whatever the type of the scores.
-int64_t smoothed_hinge_workspace(int64_t classes, int64_t k);
+SETTRAIN_IN_EVERY_SET(int64_t smoothed_hinge_workspace(int64_t classes, int64_t k))
 
 /// Writes losses [batch] and, unless null, gradient [batch, classes], that of row i's loss, of the rows [begin, end). A
-/// row with a NaN is NaN; in the gradient infinite scores count as 1e300. The number of sets of k classes must be a
-/// double.
+/// row with a NaN is NaN; in the gradient infinite scores count as kInfiniteScore. The number of sets of k classes must
+/// be a double.
 SETTRAIN_IN_EVERY_SET(template <class T> void smoothed_hinge_rows(const SmoothedHinge<T>& hinge, int64_t begin,
                                                                   int64_t end, void* workspace, T* losses, T* gradient))
 

@@ -88,7 +88,8 @@ bool has_exact_kernel(const at::Tensor& scores, int64_t rank) {
 #if defined(SETTRAIN_HAS_CUDA)
   if (scores.is_cuda()) return rank <= kMostExactTopkRank;
 #endif
-  return scores.is_cpu() && exact_topk_workspace(scores.size(1), rank) <= int64_t{1} << 26;
+  constexpr int64_t kMostBytes = int64_t{1} << 26;
+  return scores.is_cpu() && SETTRAIN_PICK(instruction_set(), exact_topk_workspace)(scores.size(1), rank) <= kMostBytes;
 }
 
 #if defined(SETTRAIN_HAS_CUDA)
@@ -115,7 +116,7 @@ at::Tensor by_kernel(const at::Tensor& scores, int64_t rank, double epsilon, int
   T* const gradient_data = gradient.defined() ? gradient.data_ptr<T>() : nullptr;
   if (rows.is_cpu()) {
     const auto compute = SETTRAIN_PICK(instruction_set(), exact_topk_rows<T>);
-    const auto bytes = static_cast<size_t>(exact_topk_workspace(batch.classes, rank));
+    const auto bytes = static_cast<size_t>(SETTRAIN_PICK(instruction_set(), exact_topk_workspace)(batch.classes, rank));
     at::parallel_for(0, batch.batch, std::max<int64_t>(1, 2048 / batch.classes), [&](int64_t begin, int64_t end) {
       const auto workspace = std::make_unique_for_overwrite<char[]>(bytes);
       compute(batch, begin, end, workspace.get(), values_data, gradient_data);

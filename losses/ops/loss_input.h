@@ -30,7 +30,7 @@ struct LossInput {
 
   // For tests and benchmarks, instead of what the loss would take itself:
   LossMethod method = LossMethod::kFast;
-  std::optional<at::Tensor> noise;            // [batch, draws, classes] random numbers
+  std::optional<at::Tensor> noise;            // [batch, draws, classes] random numbers, finite
   std::optional<at::Tensor> estimate_logits;  // [batch, classes] a loss' own estimates of the samples' labels
 };
 

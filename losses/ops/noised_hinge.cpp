@@ -33,8 +33,9 @@ int64_t rows_at_once(const NoisedHinge& hinge) {
 
 void forward_on_cpu(const NoisedHinge& hinge, float* losses, int32_t* chosen, float* drawn) {
   const auto rows = SETTRAIN_PICK(instruction_set(), noised_hinge_rows);
+  const auto bytes = static_cast<size_t>(SETTRAIN_PICK(instruction_set(), noised_hinge_scratch)(hinge));
   at::parallel_for(0, hinge.batch, rows_at_once(hinge), [&](int64_t begin, int64_t end) {
-    const auto scratch = std::make_unique_for_overwrite<char[]>(static_cast<size_t>(noised_hinge_scratch(hinge)));
+    const auto scratch = std::make_unique_for_overwrite<char[]>(bytes);
     rows(hinge, begin, end, scratch.get(), losses, chosen, drawn);
   });
 }

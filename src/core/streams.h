@@ -25,6 +25,7 @@ enum class Stream : uint64_t {
   kDataSplit = 0x9216D5D98979FB1B,       // `settrain data split`: the images of a class, by the class' name as the step
   kLongTail = 0xD1310BA698DFB5AC,        // which training images of a class stay, by the class as the step
   kSweep = 0x2FFD72DBD01ADFB7,           // random points of a sweep, item = point, block = key
+  kBootstrap = 0xB8E1AFED6A267E96,       // images of a resample, item = two of them, block = resample
 };
 
 /// The key of all the numbers that `seed` gives to `stream`.

@@ -38,6 +38,10 @@ std::vector<std::string> Evaluator::names() const {
 }
 
 EvaluationResult Evaluator::evaluate(const SplitScores& split, const at::Tensor* threshold_scores) const {
+  return prepare(split, threshold_scores)({});
+}
+
+ResultsOfSamples Evaluator::prepare(const SplitScores& split, const at::Tensor* threshold_scores) const {
   const at::NoGradGuard no_grad;
   check_split(split);
   check_shape("training counts of the classes", std::array{static_cast<int64_t>(context_.train_counts.size())},
@@ -48,13 +52,18 @@ EvaluationResult Evaluator::evaluate(const SplitScores& split, const at::Tensor*
     check_scores("threshold scores", *threshold_scores);
     check_shape("threshold scores", threshold_scores->sizes(), {kAnySize, split.scores.size(1)});
   }
-  EvaluationResult result;
-  for (const auto& metric : metrics_) {
-    EvaluationResult part = metric->compute(split, context);
-    append(result.values, std::move(part.values));
-    append(result.set_sizes, std::move(part.set_sizes));
-  }
-  return result;
+  std::vector<ResultsOfSamples> prepared;
+  for (const auto& metric : metrics_) prepared.push_back(metric->prepare(split, context));
+  return [prepared = std::move(prepared)](const at::Tensor& samples) {
+    const at::NoGradGuard no_grad_here;
+    EvaluationResult result;
+    for (const ResultsOfSamples& results : prepared) {
+      EvaluationResult part = results(samples);
+      append(result.values, std::move(part.values));
+      append(result.set_sizes, std::move(part.set_sizes));
+    }
+    return result;
+  };
 }
 
 }  // namespace settrain

@@ -24,6 +24,10 @@ class Evaluator {
   /// threshold scores'.
   EvaluationResult evaluate(const SplitScores& split, const at::Tensor* threshold_scores = nullptr) const;
 
+  /// The same for samples drawn from the split, without judging every score anew: what evaluate() would say of their
+  /// scores and labels. Thresholds of the split's own come from the samples that are drawn. Must not outlive this.
+  ResultsOfSamples prepare(const SplitScores& split, const at::Tensor* threshold_scores = nullptr) const;
+
  private:
   std::vector<std::unique_ptr<Metric>> metrics_;
   MetricContext context_;

@@ -41,6 +41,11 @@ bool bf16_is_emulated(at::Device device) {
 #endif
 }
 
+void forbid_tf32() {
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
+}
+
 std::string Computation::describe() const {
   return device.str() + (bf16 ? ", bf16" : ", float32") + (channels_last ? ", channels last" : ", channels first");
 }
@@ -51,6 +56,7 @@ PixelFormat Computation::pixel_format() const {
 }
 
 Computation make_computation(const TrainOptions& options, at::Device device, const Normalisation& normalisation) {
+  forbid_tf32();
   Computation computation{device, options.precision == "bf16", options.channels_last == "true"};
   if (device.is_cpu() || at::hasCUDA()) {
     computation.mean = per_channel(normalisation.mean, device);

@@ -30,8 +30,12 @@ struct Computation {
 /// Whether bf16 costs time there instead of saving it: a CPU without instructions for it.
 bool bf16_is_emulated(at::Device device);
 
+/// From now on float32 means float32 in this process: ATen would let cuDNN round the inputs of convolutions to 10 bits
+/// (TF32).
+void forbid_tf32();
+
 /// What train.precision and train.channels_last ask for on that device, for images with that normalisation, which is
-/// left out where the device is not there.
+/// left out where the device is not there. Forbids TF32.
 Computation make_computation(const TrainOptions& options, at::Device device, const Normalisation& normalisation);
 
 /// The model's answer to `images` [batch, channels, height, width], normalised floating point or bytes, on any device.

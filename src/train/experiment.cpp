@@ -189,9 +189,6 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
 }
 
 at::Device find_device(const std::string& name) {
-  // float32 means float32: ATen would let cuDNN round the inputs of convolutions to 10 bits (TF32).
-  at::globalContext().setAllowTF32CuDNN(false);
-  at::globalContext().setAllowTF32CuBLAS(false);
   if (name == "auto") return at::Device(at::hasCUDA() ? at::kCUDA : at::kCPU);
   at::Device device(at::kCPU);
   try {

@@ -1,6 +1,7 @@
 #include "losses/average_k_two_head.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
@@ -50,6 +51,23 @@ TEST_CASE("Both heads learn: gradients against central differences, K need not b
                                1e-5) < 1e-9);
     CHECK(test::gradient_error([&](const at::Tensor& z) { return (*loss)(two_heads(single, z, labels)).sum; }, multi,
                                1e-4) < 1e-9);
+  }
+}
+
+TEST_CASE("The candidates are (K-1) B, rounded down, also where that product of doubles is just below a whole number",
+          "[fast]") {
+  constexpr int64_t kClasses = 12;
+  for (const int64_t batch : {10, 50, 64}) {
+    const at::Tensor labels = at::arange(batch, at::kLong).remainder(kClasses);
+    for (int64_t tenths = 11; tenths < 100; ++tenths) {
+      const auto loss = test::build_loss("average_k_two_head", test::context_of(kClasses),
+                                         {fmt::format("k={}.{}", tenths / 10, tenths % 10)});
+      const at::Tensor multi = at::zeros({batch, kClasses}).requires_grad_();
+      (*loss)(two_heads(at::zeros({batch, kClasses}), multi, labels)).sum.backward();
+      const int64_t pushed_up = multi.grad().lt(0).sum().item<int64_t>();  // the candidates and the labels
+      CAPTURE(batch, tenths);
+      CHECK(pushed_up - batch == (tenths - 10) * batch / 10);
+    }
   }
 }
 

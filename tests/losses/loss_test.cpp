@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"
@@ -39,6 +40,19 @@ TEST_CASE("A loss checks a second head's scores like the first's", "[fast]") {
   CHECK_THROWS_WITH((*loss)(input), Contains("scores_multi: expected shape [3, 8], got [2, 8]"));
   input.output.scores_multi = at::zeros({3, 8});
   CHECK_NOTHROW((*loss)(input));
+}
+
+TEST_CASE("A loss refuses given noise that holds a NaN", "[fast]") {
+  const auto loss = build_loss("noised_topk", context_of(8), {"k=2", "num_draws=3"});
+  at::Tensor noise = at::zeros({3, 3, 8});
+  CHECK_NOTHROW((*loss)(input_of(kScores, kTwoLabels, noise)));
+  noise[1][2][7] = std::numeric_limits<double>::quiet_NaN();
+  for (const LossMethod method : {LossMethod::kFast, LossMethod::kPlain}) {
+    LossInput input = input_of(kScores, kTwoLabels, noise);
+    input.method = method;
+    CHECK_THROWS_AS((*loss)(input), ShapeError);
+    CHECK_THROWS_WITH((*loss)(input), Contains("noise: expected finite numbers"));
+  }
 }
 
 TEST_CASE("A mistyped loss is answered with the nearest name", "[fast]") {

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "metrics/threshold.h"
+#include "src/core/values_in_sets.h"
 
 namespace settrain {
 namespace {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "src/core/values_in_sets.h"
 #include "tests/metrics/random_split.h"
 
 namespace settrain {
@@ -19,15 +20,6 @@ double threshold(const at::Tensor& values, double k, Ties ties = Ties::kKeepAll)
 
 int64_t count_returned(const at::Tensor& values, double k, Ties ties) {
   return returned_classes(values, threshold(values, k, ties), ties).sum().item<int64_t>();
-}
-
-TEST_CASE("a product of K and samples just below a whole number counts as whole", "[fast]") {
-  CHECK(values_in_sets(2.3, 10, 100) == 23);
-  CHECK(values_in_sets(0.1, 30, 100) == 3);
-  CHECK(values_in_sets(2.5, 3, 100) == 7);
-  CHECK(values_in_sets(0.5, 1, 100) == 0);
-  CHECK(values_in_sets(100, 3, 100) == 300);
-  CHECK(values_in_sets(kInfinity, 3, 100) == 300);
 }
 
 TEST_CASE("the threshold lies midway between the last value kept and the next", "[fast]") {

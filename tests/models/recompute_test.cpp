@@ -7,7 +7,10 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <vector>
 
+#include "models/layers.h"
 #include "models/small_densenet.h"
 
 namespace settrain {
@@ -66,6 +69,29 @@ Bytes bytes_of_a_step(bool recompute) {
   sum.reset();
   for (at::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
   return {kept, most};
+}
+
+// A stage that begins with what takes the images, and its gradients for some images.
+std::vector<at::Tensor> gradients_with_stem(bool recompute) {
+  at::manual_seed(3);
+  Stage stage;
+  stage.add("stem", std::make_shared<Convolution>(3, 4, 3));
+  stage.add("norm", std::make_shared<BatchNorm>(4));
+  stage.add("convolution", std::make_shared<Convolution>(4, 2, 3));
+  if (recompute) stage.recompute_activations();
+  stage.forward(at::randn({2, 3, 8, 8})).pow(2).sum().backward();
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : stage.parameters()) gradients.push_back(parameter.grad());
+  return gradients;
+}
+
+TEST_CASE("a stem in a recomputed stage, whose images have no gradient, learns as without recomputing", "[fast]") {
+  const std::vector<at::Tensor> plain = gradients_with_stem(false), recomputed = gradients_with_stem(true);
+  REQUIRE(plain.size() == 4);
+  for (size_t i = 0; i < plain.size(); ++i) {
+    REQUIRE(recomputed[i].defined());
+    CHECK(at::equal(plain[i], recomputed[i]));
+  }
 }
 
 TEST_CASE("activations that are computed again are not kept", "[fast]") {

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/model.h"
+#include "src/train/experiment.h"
 
 namespace settrain {
 namespace {
@@ -27,6 +28,15 @@ TEST_CASE("the layout follows device and precision where it is left open, and th
   CHECK(made("bf16", "auto", at::kCPU).bf16);
   CHECK_FALSE(made("float32", "auto", at::kCPU).bf16);
   CHECK(made("bf16", "false", at::kCPU).describe() == "cpu, bf16, channels first");
+}
+
+TEST_CASE("TF32 is forbidden by what computes; looking for a device changes nothing", "[fast]") {
+  at::globalContext().setAllowTF32CuDNN(true);
+  CHECK(find_device("cpu").is_cpu());
+  CHECK(at::globalContext().allowTF32CuDNN());
+  made("float32", "auto", at::kCPU);
+  CHECK_FALSE(at::globalContext().allowTF32CuDNN());
+  CHECK_FALSE(at::globalContext().allowTF32CuBLAS());
 }
 
 // Answers with its input, so that a test sees it.

@@ -1,6 +1,8 @@
+#include "losses/kernels/cpu/carver.h"
 #include "losses/kernels/cpu/normal_tail.h"
 #include "losses/kernels/cpu/select_rank.h"
 #include "losses/kernels/exact_topk_kernels.h"
+#include "losses/kernels/infinite_scores.h"
 
 // N(t), the number of classes with s_j + epsilon z_j > t, is a sum of independent events, whose distribution is that of
 // a product of polynomials (1 - p_j) + p_j X. Eight points t at a time, a lane each; of the classes only those whose
@@ -8,9 +10,6 @@
 // what comes before it and what comes after, so that nothing is divided or subtracted.
 namespace settrain::SETTRAIN_INSTRUCTION_SET {
 namespace {
-
-constexpr double kLargest = 1e300;  // stands for infinity: differences of infinities are not numbers
-constexpr double kInfinite = 1e290;
 
 // What counts as impossible, and beyond how many standard deviations a class is, for results of type T.
 template <class T>
@@ -32,22 +31,19 @@ struct Workspace {
   double* after;     // [rank][8]
   int32_t* list;     // [size] of classes
   int32_t* nearby;   // [size] places in the list
+  int64_t bytes;     // of all these
 
   Workspace(void* memory, int64_t classes, int64_t rank) : size(round_up(classes, 16)) {
-    auto* next = static_cast<char*>(memory);
-    const auto take = [&next](int64_t bytes) SETTRAIN_INLINE_LAMBDA {
-      char* const taken = next;
-      next += bytes;
-      return taken;
-    };
-    scores = reinterpret_cast<T*>(take(size * 8));
-    x = reinterpret_cast<double*>(take(size * 8));
-    slopes = reinterpret_cast<double*>(take(size * 64));
-    chances = reinterpret_cast<double*>(take(size * 3 * 64));
-    products = reinterpret_cast<double*>(take((size + 1) * rank * 64));
-    after = reinterpret_cast<double*>(take(rank * 64));
-    list = reinterpret_cast<int32_t*>(take(size * 4));
-    nearby = reinterpret_cast<int32_t*>(take(size * 4));
+    Carver carver{static_cast<char*>(memory)};
+    scores = carver.take<T>(size);
+    x = carver.take<double>(size);
+    slopes = carver.take<double>(size * 8);
+    chances = carver.take<double>(size * 3 * 8);
+    products = carver.take<double>((size + 1) * rank * 8);
+    after = carver.take<double>(rank * 8);
+    list = carver.take<int32_t>(size);
+    nearby = carver.take<int32_t>(size);
+    bytes = carver.bytes;
   }
 };
 
@@ -63,7 +59,7 @@ SETTRAIN_ALWAYS_INLINE double take_scores(const Row<T>& row, const T* scores) {
   const Workspace<T>& work = row.work;
   if (!copy_row(scores, row.batch.classes, work.size, work.scores)) return __builtin_nan("");
   const auto within = [](Doubles score) SETTRAIN_INLINE_LAMBDA {
-    return larger(smaller(score, Doubles(kLargest)), Doubles(-kLargest));
+    return larger(smaller(score, Doubles(kInfiniteScore)), Doubles(-kInfiniteScore));
   };
   const T center = value_of_rank<T>(work.scores, work.size, row.batch.rank, static_cast<T>(-kInfinity), 0);
   const Doubles finite_center = within(Doubles(center));
@@ -124,7 +120,7 @@ SETTRAIN_ALWAYS_INLINE Window find_window(const Row<T>& row) {
   const double step = kStep * row.batch.epsilon;
   const double lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7};
   int64_t certain = 0;
-  const int64_t listed = list_classes(row, -kTail<T> * row.batch.epsilon, kLargest, certain);
+  const int64_t listed = list_classes(row, -kTail<T> * row.batch.epsilon, kInfiniteScore, certain);
   // Of the points first, first + apart, ..., how many come before the probability passes `least`.
   const auto points_before = [&](int64_t first, int64_t apart, double least, bool at_least) SETTRAIN_INLINE_LAMBDA {
     const Doubles t =
@@ -235,6 +231,10 @@ SETTRAIN_ALWAYS_INLINE double integrate_row(const Row<T>& row, T* gradient) {
 
 }  // namespace
 
+int64_t exact_topk_workspace(int64_t classes, int64_t rank) {
+  return Workspace<double>(nullptr, classes, rank).bytes;
+}
+
 template <class T>
 void exact_topk_rows(const ExactTopkBatch<T>& batch, int64_t begin, int64_t end, void* workspace, T* values,
                      T* gradient) {
@@ -248,7 +248,9 @@ void exact_topk_rows(const ExactTopkBatch<T>& batch, int64_t begin, int64_t end,
       continue;
     }
     const double value = center + integrate_row(row, gradient_of_row);
-    values[i] = static_cast<T>(value > kInfinite ? __builtin_inf() : value < -kInfinite ? -__builtin_inf() : value);
+    values[i] = static_cast<T>(value > kInfiniteResult    ? __builtin_inf()
+                               : value < -kInfiniteResult ? -__builtin_inf()
+                                                          : value);
   }
 }
 

@@ -1,3 +1,4 @@
+#include "losses/kernels/cpu/carver.h"
 #include "losses/kernels/cpu/noise_lanes.h"
 #include "losses/kernels/cpu/select_rank.h"
 #include "losses/kernels/noised_hinge_kernels.h"
@@ -12,13 +13,16 @@ struct Scratch {
   float* maxima;     // [stride]
   int32_t* list;     // [stride] classes that are drawn
   float* perturbed;  // [4][stride] of the list, a row a draw, filled up with -infinity to whole lanes
+  int64_t bytes;     // of all these
 
-  Scratch(void* memory, int64_t classes)
-      : stride(round_up(classes, 64) + kLanes),
-        scores(static_cast<float*>(memory)),
-        maxima(scores + stride),
-        list(reinterpret_cast<int32_t*>(maxima + stride)),
-        perturbed(reinterpret_cast<float*>(list + stride)) {}
+  Scratch(void* memory, int64_t classes) : stride(round_up(classes, 64) + kLanes) {
+    Carver carver{static_cast<char*>(memory)};
+    scores = carver.take<float>(stride);
+    maxima = carver.take<float>(stride);
+    list = carver.take<int32_t>(stride);
+    perturbed = carver.take<float>(4 * stride);
+    bytes = carver.bytes;
+  }
 };
 
 struct Row {
@@ -171,6 +175,10 @@ SETTRAIN_ALWAYS_INLINE Drawn draw_row(const Row& row, int32_t* chosen) {
 }
 
 }  // namespace
+
+int64_t noised_hinge_scratch(const NoisedHinge& hinge) {
+  return Scratch(nullptr, hinge.classes).bytes;
+}
 
 void noised_hinge_rows(const NoisedHinge& hinge, int64_t begin, int64_t end, void* scratch, float* losses,
                        int32_t* chosen, float* drawn_classes) {

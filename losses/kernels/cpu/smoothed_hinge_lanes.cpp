@@ -1,4 +1,6 @@
+#include "losses/kernels/cpu/carver.h"
 #include "losses/kernels/cpu/exponential.h"
+#include "losses/kernels/infinite_scores.h"
 #include "losses/kernels/smoothed_hinge_kernels.h"
 
 // The loss is made of elementary symmetric polynomials sigma_i of e_j = exp(x_j), x_j = s_j/(k tau), over the classes
@@ -13,9 +15,6 @@
 namespace settrain::SETTRAIN_INSTRUCTION_SET {
 namespace {
 
-constexpr double kLargest = 1e300;   // stands for an infinite score: differences of infinities are not numbers
-constexpr double kInfinite = 1e290;  // a loss beyond it comes from one
-
 // What a thread works in, for one row at a time. steps = classes / 8, rounded up.
 struct Workspace {
   int64_t k, steps;
@@ -29,24 +28,21 @@ struct Workspace {
   double* highest;   // [k + 1] a of the highest classes alone
   double* with_one;  // [k + 1] that of their sets with one of them
   int64_t* top;      // [k] the classes of the highest scores, in order
+  int64_t bytes;     // of all these
 
   Workspace(void* memory, int64_t classes, int64_t set_size) : k(set_size), steps(round_up(classes, 8) / 8) {
-    auto* next = static_cast<double*>(memory);
-    const auto take = [&next](int64_t size) SETTRAIN_INLINE_LAMBDA {
-      double* const taken = next;
-      next += size;
-      return taken;
-    };
-    x = take(steps * 8);
-    weights = take(steps * 8);
-    before = take((steps + 1) * (k + 1) * 8);
-    lanes = take(27 * (k + 1));
-    after = take((k + 1) * 8);
-    ratio = take(k * k);
-    to_last = take((k + 1) * (k + 1));
-    highest = take(k + 1);
-    with_one = take(k + 1);
-    top = reinterpret_cast<int64_t*>(take(k));
+    Carver carver{static_cast<char*>(memory)};
+    x = carver.take<double>(steps * 8);
+    weights = carver.take<double>(steps * 8);
+    before = carver.take<double>((steps + 1) * (k + 1) * 8);
+    lanes = carver.take<double>(27 * (k + 1));
+    after = carver.take<double>((k + 1) * 8);
+    ratio = carver.take<double>(k * k);
+    to_last = carver.take<double>((k + 1) * (k + 1));
+    highest = carver.take<double>(k + 1);
+    with_one = carver.take<double>(k + 1);
+    top = carver.take<int64_t>(k);
+    bytes = carver.bytes;
   }
 };
 
@@ -55,10 +51,10 @@ template <class T>
 SETTRAIN_ALWAYS_INLINE bool take_scores(const T* scores, int64_t classes, double scale, const Workspace& work) {
   bool finite = true;
   for (int64_t j = 0; j < work.steps * 8; ++j) {
-    double score = j < classes ? static_cast<double>(scores[j]) : -kLargest;
+    double score = j < classes ? static_cast<double>(scores[j]) : -kInfiniteScore;
     finite = finite & (score == score);
-    score = score > kLargest ? kLargest : score;
-    score = score < -kLargest ? -kLargest : score;
+    score = score > kInfiniteScore ? kInfiniteScore : score;
+    score = score < -kInfiniteScore ? -kInfiniteScore : score;
     work.x[j] = score * scale;
   }
   return finite;
@@ -232,6 +228,10 @@ SETTRAIN_ALWAYS_INLINE void differentiate_highest(const Sums& sums, const Worksp
 
 }  // namespace
 
+int64_t smoothed_hinge_workspace(int64_t classes, int64_t k) {
+  return Workspace(nullptr, classes, k).bytes;
+}
+
 template <class T>
 void smoothed_hinge_rows(const SmoothedHinge<T>& hinge, int64_t begin, int64_t end, void* workspace, T* losses,
                          T* gradient) {
@@ -256,7 +256,7 @@ void smoothed_hinge_rows(const SmoothedHinge<T>& hinge, int64_t begin, int64_t e
                      (work.x[work.top[hinge.k - 1]] - work.x[label]) + hinge.alpha / hinge.tau;
     const double small = __builtin_exp(z < 0 ? z : -z);
     const double loss = hinge.tau * ((z < 0 ? 0 : z) + __builtin_log1p(small));
-    losses[i] = static_cast<T>(loss < kInfinite ? loss : __builtin_inf());
+    losses[i] = static_cast<T>(loss < kInfiniteResult ? loss : __builtin_inf());
     sums.slope = (z < 0 ? small : 1) / (1 + small) / static_cast<double>(hinge.k);
     if (!row) continue;
     differentiate_rest(sums, hinge.classes, work, row);

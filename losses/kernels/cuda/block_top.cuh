@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "losses/kernels/cuda/warp.cuh"
+#include "losses/kernels/infinite_scores.h"
 
 namespace settrain {
 
@@ -18,11 +19,11 @@ struct RankedScore {
   }
 };
 
-/// A score in float64, an infinite one as 1e300, so that differences of scores are numbers. NaN stays NaN.
+/// A score in float64, an infinite one as kInfiniteScore. NaN stays NaN.
 template <class T>
 __device__ double finite_score(T score) {
   const auto value = static_cast<double>(score);
-  return value > 1e300 ? 1e300 : value < -1e300 ? -1e300 : value;
+  return value > kInfiniteScore ? kInfiniteScore : value < -kInfiniteScore ? -kInfiniteScore : value;
 }
 
 template <class T>

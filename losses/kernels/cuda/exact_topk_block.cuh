@@ -161,9 +161,7 @@ __device__ void exact_topk_block(const ExactTopkBatch<T>& batch, T* values, T* g
   }
   if (thread == 0) {
     const double value = row.center + (high - integral);
-    values[index] = static_cast<T>(value > 1e290    ? HUGE_VAL
-                                   : value < -1e290 ? -HUGE_VAL
-                                                    : value);  // see finite_score()
+    values[index] = static_cast<T>(value > kInfiniteResult ? HUGE_VAL : value < -kInfiniteResult ? -HUGE_VAL : value);
   }
   for (int i = thread; gradient && i < listed; i += kThreads) {
     gradient[items[i].item] = static_cast<T>(items[i].gradient);

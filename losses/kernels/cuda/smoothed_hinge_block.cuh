@@ -87,7 +87,7 @@ __device__ void smoothed_hinge_block(const SmoothedHinge<T>& hinge, T* losses, T
         log(total[0]) - log(total[1]) + (last.value - finite_score(scores[label])) * scale + hinge.alpha / hinge.tau;
     const double small = exp(z < 0 ? z : -z);
     const double loss = hinge.tau * ((z < 0 ? 0 : z) + log1p(small));
-    losses[index] = static_cast<T>(loss < 1e290 ? loss : HUGE_VAL);  // it comes from an infinite score
+    losses[index] = static_cast<T>(loss < kInfiniteResult ? loss : HUGE_VAL);
     shared.slope = (z < 0 ? small : 1) / (1 + small);
   }
   if (!gradient) return;

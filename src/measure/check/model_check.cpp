@@ -18,6 +18,7 @@
 #include "src/measure/check/json_place.h"
 #include "src/measure/check/parameter_list.h"
 #include "src/measure/check/tolerance.h"
+#include "src/train/computation.h"
 
 namespace settrain {
 namespace {
@@ -249,6 +250,7 @@ std::vector<CheckRow> check_file(const ModelRegistry& registry, at::Device devic
 
 std::vector<CheckRow> check_models(const ModelRegistry& registry, at::Device device,
                                    const std::vector<std::filesystem::path>& files) {
+  forbid_tf32();
   std::vector<CheckRow> rows;
   for (const auto& file : files) {
     try {

@@ -130,12 +130,12 @@ TEST_CASE("Smooth kernels: every instruction set that this processor has gives t
     }
     const SmoothedHinge<float> hinge{
         scores.const_data_ptr<float>(), labels.const_data_ptr<int64_t>(), 4, 77, 5, 0.1, 1};
-    std::vector<char> workspace(static_cast<size_t>(smoothed_hinge_workspace(77, 5)));
+    std::vector<char> workspace(static_cast<size_t>(SETTRAIN_PICK(set, smoothed_hinge_workspace)(77, 5)));
     SETTRAIN_PICK(set, smoothed_hinge_rows<float>)
     (hinge, 0, 4, workspace.data(), results[0].data_ptr<float>(), results[1].data_ptr<float>());
     const ExactTopkBatch<float> batch{
         scores.const_data_ptr<float>(), 4, 77, 6, 0.2, rule.nodes.data(), rule.weights.data(), 48};
-    workspace.resize(static_cast<size_t>(exact_topk_workspace(77, 6)));
+    workspace.resize(static_cast<size_t>(SETTRAIN_PICK(set, exact_topk_workspace)(77, 6)));
     SETTRAIN_PICK(set, exact_topk_rows<float>)
     (batch, 0, 4, workspace.data(), results[2].data_ptr<float>(), results[3].data_ptr<float>());
     return results;

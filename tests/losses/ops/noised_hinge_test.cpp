@@ -153,7 +153,7 @@ TEST_CASE("The kernels of every instruction set that this processor has give the
     hinge.draws = 7;
     hinge.first = noise_counter({.seed = 4}, 5);
     hinge.prune = true;
-    std::vector<char> scratch(static_cast<size_t>(noised_hinge_scratch(hinge)));
+    std::vector<char> scratch(static_cast<size_t>(SETTRAIN_PICK(set, noised_hinge_scratch)(hinge)));
     const at::Tensor losses = at::empty({5}), chosen = at::empty({5, 7}, at::kInt);
     SETTRAIN_PICK(set, noised_hinge_rows)
     (hinge, 0, 5, scratch.data(), losses.data_ptr<float>(), chosen.data_ptr<int32_t>(), nullptr);

@@ -10,9 +10,6 @@ namespace {
 
 TEST_CASE("the models agree with Python's PyTorch on a GPU", "[gpu]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
-  // As the program does: float32 means float32.
-  at::globalContext().setAllowTF32CuDNN(false);
-  at::globalContext().setAllowTF32CuBLAS(false);
   ModelRegistry registry("model");
   register_builtin_models(registry);
   for (const char* name : {"resnet8_grey_normalised", "resnet20", "resnet18", "densenet121", "densenet_bc_40_40"}) {

@@ -50,6 +50,11 @@ TEST_CASE("Resampled indices are a function of seed and resample", "[fast]") {
   CHECK(resample_indices(0, 0, 1).item<int64_t>() == 0);
 }
 
+TEST_CASE("Comparisons repeat those of earlier versions: the indices of a seed stay", "[fast]") {
+  // By an implementation of Philox in Python, under the key 3 xor 0xB8E1AFED6A267E96.
+  CHECK(at::equal(resample_indices(3, 5, 8), at::tensor({3, 5, 3, 1, 7, 7, 1, 7}, at::kLong)));
+}
+
 TEST_CASE("Every image is as likely as every other", "[fast]") {
   at::Tensor counts = at::zeros({10}, at::kLong);
   for (int64_t r = 0; r < 2000; ++r) counts += at::bincount(resample_indices(1, r, 10), {}, 10);
@@ -86,6 +91,55 @@ TEST_CASE("The interval of top-1 is that of the differences by image", "[fast]")
   // As wide as the normal approximation says, by and large.
   const double error = gain.std().item<double>() / std::sqrt(200.0);
   CHECK((interval.high - interval.low) / (2 * 1.96 * error) == Approx(1).epsilon(0.15));
+}
+
+TEST_CASE("Every metric's interval is that of the drawn images' scores, judged anew in every resample", "[fast]") {
+  auto [first, second] = two_runs();
+  const bool own_thresholds = GENERATE(false, true);
+  if (own_thresholds) first.threshold_scores = second.threshold_scores = std::nullopt;
+  const std::vector<std::string> metrics = first.evaluator->names();
+  std::vector<std::vector<double>> differences(metrics.size());
+  for (int64_t r = 0; r < 40; ++r) {
+    const at::Tensor drawn = resample_indices(8, r, 200);
+    const auto judged = [&](const ScoredRun& run) {
+      const SplitScores rows{run.split.scores.index_select(0, drawn), run.split.labels.index_select(0, drawn)};
+      return run.evaluator->evaluate(rows, run.threshold_scores ? &*run.threshold_scores : nullptr);
+    };
+    const EvaluationResult before = judged(first), after = judged(second);
+    for (size_t m = 0; m < metrics.size(); ++m) {
+      differences[m].push_back(after.values[m].value - before.values[m].value);
+    }
+  }
+  const auto intervals = bootstrap(first, second, metrics, {40, 8});
+  for (size_t m = 0; m < metrics.size(); ++m) {
+    CAPTURE(metrics[m], own_thresholds);
+    CHECK(intervals[m].low == percentile(differences[m], 0.025));
+    CHECK(intervals[m].high == percentile(differences[m], 0.975));
+  }
+}
+
+TEST_CASE("A split is judged once a run, however many resamples there are", "[fast]") {
+  struct Counted : Metric {
+    mutable int prepared = 0;
+    std::vector<std::string> names() const override { return {"samples"}; }
+    ResultsOfSamples prepare(const SplitScores& split, const MetricContext&) const override {
+      ++prepared;
+      const auto all = static_cast<double>(split.labels.size(0));
+      return [all](const at::Tensor& samples) {
+        return EvaluationResult{{{"samples", samples.defined() ? static_cast<double>(samples.size(0)) : all}}, {}};
+      };
+    }
+  };
+  auto [first, second] = two_runs();
+  auto metric = std::make_unique<Counted>();
+  const Counted& counted = *metric;
+  std::vector<std::unique_ptr<Metric>> metrics;
+  metrics.push_back(std::move(metric));
+  MetricContext context;
+  context.train_counts = {1, 30, 300, 1};
+  first.evaluator = second.evaluator = std::make_shared<const Evaluator>(std::move(metrics), context);
+  CHECK(bootstrap(first, second, {"samples"}, {20, 1})[0].difference == 0);
+  CHECK(counted.prepared == 2);  // once a run
 }
 
 TEST_CASE("A bootstrap repeats with its seed, and swaps its sign with the runs", "[fast]") {
