@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "datasets/imagenet.h"
 #include "src/core/error.h"
 
 namespace settrain {
