@@ -27,6 +27,7 @@ const Registries& registries() {
     register_builtin_models(all.models);
     register_builtin_losses(all.losses);
     register_builtin_metrics(all.metrics);
+    register_builtin_optimizers(all.optimizers);
     return all;
   }();
   return registries;
