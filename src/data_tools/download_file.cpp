@@ -11,6 +11,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/progress_bar.h"
+#include "src/data_tools/checksum.h"
 #include "src/data_tools/curl.h"
 
 namespace settrain {
