@@ -22,7 +22,7 @@ struct SmoothedTopkHingeOptions {
 /// expected membership of each class in A, over K, in the first distribution minus that in the second; it sums to 0.
 ///
 /// Computed in float64 from positive terms alone, whatever the dtype of the scores, in O(K classes), by a kernel
-/// (kernels/lanes/smoothed_hinge.cpp) or, where the number of sets overflows a double (on CUDA: for K > 32), by
+/// (kernels/cpu/smoothed_hinge_lanes.cpp) or, where the number of sets overflows a double (on CUDA: for K > 32), by
 /// LibTorch's operations in logarithms (polynomials.h). The authors' code divides polynomials in the backward pass,
 /// which is inaccurate where they are close, and takes the hard hinge where s_[K] - s_[K+1] >= K tau log(1000);
 /// `reference_threshold` = 1000 does the latter, too.

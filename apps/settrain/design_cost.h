@@ -12,7 +12,7 @@
 
 namespace settrain {
 
-/// The settings "key=value" of a training step on made-up images: two steps with the same take the same time.
+/// The settings "key=value" of a training step on random images: two steps with the same take the same time.
 using StepKind = std::vector<std::string>;
 
 struct DesignCost {

@@ -36,7 +36,7 @@ void print_design_plan(const CommandLine& line, const RunDesign& design, const s
   const double seconds = costs.measure_seconds(cost, bar);
   bar.hide();
   std::cout << fmt::format(
-      "all {} runs one after the other: {}, from steps measured on made-up images; the loading of images is left out\n",
+      "all {} runs one after the other: {}, from steps measured on random images; the loading of images is left out\n",
       cost.runs, format_duration(seconds));
 }
 
