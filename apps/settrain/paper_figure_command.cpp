@@ -20,8 +20,7 @@
 #include "src/papers/design/find_design.h"
 #include "src/papers/figure/collect_figure.h"
 #include "src/papers/figure/lorenz_chart.h"
-#include "src/plot/draw_chart.h"
-#include "src/plot/gnuplot.h"
+#include "src/plot/chart.h"
 #include "src/studies/compare/compared_run.h"
 #include "src/train/experiment_schema.h"
 
@@ -36,17 +35,8 @@ fs::path figures_folder() {
   return config_folder() / "figures";
 }
 
-// Draws what can be drawn; the data and scripts of all are written in any case.
 void draw(const std::vector<Chart>& charts, const fs::path& folder) {
-  std::string problems;
-  for (const Chart& chart : charts) {
-    try {
-      for (const fs::path& file : draw_chart(chart, folder)) std::cout << file.string() << '\n';
-    } catch (const Error& problem) {
-      problems += (problems.empty() ? "" : "\n") + std::string(problem.what());
-    }
-  }
-  if (!problems.empty()) throw RunError(problems);
+  for (const fs::path& file : draw_charts(charts, folder)) std::cout << file.string() << '\n';
 }
 
 void draw(const FilledFigure& filled, const fs::path& folder) {
@@ -55,12 +45,6 @@ void draw(const FilledFigure& filled, const fs::path& folder) {
     log::warning(fmt::format("[figure] {} of {} runs are in the figure", filled.found, filled.wanted));
   }
   draw(filled.charts, folder);
-}
-
-// What of the file would keep the figure from being drawn.
-void check(const PaperFigure& figure, const config::Schema& schema) {
-  check_cells(figure, figure.wanted_cells(), schema);
-  for (const Chart& chart : collect_figure(figure, schema, {}, /*of_figure_only=*/true).charts) check_chart(chart);
 }
 
 DesignRows list_figures(const CommandLine& line, DesignList& list) {
@@ -102,7 +86,7 @@ int lorenz(const CommandLine& line, const DesignArguments& arguments, const Pape
 
 int collect(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
   const config::Schema schema = experiment_schema(line.registries);
-  check(figure, schema);
+  check_cells(figure, figure.wanted_cells(), schema);
   const FilledFigure filled = collect_figure(figure, schema, find_runs(arguments.runs), /*of_figure_only=*/false);
   if (filled.found == 0) {
     throw RunError(
@@ -115,7 +99,7 @@ int collect(const CommandLine& line, const DesignArguments& arguments, const Pap
 int train(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
   const fs::path folder = folder_of(figure, arguments, kFigureFolder);
   const config::Schema schema = experiment_schema(line.registries);
-  check(figure, schema);
+  check_cells(figure, figure.wanted_cells(), schema);
   if (!arguments.sweep.dry_run) run_gnuplot(".", {"--version"});  // rather now than after all training
   return train_design(line, arguments, figure, figure.wanted_cells(), folder,
                       [&](const auto& runs, const auto& failures) {

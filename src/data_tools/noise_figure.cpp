@@ -11,12 +11,7 @@ namespace settrain {
 namespace {
 
 constexpr size_t kMostClasses = 2000;
-constexpr size_t kMostNames = 50;  // along an axis
-// A square of the picture, with and without room for names.
-constexpr const char* kNamedMargins =
-    "set lmargin at screen 0.28\nset rmargin at screen 0.86\nset tmargin at screen 0.92\nset bmargin at screen 0.313";
-constexpr const char* kBareMargins =
-    "set lmargin at screen 0.08\nset rmargin at screen 0.86\nset tmargin at screen 0.92\nset bmargin at screen 0.104";
+constexpr size_t kMostNames = 50;   // along an axis
 constexpr size_t kMostSharp = 200;  // a rectangle a cell; beyond that the file would be large
 
 // Class indices, those of a superclass together.
@@ -30,27 +25,11 @@ std::vector<size_t> class_order(const DataStats& stats) {
   return order;
 }
 
-// As much of a name as there is room for.
-std::string short_name(const std::string& name) {
-  constexpr size_t kLength = 28;
-  if (name.size() <= kLength) return name;
-  size_t end = kLength - 3;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;  // whole UTF-8 characters
-  return name.substr(0, end) + "...";
-}
-
-// A label of a tic is a format, in which % means a number.
-std::string as_format(const std::string& text) {
-  std::string format;
-  for (const char c : text) format += c == '%' ? std::string("%%") : std::string(1, c);
-  return format;
-}
-
 // Tics with names for both axes: of the classes, or else of the superclasses; none where they are too many.
 std::string name_tics(const DataStats& stats, const std::vector<size_t>& order) {
   std::string tics, lines;
   const auto add = [&](const std::string& name, double at) {
-    tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", gnuplot_string(as_format(short_name(name))), at);
+    tics += fmt::format("{}{} {}", tics.empty() ? "" : ", ", tic_string(name), at);
   };
   if (order.size() <= kMostNames) {
     for (size_t i = 0; i < order.size(); ++i) add(stats.class_names[order[i]], static_cast<double>(i));
@@ -78,7 +57,7 @@ bool has_noise_figure(const DataStats& stats) {
   return stats.has_noise() && stats.class_names.size() >= 2 && stats.class_names.size() <= kMostClasses;
 }
 
-StatsFigure noise_figure(const DataStats& stats) {
+Picture noise_figure(const DataStats& stats) {
   const size_t n = stats.class_names.size();
   const std::vector<size_t> order = class_order(stats);
   std::vector<size_t> place(n);
@@ -108,12 +87,9 @@ StatsFigure noise_figure(const DataStats& stats) {
   data += '\n';
 
   const int decades = std::max(1, static_cast<int>(std::ceil(-std::log10(least))));
-  const std::string tics = name_tics(stats, order);
-  const bool named = tics.starts_with("set xtics");
-  PictureScript script{.name = "noise_matrix", .title = "Label noise", .width = 900, .height = 860};
-  script.settings = fmt::format(
-      R"({margins}
-set xrange [-0.5:{last}]
+  Picture picture{.name = "noise_matrix", .title = "Label noise", .width = 900, .height = 860};
+  picture.settings = fmt::format(
+      R"(set xrange [-0.5:{last}]
 set yrange [{last}:-0.5]
 set cbrange [{low}:0]
 set palette defined ({low} '#ffffff', {low_end} '#ffffff', {low_end} '#e2f1dd', {middle} '#68b3c0', 0 '#1f2355')
@@ -123,16 +99,17 @@ set xlabel 'class trained on'
 set ylabel 'true class'
 unset key
 {tics})",
-      fmt::arg("margins", named ? kNamedMargins : kBareMargins), fmt::arg("last", static_cast<double>(n) - 0.5),
-      fmt::arg("low", -decades - 0.1), fmt::arg("low_end", -decades - 0.02), fmt::arg("middle", -decades / 2.0),
-      fmt::arg("tics", tics));
-  script.commands = fmt::format(
+      fmt::arg("last", static_cast<double>(n) - 0.5), fmt::arg("low", -decades - 0.1),
+      fmt::arg("low_end", -decades - 0.02), fmt::arg("middle", -decades / 2.0),
+      fmt::arg("tics", name_tics(stats, order)));
+  picture.commands = fmt::format(
       "set title {} noenhanced\n"
-      "plot data matrix using 1:2:($3 > 0 ? log10($3) : {}) with image{}",
+      "plot 'noise_matrix.dat' matrix using 1:2:($3 > 0 ? log10($3) : {}) with image{}",
       gnuplot_string(fmt::format("{}: label noise {}, {:.2f} % of the labels changed", stats.dataset, stats.noise.kind,
                                  100 * stats.noise.changed_rate)),
       -decades - 1, n <= kMostSharp ? " pixels" : "");
-  return {std::move(script), std::move(data)};
+  picture.data = std::move(data);
+  return picture;
 }
 
 }  // namespace settrain

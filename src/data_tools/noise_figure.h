@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include "src/data_tools/stats_figures.h"
+#include "src/data_tools/stats.h"
+#include "src/plot/pictures.h"
 
 namespace settrain {
 
@@ -12,6 +13,6 @@ bool has_noise_figure(const DataStats& stats);
 
 /// `noise_matrix`: of every true class, the share of its training images that are trained on as each class, on a
 /// logarithmic scale. Classes are ordered by superclass, where there are any.
-StatsFigure noise_figure(const DataStats& stats);
+Picture noise_figure(const DataStats& stats);
 
 }  // namespace settrain

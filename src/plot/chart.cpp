@@ -4,57 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
-#include "src/core/error.h"
+#include "src/core/table_text.h"
+#include "src/plot/pictures.h"
 
 namespace settrain {
 namespace {
 
-void check_name(const std::string& name) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.';
-  };
-  if (name.empty() || !std::all_of(name.begin(), name.end(), is_plain) || name.front() == '-' || name.front() == '.') {
-    throw Error(fmt::format("a chart cannot be called '{}': letters, digits, _, and after the first - and .", name));
-  }
-}
-
-void check_axis(const ChartAxis& axis, const std::string& where) {
-  std::set<std::string> names;
-  for (const std::string& name : axis.categories) {
-    if (!names.insert(chart_cell(name)).second)
-      throw Error(fmt::format("{}: two categories are called '{}'", where, name));
-  }
-  if (!axis.categories.empty()) return;
-  for (const std::optional<double>& end : {axis.least, axis.most}) {
-    if (!end) continue;
-    if (!std::isfinite(*end)) throw Error(fmt::format("{}: an axis cannot end at {}", where, *end));
-    if (axis.is_log && *end <= 0) throw Error(fmt::format("{}: a logarithmic axis cannot end at {}", where, *end));
-  }
-  if (axis.least && axis.most && *axis.least >= *axis.most) {
-    throw Error(fmt::format("{}: an axis cannot reach from {} to {}", where, *axis.least, *axis.most));
-  }
-}
-
-void check_coordinate(const ChartAxis& axis, double value, const std::string& where) {
-  if (!axis.categories.empty()) {
-    if (value < 0 || value >= static_cast<double>(axis.categories.size()) || value != std::floor(value)) {
-      throw Error(fmt::format("{}: {} is none of {} categories", where, value, axis.categories.size()));
-    }
-  } else if (axis.is_log && value <= 0) {
-    throw Error(fmt::format("{}: {} has no place on a logarithmic axis", where, value));
-  }
-}
-
-void check_points(const ChartPanel& panel, const ChartSeries& series, const std::string& where) {
-  for (const ChartPoint& point : series.points) {
-    // With categories x stands for a name in the table, whether the point is drawn or not.
-    if (is_drawn(point) || !panel.x.categories.empty()) check_coordinate(panel.x, point.x, where + ", x");
-    const bool is_foot = panel.kind == ChartKind::kSteps && point.y == 0;
-    if (is_drawn(point) && !is_foot) check_coordinate(panel.y, point.y, where + ", y");
-  }
+std::string number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? fmt::format("{}", *value) : "";
 }
 
 }  // namespace
@@ -69,22 +27,20 @@ bool has_points(const ChartPanel& panel) {
   });
 }
 
-void check_chart(const Chart& chart) {
-  check_name(chart.name);
-  if (chart.panels.empty()) throw Error(fmt::format("chart {} has no panel", chart.name));
+std::string chart_csv(const Chart& chart) {
+  std::string text = "panel,series,x,y,below,above,label\n";
   for (size_t i = 0; i < chart.panels.size(); ++i) {
     const ChartPanel& panel = chart.panels[i];
-    const std::string where = fmt::format("chart {}, panel {}", chart.name, i + 1);
-    check_axis(panel.x, where + ", x");
-    check_axis(panel.y, where + ", y");
-    std::set<std::string> names;
     for (const ChartSeries& series : panel.series) {
-      if (!names.insert(chart_cell(series.name)).second) {
-        throw Error(fmt::format("{}: two series are called '{}'", where, series.name));
+      for (const ChartPoint& point : series.points) {
+        const bool has_name = !panel.categories.empty();
+        text += csv_row({std::to_string(i + 1), one_line(series.name),
+                         has_name ? one_line(panel.categories.at(static_cast<size_t>(point.x))) : number(point.x),
+                         number(point.y), number(point.below), number(point.above), one_line(point.label)});
       }
-      check_points(panel, series, fmt::format("{}, series '{}'", where, series.name));
     }
   }
+  return text;
 }
 
 }  // namespace settrain

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "src/plot/pictures.h"
+
 namespace settrain {
 
 /// A point of a series, in the units of its panel's axes.
@@ -16,16 +18,16 @@ struct ChartPoint {
 
 /// Points in the order in which lines join them. Where a point is left out the line has a gap.
 struct ChartSeries {
-  std::string name;  // in the legend, unless empty; another one for each series of a panel
+  std::string name;  // in the legend, unless empty
   std::vector<ChartPoint> points{};
 };
 
-/// An axis. Without `least` or `most` it reaches a little beyond the points and their intervals.
+/// An axis. Without `least` or `most` it reaches a little beyond the points and their intervals. Below a logarithmic
+/// one lies what is 0 or less: lines, steps and intervals go down to it.
 struct ChartAxis {
   std::string label;  // with the unit
   bool is_log = false;
-  std::vector<std::string> categories{};  // all different. Where there are any, places are 0, 1, ... of this list
-  std::optional<double> least{}, most{};  // with categories these have no meaning
+  std::optional<double> least{}, most{};
 };
 
 /// kLines: lines with points, with some of them where they are many. kPoints: points alone, a label, where there is
@@ -38,9 +40,10 @@ struct ChartPanel {
   ChartKind kind = ChartKind::kLines;
   ChartAxis x{}, y{};
   std::vector<ChartSeries> series{};
+  std::vector<std::string> categories{};  // all different. Where there are any, x is a place 0, 1, ... of this list
 };
 
-/// Panels side by side.
+/// Panels side by side, with one legend: series of one name look the same in all of them.
 struct Chart {
   std::string name;  // of the files, "icml2022-2": ASCII letters and digits, _, and, after the first, - and .
   std::string title;
@@ -54,19 +57,17 @@ bool is_drawn(const ChartPoint& point);
 /// Whether any point of the panel is.
 bool has_points(const ChartPanel& panel);
 
-/// Throws Error, naming chart, panel and series, where the chart cannot be drawn: a name that is no file's, no panel,
-/// series or categories of one name, x that is no category, an axis whose least is not below its most, and a point at 0
-/// or below on a logarithmic axis. There steps of the height 0, and intervals that end at 0 or below, go down to the
-/// axis.
-void check_chart(const Chart& chart);
-
 /// The points as a table (RFC 4180, lines end in \n): "panel,series,x,y,below,above,label", a row a point. Panels count
 /// from 1; x is the category's name where there are categories; numbers are the shortest that read back the same, cells
 /// of those that are missing or not finite are empty. Line breaks and other control characters in texts become blanks,
-/// so that a row is a line. Throws as check_chart().
+/// so that a row is a line.
 std::string chart_csv(const Chart& chart);
 
-/// A text as a cell of that table.
-std::string chart_cell(const std::string& text);
+/// What draws the chart, for gnuplot 5.4, with its table as NAME.csv. Names and labels are drawn as they are, whatever
+/// they hold.
+Picture chart_picture(const Chart& chart);
+
+/// draw_pictures() of the charts.
+std::vector<std::filesystem::path> draw_charts(const std::vector<Chart>& charts, const std::filesystem::path& folder);
 
 }  // namespace settrain

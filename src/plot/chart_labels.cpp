@@ -1,100 +1,76 @@
-#include "src/plot/chart_labels.h"
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
+#include <limits>
 
-#include "src/plot/text_size.h"
+#include "src/plot/chart_panel.h"
+#include "src/plot/pictures.h"
 
 namespace settrain {
 namespace {
 
-constexpr double kPoint = 5;     // half a point's width and the gap beside it, in pixels
-constexpr double kOutside = 20;  // how much worse it is to be cut off than to cover something
-constexpr double kApart = 2;     // what texts keep from anything else, in pixels
-constexpr size_t kNextTo = 4;    // as many places are next to the point
-constexpr double kFarther = 2;   // a place farther away is taken only where it covers less, in square pixels
+constexpr double kPoint = 5, kGap = 8, kLine = 14;  // pixels: half a point, from its middle to the text, a line of text
 
 // Pixels from the lower left corner of the axes.
 struct Box {
   double left, right, bottom, top;
 
-  double area() const { return (right - left) * (top - bottom); }
-  Box wider(double pixels) const { return {left - pixels, right + pixels, bottom - pixels, top + pixels}; }
   double covers(const Box& other) const {
-    const double across = std::min(right, other.right) - std::max(left, other.left);
-    const double along = std::min(top, other.top) - std::max(bottom, other.bottom);
-    return across > 0 && along > 0 ? across * along : 0;
+    return std::max(0.0, std::min(right, other.right) - std::max(left, other.left)) *
+           std::max(0.0, std::min(top, other.top) - std::max(bottom, other.bottom));
   }
 };
 
-struct Place {
-  double x, y;
+// Beside a point: where the text begins (1), ends (-1) or has its middle (0), and by how many lines it is above.
+struct Side {
+  int right = 0;
+  double lines = 0;
 };
-
-Place place_of(const PanelLayout& layout, double x, double y) {
-  return {layout.x.place(x) * (layout.right - layout.left), layout.y.place(y) * (layout.bottom - layout.top)};
-}
-
-// Places of a text around its point, as in PointLabel, the best first.
-std::vector<Place> places_around() {
-  const double beside = kPoint + 2, half = kSmallText / 2, above = kPoint + half;
-  std::vector<Place> places{{beside, 0}, {-beside, 0}, {0, above + 2}, {0, -above - 2}};
-  for (const double up : {above, 2 * above, 3 * above, 4.5 * above}) {
-    for (const double side : {beside, -beside}) {
-      places.push_back({side, up});
-      places.push_back({side, -up});
-    }
-    places.push_back({0, up + half + 2});
-    places.push_back({0, -up - half - 2});
-  }
-  return places;
-}
+constexpr Side kSides[]{{1, 0},    {-1, 0},    {0, 1}, {0, -1}, {1, 0.8},  {-1, 0.8},
+                        {1, -0.8}, {-1, -0.8}, {0, 2}, {0, -2}, {-1, 1.6}, {1, -1.6}};
 
 }  // namespace
 
-std::vector<PointLabel> point_labels(const ChartPanel& panel, const PanelLayout& layout,
-                                     const std::vector<double>& shift) {
-  const Box axes{0, layout.right - layout.left, 0, layout.bottom - layout.top};
-  std::vector<PointLabel> labels;
-  std::vector<Box> taken;
-  for (size_t i = 0; i < panel.series.size(); ++i) {
-    for (const ChartPoint& point : panel.series[i].points) {
+std::string label_commands(const ChartPanel& panel) {
+  const ChartRange x = x_range(panel), y = y_range(panel);
+  const auto across = [&](const ChartPoint& point) { return x.place(point.x) * kAxesWidth; };
+  const auto up = [&](double value) { return y.place(std::clamp(value, y.least, y.most)) * kAxesHeight; };
+  const auto box_of = [&](const ChartPoint& point, const Side& side) {
+    const double width = 0.9 * kCharacter * static_cast<double>(point.label.size());
+    const double middle = across(point) + side.right * (kGap + width / 2), line = up(point.y) + side.lines * kLine;
+    return Box{middle - width / 2, middle + width / 2, line - kLine / 2, line + kLine / 2};
+  };
+  const double far = 10 * kAxesWidth;
+  std::vector<Box> taken{
+      {-far, 0, -far, far}, {kAxesWidth, far, -far, far}, {-far, far, -far, 0}, {-far, far, kAxesHeight, far}};
+  std::vector<ChartPoint> labelled;
+  for (const ChartSeries& series : panel.series) {
+    for (const ChartPoint& point : series.points) {
       if (!is_drawn(point)) continue;
-      const auto [x, y] = place_of(layout, point.x + shift[i], point.y);
-      if (x < 0 || x > axes.right || y < 0 || y > axes.top) continue;
-      taken.push_back({x - kPoint, x + kPoint, y - kPoint, y + kPoint});
-      if (!point.label.empty()) labels.push_back({point.x + shift[i], point.y, 0, 0, point.label});
-      if (!point.below && !point.above) continue;
-      const auto end = [&](const std::optional<double>& value) {
-        const double at = value && std::isfinite(*value) ? *value : point.y;
-        return std::clamp(layout.y.place(at), 0.0, 1.0) * axes.top;
-      };
-      taken.push_back({x - 2, x + 2, end(point.below), end(point.above)});
+      taken.push_back({across(point) - kPoint, across(point) + kPoint, up(point.below.value_or(point.y)) - kPoint,
+                       up(point.above.value_or(point.y)) + kPoint});
+      if (!point.label.empty()) labelled.push_back(point);
     }
   }
-  const std::vector<Place> places = places_around();
-  for (PointLabel& label : labels) {
-    const auto [x, y] = place_of(layout, label.x, label.y);
-    const double width = text_width(label.text, kSmallText), half = kSmallText / 2 + 1;
-    double least = -1;
-    Box best{};
-    for (size_t i = 0; i < places.size(); ++i) {
-      const auto& [right, up] = places[i];
-      const double left = right > 0 ? x + right : right < 0 ? x + right - width : x - width / 2;
-      const Box box{left, left + width, y + up - half, y + up + half};
-      double cost = kOutside * (box.area() - box.covers(axes)) + kFarther * static_cast<double>(i);
-      for (const Box& other : taken) cost += box.wider(kApart).covers(other);
-      if (least >= 0 && cost >= least) continue;
-      least = cost;
-      best = box;
-      label.right = right;
-      label.up = up;
-      label.line_up = i < kNextTo ? 0 : up > 0 ? up - half : up + half;
+  std::string commands;
+  for (const ChartPoint& point : labelled) {
+    double least = std::numeric_limits<double>::infinity();
+    Side best{};
+    for (const Side& side : kSides) {
+      double covered = 0;
+      for (const Box& other : taken) covered += box_of(point, side).covers(other);
+      if (covered < least) best = side;
+      least = std::min(covered, least);
     }
-    taken.push_back(best);
+    taken.push_back(box_of(point, best));
+    commands += fmt::format("set label {} at {},{} {} offset character {},{} font small front\n",
+                            gnuplot_string(one_line(point.label)), point.x, point.y,
+                            best.right > 0   ? "left"
+                            : best.right < 0 ? "right"
+                                             : "center",
+                            best.right, best.lines);
   }
-  return labels;
+  return commands;
 }
 
 }  // namespace settrain

@@ -10,10 +10,11 @@
 #include <iterator>
 #include <system_error>
 
+#include "src/core/atomic_file.h"
+#include "src/core/child_process.h"
 #include "src/core/descriptor.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
-#include "src/plot/gnuplot.h"
 
 namespace settrain {
 namespace {
@@ -25,74 +26,18 @@ constexpr std::array kPictures{".svg", ".png"};
 // gnuplot does not notice a full disk.
 void check_whole(const fs::path& picture) {
   std::ifstream file(picture, std::ios::binary);
-  if (!file) return;  // what is not there is told by its name
-  constexpr std::streamoff kEnd = 16;
-  file.seekg(0, std::ios::end);
-  file.seekg(-std::min<std::streamoff>(kEnd, file.tellg()), std::ios::end);
-  const std::string end(std::istreambuf_iterator<char>(file), {});
-  if (end.find("</svg>") == std::string::npos && end.find("IEND") == std::string::npos) {
-    throw Error(fmt::format("gnuplot could not write all of a picture of {}; is the disk full?",
-                            picture.parent_path().string()));
-  }
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open() || bytes.find("</svg>") != std::string::npos || bytes.find("IEND") != std::string::npos) return;
+  throw Error(
+      fmt::format("gnuplot could not write all of a picture of {}; is the disk full?", picture.parent_path().string()));
 }
 
-}  // namespace
-
-std::string picture_script(const PictureScript& script) {
-  return fmt::format(
-      R"(# {title}. Draws {name}.svg and {name}.png from {data}; run in their folder: gnuplot {name}.gp
-data = '{data}'
-if (!exists("out")) out = '{name}'
-{settings}
-do for [kind in "svg png"] {{
-if (kind eq "svg") {{ set terminal svg size {width},{height} font 'DejaVu Sans,11' background 'white' standalone }}
-if (kind eq "png") {{ set terminal pngcairo size {width},{height} font 'DejaVu Sans,9' background 'white' }}
-set output out . '.' . kind
-{commands}
-set output
-}}
-)",
-      fmt::arg("title", one_line(script.title)), fmt::arg("name", script.name),
-      fmt::arg("data", script.name + script.data_ending), fmt::arg("settings", script.settings),
-      fmt::arg("width", script.width), fmt::arg("height", script.height), fmt::arg("commands", script.commands));
-}
-
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return text;
-}
-
-std::string gnuplot_string(const std::string& text) {
-  // In double quotes gnuplot runs what stands between backquotes, and nothing keeps it from that. In single quotes two
-  // apostrophes are one, but neither at the beginning nor after another: there it ends the string.
-  std::string quoted = "'";
-  char before = '\'';
-  for (const char c : one_line(text)) {
-    if (c == '\'' && before == '\'') {
-      quoted += "' . \"'\" . '";
-    } else {
-      quoted += c == '\'' ? std::string("''") : std::string(1, c);
-    }
-    before = c;
-  }
-  return quoted + "'";
-}
-
-void make_figure_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw file_error("create", folder, error.value());
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) throw file_error("write to", folder, errno);
-}
-
-void draw_pictures(const std::string& name, const fs::path& folder) {
+void draw_picture(const fs::path& folder, const std::string& name) {
   // Under other names first, so that a picture is whole or absent.
   const std::string temporary = fmt::format(".{}.tmp-{}", name, ::getpid());
   std::error_code error;
   try {
-    const std::string warnings = run_gnuplot(folder, {"-e", "out='" + temporary + "'", name + ".gp"});
+    const std::string warnings = run_gnuplot(folder, {"-e", "out='" + temporary + "'", "./" + name + ".gp"});
     if (!warnings.empty()) log::warning(fmt::format("[figure] {}: gnuplot says: {}", name, warnings));
     for (const char* ending : kPictures) check_whole(folder / (temporary + ending));
     for (const char* ending : kPictures) {
@@ -107,12 +52,71 @@ void draw_pictures(const std::string& name, const fs::path& folder) {
   }
 }
 
-std::vector<fs::path> figure_files(const std::string& name, const fs::path& folder, const std::string& data_ending) {
+}  // namespace
+
+// Sizes of letters are in pixels in an SVG, in points in a PNG.
+std::string picture_script(const Picture& picture) {
+  return fmt::format(
+      R"(# {title}. Draws {name}.svg and {name}.png; run in their folder: gnuplot {name}.gp
+if (!exists("out")) out = '{name}'
+{settings}
+do for [kind in "svg png"] {{
+if (kind eq "svg") {{ set terminal svg size {width},{height} font 'DejaVu Sans,11' background 'white' standalone }}
+if (kind eq "png") {{ set terminal pngcairo size {width},{height} font 'DejaVu Sans,9' background 'white' }}
+large = kind eq "svg" ? ',14' : ',11'
+small = kind eq "svg" ? ',10' : ',8'
+set output out . '.' . kind
+{commands}
+set output
+}}
+)",
+      fmt::arg("title", one_line(picture.title)), fmt::arg("name", picture.name),
+      fmt::arg("settings", picture.settings), fmt::arg("width", picture.width), fmt::arg("height", picture.height),
+      fmt::arg("commands", picture.commands));
+}
+
+void make_figure_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw file_error("create", folder, error.value());
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) throw file_error("write to", folder, errno);
+}
+
+std::vector<fs::path> draw_pictures(size_t count, const std::function<Picture(size_t)>& picture,
+                                    const fs::path& folder) {
+  make_figure_folder(folder);
   std::vector<fs::path> files;
-  for (const std::string& ending : {std::string(".svg"), std::string(".png"), data_ending, std::string(".gp")}) {
-    files.push_back(folder / (name + ending));
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count; ++i) {
+    const Picture made = picture(i);
+    names.push_back(made.name);
+    for (const std::string& ending : {std::string(".svg"), std::string(".png"), made.ending, std::string(".gp")}) {
+      files.push_back(folder / (made.name + ending));
+    }
+    write_file_atomically(folder / (made.name + made.ending), made.data);
+    write_file_atomically(folder / (made.name + ".gp"), picture_script(made));
   }
+  std::string problems;
+  for (const std::string& name : names) {
+    try {
+      draw_picture(folder, name);
+    } catch (const Error& problem) {
+      problems += (problems.empty() ? "" : "\n") + std::string(problem.what());
+    }
+  }
+  if (!problems.empty()) throw Error(problems);
   return files;
+}
+
+std::string run_gnuplot(const fs::path& folder, const std::vector<std::string>& arguments) {
+  if (!fs::is_directory(folder)) throw file_error("open", folder, ENOENT);
+  std::vector<std::string> command{"gnuplot", "-d"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const ChildEnd end = run_child({.command = command, .package = "gnuplot-nox", .folder = folder});
+  if (end.code == 0) return end.printed;
+  const std::string how = end.code > 128 ? fmt::format("was ended by signal {}", end.code - 128)
+                                         : fmt::format("failed with exit code {}", end.code);
+  throw Error(fmt::format("gnuplot {}{}", how, end.printed.empty() ? "" : ":\n" + end.printed));
 }
 
 }  // namespace settrain

@@ -50,11 +50,14 @@ DataStats noisy_stats() {
 
 TEST_CASE("The data of the figures", "[fast]") {
   const DataStats stats = made_stats({"a", "b", "c"}, {4, 10, 2});
-  CHECK_THAT(lorenz_figure(stats).data, Contains("# train\n0 0\n0.33333333 0.125\n0.66666667 0.375\n1 1\n"));
-  CHECK_THAT(class_counts_figure(stats).data, Contains("# train\n1 10 1\n2 4 0\n3 2 2\n"));
+  const std::string lorenz = chart_csv(lorenz_chart(stats)), counts = chart_csv(class_counts_chart(stats));
+  CHECK_THAT(lorenz, Contains("\n1,\"train, Gini 0.333\",0,0,,,\n1,\"train, Gini 0.333\",33.3"));
+  CHECK_THAT(counts, Contains("\n1,train,1,10,,,b\n1,train,2,4,,,a\n1,train,3,2,,,c\n"));
+  CHECK_THAT(counts, !Contains("bound"));
+  CHECK_THAT(chart_csv(class_counts_chart(made_stats({"a"}, {20}))),
+             Contains("20, a bound") && !Contains("100, a bound"));
   // A split without an image has no line.
-  CHECK_THAT(lorenz_figure(stats).script.commands,
-             Contains("train, Gini") && Contains("val, Gini") && !Contains("test"));
+  CHECK_THAT(lorenz, Contains("val, Gini") && !Contains("test"));
   CHECK_FALSE(has_noise_figure(stats));
 }
 
@@ -82,7 +85,7 @@ TEST_CASE("Everything is written, and gnuplot has nothing to complain of, degene
     } else {
       CHECK_THROWS_WITH(write_stats(stats, into), Contains("gnuplot"));
     }
-    for (const char* file : {"stats.json", "stats.txt", "lorenz.dat", "lorenz.gp", "class_counts.dat"}) {
+    for (const char* file : {"stats.json", "stats.txt", "lorenz.csv", "lorenz.gp", "class_counts.csv"}) {
       CHECK(std::filesystem::exists(into / file));
     }
     CHECK(std::filesystem::exists(into / "noise_matrix.gp") == has_noise_figure(stats));

@@ -119,7 +119,8 @@ class Data(ProgramTest):
     def test_stats_are_written_and_drawn(self):
         config = self.write("tiny.yaml", TINY)
         done = self.run_program("data", "stats", config, "--out", "out")
-        figures = [f"{name}.{ending}" for name in ("lorenz", "class_counts", "noise_matrix") for ending in ("svg", "png", "dat", "gp")]
+        data = {"lorenz": "csv", "class_counts": "csv", "noise_matrix": "dat"}
+        figures = [f"{name}.{ending}" for name in data for ending in ("svg", "png", data[name], "gp")]
         self.assertEqual(sorted(os.listdir(self.folder / "out")), sorted(figures + ["stats.json", "stats.txt"]))
         self.assertEqual((self.folder / "out" / "stats.txt").read_text(), done.stdout)
         self.assertIn("</svg>", (self.folder / "out" / "noise_matrix.svg").read_text())
@@ -130,7 +131,7 @@ class Data(ProgramTest):
         done = subprocess.run([PROGRAM, "data", "stats", config, "--out", "out"], cwd=self.folder, env=env, capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 1)
         self.assertIn("gnuplot-nox", done.stderr)
-        self.assertTrue({"stats.json", "stats.txt", "lorenz.dat", "lorenz.gp"} <= set(os.listdir(self.folder / "out")))
+        self.assertTrue({"stats.json", "stats.txt", "lorenz.csv", "lorenz.gp"} <= set(os.listdir(self.folder / "out")))
 
     def test_mistakes(self):
         config = self.write("tiny.yaml", TINY)

@@ -3,7 +3,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "src/plot/gnuplot.h"
 #include "tests/plot/fake_gnuplot.h"
 #include "tests/plot/has_gnuplot.h"
 #include "tests/support/read_file.h"
@@ -14,9 +13,17 @@ using namespace settrain;
 using Catch::Matchers::Contains;
 
 TEST_CASE("a text in a script is a text, whatever it holds", "[fast]") {
-  CHECK(gnuplot_string("a \"b\" `touch owned` c's \\ d") == "'a \"b\" `touch owned` c''s \\ d'");
-  CHECK(gnuplot_string("two\nlines\x7f") == "'two lines '");
-  CHECK(gnuplot_string("'a'") == "'' . \"'\" . 'a'''");
+  CHECK(gnuplot_string("a (b), \u03b5 50 %") == "\"a (b), \u03b5 50 %\"");
+  CHECK(gnuplot_string("\"`{'\\\n") == R"("\042\140\173\047\134\012")");
+  CHECK(tic_string("50 %\n" + std::string(40, 'x')) == "\"50 %% " + std::string(23, 'x') + "\u2026\"");
+}
+
+TEST_CASE("long texts are broken at blanks, or cut, never within a character", "[fast]") {
+  CHECK(wrapped("", 10).empty());
+  CHECK(wrapped("one two\nthree", 9) == std::vector<std::string>{"one two", "three"});
+  CHECK(wrapped("a longer-than-that word", 5) == std::vector<std::string>{"a", "longer-than-that", "word"});
+  CHECK(shortened("abc", 3) == "abc");
+  CHECK(shortened("ab\u03b5\u03b5", 3) == "ab\u2026");
 }
 
 TEST_CASE("gnuplot reads such a text as it is", "[fast]") {
@@ -31,11 +38,25 @@ TEST_CASE("gnuplot reads such a text as it is", "[fast]") {
   CHECK_FALSE(std::filesystem::exists(folder / "owned"));
 }
 
-TEST_CASE("the title of a script is a comment, and data may have another ending", "[fast]") {
-  const std::string text = picture_script({.name = "a", .title = "two\nlines", .data_ending = ".csv"});
-  CHECK_THAT(text, Contains("# two lines. Draws a.svg and a.png from a.csv;") && Contains("data = 'a.csv'"));
-  CHECK(figure_files("a", "f") == std::vector<std::filesystem::path>{"f/a.svg", "f/a.png", "f/a.dat", "f/a.gp"});
-  CHECK(figure_files("a", "f", ".csv")[2] == "f/a.csv");
+TEST_CASE("the title of a script is a comment", "[fast]") {
+  CHECK_THAT(picture_script({.name = "a", .title = "two\nlines"}), Contains("# two lines. Draws a.svg and a.png;"));
+}
+
+TEST_CASE("what can be drawn is drawn, and the rest is named", "[fast]") {
+  const test::TemporaryFolder folder;
+  const test::FakeGnuplot fake(
+      "eval \"$3\"; [ \"$4\" = ./b.gp ] && exit 1; echo '</svg>' >$out.svg; echo IEND >$out.png");
+  const std::vector<Picture> pictures{{.name = "a"}, {.name = "b", .data = "1"}, {.name = "c", .ending = ".csv"}};
+  const auto draw = [&] {
+    return draw_pictures(
+        3, [&](size_t i) { return pictures[i]; }, folder.path());
+  };
+  CHECK_THROWS_WITH(draw(), Contains("run `gnuplot b.gp` in") && !Contains("a.gp") && !Contains("c.gp"));
+  for (const char* file : {"a.svg", "a.png", "a.dat", "a.gp", "b.dat", "b.gp", "c.svg", "c.png", "c.csv", "c.gp"}) {
+    CHECK(std::filesystem::exists(folder / file));
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "b.svg"));
+  CHECK(test::read_file(folder / "b.dat") == "1");
 }
 
 TEST_CASE("a picture that gnuplot could not write all of is none", "[fast]") {
@@ -43,10 +64,12 @@ TEST_CASE("a picture that gnuplot could not write all of is none", "[fast]") {
   const auto draw = [&](const std::string& svg) {
     // Its second argument is out='...'.
     const test::FakeGnuplot fake("eval \"$3\"; echo '" + svg + "' >$out.svg; echo 'PNG IEND' >$out.png");
-    draw_pictures("a", folder.path());
+    draw_pictures(
+        1, [](size_t) { return Picture{.name = "a"}; }, folder.path());
   };
   CHECK_THROWS_WITH(draw("<svg><path d="), Contains("could not write all of a picture") && Contains("disk full"));
-  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK_FALSE(std::filesystem::exists(folder / "a.svg"));
+  CHECK_FALSE(std::filesystem::exists(folder / "a.png"));
   draw("<svg></svg>");
   CHECK(std::filesystem::exists(folder / "a.svg"));
 }

@@ -29,8 +29,11 @@ class PanelMaker {
       : figure_(figure), panel_(panel), runs_(runs), numbers_(numbers), remarks_(remarks) {}
 
   ChartPanel make() {
-    ChartPanel made{
-        .title = panel_.title, .kind = panel_.kind, .x = chart_axis(panel_.x), .y = chart_axis(panel_.y), .series = {}};
+    ChartPanel made{.title = panel_.title,
+                    .kind = panel_.kind,
+                    .x = chart_axis(panel_.x),
+                    .y = chart_axis(panel_.y),
+                    .categories = categories()};
     if (panel_.x.quantity == Quantity::kEpochs || panel_.x.quantity == Quantity::kSetSizes) {
       for (const size_t row : panel_.rows) {
         for (const size_t column : panel_.columns) made.series.push_back(series_of_cell(row, column));
@@ -52,15 +55,18 @@ class PanelMaker {
  private:
   using Cell = std::pair<size_t, size_t>;
 
-  ChartAxis chart_axis(const FigureAxis& axis) const {
-    ChartAxis made{
-        .label = axis.label, .is_log = axis.is_log(), .categories = {}, .least = axis.least, .most = axis.most};
-    if (!axis.is_of_labels() || axis.is_of_numbers()) return made;
-    const bool is_rows = axis.quantity == Quantity::kRows;
+  static ChartAxis chart_axis(const FigureAxis& axis) {
+    return {.label = axis.label, .is_log = axis.is_log(), .least = axis.least, .most = axis.most};
+  }
+
+  std::vector<std::string> categories() const {
+    std::vector<std::string> labels;
+    if (!panel_.x.is_of_labels() || panel_.x.is_of_numbers()) return labels;
+    const bool is_rows = panel_.x.quantity == Quantity::kRows;
     for (const size_t place : is_rows ? panel_.rows : panel_.columns) {
-      made.categories.push_back((is_rows ? figure_.rows : figure_.columns).each[place].label);
+      labels.push_back((is_rows ? figure_.rows : figure_.columns).each[place].label);
     }
-    return made;
+    return labels;
   }
 
   // A run whose files cannot be read, or that has no such number, is a remark.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/config/load.h"
-#include "src/data_tools/lorenz.h"
+#include "src/data_tools/stats_figures.h"
 
 namespace settrain {
 
@@ -23,24 +23,12 @@ Chart lorenz_chart(const PaperFigure& figure, const Dataset& dataset) {
     for (size_t i = 0; i < counts.size(); ++i) counts[i] += of_split[i];
     images += split->size();
   }
-  ChartSeries curve{.name = fmt::format("{}, Gini {:.3f}", dataset.name, gini(counts))},
-      equal{.name = "classes of equal size", .points = {{.x = 0, .y = 0}, {.x = 100, .y = 100}}};
-  const std::vector<double> shares = lorenz_curve(counts);
-  for (size_t i = 0; i < shares.size(); ++i) {
-    curve.points.push_back(
-        {.x = 100 * static_cast<double>(i) / static_cast<double>(shares.size() - 1), .y = 100 * shares[i]});
-  }
-  ChartPanel panel{.title = "",
-                   .kind = ChartKind::kLines,
-                   .x = {.label = "Classes, from the fewest images to the most, %", .least = 0, .most = 100},
-                   .y = {.label = "Images in them, %", .least = 0, .most = 100},
-                   .series = {std::move(curve), std::move(equal)}};
   const std::string origin = figure.origin();
   return {.name = figure.chart_name(""),
           .title = figure.title,
           .subtitle = fmt::format("{}{}{} images of {} classes, all splits.", origin, origin.empty() ? "" : " ", images,
                                   counts.size()),
-          .panels = {std::move(panel)}};
+          .panels = {lorenz_panel({{dataset.name, counts}})}};
 }
 
 }  // namespace settrain

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "src/papers/level_sets/draw_level_sets.h"
-#include "src/plot/gnuplot.h"
+#include "src/plot/pictures.h"
 #include "tests/plot/has_gnuplot.h"
 #include "tests/support/builtin_losses.h"
 #include "tests/support/read_file.h"

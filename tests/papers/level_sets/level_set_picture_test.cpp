@@ -1,4 +1,4 @@
-#include "src/papers/level_sets/level_set_script.h"
+#include "src/papers/level_sets/level_set_picture.h"
 
 #include <catch2/catch.hpp>
 
@@ -22,7 +22,7 @@ std::vector<LevelSetValues> values() {
 }
 
 std::string script(const LevelSetDraws& draws) {
-  return level_set_script(kFigure, values(), {false, true}, draws);
+  return picture_script(level_set_picture(kFigure, values(), {false, true}, draws));
 }
 
 size_t count(const std::string& text, const std::string& part) {
@@ -46,8 +46,8 @@ TEST_CASE("Data are blocks of rows, a block a panel", "[fast]") {
 TEST_CASE("A script names its data, its panels, their parameters and ranges", "[fast]") {
   const std::string text = script({.seed = 6, .replications = 20});
   CHECK_THAT(text, Contains("data = 'tiny.dat'") && Contains("set terminal svg") && Contains("set terminal pngcairo"));
-  CHECK_THAT(text,
-             Contains(R"("(a) topk_hinge\nk: 2")") && Contains(R"("(b) noised_topk\nk: 2, epsilon: 0, margin: 1")"));
+  CHECK_THAT(
+      text, Contains(R"("(a) topk_hinge\012k: 2")") && Contains(R"("(b) noised_topk\012k: 2, epsilon: 0, margin: 1")"));
   CHECK(count(text, "with image") == 2);
   CHECK(count(text, "data index 1 using") == 2);  // for the lines, and for the picture
   CHECK_THAT(text, Contains("'0 to 2'") && Contains("'0 to 1'"));
