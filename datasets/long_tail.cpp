@@ -46,15 +46,21 @@ config::Keys LongTailOptions::keys() {
               "exponential profile between them; the other images are left out (Cao et al. 2019). 1 keeps all.")
               .at_least(1)
               .at_most(1e6),
-          key("long_tail.seed", &O::seed, int64_t{1}, "Which training images of a class are kept.").at_least(0)};
+          key("long_tail.seed", &O::seed, int64_t{1}, "Which training images of a class are kept.").at_least(0),
+          key("long_tail.rounding", &O::rounding, O::kNearest,
+              "How a class' number of images becomes a whole one: nearest, or down, as in the code of Cao et al. "
+              "(CIFAR-100 with an imbalance of 100: 10,899 or 10,847 images).")
+              .one_of({O::kNearest, O::kDown})};
 }
 
-std::vector<int64_t> long_tail_counts(double imbalance, std::vector<int64_t> counts) {
+std::vector<int64_t> long_tail_counts(const LongTailOptions& options, std::vector<int64_t> counts) {
+  constexpr double kTiny = 1e-9;  // 500 * 100^-1 is 5, whatever its last bit says
   const auto largest = static_cast<double>(*std::max_element(counts.begin(), counts.end()));
   const double last = static_cast<double>(std::max<size_t>(counts.size() - 1, 1));
   for (size_t j = 0; j < counts.size(); ++j) {
-    const double share = std::pow(imbalance, -static_cast<double>(j) / last);
-    counts[j] = std::min(counts[j], std::max<int64_t>(1, std::llround(largest * share)));
+    const double wanted = largest * std::pow(options.imbalance, -static_cast<double>(j) / last);
+    const double whole = options.rounding == LongTailOptions::kDown ? std::floor(wanted + kTiny) : std::round(wanted);
+    counts[j] = std::min(counts[j], std::max<int64_t>(1, static_cast<int64_t>(whole)));
   }
   return counts;
 }
@@ -67,7 +73,7 @@ void apply_long_tail(const LongTailOptions& options, Dataset& dataset) {
   const auto samples = by_class(dataset.train, dataset.num_classes());
   std::vector<int64_t> counts;
   for (const auto& of_class : samples) counts.push_back(std::ssize(of_class));
-  const std::vector<int64_t> wanted = long_tail_counts(options.imbalance, counts);
+  const std::vector<int64_t> wanted = long_tail_counts(options, counts);
   std::vector<int64_t> kept;
   for (size_t j = 0; j < samples.size(); ++j) {
     const auto order =
@@ -78,7 +84,9 @@ void apply_long_tail(const LongTailOptions& options, Dataset& dataset) {
   }
   std::sort(kept.begin(), kept.end());
   dataset.train = some_of(dataset.train, kept);
-  dataset.digest = sha256(fmt::format("{}\nlong tail {} {}\n", dataset.digest, options.imbalance, options.seed));
+  std::string recipe = fmt::format("{}\nlong tail {} {}\n", dataset.digest, options.imbalance, options.seed);
+  if (options.rounding != LongTailOptions::kNearest) recipe += fmt::format("rounding {}\n", options.rounding);
+  dataset.digest = sha256(recipe);
 }
 
 }  // namespace settrain

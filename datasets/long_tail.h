@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "datasets/dataset.h"
@@ -12,17 +13,19 @@ namespace settrain {
 struct LongTailOptions {
   double imbalance = 1;
   int64_t seed = 1;
+  std::string rounding = kNearest;
 
+  static constexpr const char *kNearest = "nearest", *kDown = "down";
   static config::Keys keys();
 };
 
 /// How many images of each class stay of `counts`, as apply_long_tail() says.
-std::vector<int64_t> long_tail_counts(double imbalance, std::vector<int64_t> counts);
+std::vector<int64_t> long_tail_counts(const LongTailOptions& options, std::vector<int64_t> counts);
 
-/// Keeps n_j = max(1, round(n_0 * imbalance^(-j / (L - 1)))) training images of class j, or all where there are fewer:
-/// n_0 is the largest class' number, j runs from 0 to L - 1 (Cao et al., "Learning imbalanced datasets with
-/// label-distribution-aware margin loss", 2019, section 4.1). Which ones, the seed says. An imbalance of 1 changes
-/// nothing. Throws KeyError where P(y | x) is known (the data set `synthetic` has an imbalance of its own).
+/// Keeps n_j = max(1, n_0 * imbalance^(-j / (L - 1))) training images of class j, rounded as the options say, or all
+/// where there are fewer: n_0 is the largest class' number, j runs from 0 to L - 1 (Cao et al., "Learning imbalanced
+/// datasets with label-distribution-aware margin loss", 2019, section 4.1). Which ones, the seed says. An imbalance of
+/// 1 changes nothing. Throws KeyError where P(y | x) is known (the data set `synthetic` has an imbalance of its own).
 void apply_long_tail(const LongTailOptions& options, Dataset& dataset);
 
 }  // namespace settrain

@@ -13,7 +13,7 @@ config::Keys SyntheticOptions::keys() {
           .at_least(1)
           .in("classes"),
       key("train_size", &O::train_size, 10000, "Training images.").at_least(1).at_most(1e8).in("images"),
-      key("val_size", &O::val_size, 2000, "Validation images.").at_least(1).at_most(1e8).in("images"),
+      key("val_size", &O::val_size, 2000, "Validation images; 0 for none.").at_least(0).at_most(1e8).in("images"),
       key("test_size", &O::test_size, 2000, "Test images.").at_least(1).at_most(1e8).in("images"),
       key("image_size", &O::image_size, 16, "Height and width.").at_least(4).at_most(1024).in("pixels"),
       key("channels", &O::channels, 3, "Channels of an image: 1 is grey, 3 are colour.").at_least(1).at_most(3),

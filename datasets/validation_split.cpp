@@ -88,8 +88,9 @@ std::vector<int64_t> balanced_subset(std::span<const int64_t> labels, int64_t nu
 config::Keys SplitOptions::keys(int64_t default_val_size, const char* default_split) {
   using config::key;
   return {
-      key("val_size", &SplitOptions::val_size, default_val_size, "Training images held out for validation.")
-          .at_least(1)
+      key("val_size", &SplitOptions::val_size, default_val_size,
+          "Training images held out for validation; 0 trains on all of them, without a validation split.")
+          .at_least(0)
           .in("images"),
       key("split", &SplitOptions::split, default_split,
           "How the validation images are drawn: uniform over all images, or balanced, equally many of every class.")

@@ -1,5 +1,6 @@
 #include "losses/assume_negative.h"
 #include "losses/average_k_two_head.h"
+#include "losses/balanced_softmax.h"
 #include "losses/bce_multilabel.h"
 #include "losses/bce_positive.h"
 #include "losses/cross_entropy.h"
@@ -7,6 +8,7 @@
 #include "losses/expected_positive_regularisation.h"
 #include "losses/focal.h"
 #include "losses/ldam.h"
+#include "losses/logit_adjusted.h"
 #include "losses/loss.h"
 #include "losses/noised_topk.h"
 #include "losses/noised_topk_imbalanced.h"
@@ -25,6 +27,8 @@ void register_builtin_losses(LossRegistry& registry) {
   registry.add(cross_entropy_entry());
   registry.add(focal_entry());
   registry.add(ldam_entry());
+  registry.add(logit_adjusted_entry());
+  registry.add(balanced_softmax_entry());
   registry.add(topk_hinge_entry());
   registry.add(topk_hinge_convex_entry());
   registry.add(topk_hinge_calibrated_entry());

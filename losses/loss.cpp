@@ -76,4 +76,8 @@ LossValue Loss::operator()(const LossInput& input) {
   return {losses, losses.sum(), losses.size(0)};
 }
 
+double Loss::divisor(const at::Tensor& labels, int64_t epoch) const {
+  return class_weights_ ? class_weights_->total(labels, epoch) : static_cast<double>(labels.size(0));
+}
+
 }  // namespace settrain

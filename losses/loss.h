@@ -49,6 +49,10 @@ class Loss {
   /// Multiplies the losses of every sample by its label's weight from now on.
   void reweight(ClassWeights weights) { class_weights_ = std::move(weights); }
 
+  /// What the sum of the losses of a step's samples is divided by, given their labels, [batch] int64 on the CPU: their
+  /// number, or with loss.class_weight_mean: weights the sum of their weights.
+  double divisor(const at::Tensor& labels, int64_t epoch) const;
+
   /// The factor that turns this loss' scores into logits for a softmax: its scale where it trains a normalised head,
   /// else 1.
   virtual double score_scale() const { return 1.0; }

@@ -23,6 +23,7 @@ void check_class_weights(const LossRegistry& registry, const config::Config& con
   read_only("loss.class_weight_beta", kind == ClassWeightOptions::kEffectiveNumber,
             "loss.class_weights: effective_number");
   read_only("loss.class_weights_from_epoch", kind != ClassWeightOptions::kNone, "class weights");
+  read_only("loss.class_weight_mean", kind != ClassWeightOptions::kNone, "class weights");
   if (kind == ClassWeightOptions::kNone) return;
   const LossEntry& entry = registry.at(config.get<std::string>("loss.name"));
   if (!entry.couples_samples && !entry.takes_label_sets) return;

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Records golden values of two losses from their formulas, with plain Python arithmetic and values that are recorded already.
+"""Records golden values of some losses from their formulas, with plain Python arithmetic and values that are recorded already.
 
 Usage: record_loss_golden.py tests/golden/losses
 
 topk_hinge_scaled, (alpha + ((s without y)_[K] - s_y)/K)_+, takes scores and labels from topk_hinge.json. exact_topk_imbalanced,
 (scale (m_y + E[(s + epsilon z)_[K+1]] - s_y))_+ with m_j = max_margin (n_min/n_j)^(1/4), takes the expectations and their
-gradients from exact_topk.json.
+gradients from exact_topk.json. logit_adjusted and balanced_softmax, the cross-entropy of s + tau log(n_j / sum_i n_i), take scores, labels and counts
+from ldam.json.
 """
 
 import json
+import math
 import pathlib
 import sys
 
@@ -58,7 +60,32 @@ def imbalanced_cases(folder):
             yield finished(made, losses, gradients)
 
 
+def adjusted(scores, label, counts, tau):
+    shifted = [s + tau * math.log(n / sum(counts)) for s, n in zip(scores, counts)]
+    largest = max(shifted)
+    terms = [math.exp(s - largest) for s in shifted]
+    total = math.fsum(terms)
+    shares = [term / total for term in terms]
+    return math.log(total) + largest - shifted[label], [share - (j == label) for j, share in enumerate(shares)]
+
+
+def adjusted_cases(folder, taus):
+    """`taus`: by what the case is called, with the loss' keys and tau."""
+    for case in json.loads((folder / "ldam.json").read_text())["cases"]:
+        for name, (params, tau) in taus.items():
+            scores = [[5 * s for s in row] for row in case["scores"]]
+            rows = [adjusted(s, y, case["class_counts"], tau) for s, y in zip(scores, case["labels"])]
+            made = {"name": f"{case['name']}{name}", "params": params, "class_counts": case["class_counts"], "scores": scores, "labels": case["labels"]}
+            yield finished(made, *map(list, zip(*rows)))
+
+
 if __name__ == "__main__":
     golden = pathlib.Path(sys.argv[1])
-    for loss, cases in (("topk_hinge_scaled", scaled_hinge_cases(golden)), ("exact_topk_imbalanced", imbalanced_cases(golden))):
+    taus = {f"_tau_{tau}": ({"tau": tau}, tau) for tau in (0.0, 0.5, 1.0, 2.0)}
+    for loss, cases in (
+        ("topk_hinge_scaled", scaled_hinge_cases(golden)),
+        ("exact_topk_imbalanced", imbalanced_cases(golden)),
+        ("logit_adjusted", adjusted_cases(golden, taus)),
+        ("balanced_softmax", adjusted_cases(golden, {"": ({}, 1.0)})),
+    ):
         (golden / f"{loss}.json").write_text(json.dumps({"loss": loss, "source": "scripts/record_loss_golden.py", "cases": list(cases)}) + "\n")

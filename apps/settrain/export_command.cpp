@@ -28,7 +28,7 @@ struct ExportArguments {
 // The checkpoint that is asked for; without a wish the one that stands for the run.
 fs::path chosen(const CommandLine& line, const ExportArguments& arguments, const RunFolder& folder) {
   if (!arguments.checkpoint.empty()) return folder.checkpoint(arguments.checkpoint);
-  if (!arguments.metric.empty()) return folder.checkpoint(folder.best_checkpoint(arguments.metric).stem().string());
+  if (!arguments.metric.empty()) return folder.checkpoint(folder.selected_checkpoint(arguments.metric).stem().string());
   const config::Config config = config::load(experiment_schema(line.registries), folder.config(), {});
   const auto files = chosen_checkpoints(folder, config.get<config::Texts>("select"));
   if (files.size() == 1) {

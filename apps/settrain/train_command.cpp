@@ -47,6 +47,10 @@ void log_start(const Experiment& run, const CommandLine& line) {
   if (run.computation.bf16 && bf16_is_emulated(run.device)) {
     log::warning("[model] this CPU has no instructions for bf16, which is slower here than train.precision: float32");
   }
+  const config::Texts& select = run.general.select;
+  if (std::any_of(select.begin(), select.end(), [](const std::string& name) { return name.starts_with("test/"); })) {
+    log::warning("[train] `select` chooses checkpoints by the test split: their test accuracy is too optimistic");
+  }
   const auto& loss = run.config.get<std::string>("loss.name");
   const LossEntry& entry = line.registries.losses.at(loss);
   for (const auto& [name, tensor] : run.loss->state()) {

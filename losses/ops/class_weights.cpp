@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace settrain {
 namespace {
@@ -45,7 +47,12 @@ config::Keys ClassWeightOptions::keys() {
           "Deferred re-weighting: the first so many epochs have no class weights (Cao et al.: 160 of 200). Less than "
           "train.epochs.")
           .at_least(0)
-          .in("epochs")};
+          .in("epochs"),
+      key("class_weight_mean", &Options::mean, Options::kMeanOverSamples,
+          "What the sum of a step's weighted losses is divided by: samples, their number; or weights, the sum of their "
+          "weights, as PyTorch's cross_entropy and the code of Cao et al. do. On long-tailed data the mean weight of a "
+          "sample is far below 1, so the first takes smaller steps.")
+          .one_of({Options::kMeanOverSamples, Options::kMeanOverWeights})};
 }
 
 std::vector<double> inverse_frequency_weights(const std::vector<int64_t>& counts) {
@@ -62,9 +69,9 @@ std::vector<double> effective_number_weights(const std::vector<int64_t>& counts,
 std::optional<ClassWeights> ClassWeights::read(const config::Config& config, const std::vector<int64_t>& counts) {
   const auto options = config.read<ClassWeightOptions>("loss");
   if (options.kind == ClassWeightOptions::kNone) return std::nullopt;
-  if (options.kind == "inverse_frequency") return ClassWeights(inverse_frequency_weights(counts), options.from_epoch);
+  if (options.kind == "inverse_frequency") return ClassWeights(inverse_frequency_weights(counts), options);
   if (options.kind == ClassWeightOptions::kEffectiveNumber) {
-    return ClassWeights(effective_number_weights(counts, options.beta), options.from_epoch);
+    return ClassWeights(effective_number_weights(counts, options.beta), options);
   }
   if (options.list.size() != counts.size()) {
     config.fail(options.list.empty() ? "loss.class_weights" : "loss.class_weight_list",
@@ -74,11 +81,25 @@ std::optional<ClassWeights> ClassWeights::read(const config::Config& config, con
   if (std::all_of(options.list.begin(), options.list.end(), [](double weight) { return weight == 0; })) {
     config.fail("loss.class_weight_list", "all weights are 0: nothing would be learnt");
   }
-  return ClassWeights(options.list, options.from_epoch);
+  return ClassWeights(options.list, options);
 }
 
+ClassWeights::ClassWeights(std::vector<double> weights, const ClassWeightOptions& options)
+    : weights_(std::move(weights)),
+      weight_of_(weights_),
+      from_epoch_(options.from_epoch),
+      mean_over_weights_(options.mean == ClassWeightOptions::kMeanOverWeights) {}
+
 at::Tensor ClassWeights::apply(const at::Tensor& losses, const at::Tensor& labels, int64_t epoch) const {
-  return epoch < from_epoch_ ? losses : losses * weights_.of(labels, losses);
+  return epoch < from_epoch_ ? losses : losses * weight_of_.of(labels, losses);
+}
+
+double ClassWeights::total(const at::Tensor& labels, int64_t epoch) const {
+  if (epoch < from_epoch_ || !mean_over_weights_) return static_cast<double>(labels.size(0));
+  const at::Tensor contiguous = labels.contiguous();
+  const auto* label = contiguous.const_data_ptr<int64_t>();
+  return std::accumulate(label, label + labels.size(0), 0.0,
+                         [&](double sum, int64_t j) { return sum + weights_.at(static_cast<size_t>(j)); });
 }
 
 }  // namespace settrain

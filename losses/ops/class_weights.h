@@ -16,8 +16,10 @@ struct ClassWeightOptions {
   double beta;
   config::Reals list;
   int64_t from_epoch;
+  std::string mean;
 
   static constexpr const char *kNone = "none", *kEffectiveNumber = "effective_number", *kList = "list";
+  static constexpr const char *kMeanOverSamples = "samples", *kMeanOverWeights = "weights";
   static config::Keys keys();
 };
 
@@ -30,18 +32,23 @@ std::vector<double> effective_number_weights(const std::vector<int64_t>& counts,
 /// Class weights, from an epoch on. With a later start this is the deferred re-weighting of Cao et al., NeurIPS 2019.
 class ClassWeights {
  public:
-  ClassWeights(const std::vector<double>& weights, int64_t from_epoch) : weights_(weights), from_epoch_(from_epoch) {}
+  ClassWeights(std::vector<double> weights, const ClassWeightOptions& options);
 
   /// What the config asks for. Throws ConfigError where the list is not one weight a class, or all of it is 0.
   static std::optional<ClassWeights> read(const config::Config& config, const std::vector<int64_t>& counts);
 
-  /// [batch] `losses` times the weights of `labels`; before the first weighted epoch, `losses`. The mean over a batch
-  /// is still taken over its samples.
+  /// [batch] `losses` times the weights of `labels`; before the first weighted epoch, `losses`.
   at::Tensor apply(const at::Tensor& losses, const at::Tensor& labels, int64_t epoch) const;
 
+  /// What the sum of the losses of samples with these labels, [batch] int64 on the CPU, counts as for a mean: their
+  /// number, or the sum of their weights.
+  double total(const at::Tensor& labels, int64_t epoch) const;
+
  private:
-  ClassValues weights_;
+  std::vector<double> weights_;
+  ClassValues weight_of_;
   int64_t from_epoch_;
+  bool mean_over_weights_;
 };
 
 }  // namespace settrain

@@ -35,7 +35,7 @@ void refuse_other_settings(const config::Config& config, const std::vector<std::
 std::vector<fs::path> chosen_checkpoints(const RunFolder& folder, const config::Texts& select) {
   std::vector<fs::path> files;
   for (const std::string& metric : select) {
-    const auto file = folder.best_checkpoint(metric);
+    const auto file = folder.selected_checkpoint(metric);
     if (fs::exists(file)) files.push_back(file);
   }
   if (files.empty()) files.push_back(folder.last_checkpoint());

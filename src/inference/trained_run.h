@@ -12,7 +12,7 @@
 namespace settrain {
 
 struct TrainedRun {
-  config::Texts select;                            // the metrics that it selected on
+  config::Texts select;                            // of its config
   std::vector<std::filesystem::path> checkpoints;  // those that were asked for, at least one
   Experiment experiment;                           // with weights as drawn until load_weights()
 };

@@ -86,9 +86,10 @@ std::vector<ChangedKey> changed_keys(const config::Config& config) {
 
 Names curve_names(const config::Config& config) {
   Names names{"train/loss", "train/lr"};
-  const auto& select = config.get<config::Texts>("select");
-  names.insert(names.end(), select.begin(), select.end());
-  if (!select.empty()) return names;
+  for (const std::string& select : config.get<config::Texts>("select")) {
+    if (select != RunFolder::kLast) names.push_back(select);
+  }
+  if (names.size() > 2) return names;
   for (const int64_t k : config.read<TopkAccuracyOptions>("eval").top_k) names.push_back("val/" + topk_name(k));
   return names;
 }

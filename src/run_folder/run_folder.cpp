@@ -187,8 +187,9 @@ void RunFolder::remove_results() const {
 
 RunFolder::RunFolder(fs::path path, std::optional<FileLock> lock) : path_(std::move(path)), lock_(std::move(lock)) {}
 
-fs::path RunFolder::best_checkpoint(const std::string& metric) const {
-  std::string name = metric;
+fs::path RunFolder::selected_checkpoint(const std::string& select) const {
+  if (select == kLast) return last_checkpoint();
+  std::string name = select;
   std::replace(name.begin(), name.end(), '/', '-');
   return path_ / "checkpoints" / ("best-" + name + ".safetensors");
 }

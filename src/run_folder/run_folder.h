@@ -13,6 +13,8 @@ namespace settrain {
 /// process writes to it.
 class RunFolder {
  public:
+  static constexpr const char* kLast = "last";  // in `select`, for the last epoch
+
   /// A new run in `path`, which is made where it is missing; locked until the object goes. What a process left that was
   /// killed before it recorded its config is removed. Throws RunError where `path`
   ///  - is not empty and not a run's folder: nothing in it is touched, overwrite or not;
@@ -47,8 +49,9 @@ class RunFolder {
   std::filesystem::path last_checkpoint() const { return path_ / "checkpoints" / "last.safetensors"; }
   /// checkpoints/NAME.safetensors. Throws RunError, naming those that are there, where there is none of that name.
   std::filesystem::path checkpoint(const std::string& name) const;
-  /// checkpoints/best-val-macro_top5.safetensors for "val/macro_top5".
-  std::filesystem::path best_checkpoint(const std::string& metric) const;
+  /// The checkpoint that an entry of `select` keeps: checkpoints/best-val-macro_top5.safetensors for
+  /// "val/macro_top5", the last one for kLast.
+  std::filesystem::path selected_checkpoint(const std::string& select) const;
 
  private:
   explicit RunFolder(std::filesystem::path path, std::optional<FileLock> lock = std::nullopt);

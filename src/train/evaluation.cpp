@@ -34,6 +34,12 @@ std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& 
                         run.config.read<AverageKOptions>("eval").average_k);
 }
 
+// Where average-K's thresholds come from; nothing is needed where no such sets are asked for.
+std::string threshold_source(const Experiment& run) {
+  const auto options = run.config.read<AverageKOptions>("eval");
+  return options.average_k.empty() ? "same" : options.threshold_from;
+}
+
 CropAverage crop_average_of(const Experiment& run) {
   return {run.eval.crop_average, run.eval.resolved_crop_average_k(run.config), run.loss->score_scale()};
 }
@@ -70,7 +76,7 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
 JudgedScores score_with_thresholds(const Experiment& run, const std::string& split, ProgressBar& bar) {
   const auto scores_of = [&](const Split& images) { return score_split(run, images, run.eval.view_use(), bar); };
   JudgedScores scores{scores_of(split_named(run.dataset, split)), std::nullopt};
-  const std::string from = run.config.read<AverageKOptions>("eval").threshold_from;
+  const std::string from = threshold_source(run);
   if (run.threshold_split) {
     scores.thresholds = scores_of(*run.threshold_split).scores;
   } else if (from == "val") {
@@ -89,7 +95,7 @@ std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vecto
     return scored.emplace(name, score_split(run, split_named(run.dataset, name), use, bar)).first->second;
   };
 
-  const std::string from = run.config.read<AverageKOptions>("eval").threshold_from;
+  const std::string from = threshold_source(run);
   const at::Tensor* thresholds = nullptr;
   std::optional<SplitScores> unlabelled;
   if (from == "val") {

@@ -1,5 +1,7 @@
 #include "src/train/experiment_schema.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -16,6 +18,7 @@
 #include "src/eval/evaluator.h"
 #include "src/loader/data_options.h"
 #include "src/optim/schedule.h"
+#include "src/run_folder/run_folder.h"
 #include "src/train/pretrained.h"
 #include "src/train/run_options.h"
 
@@ -67,17 +70,20 @@ config::Rule class_weight_rule(const Registries& registries) {
 
 config::Rule select_rule(const Registries& registries) {
   return [&metrics = registries.metrics](const config::Config& config) {
-    std::vector<std::string> known;
-    for (const std::string& name : Evaluator(metrics, config, {}).names()) {
-      // Of sizes and thresholds, larger is not better.
-      if (!name.ends_with("_size") && !name.ends_with("_lambda")) known.push_back("val/" + name);
+    std::vector<std::string> known{RunFolder::kLast};
+    for (const std::string& split : config.get<config::Texts>("eval.during_training")) {
+      for (const std::string& name : Evaluator(metrics, config, {}).names()) {
+        // Of sizes and thresholds, larger is not better.
+        if (!name.ends_with("_size") && !name.ends_with("_lambda")) known.push_back(split + "/" + name);
+      }
     }
     for (const std::string& wanted : config.get<config::Texts>("select")) {
       if (std::find(known.begin(), known.end(), wanted) != known.end()) continue;
       const std::string near = nearest_name(wanted, known);
-      config.fail("select", "'" + wanted + "' is no accuracy on the validation split that this run measures" +
+      config.fail("select", "'" + wanted + "' is no accuracy that this run measures during training" +
                                 (near.empty() ? "" : ", did you mean '" + near + "'?") +
-                                " (eval.top_k and eval.average_k say which K there are)");
+                                " (eval.during_training says on which splits, eval.top_k and eval.average_k which K "
+                                "there are)");
     }
   };
 }
@@ -103,8 +109,26 @@ void name_rule(const config::Config& config) {
   }
 }
 
+bool has_validation(const config::Config& config) {
+  return !config.has("data.val_size") || config.get<int64_t>("data.val_size") > 0;
+}
+
+// The splits of `path` must not name validation where there is none.
+config::Rule no_validation_rule(const char* path, const char* advice) {
+  return [path, advice](const config::Config& config) {
+    const auto& splits = config.get<config::Texts>(path);
+    if (has_validation(config) || std::find(splits.begin(), splits.end(), "val") == splits.end()) return;
+    config.fail(path, fmt::format("data.val_size is 0, so there is no validation split; set {}: {}", path, advice));
+  };
+}
+
 void threshold_rule(const config::Config& config) {
   const auto& from = config.get<std::string>("eval.threshold_from");
+  if (from == "val" && !config.get<config::Reals>("eval.average_k").empty() && !has_validation(config)) {
+    config.fail("eval.threshold_from",
+                "data.val_size is 0, so no validation images can set thresholds; set eval.threshold_from: same, or a "
+                "folder of images");
+  }
   if (from != "val" && from != "same" && !std::filesystem::is_directory(from)) {
     config.fail("eval.threshold_from", "'" + from + "' is neither val nor same nor a folder of images");
   }
@@ -135,7 +159,9 @@ config::Schema experiment_schema(const Registries& registries) {
                   name_rule,
                   optimizer_rule(registries.optimizers),
                   schedule_rule(),
-                  threshold_rule};
+                  threshold_rule,
+                  no_validation_rule("eval.during_training", "[], or [test] to watch the test split"),
+                  no_validation_rule("eval.splits", "[test]")};
   return schema;
 }
 

@@ -168,7 +168,7 @@ std::vector<std::string> lost_metrics(const RunFolder& folder, const config::Con
   for (const BestEpoch& best : selection.best()) {
     if (best.epoch == 0 || (best.epoch == point.state.epoch && point.state.batch == 0)) continue;
     try {
-      check_is_best(load_checkpoint(folder.best_checkpoint(best.metric)), best);
+      check_is_best(load_checkpoint(folder.selected_checkpoint(best.metric)), best);
     } catch (const RunError& error) {
       lost.push_back(best.metric);
       problems += fmt::format("\n  {}", error.what());

@@ -21,7 +21,8 @@ config::Keys GeneralOptions::keys() {
           .at_least(0),
       key("select", &GeneralOptions::select, {},
           "Metrics of the validation split (val/top5); for each, the checkpoint of its best epoch is kept and "
-          "evaluated at the end.")
+          "evaluated at the end. `last` also evaluates the last epoch's. A metric of the test split (test/top1), where "
+          "eval.during_training has it, is for protocols that report the best test accuracy, which is too optimistic.")
           .distinct(),
   };
 }
@@ -118,8 +119,12 @@ config::Keys EvalOptions::keys() {
           .free()
           .distinct()
           .not_empty(),
+      key("during_training", &EvalOptions::during_training, {"val"},
+          "Splits evaluated during training; their metrics go to metrics.jsonl.")
+          .one_of({"val", "test"})
+          .distinct(),
       key("every", &EvalOptions::every, 1,
-          "The validation split is evaluated after every so many epochs, and after the last.")
+          "The splits of eval.during_training are evaluated after every so many epochs, and after the last.")
           .at_least(1)
           .in("epochs"),
       key("crops", &EvalOptions::crops, "center",

@@ -50,7 +50,7 @@ struct TrainOptions {
 
 /// Keys of the section `eval` that belong to no metric.
 struct EvalOptions {
-  config::Texts splits;
+  config::Texts splits, during_training;
   int64_t every = 0;
   std::string crops, crop_average;
   int64_t crop_average_k = 0;

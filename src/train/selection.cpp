@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "src/core/error.h"
+#include "src/run_folder/run_folder.h"
 
 namespace settrain {
 
@@ -13,15 +14,17 @@ std::string selection_tensor(const std::string& metric) {
   return "selection." + metric;
 }
 
-Selection::Selection(const std::vector<std::string>& metrics) {
-  for (const std::string& metric : metrics) best_.push_back({metric, 0, 0});
+Selection::Selection(const std::vector<std::string>& select) {
+  for (const std::string& metric : select) {
+    if (metric != RunFolder::kLast) best_.push_back({metric, 0, 0});
+  }
 }
 
 std::vector<size_t> Selection::update(int64_t epoch, std::span<const MetricValue> values) {
   std::vector<size_t> better;
   for (size_t i = 0; i < best_.size(); ++i) {
     for (const MetricValue& value : values) {
-      if ("val/" + value.name != best_[i].metric) continue;
+      if (value.name != best_[i].metric) continue;
       const bool improved = best_[i].epoch == 0 ? !std::isnan(value.value) : value.value > best_[i].value;
       if (!improved) continue;
       best_[i].value = value.value;

@@ -15,7 +15,7 @@ std::string selection_tensor(const std::string& metric);
 
 /// The best epoch by one metric so far.
 struct BestEpoch {
-  std::string metric;  // "val/top5"
+  std::string metric;  // with its split, "val/top5"
   double value = 0;
   int64_t epoch = 0;  // completed epochs; 0: none yet
 };
@@ -23,10 +23,10 @@ struct BestEpoch {
 /// The papers select a checkpoint per metric and K from one run.
 class Selection {
  public:
-  /// `metrics`: names with their split, "val/top5".
-  explicit Selection(const std::vector<std::string>& metrics);
+  /// `select`: the config's; RunFolder::kLast among it is always kept, and no metric.
+  explicit Selection(const std::vector<std::string>& select);
 
-  /// Takes the values of the validation split after `epoch` epochs, named without their split. Returns the indices in
+  /// Takes the values after `epoch` epochs, named with their split. Returns the indices in
   /// best() of the metrics that became better; an equal value keeps the earlier epoch, and a NaN is never better.
   std::vector<size_t> update(int64_t epoch, std::span<const MetricValue> values);
 

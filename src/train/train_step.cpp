@@ -26,8 +26,13 @@ StepResult& StepResult::operator+=(const StepResult& other) {
 StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std::vector<Batch>& batches,
                       const Computation& computation, const StepSettings& settings) {
   int64_t count = 0;
-  for (const Batch& batch : batches) count += batch.size();
+  double divisor = 0;
+  for (const Batch& batch : batches) {
+    count += batch.size();
+    if (batch.size() > 0) divisor += loss.divisor(batch.labels, settings.epoch);
+  }
   if (count == 0) return {};
+  if (divisor == 0) divisor = 1;  // no sample has a weight, and every gradient is 0
   const StepMetrics* metrics = settings.metrics && !settings.metrics->names().empty() ? settings.metrics : nullptr;
 
   // Dropout draws from ATen's own generator: tied to the step, it repeats after a resume.
@@ -54,7 +59,7 @@ StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std:
     timer.end(&StepPhases::forward);
 
     // The mean over the whole step, whatever its batches' sizes.
-    (value.sum / static_cast<double>(count)).backward();
+    (value.sum / divisor).backward();
     timer.end(&StepPhases::backward);
 
     // All numbers in one wait for the device, with the gradients already under way.

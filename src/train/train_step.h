@@ -37,9 +37,10 @@ struct StepSettings {
 };
 
 /// Forward, loss, backward and update over `batches`, whose gradients are added up: the mean loss is taken over all
-/// their samples; without any sample nothing is done. The batches are moved to the model's device one after the other.
-/// Throws NumericalError where the loss is not finite: it names the step, the samples, the learning rate, the largest
-/// |score| and the first tensor that is not finite. The parameters then are as before the step.
+/// their samples, or their weights (see Loss::divisor()); without any sample nothing is done. The batches are moved to
+/// the model's device one after the other. Throws NumericalError where the loss is not finite: it names the step, the
+/// samples, the learning rate, the largest |score| and the first tensor that is not finite. The parameters then are as
+/// before the step.
 StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std::vector<Batch>& batches,
                       const Computation& computation, const StepSettings& settings);
 

@@ -132,10 +132,16 @@ void Training::warn_if_undefined(int64_t epoch) const {
   }
 }
 
-std::vector<MetricValue> Training::validate() {
+// Named with their splits: "val/top5".
+std::vector<MetricValue> Training::evaluate() {
   std::optional<WeightAverage::InPlace> averaged;
   if (stepper_.average()) averaged.emplace(*stepper_.average());
-  return evaluate_splits(run_, {"val"}, ViewUse::kEvaluation, bar_).front().result.values;
+  std::vector<MetricValue> values;
+  for (const SplitResult& split : evaluate_splits(run_, run_.eval.during_training, ViewUse::kEvaluation, bar_)) {
+    for (const MetricValue& value : split.result.values)
+      values.push_back({split.split + "/" + value.name, value.value});
+  }
+  return values;
 }
 
 void Training::end_epoch() {
@@ -150,13 +156,12 @@ void Training::end_epoch() {
   std::string line = fmt::format("[train] epoch {}/{}: loss {:.4f}, top1 {:.4f}", epoch, epochs, loss, top1);
   if (epoch == 1) warn_if_stalled();
 
-  std::vector<size_t> better;
   if (epoch % run_.eval.every == 0 || epoch == epochs) {
-    const std::vector<MetricValue> values = validate();
-    for (const MetricValue& value : values) row.values.emplace_back("val/" + value.name, value.value);
-    better = selection_.update(epoch, values);
+    const std::vector<MetricValue> values = evaluate();
+    for (const MetricValue& value : values) row.values.emplace_back(value.name, value.value);
+    const std::vector<size_t> better = selection_.update(epoch, values);
     warn_if_undefined(epoch);
-    line += validation_summary(values, better);
+    line += evaluation_summary(values, better);
   }
   const double seconds = state_.seconds;
   row.values.emplace_back("time/epoch_s", seconds);
@@ -175,17 +180,17 @@ void Training::end_epoch() {
 }
 
 // The metrics that the run selects on, or the first one where there are none.
-std::string Training::validation_summary(const std::vector<MetricValue>& values,
+std::string Training::evaluation_summary(const std::vector<MetricValue>& values,
                                          const std::vector<size_t>& better) const {
   std::string text;
   for (const MetricValue& value : values) {
     for (size_t i = 0; i < selection_.best().size(); ++i) {
-      if (selection_.best()[i].metric != "val/" + value.name) continue;
+      if (selection_.best()[i].metric != value.name) continue;
       const bool is_best = std::find(better.begin(), better.end(), i) != better.end();
-      text += fmt::format(", val/{} {:.4f}{}", value.name, value.value, is_best ? " (best)" : "");
+      text += fmt::format(", {} {:.4f}{}", value.name, value.value, is_best ? " (best)" : "");
     }
   }
-  return text.empty() && !values.empty() ? fmt::format(", val/{} {:.4f}", values[0].name, values[0].value) : text;
+  return text.empty() && !values.empty() ? fmt::format(", {} {:.4f}", values[0].name, values[0].value) : text;
 }
 
 bool Training::checkpoint_is_due() const {
@@ -218,7 +223,7 @@ void Training::save_best() {
   if (state_.batch > 0) return;
   for (const BestEpoch& best : selection_.best()) {
     if (best.epoch > 0 && best.epoch == state_.epoch) {
-      link_file_atomically(folder_.last_checkpoint(), folder_.best_checkpoint(best.metric));
+      link_file_atomically(folder_.last_checkpoint(), folder_.selected_checkpoint(best.metric));
     }
   }
 }

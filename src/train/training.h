@@ -30,7 +30,7 @@ class Training {
   const TrainingState& state() const { return state_; }
 
   /// Runs the epochs that are left. A checkpoint is written at the start, as often as train.checkpoint_every says, and
-  /// after each epoch, when the validation metrics have gone to the logs; and one for each metric of `select` that
+  /// after each epoch, when the metrics have gone to the logs; and one for each metric of `select` that
   /// became better. Throws Interrupted after the step in hand, with the last checkpoint written, where a signal asked
   /// to stop. Throws NumericalError, RunError, DataError.
   void train();
@@ -45,9 +45,9 @@ class Training {
   void show_progress();
   void warn_if_stalled() const;
   void warn_if_undefined(int64_t epoch) const;
-  std::vector<MetricValue> validate();
+  std::vector<MetricValue> evaluate();
   void end_epoch();
-  std::string validation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;
+  std::string evaluation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;
   bool checkpoint_is_due() const;
   void save_last();
   void save_best();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <numeric>
 #include <set>
 
 #include "src/core/error.h"
@@ -40,6 +41,21 @@ TEST_CASE("classes thin out on an exponential curve", "[fast]") {
   // Each sample has its own label still, and comes once.
   for (size_t i = 0; i < dataset.train.ids.size(); ++i) CHECK(dataset.train.ids[i] % 10 == dataset.train.labels[i]);
   CHECK(std::set<int64_t>(dataset.train.ids.begin(), dataset.train.ids.end()).size() == 111);
+}
+
+TEST_CASE("rounding down gives the published size of long-tailed CIFAR-100", "[fast]") {
+  const auto total = [](const char* rounding) {
+    const auto counts = long_tail_counts({100, 1, rounding}, std::vector<int64_t>(100, 500));
+    CHECK(counts.front() == 500);
+    CHECK(counts.back() == 5);
+    return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  };
+  CHECK(total("down") == 10847);
+  CHECK(total("nearest") == 10899);
+  Dataset nearest = with_counts({100, 100, 100}), down = with_counts({100, 100, 100});
+  apply_long_tail({30, 1, "nearest"}, nearest);
+  apply_long_tail({30, 1, "down"}, down);
+  CHECK(nearest.digest != down.digest);
 }
 
 TEST_CASE("a class keeps at least one image, and no more than it has", "[fast]") {

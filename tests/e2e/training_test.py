@@ -47,6 +47,23 @@ class Training(ProgramTest):
         self.assertLess(test["top2"], bayes["top2"] + 4 * 0.5 / 120**0.5)
         self.assertAlmostEqual(bayes["avg2_size"], 2.0)
 
+    def test_a_run_without_validation_images_keeps_the_last_epoch_and_the_best_on_test(self):
+        self.train_tiny("all", "--set", "data.val_size=0", "--set", "eval.during_training=[test]", "--set", "eval.splits=[test]", "--set", "eval.threshold_from=same",
+                        "--set", "select=[last, test/top1]", "--set", "train.epochs=3")  # fmt: skip
+        rows = self.metrics("all")
+        self.assertFalse([name for row in rows for name in row if name.startswith("val/")])
+        last, best = json.loads((self.folder / "runs/all/results.json").read_text())
+        self.assertEqual((last["checkpoint"], last["epoch"], best["checkpoint"]), ("last", 3, "best-test-top1"))
+        self.assertAlmostEqual(last["metrics"]["test"]["top1"], rows[-1]["test/top1"])
+        self.assertEqual(best["metrics"]["test"]["top1"], max(row["test/top1"] for row in rows))
+        self.assertIn("too optimistic", (self.folder / "runs/all/log.txt").read_text())
+        self.run_program("report", "runs/all", "--device", "cpu")
+
+    def test_without_validation_images_nothing_may_ask_for_them(self):
+        errors = self.train_tiny("all", "--set", "data.val_size=0", expect=2).stderr
+        for key in ("eval.during_training", "eval.splits", "eval.threshold_from"):
+            self.assertIn(key, errors)
+
     def test_the_same_config_gives_the_same_bits_for_any_number_of_workers(self):
         self.train_tiny("a")
         self.train_tiny("b", "--set", "data.workers=3")

@@ -103,7 +103,7 @@ TEST_CASE("without names the checkpoints are the best ones, or the last", "[fast
   stored.save("last", 2, 20);
   CHECK(stored.open({}).checkpoints == std::vector{stored.folder().last_checkpoint()});
   stored.save("best-val-top1", 1, 10);
-  CHECK(stored.open({}).checkpoints == std::vector{stored.folder().best_checkpoint("val/top1")});
+  CHECK(stored.open({}).checkpoints == std::vector{stored.folder().selected_checkpoint("val/top1")});
 }
 
 TEST_CASE("what is measured may be set, and not what the run was trained with", "[fast]") {

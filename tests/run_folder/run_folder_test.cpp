@@ -20,7 +20,7 @@ namespace {
 void make_run(const fs::path& path) {
   const RunFolder run = RunFolder::create(path, false);
   for (const fs::path& file : {run.config(), run.provenance(), run.log(), run.metrics_jsonl(), run.metrics_csv(),
-                               run.tensorboard(), run.last_checkpoint(), run.best_checkpoint("val/top5")}) {
+                               run.tensorboard(), run.last_checkpoint(), run.selected_checkpoint("val/top5")}) {
     std::ofstream(file) << "of the first run";
   }
 }
@@ -33,7 +33,8 @@ TEST_CASE("A new run folder is made with the folders above it", "[fast]") {
   CHECK(run.path() == folder / "runs" / "a");
   CHECK(run.config() == folder / "runs" / "a" / "config.yaml");
   CHECK(run.last_checkpoint().filename() == "last.safetensors");
-  CHECK(run.best_checkpoint("val/macro_top5") == run.path() / "checkpoints" / "best-val-macro_top5.safetensors");
+  CHECK(run.selected_checkpoint("val/macro_top5") == run.path() / "checkpoints" / "best-val-macro_top5.safetensors");
+  CHECK(run.selected_checkpoint("last") == run.last_checkpoint());
   CHECK(fs::is_directory(run.path() / "checkpoints"));
 }
 
@@ -58,10 +59,10 @@ TEST_CASE("A checkpoint is found by its name, or those that are there are named"
   make_run(folder / "a");
   const RunFolder run = RunFolder::open_existing(folder / "a");
   CHECK(run.checkpoint("last") == run.last_checkpoint());
-  CHECK(run.checkpoint("best-val-top5") == run.best_checkpoint("val/top5"));
+  CHECK(run.checkpoint("best-val-top5") == run.selected_checkpoint("val/top5"));
   CHECK_THROWS_WITH(run.checkpoint("best"), Contains("has no checkpoint 'best'; it has best-val-top5, last"));
   fs::remove(run.last_checkpoint());
-  fs::remove(run.best_checkpoint("val/top5"));
+  fs::remove(run.selected_checkpoint("val/top5"));
   CHECK_THROWS_WITH(run.checkpoint("last"), EndsWith("it has none"));
 }
 

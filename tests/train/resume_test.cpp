@@ -170,8 +170,8 @@ TEST_CASE("a lost best checkpoint is told, and forgotten where that may be", "[f
   state.epoch = 3;
   StoppedRun run({"select=[val/top1, val/top5]", "train.epochs=9"}, state);
   Selection selection({"val/top1", "val/top5"});
-  selection.update(2, std::vector<MetricValue>{{"top1", 0.5}});
-  selection.update(3, std::vector<MetricValue>{{"top5", 0.5}});
+  selection.update(2, std::vector<MetricValue>{{"val/top1", 0.5}});
+  selection.update(3, std::vector<MetricValue>{{"val/top5", 0.5}});
   selection.add_to(run.checkpoint());
   run.save();
   CHECK_THROWS_WITH(run.find({"select=[val/top1, val/top5]", "train.epochs=9"}),
@@ -184,11 +184,11 @@ TEST_CASE("a lost best checkpoint is told, and forgotten where that may be", "[f
 
   Checkpoint other = run.checkpoint();
   Selection of_another_run({"val/top1"});
-  of_another_run.update(2, std::vector<MetricValue>{{"top1", 0.4}});
+  of_another_run.update(2, std::vector<MetricValue>{{"val/top1", 0.4}});
   of_another_run.add_to(other);
-  save_checkpoint(run.folder().best_checkpoint("val/top1"), other);
+  save_checkpoint(run.folder().selected_checkpoint("val/top1"), other);
   CHECK_THROWS_WITH(run.find({"select=[val/top1, val/top5]", "train.epochs=9"}), Contains("of another epoch or run"));
-  save_checkpoint(run.folder().best_checkpoint("val/top1"), run.checkpoint());
+  save_checkpoint(run.folder().selected_checkpoint("val/top1"), run.checkpoint());
   CHECK_NOTHROW(run.find({"select=[val/top1, val/top5]", "train.epochs=9"}));
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("without its last checkpoint a run begins, but only where it left noth
   std::ofstream(run.folder().results_json()) << "[]";
   CHECK_THROWS_WITH(run.find({"optimizer.lr=0.1"}), Contains("is missing"));
   std::filesystem::remove(run.folder().results_json());
-  std::ofstream(run.folder().best_checkpoint("val/top1")) << "";
+  std::ofstream(run.folder().selected_checkpoint("val/top1")) << "";
   CHECK_THROWS_WITH(run.find({"optimizer.lr=0.1"}), Contains("is missing"));
 }
 

@@ -8,25 +8,33 @@ namespace {
 
 TEST_CASE("each metric keeps its own best epoch", "[fast]") {
   Selection selection({"val/top1", "val/top5"});
-  CHECK(selection.update(1, std::vector<MetricValue>{{"top1", 0.2}, {"top5", 0.5}}) == std::vector<size_t>{0, 1});
-  CHECK(selection.update(2, std::vector<MetricValue>{{"top1", 0.3}, {"top5", 0.4}}) == std::vector<size_t>{0});
+  CHECK(selection.update(1, std::vector<MetricValue>{{"val/top1", 0.2}, {"val/top5", 0.5}}) ==
+        std::vector<size_t>{0, 1});
+  CHECK(selection.update(2, std::vector<MetricValue>{{"val/top1", 0.3}, {"val/top5", 0.4}}) == std::vector<size_t>{0});
   CHECK(selection.best()[0].epoch == 2);
   CHECK(selection.best()[1].epoch == 1);
   CHECK(selection.best()[1].value == 0.5);
 }
 
+TEST_CASE("metrics of the test split are chosen by alike, and `last` is no metric", "[fast]") {
+  Selection selection({"last", "test/top1"});
+  REQUIRE(selection.best().size() == 1);
+  CHECK(selection.update(1, std::vector<MetricValue>{{"val/top1", 0.9}, {"test/top1", 0.2}}) == std::vector<size_t>{0});
+  CHECK(selection.best()[0].value == 0.2);
+}
+
 TEST_CASE("an equal value keeps the earlier epoch, and NaN never wins", "[fast]") {
   Selection selection({"val/few_top1"});
-  CHECK(selection.update(1, std::vector<MetricValue>{{"few_top1", NAN}}).empty());
-  CHECK(selection.update(2, std::vector<MetricValue>{{"few_top1", 0.0}}).size() == 1);
-  CHECK(selection.update(3, std::vector<MetricValue>{{"few_top1", 0.0}}).empty());
-  CHECK(selection.update(4, std::vector<MetricValue>{{"few_top1", NAN}}).empty());
+  CHECK(selection.update(1, std::vector<MetricValue>{{"val/few_top1", NAN}}).empty());
+  CHECK(selection.update(2, std::vector<MetricValue>{{"val/few_top1", 0.0}}).size() == 1);
+  CHECK(selection.update(3, std::vector<MetricValue>{{"val/few_top1", 0.0}}).empty());
+  CHECK(selection.update(4, std::vector<MetricValue>{{"val/few_top1", NAN}}).empty());
   CHECK(selection.best()[0].epoch == 2);
 }
 
 TEST_CASE("a checkpoint carries the best epochs, for the metrics that both know", "[fast]") {
   Selection selection({"val/top1", "val/top5"});
-  selection.update(7, std::vector<MetricValue>{{"top1", 0.1}, {"top5", NAN}});
+  selection.update(7, std::vector<MetricValue>{{"val/top1", 0.1}, {"val/top5", NAN}});
   Checkpoint checkpoint;
   selection.add_to(checkpoint);
 

@@ -48,9 +48,11 @@ double measure_step(Throughput& throughput, ProgressBar& bar) {
 
 // Seconds to score an image: from the first batches of the largest split that is evaluated, which are the largest too.
 double measure_scoring(const Experiment& run, ProgressBar& bar) {
-  Split some = run.dataset.val;
-  for (const std::string& name : run.eval.splits) {
-    if (split_named(run.dataset, name).size() > some.size()) some = split_named(run.dataset, name);
+  Split some = split_named(run.dataset, run.eval.splits.front());
+  for (const config::Texts& splits : {run.eval.splits, run.eval.during_training}) {
+    for (const std::string& name : splits) {
+      if (split_named(run.dataset, name).size() > some.size()) some = split_named(run.dataset, name);
+    }
   }
   const auto images = std::min<int64_t>(some.size(), 4 * run.loader.options.resolved_eval_batch_size());
   some.ids.resize(static_cast<size_t>(images));
@@ -67,10 +69,10 @@ SplitScores random_scores(const Experiment& run, int64_t samples) {
 }
 
 // Seconds of the metrics of one split of that size; the thresholds come from another that stays in memory.
-double measure_metrics(const Experiment& run, int64_t samples, const SplitScores& val) {
+double measure_metrics(const Experiment& run, int64_t samples, const std::optional<SplitScores>& val) {
   const SplitScores scores = random_scores(run, samples);
   const auto start = Clock::now();
-  run.evaluator->evaluate(scores, &val.scores);
+  run.evaluator->evaluate(scores, val ? &val->scores : nullptr);
   return seconds_since(start);
 }
 
@@ -111,13 +113,14 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   // The last evaluations are of checkpoints that are read from disk, so a copy of one lies in memory beside the rest.
   const at::Tensor checkpoint = at::ones({static_cast<int64_t>(checkpoint_bytes(run))}, at::kByte);
   const double score_s = measure_scoring(run, bar);
-  const int64_t val_size = run.dataset.val.size();
-  const SplitScores val = random_scores(run, val_size);
+  std::optional<SplitScores> val;
+  if (run.dataset.val.size() > 0) val = random_scores(run, run.dataset.val.size());
   const auto seconds_of = [&](int64_t samples) {
     return score_s * static_cast<double>(samples) + measure_metrics(run, samples, val);
   };
   const int64_t evaluations = (run.train.epochs + run.eval.every - 1) / run.eval.every;
-  cost.eval_s = static_cast<double>(evaluations) * seconds_of(val_size);
+  for (const std::string& split : run.eval.during_training)
+    cost.eval_s += static_cast<double>(evaluations) * seconds_of(split_named(run.dataset, split).size());
   const size_t best = run.train.epochs > 0 ? run.general.select.size() : 0;
   const auto chosen = std::max<size_t>(1, best);
   const double crops = run.eval.view_use() == ViewUse::kTenCrops ? 10 : 1;

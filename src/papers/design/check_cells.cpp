@@ -44,11 +44,18 @@ void check_cell(const RunDesign& design, const WantedCell& cell, const config::S
     splits.push_back(metric.substr(0, slash));
     // Of the best possible sets, where they are known: "test Bayes/avg2".
     if (splits.back().ends_with(" Bayes")) splits.back().resize(splits.back().size() - 6);
-    add_once(names, "val" + metric.substr(slash));
+    add_once(names, "test" + metric.substr(slash));
   }
   Names logged;
-  for (const std::string& metric : cell.logged) add_once(metric.starts_with("val/") ? names : logged, metric);
-  // What can be selected by is what is measured.
+  for (const std::string& metric : cell.logged) {
+    if (metric.starts_with("val/")) {
+      add_once(names, "test" + metric.substr(3));
+    } else {
+      add_once(logged, metric);
+    }
+  }
+  // What can be selected by is what is measured, on every split the same; only the test split is always there.
+  overrides.emplace_back("eval.during_training=[test]");
   overrides.push_back(fmt::format("select=[{}]", fmt::join(names, ", ")));
   const config::Config config =
       config::load(schema, design.base, overrides, design.places_of_settings(cell.row, cell.column));

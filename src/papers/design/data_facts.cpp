@@ -15,10 +15,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // What data.long_tail leaves of classes of one size.
-int64_t long_tail_size(int64_t train, int64_t classes, double imbalance) {
+int64_t long_tail_size(int64_t train, int64_t classes, const LongTailOptions& options) {
   std::vector<int64_t> counts(static_cast<size_t>(classes), train / classes);
   std::fill_n(counts.begin(), train % classes, train / classes + 1);
-  counts = long_tail_counts(imbalance, std::move(counts));
+  counts = long_tail_counts(options, std::move(counts));
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
@@ -32,7 +32,7 @@ std::optional<DataFacts> facts_of(const DatasetRegistry& datasets, const config:
   auto facts = entry.facts ? entry.facts(config) : std::nullopt;
   if (!facts) return facts;
   if (facts->size == 0) facts->size = kCrop;
-  facts->train = long_tail_size(facts->train, facts->classes, config.get<double>("data.long_tail.imbalance"));
+  facts->train = long_tail_size(facts->train, facts->classes, config.read<LongTailOptions>("data"));
   if (const auto size = config.get<int64_t>("data.input_size"); size > 0) facts->size = size;
   return facts;
 }

@@ -41,8 +41,7 @@ struct RunDesign {
   std::map<std::pair<std::string, std::string>, config::Origin> places{};  // of settings, as the file writes them
   std::vector<std::string> seeds{};
   DesignAxis rows{}, columns{};
-  std::vector<std::string>
-      selects{};  // validation metrics of all that is shown, whose best checkpoints every run keeps
+  std::vector<std::string> selects{};  // of all that is shown: what every run's config has in `select`
 
   /// "icml2022-4", "icml2022-4-smoke": of files and folders.
   std::string file_name() const;
@@ -63,7 +62,7 @@ struct RunDesign {
 /// A row and a column that runs are needed for, with what is shown of them.
 struct WantedCell {
   size_t row = 0, column = 0;
-  std::vector<std::string> selects{};    // validation metrics whose best checkpoints count: "val/top5"
+  std::vector<std::string> selects{};    // whose checkpoints count: "val/top5", "last"
   std::vector<std::string> metrics{};    // of the runs' results: "test/top5"
   std::vector<std::string> set_sizes{};  // whose histograms are: "test/avg5", "test/few_avg5"
   std::vector<std::string> logged{};     // of their epochs: "train/top5"

@@ -93,8 +93,8 @@ class TableReader : public DesignReader {
            if (key == "printed") printed = &given;
            if (key == "notes") part.notes = notes(given);
          });
-    if (!table_.measure && (part.metric.find_first_of("/{") == std::string::npos || !part.select.starts_with("val/"))) {
-      problem(node, "expected the keys metric (test/top5) and select (val/top5)");
+    if (!table_.measure && (part.metric.find_first_of("/{") == std::string::npos || part.select.empty())) {
+      problem(node, "expected the keys metric (test/top5) and select (val/top5, or last)");
     }
     if (printed) {
       read_printed(*printed, part);

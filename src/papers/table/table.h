@@ -26,7 +26,7 @@ struct TableNote {
 /// One printed table; several may come from the same runs.
 struct TablePart {
   std::string number, title;
-  std::string metric, select;         // "test/top{k}"; the checkpoint that is best by "val/top{k}"
+  std::string metric, select;         // "test/top{k}"; of which checkpoint: "val/top{k}", "last"
   std::vector<std::string> groups{};  // metrics of the numbers in parentheses
   PrintedSpread spread = PrintedSpread::kNone;
   PrintedUnit unit = PrintedUnit::kPercent;

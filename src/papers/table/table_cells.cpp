@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/run_folder/run_folder.h"
+
 namespace settrain {
 namespace {
 
@@ -89,8 +91,10 @@ std::vector<std::string> part_notes(const FilledTable& filled, const FilledPart&
   if (!filled.table->measure) {
     const Names metrics = metrics_of(filled, part, part.part->metric),
                 selects = metrics_of(filled, part, part.part->select);
-    lines.push_back(
-        fmt::format("{}, of the checkpoint that is best by {}.", fmt::join(metrics, ", "), fmt::join(selects, ", ")));
+    const std::string checkpoint = part.part->select == RunFolder::kLast
+                                       ? "the last epoch"
+                                       : fmt::format("the checkpoint that is best by {}", fmt::join(selects, ", "));
+    lines.push_back(fmt::format("{}, of {}.", fmt::join(metrics, ", "), checkpoint));
   }
   Names groups;
   for (const std::string& group : part.part->groups) {

@@ -8,6 +8,7 @@
 #include "src/core/error.h"
 #include "src/core/metric_name.h"
 #include "src/core/suggest.h"
+#include "src/run_folder/run_folder.h"
 
 namespace settrain {
 namespace {
@@ -51,6 +52,7 @@ Names selected_on(const std::vector<Setting>& settings, const Names& shared) {
   Names chosen;
   for (const Setting& setting : settings) {
     for (const std::string& metric : setting.runs.front().config.get<config::Texts>("select")) {
+      if (metric == RunFolder::kLast) continue;
       const std::string name = "test" + metric.substr(metric.find('/'));
       if (contains(shared, name) && !contains(chosen, name)) chosen.push_back(name);
     }

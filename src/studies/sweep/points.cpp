@@ -82,7 +82,8 @@ void check_reports(const Grid& grid, const config::Schema& schema, const config:
           fmt::format("report: {}: {} is none of the splits that are evaluated (eval.splits)", metric, split));
     }
     Settings all = grid.common;
-    set(all, "select", fmt::format("[val{}]", metric.substr(slash)));
+    set(all, "eval.during_training", "[test]");
+    set(all, "select", fmt::format("[test{}]", metric.substr(slash)));
     try {
       config::load(schema, grid.base, as_overrides(all));
     } catch (const ConfigError& problem) {

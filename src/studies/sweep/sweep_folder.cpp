@@ -67,7 +67,7 @@ double PointResult::metric(const std::string& name) const {
 
 PointResult read_result(const fs::path& folder, const std::string& select) {
   const RunFolder run = RunFolder::open_existing(folder);
-  const std::string wanted = run.best_checkpoint(select).stem().string();
+  const std::string wanted = run.selected_checkpoint(select).stem().string();
   const ordered_json results = read_json(run.results_json());
   try {
     auto chosen = std::find_if(results.begin(), results.end(),

@@ -98,6 +98,8 @@ TEST_CASE("weights that cannot be are refused with the fix", "[fast]") {
                     Contains("loss.class_weight_beta") && Contains("effective_number"));
   CHECK_THROWS_WITH(build_loss("focal", context_of(2), {"class_weights_from_epoch=3"}),
                     Contains("loss.class_weights_from_epoch"));
+  CHECK_THROWS_WITH(build_loss("focal", context_of(2), {"class_weight_mean=weights"}),
+                    Contains("loss.class_weight_mean"));
   CHECK_THROWS_AS(build_loss("focal", context_of(2), {"class_weights=effective_number", "class_weight_beta=1"}),
                   ConfigError);
 }

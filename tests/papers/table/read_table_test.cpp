@@ -133,7 +133,7 @@ TEST_CASE("what is wrong with a table's file is said with its place", "[fast]") 
       {"row: \"5\", column: CE", "row: \"5\", column: XE", "no such row or column"},
       {"label: \"5\", let: {k: 5}", "label: \"1\", let: {k: 5}", "'1' comes twice"},
       {"loss.k: \"{k}\"", "loss.k: \"{q}\"", "loss.k: {q}: no `let`"},
-      {"select: val/top{k}", "select: test/top{k}", "expected the keys metric"},
+      {"select: val/top{k}", "select: \"\"", "expected the keys metric"},
       {"spread: interval95", "spread: sd", "expected one of none, interval95, deviation"},
       {"seeds: [1, 2]", "sedes: [1, 2]", "unknown key 'sedes'"},
       {"set: {train.epochs: 3}", "set: {seed: 3}", "seed: the sweep's seeds"},

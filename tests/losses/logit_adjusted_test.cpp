@@ -1,0 +1,57 @@
+#include "losses/logit_adjusted.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/losses/build_loss.h"
+#include "tests/support/gradient_check.h"
+#include "tests/support/tolerance.h"
+
+namespace settrain {
+namespace {
+
+using test::input_of;
+
+const at::Tensor kThreeScores = at::tensor({1.0, 0.0, -0.5}, at::kDouble).view({1, 3});
+
+double loss_at(const char* name, const std::vector<int64_t>& counts, int64_t label,
+               const std::vector<std::string>& settings = {}) {
+  const auto loss = test::build_loss(name, test::context_of_counts(counts), settings);
+  return (*loss)(input_of(kThreeScores, at::tensor({label}))).sum.item<double>();
+}
+
+TEST_CASE("The scores are shifted by tau times the log frequencies", "[fast]") {
+  // pi = 1/2, 1/3, 1/6.
+  for (const double tau : {0.5, 1.0, 2.0}) {
+    const double terms[] = {std::exp(1.0) * std::pow(1.0 / 2, tau), std::pow(1.0 / 3, tau),
+                            std::exp(-0.5) * std::pow(1.0 / 6, tau)};
+    for (const int64_t y : {0, 1, 2}) {
+      CHECK(loss_at("logit_adjusted", {3, 2, 1}, y, {"tau=" + std::to_string(tau)}) ==
+            Approx(-std::log(terms[y] / (terms[0] + terms[1] + terms[2]))).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("With tau 0, and for balanced classes, it is cross-entropy", "[fast]") {
+  const double plain = loss_at("cross_entropy", {3, 2, 1}, 1);
+  CHECK(loss_at("logit_adjusted", {3, 2, 1}, 1, {"tau=0"}) == plain);
+  CHECK(loss_at("logit_adjusted", {7, 7, 7}, 1, {"tau=3"}) == Approx(plain).epsilon(1e-12));
+}
+
+TEST_CASE("Balanced softmax weights every class by its images", "[fast]") {
+  const double total = 3 * std::exp(1.0) + 2 + std::exp(-0.5);
+  CHECK(loss_at("balanced_softmax", {3, 2, 1}, 2) == Approx(-std::log(std::exp(-0.5) / total)).epsilon(1e-12));
+  CHECK(loss_at("balanced_softmax", {3, 2, 1}, 2) == loss_at("logit_adjusted", {3, 2, 1}, 2, {"tau=1"}));
+}
+
+TEST_CASE("A class without training images takes no part", "[fast]") {
+  const auto loss = test::build_loss("logit_adjusted", test::context_of_counts({4, 0, 4}));
+  const at::Tensor gradient = test::gradient_of(
+      [&](const at::Tensor& s) { return (*loss)(input_of(s, at::tensor({int64_t{0}}))).sum; }, kThreeScores);
+  CHECK(gradient[0][1].item<double>() == 0);
+  CHECK(gradient[0][2].item<double>() == Approx(1 / (1 + std::exp(1.5))).epsilon(1e-12));
+}
+
+}  // namespace
+}  // namespace settrain
