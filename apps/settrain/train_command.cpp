@@ -41,6 +41,9 @@ void log_start(const Experiment& run, const CommandLine& line) {
     log::warning(fmt::format("[data] {} of {} classes have no training image; the first is {}", absent,
                              data.num_classes(), data.class_names[static_cast<size_t>(first)]));
   }
+  const Sampling sampling = run.loader.sampling();
+  const bool balances = sampling.sampler != Sampling::kUniform;
+  if (balances) log::info("[data] " + describe_imbalance(data, sampling));
   log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
                         format_count(run.model->num_parameters()), run.computation.describe()));
   if (run.pretrained) log::info("[model] " + run.pretrained->describe());
@@ -59,6 +62,10 @@ void log_start(const Experiment& run, const CommandLine& line) {
   const auto weights = run.config.read<ClassWeightOptions>("loss");
   if (weights.kind != ClassWeightOptions::kNone) {
     log::info(fmt::format("[loss] class weights: {}, from epoch {} on", weights.kind, weights.from_epoch + 1));
+    if (balances) {
+      log::warning(fmt::format("[loss] rare classes count twice over: by loss.class_weights {} and by data.sampler {}",
+                               weights.kind, sampling.sampler));
+    }
   }
   if (!entry.has_gradient) log::warning(fmt::format("[loss] {} has no gradient: nothing will be learnt", loss));
   if (run.config.get<std::string>("model.head") == "normalised" && !entry.requirements.normalised_head) {
@@ -109,13 +116,17 @@ int train(const CommandLine& line, const TrainArguments& arguments) {
   return finish(run, folder, training);
 }
 
-// More epochs are the same run for longer only where the learning rate does not look at their number.
+// More epochs are the same run for longer only where nothing looks at their number.
 void warn_of_another_curve(const config::Config& config, const ResumePoint& point) {
-  if (config.get<std::string>("schedule.name") != "cosine") return;
+  std::vector<const char*> curves;
+  if (config.get<std::string>("schedule.name") == "cosine") curves.push_back("schedule cosine");
+  if (config.get<std::string>("data.sampler") == Sampling::kProgressive) curves.push_back("sampler progressive");
   for (const auto& [path, before, after] : point.changes) {
     if (path != "train.epochs") continue;
-    log::warning(fmt::format(
-        "[run] schedule cosine spans all epochs: from here on it follows the curve of {}, not of {}", after, before));
+    for (const char* curve : curves) {
+      log::warning(fmt::format("[run] {} spans all epochs: from here on it follows the curve of {}, not of {}", curve,
+                               after, before));
+    }
   }
 }
 

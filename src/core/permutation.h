@@ -9,8 +9,9 @@
 namespace settrain {
 
 /// The numbers 0 to n - 1 in an order drawn uniformly (Fisher and Yates' shuffle), a function of the arguments alone.
-/// `step` tells apart the orders of one seed and stream: an epoch, a class. Throws std::invalid_argument unless 0 <= n
-/// < 2^32.
-std::vector<int64_t> permutation(int64_t n, uint64_t seed, Stream stream, uint32_t step = 0);
+/// `step`, `block` and `position` tell apart the orders of one seed and stream: an epoch, a class. Throws
+/// std::invalid_argument unless 0 <= n < 2^32.
+std::vector<int64_t> permutation(int64_t n, uint64_t seed, Stream stream, uint32_t step = 0, uint32_t block = 0,
+                                 uint32_t position = 0);
 
 }  // namespace settrain

@@ -15,7 +15,7 @@ inline constexpr int64_t kRngVersion = 1;
 /// The uses of random numbers. The constants are digits of pi, so that any two differ in about half their bits.
 enum class Stream : uint64_t {
   kLossNoise = 0x243F6A8885A308D3,     // item = class, block = draws, position in the global batch, step
-  kAugmentation = 0x13198A2E03707344,  // item = sample, block = decision, epoch as the step
+  kAugmentation = 0x13198A2E03707344,  // item = sample, block = decision, position = repetition, epoch as the step
   kShuffle = 0xA4093822299F31D0,       // order of the training samples, by epoch
   kLabelNoise = 0x082EFA98EC4E6C89,    // changed training labels, by sample
   kSplit = 0x452821E638D01377,         // which samples are held out for validation
@@ -26,6 +26,7 @@ enum class Stream : uint64_t {
   kLongTail = 0xD1310BA698DFB5AC,        // which training images of a class stay, by the class as the step
   kSweep = 0x2FFD72DBD01ADFB7,           // random points of a sweep, item = point, block = key
   kBootstrap = 0xB8E1AFED6A267E96,       // images of a resample, item = two of them, block = resample
+  kClassSampling = 0xBA7C9045F12C7F99,   // the draws of data.sampler by class, by epoch
 };
 
 /// The key of all the numbers that `seed` gives to `stream`.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "src/loader/class_draws.h"
 #include "src/loader/normalisation.h"
 #include "src/loader/pipeline_options.h"
 
@@ -43,6 +44,13 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           .free(),
       key("drop_last", &O::drop_last, false,
           "Drop the last training batch of an epoch if it is smaller than batch_size."),
+      key("sampler", &O::sampler, Sampling::kUniform,
+          "Which training images an epoch takes, as many as there are. uniform: every image once. The others draw a "
+          "class for every place and take its images in turn, over and over (Kang et al., ICLR 2020): class_balanced "
+          "draws all classes alike; square_root by the square root of their images; progressive by their images in "
+          "the first epoch, and ever more alike. Classes are the first labels, label noise included. A loss' class "
+          "weights, margins and priors still go by the images.")
+          .one_of({Sampling::kUniform, Sampling::kClassBalanced, Sampling::kSquareRoot, Sampling::kProgressive}),
       key("normalisation", &O::normalisation, "auto",
           "Per-channel mean and standard deviation with which pixels are normalised; auto: the data set's usual "
           "ones.")

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "src/core/error.h"
-#include "src/loader/sampler.h"
 
 namespace settrain {
 namespace {
@@ -59,9 +58,8 @@ int64_t Loader::batches_per_epoch() const {
 
 void Loader::start_epoch(int64_t epoch, int64_t first_batch) {
   prefetch_.reset();  // before the next one starts threads of its own
-  auto make = [this, epoch, order = epoch_order(size(), settings_.shuffle_seed, epoch)](int64_t number) {
-    return make_batch(order, epoch, number);
-  };
+  auto make = [this, epoch, order = epoch_order(split_.labels, settings_.shuffle_seed, epoch, settings_.sampling)](
+                  int64_t number) { return make_batch(order, epoch, number); };
   prefetch_ = std::make_unique<OrderedPrefetch<Batch>>(first_batch, batches_per_epoch(), settings_.workers,
                                                        settings_.prefetch, std::move(make));
 }
@@ -77,7 +75,7 @@ bool Loader::next(Batch& batch) {
 }
 
 // Runs in a worker thread: plain loops over memory, since ATen's operators would start compute threads here too.
-Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64_t number) const {
+Batch Loader::make_batch(const std::vector<Draw>& order, int64_t epoch, int64_t number) const {
   Batch batch;
   batch.first_position = number * settings_.batch_size;
   batch.views = transform_.pipeline().views();
@@ -88,11 +86,12 @@ Batch Loader::make_batch(const std::vector<int64_t>& order, int64_t epoch, int64
   LabelLists sets;
   TransformMemory memory;
   for (int64_t i = 0; i < count; ++i) {
-    const auto position = static_cast<size_t>(order[static_cast<size_t>(batch.first_position + i)]);
+    const Draw& draw = order[static_cast<size_t>(batch.first_position + i)];
+    const auto position = static_cast<size_t>(draw.position);
     const int64_t id = split_.ids[position];
     auto* slot = static_cast<std::byte*>(batch.images.mutable_data_ptr()) + std::ssize(ids) * transform_.bytes();
     try {
-      transform_(*split_.images, id, epoch, memory, slot);
+      transform_(*split_.images, id, epoch, memory, slot, draw.repetition);
     } catch (const DataError& error) {
       if (!settings_.skipped) {
         throw DataError(std::string(error.what()) +
@@ -137,6 +136,7 @@ Loader training_loader(const Dataset& dataset, const LoaderContext& context, uin
   LoaderSettings settings = settings_for(context);
   settings.batch_size = context.options.batch_size;
   settings.shuffle_seed = seed;
+  settings.sampling = context.sampling();
   settings.drop_last = context.options.drop_last;
   return Loader(dataset.train, transform_for(dataset, context, ViewUse::kTraining, seed), settings);
 }

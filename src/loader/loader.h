@@ -12,6 +12,7 @@
 #include "datasets/dataset.h"
 #include "src/core/ordered_prefetch.h"
 #include "src/loader/data_options.h"
+#include "src/loader/sampler.h"
 #include "src/loader/skipped_images.h"
 #include "src/loader/transform.h"
 
@@ -43,6 +44,7 @@ struct LoaderSettings {
   int64_t workers = 1;                                  // threads
   int64_t prefetch = 1;                                 // batches made ahead
   std::optional<uint64_t> shuffle_seed = std::nullopt;  // of the order; none: the split's own order
+  Sampling sampling = {};                               // of a shuffled order
   bool drop_last = false;
   std::shared_ptr<SkippedImages> skipped = nullptr;  // takes note of bad images, which are left out; null: an error
   bool pin_memory = false;  // page-locked tensors, for fast copies to a CUDA device; ignored where there is none
@@ -66,13 +68,13 @@ class Loader {
   bool next(Batch& batch);
 
   int64_t batches_per_epoch() const;
-  /// Samples in the split.
+  /// Samples in the split, and so in an epoch.
   int64_t size() const { return split_.size(); }
   const LoaderSettings& settings() const { return settings_; }
   const Transform& transform() const { return transform_; }
 
  private:
-  Batch make_batch(const std::vector<int64_t>& order, int64_t epoch, int64_t number) const;
+  Batch make_batch(const std::vector<Draw>& order, int64_t epoch, int64_t number) const;
 
   Split split_;
   Transform transform_;
@@ -88,6 +90,9 @@ struct LoaderContext {
   PixelFormat format{};
   std::shared_ptr<SkippedImages> skipped = std::make_shared<SkippedImages>();  // used where the options say skip
   bool pin_memory = false;
+  int64_t epochs = 1;  // of the run
+
+  Sampling sampling() const { return {options.sampler, epochs}; }
 };
 
 /// Shuffled and augmented batches of the training split.

@@ -53,9 +53,10 @@ Pipeline::Pipeline(const PipelineOptions& options, int64_t height, int64_t width
       seed_(seed),
       recipe_(recipe_of(options, std::max(height_, width_), use)) {}
 
-std::vector<View> Pipeline::views_of(int64_t image_height, int64_t image_width, int64_t epoch,
-                                     int64_t sample_id) const {
-  if (use_ == ViewUse::kTraining) return {training_view(image_height, image_width, {seed_, epoch, sample_id})};
+std::vector<View> Pipeline::views_of(int64_t image_height, int64_t image_width, int64_t epoch, int64_t sample_id,
+                                     int64_t repetition) const {
+  if (use_ == ViewUse::kTraining)
+    return {training_view(image_height, image_width, {seed_, epoch, sample_id, repetition})};
   const View scaled = recipe_.scales_short_side ? with_short_side(image_height, image_width, recipe_.resize_size)
                                                 : covering(image_height, image_width, height_, width_);
   if (use_ == ViewUse::kTenCrops) return ten_crops(scaled);

@@ -30,8 +30,10 @@ class Pipeline {
   /// The number of views of an image: 1 or 10.
   int64_t views() const { return use_ == ViewUse::kTenCrops ? 10 : 1; }
 
-  /// The views of an image of that size. Training views are a function of (seed, epoch, sample id).
-  std::vector<View> views_of(int64_t image_height, int64_t image_width, int64_t epoch, int64_t sample_id) const;
+  /// The views of an image of that size. Training views are a function of (seed, epoch, sample id, repetition): how
+  /// often the epoch took the image before.
+  std::vector<View> views_of(int64_t image_height, int64_t image_width, int64_t epoch, int64_t sample_id,
+                             int64_t repetition = 0) const;
 
  private:
   // Of every pipeline, as its options came to.

@@ -13,8 +13,8 @@ namespace {
 // Block 0: word 0 a row, word 1 a column, word 2 the flip. Blocks 1 to 10: area and proportions of a resized crop, one
 // attempt each.
 std::array<uint32_t, 4> words(const AugmentationKey& key, uint32_t block) {
-  return random_words(key.seed, Stream::kAugmentation, static_cast<uint32_t>(key.sample_id), block, 0,
-                      static_cast<uint32_t>(key.epoch));
+  return random_words(key.seed, Stream::kAugmentation, static_cast<uint32_t>(key.sample_id), block,
+                      static_cast<uint32_t>(key.repetition), static_cast<uint32_t>(key.epoch));
 }
 
 int64_t rounded(double value) {

@@ -7,10 +7,10 @@
 
 namespace settrain {
 
-/// The random words of one sample in one epoch.
+/// The random words of one sample in one epoch, which may take it more than once.
 struct AugmentationKey {
   uint64_t seed = 0;
-  int64_t epoch = 0, sample_id = 0;
+  int64_t epoch = 0, sample_id = 0, repetition = 0;
 };
 
 /// `view` with a crop of height x width drawn uniformly from the places within what is scaled. Throws

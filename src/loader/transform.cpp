@@ -8,11 +8,11 @@ namespace settrain {
 Transform::Transform(Pipeline pipeline, const Normalisation& normalisation, PixelFormat format)
     : pipeline_(std::move(pipeline)), writer_(normalisation, format) {}
 
-void Transform::operator()(const ImageSource& images, int64_t id, int64_t epoch, TransformMemory& memory,
-                           void* output) const {
+void Transform::operator()(const ImageSource& images, int64_t id, int64_t epoch, TransformMemory& memory, void* output,
+                           int64_t repetition) const {
   std::vector<View> views;
   const auto choose = [&](int64_t height, int64_t width) {
-    views = pipeline_.views_of(height, width, epoch, id);
+    views = pipeline_.views_of(height, width, epoch, id, repetition);
     return needed_pixels(views);
   };
   images.read_part(id, choose, memory.part);

@@ -28,8 +28,9 @@ class Transform {
   int64_t channels() const { return writer_.channels(); }
 
   /// Writes the views of image `id` to `output`, one after the other. What is drawn for it is a function of (seed,
-  /// epoch, id) alone. Throws DataError where the image cannot be read.
-  void operator()(const ImageSource& images, int64_t id, int64_t epoch, TransformMemory& memory, void* output) const;
+  /// epoch, id, repetition) alone. Throws DataError where the image cannot be read.
+  void operator()(const ImageSource& images, int64_t id, int64_t epoch, TransformMemory& memory, void* output,
+                  int64_t repetition = 0) const;
 
   /// Writes the views of an image, whose pixels `part` holds, to `output`, one after the other.
   void render(const ImagePart& part, const std::vector<View>& views, ViewRenderer& renderer, void* output) const;

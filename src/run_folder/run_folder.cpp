@@ -17,9 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMarker = ".settrain-run";
-constexpr std::array<std::string_view, 9> kFiles{"config.yaml",   "provenance.json", "log.txt",
-                                                 "metrics.jsonl", "metrics.csv",     "results.json",
-                                                 "results.txt",   "report.html",     "events.out.tfevents.settrain"};
+constexpr std::array<std::string_view, 10> kFiles{
+    "config.yaml", "provenance.json", "class_counts.csv", "log.txt",     "metrics.jsonl",
+    "metrics.csv", "results.json",    "results.txt",      "report.html", "events.out.tfevents.settrain"};
 
 // Without "." and "..", and without a slash at the end.
 fs::path tidy(const fs::path& path) {

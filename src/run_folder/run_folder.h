@@ -39,6 +39,7 @@ class RunFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.yaml"; }
   std::filesystem::path provenance() const { return path_ / "provenance.json"; }
+  std::filesystem::path class_counts() const { return path_ / "class_counts.csv"; }
   std::filesystem::path log() const { return path_ / "log.txt"; }
   std::filesystem::path metrics_jsonl() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path metrics_csv() const { return path_ / "metrics.csv"; }

@@ -119,6 +119,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.loader.options = c.read<LoaderOptions>("data");
   run.loader.pipeline = c.read<PipelineOptions>("data");
   run.loader.pin_memory = device.is_cuda();
+  run.loader.epochs = run.train.epochs;
   at::set_num_threads(static_cast<int>(c.get<int64_t>("run.threads")));
   set_determinism(run.train.deterministic, device);
   if (device.is_cpu()) keep_freed_memory();

@@ -7,6 +7,7 @@
 #include "src/core/atomic_file.h"
 #include "src/core/log.h"
 #include "src/core/streams.h"
+#include "src/loader/class_draws.h"
 #include "src/train/provenance.h"
 
 namespace settrain {
@@ -43,16 +44,21 @@ nlohmann::ordered_json provenance_of(const Experiment& run, const std::vector<st
   return provenance;
 }
 
+void record_config(const Experiment& run, const RunFolder& folder) {
+  write_file_atomically(folder.class_counts(), class_counts_csv(run.dataset, run.loader.sampling()));
+  write_file_atomically(folder.config(), run.config.to_yaml());
+}
+
 }  // namespace
 
 void record_start(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line) {
-  write_file_atomically(folder.config(), run.config.to_yaml());
+  record_config(run, folder);
   write_provenance(folder.provenance(), provenance_of(run, command_line));
 }
 
 void record_resume(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line,
                    const ResumePoint& point) {
-  write_file_atomically(folder.config(), run.config.to_yaml());
+  record_config(run, folder);
   nlohmann::ordered_json provenance = read_provenance(folder.provenance());
   if (provenance.is_null()) {
     provenance = provenance_of(run, command_line);

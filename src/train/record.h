@@ -1,4 +1,4 @@
-// What a run folder says of the run's origin: config.yaml and provenance.json.
+// What a run folder says of the run's origin: config.yaml, class_counts.csv and provenance.json.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace settrain {
 
-/// Writes the resolved config, then the provenance of a run that starts. `command_line`: as typed. Throws RunError.
+/// Writes the class counts and the resolved config, then the provenance of a run that starts. `command_line`: as typed.
+/// Throws RunError.
 void record_start(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line);
 
-/// Writes the config anew, and adds to the provenance where, when, with what and with which changes the run goes on, as
-/// an element of "resumed"; a provenance that is lost is begun anew, with a warning. Throws RunError.
+/// Writes class counts and config anew, and adds to the provenance where, when, with what and with which changes the
+/// run goes on, as an element of "resumed"; a provenance that is lost is begun anew, with a warning. Throws RunError.
 void record_resume(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line,
                    const ResumePoint& point);
 

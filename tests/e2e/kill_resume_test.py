@@ -28,7 +28,7 @@ train: {epochs: 4, checkpoint_every: {steps: 4}, top_k: [2], gradient_nonzeros: 
 """,
     "imbalanced_accumulated": """
 extends: tiny.yaml
-data: {imbalance: 10}
+data: {imbalance: 10, sampler: progressive}
 model: {head: normalised}
 loss: {name: noised_topk_imbalanced, k: 2, epsilon: 0.05, max_margin: 0.2, scale: 20}
 schedule: {name: multistep, milestones: [2, 3]}
@@ -36,7 +36,7 @@ train: {epochs: 4, accumulate: 3, clip_norm: 1.0, ema_decay: 0.9, precision: bf1
 """,
     "plain": """
 extends: tiny.yaml
-data: {drop_last: true, batch_size: 50, workers: 2}
+data: {drop_last: true, batch_size: 50, workers: 2, sampler: square_root}
 loss: {name: cross_entropy, class_weights: effective_number, class_weights_from_epoch: 2}
 optimizer: {nesterov: false}
 schedule: {name: constant}

@@ -17,7 +17,7 @@ class Training(ProgramTest):
     def test_a_run_leaves_everything_in_its_folder(self):
         done = self.train_tiny()
         run = self.folder / "runs" / "tiny"
-        for name in ("config.yaml", "provenance.json", "log.txt", "metrics.jsonl", "metrics.csv", "results.json", "results.txt", "events.out.tfevents.settrain"):
+        for name in ("config.yaml", "provenance.json", "class_counts.csv", "log.txt", "metrics.jsonl", "metrics.csv", "results.json", "results.txt", "events.out.tfevents.settrain"):
             self.assertTrue((run / name).is_file(), name)
         for name in ("last", "best-val-top1", "best-val-top2"):
             self.assertTrue((run / "checkpoints" / f"{name}.safetensors").is_file(), name)

@@ -127,6 +127,47 @@ TEST_CASE("an epoch resumed at a batch goes on as the undisturbed one", "[fast]"
   CHECK(epoch_of(loader, 2, 5).empty());
 }
 
+TEST_CASE("an epoch sampled by class is the same for any number of workers, and resumed at a batch", "[fast]") {
+  for (const char* sampler : {Sampling::kClassBalanced, Sampling::kSquareRoot, Sampling::kProgressive}) {
+    const auto settings = [&](int64_t workers) {
+      return LoaderSettings{.batch_size = 5,
+                            .workers = workers,
+                            .prefetch = workers + 1,
+                            .shuffle_seed = 3,
+                            .sampling = {sampler, /*epochs=*/4}};
+    };
+    Loader alone(random_split(), augmenting(), settings(1)), together(random_split(), augmenting(), settings(5));
+    const std::vector<Batch> whole = epoch_of(alone, 2);
+    REQUIRE(whole.size() == 5);
+    check_equal(epoch_of(together, 2), whole);
+    check_equal(epoch_of(together, 2, 3), {whole.begin() + 3, whole.end()});
+    CHECK_FALSE(at::equal(epoch_of(alone, 1)[0].sample_ids, whole[0].sample_ids));
+  }
+}
+
+TEST_CASE("an image that an epoch takes again is augmented anew", "[fast]") {
+  Split split = random_split();
+  split.labels.assign(kImages, 0);
+  split.labels[4] = 1;  // alone in its class
+  const Transform transform = augmenting();
+  Loader loader(split, transform,
+                {.batch_size = kImages, .shuffle_seed = 3, .sampling = {Sampling::kClassBalanced, /*epochs=*/1}});
+  const Batch batch = epoch_of(loader, 0)[0];
+  int64_t repetition = 0, unlike_the_first = 0;
+  at::Tensor first;
+  for (int64_t i = 0; i < kImages; ++i) {
+    if (batch.sample_ids[i].item<int64_t>() != 14) continue;
+    at::Tensor expected = at::empty({3, kSide, kSide});
+    TransformMemory memory;
+    transform(*split.images, 14, 0, memory, expected.data_ptr<float>(), repetition);
+    CHECK(at::equal(batch.images[i], expected));
+    if (repetition++ == 0) first = expected;
+    unlike_the_first += !at::equal(expected, first);
+  }
+  CHECK(repetition > 5);
+  CHECK(unlike_the_first > repetition / 2);
+}
+
 TEST_CASE("an epoch can be given up", "[fast]") {
   Loader loader(random_split(), augmenting(), {.batch_size = 2, .workers = 3, .prefetch = 4, .shuffle_seed = 3});
   const std::vector<Batch> whole = epoch_of(loader, 1);
@@ -231,6 +272,7 @@ TEST_CASE("the training loader augments and shuffles, the evaluation loader does
   context.options.prefetch = 3;
   context.normalisation = {{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}};
   context.pipeline.pad = 2;
+  context.options.sampler = Sampling::kUniform;
   Loader training = training_loader(dataset, context, 5);
   CHECK(training.batches_per_epoch() == 3);
   const Batch first = epoch_of(training, 0)[0];
@@ -244,6 +286,10 @@ TEST_CASE("the training loader augments and shuffles, the evaluation loader does
   for (int64_t i = 0; i < 8; ++i)
     unmoved += at::equal(first.images[i], all.images[first.sample_ids[i].item<int64_t>() - 10]);
   CHECK(unmoved < 8);
+  context.options.sampler = Sampling::kProgressive;
+  context.epochs = 7;
+  const Sampling sampling = training_loader(dataset, context, 5).settings().sampling;
+  CHECK((sampling.sampler == Sampling::kProgressive && sampling.epochs == 7));
 }
 
 TEST_CASE("label sets come with their samples", "[fast]") {

@@ -66,10 +66,16 @@ TEST_CASE("where no draw fits, a resized crop is the largest in the centre", "[f
   CHECK(random_resized_crop(1, 1, 8, 8, {}).source == Box{0, 0, 1, 1});
 }
 
-TEST_CASE("a draw follows seed, epoch and sample", "[fast]") {
+TEST_CASE("a draw follows seed, epoch, sample and repetition", "[fast]") {
   const auto box = [](const AugmentationKey& key) { return random_resized_crop(480, 640, 224, 224, key).source; };
   CHECK(box({1, 2, 3}) == box({1, 2, 3}));
   CHECK_FALSE(box({1, 2, 3}) == box({2, 2, 3}));
   CHECK_FALSE(box({1, 2, 3}) == box({1, 3, 3}));
   CHECK_FALSE(box({1, 2, 3}) == box({1, 2, 4}));
+  CHECK_FALSE(box({1, 2, 3}) == box({1, 2, 3, 1}));
+  CHECK_FALSE(box({1, 2, 3, 1}) == box({1, 2, 3, 2}));
+  // Recorded: another crop or flip would change every run.
+  const View view = random_crop(whole_view(10, 8), 7, 4, {3, 2, 5});
+  CHECK(view.crop == Box{1, 4, 7, 4});
+  CHECK(random_flip({3, 2, 5}));
 }

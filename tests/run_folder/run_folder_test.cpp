@@ -83,7 +83,8 @@ TEST_CASE("Overwriting removes what a run makes, and nothing else", "[fast]") {
                            "a/plots/config.yaml", "a/config.yaml.tmp-1", "a/.config.yaml.tmp-old"}) {
     folder.write(name, text);
   }
-  for (const char* name : {"a/.metrics.csv.tmp-123", "a/checkpoints/.last.safetensors.tmp-9", "a/results.json"}) {
+  for (const char* name :
+       {"a/.metrics.csv.tmp-123", "a/checkpoints/.last.safetensors.tmp-9", "a/results.json", "a/class_counts.csv"}) {
     folder.write(name, text);
   }
   const RunFolder run = RunFolder::create(folder / "a", true);

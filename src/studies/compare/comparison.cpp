@@ -8,7 +8,6 @@
 #include "src/core/error.h"
 #include "src/core/metric_name.h"
 #include "src/core/suggest.h"
-#include "src/run_folder/run_folder.h"
 
 namespace settrain {
 namespace {
@@ -52,8 +51,9 @@ Names selected_on(const std::vector<Setting>& settings, const Names& shared) {
   Names chosen;
   for (const Setting& setting : settings) {
     for (const std::string& metric : setting.runs.front().config.get<config::Texts>("select")) {
-      if (metric == RunFolder::kLast) continue;
-      const std::string name = "test" + metric.substr(metric.find('/'));
+      const size_t slash = metric.find('/');
+      if (slash == std::string::npos) continue;  // `last`
+      const std::string name = "test" + metric.substr(slash);
       if (contains(shared, name) && !contains(chosen, name)) chosen.push_back(name);
     }
   }
