@@ -33,9 +33,11 @@ LossEntry focal_entry() {
                                "cross-entropy. Default: thesis, section 4.5.2.")
                        .at_least(0)},
           .requirements = {},
-          .make = [](const config::Config& config, const LossContext& context) {
-            return std::make_unique<Focal>(context.num_classes, config.read<FocalOptions>("loss").gamma);
-          }};
+          .make =
+              [](const config::Config& config, const LossContext& context) {
+                return std::make_unique<Focal>(context.num_classes, config.read<FocalOptions>("loss").gamma);
+              },
+          .takes_mixed_labels = true};
 }
 
 }  // namespace settrain

@@ -5,6 +5,7 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "metrics/topk_accuracy.h"
 #include "models/cost.h"
 #include "models/model.h"
+#include "models/model_options.h"
 #include "src/core/error.h"
 #include "src/core/heap.h"
 #include "src/loader/loader.h"
@@ -152,6 +154,11 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
   run.model->to(device);
   run.model->set_channels_last(run.computation.channels_last);
+  const config::Texts trainable = c.read<ModelOptions>("model").trainable;
+  const auto is_frozen = [&trainable](const char* part) {
+    return std::find(trainable.begin(), trainable.end(), part) == trainable.end();
+  };
+  run.model->freeze(is_frozen(ModelOptions::kBody), is_frozen(ModelOptions::kHead));
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
   check_loss_takes_sets(registries, c, data);
   run.loss = make_loss(registries.losses, c,

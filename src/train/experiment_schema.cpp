@@ -19,6 +19,7 @@
 #include "src/loader/data_options.h"
 #include "src/optim/schedule.h"
 #include "src/run_folder/run_folder.h"
+#include "src/train/mix.h"
 #include "src/train/pretrained.h"
 #include "src/train/run_options.h"
 
@@ -149,11 +150,13 @@ config::Schema experiment_schema(const Registries& registries) {
       loss_section(registries.losses),
       optimizer_section(registries.optimizers),
       schedule_section(),
-      {"train", "The training loop.", TrainOptions::keys(), "", "", {}},
+      {"train", "The training loop.", config::joined(TrainOptions::keys(), MixOptions::keys()), "", "", {}},
       eval_section(registries),
   };
   schema.rules = {head_rule(registries),
                   class_weight_rule(registries),
+                  mix_rule(registries.losses),
+                  model_rule,
                   select_rule(registries),
                   measured_rule,
                   name_rule,
