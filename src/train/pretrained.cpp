@@ -42,8 +42,8 @@ bool has_module(const Entries& entries, const std::string& module) {
 
 std::vector<std::string> heads_of(const Model& model) {
   std::vector<std::string> names;
-  for (const auto& child : model.named_children()) {
-    if (child.value()->as<Head>()) names.push_back(child.key());
+  for (const auto& module : model.named_modules()) {
+    if (module.value()->as<Head>()) names.push_back(module.key());
   }
   return names;
 }
@@ -52,7 +52,8 @@ std::vector<std::string> heads_of(const Model& model) {
 Entries with_head(Entries entries, const std::string& head) {
   if (has_module(entries, head)) return entries;
   for (const std::string other : kHeadNames) {
-    if (!has_module(entries, other)) continue;
+    if (!has_module(entries, other) || is_of(head, other))
+      continue;  // of "classifier.2", "classifier" is no other name
     Entries renamed;
     for (auto& [name, entry] : entries) {
       renamed.emplace(is_of(name, other) ? head + name.substr(other.size()) : name, std::move(entry));

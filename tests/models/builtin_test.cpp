@@ -36,7 +36,12 @@ ModelContext small(const ModelEntry& entry) {
 std::shared_ptr<Model> build_model(const std::string& name, const std::string& setting = "model.head=linear") {
   at::manual_seed(1);
   const ModelEntry& entry = models().at(name);
-  return entry.make(config_of(name, setting), small(entry));
+  auto model = entry.make(config_of(name, setting), small(entry));
+  const at::NoGradGuard no_grad;  // a head of zeros would let nothing through
+  for (at::Tensor& parameter : model->parameters()) {
+    if (parameter.dim() == 2 && !parameter.any().item<bool>()) parameter.normal_();
+  }
+  return model;
 }
 
 at::Tensor images_for(const std::string& name, int64_t batch = 2) {
@@ -46,7 +51,8 @@ at::Tensor images_for(const std::string& name, int64_t batch = 2) {
 }
 
 // One of each kind of network.
-const std::vector<std::string> kKinds{"resnet8", "densenet40_12", "resnet18", "resnet50", "densenet121"};
+const std::vector<std::string> kKinds{"resnet8",     "densenet40_12", "resnet18", "resnet50",
+                                      "densenet121", "convnext_tiny", "vit_b_16"};
 
 TEST_CASE("a frozen body keeps its weights and its batch statistics, and a frozen head its weights", "[fast]") {
   for (const std::string& name : kKinds) {
@@ -103,7 +109,7 @@ TEST_CASE("the cost of a network is counted without building it", "[fast]") {
     const ModelEntry& entry = models().at(name);
     CHECK(network_cost(entry, config_of(name), small(entry)).parameters == build_model(name)->num_parameters());
   }
-  // torchvision's documentation prints 1.81, 4.09, 11.40 and 2.83 G (it counts the convolutions' and the head's).
+  // torchvision's documentation prints these (it counts convolutions, linear layers and products of attention).
   const auto giga = [](const std::string& name) {
     return 1e-9 *
            static_cast<double>(network_cost(models().at(name), config_of(name), models().at(name).usual).multiply_adds);
@@ -112,6 +118,9 @@ TEST_CASE("the cost of a network is counted without building it", "[fast]") {
   CHECK(giga("resnet50") == Approx(4.09).margin(0.005));
   CHECK(giga("wide_resnet50_2") == Approx(11.40).margin(0.005));
   CHECK(giga("densenet121") == Approx(2.83).margin(0.005));
+  CHECK(giga("resnext50_32x4d") == Approx(4.23).margin(0.005));
+  CHECK(giga("convnext_tiny") == Approx(4.456).margin(0.0005));
+  CHECK(giga("vit_b_16") == Approx(17.564).margin(0.0005));
   CHECK(build_model("resnet8")->parameters()[0].is_cpu());  // the count leaves nothing behind
 }
 
@@ -121,9 +130,13 @@ TEST_CASE("channels last changes the layout and not the numbers", "[fast]") {
     const auto plain = build_model(name), last = build_model(name);
     for (const auto& model : {plain, last}) model->to(at::kDouble);
     last->set_channels_last(true);
-    CHECK(last->parameters()[0].is_contiguous(at::MemoryFormat::ChannelsLast));
+    for (const at::Tensor& parameter : last->parameters()) {
+      if (parameter.dim() == 4) CHECK(parameter.is_contiguous(at::MemoryFormat::ChannelsLast));
+    }
     const at::Tensor images = images_for(name).to(at::kDouble);
+    at::manual_seed(3);
     const at::Tensor expected = plain->forward(images).scores;
+    at::manual_seed(3);
     const at::Tensor got = last->forward(images.contiguous(at::MemoryFormat::ChannelsLast)).scores;
     CHECK((got - expected).abs().max().item<double>() <= network_tolerance(at::kDouble));
     expected.sum().backward();
@@ -208,6 +221,16 @@ TEST_CASE("images that a model cannot take are refused before its first step", "
   const auto smallest = models().at("densenet121").make(config_of("densenet121"), {10, 1, 29, 29});
   smallest->eval();
   CHECK(smallest->forward(at::randn({1, 1, 29, 29})).scores.sizes() == at::IntArrayRef{1, 10});
+
+  const auto cost = [](const std::string& name, int64_t height, int64_t width) {
+    return network_cost(models().at(name), config_of(name), {10, 3, height, width}).multiply_adds;
+  };
+  CHECK_THROWS_WITH(cost("convnext_tiny", 31, 224), Catch::Contains("at least 32x32") && Catch::Contains("31x224"));
+  CHECK(cost("convnext_tiny", 32, 33) > 0);
+  for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 1}, {224, 240}, {100, 100}}) {
+    CHECK_THROWS_WITH(cost("vit_b_16", height, width), Catch::Contains("multiple of 16"));
+  }
+  CHECK(cost("vit_b_16", 16, 16) > 0);
 }
 
 }  // namespace

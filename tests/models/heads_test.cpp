@@ -67,7 +67,7 @@ TEST_CASE("two heads score the same features with weights of their own", "[fast]
 
 TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or start at zero", "[fast]") {
   Owner with, without;
-  const Heads head(with, "classifier", {"linear", true}, 5, 3, FirstBias::kZero);
+  const Heads head(with, "classifier", {"linear", true}, 5, 3, FirstHead::kZeroBias);
   const ModelOutput output = head(at::zeros({1, 5}));
   CHECK_FALSE(output.scores_multi.defined());
   CHECK(output.prediction().is_same(output.scores));

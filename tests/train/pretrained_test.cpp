@@ -153,6 +153,33 @@ TEST_CASE("files of an earlier torchvision fit too", "[fast]") {
                   old["features.denseblock4.denselayer16.conv.2.weight"]));
 }
 
+TEST_CASE("a head within another module is found, and one of other classes stays as drawn", "[fast]") {
+  const auto [name, head] = GENERATE(std::pair<std::string, std::string>{"convnext_tiny", "classifier.2"},
+                                     std::pair<std::string, std::string>{"vit_b_16", "heads.head"});
+  CAPTURE(name);
+  const Weights weights(name, 1000);
+  TensorMap theirs = weights.others();
+  const auto model = weights.draw(2, "two_head");
+  const auto loaded = weights.load(theirs, *model);
+  CHECK(loaded->drawn == std::vector<std::string>{head, head + "_multi"});
+  CHECK(loaded->num_tensors == static_cast<int64_t>(theirs.size()) - 2);
+  for (const auto& [entry, tensor] : state_dict(*model)) {
+    CAPTURE(entry);
+    if (!entry.starts_with(head)) CHECK(at::equal(tensor, theirs.at(entry)));
+  }
+  theirs.erase(head + ".weight");
+  theirs.erase(head + ".bias");
+  CHECK(weights.load(theirs, *weights.draw(2))->drawn == std::vector<std::string>{head});
+}
+
+TEST_CASE("a vision transformer's file for images of another size is refused by both numbers of places", "[fast]") {
+  const Weights weights("vit_b_16");
+  TensorMap theirs = weights.others();
+  theirs["encoder.pos_embedding"] = at::zeros({1, 197, 768});
+  CHECK_THROWS_WITH(weights.load(theirs, *weights.draw(2)),
+                    Contains("encoder.pos_embedding: [1, 197, 768] float32, expected [1, 17, 768] float32"));
+}
+
 TEST_CASE("all that does not fit is said at once, and nothing is copied", "[fast]") {
   const Weights weights("resnet8");
   TensorMap theirs = weights.others();
