@@ -77,7 +77,7 @@ config::Rule select_rule(const Registries& registries) {
       const std::string near = nearest_name(wanted, known);
       config.fail("select", "'" + wanted + "' is no accuracy on the validation split that this run measures" +
                                 (near.empty() ? "" : ", did you mean '" + near + "'?") +
-                                " (eval.top_k and eval.average_k say which K there are)");
+                                " (eval.top_k, eval.average_k and eval.superclass_accuracy say which there are)");
     }
   };
 }
