@@ -83,8 +83,8 @@ config::Rule select_rule(const Registries& registries) {
       const std::string near = nearest_name(wanted, known);
       config.fail("select", "'" + wanted + "' is no accuracy that this run measures during training" +
                                 (near.empty() ? "" : ", did you mean '" + near + "'?") +
-                                " (eval.during_training says on which splits, eval.top_k and eval.average_k which K "
-                                "there are)");
+                                " (eval.during_training says on which splits; eval.top_k, eval.average_k and "
+                                "eval.superclass_accuracy say which there are)");
     }
   };
 }
