@@ -2,6 +2,7 @@
 
 #include <c10/core/GradMode.h>
 
+#include "models/heads.h"
 #include "models/layers.h"
 
 namespace settrain {
@@ -10,6 +11,17 @@ int64_t Model::num_parameters() const {
   int64_t number = 0;
   for (const at::Tensor& parameter : parameters()) number += parameter.numel();
   return number;
+}
+
+std::set<std::string> Model::head_parameters() const {
+  std::set<std::string> names;
+  for (const auto& module : named_modules("", /*include_self=*/false)) {
+    if (!module.value()->as<Head>()) continue;
+    for (const auto& parameter : module.value()->named_parameters()) {
+      names.insert(module.key() + "." + parameter.key());
+    }
+  }
+  return names;
 }
 
 void Model::recompute_activations() {

@@ -15,6 +15,7 @@
 #include "src/core/suggest.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/data_options.h"
+#include "src/optim/make_optimizer.h"
 #include "src/optim/schedule.h"
 #include "src/train/pretrained.h"
 #include "src/train/run_options.h"
