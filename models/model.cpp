@@ -15,19 +15,23 @@ int64_t Model::num_parameters() const {
   return number;
 }
 
-void Model::freeze(bool body, bool head) {
-  std::set<void*> of_head;
-  for (const auto& module : modules(/*include_self=*/false)) {
-    if (!module->as<Head>()) continue;
-    for (at::Tensor& parameter : module->parameters()) {
-      of_head.insert(parameter.unsafeGetTensorImpl());
-      if (head) parameter.set_requires_grad(false);
+std::set<std::string> Model::head_parameters() const {
+  std::set<std::string> names;
+  for (const auto& module : named_modules("", /*include_self=*/false)) {
+    if (!module.value()->as<Head>()) continue;
+    for (const auto& parameter : module.value()->named_parameters()) {
+      names.insert(module.key() + "." + parameter.key());
     }
   }
-  body_is_frozen_ = body;
-  for (at::Tensor& parameter : parameters()) {
-    if (body && !of_head.contains(parameter.unsafeGetTensorImpl())) parameter.set_requires_grad(false);
+  return names;
+}
+
+void Model::freeze(bool body, bool head) {
+  const std::set<std::string> of_head = head_parameters();
+  for (auto& parameter : named_parameters()) {
+    if (of_head.contains(parameter.key()) ? head : body) parameter.value().set_requires_grad(false);
   }
+  body_is_frozen_ = body;
   train(is_training());
 }
 

@@ -4,6 +4,9 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <set>
+#include <string>
+
 #include "models/model_output.h"
 
 namespace settrain {
@@ -15,6 +18,9 @@ class Model : public torch::nn::Module {
   virtual ModelOutput forward(const at::Tensor& images) = 0;
 
   int64_t num_parameters() const;
+
+  /// Names of the parameters of its heads.
+  std::set<std::string> head_parameters() const;
 
   /// Keeps the body, the head or both as they are. A body that is kept stays in evaluation mode whatever train() says,
   /// so its batch statistics stay too.

@@ -17,6 +17,7 @@
 #include "src/core/suggest.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/data_options.h"
+#include "src/optim/make_optimizer.h"
 #include "src/optim/schedule.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/mix.h"

@@ -6,6 +6,7 @@
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
+#include "src/optim/make_optimizer.h"
 
 namespace settrain {
 namespace {
@@ -25,7 +26,7 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
       length_{run.train.epochs, steps_per_epoch},
       // Who trains nothing may still want to know what a step costs, which needs a learning rate.
       schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
-      optimizer_(run.optimizer.make(run.config, trainable(*run.model))),
+      optimizer_(make_optimizer(run.optimizer, run.config, trainable(*run.model), run.model->head_parameters())),
       metrics_(run.train),
       mix_(run.config.read<MixOptions>("train")) {
   if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay);

@@ -47,6 +47,7 @@ eval: {every: 2}
 extends: tiny.yaml
 data: {labels_per_image: 3, label_noise: {kind: none}}
 loss: {name: sparse_top}
+optimizer: {name: adamw, lr: 0.005, no_decay: [bias, norm], head_lr_factor: 2.0}
 train: {epochs: 4, checkpoint_every: {steps: 3}}
 """,
     "estimated_labels": """

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "models/autocast.h"
 #include "models/cost.h"
@@ -99,6 +100,27 @@ TEST_CASE("every model makes scores and finite gradients for all of its paramete
       CAPTURE(parameter.key());
       REQUIRE(parameter.value().grad().defined());
       CHECK(at::isfinite(parameter.value().grad()).all().item<bool>());
+    }
+  }
+}
+
+TEST_CASE("every model knows its head's parameters: those whose shapes follow the number of classes", "[fast]") {
+  const CostCounter without_storage;
+  for (const ModelEntry& entry : models().entries()) {
+    for (const char* head : {"linear", "normalised", "two_head"}) {
+      CAPTURE(entry.name, head);
+      const auto with_classes = [&](int64_t classes) {
+        ModelContext context = small(entry);
+        context.num_classes = classes;
+        return entry.make(config_of(entry.name, std::string("model.head=") + head), context);
+      };
+      const auto seven = with_classes(7), eight = with_classes(8);
+      std::set<std::string> differing;
+      for (const auto& item : eight->named_parameters()) {
+        if (item.value().sizes() != seven->named_parameters()[item.key()].sizes()) differing.insert(item.key());
+      }
+      CHECK(seven->head_parameters() == differing);
+      CHECK_FALSE(differing.empty());
     }
   }
 }

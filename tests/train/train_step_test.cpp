@@ -106,8 +106,7 @@ TEST_CASE("what a step measures adds up over its batches, and changes no bit", "
 TEST_CASE("clipping bounds the update", "[fast]") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
-  Sgd optimizer(std::vector<std::pair<std::string, at::Tensor>>{{"fc.weight", model->parameters()[0]}},
-                {1, 0, 0, false});
+  Sgd optimizer(TrainedParameters{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
   const at::Tensor before = model->parameters()[0].detach().clone();
   train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
   CHECK((model->parameters()[0].detach() - before).norm().item<double>() == Approx(1e-3).epsilon(1e-6));
