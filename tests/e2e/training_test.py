@@ -84,6 +84,19 @@ class Training(ProgramTest):
             self.assertRegex(error, r"--set data\.drop_last=true" if extra else rf"--set {path}=")
         self.assertFalse((self.folder / "runs").exists())
 
+    def test_superclass_accuracy_is_measured_and_selected_on_where_the_data_have_superclasses(self):
+        wanted = ("--set", "eval.superclass_accuracy=true", "--set", "select=[val/top1_superclass]")
+        self.assertIn("top1_superclass", self.train_tiny("tiny", *wanted).stdout)
+        result = json.loads((self.folder / "runs/tiny/results.json").read_text())[0]
+        self.assertEqual(result["checkpoint"], "best-val-top1_superclass")
+        self.assertGreater(result["metrics"]["test"]["top1_superclass"], result["metrics"]["test"]["top1"])
+        for i in range(6):
+            folder = self.folder / "pictures" / ("train", "val", "test")[i // 2] / ("elm", "oak")[i % 2]
+            folder.mkdir(parents=True)
+            write_png(folder / "0.png", 16, 16, 20)
+        self.write("folder.yaml", "data: {name: image_folder, root: pictures, input_size: 16}\neval: {top_k: [1], average_k: []}\n")
+        self.assertIn("has no superclasses", self.run_program("--config", "folder.yaml", "--device", "cpu", *wanted, expect=2).stderr)
+
     def test_accumulated_batches_are_one_step(self):
         self.train_tiny("tiny", "--set", "train.accumulate=4")
         self.assertEqual([row["step"] for row in self.metrics()], [4, 8])
