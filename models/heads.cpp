@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
 
 #include <cmath>
 #include <stdexcept>
@@ -35,6 +36,15 @@ at::Tensor LinearHead::forward(const at::Tensor& features) {
   return at::linear(features, weight_, bias_);
 }
 
+ScaledHead::ScaledHead(int64_t features, int64_t classes, bool with_bias) : LinearHead(features, classes, with_bias) {
+  for (at::Tensor& fixed : parameters()) fixed.set_requires_grad(false);
+  factor_ = register_parameter("factor", at::ones({classes}, CostCounter::device()));
+}
+
+at::Tensor ScaledHead::forward(const at::Tensor& features) {
+  return factor_ * LinearHead::forward(features);
+}
+
 NormalisedHead::NormalisedHead(int64_t features, int64_t classes) {
   const at::Tensor directions = at::empty({features, classes}, CostCounter::device()).uniform_(-1, 1);
   weight_ = register_parameter("weight", unit_length(directions, 0));
@@ -49,6 +59,8 @@ Heads::Heads(torch::nn::Module& model, const std::string& name, const ModelOptio
   const auto linear = [&] { return std::make_shared<LinearHead>(features, classes, options.head_bias, first); };
   if (options.head == "normalised") {
     first_ = model.register_module(name, std::make_shared<NormalisedHead>(features, classes));
+  } else if (options.head == "scaled") {
+    first_ = model.register_module(name, std::make_shared<ScaledHead>(features, classes, options.head_bias));
   } else {
     first_ = model.register_module(name, linear());
   }

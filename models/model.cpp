@@ -2,6 +2,9 @@
 
 #include <c10/core/GradMode.h>
 
+#include <set>
+
+#include "models/heads.h"
 #include "models/layers.h"
 
 namespace settrain {
@@ -10,6 +13,26 @@ int64_t Model::num_parameters() const {
   int64_t number = 0;
   for (const at::Tensor& parameter : parameters()) number += parameter.numel();
   return number;
+}
+
+void Model::freeze(bool body, bool head) {
+  std::set<void*> of_head;
+  for (const auto& module : modules(/*include_self=*/false)) {
+    if (!module->as<Head>()) continue;
+    for (at::Tensor& parameter : module->parameters()) {
+      of_head.insert(parameter.unsafeGetTensorImpl());
+      if (head) parameter.set_requires_grad(false);
+    }
+  }
+  body_is_frozen_ = body;
+  for (at::Tensor& parameter : parameters()) {
+    if (body && !of_head.contains(parameter.unsafeGetTensorImpl())) parameter.set_requires_grad(false);
+  }
+  train(is_training());
+}
+
+void Model::train(bool on) {
+  Module::train(on && !body_is_frozen_);
 }
 
 void Model::recompute_activations() {

@@ -40,7 +40,7 @@ data: {drop_last: true, batch_size: 50, workers: 2, sampler: square_root}
 loss: {name: cross_entropy, class_weights: effective_number, class_weights_from_epoch: 2}
 optimizer: {nesterov: false}
 schedule: {name: constant}
-train: {epochs: 4, checkpoint_every: {steps: 1}}
+train: {epochs: 4, checkpoint_every: {steps: 1}, mix: either}
 eval: {every: 2}
 """,
     "label_sets": """

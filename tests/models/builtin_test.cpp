@@ -54,6 +54,31 @@ at::Tensor images_for(const std::string& name, int64_t batch = 2) {
 const std::vector<std::string> kKinds{"resnet8",     "densenet40_12", "resnet18", "resnet50",
                                       "densenet121", "convnext_tiny", "vit_b_16"};
 
+TEST_CASE("a frozen body keeps its weights and its batch statistics, and a frozen head its weights", "[fast]") {
+  for (const std::string& name : kKinds) {
+    CAPTURE(name);
+    const auto model = build_model(name);
+    model->freeze(/*body=*/true, /*head=*/false);
+    const NamedTensors tensors = state_dict(*model);
+    std::vector<at::Tensor> before;
+    for (const auto& [key, tensor] : tensors) before.push_back(tensor.detach().clone());
+    model->train();
+    model->forward(images_for(name)).scores.square().sum().backward();
+    for (size_t i = 0; i < tensors.size(); ++i) CHECK(at::equal(tensors[i].second, before[i]));
+    int64_t with_gradient = 0;
+    for (const at::Tensor& parameter : model->parameters()) with_gradient += parameter.grad().defined();
+    CHECK(with_gradient == 2);  // the head's weight and bias
+
+    const auto other = build_model(name);
+    other->freeze(/*body=*/false, /*head=*/true);
+    other->train();
+    other->forward(images_for(name)).scores.square().sum().backward();
+    int64_t without = 0;
+    for (const at::Tensor& parameter : other->parameters()) without += !parameter.grad().defined();
+    CHECK(without == 2);
+  }
+}
+
 TEST_CASE("every model makes scores and finite gradients for all of its parameters, with every head", "[fast]") {
   std::vector<std::pair<std::string, std::string>> all;
   for (const std::string& name : models().names()) all.emplace_back(name, "linear");
