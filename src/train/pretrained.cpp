@@ -52,8 +52,8 @@ std::vector<std::string> heads_of(const Model& model) {
 Entries with_head(Entries entries, const std::string& head) {
   if (has_module(entries, head)) return entries;
   for (const std::string other : kHeadNames) {
-    if (!has_module(entries, other) || is_of(head, other))
-      continue;  // of "classifier.2", "classifier" is no other name
+    // ("classifier" has more than the head where that is "classifier.2".)
+    if (!has_module(entries, other) || is_of(head, other)) continue;
     Entries renamed;
     for (auto& [name, entry] : entries) {
       renamed.emplace(is_of(name, other) ? head + name.substr(other.size()) : name, std::move(entry));
