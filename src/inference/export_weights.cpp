@@ -17,7 +17,7 @@ ExportedWeights export_weights(const std::filesystem::path& checkpoint, const st
     exported.num_elements += tensor.numel();
   }
   exported.num_tensors = static_cast<int64_t>(weights.size());
-  write_safetensors(file, weights,
+  write_tensor_file(file, weights,
                     {{"format", "pt"},
                      {"config", from.text("config")},
                      {"epoch", std::to_string(exported.epoch)},

@@ -53,7 +53,7 @@ TEST_CASE("where weights were averaged, the averages are what is written", "[fas
 
 TEST_CASE("a checkpoint that is no checkpoint is refused, and nothing is written", "[fast]") {
   const test::TemporaryFolder folder;
-  write_safetensors(folder / "plain.safetensors", {{"a", at::ones({2})}});
+  write_tensor_file(folder / "plain.safetensors", {{"a", at::ones({2})}});
   CHECK_THROWS_AS(export_weights(folder / "plain.safetensors", folder / "out.safetensors"), RunError);
   CHECK_FALSE(exists(folder / "out.safetensors"));
 }
