@@ -36,15 +36,17 @@ at::Tensor AverageKTwoHead::per_sample(const LossInput& input) {
   const auto classes = static_cast<double>(num_classes());
   const at::Tensor log_p = at::log_softmax(input.output.scores, 1);
   // Their order is that of the probabilities, which round to equal ones more often.
-  const at::Tensor candidates =
-      average_k_candidates(log_p, input.labels, values_in_sets(options_.k - 1, z.size(0), num_classes()));
+  const int64_t count = values_in_sets(options_.k - 1, z.size(0), num_classes());
+  const at::Tensor candidates = average_k_candidates(log_p, input.labels, count);
 
   const at::Tensor positive = -at::log_sigmoid(z), negative = -at::log_sigmoid(-z);
   at::Tensor negatives = candidates.logical_not();
   if (!options_.negatives_include_label) negatives = negatives.scatter(1, input.labels.unsqueeze(1), 0);
-  // Eq. 5.9 divides sums over the batch by B times these; here the mean over the samples does the B.
-  const double of_candidates = share(options_.alpha, options_.k - 1);
-  const double of_negatives = share(options_.alpha, classes - options_.k);
+  // Eq. 5.9 divides by the candidates that there are, eq. 5.14 by (K-1)B. The mean over the samples does the B.
+  const double mean_count = static_cast<double>(count) / static_cast<double>(z.size(0));
+  const double divisor = options_.negatives_include_label ? options_.k - 1 : mean_count;
+  const double of_candidates = share(options_.alpha, divisor);
+  const double of_negatives = share(options_.alpha, classes - 1 - divisor);
   return of_label(positive, input.labels)
       .sub(of_label(log_p, input.labels))
       .add(positive.mul(candidates).sum(1), of_candidates)
@@ -70,7 +72,7 @@ LossEntry average_k_two_head_entry() {
                    .at_least(0),
                config::key("negatives_include_label", &Options::negatives_include_label, false,
                            "Whether the negatives include the label: true follows eq. 5.14 as printed, false eq. "
-                           "5.9.")},
+                           "5.9, which also divides by the number of candidates where (K-1)B is not whole.")},
       .requirements = {.two_heads = true},
       .make =
           [](const config::Config& config, const LossContext& context) {

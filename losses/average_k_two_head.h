@@ -15,11 +15,12 @@ struct AverageKTwoHeadOptions {
 /// samples: S_c is the set of the (K-1)B largest p_ij with j != y_i, and
 ///
 ///     (1/B) sum_i -log p_{i,y_i}  -  (1/B) sum_i log sigma(z_{i,y_i})
-///       - alpha/((K-1)B) sum_{(i,j) in S_c} log sigma(z_ij)
-///       - alpha/((L-K)B) sum_{(i,j): j != y_i, not in S_c} log(1 - sigma(z_ij))
+///       - alpha/|S_c| sum_{(i,j) in S_c} log sigma(z_ij)
+///       - alpha/((L-1)B - |S_c|) sum_{(i,j): j != y_i, not in S_c} log(1 - sigma(z_ij))
 ///
-/// (thesis eq. 5.9 to 5.13). With `negatives_include_label` the last sum runs over j = y_i too, under the same
-/// denominator: eq. 5.14 as printed. K need not be whole: (K-1)B is rounded down, 13 for K = 2.3 and B = 10. A sum over
+/// (thesis eq. 5.9 to 5.13): each sum is divided by the number of its terms. With `negatives_include_label` the last
+/// sum runs over j = y_i too, and the denominators are (K-1)B and (L-K)B: eq. 5.14 as printed. K need not be whole:
+/// |S_c| is (K-1)B rounded down, 10 for K = 2.3 and B = 8, and the denominators of 5.9 and 5.14 then differ. A sum over
 /// nothing (K = 1, K = L) is 0. Candidates with equal p: the lower row first, then the lower class. The choice of
 /// candidates has no gradient. The samples of a batch are coupled; B is the batch that one call sees, whatever is
 /// accumulated. Terms are shared out to the samples that they belong to.

@@ -10,9 +10,9 @@ LossEntry balanced_softmax_entry() {
           .formula = "-log(n_y e^{s_y} / sum_j n_j e^{s_j})",
           .keys = {},
           .requirements = {.class_counts = true},
-          .make = [](const config::Config&, const LossContext& context) {
-            return std::make_unique<LogitAdjusted>(context.class_counts, 1.0);
-          }};
+          .make = [](const config::Config&,
+                     const LossContext& context) { return std::make_unique<LogitAdjusted>(context.class_counts, 1.0); },
+          .takes_mixed_labels = true};
 }
 
 }  // namespace settrain

@@ -32,10 +32,12 @@ LossEntry cross_entropy_entry() {
                    .at_least(0)
                    .below(1)},
       .requirements = {},
-      .make = [](const config::Config& config, const LossContext& context) {
-        return std::make_unique<CrossEntropy>(context.num_classes,
-                                              config.read<CrossEntropyOptions>("loss").label_smoothing);
-      }};
+      .make =
+          [](const config::Config& config, const LossContext& context) {
+            return std::make_unique<CrossEntropy>(context.num_classes,
+                                                  config.read<CrossEntropyOptions>("loss").label_smoothing);
+          },
+      .takes_mixed_labels = true};
 }
 
 }  // namespace settrain

@@ -30,12 +30,14 @@ LossEntry focal_entry() {
           .formula = "(1 - p)^gamma (-log p),  p = softmax_y(s)",
           .keys = {config::key("gamma", &FocalOptions::gamma, 2.0,
                                "Focusing parameter: the larger, the less weight for well-classified samples; 0 is "
-                               "cross-entropy. Default: thesis, section 4.5.2.")
+                               "cross-entropy. Default: thesis, table 4.5.")
                        .at_least(0)},
           .requirements = {},
-          .make = [](const config::Config& config, const LossContext& context) {
-            return std::make_unique<Focal>(context.num_classes, config.read<FocalOptions>("loss").gamma);
-          }};
+          .make =
+              [](const config::Config& config, const LossContext& context) {
+                return std::make_unique<Focal>(context.num_classes, config.read<FocalOptions>("loss").gamma);
+              },
+          .takes_mixed_labels = true};
 }
 
 }  // namespace settrain

@@ -21,10 +21,12 @@ LossEntry ldam_entry() {
           .formula = "CE(scale (s - m_y e_y), y),  m_j = max_margin (n_min/n_j)^(1/4)",
           .keys = ClassMargins::keys(0.2, 40.0, "ICML 2022, section 4.5"),
           .requirements = {.normalised_head = true, .class_counts = true},
-          .make = [](const config::Config& config, const LossContext& context) {
-            return std::make_unique<Ldam>(context.num_classes, ClassMargins::read(config, context),
-                                          ClassMargins::read_scale(config));
-          }};
+          .make =
+              [](const config::Config& config, const LossContext& context) {
+                return std::make_unique<Ldam>(context.num_classes, ClassMargins::read(config, context),
+                                              ClassMargins::read_scale(config));
+              },
+          .takes_mixed_labels = true};
 }
 
 }  // namespace settrain

@@ -44,9 +44,12 @@ LossEntry logit_adjusted_entry() {
                                "error (Menon et al., theorem 1).")
                        .at_least(0)},
           .requirements = {.class_counts = true},
-          .make = [](const config::Config& config, const LossContext& context) {
-            return std::make_unique<LogitAdjusted>(context.class_counts, config.read<LogitAdjustedOptions>("loss").tau);
-          }};
+          .make =
+              [](const config::Config& config, const LossContext& context) {
+                return std::make_unique<LogitAdjusted>(context.class_counts,
+                                                       config.read<LogitAdjustedOptions>("loss").tau);
+              },
+          .takes_mixed_labels = true};
 }
 
 }  // namespace settrain

@@ -84,11 +84,12 @@ struct LossEntry {
   config::Keys keys;
   LossRequirements requirements;
   std::function<std::unique_ptr<Loss>(const config::Config&, const LossContext&)> make;
-  std::string stall_advice = {};  // what to try where training hardly moves the loss; a sentence
-  bool couples_samples = false;   // a sample's loss depends on the rest of its batch
-  bool has_gradient = true;       // where false, it trains nothing
-  bool has_kernels = false;       // LossInput::method makes a difference to its speed
-  bool takes_label_sets = false;  // reads LossInput::label_sets; one label is a set of one
+  std::string stall_advice = {};    // what to try where training hardly moves the loss; a sentence
+  bool couples_samples = false;     // a sample's loss depends on the rest of its batch
+  bool has_gradient = true;         // where false, it trains nothing
+  bool has_kernels = false;         // LossInput::method makes a difference to its speed
+  bool takes_label_sets = false;    // reads LossInput::label_sets; one label is a set of one
+  bool takes_mixed_labels = false;  // of probabilities: its mean over two labels of an image, in shares, makes sense
 };
 
 using LossRegistry = Registry<LossEntry>;

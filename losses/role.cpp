@@ -32,8 +32,8 @@ at::Tensor Role::per_sample(const LossInput& input) {
   const at::Tensor f = scores.sigmoid(), g = estimates.sigmoid();
   const auto classes = static_cast<double>(num_classes()), k = static_cast<double>(options_.k);
   const auto regulariser = [&](const at::Tensor& p) { return ((p.sum(1).mean() - k) / classes).square(); };
-  return (towards(scores, g.detach(), input.labels) + towards(estimates, f.detach(), input.labels)) / (2 * classes) +
-         options_.lambda / 2 * (regulariser(f) + regulariser(g));
+  const at::Tensor both = towards(scores, g.detach(), input.labels) + towards(estimates, f.detach(), input.labels);
+  return options_.scale * (both / (2 * classes) + options_.lambda / 2 * (regulariser(f) + regulariser(g)));
 }
 
 LossEntry role_entry() {
@@ -42,7 +42,7 @@ LossEntry role_entry() {
       .name = "role",
       .help = "ROLE, online estimation of a sample's unobserved labels (Cole et al., CVPR 2021).",
       .formula =
-          "1/(2L) (BCE(f, g) + BCE(g, f) - log f_y - log g_y) + lambda/2 (R(f) + R(g)),  f = sigma(s), g = "
+          "scale (1/(2L) (BCE(f, g) + BCE(g, f) - log f_y - log g_y) + lambda/2 (R(f) + R(g))),  f = sigma(s), g = "
           "sigma(theta), R(p) = ((mean sum p - K)/L)^2",
       .keys = {config::key("k", &Options::k, 5,
                            "Expected number of labels per sample, the target of the regulariser; without effect if "
@@ -57,7 +57,12 @@ LossEntry role_entry() {
                            "Learning rate of the estimated labels as a multiple of the optimizer's. Their gradients "
                            "are of the order 1/(classes * batch size), so a short run needs a large multiple. "
                            "Default: thesis, table 5.3.")
-                   .at_least(0)},
+                   .at_least(0),
+               config::key("scale", &Options::scale, 1.0,
+                           "Multiplies the loss, for the network and the estimates alike. The number of classes "
+                           "undoes the division by it, as the thesis does in assume_negative and "
+                           "expected_positive_regularisation. Default: Cole et al.")
+                   .above(0)},
       .requirements = {.sample_ids = true},
       .make =
           [](const config::Config& config, const LossContext& context) {

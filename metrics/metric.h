@@ -25,6 +25,7 @@ struct MetricContext {
   std::vector<int64_t> train_counts;             // [classes] training images of every class, for its groups
   double score_scale = 1.0;                      // Loss::score_scale(): multiplies scores before a softmax or sigmoid
   const at::Tensor* threshold_scores = nullptr;  // [samples, classes] set average-K's thresholds; null: the split's own
+  std::vector<int64_t> superclass_of = {};       // [classes]; empty where the data set has no superclasses
 };
 
 /// One number, a fraction in [0, 1] unless its name ends in _size or _lambda. NaN where it is undefined (no class in a

@@ -3,12 +3,14 @@
 #include <string>
 #include <utility>
 
+#include "models/convnext.h"
 #include "models/densenet.h"
 #include "models/model_options.h"
 #include "models/registry.h"
 #include "models/resnet.h"
 #include "models/small_densenet.h"
 #include "models/small_resnet.h"
+#include "models/vision_transformer.h"
 
 namespace settrain {
 namespace {
@@ -80,6 +82,29 @@ ModelEntry densenet(int64_t depth, const char* digits) {
           torchvision_weights(fmt::format("DenseNet{}", depth), fmt::format("densenet{}-{}.pth", depth, digits))};
 }
 
+ModelEntry convnext_tiny() {
+  return {"convnext_tiny",
+          "ConvNeXt-T for images of about 224x224 pixels, torchvision's.",
+          ConvNextOptions::keys(),
+          [](const config::Config& config, const ModelContext& context) {
+            return std::make_shared<ConvNext>(kConvNextTiny, config.read<ConvNextOptions>("model").stochastic_depth,
+                                              config.read<ModelOptions>("model"), context);
+          },
+          kImageNet,
+          torchvision_weights("ConvNeXt_Tiny", "convnext_tiny-983f1562.pth")};
+}
+
+ModelEntry vit_b_16() {
+  return {"vit_b_16",
+          "ViT-B/16 for square images whose side is a multiple of 16 pixels, best 224, torchvision's.",
+          {},
+          [](const config::Config& config, const ModelContext& context) {
+            return std::make_shared<VisionTransformer>(kVitB16, config.read<ModelOptions>("model"), context);
+          },
+          kImageNet,
+          torchvision_weights("ViT_B_16", "vit_b_16-c867db91.pth")};
+}
+
 }  // namespace
 
 void register_builtin_models(ModelRegistry& registry) {
@@ -97,10 +122,16 @@ void register_builtin_models(ModelRegistry& registry) {
   wide.widening = 2;
   registry.add(resnet("wide_resnet50_2", "Wide ResNet-50-2", wide,
                       torchvision_weights("Wide_ResNet50_2", "wide_resnet50_2-95faca4d.pth")));
+  ResNetShape grouped = wide;
+  grouped.groups = 32;
+  registry.add(resnet("resnext50_32x4d", "ResNeXt-50 32x4d", grouped,
+                      torchvision_weights("ResNeXt50_32X4D", "resnext50_32x4d-7cdf4587.pth")));
   for (const auto& [depth, digits] :
        {Digits{121, "a639ec97"}, Digits{161, "8d451a50"}, Digits{169, "b2777c0a"}, Digits{201, "c1103571"}}) {
     registry.add(densenet(depth, digits));
   }
+  registry.add(convnext_tiny());
+  registry.add(vit_b_16());
 }
 
 }  // namespace settrain

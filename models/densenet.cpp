@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/dense_blocks.h"
-#include "src/core/error.h"
+#include "models/image_size.h"
 #include "src/core/shape.h"
 
 namespace settrain {
@@ -73,17 +73,12 @@ DenseNetShape densenet_shape(int64_t depth) {
 DenseNet::DenseNet(const DenseNetShape& shape, const ModelOptions& options, const ModelContext& context)
     : channels_(context.channels) {
   // conv0 and its pool halve upwards, the three transitions downwards: 29 is the least that leaves a pixel.
-  constexpr int64_t kLeastSize = 29;
-  if (context.height < kLeastSize || context.width < kLeastSize) {
-    throw KeyError("model.name", fmt::format("this DenseNet takes images of at least {0}x{0} pixels, the data's are "
-                                             "{1}x{2}",
-                                             kLeastSize, context.height, context.width));
-  }
+  check_least_size("this DenseNet", 29, context);
   auto features = std::make_shared<Features>(shape, context.channels);
   const int64_t num_features = features->channels();
   features_ = register_module("features", std::move(features));
   classifier_ =
-      std::make_unique<Heads>(*this, "classifier", options, num_features, context.num_classes, FirstBias::kZero);
+      std::make_unique<Heads>(*this, "classifier", options, num_features, context.num_classes, FirstHead::kZeroBias);
 }
 
 ModelOutput DenseNet::forward(const at::Tensor& images) {

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
 
 #include <cmath>
 #include <stdexcept>
@@ -20,16 +21,28 @@ at::Tensor unit_length(const at::Tensor& t, int64_t dim) {
 
 }  // namespace
 
-LinearHead::LinearHead(int64_t features, int64_t classes, bool with_bias, FirstBias first_bias) {
+LinearHead::LinearHead(int64_t features, int64_t classes, bool with_bias, FirstHead first) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(features));
-  weight_ = register_parameter("weight", at::empty({classes, features}, CostCounter::device()).uniform_(-bound, bound));
+  const double weight_bound = first == FirstHead::kZero ? 0 : bound;
+  const at::Tensor weight = at::empty({classes, features}, CostCounter::device());
+  weight_ = register_parameter(
+      "weight", first == FirstHead::kNormal ? weight.normal_(0, 0.02) : weight.uniform_(-weight_bound, weight_bound));
   if (!with_bias) return;
-  const double bias_bound = first_bias == FirstBias::kUniform ? bound : 0;
+  const double bias_bound = first == FirstHead::kUniform ? bound : 0;
   bias_ = register_parameter("bias", at::empty({classes}, CostCounter::device()).uniform_(-bias_bound, bias_bound));
 }
 
 at::Tensor LinearHead::forward(const at::Tensor& features) {
   return at::linear(features, weight_, bias_);
+}
+
+ScaledHead::ScaledHead(int64_t features, int64_t classes, bool with_bias) : LinearHead(features, classes, with_bias) {
+  for (at::Tensor& fixed : parameters()) fixed.set_requires_grad(false);
+  factor_ = register_parameter("factor", at::ones({classes}, CostCounter::device()));
+}
+
+at::Tensor ScaledHead::forward(const at::Tensor& features) {
+  return factor_ * LinearHead::forward(features);
 }
 
 NormalisedHead::NormalisedHead(int64_t features, int64_t classes) {
@@ -42,10 +55,12 @@ at::Tensor NormalisedHead::forward(const at::Tensor& features) {
 }
 
 Heads::Heads(torch::nn::Module& model, const std::string& name, const ModelOptions& options, int64_t features,
-             int64_t classes, FirstBias first_bias) {
-  const auto linear = [&] { return std::make_shared<LinearHead>(features, classes, options.head_bias, first_bias); };
+             int64_t classes, FirstHead first) {
+  const auto linear = [&] { return std::make_shared<LinearHead>(features, classes, options.head_bias, first); };
   if (options.head == "normalised") {
     first_ = model.register_module(name, std::make_shared<NormalisedHead>(features, classes));
+  } else if (options.head == "scaled") {
+    first_ = model.register_module(name, std::make_shared<ScaledHead>(features, classes, options.head_bias));
   } else {
     first_ = model.register_module(name, linear());
   }

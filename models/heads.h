@@ -17,18 +17,33 @@ class Head : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& features) = 0;
 };
 
-/// How a linear head's bias starts: as torch.nn.Linear's, or at zero as in the DenseNets.
-enum class FirstBias { kUniform, kZero };
+/// How a linear head starts. Uniform means in +-1/sqrt(features), normal with a standard deviation of 0.02.
+enum class FirstHead {
+  kUniform,   // weights and bias, as torch.nn.Linear's
+  kZeroBias,  // uniform weights: the DenseNets
+  kNormal,    // normal weights, bias 0: ConvNeXt
+  kZero,      // both 0: vision transformers
+};
 
-/// scores = features weight^T + bias. `weight` [classes, features] starts uniform in +-1/sqrt(features), and so does
-/// `bias` [classes] where it is kUniform.
+/// scores = features weight^T + bias. `weight` is [classes, features], `bias` [classes].
 class LinearHead : public Head {
  public:
-  LinearHead(int64_t features, int64_t classes, bool with_bias = true, FirstBias first_bias = FirstBias::kUniform);
+  LinearHead(int64_t features, int64_t classes, bool with_bias = true, FirstHead first = FirstHead::kUniform);
   at::Tensor forward(const at::Tensor& features) override;
 
  private:
   at::Tensor weight_, bias_;
+};
+
+/// factor_j (features weight^T + bias)_j, of which only `factor` [classes] is trained: learnable weight scaling (Kang
+/// et al., ICLR 2020, section 4.2). `factor` starts at 1.
+class ScaledHead : public LinearHead {
+ public:
+  ScaledHead(int64_t features, int64_t classes, bool with_bias);
+  at::Tensor forward(const at::Tensor& features) override;
+
+ private:
+  at::Tensor factor_;
 };
 
 /// Cosines: both the features and every class' weights are divided by max(norm, 1e-12). No bias. `weight` is [features,
@@ -49,7 +64,7 @@ class Heads {
  public:
   /// Registers them in `model` as `name` and, where there are two, `name`_multi.
   Heads(torch::nn::Module& model, const std::string& name, const ModelOptions& options, int64_t features,
-        int64_t classes, FirstBias first_bias = FirstBias::kUniform);
+        int64_t classes, FirstHead first = FirstHead::kUniform);
 
   /// In the weights' own precision, also where the rest of the network computes in bf16: bf16 has 8 bits, and of a
   /// thousand scores many would be equal.

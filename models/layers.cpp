@@ -20,25 +20,32 @@ namespace settrain {
 namespace {
 
 // ATen has no shape functions in C++ for convolutions, which tensors without storage would need.
-at::Tensor shape_of_convolution(const at::Tensor& x, const at::Tensor& weight, int64_t stride, int64_t padding) {
-  const auto out = [&](int64_t size) { return (size + 2 * padding - weight.size(2)) / stride + 1; };
+at::Tensor shape_of_convolution(const at::Tensor& x, const at::Tensor& weight, const ConvolutionGeometry& geometry) {
+  const auto out = [&](int64_t size) { return (size + 2 * geometry.padding - weight.size(2)) / geometry.stride + 1; };
   return at::empty({x.size(0), weight.size(0), out(x.size(2)), out(x.size(3))}, x.options());
 }
 
 }  // namespace
 
-Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride, Fan fan)
-    : stride_(stride), padding_(kernel / 2) {
+at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                     const ConvolutionGeometry& geometry) {
+  if (!x.is_meta()) {
+    return at::conv2d(x, weight, bias, geometry.stride, geometry.padding, /*dilation=*/1, geometry.groups);
+  }
+  at::Tensor out = shape_of_convolution(x, weight, geometry);
+  CostCounter::add(weight.numel() * out.size(2) * out.size(3));
+  return out;
+}
+
+Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride, Fan fan, int64_t groups)
+    : geometry_{stride, kernel / 2, groups} {
   const int64_t inputs = (fan == Fan::kIn ? in : out) * kernel * kernel;
-  at::Tensor weight = at::empty({out, in, kernel, kernel}, CostCounter::device());
+  at::Tensor weight = at::empty({out, in / groups, kernel, kernel}, CostCounter::device());
   weight_ = register_parameter("weight", weight.normal_(0, std::sqrt(2.0 / static_cast<double>(inputs))));
 }
 
 at::Tensor Convolution::forward(const at::Tensor& x) {
-  if (!x.is_meta()) return at::conv2d(x, weight_, {}, stride_, padding_);
-  at::Tensor out = shape_of_convolution(x, weight_, stride_, padding_);
-  CostCounter::add(weight_.numel() * out.size(2) * out.size(3));
-  return out;
+  return convolved(x, weight_, {}, geometry_);
 }
 
 BatchNorm::BatchNorm(int64_t channels) {

@@ -11,25 +11,34 @@
 
 namespace settrain {
 
-/// A module from one tensor to another, [batch, channels, height, width] both.
+/// A module from one tensor to another, both [batch, channels, height, width] unless a layer says otherwise.
 class Layer : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& x) = 0;
 };
 
+struct ConvolutionGeometry {
+  int64_t stride, padding, groups;
+};
+
+/// x convolved with weight [out, in / groups, kernel, kernel] plus `bias` [out], which may be undefined. Of an x
+/// without storage, what it costs is counted.
+at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                     const ConvolutionGeometry& geometry);
+
 /// Which side of a convolution's weights its first values are scaled by.
 enum class Fan { kIn, kOut };
 
-/// A square convolution without bias, padded by half its kernel. `weight` [out, in, kernel, kernel] starts normal with
-/// standard deviation sqrt(2 / (fan * kernel^2)): fan is `out` in the ResNets and in the papers' DenseNet, `in` in
-/// torchvision's DenseNets.
+/// A square convolution without bias, padded by half its kernel. `weight` [out, in / groups, kernel, kernel] starts
+/// normal with standard deviation sqrt(2 / (fan * kernel^2)): fan is `out` in the ResNets and in the papers' DenseNet,
+/// `in` in torchvision's DenseNets. With groups, each of as many slices of the channels is convolved by itself.
 class Convolution : public Layer {
  public:
-  Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride = 1, Fan fan = Fan::kOut);
+  Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride = 1, Fan fan = Fan::kOut, int64_t groups = 1);
   at::Tensor forward(const at::Tensor& x) override;
 
  private:
-  int64_t stride_, padding_;
+  ConvolutionGeometry geometry_;
   at::Tensor weight_;
 };
 

@@ -2,6 +2,9 @@
 
 #include <c10/core/GradMode.h>
 
+#include <set>
+
+#include "models/heads.h"
 #include "models/layers.h"
 
 namespace settrain {
@@ -10,6 +13,30 @@ int64_t Model::num_parameters() const {
   int64_t number = 0;
   for (const at::Tensor& parameter : parameters()) number += parameter.numel();
   return number;
+}
+
+std::set<std::string> Model::head_parameters() const {
+  std::set<std::string> names;
+  for (const auto& module : named_modules("", /*include_self=*/false)) {
+    if (!module.value()->as<Head>()) continue;
+    for (const auto& parameter : module.value()->named_parameters()) {
+      names.insert(module.key() + "." + parameter.key());
+    }
+  }
+  return names;
+}
+
+void Model::freeze(bool body, bool head) {
+  const std::set<std::string> of_head = head_parameters();
+  for (auto& parameter : named_parameters()) {
+    if (of_head.contains(parameter.key()) ? head : body) parameter.value().set_requires_grad(false);
+  }
+  body_is_frozen_ = body;
+  train(is_training());
+}
+
+void Model::train(bool on) {
+  Module::train(on && !body_is_frozen_);
 }
 
 void Model::recompute_activations() {

@@ -4,6 +4,9 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <set>
+#include <string>
+
 #include "models/model_output.h"
 
 namespace settrain {
@@ -16,12 +19,23 @@ class Model : public torch::nn::Module {
 
   int64_t num_parameters() const;
 
+  /// Names of the parameters of its heads.
+  std::set<std::string> head_parameters() const;
+
+  /// Keeps the body, the head or both as they are. A body that is kept stays in evaluation mode whatever train() says,
+  /// so its batch statistics stay too.
+  void freeze(bool body, bool head);
+  void train(bool on = true) override;
+
   /// Gradient checkpointing, see Stage::recompute_activations().
   void recompute_activations();
 
   /// Whether weights and activations lie with their channels last. Values stay as they are; images of forward() should
   /// be laid out alike.
   void set_channels_last(bool on);
+
+ private:
+  bool body_is_frozen_ = false;
 };
 
 }  // namespace settrain

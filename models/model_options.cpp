@@ -8,16 +8,52 @@ config::Keys ModelOptions::keys() {
   return {
       config::key("head", &ModelOptions::head, "linear",
                   "The last layer: linear; normalised, whose scores are cosines between features and class weights "
-                  "(needed by losses with margins); or two_head, two linear layers on the same features, for losses "
-                  "that also train a multi-label head.")
-          .one_of({"linear", "normalised", "two_head"}),
+                  "(needed by losses with margins); two_head, two linear layers on the same features, for losses "
+                  "that also train a multi-label head; or scaled, a linear layer that stays as it is in "
+                  "model.pretrained, with a factor for each class' score that is trained (LWS of Kang et al., ICLR "
+                  "2020).")
+          .one_of({"linear", "normalised", "two_head", "scaled"}),
       config::key("head_bias", &ModelOptions::head_bias, true,
                   "Whether linear heads have a bias; a normalised one has none."),
       config::key("pretrained", &ModelOptions::pretrained, kNone,
                   "Pretrained weights: none, for random initialisation; or a file with torchvision's names, in "
                   "safetensors or torch.save's format. A head whose shape does not match the file is initialised "
                   "randomly. The file is read only when a run starts.")
+          .not_empty(),
+      config::key(
+          "pretrained_head", &ModelOptions::pretrained_head, kKeep,
+          "The head of model.pretrained: keep; draw, initialise it randomly (cRT of Kang et al., ICLR 2020); or "
+          "tau_normalised, divide each class' weights by their Euclidean norm to the power model.head_tau and "
+          "drop the bias (the same, section 4.2).")
+          .one_of({kKeep, kDraw, kTauNormalised}),
+      config::key("head_tau", &ModelOptions::head_tau, 1.0,
+                  "The power of pretrained_head: tau_normalised; 0 changes no weight, 1 makes all norms 1.")
+          .at_least(0),
+      config::key("trainable", &ModelOptions::trainable, config::Texts{kBody, kHead},
+                  "The parts that are trained: body, all but the head, and head. A body that is not trained also keeps "
+                  "its batch statistics, and stays in evaluation mode.")
+          .one_of({kBody, kHead})
+          .distinct()
           .not_empty()};
+}
+
+void model_rule(const config::Config& config) {
+  const auto options = config.read<ModelOptions>("model");
+  const bool has_file = options.pretrained != ModelOptions::kNone;
+  if (!has_file && options.head == "scaled") {
+    config.fail("model.head",
+                "scaled trains factors on a head that is trained already; set model.pretrained to its run's "
+                "checkpoint");
+  }
+  if (!has_file && options.pretrained_head != ModelOptions::kKeep) {
+    config.fail("model.pretrained_head", "is read only with model.pretrained");
+  }
+  if (options.pretrained_head == ModelOptions::kTauNormalised && options.head != "linear") {
+    config.fail("model.pretrained_head", "tau_normalised is for model.head: linear");
+  }
+  if (options.pretrained_head == ModelOptions::kDraw && options.head == "scaled") {
+    config.fail("model.pretrained_head", "draw leaves model.head: scaled nothing to scale");
+  }
 }
 
 config::Section model_section(const ModelRegistry& registry) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/registry.h"
+#include "src/config/config.h"
 #include "src/config/schema.h"
 
 namespace settrain {
@@ -12,11 +13,19 @@ struct ModelOptions {
   std::string head = "linear";
   bool head_bias = true;
   std::string pretrained = kNone;  // or a file
+  std::string pretrained_head = kKeep;
+  double head_tau = 1;
+  config::Texts trainable = {kBody, kHead};
 
   static constexpr const char* kNone = "none";
+  static constexpr const char *kKeep = "keep", *kDraw = "draw", *kTauNormalised = "tau_normalised";
+  static constexpr const char *kBody = "body", *kHead = "head";
 
   static config::Keys keys();
 };
+
+/// Refuses combinations of those keys that would do nothing, or not what they say.
+void model_rule(const config::Config& config);
 
 /// The section `model` of a config: those keys, and the registry's models with theirs.
 config::Section model_section(const ModelRegistry& registry);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "models/autocast.h"
+#include "models/generator_state.h"
 #include "models/layers.h"
 
 namespace settrain {
@@ -22,6 +23,7 @@ struct Recompute : torch::autograd::Function<Recompute> {
     context->save_for_backward({x});
     context->saved_data["layer"] = reinterpret_cast<int64_t>(layer);
     context->saved_data["autocast"] = Autocast::is_on(x.device().type());
+    context->saved_data["generator"] = generator_state(x.device());
     return layer->forward(x);  // no graph is kept here
   }
 
@@ -29,15 +31,18 @@ struct Recompute : torch::autograd::Function<Recompute> {
     if (c10::GradMode::is_enabled()) throw std::logic_error("no second derivatives through recomputed activations");
     auto* layer = reinterpret_cast<Layer*>(context->saved_data["layer"].toInt());
     const at::Tensor x = context->get_saved_variables()[0].detach().requires_grad_(true);
-    at::Tensor y;
+    // Not from x.grad(), where it would lie as x does, which may be another layout, and another order of later sums.
+    at::Tensor gradient, y;
+    x.register_hook([&gradient](const at::Tensor& computed) { gradient = computed; });
     {
       const c10::AutoGradMode with_graph(true);
       const Autocast as_before(x.device().type(), context->saved_data["autocast"].toBool());
       const Recomputation recomputation;
+      const GeneratorSetBack same_numbers(x.device(), context->saved_data["generator"].toTensor());
       y = layer->forward(x);
     }
     torch::autograd::backward({y}, {gradients[0]});  // the parameters' gradients are added where they lie
-    return {x.grad(), at::Tensor()};
+    return {gradient, at::Tensor()};
   }
 };
 

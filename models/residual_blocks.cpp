@@ -38,10 +38,10 @@ at::Tensor BasicBlock::shortcut(const at::Tensor& x) const {
   return at::constant_pad_nd(kept, {0, 0, 0, 0, before, padded_channels_ - before});
 }
 
-BottleneckBlock::BottleneckBlock(int64_t in, int64_t inner, int64_t out, int64_t stride)
+BottleneckBlock::BottleneckBlock(int64_t in, int64_t inner, int64_t out, int64_t stride, int64_t groups)
     : conv1_(register_module("conv1", std::make_shared<Convolution>(in, inner, 1))),
       bn1_(register_module("bn1", std::make_shared<BatchNorm>(inner))),
-      conv2_(register_module("conv2", std::make_shared<Convolution>(inner, inner, 3, stride))),
+      conv2_(register_module("conv2", std::make_shared<Convolution>(inner, inner, 3, stride, Fan::kOut, groups))),
       bn2_(register_module("bn2", std::make_shared<BatchNorm>(inner))),
       conv3_(register_module("conv3", std::make_shared<Convolution>(inner, out, 1))),
       bn3_(register_module("bn3", std::make_shared<BatchNorm>(out))) {

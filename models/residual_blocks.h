@@ -26,11 +26,11 @@ class BasicBlock : public Layer {
   std::shared_ptr<Layer> conv1_, bn1_, conv2_, bn2_, downsample_;
 };
 
-/// Convolutions of 1x1 to `inner` channels, 3x3 (with the stride, as torchvision has it) and 1x1 to `out`; the shortcut
-/// projects where the shapes differ.
+/// Convolutions of 1x1 to `inner` channels, 3x3 (in `groups`, and with the stride, as torchvision has it) and 1x1 to
+/// `out`; the shortcut projects where the shapes differ.
 class BottleneckBlock : public Layer {
  public:
-  BottleneckBlock(int64_t in, int64_t inner, int64_t out, int64_t stride);
+  BottleneckBlock(int64_t in, int64_t inner, int64_t out, int64_t stride, int64_t groups = 1);
   at::Tensor forward(const at::Tensor& x) override;
 
  private:

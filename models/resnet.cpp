@@ -21,7 +21,7 @@ std::shared_ptr<Stage> make_resnet_stage(const ResNetShape& shape, int64_t block
     const int64_t stride_here = b == 0 ? stride : 1;
     std::shared_ptr<Layer> block;
     if (shape.bottleneck) {
-      block = std::make_shared<BottleneckBlock>(channels, shape.widening * width, out, stride_here);
+      block = std::make_shared<BottleneckBlock>(channels, shape.widening * width, out, stride_here, shape.groups);
     } else {
       block = std::make_shared<BasicBlock>(channels, out, stride_here, Shortcut::kProject);
     }

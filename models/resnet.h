@@ -1,5 +1,6 @@
 // ResNets for images of about 224x224 pixels, as torchvision's: He et al., "Deep Residual Learning for Image
-// Recognition" (2016), table 1; Zagoruyko and Komodakis, "Wide Residual Networks" (2016).
+// Recognition" (2016), table 1; Zagoruyko and Komodakis, "Wide Residual Networks" (2016); Xie et al.,
+// "Aggregated Residual Transformations for Deep Neural Networks" (2017).
 #pragma once
 
 #include <array>
@@ -15,7 +16,8 @@ namespace settrain {
 struct ResNetShape {
   std::array<int64_t, 4> blocks;  // of each stage
   bool bottleneck;
-  int64_t widening = 1;  // of the bottlenecks' 3x3 convolutions
+  // Of the bottlenecks' 3x3 convolutions:
+  int64_t widening = 1, groups = 1;
 };
 
 /// 18, 34, 50, 101 or 152. Throws std::out_of_range for another depth.

@@ -80,7 +80,7 @@ SmallDenseNet::SmallDenseNet(const SmallDenseNetShape& shape, bool bc, const Mod
     channels = out;
   }
   add("bn1", std::make_shared<BatchNorm>(channels));
-  heads_ = std::make_unique<Heads>(*this, "fc", options, channels, context.num_classes, FirstBias::kZero);
+  heads_ = std::make_unique<Heads>(*this, "fc", options, channels, context.num_classes, FirstHead::kZeroBias);
 }
 
 ModelOutput SmallDenseNet::forward(const at::Tensor& images) {

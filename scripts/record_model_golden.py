@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Records golden values of the small ResNets with Python's PyTorch: an implementation apart from the C++ one.
+"""Records golden values of models with Python's PyTorch, an implementation apart from the C++ one: of the small ResNets, and of those
+of torchvision's whose NAME.json has a size in its name.
 
 Usage: record_model_golden.py OUTPUT_FOLDER
 
-NAME.params.txt lists the entries of the state_dict, NAME.json has the results. Their last digits depend on the number of threads
+NAME.params.txt lists the entries of the state_dict, NAME.json has the results, NAME.init.json the distributions of torchvision's first weights. Their last digits depend on the number of threads
 (those in tests/golden: two).
 
 Weights and input follow a closed formula, so that a file holds results alone. With uint32 arithmetic,
@@ -22,7 +23,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from reference_models import SmallResNet, parameter_list
+from reference_models import SmallResNet, parameter_list, torchvision_models
 
 
 def mix(x):
@@ -131,7 +132,97 @@ def record(folder, name, depth, width, shape, classes, normalised):
     (folder / f"{name}.params.txt").write_text(parameter_list(name, classes, model))
 
 
+def deviation(float32, float64):
+    """How far float32 is from float64."""
+    worst = lambda key: float(np.abs(np.array(float32[key]) - np.array(float64[key])).max())
+    norms = [abs(a["l2"] - b["l2"]) / b["l2"] for a, b in zip(float32["gradients"], float64["gradients"])]
+    return {
+        "eval_logits_max_abs": worst("eval_logits"),
+        "train_logits_max_abs": worst("train_logits"),
+        "gradient_l2_max_rel": max(norms),
+    }
+
+
+def first_weights(model):
+    """What torchvision's constructors say of their first weights, by parameter: distribution, mean and deviation."""
+    def glorot(p):
+        return "uniform(-b, b), b = sqrt(6 / (in + out))", 0.0, (2 / sum(p.shape)) ** 0.5
+
+    def linear(p, fan):
+        return "uniform(-b, b), b = 1 / sqrt(in)", 0.0, (3 * fan) ** -0.5
+
+    def normal(std):
+        return "normal", 0.0, std
+
+    is_convnext, constant = hasattr(model, "features"), lambda value: (f"constant {value}", value, 0.0)
+    for name, p in model.named_parameters():
+        if name.endswith("layer_scale"):
+            yield name, *constant(float(np.float32(1e-6)))
+        elif p.dim() == 1 and name.endswith("weight"):  # of a norm
+            yield name, *constant(1.0)
+        elif hasattr(model, "fc"):  # ResNeXt
+            if name.startswith("fc."):
+                yield name, *linear(p, model.fc.in_features)
+            elif p.dim() == 1:
+                yield name, *constant(0.0)
+            else:
+                yield name, *normal((2 / (p.numel() / p.shape[1])) ** 0.5)
+        elif is_convnext:
+            yield name, *(normal(0.02) if p.dim() > 1 else constant(0.0))
+        elif name.endswith("pos_embedding"):
+            yield name, *normal(0.02)
+        elif name == "conv_proj.weight":
+            yield name, *normal((p.shape[0] / p.numel()) ** 0.5)
+        elif ".mlp." in name:
+            yield name, *(glorot(p) if p.dim() > 1 else normal(1e-6))
+        elif name.endswith("in_proj_weight"):
+            yield name, *glorot(p)
+        elif name.endswith("out_proj.weight"):
+            yield name, *linear(p, p.shape[1])
+        else:
+            yield name, *constant(0.0)
+
+
+def record_torchvision(folder, name, size, *settings, **options):
+    models = torchvision_models()
+    import torchvision
+
+    classes, shape = 10, [2, 3, size, size]
+    make = lambda: models.get_model(name, num_classes=classes, **options)
+    torch.manual_seed(4)
+    model = make()
+    file = f"{name}_{size}px"
+    weights = [
+        {"name": entry, "distribution": distribution, "expected_mean": mean, "expected_std": std}
+        for entry, distribution, mean, std in first_weights(model)
+    ]
+    for weight, parameter in zip(weights, model.parameters()):  # what was read in the constructors is what they draw
+        std = parameter.std(unbiased=False).item()
+        # A few of torchvision's normal weights are -2: its truncated normal of a uniform -1.
+        assert abs(std - weight["expected_std"]) < max(0.3 * weight["expected_std"], 1e-12), (weight, std)
+    (folder / f"{file}.init.json").write_text(json.dumps({"model": file, "parameters": weights}) + "\n")
+    (folder / f"{file}.params.txt").write_text(parameter_list(file, classes, model))
+    labels, images = torch.tensor([3, 7]), closed_input(shape)
+    exact = results(make, torch.float64, images, labels)
+    golden = {
+        "model": file,
+        "settings": [f"model.name={name}", *settings],
+        "num_classes": classes,
+        "input_shape": shape,
+        "labels": labels.tolist(),
+        "made_with": f"torch {torch.__version__}, torchvision {torchvision.__version__}, CPU",
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "fill_sha256": fill(model),
+        "deviation_float32_from_float64": deviation(results(make, torch.float32, images, labels), exact),
+        "float64": exact,
+    }
+    (folder / f"{file}.json").write_text(json.dumps(golden) + "\n")
+
+
 if __name__ == "__main__":
     output = pathlib.Path(sys.argv[1])
     record(output, "resnet8_grey_normalised", 8, 16, [2, 1, 28, 28], 10, True)
     record(output, "resnet20", 20, 16, [2, 3, 32, 32], 100, False)
+    record_torchvision(output, "resnext50_32x4d", 64)
+    record_torchvision(output, "convnext_tiny", 64, "model.stochastic_depth=0", stochastic_depth_prob=0.0)
+    record_torchvision(output, "vit_b_16", 64, image_size=64)

@@ -9,8 +9,8 @@ from torch.nn import functional as F
 # depth, growth
 SMALL_DENSENETS = {"densenet40_40": (40, 40), "densenet40_12": (40, 12)}
 SMALL_RESNETS = {f"resnet{depth}": depth for depth in (8, 20, 32, 44, 56)}
-TORCHVISION = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2")
-TORCHVISION += ("densenet121", "densenet161", "densenet169", "densenet201")
+TORCHVISION = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d")
+TORCHVISION += ("densenet121", "densenet161", "densenet169", "densenet201", "convnext_tiny", "vit_b_16")
 
 
 class NormalisedHead(nn.Module):

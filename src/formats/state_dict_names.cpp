@@ -94,7 +94,7 @@ bool remove_prefix(Named& named, std::string_view prefix) {
 }
 
 // Names of modules could hold dots once: "...denselayer1.norm.1.weight" for "...denselayer1.norm1.weight".
-bool modernise(std::string& name) {
+bool modernise_dense_layer(std::string& name) {
   constexpr std::string_view kLayer = "denselayer";
   const size_t layer = name.find(kLayer);
   if (layer == std::string::npos) return false;
@@ -104,6 +104,18 @@ bool modernise(std::string& name) {
   for (const std::string_view old : {".norm.1.", ".norm.2.", ".conv.1.", ".conv.2."}) {
     if (!rest.starts_with(old)) continue;
     name.erase(part + old.size() - 3, 1);  // the dot before the number
+    return true;
+  }
+  return false;
+}
+
+// The file of torchvision's ViT-B/16 has "...mlp.linear_1.weight" for "...mlp.0.weight".
+bool modernise_perceptron(std::string& name) {
+  if (!name.starts_with("encoder.layers.")) return false;
+  for (const auto& [old, renewed] : {std::pair{".mlp.linear_1.", ".mlp.0."}, std::pair{".mlp.linear_2.", ".mlp.3."}}) {
+    const size_t place = name.find(old);
+    if (place == std::string::npos) continue;
+    name.replace(place, std::string_view(old).size(), renewed);
     return true;
   }
   return false;
@@ -126,8 +138,8 @@ StateDict find_state_dict(const Contents& contents, const std::string& place) {
     }
   }
   bool is_modernised = false;
-  for (auto& entry : named) is_modernised |= modernise(entry.first);
-  if (is_modernised) note("DenseNet's old names renewed");
+  for (auto& entry : named) is_modernised |= modernise_dense_layer(entry.first) || modernise_perceptron(entry.first);
+  if (is_modernised) note("old names renewed");
   StateDict found{.tensors = {}, .from = std::move(from)};
   for (const auto& [name, entry] : named) {
     if (!found.tensors.emplace(name, *entry).second) {

@@ -1,10 +1,33 @@
 #include "src/inference/export_weights.h"
 
+#include <ATen/TensorOperators.h>
+
 #include <string>
+#include <string_view>
 
 #include "src/train/checkpoint.h"
 
 namespace settrain {
+
+namespace {
+
+// A scaled head as the linear one that gives the same scores, which other programs know.
+void fold_factors(TensorMap& weights) {
+  constexpr std::string_view kFactor = ".factor";
+  for (auto it = weights.begin(); it != weights.end();) {
+    if (!it->first.ends_with(kFactor)) {
+      ++it;
+      continue;
+    }
+    const std::string head = it->first.substr(0, it->first.size() - kFactor.size());
+    at::Tensor& weight = weights.at(head + ".weight");
+    weight = weight * it->second.unsqueeze(1);
+    if (const auto bias = weights.find(head + ".bias"); bias != weights.end()) bias->second = bias->second * it->second;
+    it = weights.erase(it);
+  }
+}
+
+}  // namespace
 
 ExportedWeights export_weights(const std::filesystem::path& checkpoint, const std::filesystem::path& file) {
   const Checkpoint from = load_checkpoint(checkpoint);
@@ -14,9 +37,10 @@ ExportedWeights export_weights(const std::filesystem::path& checkpoint, const st
   for (const auto& [name, tensor] : from.tensors) {
     if (!name.starts_with(prefix)) continue;
     weights.emplace(name.substr(prefix.size()), tensor);
-    exported.num_elements += tensor.numel();
   }
+  fold_factors(weights);
   exported.num_tensors = static_cast<int64_t>(weights.size());
+  for (const auto& [name, tensor] : weights) exported.num_elements += tensor.numel();
   write_tensor_file(file, weights,
                     {{"format", "pt"},
                      {"config", from.text("config")},

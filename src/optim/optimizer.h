@@ -15,6 +15,16 @@
 
 namespace settrain {
 
+/// A parameter with its name, and how it is trained.
+struct TrainedParameter {
+  std::string name;
+  at::Tensor tensor;
+  double lr_factor = 1;  // on the step's learning rate
+  bool decays = true;    // whether weight decay applies to it
+};
+
+using TrainedParameters = std::vector<TrainedParameter>;
+
 /// Base of every optimizer: moves parameters along their gradients.
 class Optimizer {
  public:
@@ -30,28 +40,42 @@ class Optimizer {
   /// The tensors that its next steps depend on, "momentum.fc.weight": saved in checkpoints, which copy into them.
   virtual Named state() const = 0;
 
-  const std::vector<at::Tensor>& parameters() const { return parameters_; }
+  std::vector<at::Tensor> parameters() const;
 
  protected:
-  /// `parameters`: by name; all on one device, all requiring gradients.
-  explicit Optimizer(const Named& parameters);
+  /// `parameters`: all on one device, all requiring gradients.
+  explicit Optimizer(TrainedParameters parameters) : parameters_(std::move(parameters)) {}
+
+  /// Parameters that have a gradient and are trained alike: those of one fused call.
+  struct Group {
+    double lr_factor;
+    bool decays;
+    std::vector<size_t> members;
+    std::vector<at::Tensor> parameters, gradients;
+
+    /// The members' tensors out of `all`, which has one a parameter.
+    std::vector<at::Tensor> pick(const std::vector<at::Tensor>& all) const;
+  };
+
+  std::vector<Group> groups() const;
+
+  /// A tensor of zeros a parameter.
+  std::vector<at::Tensor> zeros() const;
 
   /// One tensor a parameter, as "kind.parameter".
   Named named(const std::string& kind, const std::vector<at::Tensor>& tensors) const;
 
  private:
-  std::vector<std::string> names_;
-  std::vector<at::Tensor> parameters_;
+  TrainedParameters parameters_;
 };
 
-/// `keys` are the keys of the section `optimizer` that only this one has; `lr` is among them. `make` may treat
-/// parameters differently by their names and shapes.
+/// `keys` are the keys of the section `optimizer` that only this one has; learning_rate_key() is among them.
 struct OptimizerEntry {
   std::string name;
   std::string help;
   config::Keys keys;
   int64_t state_size = 0;  // numbers that state() holds for each parameter
-  std::function<std::unique_ptr<Optimizer>(const config::Config&, const Optimizer::Named& parameters)> make;
+  std::function<std::unique_ptr<Optimizer>(const config::Config&, const TrainedParameters&)> make;
   config::Rule rule = {};  // on its keys, where it has one
 };
 
@@ -60,10 +84,12 @@ using OptimizerRegistry = Registry<OptimizerEntry>;
 /// Adds every optimizer of this folder.
 void register_builtin_optimizers(OptimizerRegistry& registry);
 
-/// The section `optimizer` of a config: the registry's optimizers with their keys.
-config::Section optimizer_section(const OptimizerRegistry& registry);
-
-/// The rule of the optimizer that a config names. `registry` outlives it.
-config::Rule optimizer_rule(const OptimizerRegistry& registry);
+/// The key `lr`, with the optimizer's own default.
+template <class Options>
+config::Key learning_rate_key(double Options::*member, double default_value) {
+  return config::key("lr", member, default_value,
+                     "Initial learning rate, which the schedule multiplies; 0 leaves the weights unchanged.")
+      .at_least(0);
+}
 
 }  // namespace settrain

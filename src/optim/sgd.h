@@ -15,12 +15,12 @@ struct SgdOptions {
 };
 
 /// g = gradient + weight_decay * p;  v = momentum * v + g;  p -= lr * (nesterov ? g + momentum * v : v), as PyTorch's
-/// SGD with dampening 0. Weight decay covers every parameter, batch norm and biases too, as in the papers' code. One
-/// fused call a step.
+/// SGD with dampening 0. Weight decay covers batch norm and biases too unless told otherwise, as in the papers' code. A
+/// fused call a group and step.
 class Sgd : public Optimizer {
  public:
   /// Throws ConfigError for Nesterov without momentum.
-  Sgd(const Named& parameters, const SgdOptions& options);
+  Sgd(const TrainedParameters& parameters, const SgdOptions& options);
 
   void step(double lr) override;
 

@@ -66,12 +66,15 @@ Computation make_computation(const TrainOptions& options, at::Device device, con
   return computation;
 }
 
+at::Tensor as_input(const at::Tensor& images, const Computation& computation) {
+  const auto format = computation.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  const at::Tensor input = images.to(computation.device, /*non_blocking=*/true).contiguous(format);
+  return input.scalar_type() == at::kByte ? normalised(input, computation) : input;
+}
+
 ModelOutput forward(Model& model, const at::Tensor& images, const Computation& computation) {
   const Autocast autocast(computation.device.type(), computation.bf16);
-  const auto format = computation.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-  at::Tensor input = images.to(computation.device, /*non_blocking=*/true).contiguous(format);
-  if (input.scalar_type() == at::kByte) input = normalised(input, computation);
-  return model.forward(input);
+  return model.forward(as_input(images, computation));
 }
 
 }  // namespace settrain

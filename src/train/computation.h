@@ -38,6 +38,10 @@ void forbid_tf32();
 /// left out where the device is not there. Forbids TF32.
 Computation make_computation(const TrainOptions& options, at::Device device, const Normalisation& normalisation);
 
+/// `images` [batch, channels, height, width], normalised floating point or bytes, on any device, as the model takes
+/// them: on its device, normalised.
+at::Tensor as_input(const at::Tensor& images, const Computation& computation);
+
 /// The model's answer to `images` [batch, channels, height, width], normalised floating point or bytes, on any device.
 /// Scores are float32.
 ModelOutput forward(Model& model, const at::Tensor& images, const Computation& computation);

@@ -5,6 +5,7 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
@@ -13,9 +14,11 @@
 #include "datasets/unlabelled_folder.h"
 #include "losses/make_loss.h"
 #include "metrics/average_k.h"
+#include "metrics/superclass_accuracy.h"
 #include "metrics/topk_accuracy.h"
 #include "models/cost.h"
 #include "models/model.h"
+#include "models/model_options.h"
 #include "src/core/error.h"
 #include "src/core/heap.h"
 #include "src/loader/loader.h"
@@ -65,6 +68,13 @@ void check_set_sizes(const config::Config& config, const Dataset& data) {
   check("train.top_k", config.read<TrainOptions>("train").top_k);
   check("eval.top_k", config.read<TopkAccuracyOptions>("eval").top_k);
   check("eval.average_k", config.read<AverageKOptions>("eval").average_k);
+}
+
+void check_superclasses(const config::Config& config, const Dataset& data) {
+  if (config.read<SuperclassAccuracyOptions>("eval").superclass_accuracy && data.superclass_of.empty()) {
+    config.fail("eval.superclass_accuracy",
+                fmt::format("{} has no superclasses; data.superclasses takes a file of them", data.name));
+  }
 }
 
 void check_crops(const config::Config& config, const EvalOptions& options, const Dataset& data) {
@@ -129,6 +139,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.dataset = std::move(loaded.dataset);
   run.label_noise = std::move(loaded.label_noise);
   check_set_sizes(c, run.dataset);
+  check_superclasses(c, run.dataset);
   check_crops(c, run.eval, run.dataset);
   run.train_counts = count_classes(run.dataset.train, run.dataset.num_classes());
 
@@ -152,6 +163,11 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
   run.model->to(device);
   run.model->set_channels_last(run.computation.channels_last);
+  const config::Texts trainable = c.read<ModelOptions>("model").trainable;
+  const auto is_frozen = [&trainable](const char* part) {
+    return std::find(trainable.begin(), trainable.end(), part) == trainable.end();
+  };
+  run.model->freeze(is_frozen(ModelOptions::kBody), is_frozen(ModelOptions::kHead));
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
   check_loss_takes_sets(registries, c, data);
   run.loss = make_loss(registries.losses, c,
@@ -162,8 +178,10 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                         .seed = static_cast<uint64_t>(run.general.seed)});
   run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
   run.stall_advice = registries.losses.at(c.get<std::string>("loss.name")).stall_advice;
-  run.evaluator = std::make_unique<Evaluator>(
-      registries.metrics, c, MetricContext{.train_counts = run.train_counts, .score_scale = run.loss->score_scale()});
+  run.evaluator = std::make_unique<Evaluator>(registries.metrics, c,
+                                              MetricContext{.train_counts = run.train_counts,
+                                                            .score_scale = run.loss->score_scale(),
+                                                            .superclass_of = run.dataset.superclass_of});
 
   const auto& from = c.read<AverageKOptions>("eval").threshold_from;
   if (from != "val" && from != "same") {

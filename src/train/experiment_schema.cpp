@@ -17,8 +17,10 @@
 #include "src/core/suggest.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/data_options.h"
+#include "src/optim/make_optimizer.h"
 #include "src/optim/schedule.h"
 #include "src/run_folder/run_folder.h"
+#include "src/train/mix.h"
 #include "src/train/pretrained.h"
 #include "src/train/run_options.h"
 
@@ -82,8 +84,8 @@ config::Rule select_rule(const Registries& registries) {
       const std::string near = nearest_name(wanted, known);
       config.fail("select", "'" + wanted + "' is no accuracy that this run measures during training" +
                                 (near.empty() ? "" : ", did you mean '" + near + "'?") +
-                                " (eval.during_training says on which splits, eval.top_k and eval.average_k which K "
-                                "there are)");
+                                " (eval.during_training says on which splits; eval.top_k, eval.average_k and "
+                                "eval.superclass_accuracy say which there are)");
     }
   };
 }
@@ -149,11 +151,13 @@ config::Schema experiment_schema(const Registries& registries) {
       loss_section(registries.losses),
       optimizer_section(registries.optimizers),
       schedule_section(),
-      {"train", "The training loop.", TrainOptions::keys(), "", "", {}},
+      {"train", "The training loop.", config::joined(TrainOptions::keys(), MixOptions::keys()), "", "", {}},
       eval_section(registries),
   };
   schema.rules = {head_rule(registries),
                   class_weight_rule(registries),
+                  mix_rule(registries.losses),
+                  model_rule,
                   select_rule(registries),
                   measured_rule,
                   name_rule,

@@ -42,8 +42,8 @@ bool has_module(const Entries& entries, const std::string& module) {
 
 std::vector<std::string> heads_of(const Model& model) {
   std::vector<std::string> names;
-  for (const auto& child : model.named_children()) {
-    if (child.value()->as<Head>()) names.push_back(child.key());
+  for (const auto& module : model.named_modules()) {
+    if (module.value()->as<Head>()) names.push_back(module.key());
   }
   return names;
 }
@@ -52,7 +52,8 @@ std::vector<std::string> heads_of(const Model& model) {
 Entries with_head(Entries entries, const std::string& head) {
   if (has_module(entries, head)) return entries;
   for (const std::string other : kHeadNames) {
-    if (!has_module(entries, other)) continue;
+    if (!has_module(entries, other) || is_of(head, other))
+      continue;  // of "classifier.2", "classifier" is no other name
     Entries renamed;
     for (auto& [name, entry] : entries) {
       renamed.emplace(is_of(name, other) ? head + name.substr(other.size()) : name, std::move(entry));
@@ -71,12 +72,17 @@ bool fits(const at::Tensor& target, const TensorEntry& entry) {
          target.is_floating_point() == at::isFloatingType(scalar_type(entry.dtype));
 }
 
+// A scaled head's factors are not in the file of the head that they scale.
+bool is_added(const std::string& name) {
+  return name.ends_with(".factor");
+}
+
 // Whether the file has exactly the head's tensors: a linear one's weight alone is another head.
 bool head_fits(const std::string& head, const NamedTensors& targets, const Entries& entries) {
   int64_t theirs = 0;
   for (const auto& entry : entries) theirs += is_of(entry.first, head);
   for (const auto& [name, target] : targets) {
-    if (!is_of(name, head)) continue;
+    if (!is_of(name, head) || is_added(name)) continue;
     const auto found = entries.find(name);
     if (found == entries.end() || !fits(target, found->second)) return false;
     --theirs;
@@ -91,7 +97,7 @@ std::string misfits(const NamedTensors& targets, Entries entries) {
   for (const auto& [name, target] : targets) {
     const auto found = entries.find(name);
     if (found == entries.end()) {
-      if (!name.ends_with(".num_batches_tracked")) lines.push_back(fmt::format("{}: missing", name));
+      if (!name.ends_with(".num_batches_tracked") && !is_added(name)) lines.push_back(fmt::format("{}: missing", name));
       continue;
     }
     if (!fits(target, found->second)) {
@@ -114,7 +120,16 @@ void check_finite(const std::string& path, const std::string& name, const at::Te
   throw KeyError(kKey, fmt::format("'{}': {} holds values that are not finite", path, displayed(name)));
 }
 
-Pretrained load(const std::string& path, Model& model) {
+// Kang et al., ICLR 2020, eq. 6 (tau-normalised classifier), without the bias.
+void normalise_head(const std::string& head, double tau, const NamedTensors& tensors) {
+  for (auto [name, tensor] : tensors) {
+    if (name == head + ".weight") tensor.div_(tensor.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12).pow(tau));
+    if (name == head + ".bias") tensor.zero_();
+  }
+}
+
+Pretrained load(const ModelOptions& options, Model& model) {
+  const std::string& path = options.pretrained;
   Pretrained loaded{.file = path, .sha256 = sha256_of_file(path)};
   WeightFile file(path);
   StateDict theirs = find_state_dict(file.contents(), fmt::format("'{}'", path));
@@ -124,7 +139,14 @@ Pretrained load(const std::string& path, Model& model) {
   NamedTensors targets = state_dict(model);
 
   std::vector<std::string> kept;
-  for (const std::string& head : heads) (head_fits(head, targets, entries) ? kept : loaded.drawn).push_back(head);
+  const bool draw_all = options.pretrained_head == ModelOptions::kDraw;
+  for (const std::string& head : heads)
+    (!draw_all && head_fits(head, targets, entries) ? kept : loaded.drawn).push_back(head);
+  const bool needs_head = options.pretrained_head == ModelOptions::kTauNormalised || options.head == "scaled";
+  if (needs_head && kept.empty()) {
+    throw KeyError(kKey, fmt::format("'{}' has no head of this many classes that model.{} could change", path,
+                                     options.head == "scaled" ? "head: scaled" : "pretrained_head: tau_normalised"));
+  }
   const auto is_kept = [&kept](const std::string& name) {
     return std::any_of(kept.begin(), kept.end(), [&](const std::string& head) { return is_of(name, head); });
   };
@@ -149,6 +171,10 @@ Pretrained load(const std::string& path, Model& model) {
   const at::NoGradGuard no_grad;
   for (auto& [target, tensor] : copies) target.copy_(tensor);
   loaded.num_tensors = static_cast<int64_t>(copies.size());
+  if (options.pretrained_head == ModelOptions::kTauNormalised) {
+    normalise_head(kept.front(), options.head_tau, targets);
+    loaded.change = fmt::format(", head {} normalised with tau {}", kept.front(), options.head_tau);
+  }
   return loaded;
 }
 
@@ -156,8 +182,8 @@ Pretrained load(const std::string& path, Model& model) {
 
 std::string Pretrained::describe() const {
   const std::string heads = drawn.empty() ? "" : fmt::format(", head {} left as drawn", fmt::join(drawn, " and "));
-  return fmt::format("weights of '{}' (SHA-256 {}): {} tensors{}{}", file, sha256.substr(0, 16), num_tensors,
-                     from.empty() ? "" : " (" + from + ")", heads);
+  return fmt::format("weights of '{}' (SHA-256 {}): {} tensors{}{}{}", file, sha256.substr(0, 16), num_tensors,
+                     from.empty() ? "" : " (" + from + ")", heads, change);
 }
 
 std::string missing_pretrained(const ModelRegistry& registry, const config::Config& config) {
@@ -174,10 +200,10 @@ std::string missing_pretrained(const ModelRegistry& registry, const config::Conf
 }
 
 std::optional<Pretrained> load_pretrained(const config::Config& config, Model& model) {
-  const auto& file = config.get<std::string>(kKey);
-  if (file == ModelOptions::kNone) return std::nullopt;
+  const auto options = config.read<ModelOptions>("model");
+  if (options.pretrained == ModelOptions::kNone) return std::nullopt;
   try {
-    return load(file, model);
+    return load(options, model);
   } catch (const RunError& error) {
     throw KeyError(kKey, error.what());
   }

@@ -17,6 +17,7 @@ struct Pretrained {
   std::string file, sha256;
   int64_t num_tensors = 0;           // that were copied
   std::vector<std::string> drawn{};  // heads that stayed as they were drawn
+  std::string change{};              // what was done to the head that was loaded, if anything
   std::string from{};                // what was done to find them in the file: StateDict::from
 
   std::string describe() const;
@@ -28,8 +29,8 @@ std::string missing_pretrained(const ModelRegistry& registry, const config::Conf
 
 /// Copies the tensors of the file model.pretrained (safetensors or torch.save's, src/formats/weight_file.h), by
 /// torchvision's names, into the freshly drawn `model`; nothing where it is none. A head whose tensors the file has
-/// not, or in other shapes, stays as it was drawn; num_batches_tracked may be missing; other floating-point types are
-/// converted.
+/// not, or in other shapes, stays as it was drawn, or is changed as model.pretrained_head says; num_batches_tracked may
+/// be missing; other floating-point types are converted.
 ///
 /// Throws KeyError, before anything is copied, that lists other tensors that are missing, too many, or of another
 /// shape; also where the file cannot be read, or holds weights that are not finite.

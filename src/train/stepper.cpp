@@ -6,13 +6,16 @@
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
+#include "src/optim/make_optimizer.h"
 
 namespace settrain {
 namespace {
 
 Optimizer::Named trainable(const Model& model) {
   Optimizer::Named parameters;
-  for (const auto& item : model.named_parameters()) parameters.emplace_back(item.key(), item.value());
+  for (const auto& item : model.named_parameters()) {
+    if (item.value().requires_grad()) parameters.emplace_back(item.key(), item.value());
+  }
   return parameters;
 }
 
@@ -23,8 +26,9 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
       length_{run.train.epochs, steps_per_epoch},
       // Who trains nothing may still want to know what a step costs, which needs a learning rate.
       schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
-      optimizer_(run.optimizer.make(run.config, trainable(*run.model))),
-      metrics_(run.train) {
+      optimizer_(make_optimizer(run.optimizer, run.config, trainable(*run.model), run.model->head_parameters())),
+      metrics_(run.train),
+      mix_(run.config.read<MixOptions>("train")) {
   if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay);
 }
 
@@ -39,7 +43,8 @@ StepResult Stepper::take(int64_t step, const std::vector<Batch>& batches, StepPh
                               .clip_norm = run_.train.clip_norm,
                               .epoch = step / length_.steps_per_epoch,
                               .phases = phases,
-                              .metrics = &metrics_};
+                              .metrics = &metrics_,
+                              .mix = &mix_};
   const StepResult result = train_step(*run_.model, *run_.loss, *optimizer_, batches, run_.computation, settings);
   if (average_ && result.count > 0) average_->update(step);
   return result;

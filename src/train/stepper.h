@@ -42,6 +42,7 @@ class Stepper {
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<Optimizer> optimizer_;
   StepMetrics metrics_;
+  MixOptions mix_;
   std::optional<WeightAverage> average_;
 };
 

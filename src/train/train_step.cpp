@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "models/model.h"
 #include "src/optim/clip.h"
@@ -53,8 +54,14 @@ StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std:
     input.sample_ids = batch.sample_ids;
     input.epoch = settings.epoch;
     input.noise_key = {settings.seed, settings.step, /*first_position=*/result.count};
-    input.output = forward(model, batch.images, computation);
-    const LossValue value = loss(input);
+    std::optional<MixedBatch> mixed;
+    if (settings.mix && settings.mix->is_on()) {
+      mixed = mix(*settings.mix, as_input(batch.images, computation), input.labels,
+                  {settings.seed, settings.step, &batch - batches.data()});
+    }
+    input.output = forward(model, mixed ? mixed->images : batch.images, computation);
+    const LossValue value = mixed ? mixed_loss(loss, input, *mixed) : loss(input);
+    if (mixed && mixed->share < 0.5) input.labels = mixed->partner_labels;
     if (metrics) metrics->watch(input.output);
     timer.end(&StepPhases::forward);
 

@@ -8,6 +8,7 @@
 #include "src/loader/loader.h"
 #include "src/optim/optimizer.h"
 #include "src/train/computation.h"
+#include "src/train/mix.h"
 #include "src/train/phase_timer.h"
 #include "src/train/step_metrics.h"
 
@@ -18,7 +19,7 @@ class Model;
 /// What a step did, summed over its samples.
 struct StepResult {
   double loss_sum = 0;
-  int64_t correct = 0;  // samples whose label has the largest score
+  int64_t correct = 0;  // samples whose label, of mixed ones that with the larger share, has the largest score
   int64_t count = 0;
   std::vector<double> measured{};  // in the order of StepMetrics::names()
 
@@ -34,6 +35,7 @@ struct StepSettings {
   int64_t epoch = 0;                     // from 0
   StepPhases* phases = nullptr;          // where given, the device is waited for, and the step's times are added
   const StepMetrics* metrics = nullptr;  // where given, what is measured besides loss and top-1
+  const MixOptions* mix = nullptr;       // where given and on, images are mixed in pairs
 };
 
 /// Forward, loss, backward and update over `batches`, whose gradients are added up: the mean loss is taken over all

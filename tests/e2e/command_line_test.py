@@ -124,7 +124,7 @@ class CommandLine(ProgramTest):
 
     def test_lists(self):
         for kind, name in (("losses", "noised_topk"), ("models", "resnet20"), ("datasets", "cifar100"), ("metrics", "average_k"),
-                           ("optimizers", "sgd")):
+                           ("optimizers", "adamw")):
             self.assertIn(name, self.run_program("list", kind).stdout)
         self.assertRegex(self.run_program("list", "models").stdout, r"densenet40_40 +1,941,620 +0\.799 G +3x32x32, 100 classes")
 

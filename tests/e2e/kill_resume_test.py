@@ -40,13 +40,14 @@ data: {drop_last: true, batch_size: 50, workers: 2, sampler: square_root}
 loss: {name: cross_entropy, class_weights: effective_number, class_weights_from_epoch: 2}
 optimizer: {nesterov: false}
 schedule: {name: constant}
-train: {epochs: 4, checkpoint_every: {steps: 1}}
+train: {epochs: 4, checkpoint_every: {steps: 1}, mix: either}
 eval: {every: 2}
 """,
     "label_sets": """
 extends: tiny.yaml
 data: {labels_per_image: 3, label_noise: {kind: none}}
 loss: {name: sparse_top}
+optimizer: {name: adamw, lr: 0.005, no_decay: [bias, norm], head_lr_factor: 2.0}
 train: {epochs: 4, checkpoint_every: {steps: 3}}
 """,
     "estimated_labels": """

@@ -62,13 +62,17 @@ TEST_CASE("prefixes of wrappers are removed where all names have them", "[fast]"
   CHECK(from({{"state_dict", "module.a"}}) == "its key state_dict, without the prefix module.");
 }
 
-TEST_CASE("DenseNet's old names are renewed, and no others", "[fast]") {
+TEST_CASE("old names of DenseNets and vision transformers are renewed, and no others", "[fast]") {
+  const std::string block = "encoder.layers.encoder_layer_11.";
+  CHECK(names_in({{block + "mlp.linear_1.weight"}, {block + "mlp.linear_2.bias"}}) ==
+        Names{block + "mlp.0.weight", block + "mlp.3.bias"});
   CHECK(names_in({{"features.denseblock1.denselayer12.norm.1.weight"}}) ==
         Names{"features.denseblock1.denselayer12.norm1.weight"});
   CHECK(names_in({{"features.denseblock1.denselayer1.conv.2.weight"}}) ==
         Names{"features.denseblock1.denselayer1.conv2.weight"});
-  const Names others{"denselayer", "denselayer1.norm.3.weight", "denselayer1.norm1.weight", "features.norm.1.weight",
-                     "x.denselayer1.fc"};
+  const Names others{
+      "denselayer",       "denselayer1.norm.3.weight", "denselayer1.norm1.weight", "features.norm.1.weight",
+      "x.denselayer1.fc", "x.mlp.linear_1.weight"};
   std::vector<KeyPath> paths;
   for (const std::string& name : others) paths.push_back({name});
   CHECK(names_in(paths) == others);

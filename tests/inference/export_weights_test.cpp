@@ -51,6 +51,20 @@ TEST_CASE("where weights were averaged, the averages are what is written", "[fas
   CHECK(at::equal(written.tensors.at("fc.weight"), at::ones({2, 3})));
 }
 
+TEST_CASE("a scaled head is written as the linear one with its scores", "[fast]") {
+  const test::TemporaryFolder folder;
+  Checkpoint scaled = checkpoint();
+  scaled.tensors["model.fc.bias"] = at::tensor({1.0F, 1.0F});
+  scaled.tensors["model.fc.factor"] = at::tensor({2.0F, 3.0F});
+  save_checkpoint(folder / "last.safetensors", scaled);
+  CHECK(export_weights(folder / "last.safetensors", folder / "out.safetensors").num_tensors == 3);
+  const Safetensors written = read_safetensors(folder / "out.safetensors");
+  CHECK_FALSE(written.tensors.contains("fc.factor"));
+  CHECK(
+      at::equal(written.tensors.at("fc.weight"), at::arange(6.0).view({2, 3}) * at::tensor({2.0F, 3.0F}).view({2, 1})));
+  CHECK(at::equal(written.tensors.at("fc.bias"), at::tensor({2.0F, 3.0F})));
+}
+
 TEST_CASE("a checkpoint that is no checkpoint is refused, and nothing is written", "[fast]") {
   const test::TemporaryFolder folder;
   write_tensor_file(folder / "plain.safetensors", {{"a", at::ones({2})}});

@@ -60,7 +60,7 @@ TEST_CASE("files that torch.save wrote of torchvision's models are loaded to the
 
 TEST_CASE("exported weights give the same logits in torchvision's models", "[slow]") {
   SKIP_UNLESS(!test::environment("SETTRAIN_PYTHON").empty(), "SETTRAIN_PYTHON is not set");
-  const std::string name = GENERATE(as<std::string>{}, "resnet18", "densenet121");
+  const std::string name = GENERATE(as<std::string>{}, "resnet18", "densenet121", "convnext_tiny");
   CAPTURE(name);
   const test::TemporaryFolder folder;
   std::optional<Pretrained> loaded;

@@ -41,6 +41,19 @@ TEST_CASE("The loss by hand, with and without the label among the negatives", "[
   CHECK(value("negatives_include_label=true") == Approx(ce + log2 + 0.5 * log2 + 0.5 * 2 * log2).epsilon(1e-12));
 }
 
+TEST_CASE("Where (K-1) B is not whole, eq. 5.9 divides by the terms that there are, eq. 5.14 by (K-1) B", "[fast]") {
+  // Three samples of four classes, K = 1.5: one candidate and eight negatives. Every term of the second head is log 2.
+  const at::Tensor single = at::zeros({3, 4}, at::kDouble), labels = at::tensor({0, 1, 2}, at::kLong);
+  const auto value = [&](const std::string& more) {
+    const auto loss = test::build_loss("average_k_two_head", test::context_of(4), {"k=1.5", "alpha=0.5", more});
+    return (*loss)(two_heads(single, single.clone(), labels)).mean().item<double>();
+  };
+  const double ce_and_label = std::log(4.0) + std::log(2.0), log2 = std::log(2.0);
+  CHECK(value("negatives_include_label=false") == Approx(ce_and_label + 0.5 * log2 + 0.5 * log2).epsilon(1e-12));
+  CHECK(value("negatives_include_label=true") ==
+        Approx(ce_and_label + 0.5 * log2 * 1 / 1.5 + 0.5 * log2 * 11 / 7.5).epsilon(1e-12));
+}
+
 TEST_CASE("Both heads learn: gradients against central differences, K need not be whole", "[fast]") {
   at::manual_seed(1);
   const at::Tensor single = at::randn({4, 6}, at::kDouble), multi = at::randn({4, 6}, at::kDouble);

@@ -114,6 +114,25 @@ TEST_CASE("an update moves the rows of the step's samples by their gradients, an
   CHECK(at::equal(theta_of(*loss), after));
 }
 
+TEST_CASE("scale multiplies the gradients, which stay below scale/(2LB) for estimates other than the label's",
+          "[fast]") {
+  // The network is sure of all classes of the first sample, and that the second has none.
+  const at::Tensor scores = at::tensor({50.0, 50.0, 50.0, -50.0, -50.0, -50.0}, at::kDouble).view({2, 3});
+  const at::Tensor estimates = at::tensor({0.3, 5.3, -0.4, -0.2, 0.1, 5.3}, at::kDouble).view({2, 3});
+  const auto gradient = [&](const char* scale) {
+    LossInput input = some_input(scores.clone().requires_grad_());
+    input.estimate_logits = estimates.clone().requires_grad_();
+    (*role({scale}))(input).mean().backward();
+    return at::cat({input.output.scores.grad(), input.estimate_logits->grad()});
+  };
+  const at::Tensor plain = gradient("scale=1");
+  CHECK(test::near(gradient("scale=100"), 100 * plain));
+  const at::Tensor others = at::stack({plain[2][0], plain[2][2], plain[3][0], plain[3][1]}).abs();
+  const double bound = 1.0 / (2 * kRoleClasses * 2);
+  CHECK(others.max().item<double>() < bound);
+  CHECK(others.min().item<double>() > 0.4 * bound);
+}
+
 TEST_CASE("a sample that is not in training is named", "[fast]") {
   LossInput input = some_input(role_scores());
   input.sample_ids = at::tensor({3, 99}, at::kLong);

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "models/autocast.h"
 #include "models/cost.h"
@@ -36,7 +37,12 @@ ModelContext small(const ModelEntry& entry) {
 std::shared_ptr<Model> build_model(const std::string& name, const std::string& setting = "model.head=linear") {
   at::manual_seed(1);
   const ModelEntry& entry = models().at(name);
-  return entry.make(config_of(name, setting), small(entry));
+  auto model = entry.make(config_of(name, setting), small(entry));
+  const at::NoGradGuard no_grad;  // a head of zeros would let nothing through
+  for (at::Tensor& parameter : model->parameters()) {
+    if (parameter.dim() == 2 && !parameter.any().item<bool>()) parameter.normal_();
+  }
+  return model;
 }
 
 at::Tensor images_for(const std::string& name, int64_t batch = 2) {
@@ -46,7 +52,33 @@ at::Tensor images_for(const std::string& name, int64_t batch = 2) {
 }
 
 // One of each kind of network.
-const std::vector<std::string> kKinds{"resnet8", "densenet40_12", "resnet18", "resnet50", "densenet121"};
+const std::vector<std::string> kKinds{"resnet8",     "densenet40_12", "resnet18", "resnet50",
+                                      "densenet121", "convnext_tiny", "vit_b_16"};
+
+TEST_CASE("a frozen body keeps its weights and its batch statistics, and a frozen head its weights", "[fast]") {
+  for (const std::string& name : kKinds) {
+    CAPTURE(name);
+    const auto model = build_model(name);
+    model->freeze(/*body=*/true, /*head=*/false);
+    const NamedTensors tensors = state_dict(*model);
+    std::vector<at::Tensor> before;
+    for (const auto& [key, tensor] : tensors) before.push_back(tensor.detach().clone());
+    model->train();
+    model->forward(images_for(name)).scores.square().sum().backward();
+    for (size_t i = 0; i < tensors.size(); ++i) CHECK(at::equal(tensors[i].second, before[i]));
+    int64_t with_gradient = 0;
+    for (const at::Tensor& parameter : model->parameters()) with_gradient += parameter.grad().defined();
+    CHECK(with_gradient == 2);  // the head's weight and bias
+
+    const auto other = build_model(name);
+    other->freeze(/*body=*/false, /*head=*/true);
+    other->train();
+    other->forward(images_for(name)).scores.square().sum().backward();
+    int64_t without = 0;
+    for (const at::Tensor& parameter : other->parameters()) without += !parameter.grad().defined();
+    CHECK(without == 2);
+  }
+}
 
 TEST_CASE("every model makes scores and finite gradients for all of its parameters, with every head", "[fast]") {
   std::vector<std::pair<std::string, std::string>> all;
@@ -72,13 +104,34 @@ TEST_CASE("every model makes scores and finite gradients for all of its paramete
   }
 }
 
+TEST_CASE("every model knows its head's parameters: those whose shapes follow the number of classes", "[fast]") {
+  const CostCounter without_storage;
+  for (const ModelEntry& entry : models().entries()) {
+    for (const char* head : {"linear", "normalised", "two_head"}) {
+      CAPTURE(entry.name, head);
+      const auto with_classes = [&](int64_t classes) {
+        ModelContext context = small(entry);
+        context.num_classes = classes;
+        return entry.make(config_of(entry.name, std::string("model.head=") + head), context);
+      };
+      const auto seven = with_classes(7), eight = with_classes(8);
+      std::set<std::string> differing;
+      for (const auto& item : eight->named_parameters()) {
+        if (item.value().sizes() != seven->named_parameters()[item.key()].sizes()) differing.insert(item.key());
+      }
+      CHECK(seven->head_parameters() == differing);
+      CHECK_FALSE(differing.empty());
+    }
+  }
+}
+
 TEST_CASE("the cost of a network is counted without building it", "[fast]") {
   for (const std::string& name : kKinds) {
     CAPTURE(name);
     const ModelEntry& entry = models().at(name);
     CHECK(network_cost(entry, config_of(name), small(entry)).parameters == build_model(name)->num_parameters());
   }
-  // torchvision's documentation prints 1.81, 4.09, 11.40 and 2.83 G (it counts the convolutions' and the head's).
+  // torchvision's documentation prints these (it counts convolutions, linear layers and products of attention).
   const auto giga = [](const std::string& name) {
     return 1e-9 *
            static_cast<double>(network_cost(models().at(name), config_of(name), models().at(name).usual).multiply_adds);
@@ -87,6 +140,9 @@ TEST_CASE("the cost of a network is counted without building it", "[fast]") {
   CHECK(giga("resnet50") == Approx(4.09).margin(0.005));
   CHECK(giga("wide_resnet50_2") == Approx(11.40).margin(0.005));
   CHECK(giga("densenet121") == Approx(2.83).margin(0.005));
+  CHECK(giga("resnext50_32x4d") == Approx(4.23).margin(0.005));
+  CHECK(giga("convnext_tiny") == Approx(4.456).margin(0.0005));
+  CHECK(giga("vit_b_16") == Approx(17.564).margin(0.0005));
   CHECK(build_model("resnet8")->parameters()[0].is_cpu());  // the count leaves nothing behind
 }
 
@@ -96,9 +152,13 @@ TEST_CASE("channels last changes the layout and not the numbers", "[fast]") {
     const auto plain = build_model(name), last = build_model(name);
     for (const auto& model : {plain, last}) model->to(at::kDouble);
     last->set_channels_last(true);
-    CHECK(last->parameters()[0].is_contiguous(at::MemoryFormat::ChannelsLast));
+    for (const at::Tensor& parameter : last->parameters()) {
+      if (parameter.dim() == 4) CHECK(parameter.is_contiguous(at::MemoryFormat::ChannelsLast));
+    }
     const at::Tensor images = images_for(name).to(at::kDouble);
+    at::manual_seed(3);
     const at::Tensor expected = plain->forward(images).scores;
+    at::manual_seed(3);
     const at::Tensor got = last->forward(images.contiguous(at::MemoryFormat::ChannelsLast)).scores;
     CHECK((got - expected).abs().max().item<double>() <= network_tolerance(at::kDouble));
     expected.sum().backward();
@@ -183,6 +243,16 @@ TEST_CASE("images that a model cannot take are refused before its first step", "
   const auto smallest = models().at("densenet121").make(config_of("densenet121"), {10, 1, 29, 29});
   smallest->eval();
   CHECK(smallest->forward(at::randn({1, 1, 29, 29})).scores.sizes() == at::IntArrayRef{1, 10});
+
+  const auto cost = [](const std::string& name, int64_t height, int64_t width) {
+    return network_cost(models().at(name), config_of(name), {10, 3, height, width}).multiply_adds;
+  };
+  CHECK_THROWS_WITH(cost("convnext_tiny", 31, 224), Catch::Contains("at least 32x32") && Catch::Contains("31x224"));
+  CHECK(cost("convnext_tiny", 32, 33) > 0);
+  for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 1}, {224, 240}, {100, 100}}) {
+    CHECK_THROWS_WITH(cost("vit_b_16", height, width), Catch::Contains("multiple of 16"));
+  }
+  CHECK(cost("vit_b_16", 16, 16) > 0);
 }
 
 }  // namespace

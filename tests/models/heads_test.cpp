@@ -28,6 +28,26 @@ TEST_CASE("a normalised head gives cosines that do not depend on the features' l
   CHECK(at::isfinite(head.forward(at::zeros({1, 5}))).all().item<bool>());
 }
 
+TEST_CASE("a scaled head trains a factor for each class, and nothing else", "[fast]") {
+  Owner model;
+  const Heads heads(model, "fc", {"scaled", true}, 5, 3);
+  CHECK(names(model) == std::vector<std::string>{"fc.weight", "fc.bias", "fc.factor"});
+  const at::Tensor features = at::randn({4, 5});
+  const NamedTensors tensors = state_dict(model);
+  const at::Tensor linear = at::linear(features, tensors[0].second, tensors[1].second);
+  CHECK(at::equal(heads(features).scores, linear));
+  {
+    const at::NoGradGuard no_grad;
+    tensors[2].second.copy_(at::tensor({1.0F, 2.0F, 3.0F}));
+  }
+  const ModelOutput output = heads(features);
+  CHECK(at::allclose(output.scores, linear * at::tensor({1.0F, 2.0F, 3.0F})));
+  output.scores.sum().backward();
+  CHECK_FALSE(tensors[0].second.requires_grad());
+  CHECK_FALSE(tensors[1].second.requires_grad());
+  CHECK(at::allclose(tensors[2].second.grad(), linear.sum(0)));
+}
+
 TEST_CASE("two heads score the same features with weights of their own", "[fast]") {
   at::manual_seed(1);
   Owner model;
@@ -47,7 +67,7 @@ TEST_CASE("two heads score the same features with weights of their own", "[fast]
 
 TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or start at zero", "[fast]") {
   Owner with, without;
-  const Heads head(with, "classifier", {"linear", true}, 5, 3, FirstBias::kZero);
+  const Heads head(with, "classifier", {"linear", true}, 5, 3, FirstHead::kZeroBias);
   const ModelOutput output = head(at::zeros({1, 5}));
   CHECK_FALSE(output.scores_multi.defined());
   CHECK(output.prediction().is_same(output.scores));

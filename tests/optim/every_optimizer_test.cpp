@@ -5,7 +5,7 @@
 #include <set>
 
 #include "src/config/load.h"
-#include "src/optim/optimizer.h"
+#include "src/optim/make_optimizer.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {
@@ -24,8 +24,9 @@ config::Schema optimizer_schema() {
   return {{optimizer_section(builtin_optimizers())}, {optimizer_rule(builtin_optimizers())}};
 }
 
-config::Config config_of(const OptimizerEntry& entry) {
-  return config::load(optimizer_schema(), {}, {"optimizer.name=" + entry.name});
+config::Config config_of(const OptimizerEntry& entry, std::vector<std::string> settings = {}) {
+  settings.push_back("optimizer.name=" + entry.name);
+  return config::load(optimizer_schema(), {}, settings);
 }
 
 // A matrix, a row and a parameter that never has a gradient, with their optimizer.
@@ -33,11 +34,11 @@ struct Subject {
   Optimizer::Named parameters;
   std::unique_ptr<Optimizer> optimizer;
 
-  explicit Subject(const OptimizerEntry& entry) {
+  explicit Subject(const OptimizerEntry& entry, const std::vector<std::string>& settings = {}) {
     at::manual_seed(7);
     parameters = {{"fc.weight", at::randn({3, 2})}, {"fc.bias", at::randn({3})}, {"unused", at::randn({4})}};
     for (auto& [name, parameter] : parameters) parameter.requires_grad_(true);
-    optimizer = entry.make(config_of(entry), parameters);
+    optimizer = make_optimizer(entry, config_of(entry, settings), parameters, {"fc.weight", "fc.bias"});
   }
 
   at::Tensor distance() const { return parameters[0].second.square().sum() + parameters[1].second.square().sum(); }
@@ -87,6 +88,65 @@ TEST_CASE("Every optimizer: with the state of another it goes on with the same b
     second.step();
     for (size_t i = 0; i < first.parameters.size(); ++i) {
       CHECK(at::equal(first.parameters[i].second, second.parameters[i].second));
+    }
+  }
+}
+
+TEST_CASE("Every optimizer: a learning rate of the head's own, and parameters without weight decay", "[fast]") {
+  const std::string decay = "optimizer.weight_decay=0.5";
+  for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
+    CAPTURE(entry.name);
+    const auto after_steps = [&](const std::vector<std::string>& settings, double lr) {
+      Subject subject(entry, settings);
+      for (int i = 0; i < 3; ++i) {
+        subject.optimizer->zero_grad();
+        subject.distance().backward();
+        subject.optimizer->step(lr);
+      }
+      return std::pair(subject.parameters[0].second.detach(), subject.parameters[1].second.detach());
+    };
+    const auto [weight, bias] = after_steps({decay}, 0.02);
+    const auto [head_weight, head_bias] = after_steps({decay, "optimizer.head_lr_factor=4"}, 0.005);
+    CHECK(at::equal(head_weight, weight));
+    CHECK(at::equal(head_bias, bias));
+    const auto [decayed, spared] = after_steps({decay, "optimizer.no_decay=[bias]"}, 0.02);
+    CHECK(at::equal(decayed, weight));
+    CHECK_FALSE(at::equal(spared, bias));
+    CHECK(at::equal(spared, after_steps({"optimizer.weight_decay=0"}, 0.02).second));
+  }
+}
+
+TEST_CASE("Weight decay spares the parameters of the kinds that are named", "[fast]") {
+  const at::Tensor matrix = at::ones({2, 2}), row = at::ones({2});
+  const Optimizer::Named parameters{{"conv.weight", at::ones({2, 2, 3, 3})},
+                                    {"bn.weight", row},
+                                    {"bn.bias", row},
+                                    {"attention.in_proj_bias", row},
+                                    {"fc.weight", matrix},
+                                    {"fc.bias", row},
+                                    {"token", row}};
+  const auto spared = [&](const config::Texts& no_decay) {
+    std::set<std::string> names;
+    for (const TrainedParameter& parameter : trained_parameters({no_decay, 3}, parameters, {"fc.weight", "fc.bias"})) {
+      if (!parameter.decays) names.insert(parameter.name);
+      CHECK(parameter.lr_factor == (parameter.name.starts_with("fc.") ? 3 : 1));
+    }
+    return names;
+  };
+  CHECK(spared({}).empty());
+  CHECK(spared({"norm"}) == std::set<std::string>{"bn.bias", "bn.weight"});
+  CHECK(spared({"bias"}) == std::set<std::string>{"attention.in_proj_bias", "fc.bias"});
+  CHECK(spared({"bias", "norm"}).size() == 4);
+}
+
+TEST_CASE("Every optimizer refuses what no optimizer can do", "[fast]") {
+  for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
+    CAPTURE(entry.name);
+    for (const char* wrong :
+         {"lr=-1", "weight_decay=-0.1", "head_lr_factor=-1", "no_decay=[norms]", "no_decay=[bias, bias]"}) {
+      CAPTURE(wrong);
+      const std::string setting = std::string("optimizer.") + wrong;
+      CHECK_THROWS_WITH(config_of(entry, {setting}), Catch::Contains(setting.substr(0, setting.find('='))));
     }
   }
 }

@@ -22,7 +22,7 @@ TEST_CASE("two steps follow the update rule written out by hand", "[fast]") {
   const bool nesterov = GENERATE(false, true);
   const double momentum = 0.9, decay = 0.01, lr = 0.5;
   at::Tensor p = parameter({1.0, -2.0});
-  Sgd optimizer({{"p", p}}, {lr, momentum, decay, nesterov});
+  Sgd optimizer(TrainedParameters{{"p", p}}, {lr, momentum, decay, nesterov});
 
   double expected[2] = {1.0, -2.0}, velocity[2] = {0, 0};
   const double gradients[2][2] = {{0.3, 0.1}, {-0.2, 0.4}};
@@ -43,7 +43,7 @@ TEST_CASE("two steps follow the update rule written out by hand", "[fast]") {
 
 TEST_CASE("without momentum a step is lr times the gradient", "[fast]") {
   at::Tensor p = parameter({1.0});
-  Sgd optimizer({{"p", p}}, {0.5, 0, 0, false});
+  Sgd optimizer(TrainedParameters{{"p", p}}, {0.5, 0, 0, false});
   set_gradient(p, {0.5});
   optimizer.step(0.5);
   CHECK(p[0].item<double>() == Approx(0.75).epsilon(1e-15));
@@ -51,7 +51,7 @@ TEST_CASE("without momentum a step is lr times the gradient", "[fast]") {
 
 TEST_CASE("a parameter without a gradient stays as it is", "[fast]") {
   at::Tensor used = parameter({1.0}), unused = parameter({1.0});
-  Sgd optimizer({{"used", used}, {"unused", unused}}, {0.1, 0.9, 0.1, true});
+  Sgd optimizer(TrainedParameters{{"used", used}, {"unused", unused}}, {0.1, 0.9, 0.1, true});
   set_gradient(used, {1.0});
   optimizer.step(0.1);
   CHECK(unused[0].item<double>() == 1.0);

@@ -50,8 +50,8 @@ inline std::unique_ptr<Loss> make_loss(const std::string& name, std::vector<std:
 }
 
 inline Sgd make_optimizer(const Model& model) {
-  std::vector<std::pair<std::string, at::Tensor>> parameters;
-  for (const auto& item : model.named_parameters()) parameters.emplace_back(item.key(), item.value());
+  TrainedParameters parameters;
+  for (const auto& item : model.named_parameters()) parameters.push_back({item.key(), item.value()});
   return Sgd(parameters, {0.1, 0.9, 1e-3, true});
 }
 

@@ -53,7 +53,10 @@ class Weights {
     return load_pretrained(config(), model);
   }
 
-  config::Config config() const { return configured_model({"model.name=" + name_, "model.pretrained=" + file()}); }
+  config::Config config(std::vector<std::string> settings = {}) const {
+    settings.insert(settings.end(), {"model.name=" + name_, "model.pretrained=" + file()});
+    return configured_model(settings);
+  }
   std::string file() const { return (folder_ / "weights.safetensors").string(); }
 
  private:
@@ -99,6 +102,37 @@ TEST_CASE("a head that fits is loaded, all of it or nothing", "[fast]") {
   CHECK(at::equal(other->named_parameters()["fc.weight"], weights.draw(2)->named_parameters()["fc.weight"]));
 }
 
+TEST_CASE("a head that fits can be drawn all the same, normalised, or scaled", "[fast]") {
+  const Weights weights("resnet8");
+  const TensorMap theirs = weights.others();
+  weights.load(theirs, *weights.draw(2));
+  const at::Tensor weight = theirs.at("fc.weight");
+
+  const auto fresh = weights.draw(2);
+  CHECK(load_pretrained(weights.config({"model.pretrained_head=draw"}), *fresh)->drawn ==
+        std::vector<std::string>{"fc"});
+  CHECK(at::equal(fresh->named_parameters()["fc.weight"], weights.draw(2)->named_parameters()["fc.weight"]));
+  CHECK(at::equal(fresh->named_parameters()["conv1.weight"], theirs.at("conv1.weight")));
+
+  const auto normalised = weights.draw(2);
+  const auto loaded =
+      load_pretrained(weights.config({"model.pretrained_head=tau_normalised", "model.head_tau=0.5"}), *normalised);
+  CHECK_THAT(loaded->describe(), Contains("head fc normalised with tau 0.5"));
+  CHECK(at::allclose(normalised->named_parameters()["fc.weight"], weight / weight.norm(2, 1, true).sqrt()));
+  CHECK(normalised->named_parameters()["fc.bias"].abs().max().item<double>() == 0);
+
+  const auto scaled = weights.draw(2, "scaled");
+  CHECK(load_pretrained(weights.config({"model.head=scaled"}), *scaled)->drawn.empty());
+  CHECK(at::equal(scaled->named_parameters()["fc.weight"], weight));
+  CHECK(scaled->named_parameters()["fc.factor"].eq(1).all().item<bool>());
+
+  // Of other classes there is no head that could be changed.
+  const Weights others("resnet8", 7);
+  others.load(others.others(), *others.draw(2));
+  CHECK_THROWS_WITH(load_pretrained(others.config({"model.head=scaled"}), *others.draw(2, "scaled")),
+                    Contains("no head of this many classes that model.head: scaled could change"));
+}
+
 TEST_CASE("files of an earlier torchvision fit too", "[fast]") {
   const Weights weights("densenet121", 1000);
   TensorMap old;
@@ -117,6 +151,33 @@ TEST_CASE("files of an earlier torchvision fit too", "[fast]") {
   CHECK(loaded->num_tensors == static_cast<int64_t>(old.size()) - 2);
   CHECK(at::equal(model->named_parameters()["features.denseblock4.denselayer16.conv2.weight"],
                   old["features.denseblock4.denselayer16.conv.2.weight"]));
+}
+
+TEST_CASE("a head within another module is found, and one of other classes stays as drawn", "[fast]") {
+  const auto [name, head] = GENERATE(std::pair<std::string, std::string>{"convnext_tiny", "classifier.2"},
+                                     std::pair<std::string, std::string>{"vit_b_16", "heads.head"});
+  CAPTURE(name);
+  const Weights weights(name, 1000);
+  TensorMap theirs = weights.others();
+  const auto model = weights.draw(2, "two_head");
+  const auto loaded = weights.load(theirs, *model);
+  CHECK(loaded->drawn == std::vector<std::string>{head, head + "_multi"});
+  CHECK(loaded->num_tensors == static_cast<int64_t>(theirs.size()) - 2);
+  for (const auto& [entry, tensor] : state_dict(*model)) {
+    CAPTURE(entry);
+    if (!entry.starts_with(head)) CHECK(at::equal(tensor, theirs.at(entry)));
+  }
+  theirs.erase(head + ".weight");
+  theirs.erase(head + ".bias");
+  CHECK(weights.load(theirs, *weights.draw(2))->drawn == std::vector<std::string>{head});
+}
+
+TEST_CASE("a vision transformer's file for images of another size is refused by both numbers of places", "[fast]") {
+  const Weights weights("vit_b_16");
+  TensorMap theirs = weights.others();
+  theirs["encoder.pos_embedding"] = at::zeros({1, 197, 768});
+  CHECK_THROWS_WITH(weights.load(theirs, *weights.draw(2)),
+                    Contains("encoder.pos_embedding: [1, 197, 768] float32, expected [1, 17, 768] float32"));
 }
 
 TEST_CASE("all that does not fit is said at once, and nothing is copied", "[fast]") {

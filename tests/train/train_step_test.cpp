@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "models/convnext.h"
 #include "src/core/error.h"
 #include "src/train/run_options.h"
 #include "tests/train/linear_task.h"
@@ -24,6 +25,29 @@ at::Tensor weight_after(const std::vector<Batch>& batches, const std::string& lo
     CHECK(result.loss_sum > 0);
   }
   return model->parameters()[0].detach();
+}
+
+TEST_CASE("a step with stochastic depth draws the same images after a resume", "[fast]") {
+  const auto fresh = [] {
+    at::manual_seed(5);
+    auto model = std::make_shared<ConvNext>(ConvNextShape{{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, ModelOptions{},
+                                            ModelContext{5, 3, 32, 32});
+    for (const auto& item : model->named_parameters()) {
+      if (item.key().ends_with("layer_scale")) item.value().data().fill_(1);
+    }
+    return model;
+  };
+  Batch batch = samples(0, 8);
+  batch.images = at::randn({8, 3, 32, 32});
+  const auto losses = [&](uint64_t draws_before, int64_t step) {
+    const auto model = fresh();
+    auto loss = make_loss("cross_entropy");
+    Sgd optimizer = make_optimizer(*model);
+    at::manual_seed(draws_before);
+    return train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, step, 0.1, 0}).loss_sum;
+  };
+  CHECK(losses(1, 3) == losses(2, 3));
+  CHECK(losses(1, 3) != losses(1, 4));
 }
 
 TEST_CASE("uneven accumulated batches make the step of one batch, noise included", "[fast]") {
@@ -82,8 +106,7 @@ TEST_CASE("what a step measures adds up over its batches, and changes no bit", "
 TEST_CASE("clipping bounds the update", "[fast]") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
-  Sgd optimizer(std::vector<std::pair<std::string, at::Tensor>>{{"fc.weight", model->parameters()[0]}},
-                {1, 0, 0, false});
+  Sgd optimizer(TrainedParameters{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
   const at::Tensor before = model->parameters()[0].detach().clone();
   train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
   CHECK((model->parameters()[0].detach() - before).norm().item<double>() == Approx(1e-3).epsilon(1e-6));

@@ -81,7 +81,9 @@ uint64_t checkpoint_bytes(const Experiment& run) {
   for (const auto& [name, tensor] : state_dict(*run.model)) bytes += tensor.nbytes();
   if (run.train.ema_decay > 0) bytes *= 2;
   const auto copies = static_cast<uint64_t>(run.optimizer.state_size);
-  for (const at::Tensor& parameter : run.model->parameters()) bytes += copies * parameter.nbytes();
+  for (const at::Tensor& parameter : run.model->parameters()) {
+    if (parameter.requires_grad()) bytes += copies * parameter.nbytes();
+  }
   for (const auto& [name, tensor] : run.loss->state()) bytes += tensor.nbytes();
   return bytes;
 }

@@ -46,12 +46,19 @@ std::vector<std::pair<fs::path, config::Config>> load_configs(const config::Sche
 }  // namespace
 
 std::string experiment_of(const config::Config& config) {
-  static const std::set<std::string> kApart{"name",           "seed",
-                                            "select",         "run.dir",
-                                            "run.threads",    "eval.top_k",
-                                            "eval.average_k", "eval.count_bins",
-                                            "eval.splits",    "eval.during_training",
-                                            "train.top_k",    "train.gradient_nonzeros"};
+  static const std::set<std::string> kApart{"name",
+                                            "seed",
+                                            "select",
+                                            "run.dir",
+                                            "run.threads",
+                                            "eval.top_k",
+                                            "eval.average_k",
+                                            "eval.count_bins",
+                                            "eval.splits",
+                                            "eval.during_training",
+                                            "eval.superclass_accuracy",
+                                            "train.top_k",
+                                            "train.gradient_nonzeros"};
   std::string text;
   for (const config::Entry& entry : config.entries()) {
     if (entry.key.is_free || kApart.contains(entry.path)) continue;

@@ -40,8 +40,15 @@ TEST_CASE("the references' models agree with what was recorded of them, initial 
   for (const char* name : {"resnet18", "densenet_bc_40_40_normed"}) check_all(name + std::string(".json"), 11);
 }
 
+TEST_CASE("grouped convolutions, ConvNeXt and the vision transformer agree with torchvision, initial weights too",
+          "[fast]") {
+  for (const char* name : {"resnext50_32x4d", "convnext_tiny", "vit_b_16"})
+    check_all(name + std::string("_64px.json"), 11);
+}
+
 TEST_CASE("the other models have torchvision's names and shapes", "[fast]") {
-  for (const char* name : {"resnet101", "resnet152", "wide_resnet50_2", "densenet161", "densenet169", "densenet201"}) {
+  for (const char* name : {"resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d", "densenet161", "densenet169",
+                           "densenet201", "convnext_tiny", "vit_b_16"}) {
     check_all(name + std::string(".params.txt"), 1);
   }
 }

@@ -1,0 +1,64 @@
+#include "src/optim/adamw.h"
+
+#include <ATen/ops/_fused_adamw.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <memory>
+
+namespace settrain {
+
+config::Keys AdamWOptions::keys() {
+  return {
+      learning_rate_key(&AdamWOptions::lr, 1e-3),
+      config::key("beta1", &AdamWOptions::beta1, 0.9, "Decay of the moving average of gradients.").at_least(0).below(1),
+      config::key("beta2", &AdamWOptions::beta2, 0.999, "Decay of the moving average of squared gradients.")
+          .at_least(0)
+          .below(1),
+      config::key("eps", &AdamWOptions::eps, 1e-8, "Added to the root of the squared gradients' average.").above(0),
+      config::key("weight_decay", &AdamWOptions::weight_decay, 0.01,
+                  "Decoupled weight decay: each step takes this times the learning rate off every parameter that "
+                  "optimizer.no_decay does not spare.")
+          .at_least(0),
+  };
+}
+
+AdamW::AdamW(const TrainedParameters& parameters, const AdamWOptions& options)
+    : Optimizer(parameters),
+      exp_avgs_(zeros()),
+      exp_avg_sqs_(zeros()),
+      steps_(at::zeros({}, at::kLong)),
+      options_(options) {}
+
+void AdamW::step(double lr) {
+  c10::NoGradGuard no_grad;
+  steps_.add_(1);
+  for (const Group& group : groups()) {
+    // ATen reads the step's number from a float tensor on the parameters' device, one a parameter.
+    const at::Tensor number = at::full({}, steps_.item<int64_t>(), group.parameters[0].options().dtype(at::kFloat));
+    at::_fused_adamw_(group.parameters, group.gradients, group.pick(exp_avgs_), group.pick(exp_avg_sqs_),
+                      /*max_exp_avg_sqs=*/{}, std::vector<at::Tensor>(group.members.size(), number),
+                      lr * group.lr_factor, options_.beta1, options_.beta2, group.decays ? options_.weight_decay : 0,
+                      options_.eps, /*amsgrad=*/false, /*maximize=*/false);
+  }
+}
+
+Optimizer::Named AdamW::state() const {
+  Named all = named("exp_avg", exp_avgs_);
+  for (auto& item : named("exp_avg_sq", exp_avg_sqs_)) all.push_back(std::move(item));
+  all.emplace_back("steps", steps_);
+  return all;
+}
+
+OptimizerEntry adamw_entry() {
+  return {.name = "adamw",
+          .help = "Adam with decoupled weight decay (Loshchilov & Hutter 2019).",
+          .keys = AdamWOptions::keys(),
+          .state_size = 2,
+          .make = [](const config::Config& config, const TrainedParameters& parameters) {
+            return std::make_unique<AdamW>(parameters, config.read<AdamWOptions>("optimizer"));
+          }};
+}
+
+}  // namespace settrain

@@ -1,0 +1,62 @@
+"""A body that is trained first, and a head that is balanced afterwards (Kang et al., ICLR 2020)."""
+
+
+from program import TINY, ProgramTest, main, tensors_of
+
+FIRST = "runs/first/checkpoints/last.safetensors"
+
+
+class TwoStages(ProgramTest):
+    def second(self, name, *settings):
+        return self.train(name, f"model.pretrained={FIRST}", "model.trainable=[head]", *settings)
+
+    def train(self, name, *settings):
+        self.write(f"{name}.yaml", "extends: tail.yaml\n")
+        arguments = [word for setting in settings for word in ("--set", setting)]
+        return self.run_program("--config", f"{name}.yaml", "--device", "cpu", *arguments)
+
+    def setUp(self):
+        super().setUp()
+        tail = TINY.replace("loss: {name: noised_topk, k: 2, epsilon: 1.0, num_draws: 3}", "loss: {name: cross_entropy}")
+        self.write("tail.yaml", tail.replace("  workers: 1", "  workers: 1\n  imbalance: 20"))
+        self.train("first")
+
+    def changed(self, name):
+        """The tensors of the model that a run ended with other values of than the first."""
+        before, after = (tensors_of(self.folder / path) for path in (FIRST, f"runs/{name}/checkpoints/last.safetensors"))
+        return {tensor for tensor in after if tensor.startswith("model.") and after[tensor] != before.get(tensor)}
+
+    def test_classifier_retraining_changes_the_head_alone(self):
+        self.second("crt", "model.pretrained_head=draw", "data.sampler=class_balanced")
+        self.assertEqual(self.changed("crt"), {"model.fc.weight", "model.fc.bias"})
+        state = tensors_of(self.folder / "runs/crt/checkpoints/last.safetensors")
+        self.assertEqual({name for name in state if name.startswith("optimizer.")}, {"optimizer.momentum.fc.weight", "optimizer.momentum.fc.bias"})
+
+    def test_it_goes_on_as_if_it_had_never_stopped(self):
+        self.second("whole", "schedule.name=constant", "train.epochs=2")
+        self.second("parts", "schedule.name=constant", "train.epochs=1")
+        self.run_program("--resume", "runs/parts", "--set", "train.epochs=2", "--device", "cpu")
+        self.assertEqual(self.metrics("parts"), self.metrics("whole"))
+
+    def test_learnable_weight_scaling_trains_factors_alone_and_exports_a_linear_head(self):
+        self.second("lws", "model.head=scaled", "data.sampler=class_balanced")
+        self.assertEqual(self.changed("lws"), {"model.fc.factor"})
+        self.run_program("export", "runs/lws", "--checkpoint", "last", "--output", "lws.safetensors")
+        # Loaded again, the linear head gives the same accuracies.
+        self.train("again", "model.pretrained=lws.safetensors", "train.epochs=0")
+        last = self.run_program("eval", "runs/lws", "--checkpoint", "last", "--device", "cpu").stdout
+        self.assertEqual(last.splitlines()[1:], (self.folder / "runs/again/results.txt").read_text().splitlines()[1:])
+
+    def test_tau_normalisation_needs_no_training(self):
+        done = self.train("tau", f"model.pretrained={FIRST}", "model.pretrained_head=tau_normalised", "model.head_tau=1", "train.epochs=0")
+        self.assertIn("head fc normalised with tau 1", done.stderr)
+        self.assertEqual(self.changed("tau"), {"model.fc.weight", "model.fc.bias"})
+
+    def test_what_would_do_nothing_is_refused(self):
+        for setting, reason in (("model.head=scaled", "set model.pretrained"), ("model.pretrained_head=draw", "only with model.pretrained")):
+            errors = self.run_program("--config", "tail.yaml", "--set", setting, "--device", "cpu", expect=2).stderr
+            self.assertIn(reason, errors)
+
+
+if __name__ == "__main__":
+    main()

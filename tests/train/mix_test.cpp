@@ -1,0 +1,123 @@
+#include "src/train/mix.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "src/core/error.h"
+#include "src/train/run_options.h"
+#include "tests/train/linear_task.h"
+
+namespace settrain {
+namespace {
+
+using namespace test;
+
+const at::Tensor kFour = at::tensor({7, 8, 9, 5}, at::kLong);
+
+at::Tensor four_images() {
+  return at::arange(4 * 3 * 6 * 8, at::kDouble).view({4, 3, 6, 8});
+}
+
+MixOptions options_of(const char* kind, double alpha) {
+  return {kind, alpha, alpha};
+}
+
+TEST_CASE("mixup adds shares of an image and of the one before it", "[fast]") {
+  const at::Tensor images = four_images();
+  const MixedBatch mixed = mix(options_of("mixup", 1), images, kFour, {3, 5});
+  REQUIRE(mixed.share > 0.01);
+  REQUIRE(mixed.share < 0.99);
+  CHECK(mixed.partner_labels.equal(at::tensor({5, 7, 8, 9}, at::kLong)));
+  const double s = mixed.share;
+  CHECK(at::allclose(mixed.images[0], s * images[0] + (1 - s) * images[3]));
+  CHECK(at::allclose(mixed.images[2], s * images[2] + (1 - s) * images[1]));
+}
+
+TEST_CASE("cutmix puts a rectangle of the partner in, and its share is that of the pixels", "[fast]") {
+  const at::Tensor images = four_images();
+  int64_t cut = 0;
+  for (int64_t step = 0; step < 50; ++step) {
+    const MixedBatch mixed = mix(options_of("cutmix", 1), images, kFour, {3, step});
+    const at::Tensor is_own = mixed.images.eq(images), is_partners = mixed.images.eq(at::roll(images, 1, 0));
+    CHECK((is_own | is_partners).all().item<bool>());
+    CHECK(mixed.share == Approx(is_own.to(at::kDouble).mean().item<double>()).epsilon(1e-12));
+    // What is cut is a full rectangle: as many rows times columns as pixels.
+    const at::Tensor pixels = is_partners[0][0];
+    const int64_t rows = pixels.any(1).sum().item<int64_t>(), columns = pixels.any(0).sum().item<int64_t>();
+    CHECK(pixels.sum().item<int64_t>() == rows * columns);
+    cut += rows * columns > 0;
+  }
+  CHECK(cut > 30);
+}
+
+TEST_CASE("a mix is a function of seed, step and batch", "[fast]") {
+  const auto images_of = [](const MixKey& key) {
+    return mix(options_of("either", 1), four_images(), kFour, key).images;
+  };
+  CHECK(images_of({3, 5, 0}).equal(images_of({3, 5, 0})));
+  CHECK_FALSE(images_of({3, 5, 0}).equal(images_of({4, 5, 0})));
+  CHECK_FALSE(images_of({3, 5, 0}).equal(images_of({3, 6, 0})));
+  CHECK_FALSE(images_of({3, 5, 0}).equal(images_of({3, 5, 1})));
+}
+
+TEST_CASE("shares have the moments of Beta(alpha, alpha)", "[fast]") {
+  constexpr int64_t kDraws = 20000;
+  for (const double alpha : {0.05, 0.2, 1.0}) {
+    double sum = 0, squares = 0;
+    for (int64_t step = 0; step < kDraws; ++step) {
+      const double share = mix(options_of("mixup", alpha), at::zeros({1, 1, 1, 1}), at::zeros({1}), {9, step}).share;
+      sum += share - 0.5;
+      squares += (share - 0.5) * (share - 0.5);
+    }
+    const double variance = 1 / (4 * (2 * alpha + 1));
+    // Four standard errors; a squared deviation is at most 1/4, so its own variance at most variance / 4.
+    CHECK(std::abs(sum / kDraws) < 4 * std::sqrt(variance / kDraws));
+    CHECK(std::abs(squares / kDraws - variance) < 4 * std::sqrt(variance / 4 / kDraws));
+  }
+}
+
+TEST_CASE("either takes both, each about half the time", "[fast]") {
+  int64_t cutmixes = 0;
+  for (int64_t step = 0; step < 400; ++step) {
+    const at::Tensor images = four_images();
+    const MixedBatch mixed = mix(options_of("either", 1), images, kFour, {3, step});
+    cutmixes += (mixed.images.eq(images) | mixed.images.eq(at::roll(images, 1, 0))).all().item<bool>();
+  }
+  CHECK(std::abs(cutmixes - 200) < 40);
+}
+
+TEST_CASE("the loss of mixed labels is the cross-entropy with their shares", "[fast]") {
+  auto model = fresh_model();
+  auto loss = make_loss("cross_entropy");
+  const Batch batch = samples(0, 4);
+  const MixedBatch mixed = mix(options_of("mixup", 1), batch.images.to(at::kDouble), batch.labels, {3, 5});
+  LossInput input;
+  input.labels = batch.labels;
+  input.output = model->forward(mixed.images);
+  const at::Tensor shares =
+      at::one_hot(batch.labels, 5) * mixed.share + at::one_hot(mixed.partner_labels, 5) * (1 - mixed.share);
+  const at::Tensor expected = -(shares * at::log_softmax(input.output.scores, 1)).sum(1);
+  const LossValue value = mixed_loss(*loss, input, mixed);
+  CHECK(at::allclose(value.per_sample, expected));
+  CHECK(value.sum.item<double>() == Approx(expected.sum().item<double>()));
+  CHECK(value.count == 4);
+}
+
+TEST_CASE("a step mixes each of its batches", "[fast]") {
+  const auto weight_after = [](const MixOptions& options) {
+    auto model = fresh_model();
+    auto loss = make_loss("cross_entropy");
+    Sgd optimizer = make_optimizer(*model);
+    StepSettings settings{1, 0, 0.1, 0};
+    settings.mix = &options;
+    train_step(*model, *loss, optimizer, {samples(0, 5), samples(5, 3)}, Computation{}, settings);
+    return model->parameters()[0].detach();
+  };
+  CHECK(weight_after(options_of("mixup", 1)).equal(weight_after(options_of("mixup", 1))));
+  CHECK_FALSE(weight_after(options_of("mixup", 1)).equal(weight_after(options_of("none", 1))));
+}
+
+}  // namespace
+}  // namespace settrain
