@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <fstream>
 #include <string_view>
 #include <unordered_map>
 
+#include "datasets/data_file_error.h"
 #include "datasets/image_list.h"
-#include "src/core/descriptor.h"
 #include "src/core/error.h"
 #include "src/core/suggest.h"
 
@@ -44,7 +43,7 @@ std::unordered_map<std::string, size_t> places_of(const std::vector<std::string>
 std::vector<std::string> read_class_table(const std::filesystem::path& file, const std::vector<std::string>& classes,
                                           const std::vector<std::string>& keys) {
   std::ifstream stream(file);
-  if (!stream) throw DataError(file_error("open", file, errno).what());
+  if (!stream) throw data_file_error("open", file);
   const std::unordered_map<std::string, size_t> index_of = places_of(classes, keys);
 
   std::vector<std::string> texts(classes.size());
@@ -72,7 +71,7 @@ std::vector<std::string> read_class_table(const std::filesystem::path& file, con
     if (!texts[found->second].empty()) fail(fmt::format("the class '{}' has a line above", name));
     texts[found->second] = text;
   }
-  if (stream.bad()) throw DataError(file_error("read", file, errno).what());
+  if (stream.bad()) throw data_file_error("read", file);
   for (size_t c = 0; c < classes.size(); ++c) {
     if (texts[c].empty())
       throw DataError(

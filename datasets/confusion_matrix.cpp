@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <fstream>
 #include <string>
 #include <string_view>
 
-#include "src/core/descriptor.h"
+#include "datasets/data_file_error.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -60,7 +59,7 @@ std::string read_row(std::string_view text, int64_t num_classes, std::vector<dou
 
 std::vector<double> read_confusion_matrix(const std::filesystem::path& file, int64_t num_classes) {
   std::ifstream stream(file);
-  if (!stream) throw DataError(file_error("open", file, errno).what());
+  if (!stream) throw data_file_error("open", file);
   std::vector<double> numbers;
   int64_t rows = 0;
   std::string line;
@@ -73,7 +72,7 @@ std::vector<double> read_confusion_matrix(const std::filesystem::path& file, int
                                   : read_row(text, num_classes, numbers);
     if (!wrong.empty()) throw DataError(fmt::format("{}:{}: {}", file.string(), number, wrong));
   }
-  if (stream.bad()) throw DataError(file_error("read", file, errno).what());
+  if (stream.bad()) throw data_file_error("read", file);
   if (rows < num_classes) {
     throw DataError(
         fmt::format("'{}' has {} lines of numbers, expected {}, one a class", file.string(), rows, num_classes));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "datasets/data_file_error.h"
 #include "src/core/descriptor.h"
 #include "src/core/error.h"
 
@@ -14,16 +15,16 @@ namespace settrain {
 
 std::span<const uint8_t> read_file_bytes(const std::filesystem::path& file, std::vector<uint8_t>& memory) {
   const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!descriptor.is_open()) throw DataError(file_error("open", file, errno).what());
+  if (!descriptor.is_open()) throw data_file_error("open", file);
   struct stat status {};
-  if (::fstat(descriptor.get(), &status) != 0) throw DataError(file_error("read", file, errno).what());
+  if (::fstat(descriptor.get(), &status) != 0) throw data_file_error("read", file);
   const auto size = static_cast<size_t>(std::max<off_t>(0, status.st_size));
   if (memory.size() < size) memory.resize(size);
   size_t filled = 0;
   while (filled < size) {
     const ssize_t got = ::read(descriptor.get(), memory.data() + filled, size - filled);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw DataError(file_error("read", file, errno).what());
+    if (got < 0) throw data_file_error("read", file);
     if (got == 0) break;  // it has become shorter meanwhile
     filled += static_cast<size_t>(got);
   }

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "src/core/descriptor.h"
+#include "datasets/data_file_error.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -88,7 +87,7 @@ std::string ImageList::place(int64_t i) const {
 
 ImageList read_image_list(const std::filesystem::path& file, int64_t num_classes, FileTable& files) {
   std::ifstream stream(file);
-  if (!stream) throw DataError(file_error("open", file, errno).what());
+  if (!stream) throw data_file_error("open", file);
   ImageList list{.source = file, .lines = {}, .first_file = files.size(), .labels = {}, .label_sets = {}};
   std::string text;
   for (int64_t number = 1; std::getline(stream, text); ++number) {
@@ -97,7 +96,7 @@ ImageList read_image_list(const std::filesystem::path& file, int64_t num_classes
     if (end == std::string::npos) continue;
     parse_line({file, number, std::string_view(text).substr(0, end + 1)}, num_classes, list, files);
   }
-  if (stream.bad()) throw DataError(file_error("read", file, errno).what());
+  if (stream.bad()) throw data_file_error("read", file);
   if (list.labels.empty()) throw DataError(fmt::format("'{}' lists no image", file.string()));
   return list;
 }

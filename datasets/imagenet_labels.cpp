@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -11,7 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "src/core/descriptor.h"
+#include "datasets/data_file_error.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -30,14 +29,14 @@ struct NumberedLine {
 // The lines that are not empty, without blanks at their ends.
 std::vector<NumberedLine> read_lines(const std::filesystem::path& file) {
   std::ifstream stream(file);
-  if (!stream) throw DataError(file_error("open", file, errno).what());
+  if (!stream) throw data_file_error("open", file);
   std::vector<NumberedLine> lines;
   std::string text;
   for (int64_t number = 1; std::getline(stream, text); ++number) {
     const size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
     if (begin != std::string::npos) lines.push_back({number, text.substr(begin, end - begin + 1)});
   }
-  if (stream.bad()) throw DataError(file_error("read", file, errno).what());
+  if (stream.bad()) throw data_file_error("read", file);
   return lines;
 }
 

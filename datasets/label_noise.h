@@ -1,4 +1,4 @@
-// Wrong labels on purpose: Berrada et al. 2018, section 5.1; Garcin et al. 2022, section 4.
+// Artificial label noise: Berrada et al. 2018, section 5.1; Garcin et al. 2022, section 4.
 #pragma once
 
 #include <cstdint>

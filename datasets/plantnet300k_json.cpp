@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <unordered_set>
 #include <vector>
 
+#include "datasets/data_file_error.h"
 #include "datasets/file_bytes.h"
 #include "datasets/file_places.h"
-#include "src/core/descriptor.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
 
@@ -47,7 +46,7 @@ json read_json(const std::filesystem::path& file) {
 // The same where `callback` drops parts of the file as they come, so that it is never in memory as a whole.
 void scan_json(const std::filesystem::path& file, const json::parser_callback_t& callback) {
   std::ifstream stream(file);
-  if (!stream) throw DataError(file_error("open", file, errno).what());
+  if (!stream) throw data_file_error("open", file);
   try {
     must_be_object(file, json::parse(stream, [&](int depth, json::parse_event_t event, json& parsed) {
                      if (depth > static_cast<int>(kDeepest))

@@ -7,7 +7,7 @@ namespace settrain {
 
 class Layer;
 
-/// layer.forward(x), of which only x is kept for the backward pass; everything, where x has no gradient, as images. The
+/// layer.forward(x), of which only x is kept for the backward pass, or everything where x has no gradient (images). The
 /// backward pass runs the forward pass again, with the same numbers from ATen's generator; the layer must outlive it.
 /// Gradients are those of layer.forward(x); there are no second derivatives (std::logic_error).
 at::Tensor forward_without_keeping(Layer& layer, const at::Tensor& x);

@@ -91,9 +91,10 @@ source_commit() {
   { [[ -e $root/.git ]] && git -C "$root" rev-parse HEAD 2>/dev/null; } || cat "$bundle/commit" 2>/dev/null || echo 'an unknown commit'
 }
 
-# The folders of tests/ with tests tagged [gpu]; each is a program tests_<folder>.
-# Their programs are named by the folder of tests/ that they lie in, at any depth.
-mapfile -t gpu_tests < <(cd "$root/tests" && grep -rlF '[gpu]' . --include='*_test.cpp' | cut -d / -f 2 | sort -u)
+# The programs tests_<name> that have tests tagged [gpu]: of the folders that tests/CMakeLists.txt makes programs of.
+mapfile -t gpu_tests < <(cd "$root/tests" && sed -n 's/^ *settrain_tests(\([^ )]*\).*/\1/p' CMakeLists.txt | while read -r folder; do
+  if grep -rqF '[gpu]' "$folder" --include='*_test.cpp'; then echo "${folder//\//_}"; fi
+done | sort)
 
 # shellcheck disable=SC1090
 for part in pack machine build steps; do source "$root/scripts/gpu_check/$part.sh"; done

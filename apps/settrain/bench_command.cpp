@@ -12,7 +12,7 @@
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
-#include "src/measure/bench/made_up_images.h"
+#include "src/measure/bench/random_images.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/peak_memory.h"
@@ -36,8 +36,8 @@ config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
   const std::string model = bench.model.empty() ? "resnet20" : bench.model;
   std::vector<std::string> settings;
   if (line.config.empty()) {
-    settings = made_up_images(line.registries.models.at(model), bench.batch > 0 ? bench.batch : kBatch, bench.size,
-                              bench.classes);
+    settings = random_images(line.registries.models.at(model), bench.batch > 0 ? bench.batch : kBatch, bench.size,
+                             bench.classes);
   }
   if (bench.batch > 0) settings.push_back(fmt::format("data.batch_size={}", bench.batch));
   if (line.config.empty() || !bench.model.empty()) settings.push_back("model.name=" + model);
@@ -157,9 +157,7 @@ void add_bench_command(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(4, 1024))
       ->excludes(config);
   train
-      ->add_option("--classes", bench->classes,
-                   "Number of classes of random images; as many as the model was made "
-                   "for")
+      ->add_option("--classes", bench->classes, "Number of classes of random images; as many as the model was made for")
       ->check(CLI::Range(2, 10000))
       ->excludes(config);
   train->add_option("--rounds", bench->rounds, "Rounds of measuring each")

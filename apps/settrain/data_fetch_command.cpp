@@ -40,7 +40,7 @@ int fetch_data(const DatasetRegistry& datasets, const FetchOptions& options) {
   }
   const Download download = with_source(find_download(datasets, options.name), options.source, options.md5);
   std::cout << describe(download, to) << std::flush;
-  // Who names a place wants it there, wherever else it may be.
+  // With --to, a copy in another folder does not count.
   Download wanted = download;
   if (!options.to.empty()) wanted.usual_place.clear();
   if (const auto complete = find_complete(wanted, to)) {

@@ -1,15 +1,13 @@
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "apps/settrain/data_command.h"
 #include "apps/settrain/data_options.h"
 #include "src/core/atomic_file.h"
-#include "src/core/descriptor.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/data_tools/verify.h"
@@ -29,14 +27,15 @@ int verify(const CommandLine& line, const VerifyOptions& options) {
   }
   LoadedData data = load_data(line);
   data.dataset.train.labels = data.clean_labels;  // what the data say of a bad image, not the label noise
-  // Said before hours of reading.
-  if (!options.list.empty() && !std::ofstream(options.list, std::ios::app)) {
-    throw file_error("write", options.list, errno);
-  }
+  std::optional<AtomicFile> list;
+  if (!options.list.empty()) list.emplace(options.list);  // it may refuse: now, and not after hours of reading
   catch_interrupts();
   const VerifyReport report = verify_images(data.dataset, options.splits, options.workers);
   std::cout << verify_text(report);
-  if (!options.list.empty()) write_file_atomically(options.list, verify_list(report));
+  if (list && report.complete()) {
+    list->write(verify_list(report));
+    list->commit();
+  }
   if (!report.complete()) {
     std::cout.flush();
     throw_if_interrupted();
@@ -56,7 +55,8 @@ void add_data_verify_command(CLI::App& data, CommandLine& line) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"train", "val", "test"}));
-  command->add_option("--list", options->list, "A file to write the bad images' paths to, one a line")
+  command
+      ->add_option("--list", options->list, "A file to write the bad images' paths to, one a line, once all are read")
       ->check([](const std::string& file) { return std::string(file.empty() ? "is empty: name a file" : ""); });
   command->callback([&line, options] { line.action = [&line, options] { return verify(line, *options); }; });
 }

@@ -9,9 +9,9 @@
 #include "src/config/format.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
-#include "src/measure/bench/made_up_images.h"
+#include "src/measure/bench/random_images.h"
 #include "src/measure/cost/throughput.h"
-#include "src/papers/design/data_facts.h"
+#include "src/papers/design/needed_data.h"
 #include "src/studies/sweep/points.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
@@ -34,7 +34,7 @@ int64_t measured_batch(int64_t batch, const at::Device& device) {
 StepKind step_kind(const ModelEntry& model, const config::Config& config, const DataFacts& facts,
                    const at::Device& device) {
   const int64_t batch = measured_batch(config.get<int64_t>("data.batch_size"), device);
-  StepKind kind = made_up_images(model, batch, facts.size, facts.classes);
+  StepKind kind = random_images(model, batch, facts.size, facts.classes);
   kind.push_back(fmt::format("data.channels={}", facts.channels));
   for (const config::Entry& entry : config.entries()) {
     const bool is_of_step =
@@ -121,7 +121,7 @@ double DesignCosts::measure_seconds(const DesignCost& cost, ProgressBar& bar) co
 
 double DesignCosts::measure_speed(ProgressBar& bar) const {
   const ModelEntry& model = line_.registries.models.at("resnet18");
-  StepKind kind = made_up_images(model, measured_batch(128, find_device(line_.device)), 0, 0);
+  StepKind kind = random_images(model, measured_batch(128, find_device(line_.device)), 0, 0);
   kind.push_back("model.name=" + model.name);
   const config::Config config = config::load(experiment_schema(line_.registries), {}, kind);
   const auto forward = static_cast<double>(network_cost(model, config, model.usual).multiply_adds);

@@ -44,7 +44,7 @@ int import(const ImportArguments& arguments) {
   TensorMap tensors;
   for (const auto& [name, entry] : weights.tensors) tensors.emplace(name, read_tensor(file, entry));
   try {
-    write_safetensors(arguments.output, tensors, {{"format", "pt"}});
+    write_tensor_file(arguments.output, tensors, {{"format", "pt"}});
   } catch (const RunError& problem) {
     throw RunError(fmt::format("{} cannot be converted: {}", place, problem.what()));
   }

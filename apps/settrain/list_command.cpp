@@ -88,9 +88,8 @@ void print_models(const ModelRegistry& models) {
 }  // namespace
 
 void add_list_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("list",
-                                         "Lists the losses, models, data sets and metrics that a config can "
-                                         "name");
+  CLI::App* command =
+      app.add_subcommand("list", "Lists the losses, models, data sets, optimizers and metrics that a config can name");
   command->require_subcommand(1);
   const auto kind = [&](const char* name, const char* help, auto print_all) {
     command->add_subcommand(name, help)->callback([&line, print_all] {

@@ -16,11 +16,12 @@
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/papers/design/check_cells.h"
-#include "src/papers/design/data_facts.h"
 #include "src/papers/design/find_design.h"
+#include "src/papers/design/needed_data.h"
 #include "src/papers/figure/collect_figure.h"
 #include "src/papers/figure/lorenz_chart.h"
 #include "src/plot/chart.h"
+#include "src/plot/gnuplot.h"
 #include "src/studies/compare/compared_run.h"
 #include "src/train/experiment_schema.h"
 

@@ -137,10 +137,11 @@ int resume(const CommandLine& line, const TrainArguments& arguments) {
       throw ConfigError(fmt::format("--set {}: a run goes on where it is; its folder can be moved", setting));
     }
   }
-  const config::Schema schema = experiment_schema(line.registries);
-  const config::Config recorded = config::load(schema, folder.config(), {});
+  config::Schema schema = experiment_schema(line.registries);
   config::Config wanted =
       line.config.empty() ? config::load(schema, folder.config(), line.settings) : load_config(line);
+  schema.rules.clear();  // what was right at the start, such as a folder, may be what the settings mend
+  const config::Config recorded = config::load(schema, folder.config(), {});
   const ResumePoint point = find_resume_point(folder, recorded, wanted, arguments.terms);
   const std::string path = folder.path().string();
   if (point.is_finished) {

@@ -1,4 +1,4 @@
-// Which instructions the kernels of lanes/ use. They are compiled for each of these sets from one source, in a
+// Which instructions the kernels of cpu/ use. They are compiled for each of these sets from one source, in a
 // namespace of its own, and picked when they are called. Results do not depend on it.
 #pragma once
 

@@ -5,6 +5,7 @@
 #include "src/config/describe.h"
 #include "src/config/document.h"
 #include "src/config/text.h"
+#include "src/core/characters.h"
 #include "src/core/table_text.h"
 
 namespace settrain::config {
@@ -12,11 +13,6 @@ namespace {
 
 constexpr size_t kColumns = 6;
 using Row = std::array<std::string, kColumns>;
-
-// Code points, each taken to be one cell wide.
-size_t width(const std::string& text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-}
 
 // One row for all variants of the section that declare the key alike, at the first of them.
 std::vector<const Declaration*> declared_alike(const Declarations& declarations, const Declaration& declaration) {
@@ -58,11 +54,12 @@ std::string list_keys(const Schema& schema, size_t columns) {
   }
   std::array<size_t, kColumns> widths{};
   for (const Row& row : rows) {
-    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], width(row[i]));
+    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], count_characters(row[i]));
   }
   std::string text;
   for (const Row& row : rows) {
-    for (size_t i = 0; i + 1 < kColumns; ++i) text += row[i] + std::string(widths[i] - width(row[i]) + 2, ' ');
+    for (size_t i = 0; i + 1 < kColumns; ++i)
+      text += row[i] + std::string(widths[i] - count_characters(row[i]) + 2, ' ');
     text += row.back() + "\n";
   }
   return text;

@@ -63,10 +63,11 @@ std::string wrap_words(const std::string& text, size_t columns, size_t indent) {
   std::string wrapped;
   for (std::string line; std::getline(lines, line);) {
     if (!wrapped.empty()) line.insert(0, indent, ' ');
-    while (line.size() > columns) {
-      size_t end = line.rfind(' ', columns);
+    while (count_characters(line) > columns) {
+      const size_t cut = first_characters(line, columns).size(), first = line.find_first_not_of(' ');
+      size_t end = line.rfind(' ', cut);
       // A blank in front of the first word is none to break at.
-      if (end == std::string::npos || end < line.find_first_not_of(' ')) end = line.find(' ', columns);
+      if (end == std::string::npos || end < first) end = line.find(' ', std::max(cut, first));
       const size_t next = line.find_first_not_of(' ', end);
       if (next == std::string::npos) break;
       wrapped += line.substr(0, line.find_last_not_of(' ', end) + 1) + "\n";

@@ -16,8 +16,8 @@ std::string csv_row(const std::vector<std::string>& cells);
 /// escaped, newlines become blanks.
 std::string markdown_table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows);
 
-/// The lines of `text`, each broken at blanks so that it has at most `columns` bytes, but for words that are longer by
-/// themselves. All but the very first begin with `indent` blanks.
+/// The lines of `text`, each broken at blanks so that it has at most `columns` characters, but for words that are
+/// longer by themselves. All but the very first begin with `indent` blanks.
 std::string wrap_words(const std::string& text, size_t columns, size_t indent);
 
 }  // namespace settrain

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <fstream>
 #include <string_view>
 #include <vector>
 
-#include "src/core/descriptor.h"
+#include "datasets/data_file_error.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 
@@ -19,7 +18,7 @@ namespace {
 std::string digest_file(const std::filesystem::path& file, Digest digest,
                         const std::function<void(uint64_t)>& progress) {
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw DataError(file_error("open", file, errno).what());
+  if (!stream) throw data_file_error("open", file);
   std::vector<char> buffer(4 << 20);
   uint64_t done = 0;
   while (stream) {
@@ -28,7 +27,7 @@ std::string digest_file(const std::filesystem::path& file, Digest digest,
     digest.add(std::string_view(buffer.data(), size));
     progress(done += size);
   }
-  if (stream.bad()) throw DataError(file_error("read", file, errno).what());
+  if (stream.bad()) throw data_file_error("read", file);
   return digest.hex();
 }
 

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "src/plot/picture_text.h"
+
 namespace settrain {
 namespace {
 

@@ -41,7 +41,7 @@ ExportedWeights export_weights(const std::filesystem::path& checkpoint, const st
   fold_factors(weights);
   exported.num_tensors = static_cast<int64_t>(weights.size());
   for (const auto& [name, tensor] : weights) exported.num_elements += tensor.numel();
-  write_safetensors(file, weights,
+  write_tensor_file(file, weights,
                     {{"format", "pt"},
                      {"config", from.text("config")},
                      {"epoch", std::to_string(exported.epoch)},

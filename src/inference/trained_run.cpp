@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "models/model.h"
@@ -16,16 +17,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of the key, or of all keys of the section, which may be set to a word.
+bool changes_no_number(const config::Config& config, const std::string& path) {
+  const auto& entries = config.entries();
+  return std::all_of(entries.begin(), entries.end(), [&](const config::Entry& entry) {
+    return entry.key.is_free || (entry.path != path && !entry.path.starts_with(path + "."));
+  });
+}
+
 void refuse_other_settings(const config::Config& config, const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     const std::string path = setting.substr(0, setting.find('='));
     const bool is_read = path.starts_with("data.") || path == "run.threads";
-    if (path.starts_with("eval.") || path == "data.eval_batch_size" || (is_read && config.at(path).key.is_free)) {
+    if (path.starts_with("eval.") || path == "data.eval_batch_size" || (is_read && changes_no_number(config, path))) {
       continue;
     }
     throw ConfigError(fmt::format(
         "--set {}: a run is evaluated as it was trained; `settrain eval` takes eval.*, data.root, data.workers, "
-        "data.eval_batch_size and run.threads",
+        "data.expected, data.eval_batch_size and run.threads",
         path));
   }
 }
@@ -46,13 +55,14 @@ TrainedRun open_trained_run(const Registries& registries, const fs::path& folder
                             const std::vector<std::string>& checkpoints, at::Device device,
                             const std::vector<std::string>& settings) {
   const RunFolder run = RunFolder::open_existing(folder);
-  const config::Schema schema = experiment_schema(registries);
-  auto select = config::load(schema, run.config(), {}).get<config::Texts>("select");
+  config::Schema schema = experiment_schema(registries);
   // What the run selected on need not be measured again.
   std::vector<std::string> all_settings = settings;
   all_settings.emplace_back("select=[]");
   config::Config config = config::load(schema, run.config(), all_settings);
   refuse_other_settings(config, settings);
+  schema.rules.clear();  // the settings may be there to mend what a rule refuses; `select` need not suit `eval` either
+  auto select = config::load(schema, run.config(), {}).get<config::Texts>("select");
   std::vector<fs::path> files;
   for (const std::string& name : checkpoints) files.push_back(run.checkpoint(name));
   if (files.empty()) files = chosen_checkpoints(run, select);

@@ -36,8 +36,7 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           .word("auto", O::kAuto)
           .free(),
       key("prefetch", &O::prefetch, 4,
-          "Batches prepared ahead of the one in use; at most so many loader threads are "
-          "busy.")
+          "Batches prepared ahead of the one in use; at most so many loader threads are busy.")
           .at_least(1)
           .at_most(1024)
           .in("batches")
@@ -52,8 +51,7 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "weights, margins and priors still go by the images.")
           .one_of({Sampling::kUniform, Sampling::kClassBalanced, Sampling::kSquareRoot, Sampling::kProgressive}),
       key("normalisation", &O::normalisation, "auto",
-          "Per-channel mean and standard deviation with which pixels are normalised; auto: the data set's usual "
-          "ones.")
+          "Per-channel mean and standard deviation with which pixels are normalised; auto: the data set's usual ones.")
           .one_of(normalisation_names(datasets)),
       key("on_bad_image", &O::on_bad_image, "error",
           "What to do about an image that cannot be read: error stops the run and names the file; skip leaves the "

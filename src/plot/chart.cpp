@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "src/core/table_text.h"
-#include "src/plot/pictures.h"
+#include "src/plot/picture_text.h"
 
 namespace settrain {
 namespace {

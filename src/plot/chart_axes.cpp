@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "src/plot/chart_panel.h"
-#include "src/plot/pictures.h"
+#include "src/plot/picture_text.h"
 
 namespace settrain {
 namespace {

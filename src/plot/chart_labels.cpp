@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "src/core/characters.h"
 #include "src/plot/chart_panel.h"
-#include "src/plot/pictures.h"
+#include "src/plot/picture_text.h"
 
 namespace settrain {
 namespace {
@@ -36,7 +37,7 @@ std::string label_commands(const ChartPanel& panel) {
   const auto across = [&](const ChartPoint& point) { return x.place(point.x) * kAxesWidth; };
   const auto up = [&](double value) { return y.place(std::clamp(value, y.least, y.most)) * kAxesHeight; };
   const auto box_of = [&](const ChartPoint& point, const Side& side) {
-    const double width = 0.9 * kCharacter * static_cast<double>(point.label.size());
+    const double width = 0.9 * kCharacter * static_cast<double>(count_characters(point.label));
     const double middle = across(point) + side.right * (kGap + width / 2), line = up(point.y) + side.lines * kLine;
     return Box{middle - width / 2, middle + width / 2, line - kLine / 2, line + kLine / 2};
   };
@@ -44,9 +45,10 @@ std::string label_commands(const ChartPanel& panel) {
   std::vector<Box> taken{
       {-far, 0, -far, far}, {kAxesWidth, far, -far, far}, {-far, far, -far, 0}, {-far, far, kAxesHeight, far}};
   std::vector<ChartPoint> labelled;
-  for (const ChartSeries& series : panel.series) {
-    for (const ChartPoint& point : series.points) {
+  for (size_t i = 0; i < panel.series.size(); ++i) {
+    for (ChartPoint point : panel.series[i].points) {
       if (!is_drawn(point)) continue;
+      point.x += shift_of(panel, i);
       taken.push_back({across(point) - kPoint, across(point) + kPoint, up(point.below.value_or(point.y)) - kPoint,
                        up(point.above.value_or(point.y)) + kPoint});
       if (!point.label.empty()) labelled.push_back(point);

@@ -22,6 +22,9 @@ struct ChartRange {
 ChartRange x_range(const ChartPanel& panel);
 ChartRange y_range(const ChartPanel& panel);
 
+/// How far right of their x the points of a series are drawn: with categories series stand side by side.
+double shift_of(const ChartPanel& panel, size_t series);
+
 /// gnuplot's commands for both axes. The tics are gnuplot's own, but along x the categories, or the places where points
 /// of lines and steps stand if these are few, and between powers of ten where an axis has few of them.
 std::string axes_commands(const ChartPanel& panel);

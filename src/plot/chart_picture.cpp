@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "src/core/characters.h"
 #include "src/plot/chart.h"
 #include "src/plot/chart_panel.h"
+#include "src/plot/picture_text.h"
 
 namespace settrain {
 namespace {
@@ -67,18 +69,11 @@ plot [0:1][0:1] {}
 
 // In lines that fit.
 std::string fitted(const std::string& text, double pixels) {
-  return fmt::format("{}", fmt::join(wrapped(text, static_cast<size_t>(pixels / kCharacter)), "\n"));
+  return wrapped(text, static_cast<size_t>(pixels / kCharacter));
 }
 
 double lines_in(const std::string& text) {
   return text.empty() ? 0 : 1 + static_cast<double>(std::count(text.begin(), text.end(), '\n'));
-}
-
-// With categories series stand side by side.
-double shift_of(const ChartPanel& panel, size_t series) {
-  if (panel.categories.empty() || panel.kind == ChartKind::kSteps || panel.series.size() < 2) return 0;
-  const auto last = static_cast<double>(panel.series.size() - 1);
-  return std::min(kMostShift, 0.6 / last) * (static_cast<double>(series) - last / 2);
 }
 
 // The points of a series: x, y, the ends of the interval or y.
@@ -131,7 +126,7 @@ std::string legend_of(const Chart& chart, const std::vector<std::string>& names,
   for (size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty()) continue;
     const std::string name = shortened(one_line(names[i]), kMostOfName);
-    longest = std::max(longest, name.size());
+    longest = std::max(longest, count_characters(name));
     entries.push_back(fmt::format("NaN with {} linetype {} title {}", how, i + 1, gnuplot_string(name)));
   }
   if (entries.empty()) return "";
@@ -141,6 +136,12 @@ std::string legend_of(const Chart& chart, const std::vector<std::string>& names,
 }
 
 }  // namespace
+
+double shift_of(const ChartPanel& panel, size_t series) {
+  if (panel.categories.empty() || panel.kind == ChartKind::kSteps || panel.series.size() < 2) return 0;
+  const auto last = static_cast<double>(panel.series.size() - 1);
+  return std::min(kMostShift, 0.6 / last) * (static_cast<double>(series) - last / 2);
+}
 
 Picture chart_picture(const Chart& chart) {
   const auto count = static_cast<double>(chart.panels.size());

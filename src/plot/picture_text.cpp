@@ -1,9 +1,11 @@
+#include "src/plot/picture_text.h"
+
 #include <fmt/format.h>
 
-#include <sstream>
 #include <string_view>
 
-#include "src/plot/pictures.h"
+#include "src/core/characters.h"
+#include "src/core/table_text.h"
 
 namespace settrain {
 namespace {
@@ -36,22 +38,13 @@ std::string tic_string(const std::string& text) {
   return gnuplot_string(format);
 }
 
-std::string shortened(const std::string& text, size_t bytes) {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;  // within a character of UTF-8
-  return text.substr(0, bytes) + "\u2026";
+std::string shortened(const std::string& text, size_t characters) {
+  return count_characters(text) <= characters ? text : first_characters(text, characters) + "\u2026";
 }
 
-std::vector<std::string> wrapped(const std::string& text, size_t bytes) {
-  std::vector<std::string> lines;
-  std::istringstream words(one_line(text));
-  for (std::string word; words >> word;) {
-    if (!lines.empty() && lines.back().size() + 1 + word.size() <= bytes) {
-      lines.back() += ' ' + word;
-    } else {
-      lines.push_back(word);
-    }
-  }
+std::string wrapped(const std::string& text, size_t characters) {
+  std::string lines = wrap_words(one_line(text), characters, 0);
+  if (!lines.empty()) lines.pop_back();  // the last line's end
   return lines;
 }
 

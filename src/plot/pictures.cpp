@@ -11,10 +11,11 @@
 #include <system_error>
 
 #include "src/core/atomic_file.h"
-#include "src/core/child_process.h"
 #include "src/core/descriptor.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/plot/gnuplot.h"
+#include "src/plot/picture_text.h"
 
 namespace settrain {
 namespace {
@@ -46,9 +47,9 @@ void draw_picture(const fs::path& folder, const std::string& name) {
     }
   } catch (const Error& problem) {
     for (const char* ending : kPictures) fs::remove(folder / (temporary + ending), error);
-    throw Error(
-        fmt::format("{}\n{} and the like were not drawn; the data and scripts are there: run `gnuplot {}.gp` in {}",
-                    problem.what(), name + ".png", name, folder.string()));
+    throw Error(fmt::format(
+        "{0}\n{1}.svg and {1}.png were not drawn; the data and scripts are there: run `gnuplot {1}.gp` in {2}",
+        problem.what(), name, folder.string()));
   }
 }
 
@@ -106,17 +107,6 @@ std::vector<fs::path> draw_pictures(size_t count, const std::function<Picture(si
   }
   if (!problems.empty()) throw Error(problems);
   return files;
-}
-
-std::string run_gnuplot(const fs::path& folder, const std::vector<std::string>& arguments) {
-  if (!fs::is_directory(folder)) throw file_error("open", folder, ENOENT);
-  std::vector<std::string> command{"gnuplot", "-d"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  const ChildEnd end = run_child({.command = command, .package = "gnuplot-nox", .folder = folder});
-  if (end.code == 0) return end.printed;
-  const std::string how = end.code > 128 ? fmt::format("was ended by signal {}", end.code - 128)
-                                         : fmt::format("failed with exit code {}", end.code);
-  throw Error(fmt::format("gnuplot {}{}", how, end.printed.empty() ? "" : ":\n" + end.printed));
 }
 
 }  // namespace settrain

@@ -21,21 +21,6 @@ struct Picture {
 /// The script NAME.gp, which draws NAME.svg and NAME.png, or, where `out` is set, OUT.svg and OUT.png.
 std::string picture_script(const Picture& picture);
 
-/// `text` with blanks for control characters, line breaks among them.
-std::string one_line(std::string text);
-
-/// `text` as a string of gnuplot's, whatever it holds; to be drawn `noenhanced`.
-std::string gnuplot_string(const std::string& text);
-
-/// The same for the label of a tic, in which % stands for the tic's number; long ones are cut.
-std::string tic_string(const std::string& text);
-
-/// The text, or its first bytes, whole characters of UTF-8, and an ellipsis.
-std::string shortened(const std::string& text, size_t bytes);
-
-/// The text in lines of so many bytes or fewer, broken at blanks; a longer word has a line of its own.
-std::vector<std::string> wrapped(const std::string& text, size_t bytes);
-
 /// Makes the folder where it is not there. Throws RunError where it cannot be made or written to.
 void make_figure_folder(const std::filesystem::path& folder);
 
@@ -44,10 +29,5 @@ void make_figure_folder(const std::filesystem::path& folder);
 /// are drawn, saying that data and scripts are there, where gnuplot is missing or fails.
 std::vector<std::filesystem::path> draw_pictures(size_t count, const std::function<Picture(size_t)>& picture,
                                                  const std::filesystem::path& folder);
-
-/// Runs `gnuplot ARGUMENTS...` in `folder`, without a shell and without the user's initialisation files, and waits for
-/// it. Gives what it printed: warnings. Throws Error where PATH has no gnuplot (naming Debian's package), where it
-/// cannot be started, or where it fails (with what it printed).
-std::string run_gnuplot(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
 
 }  // namespace settrain

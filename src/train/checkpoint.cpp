@@ -172,7 +172,7 @@ void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkp
   TensorMap plain;  // brought to the CPU and made contiguous once, to be digested and written
   for (const auto& [name, tensor] : checkpoint.tensors) plain.emplace(name, tensor.cpu().contiguous());
   metadata[kDigest] = digest_of(plain, metadata);
-  write_safetensors(file, plain, metadata);
+  write_tensor_file(file, plain, metadata);
 }
 
 Checkpoint load_checkpoint(const std::filesystem::path& file) {

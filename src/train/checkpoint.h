@@ -55,7 +55,7 @@ struct Checkpoint {
 };
 
 /// Writes the file whole or not at all, with metadata "kind", "format_version" and "sha256" (of all else) added. Throws
-/// RunError as write_safetensors().
+/// RunError as write_tensor_file().
 void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint);
 
 /// Throws RunError where the file is missing, damaged in a single bit, not a checkpoint of settrain, or of another

@@ -33,8 +33,8 @@ nlohmann::ordered_json describe_gpu(at::Device device);
 /// Writes provenance.json whole or not at all (RunError).
 void write_provenance(const std::filesystem::path& file, const nlohmann::ordered_json& provenance);
 
-/// What write_provenance() wrote; null where there is no file. Throws RunError where it cannot be read, is no JSON
-/// object, or has another "resumed" than a list.
+/// What write_provenance() wrote; null where there is no file. Throws RunError where it cannot be read or is
+/// not a JSON object, and where its "resumed" is not a list.
 nlohmann::ordered_json read_provenance(const std::filesystem::path& file);
 
 }  // namespace settrain

@@ -72,7 +72,7 @@ config::Keys TrainOptions::keys() {
           .one_of({"auto", "true", "false"}),
       key("precision", &TrainOptions::precision, "float32",
           "bf16: mixed precision; convolutions and matrix products take bfloat16 inputs, which is faster on GPUs and "
-          "on CPUs with AVX-512 BF16 or AMX, and slower on others. Weights, the head's scores and the loss stay "
+          "on CPUs with AVX-512 BF16, and slower on others. Weights, the head's scores and the loss stay "
           "float32. Evaluation uses the same precision.")
           .one_of({"float32", "bf16"}),
       key("channels_last", &TrainOptions::channels_last, "auto",

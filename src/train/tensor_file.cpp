@@ -13,7 +13,7 @@
 
 namespace settrain {
 
-void write_safetensors(const std::filesystem::path& file, const TensorMap& tensors, const TextMap& metadata) {
+void write_tensor_file(const std::filesystem::path& file, const TensorMap& tensors, const TextMap& metadata) {
   std::vector<SafetensorsEntry> entries;
   for (const auto& [name, tensor] : tensors) {
     const auto dtype = tensor.defined() ? dtype_of(tensor.scalar_type()) : std::nullopt;

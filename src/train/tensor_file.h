@@ -21,11 +21,11 @@ struct Safetensors {
 /// Writes `tensors` (float64/32/16, bfloat16, int64/32/16/8, uint8 or bool; any device, any strides), one at a time, so
 /// that no second copy of them all is made. The same tensors and metadata give the same bytes.
 ///
-/// Throws RunError as the function of src/formats/safetensors.h, and for undefined and sparse tensors and other dtypes.
-void write_safetensors(const std::filesystem::path& file, const TensorMap& tensors, const TextMap& metadata = {});
+/// Throws RunError as write_safetensors() of src/formats, and for undefined and sparse tensors and other dtypes.
+void write_tensor_file(const std::filesystem::path& file, const TensorMap& tensors, const TextMap& metadata = {});
 
 /// Reads the tensors to the CPU, contiguous. Nothing in the file is trusted: throws RunError naming the file and the
-/// entry where it is not a whole and valid safetensors file, or holds a dtype other than those of write_safetensors().
+/// entry where it is not a whole and valid safetensors file, or holds a dtype other than those of write_tensor_file().
 Safetensors read_safetensors(const std::filesystem::path& file);
 
 }  // namespace settrain

@@ -87,9 +87,11 @@ void Training::train_epoch() {
 void Training::train_one_step(const std::vector<Batch>& batches) {
   const StepResult result = stepper_.take(state_.step, batches);
   state_.sum += result;
-  if (state_.epoch == 0 && result.count > 0) {
+  if (state_.epoch == 0) {
     const int64_t steps = stepper_.length().steps_per_epoch, tenth = steps / 10;
-    const double mean = result.loss_sum / static_cast<double>(result.count);
+    // An epoch's last batch may have no readable image: it counts as the mean of its tenth's others, NaN without any.
+    const double mean = result.count > 0 ? result.loss_sum / static_cast<double>(result.count)
+                                         : state_.late_loss / static_cast<double>(tenth - 1);
     if (state_.step < tenth) state_.early_loss += mean;
     if (state_.step >= steps - tenth) state_.late_loss += mean;
   }
@@ -115,7 +117,7 @@ void Training::show_progress() {
 void Training::warn_if_stalled() const {
   constexpr double kLeastFall = 0.02;
   const int64_t tenth = stepper_.length().steps_per_epoch / 10;
-  if (tenth == 0 || state_.late_loss <= (1 - kLeastFall) * state_.early_loss) return;
+  if (tenth == 0 || !(state_.late_loss > (1 - kLeastFall) * state_.early_loss)) return;
   const std::string& advice = run_.stall_advice;
   log::warning(fmt::format(
       "[train] over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last. {}",

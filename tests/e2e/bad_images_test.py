@@ -49,6 +49,16 @@ class BadImages(ProgramTest):
         rows = [json.loads(line) for line in (self.folder / "runs/bad/metrics.jsonl").read_text().splitlines()]
         self.assertEqual([row["step"] for row in rows], [2 * (i + 1) for i in range(4)])
 
+    def test_a_loss_that_stays_is_told_where_the_last_batch_is_one_bad_image(self):
+        # 39 images in batches of 2, all alike but the bad one, which comes last with this seed.
+        for image in (self.folder / "pictures/train").glob("*/[013-9].png"):
+            image.unlink()
+        for i in range(37):
+            write_png(self.folder / f"pictures/train/oak/more{i}.png", 20, 20, 100)
+        settings = ("data.on_bad_image=skip", "data.batch_size=2", "train.epochs=1", "optimizer.lr=1e-9", "seed=22")
+        done = self.run_program("--config", "bad.yaml", "--device", "cpu", *(word for setting in settings for word in ("--set", setting)))
+        self.assertIn("over the first epoch the loss hardly fell", done.stderr)
+
 
 if __name__ == "__main__":
     main()

@@ -58,13 +58,14 @@ class Data(ProgramTest):
             "data: {name: file_list, root: ., train: train.txt, val: other.txt, test: other.txt, num_classes: 2, input_size: 16}\n"
             "select: []\neval: {top_k: [1], average_k: []}\n",
         )
-        running = self.start_program("data", "verify", "list.yaml", "--workers", 1)
+        running = self.start_program("data", "verify", "list.yaml", "--workers", 1, "--list", "bad.txt")
         self.wait_for_handler(running)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
         self.assertEqual(running.returncode, 130, err)
         self.assertRegex(out, r"^train [\d,]+ of 20,000 images read, 0 bad\nval   0 of 1 images read, 0 bad\n")
         self.assertIn("stopped", out)
+        self.assertEqual([file.name for file in self.folder.glob("*bad*")], [])  # an empty list would say that all are good
 
     def wait_for_handler(self, running):
         """Until the program answers SIGINT itself."""

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 import signal
 import time
 import unittest
@@ -182,6 +183,15 @@ class Training(ProgramTest):
         self.assertIn("3.png", self.run_program("eval", "runs/tiny", "--set", "eval.threshold_from=images", "--device", "cpu", expect=1).stderr)
         error = self.run_program("eval", "runs/tiny", "--set", "eval.threshold_from=imags", "--device", "cpu", expect=2).stderr
         self.assertIn("eval.threshold_from", error)
+
+    def test_a_folder_that_is_gone_can_be_replaced_when_the_run_goes_on(self):
+        (self.folder / "images").mkdir()
+        write_png(self.folder / "images/0.png", 20, 14, 10)
+        self.train_tiny("tiny", "--set", "eval.threshold_from=images", "--set", "eval.average_k=[]")
+        shutil.rmtree(self.folder / "images")
+        self.run_program("--resume", "runs/tiny", "--device", "cpu", expect=2)
+        replaced = ("--set", "eval.threshold_from=val", "--allow", "eval.threshold_from")
+        self.run_program("--resume", "runs/tiny", *replaced, "--device", "cpu")
 
     def test_overwriting_with_a_config_that_cannot_run_loses_nothing(self):
         self.train_tiny()

@@ -67,7 +67,7 @@ TEST_CASE("a scaled head is written as the linear one with its scores", "[fast]"
 
 TEST_CASE("a checkpoint that is no checkpoint is refused, and nothing is written", "[fast]") {
   const test::TemporaryFolder folder;
-  write_safetensors(folder / "plain.safetensors", {{"a", at::ones({2})}});
+  write_tensor_file(folder / "plain.safetensors", {{"a", at::ones({2})}});
   CHECK_THROWS_AS(export_weights(folder / "plain.safetensors", folder / "out.safetensors"), RunError);
   CHECK_FALSE(exists(folder / "out.safetensors"));
 }

@@ -73,7 +73,7 @@ TEST_CASE("exported weights give the same logits in torchvision's models", "[slo
   save_checkpoint(folder / "last.safetensors", checkpoint);
   export_weights(folder / "last.safetensors", folder / "weights.safetensors");
   const at::Tensor images = at::rand({2, 3, 64, 64});
-  write_safetensors(folder / "images.safetensors", {{"images", images}});
+  write_tensor_file(folder / "images.safetensors", {{"images", images}});
   const auto place = [&folder](const char* file) { return " " + (folder / file).string() + ".safetensors"; };
   REQUIRE(run_python("logits " + name + place("weights") + place("images") + place("logits")));
   at::NoGradGuard no_grad;

@@ -113,6 +113,22 @@ TEST_CASE("what is measured may be set, and not what the run was trained with", 
   CHECK_THROWS_WITH(stored.open({}, {"optimizer.lr=0.5"}), Contains("optimizer.lr: a run is evaluated as it was"));
 }
 
+TEST_CASE("a section may be set to a word where none of its keys changes a number", "[fast]") {
+  const StoredRun stored({"data.name=plantnet300k", "data.root=nowhere"});
+  CHECK_THROWS_WITH(stored.open({"last"}, {"data.expected=any"}), Contains("has no checkpoint 'last'"));
+}
+
+TEST_CASE("a run whose config has become wrong can be opened with a setting that mends it", "[fast]") {
+  const test::TemporaryFolder files;
+  std::filesystem::create_directory(files / "images");
+  std::vector<std::string> settings = kTinyData;
+  settings.push_back("eval.threshold_from=" + (files / "images").string());
+  const StoredRun stored(settings);
+  std::filesystem::remove(files / "images");
+  CHECK_THROWS_AS(stored.open({"last"}), ConfigError);
+  CHECK_THROWS_WITH(stored.open({"last"}, {"eval.threshold_from=val"}), Contains("has no checkpoint 'last'"));
+}
+
 TEST_CASE("a missing checkpoint is told before the data are read", "[fast]") {
   const StoredRun stored({"data.name=cifar100", "data.root=nowhere"});
   CHECK_THROWS_WITH(stored.open({"best-val-top9"}), Contains("has no checkpoint 'best-val-top9'"));

@@ -104,8 +104,9 @@ TEST_CASE("A script has every point, and what is missing is left out", "[fast]")
 
 TEST_CASE("With categories series stand side by side", "[fast]") {
   ChartPanel panel{"", ChartKind::kPoints, {"x"}, {"y"}, {{"a", {{1, 2}}}, {"b", {{1, 3}}}}, {"zero", "one"}};
+  panel.series[1].points[0].label = "best";
   CHECK_THAT(picture_script(chart_picture({"a", "A", "", {panel}})),
-             Contains("\n0.94 2 2 2\n") && Contains("\n1.06 3 3 3\n"));
+             Contains("\n0.94 2 2 2\n") && Contains("\n1.06 3 3 3\n") && Contains("set label \"best\" at 1.06,3 "));
 }
 
 TEST_CASE("Every kind of panel is drawn, empty ones too", "[fast]") {

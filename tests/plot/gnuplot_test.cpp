@@ -1,7 +1,8 @@
+#include "src/plot/gnuplot.h"
+
 #include <catch2/catch.hpp>
 
 #include "src/core/error.h"
-#include "src/plot/pictures.h"
 #include "tests/plot/fake_gnuplot.h"
 #include "tests/support/read_file.h"
 

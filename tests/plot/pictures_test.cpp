@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "src/plot/gnuplot.h"
+#include "src/plot/picture_text.h"
 #include "tests/plot/fake_gnuplot.h"
 #include "tests/plot/has_gnuplot.h"
 #include "tests/support/read_file.h"
@@ -20,10 +22,10 @@ TEST_CASE("a text in a script is a text, whatever it holds", "[fast]") {
 
 TEST_CASE("long texts are broken at blanks, or cut, never within a character", "[fast]") {
   CHECK(wrapped("", 10).empty());
-  CHECK(wrapped("one two\nthree", 9) == std::vector<std::string>{"one two", "three"});
-  CHECK(wrapped("a longer-than-that word", 5) == std::vector<std::string>{"a", "longer-than-that", "word"});
+  CHECK(wrapped("one two\nthree", 9) == "one two\nthree");
+  CHECK(wrapped("a longer-than-that word", 5) == "a\nlonger-than-that\nword");
   CHECK(shortened("abc", 3) == "abc");
-  CHECK(shortened("ab\u03b5\u03b5", 3) == "ab\u2026");
+  CHECK(shortened("ab\u03b5\u03b5", 3) == "ab\u03b5\u2026");
 }
 
 TEST_CASE("gnuplot reads such a text as it is", "[fast]") {

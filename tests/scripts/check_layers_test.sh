@@ -87,5 +87,14 @@ file src/run_folder/CMakeLists.txt '' 'settrain_library(run_folder LINK settrain
 expect 1 src/run_folder/CMakeLists.txt:2
 file src/run_folder/CMakeLists.txt 'settrain_library(run_folder LINK settrain_core)'
 
+file src/run_folder/CMakeLists.txt 'settrain_library(run_folder LINK settrain_core settrain_torch)' # LibTorch by its own name
+expect 1 src/run_folder/CMakeLists.txt:1
+file src/run_folder/CMakeLists.txt 'settrain_library(run_folder LINK settrain_core)' 'target_link_libraries(settrain_run_folder PRIVATE settrain_losses)'
+expect 1 src/run_folder/CMakeLists.txt:1
+file models/CMakeLists.txt 'settrain_library(models MODULES)' 'target_link_libraries(settrain_models' '  PRIVATE settrain_run_folder)'
+file src/run_folder/CMakeLists.txt 'settrain_library(run_folder LINK settrain_core)'
+expect 1 models/CMakeLists.txt:1
+file models/CMakeLists.txt 'settrain_library(models MODULES LINK settrain_core)'
+
 file CMakeLists.txt 'add_subdirectory(losses)' 'add_subdirectory(models)'
 expect 1 CMakeLists.txt:2

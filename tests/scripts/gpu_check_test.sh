@@ -6,8 +6,11 @@ trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder"/{bin,scripts,tests,losses/kernels}
 cp -r "$SETTRAIN_SOURCE_DIR"/scripts/{gpu_check.sh,gpu_check,common.sh} "$folder/scripts"
 touch "$folder/losses/kernels/noise.cu"
-for name in losses train core; do mkdir -p "$folder/tests/$name/ops"; done
-echo 'TEST_CASE("one", "[gpu]") {}' | tee "$folder/tests/losses/ops/one_gpu_test.cpp" >"$folder/tests/train/two_gpu_test.cpp"
+for name in losses train core studies/one; do
+  mkdir -p "$folder/tests/$name/ops"
+  echo "  settrain_tests($name LINK settrain_core)" >>"$folder/tests/CMakeLists.txt"
+done
+echo 'TEST_CASE("one", "[gpu]") {}' | tee "$folder"/tests/{losses/ops,studies/one}/one_gpu_test.cpp >"$folder/tests/train/two_gpu_test.cpp"
 echo 'TEST_CASE("two", "[fast]") {}' >"$folder/tests/core/three_test.cpp"
 for tool in bash cat cut date dirname basename readlink sed env grep xargs sort awk nproc head tail tee mkdir rm cp find timeout git; do
   ln -s "$(command -v $tool)" "$folder/bin/$tool"
@@ -73,7 +76,7 @@ expect 1 'nvidia-smi says: No devices were found'
 expect 0 "cmake -S $folder -B $work/build -G Ninja" --dry-run --sanitize
 also 'missing: a GPU' 'missing: compute-sanitizer' "-D CMAKE_PREFIX_PATH=$work/bundle -D CMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu" \
   '-D SETTRAIN_TORCH_ROOT=/opt/torch -D SETTRAIN_CUDA=ON' '-D SETTRAIN_IMAGE_FILES=OFF' \
-  'settrain tests_losses tests_train' "tests/tests_losses '[gpu]'" 'compute-sanitizer --tool memcheck' \
+  'settrain tests_losses tests_studies_one tests_train' "tests/tests_losses '[gpu]'" 'compute-sanitizer --tool memcheck' \
   'settrain check losses --device cuda' 'settrain bench metrics --device cuda' 'settrain bench loader'
 if [[ $output == *tests_core* || -e $work/results || -e $work/logs ]]; then fail 'a dry run left files, or names tests_core:' "$output"; fi
 
@@ -88,13 +91,14 @@ stand_in build/gpu_check/build/apps/settrain/settrain 'case "$1 $2" in
   "bench metrics") echo "[bench] the GPU is on fire" && exit 1 ;;
 esac'
 stand_in build/gpu_check/build/tests/tests_losses 'echo "All tests passed (9 assertions in 2 test cases)"'
+ln -s tests_losses "$folder/build/gpu_check/build/tests/tests_studies_one"
 stand_in build/gpu_check/build/tests/tests_train 'echo "[skipped] no CUDA device"; exit 77'
 expect 1 'settrain 0123456789ab on NVIDIA H100 80GB HBM3; PyTorch 2.11.0+cu130' run
 # row NAME RESULT FIGURE
 row() {
   if ! grep -qE "^$1 +$2 +[0-9]+  $3\$" <<<"$output"; then fail "no row $1, $2, $3 in:" "$output"; fi
 }
-row build ok 'settrain tests_losses tests_train'
+row build ok 'settrain tests_losses tests_studies_one tests_train'
 row tests_train FAILED 'skipped: no CUDA device'
 row tests_losses ok 'All tests passed \(9 assertions in 2 test cases\)'
 row check_models ok '3 of 3 rows passed'
@@ -104,7 +108,7 @@ row bench_train_resnet20 ok '1234.5 images/s, 6.78 ms a step, loader / cached 0.
 row bench_loader ok '200 images/s on 16 threads'
 grep -q 'rows passed' "$work/logs/check.log" || fail 'check.log lacks what was printed'
 
-expect 1 "there is no step 'bench_speed', but there are: tests_losses tests_train check_losses" run bench_speed
+expect 1 "there is no step 'bench_speed', but there are: tests_losses tests_studies_one tests_train check_losses" run bench_speed
 stand_in build/gpu_check/build/tests/tests_train 'sleep 60'
 ln -s "$(command -v sleep)" "$folder/bin/sleep"
 expect 1 'stopped after 1 s (--limit)' --limit 1 run tests_train

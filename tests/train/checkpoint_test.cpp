@@ -56,11 +56,11 @@ TEST_CASE("A checkpoint comes back from its file", "[fast]") {
 
 TEST_CASE("Another kind of file and another format version are refused with what differs", "[fast]") {
   const test::TemporaryFolder folder;
-  write_safetensors(folder / "a", {}, {{"format", "pt"}});
+  write_tensor_file(folder / "a", {}, {{"format", "pt"}});
   CHECK_THROWS_WITH(load_checkpoint(folder / "a"), Contains("expected kind 'settrain checkpoint', got none"));
-  write_safetensors(folder / "a", {}, {{"kind", "weights"}});
+  write_tensor_file(folder / "a", {}, {{"kind", "weights"}});
   CHECK_THROWS_WITH(load_checkpoint(folder / "a"), Contains("got 'weights'; the file is not a checkpoint"));
-  write_safetensors(folder / "a", {}, {{"kind", "settrain checkpoint"}, {"format_version", "2"}});
+  write_tensor_file(folder / "a", {}, {{"kind", "settrain checkpoint"}, {"format_version", "2"}});
   CHECK_THROWS_WITH(load_checkpoint(folder / "a"), Contains("expected format_version '1', got '2'"));
   CHECK_THROWS_WITH(load_checkpoint(folder / "none"), Contains("none': No such file or directory"));
 }

@@ -49,7 +49,7 @@ class Weights {
   }
 
   std::optional<Pretrained> load(const TensorMap& tensors, Model& model) const {
-    write_safetensors(file(), tensors);
+    write_tensor_file(file(), tensors);
     return load_pretrained(config(), model);
   }
 

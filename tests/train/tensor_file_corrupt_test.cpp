@@ -169,7 +169,7 @@ TEST_CASE("A header longer than the file or the format's limit is refused", "[fa
 
 TEST_CASE("A BOOL byte other than 0 and 1 is refused", "[fast]") {
   const test::TemporaryFolder folder;
-  write_safetensors(folder / "a", {{"mask", at::ones({5}, at::kBool)}});
+  write_tensor_file(folder / "a", {{"mask", at::ones({5}, at::kBool)}});
   std::string file = test::read_file(folder / "a");
   file[file.size() - 2] = 2;
   folder.write("a", file);
@@ -178,7 +178,7 @@ TEST_CASE("A BOOL byte other than 0 and 1 is refused", "[fast]") {
 
 TEST_CASE("Every cut of a file is refused", "[fast]") {
   const test::TemporaryFolder folder;
-  write_safetensors(folder / "a", {{"x", at::ones({4})}, {"y", at::ones({3}, at::kByte)}}, {{"k", "v"}});
+  write_tensor_file(folder / "a", {{"x", at::ones({4})}, {"y", at::ones({3}, at::kByte)}}, {{"k", "v"}});
   const std::string file = test::read_file(folder / "a");
   for (size_t size = 0; size < file.size(); ++size) {
     folder.write("cut", file.substr(0, size));
@@ -205,7 +205,7 @@ TEST_CASE("Random damage to a header is refused or harmless", "[fast]") {
 
 TEST_CASE("Random damage to a file is refused or harmless", "[fast]") {
   const test::TemporaryFolder folder;
-  write_safetensors(folder / "a", {{"x", at::ones({4})}, {"y", at::ones({3}, at::kBool)}}, {{"k", "v"}});
+  write_tensor_file(folder / "a", {{"x", at::ones({4})}, {"y", at::ones({3}, at::kBool)}}, {{"k", "v"}});
   const std::string file = test::read_file(folder / "a");
   Damage damage;
   int refused = 0;

@@ -39,7 +39,7 @@ TEST_CASE("Every dtype comes back as it was, with its shape", "[fast]") {
   TensorMap tensors = one_of_each_dtype();
   tensors["scalar"] = at::scalar_tensor(2.5);
   tensors["empty"] = at::empty({0, 4});
-  write_safetensors(folder / "a", tensors, {{"key", "value \"quoted\" \xC3\xA9\n"}, {"", ""}});
+  write_tensor_file(folder / "a", tensors, {{"key", "value \"quoted\" \xC3\xA9\n"}, {"", ""}});
   const Safetensors read = read_safetensors(folder / "a");
   CHECK(read.metadata == TextMap{{"key", "value \"quoted\" \xC3\xA9\n"}, {"", ""}});
   REQUIRE(read.tensors.size() == tensors.size());
@@ -54,23 +54,23 @@ TEST_CASE("Bits survive: NaN payloads, infinities, negative zero and subnormals"
   const test::TemporaryFolder folder;
   const std::vector<int32_t> bits{0x7FC12345, -1, 0x7F800000, static_cast<int32_t>(0x80000000), 1};
   const at::Tensor tensor = at::tensor(bits).view(at::kFloat);
-  write_safetensors(folder / "a", {{"x", tensor}});
+  write_tensor_file(folder / "a", {{"x", tensor}});
   CHECK(at::equal(read_safetensors(folder / "a").tensors.at("x").view(at::kInt), at::tensor(bits)));
 }
 
 TEST_CASE("The strides of a tensor do not show in the file", "[fast]") {
   const test::TemporaryFolder folder;
   const at::Tensor plain = at::arange(2 * 3 * 4 * 5, at::kFloat).view({2, 3, 4, 5});
-  write_safetensors(folder / "plain", {{"x", plain}});
-  write_safetensors(folder / "last", {{"x", plain.contiguous(at::MemoryFormat::ChannelsLast).requires_grad_()}});
-  write_safetensors(folder / "view", {{"x", plain.transpose(0, 3).contiguous().transpose(0, 3)}});
+  write_tensor_file(folder / "plain", {{"x", plain}});
+  write_tensor_file(folder / "last", {{"x", plain.contiguous(at::MemoryFormat::ChannelsLast).requires_grad_()}});
+  write_tensor_file(folder / "view", {{"x", plain.transpose(0, 3).contiguous().transpose(0, 3)}});
   CHECK(read_file(folder / "plain") == read_file(folder / "last"));
   CHECK(read_file(folder / "plain") == read_file(folder / "view"));
 }
 
 TEST_CASE("The layout of a file, to the byte", "[fast]") {
   const test::TemporaryFolder folder;
-  write_safetensors(folder / "a", {{"b", at::tensor({1.5F, -2.0F})}, {"a", at::tensor({1, 0, 1}).to(at::kBool)}},
+  write_tensor_file(folder / "a", {{"b", at::tensor({1.5F, -2.0F})}, {"a", at::tensor({1, 0, 1}).to(at::kBool)}},
                     {{"k", "v"}});
   const std::string json = R"({"__metadata__":{"k":"v"},"b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                            R"("a":{"dtype":"BOOL","shape":[3],"data_offsets":[8,11]}})";
@@ -82,7 +82,7 @@ TEST_CASE("The layout of a file, to the byte", "[fast]") {
 
 TEST_CASE("Tensors start at multiples of their element's size", "[fast]") {
   const test::TemporaryFolder folder;
-  write_safetensors(folder / "a", one_of_each_dtype());
+  write_tensor_file(folder / "a", one_of_each_dtype());
   const std::string header = header_of(read_file(folder / "a"));
   CHECK_THAT(header, Contains(R"("tensor.Double":{"dtype":"F64","shape":[3,5],"data_offsets":[0,120]})"));
   CHECK(header.find("F64") < header.find("F32"));
@@ -92,30 +92,30 @@ TEST_CASE("Tensors start at multiples of their element's size", "[fast]") {
 
 TEST_CASE("A file without tensors is valid", "[fast]") {
   const test::TemporaryFolder folder;
-  write_safetensors(folder / "a", {});
+  write_tensor_file(folder / "a", {});
   CHECK(read_safetensors(folder / "a").tensors.empty());
   CHECK(read_file(folder / "a") == std::string("\x08\0\0\0\0\0\0\0{}      ", 16));
 }
 
 TEST_CASE("What the format does not hold is refused by name, before a file is touched", "[fast]") {
   const test::TemporaryFolder folder;
-  CHECK_THROWS_WITH(write_safetensors(folder / "a", {{"z", at::zeros({2}, at::kComplexFloat)}}), Contains("'z'"));
-  CHECK_THROWS_WITH(write_safetensors(folder / "a", {{"s", at::zeros({2}).to_sparse()}}), Contains("'s'"));
-  CHECK_THROWS_WITH(write_safetensors(folder / "a", {{"u", at::Tensor()}}), Contains("'u'"));
-  CHECK_THROWS_WITH(write_safetensors(folder / "a", {{"__metadata__", at::zeros({2})}}), Contains("__metadata__"));
-  CHECK_THROWS_AS(write_safetensors(folder / "a", {{"\xFF", at::zeros({2})}}), RunError);
-  CHECK_THROWS_AS(write_safetensors(folder / "a", {}, {{"k", "\xFF"}}), RunError);
+  CHECK_THROWS_WITH(write_tensor_file(folder / "a", {{"z", at::zeros({2}, at::kComplexFloat)}}), Contains("'z'"));
+  CHECK_THROWS_WITH(write_tensor_file(folder / "a", {{"s", at::zeros({2}).to_sparse()}}), Contains("'s'"));
+  CHECK_THROWS_WITH(write_tensor_file(folder / "a", {{"u", at::Tensor()}}), Contains("'u'"));
+  CHECK_THROWS_WITH(write_tensor_file(folder / "a", {{"__metadata__", at::zeros({2})}}), Contains("__metadata__"));
+  CHECK_THROWS_AS(write_tensor_file(folder / "a", {{"\xFF", at::zeros({2})}}), RunError);
+  CHECK_THROWS_AS(write_tensor_file(folder / "a", {}, {{"k", "\xFF"}}), RunError);
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
 TEST_CASE("A full disk leaves the file before it", "[fast]") {
   const test::TemporaryFolder folder;
-  write_safetensors(folder / "a", {{"x", at::ones({3})}});
+  write_tensor_file(folder / "a", {{"x", at::ones({3})}});
   const at::Tensor large = at::zeros({100'000});
   const int code = test::run_in_child([&] {
     test::limit_file_size(50'000);
     try {
-      write_safetensors(folder / "a", {{"x", large}});
+      write_tensor_file(folder / "a", {{"x", large}});
     } catch (const RunError& error) {
       return std::string(error.what()).find("a': File too large") != std::string::npos ? 0 : 1;
     }

@@ -1,4 +1,4 @@
-// A loss with made-up scores, to be measured.
+// A loss with random scores, to be measured.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -36,7 +36,7 @@ struct MetricSpeedOptions {
   bool sorts = true;       // are measured too
 };
 
-/// Measures metrics of made-up float32 scores, normal with standard deviation 3, always the same on a device.
+/// Measures metrics of random float32 scores, normal with standard deviation 3, always the same on a device.
 class MetricSpeed {
  public:
   /// Throws Error where the memory at hand is not enough for what will be measured.

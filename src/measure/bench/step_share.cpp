@@ -8,7 +8,7 @@
 
 #include "src/config/load.h"
 #include "src/core/error.h"
-#include "src/measure/bench/made_up_images.h"
+#include "src/measure/bench/random_images.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
@@ -18,7 +18,7 @@ namespace {
 
 Experiment training_of(const Registries& registries, const std::string& model, int64_t batch, int64_t classes,
                        at::Device device) {
-  std::vector<std::string> settings = made_up_images(registries.models.at(model), batch, /*size=*/0, classes);
+  std::vector<std::string> settings = random_images(registries.models.at(model), batch, /*size=*/0, classes);
   settings.push_back("model.name=" + model);
   settings.push_back("loss.name=cross_entropy");
   settings.push_back(fmt::format("run.threads={}", at::get_num_threads()));

@@ -22,7 +22,7 @@ struct StepShares {
   std::vector<StepShare> losses;
 };
 
-/// Steps of `model` on one batch of made-up images of the size it was made for, and losses on scores of as many rows
+/// Steps of `model` on one batch of random images of the size it was made for, and losses on scores of as many rows
 /// and classes, all in turns. Those whose cost matters, as far as they are asked for. From then on the process computes
 /// as in training. Throws ConfigError where `model` is not there.
 StepShares measure_step_shares(const Registries& registries, const LossBenchOptions& options, const std::string& model,

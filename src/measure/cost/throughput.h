@@ -37,7 +37,7 @@ class Throughput {
   /// `steps` steps that all take the same batches, already on the device, into `times`.
   void take_cached(int64_t steps, StepTimes& times);
 
-  /// One of the latter, for who measures it himself.
+  /// One step on the cached batches, whose time the caller measures.
   void take_cached_step() { take(cached_); }
 
   const Loader& loader() const { return loader_; }

@@ -89,4 +89,14 @@ class DesignReader : public TreeReader {
 config::YamlNode parse_design(const std::filesystem::path& file, const std::string& preset, const std::string& what,
                               RunDesign& design);
 
+/// What a file that is called by `what` says, with the preset, as `Reader` reads it. Throws ConfigError.
+template <class Reader, class Design>
+Design read_design_file(const std::filesystem::path& file, const std::string& preset, const std::string& what) {
+  Design design;
+  const config::YamlNode root = parse_design(file, preset, what, design);
+  config::Problems problems;
+  Reader(problems, design).read_design(root);
+  return design;
+}
+
 }  // namespace settrain

@@ -59,11 +59,13 @@ std::string PaperFigure::chart_name(const std::string& number) const {
   }
   const std::string paper_name = name.substr(0, name.find('/'));
   std::string made = number.empty() ? name : paper_name + "-" + number + (parts.size() == 1 ? parts.front() : "");
+  if (preset != "paper") made += "-" + preset;
   for (char& c : made) {
     if (c == '/') c = '-';
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.') c = '_';
+    const bool may_follow = (c == '-' || c == '.') && &c != made.data();
+    if (!std::isalnum(static_cast<unsigned char>(c)) && !may_follow) c = '_';
   }
-  return preset == "paper" ? made : made + "-" + preset;
+  return made;
 }
 
 std::string PaperFigure::origin() const {

@@ -265,11 +265,7 @@ class FigureReader : public DesignReader {
 }  // namespace
 
 PaperFigure read_figure(const std::filesystem::path& file, const std::string& preset) {
-  PaperFigure figure;
-  const YamlNode root = parse_design(file, preset, "figure", figure);
-  config::Problems problems;
-  FigureReader(problems, figure).read_design(root);
-  return figure;
+  return read_design_file<FigureReader, PaperFigure>(file, preset, "figure");
 }
 
 }  // namespace settrain

@@ -1,9 +1,10 @@
 #include "src/papers/level_sets/level_set_picture.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "src/plot/picture_text.h"
 
 namespace settrain {
 namespace {
@@ -108,8 +109,8 @@ Picture level_set_picture(const LevelSetFigure& figure, const std::vector<LevelS
     commands += fmt::format(
         fmt::runtime(kPanel), fmt::arg("letter", letter), fmt::arg("loss", panel.loss), fmt::arg("index", i),
         fmt::arg("bar", is_last ? fmt::format(fmt::runtime(kColourBar), fmt::arg("width", width)) : ""),
-        fmt::arg("title", gnuplot_string(fmt::format("({}) {}\n{}", letter, panel.loss,
-                                                     fmt::join(wrapped(panel.parameters(), kTitleLine), "\n")))),
+        fmt::arg("title", gnuplot_string(
+                              fmt::format("({}) {}\n{}", letter, panel.loss, wrapped(panel.parameters(), kTitleLine)))),
         fmt::arg("lines", has_lines ? fmt::format(fmt::runtime(kFindLines), fmt::arg("index", i)) : ""),
         fmt::arg("plot_lines", has_lines ? kPlotLines : ""), fmt::arg("least", values[i].least),
         fmt::arg("most", values[i].most));

@@ -187,11 +187,7 @@ class TableReader : public DesignReader {
 }  // namespace
 
 Table read_table(const std::filesystem::path& file, const std::string& preset) {
-  Table table;
-  const YamlNode root = parse_design(file, preset, "table", table);
-  config::Problems problems;
-  TableReader(problems, table).read_design(root);
-  return table;
+  return read_design_file<TableReader, Table>(file, preset, "table");
 }
 
 }  // namespace settrain

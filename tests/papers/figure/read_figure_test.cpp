@@ -80,6 +80,9 @@ TEST_CASE("a figure's files have names that are safe", "[fast]") {
   PaperFigure figure = read_figure(files.write_figure(kFigure), "smoke");
   CHECK(figure.chart_name("1") == "paper-1a-smoke");  // b is not left
   CHECK(figure.origin() == "After A paper. Preset smoke: Small.");
+  figure.preset = "it's/..";
+  figure.name = ".paper/f";
+  CHECK(figure.chart_name("1") == "_paper-1a-it_s-..");
   figure = read_figure(files.write_figure(kFigure, "../odd {x}/f.yaml"), "paper");
   CHECK(figure.chart_name("1") == "odd__x_-1");
   CHECK(read_figure(files.figures() / "paper/../odd {x}/f.yaml", "paper").name == "odd {x}/f");

@@ -1,4 +1,4 @@
-#include "src/papers/design/data_facts.h"
+#include "src/papers/design/needed_data.h"
 
 #include <fmt/format.h>
 

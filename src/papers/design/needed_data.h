@@ -1,4 +1,4 @@
-// What a run's data are like, known before they are there.
+// The data and files that the runs of a table or figure need.
 #pragma once
 
 #include <optional>

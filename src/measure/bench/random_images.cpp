@@ -1,10 +1,10 @@
-#include "src/measure/bench/made_up_images.h"
+#include "src/measure/bench/random_images.h"
 
 #include <fmt/format.h>
 
 namespace settrain {
 
-std::vector<std::string> made_up_images(const ModelEntry& model, int64_t batch, int64_t size, int64_t classes) {
+std::vector<std::string> random_images(const ModelEntry& model, int64_t batch, int64_t size, int64_t classes) {
   return {"data.name=synthetic",
           fmt::format("data.image_size={}", size > 0 ? size : model.usual.height),
           fmt::format("data.num_classes={}", classes > 0 ? classes : model.usual.num_classes),
