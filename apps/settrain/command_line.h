@@ -12,7 +12,7 @@
 
 namespace settrain {
 
-/// Exit codes of the program. A signal gives 128 plus its number: 130 for SIGINT, 143 for SIGTERM.
+/// Exit codes of the program. A signal gives 128 plus its number: 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP.
 enum ExitCode { kSuccess = 0, kFailed = 1, kUsage = 2 };
 
 /// What the subcommands share. Parsing fills it; then `action` runs the chosen subcommand and returns the exit code.

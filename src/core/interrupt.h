@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM, as a request to stop.
+// SIGINT, SIGTERM and SIGHUP, as a request to stop.
 #pragma once
 
 #include <exception>
@@ -17,13 +17,14 @@ class Interrupted : public std::exception {
   int signal_;
 };
 
-/// From now on SIGINT (Ctrl-C) and SIGTERM only note the request, which the program answers at its next step by ending
+/// From now on SIGINT (Ctrl-C), SIGTERM and, unless it is ignored (nohup), SIGHUP (a closed terminal) only note the
+/// request, which the program answers at its next step by ending
 /// cleanly. A SIGINT after that ends the process at once with exit code 130.
 ///
 /// Ignores SIGXFSZ too: a file over the size limit is then an error of write(), as a full disk is.
 void catch_interrupts();
 
-/// The first signal caught (SIGINT or SIGTERM), or 0.
+/// The first signal caught (SIGINT, SIGTERM or SIGHUP), or 0.
 int interrupted();
 
 /// Throws Interrupted where a signal was caught.

@@ -1,6 +1,7 @@
 #include "src/inference/trained_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "models/named_tensors.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/resume.h"
 
@@ -65,7 +67,13 @@ TrainedRun open_trained_run(const Registries& registries, const fs::path& folder
   auto select = config::load(schema, run.config(), {}).get<config::Texts>("select");
   std::vector<fs::path> files;
   for (const std::string& name : checkpoints) files.push_back(run.checkpoint(name));
-  if (files.empty()) files = chosen_checkpoints(run, select);
+  if (files.empty()) {
+    files = chosen_checkpoints(run, select);
+    if (!select.empty() && files == std::vector{run.last_checkpoint()} && select != config::Texts{RunFolder::kLast}) {
+      log::warning(fmt::format("[run] '{}' has no checkpoint that is best by {}: these are its last weights",
+                               folder.string(), fmt::join(select, ", ")));
+    }
+  }
   return {std::move(select), std::move(files), make_experiment(registries, std::move(config), device)};
 }
 

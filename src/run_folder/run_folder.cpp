@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -176,6 +178,12 @@ RunFolder RunFolder::open_to_resume(const fs::path& given) {
 
 bool RunFolder::is_there(const fs::path& path) {
   return is_run(tidy(path));
+}
+
+bool RunFolder::has_results(const fs::path& path) {
+  std::ifstream stream(path / "results.json");
+  const auto results = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  return results.is_array() && !results.empty();
 }
 
 void RunFolder::remove_results() const {

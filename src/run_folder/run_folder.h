@@ -33,6 +33,9 @@ class RunFolder {
   /// Whether `path` is a run's folder.
   static bool is_there(const std::filesystem::path& path);
 
+  /// Whether the run in `path` has its results.json, and it is whole. Without it the run is not finished.
+  static bool has_results(const std::filesystem::path& path);
+
   /// Removes results.json and results.txt, which no longer hold.
   void remove_results() const;
 

@@ -249,8 +249,8 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
   check_measured(point);
   check_log(folder.metrics_jsonl(), *point.checkpoint);
   forget_lost_checkpoints(folder, wanted, terms, point);
-  point.is_finished = point.state.epoch == wanted.get<int64_t>("train.epochs") && fs::exists(folder.results_json()) &&
-                      fs::exists(folder.results_text());
+  point.is_finished = point.state.epoch == wanted.get<int64_t>("train.epochs") &&
+                      RunFolder::has_results(folder.path()) && fs::exists(folder.results_text());
   return point;
 }
 

@@ -10,8 +10,8 @@
 using namespace settrain;
 using test::run_in_child;
 
-TEST_CASE("SIGINT and SIGTERM are noted, and the process goes on", "[fast]") {
-  for (const int signal : {SIGINT, SIGTERM}) {
+TEST_CASE("SIGINT, SIGTERM and SIGHUP are noted, and the process goes on", "[fast]") {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     CHECK(run_in_child([&] {
             catch_interrupts();
             if (interrupted() != 0) return 1;
@@ -19,6 +19,15 @@ TEST_CASE("SIGINT and SIGTERM are noted, and the process goes on", "[fast]") {
             return interrupted() == signal ? 0 : 2;
           }) == 0);
   }
+}
+
+TEST_CASE("A SIGHUP that nohup has the process ignore stays ignored", "[fast]") {
+  CHECK(run_in_child([] {
+          std::signal(SIGHUP, SIG_IGN);
+          catch_interrupts();
+          std::raise(SIGHUP);
+          return interrupted();
+        }) == 0);
 }
 
 TEST_CASE("A noted signal is thrown where the program asks", "[fast]") {

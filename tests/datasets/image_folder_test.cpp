@@ -2,6 +2,7 @@
 #include "datasets/image_folder.h"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
@@ -51,6 +52,15 @@ TEST_CASE("classes are the training folders by name, samples the files by path",
 
   folders.add("train/oak/3.png");
   CHECK(folders.load().digest != dataset.digest);
+}
+
+TEST_CASE("a link to an image that is not there counts as one, and cannot be read", "[fast]") {
+  Folders folders;
+  std::filesystem::create_symlink("nowhere.png", folders.folder / "train/elm/link.png");
+  const Dataset dataset = folders.load();
+  REQUIRE(dataset.train.labels == std::vector<int64_t>{0, 1, 1, 2, 2});
+  Image image;
+  CHECK_THROWS_WITH(dataset.train.images->read(dataset.train.ids[2], image), Contains("link.png"));
 }
 
 TEST_CASE("what is wrong with the folders is said", "[fast]") {

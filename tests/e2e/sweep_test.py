@@ -174,10 +174,19 @@ class Sweep(ProgramTest):
         self.assertEqual([row["loss.epsilon"] for row in rows], ["", "0.5"])
         self.assertNotEqual(rows[0]["val/top2"] + rows[0]["test/top1"], rows[1]["val/top2"] + rows[1]["test/top1"])
 
+    def test_a_run_whose_results_are_damaged_is_evaluated_again(self):
+        self.sweep()
+        results = self.folder / "sweeps/grid/epsilon=0.5,num_draws=1,seed=1/results.json"
+        whole = results.read_text()
+        for damaged in ("{", "", "[]"):
+            results.write_text(damaged)
+            self.sweep()
+            self.assertEqual(results.read_text(), whole)
+
     def test_a_damaged_run_is_a_failure_and_stops_no_other(self):
         self.sweep()
         run = self.folder / "sweeps/grid/epsilon=0.5,num_draws=1,seed=1"
-        (run / "results.json").write_text("{")
+        (run / "results.json").write_text('[{"checkpoint": 3}]')
         stray = self.folder / "sweeps/grid/epsilon=0.5,num_draws=3,seed=1"
         (stray / "config.yaml").write_text("nonsense: 1\n")
         log = self.sweep(expect=1).stderr

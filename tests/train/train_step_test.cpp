@@ -154,8 +154,7 @@ TEST_CASE("a mean over weights takes larger steps where the weights are small", 
   const auto update = [](const std::vector<Batch>& batches, const std::vector<std::string>& settings) {
     auto model = fresh_model();
     auto loss = make_loss("cross_entropy", settings);
-    Sgd optimizer(std::vector<std::pair<std::string, at::Tensor>>{{"fc.weight", model->parameters()[0]}},
-                  {1, 0, 0, false});
+    Sgd optimizer(TrainedParameters{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
     const at::Tensor before = model->parameters()[0].detach().clone();
     train_step(*model, *loss, optimizer, batches, Computation{}, {1, 0, 1.0, 0});
     return model->parameters()[0].detach() - before;

@@ -178,7 +178,7 @@ fs::path SweepFolder::run_of(const SweepPoint& point) const {
 
 PointStatus SweepFolder::status_of(const SweepPoint& point) const {
   const fs::path run = run_of(point);
-  if (is_run(run) && fs::exists(run / "results.json")) return PointStatus::kFinished;
+  if (is_run(run) && RunFolder::has_results(run)) return PointStatus::kFinished;
   if (fs::exists(failure_file(point))) return PointStatus::kFailed;
   return is_run(run) ? PointStatus::kStarted : PointStatus::kPending;
 }
