@@ -36,7 +36,7 @@ class LinearHead : public Head {
 };
 
 /// factor_j (features weight^T + bias)_j, of which only `factor` [classes] is trained: learnable weight scaling (Kang
-/// et al., ICLR 2020, section 4.2). `factor` starts at 1.
+/// et al., ICLR 2020, section 4). `factor` starts at 1.
 class ScaledHead : public LinearHead {
  public:
   ScaledHead(int64_t features, int64_t classes, bool with_bias);

@@ -168,7 +168,7 @@ class PaperFigures(ProgramTest):
         for old, new, message in (
             ("train.top_k: [2], ", "", "train/top2 is not measured: train.top_k"),
             (", train.gradient_nonzeros: true", "", "only with train.gradient_nonzeros: true"),
-            ("metric: test/avg2, label: \"Images", "metric: test/avg3, label: \"Images", "row 0.1, column one draw: .*val/avg3"),
+            ("metric: test/avg2, label: \"Images", "metric: test/avg3, label: \"Images", "row 0.1, column one draw: .*test/avg3"),
             ("loss.epsilon: 10.0", "loss.epsilom: 10.0", "did you mean 'loss.epsilon'"),
             ("metric: train/top2", "metric: train/los", "did you mean 'train/loss'"),
             ("scale: log", "scale: logg", r"mine.yaml:\d+:\d+: expected one of words, linear, log"),

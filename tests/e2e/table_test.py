@@ -146,7 +146,7 @@ class Table(ProgramTest):
         self.write("mine.yaml", TABLE.replace("loss.k: 2", "loss.kk: 2"))
         self.assertRegex(self.table(expect=2).stderr, r"row 0.0, column Noised: \S*mine.yaml:17:\d+: loss.kk: unknown key, did you mean")
         self.write("mine.yaml", TABLE.replace("metric: test/top2", "metric: test/topp2"))
-        self.assertRegex(self.table(expect=2).stderr, r"row 0.0, column CE: .*val/topp2")
+        self.assertRegex(self.table(expect=2).stderr, r"row 0.0, column CE: .*test/topp2")
         self.write("mine.yaml", TABLE.replace("metric: test/top2", "metric: train/top2"))
         self.assertIn("train is none of the splits", self.table(expect=2).stderr)
         self.write("mine.yaml", TABLE.replace('"0.01"', '"0,01"'))
