@@ -78,7 +78,8 @@ std::vector<int64_t> read_class_images(const std::string& split, const std::vect
 
 void measure_found(FileTable& files) {
   if (const auto gone = files.measure()) {
-    throw DataError(fmt::format("'{}' went away while its folder was read", files.path(*gone).string()));
+    throw DataError(
+        fmt::format("'{}' is a link to nothing, or went away while its folder was read", files.path(*gone).string()));
   }
   files.shrink_to_fit();
 }

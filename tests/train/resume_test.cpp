@@ -152,15 +152,20 @@ TEST_CASE("a run is finished with its epochs trained and its results written", "
   state.epoch = 2;
   const StoppedRun run({"train.epochs=2"}, state);
   CHECK_FALSE(run.find({"train.epochs=2"}).is_finished);
-  std::ofstream(run.folder().results_json()) << "[]";
+  std::ofstream(run.folder().results_json()) << "[{}]";
   CHECK_FALSE(run.find({"train.epochs=2"}).is_finished);
   std::ofstream(run.folder().results_text()) << "top1";
+  for (const char* damaged : {"", "[]", "[{", "{}"}) {
+    std::ofstream(run.folder().results_json()) << damaged;
+    CHECK_FALSE(run.find({"train.epochs=2"}).is_finished);
+  }
+  std::ofstream(run.folder().results_json()) << "[{}]";
   CHECK(run.find({"train.epochs=2"}).is_finished);
   CHECK_FALSE(run.find({"train.epochs=3"}).is_finished);
 
   const StoppedRun untrained({"train.epochs=0", "select=[val/top5]"});
   std::ofstream(untrained.folder().results_text());
-  std::ofstream(untrained.folder().results_json());
+  std::ofstream(untrained.folder().results_json()) << "[{}]";
   CHECK(untrained.find({"train.epochs=0", "select=[val/top5]"}).is_finished);
   CHECK_FALSE(untrained.find({"train.epochs=2", "select=[val/top5]"}).is_finished);
 }
