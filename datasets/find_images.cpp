@@ -41,7 +41,7 @@ void find_images(const std::filesystem::path& folder, FileTable& files) {
          entry != std::filesystem::recursive_directory_iterator(); ++entry) {
       const bool hidden = entry->path().filename().string().starts_with('.');
       if (hidden) entry.disable_recursion_pending();
-      if (hidden || !is_image(entry->path()) || entry->is_directory()) continue;  // a link to nothing is a bad image
+      if (hidden || !is_image(entry->path()) || entry->is_directory()) continue;  // a link to nothing is not left out
       std::string_view name = entry->path().native();
       name.remove_prefix(above);
       name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));

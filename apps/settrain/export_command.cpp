@@ -30,15 +30,12 @@ fs::path chosen(const CommandLine& line, const ExportArguments& arguments, const
   if (!arguments.checkpoint.empty()) return folder.checkpoint(arguments.checkpoint);
   if (!arguments.metric.empty()) return folder.checkpoint(folder.selected_checkpoint(arguments.metric).stem().string());
   const config::Config config = config::load(experiment_schema(line.registries), folder.config(), {});
-  const auto files = chosen_checkpoints(folder, config.get<config::Texts>("select"));
-  if (files.size() == 1) {
-    if (files.front() == folder.last_checkpoint() && !config.get<config::Texts>("select").empty()) {
-      log::warning(fmt::format("[export] '{}' has no best checkpoint yet: these are its last weights", arguments.run));
-    }
-    return files.front();
-  }
+  const auto& select = config.get<config::Texts>("select");
+  const auto files = chosen_checkpoints(folder, select);
+  warn_of_last_weights(folder, select, files);
+  if (files.size() == 1) return files.front();
   throw ConfigError(fmt::format("'{}' has a best checkpoint for each of several metrics: say --metric {}",
-                                arguments.run, fmt::join(config.get<config::Texts>("select"), ", or --metric ")));
+                                arguments.run, fmt::join(select, ", or --metric ")));
 }
 
 int export_run(const CommandLine& line, const ExportArguments& arguments) {

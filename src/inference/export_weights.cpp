@@ -8,7 +8,6 @@
 #include "src/train/checkpoint.h"
 
 namespace settrain {
-
 namespace {
 
 // A scaled head as the linear one that gives the same scores, which other programs know.

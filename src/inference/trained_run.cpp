@@ -53,6 +53,14 @@ std::vector<fs::path> chosen_checkpoints(const RunFolder& folder, const config::
   return files;
 }
 
+void warn_of_last_weights(const RunFolder& folder, const config::Texts& select, const std::vector<fs::path>& files) {
+  const bool wants_best =
+      std::any_of(select.begin(), select.end(), [](const auto& s) { return s != RunFolder::kLast; });
+  if (!wants_best || files != std::vector{folder.last_checkpoint()}) return;
+  log::warning(fmt::format("[run] '{}' has no checkpoint that is best by {}: these are its last weights",
+                           folder.path().string(), fmt::join(select, ", ")));
+}
+
 TrainedRun open_trained_run(const Registries& registries, const fs::path& folder,
                             const std::vector<std::string>& checkpoints, at::Device device,
                             const std::vector<std::string>& settings) {
@@ -69,10 +77,7 @@ TrainedRun open_trained_run(const Registries& registries, const fs::path& folder
   for (const std::string& name : checkpoints) files.push_back(run.checkpoint(name));
   if (files.empty()) {
     files = chosen_checkpoints(run, select);
-    if (!select.empty() && files == std::vector{run.last_checkpoint()} && select != config::Texts{RunFolder::kLast}) {
-      log::warning(fmt::format("[run] '{}' has no checkpoint that is best by {}: these are its last weights",
-                               folder.string(), fmt::join(select, ", ")));
-    }
+    warn_of_last_weights(run, select, files);
   }
   return {std::move(select), std::move(files), make_experiment(registries, std::move(config), device)};
 }

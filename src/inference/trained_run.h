@@ -30,6 +30,10 @@ TrainedRun open_trained_run(const Registries& registries, const std::filesystem:
 /// The files of the checkpoints that stand for a run; see open_trained_run().
 std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, const config::Texts& select);
 
+/// Says so where `files` are the last checkpoint in place of best ones that `select` asked for.
+void warn_of_last_weights(const RunFolder& folder, const config::Texts& select,
+                          const std::vector<std::filesystem::path>& files);
+
 /// Puts the weights that a checkpoint was evaluated with into the model, which can then score images, and returns the
 /// checkpoint. Throws RunError where it cannot be read, or is of another model or of other data.
 Checkpoint load_weights(Experiment& run, const std::filesystem::path& checkpoint);

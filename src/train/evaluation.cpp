@@ -87,6 +87,7 @@ JudgedScores score_with_thresholds(const Experiment& run, const std::string& spl
 
 std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
                                          ProgressBar& bar) {
+  if (splits.empty()) return {};  // nor is a pass needed for thresholds
   // A split is scored once, though it may be evaluated and set the thresholds of others.
   std::map<std::string, SplitScores> scored;
   const auto scores_of = [&](const std::string& name) -> const SplitScores& {

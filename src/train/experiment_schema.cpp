@@ -72,9 +72,10 @@ config::Rule class_weight_rule(const Registries& registries) {
 
 config::Rule select_rule(const Registries& registries) {
   return [&metrics = registries.metrics](const config::Config& config) {
+    const std::vector<std::string> names = Evaluator(metrics, config, {}).names();
     std::vector<std::string> known{RunFolder::kLast};
     for (const std::string& split : config.get<config::Texts>("eval.during_training")) {
-      for (const std::string& name : Evaluator(metrics, config, {}).names()) {
+      for (const std::string& name : names) {
         // Of sizes and thresholds, larger is not better.
         if (!name.ends_with("_size") && !name.ends_with("_lambda")) known.push_back(split + "/" + name);
       }
