@@ -33,7 +33,7 @@ at::Tensor largest_scores(const at::Tensor& scores, int64_t k) {
 
 }  // namespace
 
-JudgedSets judged_sets(const SetRule& rule, const SplitScores& split, const MetricContext& context) {
+JudgedSets judged_sets(const AnswerOptions& rule, const SplitScores& split, const MetricContext& context) {
   JudgedSets sets;
   sets.is_sigmoid = !rule.average_k.average_k.empty() && rule.average_k.average_k_score == "sigmoid";
   const at::Tensor logits = split.scores.mul(context.score_scale);

@@ -12,7 +12,7 @@
 namespace settrain {
 
 /// How a run answers with sets.
-struct SetRule {
+struct AnswerOptions {
   AverageKOptions average_k;
   TopkAccuracyOptions top_k;
   config::Texts select;  // "val/macro_avg5": which of several K is meant
@@ -29,6 +29,6 @@ struct JudgedSets {
 /// The sets of the K that `select` names, else of the largest K: of eval.average_k as average_k_values() decides them;
 /// where that is empty of eval.top_k, the K largest scores, ties going to the lower class. Throws std::invalid_argument
 /// where both are empty.
-JudgedSets judged_sets(const SetRule& rule, const SplitScores& split, const MetricContext& context);
+JudgedSets judged_sets(const AnswerOptions& rule, const SplitScores& split, const MetricContext& context);
 
 }  // namespace settrain

@@ -23,7 +23,7 @@ AverageKOptions average_k(config::Reals ks) {
 }
 
 // Four images of one pixel, three classes in two superclasses; the second image is taken for class 2.
-Answers some_answers(const SetRule& rule) {
+Answers some_answers(const AnswerOptions& rule) {
   Answers answers;
   answers.checkpoint = "best-val-top1";
   answers.dataset.class_names = {"</script>", "a & b", "c"};

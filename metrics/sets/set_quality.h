@@ -1,0 +1,33 @@
+// How good sets are: how often they hold the label, and how large they are.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace settrain {
+
+struct SetQuality {
+  int64_t images = 0;
+  double coverage = 0;                    // share of the images whose set holds their label
+  std::array<double, 2> interval{};       // its 95 % Wilson interval
+  double mean_size = 0, median_size = 0;  // of the sets; the median of an even number is the mean of the middle two
+  double macro_coverage = 0;              // mean over classes with images
+  std::array<double, 3> shot_coverage{};  // of few-, medium- and many-shot classes; NaN where there are none
+  double below_half = 0;                  // share of the classes with images whose coverage is under 50 %
+  double undercoverage_gap = 0;           // mean over classes with images of max(0, 1 - alpha - c_y)
+  double coverage_gap = 0;                // mean over these classes of |1 - alpha - c_y| (Ding et al. 2023)
+  double size_stratified_violation = 0;   // largest |1 - alpha - coverage| over sizes (Angelopoulos et al. 2021)
+  double empty = 0, full = 0;             // share of the sets with no class, and with all classes
+  int64_t classes_without_images = 0;     // left out above
+  std::vector<double> class_coverage;     // [classes]; NaN without images
+};
+
+/// `sets` [images, classes] bool and `labels` [images] int64, on the CPU. `wanted` is 1 - alpha, or 1 - E; NaN for
+/// rules without an error, whose gaps are then NaN too. `train_counts` [classes], or empty: no shot groups.
+SetQuality set_quality(const at::Tensor& sets, const at::Tensor& labels, double wanted,
+                       const std::vector<int64_t>& train_counts);
+
+}  // namespace settrain

@@ -1,0 +1,50 @@
+// The name of a rule by which scores become sets: "top:5", "error:0.1",
+// "conformal:raps(lambda=0.01,k=5):0.1:classwise".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace settrain {
+
+/// How well a class suits an image by a conformal score; smaller is better (calibrated_rule.h has the formulas).
+enum class ConformalScore { kLac, kAps, kRaps, kSaps, kPas, kWpas };
+
+/// Whose calibration images set a class' threshold.
+enum class ConformalThreshold {
+  kMarginal,      // all
+  kClasswise,     // the class' own
+  kSuperclass,    // those of its superclass
+  kInterpolated,  // between its own and all
+  kRc3p,          // its own, with a limit to its rank
+  kClustered,     // those of classes with scores alike
+  kFuzzy,         // all, weighted by how alike the numbers of training images are
+};
+
+struct SetRule {
+  enum class Kind { kTop, kAverage, kError, kAverageError, kConformal };
+
+  Kind kind = Kind::kTop;
+  double level = 0;  // K of top and average; E of error and average-error; alpha of conformal
+
+  // Of conformal rules alone.
+  ConformalScore score = ConformalScore::kLac;
+  bool randomised = false;   // aps, raps, saps: u is drawn for each image
+  double lambda = 0;         // raps, saps
+  int64_t k = 0;             // raps
+  std::string weights = {};  // wpas: a file of class weights, as class tables have them
+  ConformalThreshold threshold = ConformalThreshold::kMarginal;
+  double tau = 0;        // interpolated
+  double sigma = 0;      // fuzzy
+  int64_t clusters = 0;  // clustered; 0: chosen from the data
+  double share = 0;  // clustered, fuzzy: of the calibration images, for what is not the last quantile; 0: the paper's
+
+  /// The name with every parameter that is not the default's: parse_set_rule() of it gives the same rule.
+  std::string name() const;
+  bool operator==(const SetRule&) const = default;
+};
+
+/// Throws ConfigError that quotes the text, says which part is wrong, and what could stand there.
+SetRule parse_set_rule(const std::string& text);
+
+}  // namespace settrain
