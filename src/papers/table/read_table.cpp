@@ -178,8 +178,10 @@ class TableReader : public DesignReader {
       {"none", PrintedSpread::kNone},
       {"interval95", PrintedSpread::kInterval95},
       {"deviation", PrintedSpread::kDeviation}};
-  inline static const std::vector<std::pair<std::string, PrintedUnit>> kUnits{
-      {"percent", PrintedUnit::kPercent}, {"fraction", PrintedUnit::kFraction}, {"seconds", PrintedUnit::kSeconds}};
+  inline static const std::vector<std::pair<std::string, PrintedUnit>> kUnits{{"percent", PrintedUnit::kPercent},
+                                                                              {"fraction", PrintedUnit::kFraction},
+                                                                              {"seconds", PrintedUnit::kSeconds},
+                                                                              {"classes", PrintedUnit::kClasses}};
 
   Table& table_;
 };

@@ -15,8 +15,8 @@ namespace settrain {
 /// What stands behind a printed ±.
 enum class PrintedSpread { kNone, kInterval95, kDeviation };
 
-/// How printed numbers are to be read: 94.2, 0.942, or seconds.
-enum class PrintedUnit { kPercent, kFraction, kSeconds };
+/// How printed numbers are to be read: 94.2, 0.942, seconds, or classes of a set.
+enum class PrintedUnit { kPercent, kFraction, kSeconds, kClasses };
 
 /// A remark on a cell; on a whole row where `column` is empty, on the whole part where `row` is empty too.
 struct TableNote {

@@ -11,10 +11,10 @@
 namespace settrain {
 namespace {
 
-// Accuracies in percent; seconds with three digits that count.
+// Accuracies in percent; seconds and sizes of sets with three digits that count.
 std::string number(const TablePart& part, double value, bool is_signed = false) {
   if (std::isnan(value)) return "-";
-  if (part.unit == PrintedUnit::kSeconds) {
+  if (part.unit == PrintedUnit::kSeconds || part.unit == PrintedUnit::kClasses) {
     return is_signed ? fmt::format("{:+.3g}", value) : fmt::format("{:.3g}", value);
   }
   return format_value(value, Unit::kFraction, is_signed);

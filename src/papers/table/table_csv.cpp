@@ -27,7 +27,6 @@ std::string spread_name(PrintedSpread spread) {
 
 std::string table_csv(const FilledTable& filled) {
   const Table& table = *filled.table;
-  const std::string seconds = table.measure ? "seconds" : "fraction";
   std::string text = csv_row({"table",
                               "part",
                               "row",
@@ -48,6 +47,9 @@ std::string table_csv(const FilledTable& filled) {
                               "against_mean",
                               "against_half_width_95",
                               "note"});
+  const auto unit = [&](const TablePart& part) {
+    return part.unit == PrintedUnit::kClasses ? "classes" : table.measure ? "seconds" : "fraction";
+  };
   const auto add = [&](const FilledPart& part, size_t row, size_t column, const TableCell& cell) {
     const auto& ours = cell.ours;
     const std::string outside = cell.difference() && ours->count > 2 ? (cell.is_outside() ? "true" : "false") : "";
@@ -57,7 +59,7 @@ std::string table_csv(const FilledTable& filled) {
          table.rows.each[row].label,
          table.columns.each[column].label,
          cell.metric,
-         cell.word.empty() ? seconds : "word",
+         cell.word.empty() ? unit(*part.part) : "word",
          fmt::format("{}", fmt::join(cell.seeds, " ")),
          cell.word.empty() ? number(ours ? std::optional(ours->mean) : std::nullopt) : cell.word,
          number(ours ? std::optional(ours->half_width) : std::nullopt),

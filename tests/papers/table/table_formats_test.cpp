@@ -45,6 +45,17 @@ struct Example {
 
 }  // namespace
 
+TEST_CASE("sizes of sets are shown as numbers of classes", "[fast]") {
+  Example example;
+  example.table.parts[0].unit = PrintedUnit::kClasses;
+  TableCell& cell = example.filled.parts[0].cells[0][0];
+  cell.values = {780.4};
+  cell.ours = mean_interval(cell.values);
+  cell.seeds = {};
+  CHECK(our_text(example.table.parts[0], cell) == "780");
+  CHECK_THAT(table_csv(example.filled), Contains("test/top5,classes,"));
+}
+
 TEST_CASE("a printed value outside of the interval is marked, from three seeds on", "[fast]") {
   Example example;
   const TableCell& far = example.filled.parts[0].cells[0][0];
