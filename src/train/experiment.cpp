@@ -196,12 +196,11 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
   const LossEntry& loss = registries.losses.at(c.get<std::string>("loss.name"));
   run.stall_advice = loss.stall_advice;
-  run.class_facts = {
-      .classes = data.num_classes(),
-      .names = data.class_names,
-      .train_counts = run.train_counts,
-      .superclass_of = data.superclass_of,
-      .probability = loss.has_sigmoids ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
+  run.class_facts = {.classes = data.num_classes(),
+                     .names = data.class_names,
+                     .train_counts = run.train_counts,
+                     .superclass_of = data.superclass_of,
+                     .probability = loss.has_sigmoids ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
   check_rules(c, run.class_facts, data);
   run.evaluator = std::make_unique<Evaluator>(
       registries.metrics, c,
