@@ -25,7 +25,7 @@ TEST_CASE("beside the coverage of a set rule stands the size of its sets", "[fas
   const std::vector<ResultsColumn> columns{
       {"test", {{"coverage@top:2", 0.9}, {"size@top:2", 2}, {"macro_coverage@top:2", 0.75}}}};
   CHECK(format_results(columns) ==
-        "accuracy, %              test\n"
+        "accuracy, %             test\n"
         "coverage@top:2         90.00 (size 2.00)\n"
         "macro_coverage@top:2   75.00\n");
 }
