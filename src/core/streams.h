@@ -27,6 +27,7 @@ enum class Stream : uint64_t {
   kSweep = 0x2FFD72DBD01ADFB7,           // random points of a sweep, item = point, block = key
   kBootstrap = 0xB8E1AFED6A267E96,       // images of a resample, item = two of them, block = resample
   kClassSampling = 0xBA7C9045F12C7F99,   // the draws of data.sampler by class, by epoch
+  kCalibration = 0x718BCD5882154AEE,     // which images of a split calibrate rules
   kMix = 0x24A19947B3916CF7,             // mixup and CutMix, block = decision, position = batch of the step, step
 };
 
