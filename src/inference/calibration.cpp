@@ -57,7 +57,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
                                 const std::string& judged_name) {
   const LabelledScores all = on_cpu(given);
   const int64_t images = all.scores.size(0);
-  const std::vector<int64_t> order = permutation(images, request.seed, Stream::kCalibration);
+  const std::vector<int64_t> order = permutation(images, request.seed, Stream::kCalibration, /*step=*/2);
   const std::span<const int64_t> drawn(order);
   const int64_t fitting = request.fit_temperature ? images / kTemperatureShare : 0;
   const double share = request.share.value_or(1.0);
