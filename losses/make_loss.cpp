@@ -12,6 +12,14 @@ config::Section loss_section(const LossRegistry& registry) {
           "name", "cross_entropy",      config::variants_of(registry)};
 }
 
+std::vector<std::string> losses_with(const LossRegistry& registry, bool LossEntry::*trait) {
+  std::vector<std::string> names;
+  for (const LossEntry& entry : registry.entries()) {
+    if (entry.*trait) names.push_back(entry.name);
+  }
+  return names;
+}
+
 void check_class_weights(const LossRegistry& registry, const config::Config& config) {
   const auto kind = config.read<ClassWeightOptions>("loss").kind;
   const auto read_only = [&](const char* path, bool is_read, const char* condition) {

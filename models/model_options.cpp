@@ -26,7 +26,7 @@ config::Keys ModelOptions::keys() {
           "pretrained_head", &ModelOptions::pretrained_head, kKeep,
           "The head of model.pretrained: keep; draw, initialise it randomly (cRT of Kang et al., ICLR 2020); or "
           "tau_normalised, divide each class' weights by their Euclidean norm to the power model.head_tau and "
-          "drop the bias (the same, section 4).")
+          "drop the bias (from the same paper).")
           .one_of({kKeep, kDraw, kTauNormalised}),
       config::key("head_tau", &ModelOptions::head_tau, 1.0,
                   "The power of pretrained_head: tau_normalised; 0 changes no weight, 1 makes all norms 1.")

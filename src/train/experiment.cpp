@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -93,13 +94,11 @@ void check_crops(const config::Config& config, const EvalOptions& options, const
 void check_loss_takes_sets(const Registries& registries, const config::Config& config, const Dataset& data) {
   const auto& loss = config.get<std::string>("loss.name");
   if (data.train.label_sets.empty() || registries.losses.at(loss).takes_label_sets) return;
-  std::string takers;
-  for (const LossEntry& entry : registries.losses.entries()) {
-    if (entry.takes_label_sets) takers += (takers.empty() ? "" : " or ") + entry.name;
-  }
-  config.fail("loss.name", fmt::format("the loss {} trains on one label an image, and {} has images with several; "
-                                       "choose {}, or data with one label an image",
-                                       loss, data.name, takers));
+  config.fail(
+      "loss.name",
+      fmt::format("the loss {} trains on one label an image, and {} has images with several; "
+                  "choose {}, or data with one label an image",
+                  loss, data.name, fmt::join(losses_with(registries.losses, &LossEntry::takes_label_sets), " or ")));
 }
 
 // Otherwise found out when the first epoch is over.

@@ -3,11 +3,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/roll.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "losses/make_loss.h"
 #include "src/core/streams.h"
 
 namespace settrain {
@@ -86,13 +88,9 @@ config::Rule mix_rule(const LossRegistry& losses) {
       config.fail("train.mix", "mixes the images of a batch, and data.batch_size is 1");
     }
     if (!options.is_on() || losses.at(name).takes_mixed_labels) return;
-    std::string takers;
-    for (const LossEntry& entry : losses.entries()) {
-      if (entry.takes_mixed_labels) takers += (takers.empty() ? "" : ", ") + entry.name;
-    }
     config.fail("train.mix", fmt::format("mixes two labels in shares, which are probabilities, and the loss {} has no "
                                          "use for those; set train.mix: none, or one of the losses {}",
-                                         name, takers));
+                                         name, fmt::join(losses_with(losses, &LossEntry::takes_mixed_labels), ", ")));
   };
 }
 

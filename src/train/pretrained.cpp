@@ -137,7 +137,7 @@ void check_finite(const std::string& path, const std::string& name, const at::Te
   throw KeyError(kKey, fmt::format("'{}': {} holds values that are not finite", path, displayed(name)));
 }
 
-// Kang et al., ICLR 2020, section 4: the tau-normalised classifier, without the bias.
+// The tau-normalised classifier of Kang et al., ICLR 2020, without the bias.
 void normalise_head(const std::string& head, double tau, const NamedTensors& tensors) {
   for (auto [name, tensor] : tensors) {
     if (name == head + ".weight") tensor.div_(tensor.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12).pow(tau));

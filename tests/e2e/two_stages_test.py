@@ -63,11 +63,14 @@ class TwoStages(ProgramTest):
             (("train.mixup_alpha=0.4",), "only with train.mix: mixup or either"),
             (("train.mix=mixup", "train.cutmix_alpha=0.4"), "only with train.mix: cutmix or either"),
             (("train.mix=mixup", "data.batch_size=1"), "data.batch_size is 1"),
-            (("model.pretrained=runs/none/checkpoints/last.safetensors",), "train that run first"),
         ):
-            arguments = [word for setting in settings for word in ("--set", setting)]
-            errors = self.run_program("--config", "tail.yaml", *arguments, "--device", "cpu", expect=None).stderr
-            self.assertIn(reason, errors)
+            with self.subTest(settings=settings):
+                arguments = [word for setting in settings for word in ("--set", setting)]
+                self.assertIn(reason, self.run_program("--config", "tail.yaml", *arguments, "--device", "cpu", expect=2).stderr)
+
+    def test_a_first_stage_that_is_not_there_is_to_be_trained_first(self):
+        missing = ("--set", "model.pretrained=runs/none/checkpoints/last.safetensors")
+        self.assertIn("train that run first", self.run_program("--config", "tail.yaml", *missing, "--device", "cpu", expect=1).stderr)
 
     def test_a_damaged_first_stage_is_found(self):
         file = self.folder / FIRST
