@@ -39,6 +39,8 @@ config::Config load_config(const CommandLine& line);
 void add_train_command(CLI::App& app, CommandLine& line);
 void add_eval_command(CLI::App& app, CommandLine& line);
 void add_sweep_command(CLI::App& app, CommandLine& line);
+void add_calibrate_command(CLI::App& app, CommandLine& line);
+void add_scores_command(CLI::App& app, CommandLine& line);
 void add_export_command(CLI::App& app, CommandLine& line);
 void add_import_command(CLI::App& app, CommandLine& line);
 void add_config_command(CLI::App& app, CommandLine& line);

@@ -58,7 +58,8 @@ std::string_view without_temporary_affixes(std::string_view name) {
 bool is_made_by_a_run(const fs::path& file) {
   const std::string full_name = file.filename().string();
   const std::string_view name = without_temporary_affixes(full_name);
-  return std::find(kFiles.begin(), kFiles.end(), name) != kFiles.end();
+  const bool are_rules = name.starts_with("rules-") && name.ends_with(".json");
+  return are_rules || std::find(kFiles.begin(), kFiles.end(), name) != kFiles.end();
 }
 
 bool is_checkpoint_of_a_run(const fs::path& file) {
@@ -197,9 +198,15 @@ RunFolder::RunFolder(fs::path path, std::optional<FileLock> lock) : path_(std::m
 
 fs::path RunFolder::selected_checkpoint(const std::string& select) const {
   if (select == kLast) return last_checkpoint();
+  return path_ / "checkpoints" / (checkpoint_name(select) + ".safetensors");
+}
+
+std::string RunFolder::checkpoint_name(const std::string& select) {
+  if (select == kLast) return kLast;
   std::string name = select;
-  std::replace(name.begin(), name.end(), '/', '-');
-  return path_ / "checkpoints" / ("best-" + name + ".safetensors");
+  const auto is_awkward = [](char c) { return std::string_view("/:()\\ ").find(c) != std::string_view::npos; };
+  std::replace_if(name.begin(), name.end(), is_awkward, '-');
+  return "best-" + name;
 }
 
 fs::path RunFolder::checkpoint(const std::string& name) const {
