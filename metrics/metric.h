@@ -64,7 +64,7 @@ class Metric {
   /// The names of all the values that compute() returns, in its order; known before there are scores.
   virtual std::vector<std::string> names() const = 0;
 
-  /// Takes a split as check_split() of src/eval/checks.h lets it through, and does once what does not depend on which
+  /// Takes a split as check_split() of metrics/checks.h lets it through, and does once what does not depend on which
   /// of its samples are asked for. Runs where the scores are. The answer must not outlive this metric.
   virtual ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const = 0;
 

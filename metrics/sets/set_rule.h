@@ -7,6 +7,12 @@
 
 namespace settrain {
 
+/// Of raps: the defaults of Ding et al.'s implementations (2023, 2025).
+inline constexpr double kRapsLambda = 0.01;
+inline constexpr int64_t kRapsK = 5;
+/// Of saps: the default of TorchCP, the implementation by the authors of Huang et al. 2024.
+inline constexpr double kSapsLambda = 0.2;
+
 /// How well a class suits an image by a conformal score; smaller is better (calibrated_rule.h has the formulas).
 enum class ConformalScore { kLac, kAps, kRaps, kSaps, kPas, kWpas };
 

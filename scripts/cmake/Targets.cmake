@@ -71,13 +71,16 @@ function(settrain_library name)
   set_source_files_properties(${arg_EXTRA} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# settrain_tests(folder [TORCH] [LINK libraries...])
+# settrain_tests(folder [TORCH] [WITHOUT subfolder] [LINK libraries...])
 #   One Catch2 program from the files *_test.cpp below tests/<folder>, and one CTest entry a file. The word before _test is a CTest
 #   label where it is one of data, gpu, python, slow: loader/photographs_data_test has the label data. TORCH: the files include
-#   ATen/ATen.h.
+#   ATen/ATen.h. WITHOUT: a folder below that has a program of its own.
 function(settrain_tests folder)
-  cmake_parse_arguments(arg "TORCH" "" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "TORCH" "WITHOUT" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp")
+  if(arg_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "/tests/${folder}/${arg_WITHOUT}/")
+  endif()
   string(REPLACE "/" "_" program "tests_${folder}")
   add_executable(${program} ${sources})
   settrain_unity(${program})

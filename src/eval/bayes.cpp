@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "metrics/average_k.h"
+#include "metrics/checks.h"
 #include "metrics/topk_accuracy.h"
-#include "src/eval/checks.h"
 
 namespace settrain {
 namespace {

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "metrics/checks.h"
 #include "src/core/shape.h"
-#include "src/eval/checks.h"
 
 namespace settrain {
 namespace {

@@ -3,9 +3,9 @@
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
+#include "metrics/checks.h"
 #include "src/core/error.h"
 #include "src/core/shape.h"
-#include "src/eval/checks.h"
 
 namespace settrain {
 

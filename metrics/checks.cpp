@@ -1,4 +1,4 @@
-#include "src/eval/checks.h"
+#include "metrics/checks.h"
 
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/isfinite.h>

@@ -1,0 +1,146 @@
+#include "metrics/sets/calibrated_rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "metrics/checks.h"
+#include "metrics/label_rank.h"
+#include "metrics/sets/class_factors.h"
+#include "metrics/sets/guarantee.h"
+#include "metrics/sets/label_scores.h"
+#include "metrics/sets/quantile.h"
+#include "metrics/sets/rc3p.h"
+#include "metrics/sets/rule_suits.h"
+#include "metrics/threshold.h"
+#include "src/core/shape.h"
+
+namespace settrain {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+std::vector<int64_t> numbers(const at::Tensor& tensor) {
+  return {tensor.const_data_ptr<int64_t>(), tensor.const_data_ptr<int64_t>() + tensor.numel()};
+}
+
+/// The largest threshold that at most a share `error` of the labels' probabilities lies below.
+double average_error_threshold(std::vector<double> probabilities, double error) {
+  const auto images = std::ssize(probabilities);
+  const auto below = static_cast<int64_t>(std::floor(error * static_cast<double>(images) * (1 + 1e-14)));
+  const auto place = probabilities.begin() + std::min(below, images - 1);
+  std::nth_element(probabilities.begin(), place, probabilities.end());
+  return *place;
+}
+
+/// [classes] the quantile of the superclass that each class is of.
+std::vector<double> superclass_thresholds(const std::vector<double>& scores, const std::vector<int64_t>& labels,
+                                          const std::vector<int64_t>& superclass_of, double alpha) {
+  std::vector<int64_t> superclasses;
+  for (const int64_t label : labels) superclasses.push_back(superclass_of[static_cast<size_t>(label)]);
+  const int64_t count = *std::max_element(superclass_of.begin(), superclass_of.end()) + 1;
+  const std::vector<double> quantiles = conformal_quantiles(scores, superclasses, count, alpha);
+  std::vector<double> thresholds;
+  for (const int64_t superclass : superclass_of) thresholds.push_back(quantiles[static_cast<size_t>(superclass)]);
+  return thresholds;
+}
+
+/// tau min(q_y, 1) + (1 - tau) q: no score of lac is above 1.
+std::vector<double> interpolated_thresholds(std::vector<double> classwise, double marginal, double tau) {
+  for (double& threshold : classwise) {
+    const double own = tau * std::min(threshold, 1.0);
+    threshold = tau < 1 ? own + (1 - tau) * marginal : own;
+  }
+  return classwise;
+}
+
+void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, const at::Tensor& scores,
+                         const at::Tensor& labels) {
+  const SetRule& rule = calibrated.rule;
+  const double alpha = rule.level;
+  const std::vector<double> s = label_scores(calibrated, scores, labels);
+  const std::vector<int64_t> y = numbers(labels);
+  switch (rule.threshold) {
+    case ConformalThreshold::kMarginal:
+      calibrated.thresholds = {conformal_quantile(s, alpha)};
+      return;
+    case ConformalThreshold::kClasswise:
+      calibrated.thresholds = conformal_quantiles(s, y, facts.classes, alpha);
+      return;
+    case ConformalThreshold::kSuperclass:
+      calibrated.thresholds = superclass_thresholds(s, y, facts.superclass_of, alpha);
+      return;
+    case ConformalThreshold::kInterpolated:
+      calibrated.thresholds = interpolated_thresholds(conformal_quantiles(s, y, facts.classes, alpha),
+                                                      conformal_quantile(s, alpha), rule.tau);
+      return;
+    case ConformalThreshold::kRc3p: {
+      RankCalibration ranks = calibrate_ranks(s, numbers(label_ranks(scores, labels).add(1)), y, facts.classes, alpha);
+      calibrated.thresholds = std::move(ranks.thresholds);
+      calibrated.most_ranks = std::move(ranks.most_ranks);
+      return;
+    }
+    case ConformalThreshold::kClustered:
+    case ConformalThreshold::kFuzzy:
+      calibrated.thresholds = conformal_quantiles(s, y, facts.classes, alpha);
+      return;
+  }
+}
+
+void note_infinite(CalibratedRule& calibrated) {
+  const auto infinite = std::count(calibrated.thresholds.begin(), calibrated.thresholds.end(), kInfinite);
+  if (infinite == 0 || calibrated.rule.kind != SetRule::Kind::kConformal) return;
+  const double alpha = calibrated.rule.level;
+  calibrated.notes.push_back(
+      calibrated.thresholds.size() == 1
+          ? fmt::format("alpha {} needs {} calibration images, there are {}: every set holds all classes", alpha,
+                        images_needed(alpha), calibrated.images)
+          : fmt::format(
+                "{} of {} classes have no threshold, for want of calibration images (alpha {} needs at least {}): {}",
+                infinite, calibrated.classes, alpha, images_needed(alpha),
+                calibrated.most_ranks.empty() ? "they are in every set"
+                                              : "they are in every set that their largest rank allows"));
+}
+
+}  // namespace
+
+CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at::Tensor& scores,
+                         const at::Tensor& labels, uint64_t seed) {
+  check_suits(rule, facts);
+  CalibratedRule calibrated;
+  calibrated.rule = rule;
+  calibrated.probability = facts.probability;
+  calibrated.classes = facts.classes;
+  calibrated.seed = seed;
+  calibrated.guarantee = guarantee_of(rule);
+  if (!needs_images(rule)) return calibrated;
+
+  check_split({scores, labels});
+  check_shape("scores", scores.sizes(), {kAnySize, facts.classes});
+  const at::Tensor rows = scores.detach().cpu().contiguous(), row_labels = labels.cpu().contiguous();
+  calibrated.images = rows.size(0);
+  calibrated.class_factor = class_factors(rule, facts);
+  if (const auto always = std::count(calibrated.class_factor.begin(), calibrated.class_factor.end(), kInfinite)) {
+    calibrated.notes.push_back(
+        fmt::format("{} of {} classes have no training image: they are in every set", always, calibrated.classes));
+  }
+  switch (rule.kind) {
+    case SetRule::Kind::kAverage:
+      calibrated.thresholds =
+          average_k_thresholds(probabilities_of(rows, facts.probability), std::array{rule.level}, Ties::kKeepAll);
+      break;
+    case SetRule::Kind::kAverageError:
+      calibrated.thresholds = {
+          average_error_threshold(label_probabilities(rows, row_labels, facts.probability), rule.level)};
+      break;
+    default:
+      calibrate_conformal(calibrated, facts, rows, row_labels);
+  }
+  note_infinite(calibrated);
+  return calibrated;
+}
+
+}  // namespace settrain

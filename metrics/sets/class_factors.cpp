@@ -1,0 +1,52 @@
+#include "metrics/sets/class_factors.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "datasets/class_table.h"
+#include "src/config/text.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+std::vector<double> read_weights(const std::string& file, const ClassFacts& facts) {
+  std::vector<std::string> names = facts.names;
+  for (int64_t c = std::ssize(names); c < facts.classes; ++c) names.push_back(std::to_string(c));
+  std::vector<double> weights;
+  for (const std::string& text : read_class_table(file, names)) {
+    double weight = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), weight);
+    if (error != std::errc() || end != text.data() + text.size() || !(weight >= 0 && std::isfinite(weight))) {
+      throw DataError(fmt::format("{}: the weight of the class {} must be a number, at least 0, got {}", file,
+                                  config::in_quotes(names[weights.size()]), config::in_quotes(text)));
+    }
+    weights.push_back(weight);
+  }
+  return weights;
+}
+
+}  // namespace
+
+std::vector<double> class_factors(const SetRule& rule, const ClassFacts& facts) {
+  if (rule.kind != SetRule::Kind::kConformal) return {};
+  if (rule.score != ConformalScore::kPas && rule.score != ConformalScore::kWpas) return {};
+  const auto images =
+      static_cast<double>(std::accumulate(facts.train_counts.begin(), facts.train_counts.end(), int64_t{0}));
+  std::vector<double> factors;
+  for (const int64_t count : facts.train_counts) {
+    factors.push_back(count > 0 ? images / static_cast<double>(count) : std::numeric_limits<double>::infinity());
+  }
+  if (rule.score == ConformalScore::kPas) return factors;
+  const std::vector<double> weights = read_weights(rule.weights, facts);
+  for (size_t c = 0; c < factors.size(); ++c) {
+    if (std::isfinite(factors[c])) factors[c] *= weights[c];
+  }
+  return factors;
+}
+
+}  // namespace settrain

@@ -1,0 +1,144 @@
+// Calibrated rules as JSON: to_json(), rule_from_json().
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/rule_suits.h"
+#include "src/config/text.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr double kBeyond = std::numeric_limits<double>::infinity();
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw RunError("a calibrated rule: " + what);
+}
+
+Json json_of(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) {
+    if (std::isinf(value)) {
+      list.push_back(value > 0 ? "infinity" : "-infinity");
+    } else {
+      list.push_back(value);
+    }
+  }
+  return list;
+}
+
+const Json& member(const Json& json, const char* name, bool right(const Json&)) {
+  const auto found = json.find(name);
+  if (found == json.end()) damaged(fmt::format("there is no '{}'", name));
+  if (!right(*found)) damaged(fmt::format("'{}' is of another type", name));
+  return *found;
+}
+
+bool is_array(const Json& json) {
+  return json.is_array();
+}
+bool is_text(const Json& json) {
+  return json.is_string() && config::is_utf8(json.get_ref<const std::string&>());
+}
+bool is_count(const Json& json) {
+  return json.is_number_unsigned() || (json.is_number_integer() && json.get<int64_t>() >= 0);
+}
+
+/// `size` numbers, `least` or above; infinite ones are texts.
+std::vector<double> doubles(const Json& json, const char* name, int64_t size, double least) {
+  const Json& list = member(json, name, is_array);
+  if (std::ssize(list) != size) damaged(fmt::format("'{}' has {} numbers, expected {}", name, list.size(), size));
+  std::vector<double> values;
+  for (const Json& item : list) {
+    double value = std::numeric_limits<double>::quiet_NaN();
+    if (item.is_number()) value = item.get<double>();
+    if (item.is_string() && item.get_ref<const std::string&>() == "infinity") value = kBeyond;
+    if (item.is_string() && item.get_ref<const std::string&>() == "-infinity") value = -kBeyond;
+    if (item.is_number() && std::isinf(value)) damaged(fmt::format("'{}' has a number that is too large", name));
+    if (!(value >= least)) damaged(fmt::format("'{}' has what is no such number", name));
+    values.push_back(value);
+  }
+  return values;
+}
+
+std::vector<int64_t> ranks(const Json& json, int64_t size, int64_t classes) {
+  const Json& list = member(json, "most_ranks", is_array);
+  if (std::ssize(list) != size) damaged(fmt::format("'most_ranks' has {} numbers, expected {}", list.size(), size));
+  std::vector<int64_t> values;
+  for (const Json& item : list) {
+    if (!is_count(item) || item.get<uint64_t>() < 1 || item.get<uint64_t>() > static_cast<uint64_t>(classes)) {
+      damaged(fmt::format("'most_ranks' has what is no rank from 1 to {}", classes));
+    }
+    values.push_back(item.get<int64_t>());
+  }
+  return values;
+}
+
+SetRule rule_of(const std::string& name) {
+  try {
+    return parse_set_rule(name);
+  } catch (const ConfigError& error) {
+    damaged(error.what());
+  }
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const CalibratedRule& rule) {
+  Json json;
+  json["rule"] = rule.rule.name();
+  json["probability"] = rule.probability == ProbabilityKind::kSigmoid ? "sigmoid" : "softmax";
+  json["classes"] = rule.classes;
+  json["thresholds"] = json_of(rule.thresholds);
+  json["most_ranks"] = rule.most_ranks;
+  json["class_factor"] = json_of(rule.class_factor);
+  json["seed"] = rule.seed;
+  json["images"] = rule.images;
+  json["guarantee"] = rule.guarantee;
+  json["notes"] = rule.notes;
+  return json;
+}
+
+CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classes) {
+  if (!json.is_object()) damaged("it is no object");
+  CalibratedRule rule;
+  rule.rule = rule_of(member(json, "rule", is_text).get_ref<const std::string&>());
+  const auto& probability = member(json, "probability", is_text).get_ref<const std::string&>();
+  if (probability != "softmax" && probability != "sigmoid") damaged("'probability' is neither softmax nor sigmoid");
+  rule.probability = probability == "sigmoid" ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax;
+  const uint64_t count = member(json, "classes", is_count).get<uint64_t>();
+  if (count != static_cast<uint64_t>(classes))
+    damaged(fmt::format("it is for {} classes, expected {}", count, classes));
+  rule.classes = classes;
+  try {
+    check_suits(rule.rule, rule.probability, classes);
+  } catch (const ConfigError& error) {
+    damaged(error.what());
+  }
+
+  const bool conformal = rule.rule.kind == SetRule::Kind::kConformal;
+  const bool by_class = conformal && rule.rule.threshold != ConformalThreshold::kMarginal;
+  const bool ranked = conformal && rule.rule.threshold == ConformalThreshold::kRc3p;
+  const bool weighted =
+      conformal && (rule.rule.score == ConformalScore::kPas || rule.rule.score == ConformalScore::kWpas);
+  rule.thresholds = doubles(json, "thresholds", !needs_images(rule.rule) ? 0 : by_class ? classes : 1, -kBeyond);
+  rule.most_ranks = ranks(json, ranked ? classes : 0, classes);
+  rule.class_factor = doubles(json, "class_factor", weighted ? classes : 0, 0);
+  rule.seed = member(json, "seed", is_count).get<uint64_t>();
+  rule.images = member(json, "images", is_count).get<int64_t>();
+  if (rule.images < 0) damaged("'images' is too large");
+  rule.guarantee = member(json, "guarantee", is_text).get<std::string>();
+  for (const Json& note : member(json, "notes", is_array)) {
+    if (!is_text(note)) damaged("'notes' has what is no text");
+    rule.notes.push_back(note.get<std::string>());
+  }
+  return rule;
+}
+
+}  // namespace settrain

@@ -1,0 +1,19 @@
+// Which rules suit which classes.
+#pragma once
+
+#include "metrics/sets/calibrated_rule.h"
+
+namespace settrain {
+
+/// Whether calibration needs images: all rules but top and error.
+bool needs_images(const SetRule& rule);
+
+/// Throws ConfigError that names the rule where the probabilities of a sigmoid are what it cannot use, or K is above
+/// the number of classes.
+void check_suits(const SetRule& rule, ProbabilityKind probability, int64_t classes);
+
+/// The same, and throws ConfigError where the facts lack what the rule needs: superclasses, training counts. ShapeError
+/// where they are not those of `classes` classes.
+void check_suits(const SetRule& rule, const ClassFacts& facts);
+
+}  // namespace settrain
