@@ -1,6 +1,5 @@
 #include "metrics/sets/temperature.h"
 
-#include <ATen/ops/gather.h>
 #include <ATen/ops/softmax.h>
 
 #include <algorithm>
@@ -16,8 +15,8 @@ constexpr int kHalvings = 60;  // of the logarithm's range, 13.8: down to the la
 
 // The derivative of the mean log-likelihood with respect to 1/T: mean of s_y - E[s] under softmax(s / T).
 double slope(const at::Tensor& scores, const at::Tensor& label_scores, double inverse) {
-  const at::Tensor expected = at::softmax(scores * inverse, 1).mul_(scores).sum(1);
-  return (label_scores - expected).mean().item<double>();
+  const at::Tensor expected = at::softmax(scores.mul(inverse), 1).mul_(scores).sum(1);
+  return label_scores.sub(expected).mean().item<double>();
 }
 
 }  // namespace

@@ -32,9 +32,9 @@ struct Calibration {
   double temperature = 1;
   int64_t temperature_images = 0;            // that fitted it; 0: it was given
   double error_before = 0, error_after = 0;  // expected calibration error of the judged images, without and with it
-  LabelledScores calibration, judged;        // after the temperature; without the images that fitted it
-  std::string calibrated_on, judged_on;      // phrases: "1,000 images of val"
-  std::vector<JudgedRule> rules;
+  LabelledScores calibration{}, judged{};    // after the temperature; without the images that fitted it
+  std::string calibrated_on{}, judged_on{};  // phrases: "1,000 images of val"
+  std::vector<JudgedRule> rules{};
 };
 
 /// What is calibrated where nothing is said: a rule of each kind that suits the classes.

@@ -22,7 +22,7 @@ using nlohmann::ordered_json;
 constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kTemperature = "temperature",
                      *kCalibratedOn = "calibrated_on", *kRules = "rules";
 constexpr int kCurrentVersion = 1;
-constexpr size_t kMostDepth = 16;
+constexpr size_t kMostRuleDepth = 16;
 
 ordered_json to_json(const StoredRules& stored) {
   ordered_json rules = ordered_json::array();
@@ -35,7 +35,7 @@ ordered_json to_json(const StoredRules& stored) {
 
 // Strictly, then once more for objects that keep their order.
 ordered_json parse(const std::string& text) {
-  parse_strict_json(text, kMostDepth);
+  parse_strict_json(text, kMostRuleDepth);
   return ordered_json::parse(text);
 }
 
