@@ -21,9 +21,9 @@ LossEntry assume_negative_entry() {
           .formula = "-log sigma(s_y) - 1/(L-1) sum_{j != y} log(1 - sigma(s_j))",
           .keys = {},
           .requirements = {},
-          .make = [](const config::Config&, const LossContext& context) {
-            return std::make_unique<AssumeNegative>(context.num_classes);
-          }};
+          .make = [](const config::Config&,
+                     const LossContext& context) { return std::make_unique<AssumeNegative>(context.num_classes); },
+          .has_sigmoids = true};
 }
 
 }  // namespace settrain

@@ -83,7 +83,8 @@ LossEntry average_k_two_head_entry() {
             }
             return std::make_unique<AverageKTwoHead>(context.num_classes, options);
           },
-      .couples_samples = true};
+      .couples_samples = true,
+      .has_sigmoids = true};
 }
 
 }  // namespace settrain

@@ -20,7 +20,8 @@ LossEntry bce_multilabel_entry() {
           .requirements = {},
           .make = [](const config::Config&,
                      const LossContext& context) { return std::make_unique<BceMultilabel>(context.num_classes); },
-          .takes_label_sets = true};
+          .takes_label_sets = true,
+          .has_sigmoids = true};
 }
 
 }  // namespace settrain

@@ -18,9 +18,9 @@ LossEntry bce_positive_entry() {
           .formula = "-log sigma(s_y)",
           .keys = {},
           .requirements = {},
-          .make = [](const config::Config&, const LossContext& context) {
-            return std::make_unique<BcePositive>(context.num_classes);
-          }};
+          .make = [](const config::Config&,
+                     const LossContext& context) { return std::make_unique<BcePositive>(context.num_classes); },
+          .has_sigmoids = true};
 }
 
 }  // namespace settrain

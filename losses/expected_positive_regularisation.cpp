@@ -41,7 +41,8 @@ LossEntry expected_positive_regularisation_entry() {
                 check_set_size(config, options.k, context.num_classes);
                 return std::make_unique<ExpectedPositiveRegularisation>(context.num_classes, options.k, options.beta);
               },
-          .couples_samples = true};
+          .couples_samples = true,
+          .has_sigmoids = true};
 }
 
 }  // namespace settrain

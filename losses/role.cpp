@@ -70,7 +70,8 @@ LossEntry role_entry() {
             check_set_size(config, options.k, context.num_classes);
             return std::make_unique<Role>(context, options);
           },
-      .couples_samples = true};
+      .couples_samples = true,
+      .has_sigmoids = true};
 }
 
 }  // namespace settrain

@@ -119,20 +119,20 @@ void check_batches_of_one(const ModelEntry& entry, const config::Config& config,
   if (batch_size == 1 || has_rest_of_one) check_batch_of_one(entry, config, context);
 }
 
+void place_model(Model& model, const Computation& computation) {
+  model.to(computation.device);
+  model.set_channels_last(computation.channels_last);
+}
+
 // Fills all but the config and the device.
 void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   const config::Config& c = run.config;
   const at::Device device = run.device;
+  prepare_process(c, device);
   run.general = c.read<GeneralOptions>("");
   run.train = c.read<TrainOptions>("train");
   run.eval = c.read<EvalOptions>("eval");
-  run.loader.options = c.read<LoaderOptions>("data");
-  run.loader.pipeline = c.read<PipelineOptions>("data");
-  run.loader.pin_memory = device.is_cuda();
-  run.loader.epochs = run.train.epochs;
-  at::set_num_threads(static_cast<int>(c.get<int64_t>("run.threads")));
-  set_determinism(run.train.deterministic, device);
-  if (device.is_cpu()) keep_freed_memory();
+  run.loader = loader_context(c, device);
 
   const bool load_weights = weights == FirstWeights::kPretrained;
   LoadedData loaded = load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
@@ -161,8 +161,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.model = model.make(c, context);
   if (load_weights) run.pretrained = load_pretrained(c, *run.model);
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
-  run.model->to(device);
-  run.model->set_channels_last(run.computation.channels_last);
+  place_model(*run.model, run.computation);
   const config::Texts trainable = c.read<ModelOptions>("model").trainable;
   const auto is_frozen = [&trainable](const char* part) {
     return std::find(trainable.begin(), trainable.end(), part) == trainable.end();
@@ -176,6 +175,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                         .train_ids = data.train.ids,
                         .train_labels = data.train.labels,
                         .seed = static_cast<uint64_t>(run.general.seed)});
+  run.is_sigmoid = probabilities_are_sigmoids(registries, c);
   run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
   run.stall_advice = registries.losses.at(c.get<std::string>("loss.name")).stall_advice;
   run.evaluator = std::make_unique<Evaluator>(registries.metrics, c,
@@ -205,6 +205,31 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
     run.config.fail(error.path(), error.message());
   }
   return run;
+}
+
+void prepare_process(const config::Config& config, at::Device device) {
+  at::set_num_threads(static_cast<int>(config.get<int64_t>("run.threads")));
+  set_determinism(config.read<TrainOptions>("train").deterministic, device);
+  if (device.is_cpu()) keep_freed_memory();
+}
+
+LoaderContext loader_context(const config::Config& config, at::Device device) {
+  return {.options = config.read<LoaderOptions>("data"),
+          .pipeline = config.read<PipelineOptions>("data"),
+          .pin_memory = device.is_cuda(),
+          .epochs = config.read<TrainOptions>("train").epochs};
+}
+
+std::shared_ptr<Model> make_model(const Registries& registries, const config::Config& config,
+                                  const ModelContext& context, const Computation& computation) {
+  std::shared_ptr<Model> model = registries.models.at(config.get<std::string>("model.name")).make(config, context);
+  place_model(*model, computation);
+  return model;
+}
+
+bool probabilities_are_sigmoids(const Registries& registries, const config::Config& config) {
+  return registries.losses.at(config.get<std::string>("loss.name")).has_sigmoids ||
+         config.read<AverageKOptions>("eval").average_k_score == "sigmoid";
 }
 
 at::Device find_device(const std::string& name) {

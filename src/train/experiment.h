@@ -39,6 +39,7 @@ struct Experiment {
   std::optional<Pretrained> pretrained{};  // what they were loaded from
   std::string pretrained_digest{};         // of the file that the run began with, also where it goes on; empty for none
   std::unique_ptr<Loss> loss{};
+  bool is_sigmoid = false;     // probabilities are sigmoids of scores: see probabilities_are_sigmoids()
   OptimizerEntry optimizer{};  // what makes the optimizer, of which only training has one
   std::string stall_advice{};  // what to try where the loss does not fall
   std::unique_ptr<Evaluator> evaluator{};
@@ -55,6 +56,21 @@ enum class FirstWeights { kPretrained, kDrawn };
 /// Throws ConfigError or DataError; where data and weights are both missing, one error that says both.
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
                            FirstWeights weights = FirstWeights::kDrawn);
+
+/// Sets the process' compute threads, whether ATen keeps to deterministic algorithms, and how its heap is kept, as the
+/// config says; its run.threads is resolved.
+void prepare_process(const config::Config& config, at::Device device);
+
+/// How the config's loaders make batches on that device, but for normalisation and format of the pixels.
+LoaderContext loader_context(const config::Config& config, at::Device device);
+
+/// The config's model with weights as drawn, on the device and laid out as `computation` says.
+std::shared_ptr<Model> make_model(const Registries& registries, const config::Config& config,
+                                  const ModelContext& context, const Computation& computation);
+
+/// Whether a class' probability is the sigmoid of its score, and not one of a softmax: where the config's loss trains
+/// that, or eval.average_k_score says so.
+bool probabilities_are_sigmoids(const Registries& registries, const config::Config& config);
 
 /// "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N". Throws ConfigError for another name or a device that
 /// is not there.
