@@ -27,7 +27,25 @@ void LabelLists::add(std::span<const int64_t> labels) {
 }
 
 const Split& split_named(const Dataset& dataset, const std::string& name) {
+  if (name == "calibration") return dataset.calibration;
   return name == "train" ? dataset.train : name == "val" ? dataset.val : dataset.test;
+}
+
+std::vector<std::string> split_names(const Dataset& dataset) {
+  std::vector<std::string> names{"train", "val", "test"};
+  if (dataset.calibration.size() > 0) names.emplace_back("calibration");
+  return names;
+}
+
+Split some_of(const Split& split, const std::vector<int64_t>& samples) {
+  Split kept{split.name, split.images, {}, {}};
+  if (!split.label_sets.empty()) kept.label_sets.offsets.push_back(0);
+  for (const int64_t sample : samples) {
+    kept.ids.push_back(split.ids[static_cast<size_t>(sample)]);
+    kept.labels.push_back(split.labels[static_cast<size_t>(sample)]);
+    if (!split.label_sets.empty()) kept.label_sets.add(split.label_sets.of(sample));
+  }
+  return kept;
 }
 
 std::vector<int64_t> count_classes(const Split& split, int64_t num_classes) {

@@ -1,4 +1,4 @@
-// What a data set is to the rest of the program: images by id, labels, names, and three splits. No LibTorch here.
+// What a data set is to the rest of the program: images by id, labels, names, and splits. No LibTorch here.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ struct LabelLists {
 /// Some images of a source with their labels. `ids[i]` is sample i's id in `images`, and its identity for the random
 /// numbers of augmentation and label noise: it does not depend on how the data were split.
 struct Split {
-  std::string name;  // "train", "val", "test"
+  std::string name;  // "train", "val", "test", "calibration"
   std::shared_ptr<const ImageSource> images;
   std::vector<int64_t> ids;
   std::vector<int64_t> labels;  // class indices, as trained on: label noise included
@@ -75,9 +75,9 @@ struct Normalisation {
 };
 
 /// P(y | x) of every sample, where it is known because the data were made: row i of `probabilities[split]`, [samples,
-/// classes] row-major. Splits in the order train, val, test. Label noise is not part of it.
+/// classes] row-major. Splits in the order train, val, test, calibration. Label noise is not part of it.
 struct KnownTruth {
-  std::array<std::vector<float>, 3> probabilities;
+  std::array<std::vector<float>, 4> probabilities;
 };
 
 struct Dataset {
@@ -89,14 +89,21 @@ struct Dataset {
   int64_t channels = 0, height = 0, width = 0;  // of every image; height and width 0: they differ
   std::string normalisation;                    // the usual one for these images: a name in the registry, or none
   Split train, val, test;
+  Split calibration{};                      // what data.calibration_share took out of val; mostly empty
   std::shared_ptr<const KnownTruth> truth;  // null for real data
   std::string digest;                       // of the files or of the recipe: tells whether two runs saw the same data
 
   int64_t num_classes() const { return static_cast<int64_t>(class_names.size()); }
 };
 
-/// "train", "val" or "test".
+/// "train", "val", "calibration" or "test".
 const Split& split_named(const Dataset& dataset, const std::string& name);
+
+/// "train", "val" and "test", and "calibration" where it has images.
+std::vector<std::string> split_names(const Dataset& dataset);
+
+/// The split with these samples, by their positions.
+Split some_of(const Split& split, const std::vector<int64_t>& samples);
 
 /// Number of training labels of every class, [classes]; of sets, every label counts.
 std::vector<int64_t> count_classes(const Split& split, int64_t num_classes);

@@ -16,8 +16,8 @@ struct LoadedData {
   LabelNoiseReport label_noise;
 };
 
-/// Loads the data set that `config` names, with the superclasses and names that the config gives its classes, and adds
-/// its label noise. Throws ConfigError or DataError.
+/// Loads the data set that `config` names, with the superclasses and names that the config gives its classes and the
+/// calibration split that it asks for, and adds its label noise. Throws ConfigError or DataError.
 LoadedData load_data(const DatasetRegistry& registry, const config::Config& config);
 
 }  // namespace settrain

@@ -25,17 +25,6 @@ std::vector<std::vector<int64_t>> by_class(const Split& split, int64_t num_class
   return samples;
 }
 
-Split some_of(const Split& split, const std::vector<int64_t>& samples) {
-  Split kept{split.name, split.images, {}, {}};
-  if (!split.label_sets.empty()) kept.label_sets.offsets.push_back(0);
-  for (const int64_t sample : samples) {
-    kept.ids.push_back(split.ids[static_cast<size_t>(sample)]);
-    kept.labels.push_back(split.labels[static_cast<size_t>(sample)]);
-    if (!split.label_sets.empty()) kept.label_sets.add(split.label_sets.of(sample));
-  }
-  return kept;
-}
-
 }  // namespace
 
 config::Keys LongTailOptions::keys() {

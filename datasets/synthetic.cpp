@@ -86,8 +86,8 @@ Split part_of(std::string name, std::shared_ptr<const ImageSource> images, const
 std::shared_ptr<const KnownTruth> truth_of(const Posteriors& posteriors, const std::vector<int64_t>& cells,
                                            const Dataset& dataset) {
   auto truth = std::make_shared<KnownTruth>();
-  const Split* splits[] = {&dataset.train, &dataset.val, &dataset.test};
-  for (size_t s = 0; s < truth->probabilities.size(); ++s) {
+  const std::array splits{&dataset.train, &dataset.val, &dataset.test};
+  for (size_t s = 0; s < splits.size(); ++s) {
     for (const int64_t id : splits[s]->ids) {
       const std::vector<double>& row = posteriors[static_cast<size_t>(cells[static_cast<size_t>(id)])];
       truth->probabilities[s].insert(truth->probabilities[s].end(), row.begin(), row.end());

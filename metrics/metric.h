@@ -26,18 +26,22 @@ struct MetricContext {
   double score_scale = 1.0;                      // Loss::score_scale(): multiplies scores before a softmax or sigmoid
   const at::Tensor* threshold_scores = nullptr;  // [samples, classes] set average-K's thresholds; null: the split's own
   std::vector<int64_t> superclass_of = {};       // [classes]; empty where the data set has no superclasses
+  const SplitScores* calibration = nullptr;      // calibrate set rules; null: half of the split's own images do
+  std::vector<std::string> class_names = {};     // [classes], for files that name classes; or empty
+  bool sigmoid = false;                          // a class' probability is the sigmoid of its score; else softmax
+  uint64_t seed = 0;                             // of what set rules draw
 };
 
-/// One number, a fraction in [0, 1] unless its name ends in _size or _lambda. NaN where it is undefined (no class in a
-/// shot group or bin).
+/// One number, a fraction in [0, 1] unless its name ends in _size or _lambda or begins with size@. NaN where it is
+/// undefined (no class in a shot group or bin).
 struct MetricValue {
-  std::string name;  // "top5", "macro_top5", "few_top1", "avg5", "avg5_size", "macro_avg5"
+  std::string name;  // "top5", "macro_top5", "few_top1", "avg5", "avg5_size", "macro_avg5", "coverage@top:5"
   double value;
 };
 
 /// How many samples got sets of how many classes.
 struct SetSizeHistogram {
-  std::string metric;           // whose sets: "avg5"; "few_avg5": those of the samples of one shot group
+  std::string metric;           // whose sets: "avg5", "coverage@top:5"; "few_avg5": of the samples of one shot group
   std::vector<int64_t> counts;  // [classes + 1] samples whose set holds 0, 1, ..., classes classes
 };
 

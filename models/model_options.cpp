@@ -1,5 +1,7 @@
 #include "models/model_options.h"
 
+#include <algorithm>
+
 #include "src/config/variants.h"
 
 namespace settrain {
@@ -45,8 +47,15 @@ void model_rule(const config::Config& config) {
                 "scaled trains factors on a head that is trained already; set model.pretrained to its run's "
                 "checkpoint");
   }
-  if (!has_file && options.pretrained_head != ModelOptions::kKeep) {
-    config.fail("model.pretrained_head", "is read only with model.pretrained");
+  config.refuse_unread("model.pretrained_head", has_file, "model.pretrained");
+  config.refuse_unread("model.head_tau", options.pretrained_head == ModelOptions::kTauNormalised,
+                       "model.pretrained_head: tau_normalised");
+  const bool trains_body = std::ranges::count(options.trainable, ModelOptions::kBody) > 0;
+  if (!has_file && !trains_body) {
+    config.fail("model.trainable", "leaves a body as it was drawn; set model.pretrained to a trained run's checkpoint");
+  }
+  if (options.head == "scaled" && trains_body) {
+    config.fail("model.head", "scaled is for a body and a head that stay as they are; set model.trainable: [head]");
   }
   if (options.pretrained_head == ModelOptions::kTauNormalised && options.head != "linear") {
     config.fail("model.pretrained_head", "tau_normalised is for model.head: linear");

@@ -16,6 +16,7 @@
 #include "apps/settrain/run_command_line.h"
 #include "apps/settrain/table_command.h"
 #include "datasets/decode_image.h"
+#include "metrics/sets/rule_metrics.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
@@ -125,6 +126,7 @@ int run_command_line(int argc, char** argv) {
   register_builtin_models(line.registries.models);
   register_builtin_losses(line.registries.losses);
   register_builtin_metrics(line.registries.metrics);
+  register_set_metrics(line.registries.metrics);
   register_builtin_optimizers(line.registries.optimizers);
   line.arguments.assign(argv, argv + argc);
   // A sweep starts its runs by /proc/PID/exe, which says nothing once it has ended.

@@ -16,7 +16,7 @@ namespace settrain {
 namespace {
 
 struct VerifyOptions {
-  std::vector<std::string> splits{"train", "val", "test"};
+  std::vector<std::string> splits;  // empty: all
   std::string list;
   int64_t workers = 0;
 };
@@ -30,7 +30,8 @@ int verify(const CommandLine& line, const VerifyOptions& options) {
   std::optional<AtomicFile> list;
   if (!options.list.empty()) list.emplace(options.list);  // it may refuse: now, and not after hours of reading
   catch_interrupts();
-  const VerifyReport report = verify_images(data.dataset, options.splits, options.workers);
+  const std::vector<std::string> splits = options.splits.empty() ? split_names(data.dataset) : options.splits;
+  const VerifyReport report = verify_images(data.dataset, splits, options.workers);
   std::cout << verify_text(report);
   if (list && report.complete()) {
     list->write(verify_list(report));
@@ -51,10 +52,10 @@ void add_data_verify_command(CLI::App& data, CommandLine& line) {
   const auto options = std::make_shared<VerifyOptions>();
   add_data_config(*command, line);
   add_workers(*command, options->workers);
-  command->add_option("--splits", options->splits, "Of train, val, test; without it all")
+  command->add_option("--splits", options->splits, "Of train, val, test, calibration; without it all")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"train", "val", "test"}));
+      ->check(CLI::IsMember({"train", "val", "test", "calibration"}));
   command
       ->add_option("--list", options->list, "A file to write the bad images' paths to, one a line, once all are read")
       ->check([](const std::string& file) { return std::string(file.empty() ? "is empty: name a file" : ""); });

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "apps/settrain/command_line.h"
+#include "datasets/calibration_split.h"
 #include "models/model.h"
 #include "src/config/load.h"
 #include "src/core/human.h"
@@ -23,9 +24,10 @@ namespace {
 
 void log_start(const Experiment& run, const CommandLine& line) {
   const Dataset& data = run.dataset;
-  log::info(fmt::format("[data] {}: {} classes; {} training, {} validation and {} test images of {}x{}x{}", data.name,
+  log::info(fmt::format("[data] {}: {} classes; {} training, {} validation{} and {} test images of {}x{}x{}", data.name,
                         data.num_classes(), format_count(data.train.size()), format_count(data.val.size()),
-                        format_count(data.test.size()), run.input.channels, run.input.height, run.input.width));
+                        calibration_images(data), format_count(data.test.size()), run.input.channels, run.input.height,
+                        run.input.width));
   if (!data.train.label_sets.empty() || !data.val.label_sets.empty() || !data.test.label_sets.empty()) {
     log::info("[data] images have several labels: losses of sets take all of them, accuracies go by the first");
   }
@@ -66,6 +68,10 @@ void log_start(const Experiment& run, const CommandLine& line) {
       log::warning(fmt::format("[loss] rare classes count twice over: by loss.class_weights {} and by data.sampler {}",
                                weights.kind, sampling.sampler));
     }
+  }
+  if (entry.corrects_prior && (balances || weights.kind != ClassWeightOptions::kNone)) {
+    log::warning(fmt::format("[loss] rare classes count twice over: by {} and by {}", loss,
+                             balances ? "data.sampler " + sampling.sampler : "loss.class_weights " + weights.kind));
   }
   if (!entry.has_gradient) log::warning(fmt::format("[loss] {} has no gradient: nothing will be learnt", loss));
   if (run.config.get<std::string>("model.head") == "normalised" && !entry.requirements.normalised_head) {

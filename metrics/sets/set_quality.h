@@ -15,18 +15,36 @@ struct SetQuality {
   std::array<double, 2> interval{};       // its 95 % Wilson interval
   double mean_size = 0, median_size = 0;  // of the sets; the median of an even number is the mean of the middle two
   double macro_coverage = 0;              // mean over classes with images
-  std::array<double, 3> shot_coverage{};  // of few-, medium- and many-shot classes; NaN where there are none
+  std::array<double, 3> shot_coverage{};  // mean over few-, medium- and many-shot classes; NaN where there are none
   double below_half = 0;                  // share of the classes with images whose coverage is under 50 %
   double undercoverage_gap = 0;           // mean over classes with images of max(0, 1 - alpha - c_y)
   double coverage_gap = 0;                // mean over these classes of |1 - alpha - c_y| (Ding et al. 2023)
-  double size_stratified_violation = 0;   // largest |1 - alpha - coverage| over sizes (Angelopoulos et al. 2021)
-  double empty = 0, full = 0;             // share of the sets with no class, and with all classes
-  int64_t classes_without_images = 0;     // left out above
-  std::vector<double> class_coverage;     // [classes]; NaN without images
+  double size_stratified_violation = 0;  // largest |1 - alpha - coverage| over images with sets of 0 to 1, 2 to 3, 4 to
+                                         // 10, 11 to 100, and more classes (Angelopoulos et al. 2021)
+  double empty = 0, full = 0;            // share of the sets with no class, and with all classes
+  int64_t classes_without_images = 0;    // left out above
+  std::vector<double> class_coverage;    // [classes]; NaN without images
 };
 
-/// `sets` [images, classes] bool and `labels` [images] int64, on the CPU. `wanted` is 1 - alpha, or 1 - E; NaN for
-/// rules without an error, whose gaps are then NaN too. `train_counts` [classes], or empty: no shot groups.
+/// What quality needs to know of the sets of images.
+struct SetOutcomes {
+  at::Tensor labels;     // [images] int64
+  at::Tensor has_label;  // [images] bool: whether the image's set holds its label
+  at::Tensor sizes;      // [images] int64: classes in its set
+  int64_t classes = 0;
+
+  /// Of the images with these indices, [any number] int64, which may repeat.
+  SetOutcomes of(const at::Tensor& images) const;
+};
+
+/// `sets` [images, classes] bool and `labels` [images] int64, on the CPU.
+SetOutcomes outcomes_of(const at::Tensor& sets, const at::Tensor& labels);
+
+/// `wanted` is 1 - alpha, or 1 - E; NaN for rules without an error, whose gaps and violation are then NaN too.
+/// `train_counts` [classes], or empty: no shot groups. Without images all shares and means are NaN.
+SetQuality set_quality(const SetOutcomes& outcomes, double wanted, const std::vector<int64_t>& train_counts);
+
+/// The same of outcomes_of(sets, labels).
 SetQuality set_quality(const at::Tensor& sets, const at::Tensor& labels, double wanted,
                        const std::vector<int64_t>& train_counts);
 

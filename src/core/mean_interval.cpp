@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "src/core/metric_name.h"
 #include "src/core/student_t.h"
 
 namespace settrain {
@@ -51,8 +52,8 @@ MeanInterval paired_difference(std::span<const double> first, std::span<const do
 }
 
 Unit unit_of(const std::string& metric) {
-  if (metric.starts_with("time/")) return Unit::kPlain;
-  for (const char* end : {"_size", "_lambda", "_nonzeros", "loss", "/lr"}) {
+  if (metric.starts_with("time/") || is_size(metric)) return Unit::kPlain;
+  for (const char* end : {"_lambda", "_nonzeros", "loss", "/lr"}) {
     if (metric.ends_with(end)) return Unit::kPlain;
   }
   return Unit::kFraction;

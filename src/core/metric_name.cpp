@@ -1,19 +1,69 @@
 #include "src/core/metric_name.h"
 
 namespace settrain {
+namespace {
+
+// Of a name without a split npos: a slash behind the @ is one of a rule's file.
+size_t split_end(const std::string& metric) {
+  const size_t slash = metric.find('/');
+  return slash < metric.find('@') ? slash : std::string::npos;
+}
+
+// "test/" of "test/top5".
+std::string place_of(const std::string& metric) {
+  return metric.substr(0, split_end(metric) + 1);  // npos + 1 is 0
+}
+
+bool is_of_rule(const std::string& metric) {
+  return metric.find('@') != std::string::npos;
+}
+
+std::string rule_of(const std::string& metric) {
+  return metric.substr(metric.find('@') + 1);
+}
+
+}  // namespace
+
+std::string split_of_metric(const std::string& metric) {
+  const size_t end = split_end(metric);
+  return end == std::string::npos ? "" : metric.substr(0, end);
+}
+
+std::string name_of_metric(const std::string& metric) {
+  return metric.substr(split_end(metric) + 1);
+}
 
 std::string size_metric(const std::string& metric) {
-  const size_t slash = metric.rfind('/');
-  const size_t sets = metric.find("avg", slash);
-  if (slash == std::string::npos || sets == std::string::npos || accuracy_metric(metric) != metric) return "";
-  return metric.substr(0, slash + 1) + metric.substr(sets) + "_size";
+  const std::string name = name_of_metric(metric);
+  if (is_of_rule(name)) {
+    const bool is_coverage = name.starts_with("coverage@") || name.starts_with("macro_coverage@");
+    return is_coverage ? place_of(metric) + "size@" + rule_of(name) : "";
+  }
+  const size_t sets = name.find("avg");
+  if (name == metric || sets == std::string::npos || accuracy_metric(metric) != metric) return "";
+  return place_of(metric) + name.substr(sets) + "_size";
 }
 
 std::string accuracy_metric(const std::string& metric) {
+  const std::string name = name_of_metric(metric);
+  if (name.starts_with("size@")) return place_of(metric) + "coverage@" + rule_of(name);
+  if (is_of_rule(name)) return metric;
   for (const std::string suffix : {"_size", "_lambda"}) {
     if (metric.ends_with(suffix)) return metric.substr(0, metric.size() - suffix.size());
   }
   return metric;
+}
+
+bool is_size(const std::string& metric) {
+  const std::string name = name_of_metric(metric);
+  return is_of_rule(name) ? name.starts_with("size@") : name.ends_with("_size");
+}
+
+bool is_better(const std::string& metric, double value, double other) {
+  const std::string name = name_of_metric(metric);
+  const bool smaller =
+      name.starts_with("size@") || name.starts_with("undercoverage_gap@") || name.starts_with("below_half@");
+  return smaller ? value < other : value > other;
 }
 
 }  // namespace settrain

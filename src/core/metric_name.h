@@ -5,12 +5,26 @@
 
 namespace settrain {
 
-/// Of an average-K accuracy the metric that says how large its sets were: "test/avg5_size" for "test/macro_avg5"; an
-/// empty text for all others.
+/// Of an average-K accuracy or the coverage of a set rule the metric that says how large its sets were:
+/// "test/avg5_size" for "test/macro_avg5", "test/size@top:5" for "test/macro_coverage@top:5"; an empty text for all
+/// others.
 std::string size_metric(const std::string& metric);
 
-/// The accuracy that a size or a threshold belongs to, "test/avg5" for "test/avg5_size" and "test/avg5_lambda"; of all
-/// others `metric` itself.
+/// The accuracy that a size or a threshold belongs to: "test/avg5" for "test/avg5_size" and "test/avg5_lambda",
+/// "test/coverage@top:5" for "test/size@top:5"; of all others `metric` itself.
 std::string accuracy_metric(const std::string& metric);
+
+/// Whether the metric is a number of classes and no fraction: "test/avg5_size", "size@top:5".
+bool is_size(const std::string& metric);
+
+/// Whether `value` of the metric is better than `other`: larger, or smaller for the sizes, gaps and shares of uncovered
+/// classes of a set rule. NaN is never better.
+bool is_better(const std::string& metric, double value, double other);
+
+/// The split: "val" of "val/macro_top5"; empty where the name has none.
+std::string split_of_metric(const std::string& metric);
+
+/// What stands after the split: "macro_top5" of "val/macro_top5". A rule's name may hold slashes itself.
+std::string name_of_metric(const std::string& metric);
 
 }  // namespace settrain

@@ -29,7 +29,8 @@ enum class Stream : uint64_t {
   kClassSampling = 0xBA7C9045F12C7F99,   // the draws of data.sampler by class, by epoch
   kCalibration = 0x718BCD5882154AEE,     // which images of a split calibrate rules
   kMix = 0x24A19947B3916CF7,             // mixup and CutMix, block = decision, position = batch of the step, step
-  kSets = 0x0801F2E2858EFC16,            // randomised sets and how they are calibrated, block = use (set_noise.h)
+  kCalibration = 0x0D95748F728EB658,  // step 0: the images of data.calibration_share; 1: the half that calibrates rules
+  kSets = 0x0801F2E2858EFC16,         // randomised sets and how they are calibrated, block = use (set_noise.h)
 };
 
 /// The key of all the numbers that `seed` gives to `stream`.

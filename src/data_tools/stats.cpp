@@ -66,10 +66,10 @@ DataStats data_stats(const LoadedData& data, int64_t workers, ProgressOutput out
                   .noise = data.label_noise,
                   .noise_cells = {}};
   ProgressBar bar(std::move(output));
-  const std::array<const Split*, 3> splits{&dataset.train, &dataset.val, &dataset.test};
-  for (size_t i = 0; i < splits.size(); ++i) {
-    stats.splits[i] = split_stats(*splits[i], train_counts);
-    stats.splits[i].sizes = image_sizes(dataset, *splits[i], workers, bar);
+  for (const std::string& name : split_names(dataset)) {
+    const Split& split = split_named(dataset, name);
+    stats.splits.push_back(split_stats(split, train_counts));
+    stats.splits.back().sizes = image_sizes(dataset, split, workers, bar);
   }
   bar.hide();
   if (stats.has_noise()) stats.noise_cells = noise_matrix(data.clean_labels, dataset.train.labels);

@@ -42,7 +42,7 @@ struct DataStats {
   std::vector<std::string> class_names;
   std::vector<int64_t> superclass_of;         // [classes], or empty
   std::vector<SuperclassStats> superclasses;  // or empty
-  std::array<SplitStats, 3> splits;           // train, val, test
+  std::vector<SplitStats> splits;             // train, val, test; and calibration where it has images
   LabelNoiseReport noise;
   std::vector<NoiseCell> noise_cells;  // empty without noise
 

@@ -33,9 +33,9 @@ struct VerifyReport {
   bool complete() const;
 };
 
-/// Reads (decodes) the images of the named splits, of "train", "val", "test", on `workers` [1 or more] threads. A
-/// DataError makes an image bad, and so does a lack of memory for its pixels; other exceptions pass. After SIGINT or
-/// SIGTERM (see catch_interrupts) it reads no further and returns.
+/// Reads (decodes) the images of the named splits, of "train", "val", "test", "calibration", on `workers` [1 or more]
+/// threads. A DataError makes an image bad, and so does a lack of memory for its pixels; other exceptions pass. After
+/// SIGINT or SIGTERM (see catch_interrupts) it reads no further and returns.
 VerifyReport verify_images(const Dataset& dataset, const std::vector<std::string>& splits, int64_t workers,
                            ProgressOutput output = standard_progress_output());
 

@@ -37,11 +37,13 @@ std::vector<std::string> Evaluator::names() const {
   return names;
 }
 
-EvaluationResult Evaluator::evaluate(const SplitScores& split, const at::Tensor* threshold_scores) const {
-  return prepare(split, threshold_scores)({});
+EvaluationResult Evaluator::evaluate(const SplitScores& split, const at::Tensor* threshold_scores,
+                                     const SplitScores* calibration) const {
+  return prepare(split, threshold_scores, calibration)({});
 }
 
-ResultsOfSamples Evaluator::prepare(const SplitScores& split, const at::Tensor* threshold_scores) const {
+ResultsOfSamples Evaluator::prepare(const SplitScores& split, const at::Tensor* threshold_scores,
+                                    const SplitScores* calibration) const {
   const at::NoGradGuard no_grad;
   check_split(split);
   check_shape("training counts of the classes", std::array{static_cast<int64_t>(context_.train_counts.size())},
@@ -51,6 +53,11 @@ ResultsOfSamples Evaluator::prepare(const SplitScores& split, const at::Tensor* 
   if (threshold_scores) {
     check_scores("threshold scores", *threshold_scores);
     check_shape("threshold scores", threshold_scores->sizes(), {kAnySize, split.scores.size(1)});
+  }
+  context.calibration = calibration;
+  if (calibration) {
+    check_split(*calibration);
+    check_shape("calibration scores", calibration->scores.sizes(), {kAnySize, split.scores.size(1)});
   }
   std::vector<ResultsOfSamples> prepared;
   for (const auto& metric : metrics_) prepared.push_back(metric->prepare(split, context));

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "src/core/metric_name.h"
+
 namespace settrain {
 namespace {
 
@@ -24,7 +26,7 @@ bool is_known(std::span<const ResultsColumn> columns, const std::string& name) {
 }
 
 bool has_row(std::span<const ResultsColumn> columns, const std::string& name) {
-  if (name.ends_with("_size") || name.ends_with("_lambda") || !is_known(columns, name)) return false;
+  if (is_size(name) || name.ends_with("_lambda") || !is_known(columns, name)) return false;
   for (const std::string group : kShotGroups) {
     if (!name.starts_with(group)) continue;
     const std::string sets = name.substr(group.size());
@@ -48,7 +50,8 @@ std::vector<std::string> row_names(std::span<const ResultsColumn> columns) {
 std::string cell(const ResultsColumn& column, const std::string& name) {
   const std::optional<double> value = find(column, name);
   if (!value) return fmt::format("{:>6}", "-");
-  const std::optional<double> size = find(column, name + "_size");
+  const bool is_coverage = name.starts_with("coverage@");
+  const std::optional<double> size = find(column, is_coverage ? size_metric(name) : name + "_size");
   return fmt::format("{:6.2f}", 100 * *value) + (size ? fmt::format(" (size {:.2f})", *size) : "");
 }
 

@@ -16,8 +16,9 @@ struct ResultsColumn {
 };
 
 /// A row a metric, in the order in which the columns name them; accuracies in percent, and beside an average-K accuracy
-/// the realised mean size of its sets. Thresholds are left out, and so are the shot groups where all classes are in one
-/// of them, which then says what the macro average says. "-" where a column has no value. Every line ends in a newline.
+/// and the coverage of a set rule the realised mean size of the sets. Thresholds are left out, and so are the shot
+/// groups where all classes are in one of them, which then says what the macro average says. "-" where a column has no
+/// value. Every line ends in a newline.
 std::string format_results(std::span<const ResultsColumn> columns);
 
 /// Bars, a line a set size; sizes share a line where there would be more than 12 of them. Every line ends in a newline.

@@ -10,7 +10,7 @@
 
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
-#include "src/eval/checks.h"
+#include "metrics/checks.h"
 #include "src/formats/contents.h"
 #include "src/formats/npz.h"
 #include "src/train/tensor_file.h"

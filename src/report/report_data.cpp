@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
+#include "src/core/metric_name.h"
 #include "src/report/answers_json.h"
 #include "src/report/comparison_page.h"
 #include "src/report/run_record.h"
@@ -92,7 +94,7 @@ std::vector<std::string> curves_of(const std::vector<Setting>& settings) {
   return names;
 }
 
-// The run of a setting with the largest value of `metric` on validation, or on the split that it names where that was
+// The run of a setting with the best value of `metric` on validation, or on the split that it names where that was
 // not evaluated; of equal ones the first.
 struct BestRun {
   const ComparedRun* run = nullptr;
@@ -100,7 +102,7 @@ struct BestRun {
 };
 
 BestRun best_run(const Setting& setting, const std::string& metric) {
-  const std::string on_validation = "val" + metric.substr(metric.rfind('/'));
+  const std::string on_validation = "val/" + name_of_metric(metric);
   const auto value = [](const ComparedRun& run, const std::string& name) {
     return find_value(checkpoint_for(run, name), name);
   };
@@ -108,7 +110,9 @@ BestRun best_run(const Setting& setting, const std::string& metric) {
                                      [&](const ComparedRun& run) { return value(run, on_validation).has_value(); });
   BestRun best{nullptr, validated ? on_validation : metric};
   for (const ComparedRun& run : setting.runs) {
-    if (!best.run || value(run, best.metric) > value(*best.run, best.metric)) best.run = &run;
+    if (!best.run ||
+        is_better(best.metric, value(run, best.metric).value_or(NAN), value(*best.run, best.metric).value_or(NAN)))
+      best.run = &run;
   }
   return best;
 }
@@ -126,7 +130,7 @@ std::string why_shown(const Setting& setting, const BestRun& best, size_t settin
 ordered_json shown_run(const Registries& registries, at::Device device, const ComparedRun& run,
                        const std::string& metric, const ReportOptions& options, ProgressBar& bar) {
   const std::string checkpoint = checkpoint_for(run, metric).name;
-  const std::string split = metric.substr(0, metric.rfind('/'));
+  const std::string split = split_of_metric(metric);
   ordered_json shown{{"checkpoint", checkpoint}, {"split", split}, {"set_sizes", ordered_json::array()}};
   try {
     shown["set_sizes"] = set_sizes_json(run, checkpoint, split);

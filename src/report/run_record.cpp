@@ -14,6 +14,7 @@
 #include "src/config/interpolate.h"
 #include "src/core/error.h"
 #include "src/core/mean_interval.h"
+#include "src/core/metric_name.h"
 #include "src/run_folder/metrics_log.h"
 #include "src/run_folder/run_folder.h"
 
@@ -57,9 +58,8 @@ ordered_json results_table(const CheckpointValues& checkpoint) {
   Names columns, metrics;
   std::vector<Names> cells;
   for (const auto& [name, value] : checkpoint.values) {
-    const size_t slash = name.rfind('/');
-    const std::string metric = name.substr(slash + 1);
-    const size_t column = place_in(columns, name.substr(0, slash)), row = place_in(metrics, metric);
+    const std::string metric = name_of_metric(name);
+    const size_t column = place_in(columns, split_of_metric(name)), row = place_in(metrics, metric);
     cells.resize(metrics.size());
     cells[row].resize(std::max(cells[row].size(), column + 1));
     cells[row][column] = format_value(value, unit_of(metric));

@@ -11,6 +11,7 @@
 
 #include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/table_text.h"
 
 namespace settrain {
 namespace {
@@ -42,7 +43,7 @@ MetricsRow from_json_line(const std::string& line) {
 
 void check_names(const MetricsRow& row) {
   for (const auto& [name, value] : row.values) {
-    if (name.empty() || name == "step" || name == "epoch" || name.find_first_of(",\"\r\n") != std::string::npos) {
+    if (name.empty() || name == "step" || name == "epoch") {
       throw std::invalid_argument("'" + name + "' cannot be the name of a metric");
     }
   }
@@ -136,9 +137,9 @@ std::string MetricsLog::csv_line(const MetricsRow& row) const {
 }
 
 void MetricsLog::write_csv() {
-  std::string table = "step,epoch";
-  for (const std::string& column : columns_) table += "," + column;
-  table += "\n";
+  std::vector<std::string> head{"step", "epoch"};
+  head.insert(head.end(), columns_.begin(), columns_.end());
+  std::string table = csv_row(head);
   for (const MetricsRow& row : rows_) table += csv_line(row);
   write_file_atomically(csv_, table);
 }

@@ -198,9 +198,15 @@ RunFolder::RunFolder(fs::path path, std::optional<FileLock> lock) : path_(std::m
 
 fs::path RunFolder::selected_checkpoint(const std::string& select) const {
   if (select == kLast) return last_checkpoint();
+  return path_ / "checkpoints" / (checkpoint_name(select) + ".safetensors");
+}
+
+std::string RunFolder::checkpoint_name(const std::string& select) {
+  if (select == kLast) return kLast;
   std::string name = select;
-  std::replace(name.begin(), name.end(), '/', '-');
-  return path_ / "checkpoints" / ("best-" + name + ".safetensors");
+  const auto is_awkward = [](char c) { return std::string_view("/:()\\ ").find(c) != std::string_view::npos; };
+  std::replace_if(name.begin(), name.end(), is_awkward, '-');
+  return "best-" + name;
 }
 
 fs::path RunFolder::checkpoint(const std::string& name) const {

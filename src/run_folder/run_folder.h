@@ -58,6 +58,9 @@ class RunFolder {
   /// The checkpoint that an entry of `select` keeps: checkpoints/best-val-macro_top5.safetensors for
   /// "val/macro_top5", the last one for kLast.
   std::filesystem::path selected_checkpoint(const std::string& select) const;
+  /// Its name: "best-val-macro_top5"; "best-val-coverage@conformal-pas-0.1" for "val/coverage@conformal:pas:0.1", since
+  /// colons and parentheses mean something else to shells and to scp.
+  static std::string checkpoint_name(const std::string& select);
 
  private:
   explicit RunFolder(std::filesystem::path path, std::optional<FileLock> lock = std::nullopt);

@@ -22,7 +22,7 @@ namespace settrain {
 namespace {
 
 size_t truth_index(const std::string& split) {
-  return split == "train" ? 0 : split == "val" ? 1 : 2;
+  return split == "train" ? 0 : split == "val" ? 1 : split == "test" ? 2 : 3;
 }
 
 std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& split) {
@@ -43,6 +43,38 @@ std::string threshold_source(const Experiment& run) {
 CropAverage crop_average_of(const Experiment& run) {
   return {run.eval.crop_average, run.eval.resolved_crop_average_k(run.config), run.loss->score_scale()};
 }
+
+// A split is scored once, though it may be evaluated, set the thresholds of others, and calibrate.
+class ScoredSplits {
+ public:
+  ScoredSplits(const Experiment& run, ViewUse use, ProgressBar& bar) : run_(run), use_(use), bar_(bar) {}
+
+  const SplitScores& of(const std::string& name) { return of(name, split_named(run_.dataset, name)); }
+
+  /// Those of average-K; null: the split's own.
+  const at::Tensor* thresholds() {
+    if (threshold_source(run_) == "val") return &of("val").scores;
+    return run_.threshold_split ? &of("", *run_.threshold_split).scores : nullptr;
+  }
+
+  /// What calibrates set rules before they judge the split; null: half of its own images.
+  const SplitScores* calibration_for(const std::string& split) {
+    if (split != "test" || run_.config.get<config::Texts>("eval.rules").empty()) return nullptr;
+    return &of(run_.dataset.calibration.size() > 0 ? "calibration" : "val");
+  }
+
+ private:
+  const SplitScores& of(const std::string& name, const Split& split) {
+    const auto found = scored_.find(name);
+    if (found != scored_.end()) return found->second;
+    return scored_.emplace(name, score_split(run_, split, use_, bar_)).first->second;
+  }
+
+  const Experiment& run_;
+  ViewUse use_;
+  ProgressBar& bar_;
+  std::map<std::string, SplitScores> scored_{};  // by the split's name; "" for the folder of eval.threshold_from
+};
 
 }  // namespace
 
@@ -78,41 +110,23 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
 }
 
 JudgedScores score_with_thresholds(const Experiment& run, const std::string& split, ProgressBar& bar) {
-  const auto scores_of = [&](const Split& images) { return score_split(run, images, run.eval.view_use(), bar); };
-  JudgedScores scores{scores_of(split_named(run.dataset, split)), std::nullopt};
-  const std::string from = threshold_source(run);
-  if (run.threshold_split) {
-    scores.thresholds = scores_of(*run.threshold_split).scores;
-  } else if (from == "val") {
-    scores.thresholds = split == "val" ? scores.split.scores : scores_of(run.dataset.val).scores;
-  }
+  ScoredSplits scored(run, run.eval.view_use(), bar);
+  JudgedScores scores{scored.of(split)};
+  if (const at::Tensor* thresholds = scored.thresholds()) scores.thresholds = *thresholds;
+  if (const SplitScores* calibration = scored.calibration_for(split)) scores.calibration = *calibration;
   return scores;
 }
 
 std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
                                          ProgressBar& bar) {
   if (splits.empty()) return {};  // nor is a pass needed for thresholds
-  // A split is scored once, though it may be evaluated and set the thresholds of others.
-  std::map<std::string, SplitScores> scored;
-  const auto scores_of = [&](const std::string& name) -> const SplitScores& {
-    const auto found = scored.find(name);
-    if (found != scored.end()) return found->second;
-    return scored.emplace(name, score_split(run, split_named(run.dataset, name), use, bar)).first->second;
-  };
-
-  const std::string from = threshold_source(run);
-  const at::Tensor* thresholds = nullptr;
-  std::optional<SplitScores> unlabelled;
-  if (from == "val") {
-    thresholds = &scores_of("val").scores;
-  } else if (run.threshold_split) {
-    unlabelled = score_split(run, *run.threshold_split, use, bar);
-    thresholds = &unlabelled->scores;
-  }
-
+  ScoredSplits scored(run, use, bar);
+  const at::Tensor* thresholds = scored.thresholds();
   std::vector<SplitResult> results;
-  for (const std::string& name : splits)
-    results.push_back({name, run.evaluator->evaluate(scores_of(name), thresholds)});
+  for (const std::string& name : splits) {
+    const SplitScores* calibration = scored.calibration_for(name);
+    results.push_back({name, run.evaluator->evaluate(scored.of(name), thresholds, calibration)});
+  }
   return results;
 }
 

@@ -21,13 +21,14 @@ at::Tensor score_batch(Model& model, const Batch& batch, const Computation& comp
 /// stop.
 SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, ProgressBar& bar);
 
-/// A split's scores, and those that set average-K's thresholds for it.
+/// A split's scores, and those that set average-K's thresholds and calibrate set rules for it.
 struct JudgedScores {
   SplitScores split{};
-  std::optional<at::Tensor> thresholds{};  // [any samples, classes]; none: the split's own
+  std::optional<at::Tensor> thresholds{};    // [any samples, classes]; none: the split's own
+  std::optional<SplitScores> calibration{};  // none: half of the split's own
 };
 
-/// The scores of the split "train", "val" or "test", judged as eval.threshold_from says. Throws as score_split().
+/// The scores of a split, with what evaluate_splits() judges it by. Throws as score_split().
 JudgedScores score_with_thresholds(const Experiment& run, const std::string& split, ProgressBar& bar);
 
 /// What the metrics say about one split.
@@ -36,8 +37,10 @@ struct SplitResult {
   EvaluationResult result;
 };
 
-/// Evaluates the splits ("train", "val", "test") in that order. Average-K's thresholds come from where
-/// eval.threshold_from says. Throws ConfigError where that is neither val nor same nor a folder.
+/// Evaluates the splits ("train", "val", "calibration", "test") in that order. Average-K's thresholds come from where
+/// eval.threshold_from says. The rules of eval.rules are calibrated for the test split on the calibration split, or on
+/// all of validation where there is none; of any other split one half calibrates them for the other. Throws ConfigError
+/// where that is neither val nor same nor a folder.
 std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
                                          ProgressBar& bar);
 

@@ -10,10 +10,14 @@
 #include <numeric>
 #include <utility>
 
+#include "datasets/calibration_split.h"
 #include "datasets/load_data.h"
 #include "datasets/unlabelled_folder.h"
 #include "losses/make_loss.h"
 #include "metrics/average_k.h"
+#include "metrics/sets/class_factors.h"
+#include "metrics/sets/rule_metrics.h"
+#include "metrics/sets/rule_suits.h"
 #include "metrics/superclass_accuracy.h"
 #include "metrics/topk_accuracy.h"
 #include "models/cost.h"
@@ -98,6 +102,19 @@ void check_loss_takes_sets(const Registries& registries, const config::Config& c
                                        loss, data.name, takers));
 }
 
+// Otherwise found out when the first epoch is over.
+void check_rules(const config::Config& config, const ClassFacts& facts, const Dataset& data) {
+  for (const SetRule& rule : read_rules(config)) {
+    try {
+      check_suits(rule, facts);
+      class_factors(rule, facts);
+    } catch (const ConfigError& error) {
+      config.fail("eval.rules", error.what());
+    }
+    if (data.val.size() < 2) config.fail("eval.rules", "there are too few validation images to calibrate rules on");
+  }
+}
+
 // Who has neither data nor weights yet learns of both at once.
 LoadedData load_data_beside(const std::string& missing_weights, const Registries& registries,
                             const config::Config& config) {
@@ -177,11 +194,22 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                         .seed = static_cast<uint64_t>(run.general.seed)});
   run.is_sigmoid = probabilities_are_sigmoids(registries, c);
   run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
-  run.stall_advice = registries.losses.at(c.get<std::string>("loss.name")).stall_advice;
-  run.evaluator = std::make_unique<Evaluator>(registries.metrics, c,
-                                              MetricContext{.train_counts = run.train_counts,
-                                                            .score_scale = run.loss->score_scale(),
-                                                            .superclass_of = run.dataset.superclass_of});
+  const LossEntry& loss = registries.losses.at(c.get<std::string>("loss.name"));
+  run.stall_advice = loss.stall_advice;
+  run.class_facts = {.classes = data.num_classes(),
+                     .names = data.class_names,
+                     .train_counts = run.train_counts,
+                     .superclass_of = data.superclass_of,
+                     .probability = loss.has_sigmoids ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
+  check_rules(c, run.class_facts, data);
+  run.evaluator = std::make_unique<Evaluator>(
+      registries.metrics, c,
+      MetricContext{.train_counts = run.train_counts,
+                    .score_scale = run.loss->score_scale(),
+                    .superclass_of = data.superclass_of,
+                    .class_names = data.class_names,
+                    .sigmoid = loss.has_sigmoids,
+                    .seed = static_cast<uint64_t>(c.read<CalibrationOptions>("data").seed)});
 
   const auto& from = c.read<AverageKOptions>("eval").threshold_from;
   if (from != "val" && from != "same") {

@@ -9,6 +9,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/label_noise.h"
+#include "metrics/sets/calibrated_rule.h"
 #include "src/config/config.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/loader.h"
@@ -35,6 +36,7 @@ struct Experiment {
   ImageShape input{};  // of the model
   LabelNoiseReport label_noise{};
   std::vector<int64_t> train_counts{};     // [classes], label noise included
+  ClassFacts class_facts{};                // for set rules
   std::shared_ptr<Model> model{};          // on `device`, with its first weights
   std::optional<Pretrained> pretrained{};  // what they were loaded from
   std::string pretrained_digest{};         // of the file that the run began with, also where it goes on; empty for none

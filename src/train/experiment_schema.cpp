@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 
+#include "datasets/calibration_split.h"
 #include "datasets/class_options.h"
 #include "datasets/label_noise.h"
 #include "datasets/long_tail.h"
 #include "losses/make_loss.h"
+#include "metrics/sets/rule_metrics.h"
 #include "models/model_options.h"
 #include "src/config/config.h"
 #include "src/config/variants.h"
@@ -37,7 +40,8 @@ config::Section eval_section(const Registries& registries) {
 
 // What every data set has.
 config::Keys data_keys(const Registries& registries) {
-  return config::joined(loader_keys(registries.datasets), ClassOptions::keys(), LongTailOptions::keys());
+  return config::joined(loader_keys(registries.datasets), ClassOptions::keys(), LongTailOptions::keys(),
+                        CalibrationOptions::keys());
 }
 
 config::Rule head_rule(const Registries& registries) {
@@ -70,13 +74,24 @@ config::Rule class_weight_rule(const Registries& registries) {
   };
 }
 
+// Two metrics must not share a file: a rule's name may hold what RunFolder::checkpoint_name() replaces.
+void check_checkpoint_names(const config::Config& config) {
+  std::map<std::string, std::string> metrics;
+  for (const std::string& metric : config.get<config::Texts>("select")) {
+    const auto [other, is_new] = metrics.emplace(RunFolder::checkpoint_name(metric), metric);
+    if (is_new) continue;
+    config.fail("select", fmt::format("the checkpoints of '{}' and '{}' would have one name, {}; select by one of them",
+                                      other->second, metric, other->first));
+  }
+}
+
 config::Rule select_rule(const Registries& registries) {
   return [&metrics = registries.metrics](const config::Config& config) {
     const std::vector<std::string> names = Evaluator(metrics, config, {}).names();
     std::vector<std::string> known{RunFolder::kLast};
     for (const std::string& split : config.get<config::Texts>("eval.during_training")) {
       for (const std::string& name : names) {
-        // Of sizes and thresholds, larger is not better.
+        // Of average-K's sizes and thresholds, neither larger nor smaller is better.
         if (!name.ends_with("_size") && !name.ends_with("_lambda")) known.push_back(split + "/" + name);
       }
     }
@@ -85,15 +100,17 @@ config::Rule select_rule(const Registries& registries) {
       const std::string near = nearest_name(wanted, known);
       config.fail("select", "'" + wanted + "' is no accuracy that this run measures during training" +
                                 (near.empty() ? "" : ", did you mean '" + near + "'?") +
-                                " (eval.during_training says on which splits; eval.top_k, eval.average_k and "
-                                "eval.superclass_accuracy say which there are)");
+                                " (eval.during_training says on which splits; eval.top_k, eval.average_k, eval.rules "
+                                "and eval.superclass_accuracy say which there are)");
     }
+    check_checkpoint_names(config);
   };
 }
 
 void measured_rule(const config::Config& config) {
-  if (config.get<config::Integers>("eval.top_k").empty() && config.get<config::Reals>("eval.average_k").empty()) {
-    config.fail("eval.top_k", "is empty, and so is eval.average_k: nothing would be measured");
+  if (config.get<config::Integers>("eval.top_k").empty() && config.get<config::Reals>("eval.average_k").empty() &&
+      config.get<config::Texts>("eval.rules").empty()) {
+    config.fail("eval.top_k", "is empty, and so are eval.average_k and eval.rules: nothing would be measured");
   }
   const auto& bounds = config.get<config::Integers>("eval.count_bins");
   if (!std::is_sorted(bounds.begin(), bounds.end())) {
@@ -137,6 +154,27 @@ void threshold_rule(const config::Config& config) {
   }
 }
 
+void calibration_rule(const config::Config& config) {
+  const double share = config.get<double>("data.calibration_share");
+  if (share > 0 && !has_validation(config)) {
+    config.fail("data.calibration_share", "data.val_size is 0, so there are no validation images to take a share of");
+  }
+  const auto& splits = config.get<config::Texts>("eval.splits");
+  if (share == 0 && std::find(splits.begin(), splits.end(), "calibration") != splits.end()) {
+    config.fail("eval.splits", "there is no calibration split; data.calibration_share keeps one");
+  }
+}
+
+void set_rules_rule(const config::Config& config) {
+  if (config.get<config::Texts>("eval.rules").empty() || has_validation(config)) return;
+  for (const char* path : {"eval.during_training", "eval.splits"}) {
+    const auto& splits = config.get<config::Texts>(path);
+    if (std::find(splits.begin(), splits.end(), "test") == splits.end()) continue;
+    config.fail("eval.rules",
+                fmt::format("data.val_size is 0, so nothing calibrates rules for the test split of {}", path));
+  }
+}
+
 }  // namespace
 
 config::Schema experiment_schema(const Registries& registries) {
@@ -165,6 +203,8 @@ config::Schema experiment_schema(const Registries& registries) {
                   optimizer_rule(registries.optimizers),
                   schedule_rule(),
                   threshold_rule,
+                  calibration_rule,
+                  set_rules_rule,
                   no_validation_rule("eval.during_training", "[], or [test] to watch the test split"),
                   no_validation_rule("eval.splits", "[test]")};
   return schema;

@@ -77,7 +77,15 @@ config::Keys MixOptions::keys() {
 config::Rule mix_rule(const LossRegistry& losses) {
   return [&losses](const config::Config& config) {
     const auto& name = config.get<std::string>("loss.name");
-    if (!config.read<MixOptions>("train").is_on() || losses.at(name).takes_mixed_labels) return;
+    const auto options = config.read<MixOptions>("train");
+    config.refuse_unread("train.mixup_alpha", options.is_on() && options.kind != MixOptions::kCutmix,
+                         "train.mix: mixup or either");
+    config.refuse_unread("train.cutmix_alpha", options.is_on() && options.kind != MixOptions::kMixup,
+                         "train.mix: cutmix or either");
+    if (options.is_on() && config.get<int64_t>("data.batch_size") == 1) {
+      config.fail("train.mix", "mixes the images of a batch, and data.batch_size is 1");
+    }
+    if (!options.is_on() || losses.at(name).takes_mixed_labels) return;
     std::string takers;
     for (const LossEntry& entry : losses.entries()) {
       if (entry.takes_mixed_labels) takers += (takers.empty() ? "" : ", ") + entry.name;

@@ -114,8 +114,9 @@ config::Keys TrainOptions::keys() {
 config::Keys EvalOptions::keys() {
   return {
       key("splits", &EvalOptions::splits, {"val", "test"},
-          "Splits evaluated at the end of a run and by `settrain eval`.")
-          .one_of({"train", "val", "test"})
+          "Splits evaluated at the end of a run and by `settrain eval`; calibration, where data.calibration_share keeps "
+          "one.")
+          .one_of({"train", "val", "calibration", "test"})
           .free()
           .distinct()
           .not_empty(),

@@ -27,7 +27,8 @@ class Selection {
   explicit Selection(const std::vector<std::string>& select);
 
   /// Takes the values after `epoch` epochs, named with their split. Returns the indices in
-  /// best() of the metrics that became better; an equal value keeps the earlier epoch, and a NaN is never better.
+  /// best() of the metrics that became better, see is_better(); an equal value keeps the earlier epoch, and a NaN is
+  /// never better.
   std::vector<size_t> update(int64_t epoch, std::span<const MetricValue> values);
 
   /// Adds the tensors "selection.METRIC": float64 [2], value and epoch.

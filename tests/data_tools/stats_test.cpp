@@ -53,6 +53,17 @@ std::vector<int64_t> labels_with(const std::vector<int64_t>& counts) {
 
 }  // namespace
 
+TEST_CASE("a calibration split is counted where there is one", "[fast]") {
+  LoadedData data = made_data({"ash", "elm"}, labels_with({3, 2}), labels_with({1, 1}), labels_with({1, 2}));
+  CHECK(data_stats(data, 1, silent()).splits.size() == 3);
+  data.dataset.calibration = made_split("calibration", labels_with({4, 0}));
+  const DataStats stats = data_stats(data, 1, silent());
+  REQUIRE(stats.splits.size() == 4);
+  CHECK(stats.splits[3].counts == std::vector<int64_t>{4, 0});
+  CHECK_THAT(stats_text(stats), Contains("calibration"));
+  CHECK(nlohmann::json::parse(stats_json(stats)).at("splits").contains("calibration"));
+}
+
 TEST_CASE("Counts, shot groups and missing classes", "[fast]") {
   const auto stats = data_stats(made_data({"ash", "elm", "fir", "oak"}, labels_with({19, 20, 100, 101}),
                                           labels_with({1, 0, 2, 0}), labels_with({0, 0, 0, 5})),

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/calibration_split.h"
 #include "datasets/class_options.h"
 #include "datasets/label_noise.h"
 #include "datasets/long_tail.h"
@@ -31,8 +32,7 @@ Dataset make_turns(const config::Config& config) {
 std::vector<int64_t> train_counts(std::vector<std::string> overrides) {
   DatasetRegistry registry("data set");
   registry.add({"turns", "Labels in turns.", SplitOptions::keys(6, "balanced"), make_turns});
-  config::Keys keys = ClassOptions::keys();
-  for (config::Key& key : LongTailOptions::keys()) keys.push_back(std::move(key));
+  const config::Keys keys = config::joined(ClassOptions::keys(), LongTailOptions::keys(), CalibrationOptions::keys());
   config::Schema schema;
   schema.sections.push_back({"data", "", keys, "name", "turns", config::variants_of(registry)});
   schema.sections.push_back(label_noise_section());

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "metrics/sets/rule_metrics.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/config/load.h"
@@ -27,6 +28,7 @@ const Registries& registries() {
     register_builtin_models(all.models);
     register_builtin_losses(all.losses);
     register_builtin_metrics(all.metrics);
+    register_set_metrics(all.metrics);
     register_builtin_optimizers(all.optimizers);
     return all;
   }();

@@ -128,10 +128,18 @@ TEST_CASE("Rows that a finished run has lost are told, and not taken for none", 
 TEST_CASE("Names that would break the table are a mistake in the program", "[fast]") {
   const Files files;
   MetricsLog log(files.jsonl, files.csv);
-  for (const std::string name : {"", "step", "epoch", "a,b", "a\"b", "a\nb"}) {
+  for (const std::string name : {"", "step", "epoch"}) {
     CHECK_THROWS_AS(log.append({1, 1, {{name, 1.0}}}), std::invalid_argument);
   }
   CHECK(read_file(files.jsonl).empty());
+}
+
+TEST_CASE("Names with commas are quoted in the table", "[fast]") {
+  const Files files;
+  MetricsLog log(files.jsonl, files.csv);
+  log.append({1, 1, {{"val/top1", 0.5}, {"val/coverage@conformal:raps(lambda=0.01,k=5):0.1", 0.25}}});
+  CHECK(read_file(files.csv) ==
+        "step,epoch,val/top1,\"val/coverage@conformal:raps(lambda=0.01,k=5):0.1\"\n1,1,0.5,0.25\n");
 }
 
 TEST_CASE("A full disk is an error that leaves whole lines", "[fast]") {

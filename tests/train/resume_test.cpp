@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "metrics/sets/rule_metrics.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/train/experiment_schema.h"
@@ -21,6 +22,7 @@ config::Config configured(const std::vector<std::string>& settings) {
     register_builtin_models(all.models);
     register_builtin_losses(all.losses);
     register_builtin_metrics(all.metrics);
+    register_set_metrics(all.metrics);
     register_builtin_optimizers(all.optimizers);
     return all;
   }();

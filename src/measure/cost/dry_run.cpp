@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "datasets/calibration_split.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/descriptor.h"
@@ -141,9 +142,10 @@ std::string format_dry_run(const Experiment& run, const DryRun& cost) {
   const auto line = [&text](const char* what, const std::string& value) {
     text += fmt::format("{:<12} {}\n", what, value);
   };
-  line("images", fmt::format("{} training, {} validation, {} test; {} classes", format_count(run.dataset.train.size()),
-                             format_count(run.dataset.val.size()), format_count(run.dataset.test.size()),
-                             format_count(run.dataset.num_classes())));
+  line("images",
+       fmt::format("{} training, {} validation{}, {} test; {} classes", format_count(run.dataset.train.size()),
+                   format_count(run.dataset.val.size()), calibration_images(run.dataset),
+                   format_count(run.dataset.test.size()), format_count(run.dataset.num_classes())));
   line("parameters", format_count(cost.parameters));
   if (run.train.epochs > 0) {
     line("steps", fmt::format("{}: {} an epoch, {} epochs", format_count(cost.steps),

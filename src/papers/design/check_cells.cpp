@@ -44,12 +44,12 @@ void check_cell(const RunDesign& design, const WantedCell& cell, const config::S
     splits.push_back(metric.substr(0, slash));
     // Of the best possible sets, where they are known: "test Bayes/avg2".
     if (splits.back().ends_with(" Bayes")) splits.back().resize(splits.back().size() - 6);
-    add_once(names, "test" + metric.substr(slash));
+    add_once(names, config::yaml_text("test" + metric.substr(slash)));
   }
   Names logged;
   for (const std::string& metric : cell.logged) {
     if (metric.starts_with("val/")) {
-      add_once(names, "test" + metric.substr(3));
+      add_once(names, config::yaml_text("test" + metric.substr(3)));
     } else {
       add_once(logged, metric);
     }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 #include <utility>
 
+#include "datasets/calibration_split.h"
 #include "datasets/long_tail.h"
 
 namespace settrain {
@@ -33,6 +35,8 @@ std::optional<DataFacts> facts_of(const DatasetRegistry& datasets, const config:
   if (!facts) return facts;
   if (facts->size == 0) facts->size = kCrop;
   facts->train = long_tail_size(facts->train, facts->classes, config.read<LongTailOptions>("data"));
+  const double calibration = config.read<CalibrationOptions>("data").share * static_cast<double>(facts->val);
+  facts->val -= std::llround(calibration);
   if (const auto size = config.get<int64_t>("data.input_size"); size > 0) facts->size = size;
   return facts;
 }

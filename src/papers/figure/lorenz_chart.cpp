@@ -18,7 +18,7 @@ config::Config lorenz_config(const PaperFigure& figure, const config::Schema& sc
 Chart lorenz_chart(const PaperFigure& figure, const Dataset& dataset) {
   std::vector<int64_t> counts(static_cast<size_t>(dataset.num_classes()), 0);
   int64_t images = 0;
-  for (const Split* split : {&dataset.train, &dataset.val, &dataset.test}) {
+  for (const Split* split : {&dataset.train, &dataset.val, &dataset.calibration, &dataset.test}) {
     const std::vector<int64_t> of_split = count_classes(*split, dataset.num_classes());
     for (size_t i = 0; i < counts.size(); ++i) counts[i] += of_split[i];
     images += split->size();

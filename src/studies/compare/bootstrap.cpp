@@ -23,7 +23,8 @@ double value_of(const EvaluationResult& result, const std::string& metric) {
 }
 
 ResultsOfSamples prepare(const ScoredRun& run) {
-  return run.evaluator->prepare(run.split, run.threshold_scores ? &*run.threshold_scores : nullptr);
+  return run.evaluator->prepare(run.split, run.threshold_scores ? &*run.threshold_scores : nullptr,
+                                run.calibration ? &*run.calibration : nullptr);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct ScoredRun {
   std::shared_ptr<const Evaluator> evaluator;
   SplitScores split{};
   std::optional<at::Tensor> threshold_scores{};  // as Evaluator::evaluate() takes them; never resampled
+  std::optional<SplitScores> calibration{};      // as well
 };
 
 struct BootstrapOptions {

@@ -17,14 +17,6 @@ namespace {
 
 using CheckpointSplit = std::pair<std::string, std::string>;  // "best-val-top5", "test"
 
-std::string split_of(const std::string& metric) {
-  return metric.substr(0, metric.rfind('/'));
-}
-
-std::string name_of(const std::string& metric) {
-  return metric.substr(metric.rfind('/') + 1);
-}
-
 // The images of a split, without their pixels.
 struct Images {
   std::vector<int64_t> ids, labels;
@@ -54,7 +46,8 @@ EvaluatedRun evaluate(const Registries& registries, at::Device device, const Com
     const Split& images = split_named(experiment.dataset, split);
     result.images[split] = {images.ids, images.labels};
     JudgedScores scores = score_with_thresholds(experiment, split, bar);
-    result.scores[{name, split}] = {nullptr, std::move(scores.split), std::move(scores.thresholds)};
+    result.scores[{name, split}] = {nullptr, std::move(scores.split), std::move(scores.thresholds),
+                                    std::move(scores.calibration)};
   }
   const std::shared_ptr<const Evaluator> evaluator = std::move(experiment.evaluator);
   for (auto& [place, scored] : result.scores) scored.evaluator = evaluator;
@@ -72,13 +65,13 @@ void refuse_other_images(const EvaluatedRun& first, const EvaluatedRun& second) 
 std::set<CheckpointSplit> needed(const ComparedRun& run, const std::vector<MetricComparison>& comparisons) {
   std::set<CheckpointSplit> places;
   for (const MetricComparison& comparison : comparisons) {
-    places.emplace(checkpoint_for(run, comparison.metric).name, split_of(comparison.metric));
+    places.emplace(checkpoint_for(run, comparison.metric).name, split_of_metric(comparison.metric));
   }
   return places;
 }
 
 const ScoredRun& scores_for(const EvaluatedRun& evaluated, const std::string& metric) {
-  return evaluated.scores.at({checkpoint_for(*evaluated.run, metric).name, split_of(metric)});
+  return evaluated.scores.at({checkpoint_for(*evaluated.run, metric).name, split_of_metric(metric)});
 }
 
 // Of setting `place` against the first.
@@ -92,9 +85,9 @@ void add_pair(const EvaluatedRun& first, const EvaluatedRun& second, size_t plac
   for (const auto& [scores, members] : groups) {
     std::vector<std::string> metrics;
     for (const MetricComparison* member : members) {
-      metrics.push_back(name_of(member->metric));
+      metrics.push_back(name_of_metric(member->metric));
       const std::string size = size_metric(member->metric);
-      if (!size.empty()) metrics.push_back(name_of(size));
+      if (!size.empty()) metrics.push_back(name_of_metric(size));
     }
     const auto intervals = paired_bootstrap(*scores.first, *scores.second, metrics, options,
                                             fmt::format("[compare] bootstrap, seed {}", first.run->seed), bar);

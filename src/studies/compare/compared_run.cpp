@@ -87,11 +87,13 @@ std::vector<ComparedRun> read_runs(const config::Schema& schema, const std::vect
 }
 
 const CheckpointValues& checkpoint_for(const ComparedRun& run, const std::string& metric) {
-  const std::string base = accuracy_metric(metric);
-  const std::string wanted = "best-val-" + base.substr(base.rfind('/') + 1);
-  const auto found = std::find_if(run.checkpoints.begin(), run.checkpoints.end(),
-                                  [&](const CheckpointValues& checkpoint) { return checkpoint.name == wanted; });
-  return found == run.checkpoints.end() ? run.checkpoints.front() : *found;
+  for (const std::string& selected : {metric, accuracy_metric(metric)}) {
+    const std::string wanted = RunFolder::checkpoint_name("val/" + name_of_metric(selected));
+    for (const CheckpointValues& checkpoint : run.checkpoints) {
+      if (checkpoint.name == wanted) return checkpoint;
+    }
+  }
+  return run.checkpoints.front();
 }
 
 std::optional<double> find_value(const CheckpointValues& checkpoint, const std::string& metric) {

@@ -61,7 +61,7 @@ Names selected_on(const std::vector<Setting>& settings, const Names& shared) {
 }
 
 bool is_a_detail(const std::string& metric) {
-  for (const char* part : {"/few_", "/medium_", "/many_", "/bin", "_size", "_lambda"}) {
+  for (const char* part : {"/few_", "/medium_", "/many_", "/bin", "_size", "_lambda", "_gap@", "/below_half@"}) {
     if (metric.find(part) != std::string::npos) return true;
   }
   return false;

@@ -83,7 +83,7 @@ void check_reports(const Grid& grid, const config::Schema& schema, const config:
     }
     Settings all = grid.common;
     set(all, "eval.during_training", "[test]");
-    set(all, "select", fmt::format("[test{}]", metric.substr(slash)));
+    set(all, "select", fmt::format("[{}]", config::yaml_text("test" + metric.substr(slash))));
     try {
       config::load(schema, grid.base, as_overrides(all));
     } catch (const ConfigError& problem) {

@@ -62,7 +62,7 @@ std::vector<Setting> settings_of(const std::vector<SweepRow>& rows) {
   return settings;
 }
 
-// Sets of average-K have no fixed size: "val/avg5" has "val/avg5_size" beside it.
+// Sets of average-K and of set rules have no fixed size: "val/avg5" has "val/avg5_size" beside it.
 Names with_sizes(const Names& metrics) {
   Names all;
   for (const std::string& metric : metrics) {
@@ -98,7 +98,7 @@ const Setting* best_of(const std::vector<const Setting*>& settings, const std::s
   for (const Setting* setting : settings) {
     if (setting->finished.empty() || setting->finished.size() < setting->runs) continue;
     if (std::isnan(setting->mean(select))) continue;
-    if (!best || setting->mean(select) > best->mean(select)) best = setting;
+    if (!best || is_better(select, setting->mean(select), best->mean(select))) best = setting;
   }
   return best;
 }

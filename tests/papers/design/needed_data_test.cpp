@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
+#include "datasets/calibration_split.h"
 #include "datasets/long_tail.h"
 #include "src/config/load.h"
 #include "src/config/variants.h"
@@ -27,8 +28,9 @@ struct InputSize {
 };
 
 std::optional<DataFacts> facts(const std::vector<std::string>& settings) {
-  const config::Keys keys = config::joined(
-      LongTailOptions::keys(), config::Keys{config::key("input_size", &InputSize::input_size, 0, "Of the model.")});
+  const config::Keys keys =
+      config::joined(LongTailOptions::keys(), CalibrationOptions::keys(),
+                     config::Keys{config::key("input_size", &InputSize::input_size, 0, "Of the model.")});
   const config::Section data{"data", "", keys, "name", "cifar100", config::variants_of(test::builtin_datasets())};
   return facts_of(test::builtin_datasets(), config::load({{data}, {}}, {}, settings));
 }
@@ -43,6 +45,7 @@ TEST_CASE("sizes are those that are published, less what is held out", "[fast]")
   CHECK(cifar.test == 10'000);
   CHECK(cifar.size == 32);
   CHECK(facts({"data.input_size=64"})->size == 64);
+  CHECK(facts({"data.calibration_share=0.3"})->val == 3500);
   CHECK(facts({"data.name=imagenet"})->size == 224);
 }
 

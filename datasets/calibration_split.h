@@ -1,0 +1,27 @@
+// Validation images that only calibrate: keys of the section `data` that every data set has.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "datasets/dataset.h"
+#include "src/config/key.h"
+
+namespace settrain {
+
+struct CalibrationOptions {
+  double share = 0;  // of the validation images; 0: none
+  int64_t seed = 1234;
+
+  static config::Keys keys();
+};
+
+/// Moves that share of the validation images, rounded to whole images, from `val` to `calibration`. They are drawn
+/// uniformly and not by class, so that they and the test images stay exchangeable where validation and test are. A
+/// share of 0 changes nothing. Throws KeyError where either part would be empty.
+void hold_out_calibration(const CalibrationOptions& options, Dataset& dataset);
+
+/// For sentences that count images: ", 1,500 calibration", or nothing where there are none.
+std::string calibration_images(const Dataset& dataset);
+
+}  // namespace settrain

@@ -1,0 +1,130 @@
+#include "metrics/sets/set_quality.h"
+
+#include <ATen/ops/bincount.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "metrics/class_hits.h"
+#include "src/core/shape.h"
+
+namespace settrain {
+namespace {
+
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+std::array<double, 2> wilson_interval(double share, int64_t images) {
+  constexpr double z = 1.959963984540054;  // the normal quantile of 0.975
+  const auto n = static_cast<double>(images);
+  const double centre = share + z * z / (2 * n);
+  const double half = z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
+  const double scale = 1 + z * z / n;
+  return {(centre - half) / scale, (centre + half) / scale};
+}
+
+/// Images whose sets have 0, 1, ..., classes classes.
+std::vector<int64_t> count_sizes(const at::Tensor& sizes, int64_t classes) {
+  const at::Tensor counts = at::bincount(sizes, {}, classes + 1);
+  return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + classes + 1};
+}
+
+/// The size of the set at `place` (from 0) of all sets in the order of their sizes.
+double size_at(const std::vector<int64_t>& counts, int64_t place) {
+  size_t size = 0;
+  for (; place >= counts[size]; ++size) place -= counts[size];
+  return static_cast<double>(size);
+}
+
+void judge_sizes(const SetOutcomes& outcomes, SetQuality& quality) {
+  const std::vector<int64_t> counts = count_sizes(outcomes.sizes, outcomes.classes);
+  const auto n = static_cast<double>(quality.images);
+  double sum = 0;
+  for (size_t size = 0; size < counts.size(); ++size)
+    sum += static_cast<double>(size) * static_cast<double>(counts[size]);
+  quality.mean_size = sum / n;
+  quality.median_size = (size_at(counts, (quality.images - 1) / 2) + size_at(counts, quality.images / 2)) / 2;
+  quality.empty = static_cast<double>(counts.front()) / n;
+  quality.full = static_cast<double>(counts.back()) / n;
+}
+
+double size_stratified_violation(const SetOutcomes& outcomes, double wanted) {
+  constexpr std::array kLargestSizes{int64_t{1}, int64_t{3}, int64_t{10}, int64_t{100}};  // of all strata but the last
+  std::array<int64_t, kLargestSizes.size() + 1> hits{}, total{};
+  const auto* sizes = outcomes.sizes.const_data_ptr<int64_t>();
+  const auto* has_label = outcomes.has_label.const_data_ptr<bool>();
+  for (int64_t i = 0; i < outcomes.sizes.size(0); ++i) {
+    const auto stratum = static_cast<size_t>(std::lower_bound(kLargestSizes.begin(), kLargestSizes.end(), sizes[i]) -
+                                             kLargestSizes.begin());
+    hits[stratum] += has_label[i];
+    ++total[stratum];
+  }
+  double worst = 0;
+  for (size_t s = 0; s < total.size(); ++s) {
+    if (total[s] == 0) continue;
+    worst = std::max(worst, std::abs(wanted - static_cast<double>(hits[s]) / static_cast<double>(total[s])));
+  }
+  return worst;
+}
+
+void judge_classes(const ClassHits& counts, double wanted, SetQuality& quality) {
+  int64_t with_images = 0, below_half = 0;
+  double missing = 0, gap = 0;
+  for (size_t y = 0; y < counts.total.size(); ++y) {
+    quality.class_coverage.push_back(static_cast<double>(counts.hits[y]) / static_cast<double>(counts.total[y]));
+    if (counts.total[y] == 0) continue;
+    const double coverage = quality.class_coverage.back();
+    ++with_images;
+    below_half += 2 * counts.hits[y] < counts.total[y];
+    missing += std::max(0.0, wanted - coverage);
+    gap += std::abs(wanted - coverage);
+  }
+  const auto n = static_cast<double>(with_images);
+  quality.classes_without_images = std::ssize(counts.total) - with_images;
+  quality.macro_coverage = macro_accuracy(counts).mean;
+  quality.below_half = static_cast<double>(below_half) / n;
+  quality.undercoverage_gap = std::isnan(wanted) ? kUndefined : missing / n;
+  quality.coverage_gap = gap / n;
+}
+
+}  // namespace
+
+SetOutcomes SetOutcomes::of(const at::Tensor& images) const {
+  return {labels.index_select(0, images), has_label.index_select(0, images), sizes.index_select(0, images), classes};
+}
+
+SetOutcomes outcomes_of(const at::Tensor& sets, const at::Tensor& labels) {
+  check_shape("sets", sets.sizes(), {kAnySize, kAnySize});
+  check_shape("labels", labels.sizes(), {sets.size(0)});
+  return {labels, sets.gather(1, labels.unsqueeze(1)).squeeze(1), sets.sum(1), sets.size(1)};
+}
+
+SetQuality set_quality(const SetOutcomes& outcomes, double wanted, const std::vector<int64_t>& train_counts) {
+  const ClassHits counts = count_hits(outcomes.has_label, outcomes.labels, outcomes.classes);
+  SetQuality quality;
+  quality.images = outcomes.labels.size(0);
+  judge_classes(counts, wanted, quality);
+  quality.shot_coverage.fill(kUndefined);
+  if (!train_counts.empty()) {
+    for (const ShotGroup group : {ShotGroup::kFew, ShotGroup::kMedium, ShotGroup::kMany})
+      quality.shot_coverage[static_cast<size_t>(group)] = shot_accuracy(counts, train_counts, group).mean;
+  }
+  quality.coverage = accuracy(counts);
+  if (quality.images == 0) {
+    quality.interval.fill(kUndefined);
+    quality.mean_size = quality.median_size = quality.empty = quality.full = kUndefined;
+    quality.size_stratified_violation = kUndefined;
+    return quality;
+  }
+  quality.interval = wilson_interval(quality.coverage, quality.images);
+  judge_sizes(outcomes, quality);
+  quality.size_stratified_violation = std::isnan(wanted) ? kUndefined : size_stratified_violation(outcomes, wanted);
+  return quality;
+}
+
+SetQuality set_quality(const at::Tensor& sets, const at::Tensor& labels, double wanted,
+                       const std::vector<int64_t>& train_counts) {
+  return set_quality(outcomes_of(sets, labels), wanted, train_counts);
+}
+
+}  // namespace settrain
