@@ -5,14 +5,6 @@
 
 namespace settrain {
 
-ClassFacts class_facts(const Experiment& run) {
-  return {.classes = run.dataset.num_classes(),
-          .names = run.dataset.class_names,
-          .train_counts = run.train_counts,
-          .superclass_of = run.dataset.superclass_of,
-          .probability = run.is_sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
-}
-
 LabelledScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar) {
   const SplitScores scores = score_split(run, split_named(run.dataset, split), run.eval.view_use(), bar);
   return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};

@@ -141,6 +141,12 @@ void place_model(Model& model, const Computation& computation) {
   model.set_channels_last(computation.channels_last);
 }
 
+// The one place that decides what makes a probability of a score.
+ProbabilityKind probability_kind(const LossEntry& loss, const config::Config& config) {
+  const bool is_sigmoid = loss.has_sigmoids || config.read<AverageKOptions>("eval").average_k_score == "sigmoid";
+  return is_sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax;
+}
+
 // Fills all but the config and the device.
 void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   const config::Config& c = run.config;
@@ -192,7 +198,6 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                         .train_ids = data.train.ids,
                         .train_labels = data.train.labels,
                         .seed = static_cast<uint64_t>(run.general.seed)});
-  run.is_sigmoid = probabilities_are_sigmoids(registries, c);
   run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
   const LossEntry& loss = registries.losses.at(c.get<std::string>("loss.name"));
   run.stall_advice = loss.stall_advice;
@@ -200,7 +205,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                      .names = data.class_names,
                      .train_counts = run.train_counts,
                      .superclass_of = data.superclass_of,
-                     .probability = loss.has_sigmoids ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
+                     .probability = probability_kind(loss, c)};
   check_rules(c, run.class_facts, data);
   run.evaluator = std::make_unique<Evaluator>(
       registries.metrics, c,
@@ -208,7 +213,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                     .score_scale = run.loss->score_scale(),
                     .superclass_of = data.superclass_of,
                     .class_names = data.class_names,
-                    .sigmoid = loss.has_sigmoids,
+                    .sigmoid = run.class_facts.probability == ProbabilityKind::kSigmoid,
                     .seed = static_cast<uint64_t>(c.read<CalibrationOptions>("data").seed)});
 
   const auto& from = c.read<AverageKOptions>("eval").threshold_from;
@@ -253,11 +258,6 @@ std::shared_ptr<Model> make_model(const Registries& registries, const config::Co
   std::shared_ptr<Model> model = registries.models.at(config.get<std::string>("model.name")).make(config, context);
   place_model(*model, computation);
   return model;
-}
-
-bool probabilities_are_sigmoids(const Registries& registries, const config::Config& config) {
-  return registries.losses.at(config.get<std::string>("loss.name")).has_sigmoids ||
-         config.read<AverageKOptions>("eval").average_k_score == "sigmoid";
 }
 
 at::Device find_device(const std::string& name) {

@@ -41,7 +41,6 @@ struct Experiment {
   std::optional<Pretrained> pretrained{};  // what they were loaded from
   std::string pretrained_digest{};         // of the file that the run began with, also where it goes on; empty for none
   std::unique_ptr<Loss> loss{};
-  bool is_sigmoid = false;     // probabilities are sigmoids of scores: see probabilities_are_sigmoids()
   OptimizerEntry optimizer{};  // what makes the optimizer, of which only training has one
   std::string stall_advice{};  // what to try where the loss does not fall
   std::unique_ptr<Evaluator> evaluator{};
@@ -69,10 +68,6 @@ LoaderContext loader_context(const config::Config& config, at::Device device);
 /// The config's model with weights as drawn, on the device and laid out as `computation` says.
 std::shared_ptr<Model> make_model(const Registries& registries, const config::Config& config,
                                   const ModelContext& context, const Computation& computation);
-
-/// Whether a class' probability is the sigmoid of its score, and not one of a softmax: where the config's loss trains
-/// that, or eval.average_k_score says so.
-bool probabilities_are_sigmoids(const Registries& registries, const config::Config& config);
 
 /// "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N". Throws ConfigError for another name or a device that
 /// is not there.

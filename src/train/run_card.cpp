@@ -18,7 +18,7 @@ ModelCard card_of(const Experiment& run) {
           .mean = run.loader.normalisation.mean,
           .std = run.loader.normalisation.std,
           .score_scale = run.loss->score_scale(),
-          .is_sigmoid = run.is_sigmoid,
+          .is_sigmoid = run.class_facts.probability == ProbabilityKind::kSigmoid,
           .head = run.config.get<std::string>("model.head")};
 }
 
