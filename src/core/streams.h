@@ -27,7 +27,6 @@ enum class Stream : uint64_t {
   kSweep = 0x2FFD72DBD01ADFB7,           // random points of a sweep, item = point, block = key
   kBootstrap = 0xB8E1AFED6A267E96,       // images of a resample, item = two of them, block = resample
   kClassSampling = 0xBA7C9045F12C7F99,   // the draws of data.sampler by class, by epoch
-  kCalibration = 0x718BCD5882154AEE,     // which images of a split calibrate rules
   kMix = 0x24A19947B3916CF7,             // mixup and CutMix, block = decision, position = batch of the step, step
   kCalibration = 0x0D95748F728EB658,  // step 0: the images of data.calibration_share; 1: the half that calibrates rules
   kSets = 0x0801F2E2858EFC16,         // randomised sets and how they are calibrated, block = use (set_noise.h)

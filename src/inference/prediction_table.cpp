@@ -38,7 +38,7 @@ class TextTable : public PredictionWriter {
   void write(const Prediction& row) override {
     const std::string name = shown_path(row.name);
     if (row.sets.empty()) {
-      output_ << padded(name, name_width_) << "error: " << shown_path(row.error) << "\n";
+      output_ << padded(name, name_width_) << "error: " << shown_path(row.error) << std::endl;
       return;
     }
     for (size_t i = 0; i < rules_.size(); ++i) {
@@ -46,9 +46,10 @@ class TextTable : public PredictionWriter {
               << padded(rules_[i], rule_width_) << fmt::format("{:>4}  ", row.sets[i].members.size())
               << members_text(row.sets[i]) << "\n";
     }
+    output_.flush();  // before a progress bar comes back
   }
 
-  void finish() override { output_.flush(); }
+  void finish() override {}
   bool is_shown() const override { return true; }
 
  private:
