@@ -6,10 +6,13 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "metrics/checks.h"
 #include "metrics/label_rank.h"
 #include "metrics/sets/class_factors.h"
+#include "metrics/sets/clustered.h"
+#include "metrics/sets/fuzzy.h"
 #include "metrics/sets/guarantee.h"
 #include "metrics/sets/label_scores.h"
 #include "metrics/sets/quantile.h"
@@ -83,9 +86,14 @@ void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, co
       calibrated.most_ranks = std::move(ranks.most_ranks);
       return;
     }
-    case ConformalThreshold::kClustered:
+    case ConformalThreshold::kClustered: {
+      ClusteredThresholds clustered = clustered_thresholds(rule, {s, y}, facts.classes, calibrated.seed);
+      calibrated.thresholds = std::move(clustered.thresholds);
+      calibrated.notes.push_back(std::move(clustered.note));
+      return;
+    }
     case ConformalThreshold::kFuzzy:
-      calibrated.thresholds = conformal_quantiles(s, y, facts.classes, alpha);
+      calibrated.thresholds = fuzzy_thresholds(rule, {s, y}, facts.train_counts, calibrated.seed);
       return;
   }
 }
@@ -93,16 +101,15 @@ void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, co
 void note_infinite(CalibratedRule& calibrated) {
   const auto infinite = std::count(calibrated.thresholds.begin(), calibrated.thresholds.end(), kInfinite);
   if (infinite == 0 || calibrated.rule.kind != SetRule::Kind::kConformal) return;
-  const double alpha = calibrated.rule.level;
-  calibrated.notes.push_back(
-      calibrated.thresholds.size() == 1
-          ? fmt::format("alpha {} needs {} calibration images, there are {}: every set holds all classes", alpha,
-                        images_needed(alpha), calibrated.images)
-          : fmt::format(
-                "{} of {} classes have no threshold, for want of calibration images (alpha {} needs at least {}): {}",
-                infinite, calibrated.classes, alpha, images_needed(alpha),
-                calibrated.most_ranks.empty() ? "they are in every set"
-                                              : "they are in every set that their largest rank allows"));
+  const std::string needs =
+      fmt::format("alpha {} needs {} calibration images", calibrated.rule.level, images_needed(calibrated.rule.level));
+  if (calibrated.thresholds.size() == 1) {
+    calibrated.notes.push_back(fmt::format("{}, there are {}: every set holds all classes", needs, calibrated.images));
+    return;
+  }
+  calibrated.notes.push_back(fmt::format(
+      "{} of {} classes have too few calibration images for a threshold ({} at least) and are in every set{}", infinite,
+      calibrated.classes, needs, calibrated.most_ranks.empty() ? "" : " that their largest rank allows"));
 }
 
 }  // namespace

@@ -4,37 +4,41 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <type_traits>
 #include <vector>
 
+#include "metrics/count.h"
+#include "metrics/sets/radix_sort.h"
+
 namespace settrain {
 
-/// Sorted only as far as it is read. Ties go to the lower class; -0 and +0 tie. T: float or double; values are finite.
+/// Sorted only as far as it is read, some classes at a time: those between two bounds, which counting finds. Ties go to
+/// the lower class; -0 and +0 tie. T: float or double; values are finite.
 template <class T>
 class DescendingRow {
  public:
   /// For rows of so many classes.
-  explicit DescendingRow(int64_t classes) : keys_(static_cast<size_t>(classes)) {}
+  explicit DescendingRow(int64_t classes) : classes_(classes), keys_(static_cast<size_t>(classes) + 1) {}
 
-  /// Goes to another row.
+  /// Goes to another row, which must stay where it is.
   void start(const T* row) {
-    count_ = std::ssize(keys_);
+    row_ = row;
+    size_ = classes_;
     sorted_ = 0;
-    for (int64_t c = 0; c < count_; ++c) keys_[static_cast<size_t>(c)] = key(row[c], c);
+    bound_ = std::numeric_limits<T>::infinity();
   }
 
   /// Goes to the part of another row that ends with `last`.
   void start_until(const T* row, int64_t last) {
-    const Key end = key(row[last], last);
-    count_ = sorted_ = 0;
-    for (int64_t c = 0; c < std::ssize(keys_); ++c) {
-      const Key next = key(row[c], c);
-      keys_[static_cast<size_t>(count_)] = next;
-      count_ += next <= end;
-    }
+    start(row);
+    sort_down_to(row[last]);
+    const auto end = keys_.begin() + sorted_;
+    size_ = std::lower_bound(keys_.begin(), end, key(last)) - keys_.begin() + 1;
   }
 
-  int64_t size() const { return count_; }
+  int64_t size() const { return size_; }
 
   /// The class at `rank`, from 0, below size().
   int64_t at(int64_t rank) {
@@ -47,23 +51,62 @@ class DescendingRow {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   using Key = std::conditional_t<sizeof(T) == 4, uint64_t, unsigned __int128>;
 
-  static Key key(T value, int64_t category) {
-    const Bits bits = std::bit_cast<Bits>(value + T{0});
+  Key key(int64_t category) const {
+    const Bits bits = std::bit_cast<Bits>(row_[category] + T{0});
     constexpr Bits kSign = Bits{1} << (8 * sizeof(T) - 1);
     return Key{bits & kSign ? bits : ~bits & ~kSign} << 32 | static_cast<uint32_t>(category);
   }
 
-  void sort_more() {
-    constexpr int64_t kFirst = 32;
-    const int64_t next = std::min(count_, std::max(kFirst, 4 * sorted_));
-    const auto begin = keys_.begin() + sorted_, middle = keys_.begin() + next, end = keys_.begin() + count_;
-    if (middle != end) std::nth_element(begin, middle, end);
-    std::sort(begin, middle);
-    sorted_ = next;
+  /// Adds the classes with values from `bound` up to the last bound.
+  void sort_down_to(T bound) {
+    int64_t end = sorted_;
+    for (int64_t c = 0; c < classes_; ++c) {
+      keys_[static_cast<size_t>(end)] = static_cast<Key>(c);
+      end += static_cast<int64_t>(row_[c] >= bound) & static_cast<int64_t>(row_[c] < bound_);
+    }
+    const auto first = keys_.begin() + sorted_, last = keys_.begin() + end;
+    for (auto it = first; it != last; ++it) *it = key(static_cast<int64_t>(*it));
+    constexpr int64_t kMany = 192;
+    if (end - sorted_ < kMany) {
+      std::sort(first, last);
+    } else {
+      radix_sort<32, 32 + 8 * sizeof(T)>(std::span<Key>(first, last), scratch_);  // classes come in their order
+    }
+    sorted_ = end;
+    bound_ = bound;
   }
 
-  std::vector<Key> keys_;
-  int64_t count_ = 0, sorted_ = 0;
+  /// A bound that at least `wanted` values reach, and where values allow it not more than twice as many.
+  T bound_for(int64_t wanted) const {
+    constexpr int kHalvings = 12;
+    constexpr int64_t kSample = 64;
+    T low = row_[0], high = low;
+    for (int64_t c = 0; c < classes_; c += std::max<int64_t>(1, classes_ / kSample)) {
+      low = std::min(low, row_[c]);
+      high = std::max(high, row_[c]);
+    }
+    if (count_at_least(row_, classes_, low) < wanted) return std::numeric_limits<T>::lowest();
+    for (int i = 0; i < kHalvings; ++i) {
+      const T middle = low / 2 + high / 2;
+      const int64_t count = count_at_least(row_, classes_, middle);
+      (count < wanted ? high : low) = middle;
+      if (count >= wanted && count <= 2 * wanted) break;
+    }
+    return low;
+  }
+
+  void sort_more() {
+    constexpr int64_t kFirst = 32;
+    const int64_t wanted = std::max(kFirst, 4 * sorted_);
+    sort_down_to(2 * wanted < classes_ ? bound_for(wanted) : std::numeric_limits<T>::lowest());
+  }
+
+  int64_t classes_;
+  const T* row_ = nullptr;
+  std::vector<Key> keys_;  // [classes + 1]: of the first `sorted_` ranks; one more for what is not taken
+  std::vector<Key> scratch_;
+  int64_t size_ = 0, sorted_ = 0;
+  T bound_ = 0;
 };
 
 }  // namespace settrain

@@ -137,8 +137,8 @@ std::string threshold_name(const SetRule& rule) {
 std::string SetRule::name() const {
   const std::string& first = kind_words()[static_cast<size_t>(kind)];
   if (kind != Kind::kConformal) return fmt::format("{}:{}", first, level);
-  const std::string end = threshold == ConformalThreshold::kMarginal ? "" : ":" + threshold_name(*this);
-  return fmt::format("{}:{}:{}{}", first, score_name(*this), level, end);
+  const std::string start = fmt::format("{}:{}:{}", first, score_name(*this), level);
+  return threshold == ConformalThreshold::kMarginal ? start : fmt::format("{}:{}", start, threshold_name(*this));
 }
 
 SetRule parse_set_rule(const std::string& name) {

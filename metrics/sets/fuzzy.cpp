@@ -1,0 +1,114 @@
+#include "metrics/sets/fuzzy.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "metrics/sets/quantile.h"
+
+namespace settrain {
+namespace {
+
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+std::vector<double> rarities(const std::vector<int64_t>& train_counts, uint64_t seed) {
+  constexpr double kNoise = 0.01;
+  const auto most = static_cast<double>(*std::max_element(train_counts.begin(), train_counts.end()));
+  std::vector<double> places;
+  for (size_t c = 0; c < train_counts.size(); ++c) {
+    const double u = set_noise(seed, SetNoise::kRarity, static_cast<int64_t>(c));
+    places.push_back(static_cast<double>(train_counts[c]) / most + kNoise * (2 * u - 1));
+  }
+  return places;
+}
+
+LabelScores sorted_by_score(const LabelScores& images) {
+  std::vector<size_t> order(images.labels.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return images.scores[a] < images.scores[b]; });
+  LabelScores sorted;
+  for (const size_t i : order) {
+    sorted.scores.push_back(images.scores[i]);
+    sorted.labels.push_back(images.labels[i]);
+  }
+  return sorted;
+}
+
+/// The F_y of all classes.
+class FuzzyDistributions {
+ public:
+  FuzzyDistributions(const LabelScores& images, std::vector<double> places, double sigma)
+      : images_(sorted_by_score(images)), places_(std::move(places)), counts_(places_.size()), sigma_(sigma) {
+    for (const int64_t label : images_.labels) ++counts_[static_cast<size_t>(label)];
+  }
+
+  const std::vector<double>& scores() const { return images_.scores; }
+
+  /// [scores] F_y of each.
+  void fill(size_t y, std::vector<double>& shares) const {
+    std::vector<double> weights;
+    for (const double place : places_) {
+      const double distance = places_[y] - place;
+      weights.push_back(std::exp(-distance * distance * (static_cast<double>(counts_[y]) + 1) / (2 * sigma_)));
+    }
+    shares.clear();
+    double sum = 0;
+    for (const int64_t label : images_.labels) shares.push_back(sum += weights[static_cast<size_t>(label)]);
+    for (double& share : shares) share /= sum + 1;
+  }
+
+ private:
+  LabelScores images_;
+  std::vector<double> places_;
+  std::vector<int64_t> counts_;
+  double sigma_;
+};
+
+/// Calls use(y, shares) for all classes.
+template <class Use>
+void for_each_class(const FuzzyDistributions& distributions, size_t classes, const Use& use) {
+  at::parallel_for(0, static_cast<int64_t>(classes), 1, [&](int64_t begin, int64_t end) {
+    std::vector<double> shares;
+    for (int64_t y = begin; y < end; ++y) {
+      distributions.fill(static_cast<size_t>(y), shares);
+      use(static_cast<size_t>(y), shares);
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<double> fuzzy_thresholds(const SetRule& rule, const LabelScores& images,
+                                     const std::vector<int64_t>& train_counts, uint64_t seed) {
+  constexpr int64_t kMostHeldOut = 5000;
+  const int64_t n = std::ssize(images.labels);
+  const int64_t first =
+      rule.share > 0 ? static_cast<int64_t>(rule.share * static_cast<double>(n)) : n - std::min(kMostHeldOut, n / 4);
+  const auto [weighted, held_out] = parts_of(images, first, seed);
+  const FuzzyDistributions distributions(weighted, rarities(train_counts, seed), rule.sigma);
+  const std::vector<double>& scores = distributions.scores();
+
+  std::vector<std::vector<size_t>> held_out_of(train_counts.size());
+  for (size_t i = 0; i < held_out.labels.size(); ++i) held_out_of[static_cast<size_t>(held_out.labels[i])].push_back(i);
+  std::vector<double> levels(held_out.labels.size());
+  for_each_class(distributions, train_counts.size(), [&](size_t y, const std::vector<double>& shares) {
+    for (const size_t i : held_out_of[y]) {
+      const auto above = std::upper_bound(scores.begin(), scores.end(), held_out.scores[i]) - scores.begin();
+      levels[i] = above == 0 ? 0 : shares[static_cast<size_t>(above) - 1];
+    }
+  });
+  const double level = conformal_quantile(std::move(levels), rule.level);
+
+  std::vector<double> thresholds(train_counts.size(), kUnlimited);
+  for_each_class(distributions, train_counts.size(), [&](size_t y, const std::vector<double>& shares) {
+    const auto next = std::upper_bound(shares.begin(), shares.end(), level);
+    if (next == shares.end()) return;
+    thresholds[y] = std::nextafter(scores[static_cast<size_t>(next - shares.begin())], -kUnlimited);
+  });
+  return thresholds;
+}
+
+}  // namespace settrain
