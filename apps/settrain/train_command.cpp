@@ -56,6 +56,13 @@ void log_start(const Experiment& run, const CommandLine& line) {
   if (std::any_of(select.begin(), select.end(), [](const std::string& name) { return name.starts_with("test/"); })) {
     log::warning("[train] `select` chooses checkpoints by the test split: their test accuracy is too optimistic");
   }
+  const bool selects_on_val =
+      std::any_of(select.begin(), select.end(), [](const std::string& name) { return name.starts_with("val/"); });
+  if (selects_on_val && data.calibration.size() == 0 && !run.config.get<config::Texts>("eval.rules").empty()) {
+    log::warning(
+        "[eval] `select` uses the validation images that calibrate eval.rules for the test split: no guarantee; "
+        "data.calibration_share keeps images for them");
+  }
   const auto& loss = run.config.get<std::string>("loss.name");
   const LossEntry& entry = line.registries.losses.at(loss);
   for (const auto& [name, tensor] : run.loss->state()) {

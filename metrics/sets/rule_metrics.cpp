@@ -27,7 +27,7 @@ double wanted_coverage(const SetRule& rule) {
 }
 
 std::vector<std::string> names_of(const SetRule& rule) {
-  const std::string name = "@" + rule.name();
+  const std::string name = fmt::format("@{}", rule.name());
   std::vector<std::string> names{"coverage" + name, "size" + name, "macro_coverage" + name, "below_half" + name};
   if (!std::isnan(wanted_coverage(rule))) names.push_back("undercoverage_gap" + name);
   return names;

@@ -18,4 +18,43 @@ TEST_CASE("a size and a threshold belong to an accuracy", "[fast]") {
   CHECK(accuracy_metric("test/macro_avg5") == "test/macro_avg5");
 }
 
+TEST_CASE("the coverage of a set rule has the size of its sets beside it", "[fast]") {
+  CHECK(size_metric("test/coverage@conformal:lac:0.1") == "test/size@conformal:lac:0.1");
+  CHECK(size_metric("test/macro_coverage@top:5") == "test/size@top:5");
+  CHECK(size_metric("coverage@average:5") == "size@average:5");
+  CHECK(size_metric("test/size@top:5").empty());
+  CHECK(size_metric("test/undercoverage_gap@conformal:lac:0.1").empty());
+  CHECK(accuracy_metric("test/size@top:5") == "test/coverage@top:5");
+  CHECK(accuracy_metric("test/below_half@top:5") == "test/below_half@top:5");
+}
+
+TEST_CASE("a metric's split ends at the first slash, unless that is one of a rule's file", "[fast]") {
+  const std::string rule = "coverage@conformal:wpas(weights=data/weights.csv):0.1";
+  CHECK(name_of_metric("val/" + rule) == rule);
+  CHECK(split_of_metric("val/" + rule) == "val");
+  CHECK(name_of_metric(rule) == rule);
+  CHECK(split_of_metric(rule).empty());
+  CHECK(size_metric("test/" + rule) == "test/size@conformal:wpas(weights=data/weights.csv):0.1");
+  CHECK(name_of_metric("test Bayes/top1") == "top1");
+  CHECK(split_of_metric("test Bayes/top1") == "test Bayes");
+}
+
+TEST_CASE("sizes are numbers of classes", "[fast]") {
+  CHECK(is_size("test/avg5_size"));
+  CHECK(is_size("avg5_size"));
+  CHECK(is_size("test/size@top:5"));
+  CHECK_FALSE(is_size("test/coverage@top:5"));
+  CHECK_FALSE(is_size("test/top5"));
+}
+
+TEST_CASE("larger is better, but for the sizes and gaps of set rules", "[fast]") {
+  CHECK(is_better("val/top1", 0.6, 0.5));
+  CHECK_FALSE(is_better("val/top1", 0.5, 0.5));
+  CHECK(is_better("val/coverage@top:5", 0.6, 0.5));
+  for (const char* metric : {"val/size@top:5", "val/undercoverage_gap@error:0.1", "val/below_half@top:5"}) {
+    CHECK(is_better(metric, 0.5, 0.6));
+    CHECK_FALSE(is_better(metric, 0.6, 0.5));
+  }
+}
+
 }  // namespace settrain

@@ -23,8 +23,10 @@ RUNS = {
     "noised_cosine": """
 extends: tiny.yaml
 run: {threads: 2}
-data: {augmentation: {pad: 2, flip: true}}
+data: {augmentation: {pad: 2, flip: true}, calibration_share: 0.4}
 train: {epochs: 4, checkpoint_every: {steps: 4}, top_k: [2], gradient_nonzeros: true}
+select: [val/top1, "val/size@conformal:aps(randomised=true):0.2"]
+eval: {rules: ["conformal:aps(randomised=true):0.2"]}
 """,
     "imbalanced_accumulated": """
 extends: tiny.yaml

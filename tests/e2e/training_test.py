@@ -98,6 +98,63 @@ class Training(ProgramTest):
         self.write("folder.yaml", "data: {name: image_folder, root: pictures, input_size: 16}\neval: {top_k: [1], average_k: []}\n")
         self.assertIn("has no superclasses", self.run_program("--config", "folder.yaml", "--device", "cpu", *wanted, expect=2).stderr)
 
+    def test_set_rules_are_measured_and_selected_on_beside_a_split_that_only_calibrates(self):
+        rules = ["conformal:lac:0.2", "conformal:raps(lambda=0.05,k=2):0.2", "top:2"]
+        selected = ["val/coverage@conformal:lac:0.2", "val/size@conformal:raps(lambda=0.05,k=2):0.2"]
+        wanted = ("--set", "data.calibration_share=0.5", "--set", f"eval.rules={json.dumps(rules)}", "--set", f"select={json.dumps(selected)}",
+                  "--set", "eval.splits=[val, calibration, test]", "--set", "train.epochs=4")  # fmt: skip
+        done = self.train_tiny("tiny", *wanted)
+        run = self.folder / "runs" / "tiny"
+        self.assertIn("480 training, 60 validation, 60 calibration and 120 test images", (run / "log.txt").read_text())
+        self.assertRegex(done.stdout, r"\nmacro_coverage@conformal:raps\(lambda=0.05,k=2\):0.2 ")
+        self.assertRegex(done.stdout, r"\ncoverage@top:2 .*\(size 2\.00\)")
+
+        rows = self.metrics()
+        results = json.loads((run / "results.json").read_text())
+        self.assertEqual([r["checkpoint"] for r in results], ["best-val-coverage@conformal-lac-0.2", "best-val-size@conformal-raps-lambda=0.05,k=2--0.2"])
+        for result, metric, best in zip(results, selected, (max, min)):
+            self.assertTrue((run / "checkpoints" / f"{result['checkpoint']}.safetensors").is_file())
+            self.assertEqual(rows[result["epoch"] - 1][metric], best(row[metric] for row in rows))
+            split, name = metric.split("/")
+            self.assertEqual(result["metrics"][split][name], rows[result["epoch"] - 1][metric])
+        with open(run / "metrics.csv", newline="") as file:
+            self.assertEqual([float(row[selected[1]]) for row in csv.DictReader(file)], [row[selected[1]] for row in rows])
+        for split in ("val", "calibration", "test"):
+            values = results[0]["metrics"][split]
+            for rule in rules:
+                self.assertTrue(0 <= values[f"coverage@{rule}"] <= 1 and 0 <= values[f"below_half@{rule}"] <= 1 and 0 < values[f"size@{rule}"] <= 6)
+            self.assertNotIn("undercoverage_gap@top:2", values)
+            # Half of val and of calibration, and all of test, are judged.
+            self.assertEqual(sum(results[0]["set_sizes"][split]["coverage@top:2"]), 120 if split == "test" else 30)
+        # Calibrated on the other 60 images, the best top-2 sets of the test split are still those of top-2 accuracy.
+        self.assertEqual(results[0]["metrics"]["test"]["coverage@top:2"], results[0]["metrics"]["test"]["top2"])
+        self.assertEqual(self.run_program("eval", "runs/tiny", "--device", "cpu").stdout, done.stdout)
+
+        # What trains a run does not change; its validation images do.
+        self.train_tiny("plain", "--set", "train.epochs=4")
+        self.assertEqual([row["train/loss"] for row in self.metrics("plain")], [row["train/loss"] for row in rows])
+        self.assertNotEqual([row["val/top1"] for row in self.metrics("plain")], [row["val/top1"] for row in rows])
+
+    def test_set_rules_and_shares_that_make_no_sense_are_refused_with_their_place(self):
+        for settings, key, reason in (
+            (["eval.rules=[conformal:lac:2, top:x]"], "eval.rules", "top:x"),
+            (["eval.rules=[top:7]"], "eval.rules", "7"),
+            (["select=[val/coverage@top:2]"], "select", "eval.rules"),
+            (["eval.splits=[calibration]"], "eval.splits", "data.calibration_share"),
+            (["data.calibration_share=1"], "data.calibration_share", "1"),
+            (["data.calibration_share=0.001"], "data.calibration_share", "none to calibrate on"),
+            (["data.calibration_share=0.5", "data.val_size=0"], "data.calibration_share", "data.val_size is 0"),
+            (["eval.rules=[top:2]", "data.val_size=0", "eval.splits=[test]"], "eval.rules", "data.val_size is 0"),
+        ):
+            with self.subTest(settings):
+                error = self.train_tiny("tiny", *(word for setting in settings for word in ("--set", setting)), expect=2).stderr
+                self.assertIn(key, error)
+                self.assertIn(reason, error)
+        self.write("sigmoids.yaml", re.sub("loss: .*", "loss: {name: assume_negative}", TINY.replace("average_k:", "rules: [conformal:aps:0.1], average_k:")))
+        error = self.run_program("--config", "sigmoids.yaml", "--device", "cpu", expect=2).stderr
+        self.assertRegex(error, r"sigmoids\.yaml:\d+:\d+: eval\.rules: .*conformal:aps:0\.1")
+        self.assertFalse((self.folder / "runs").exists())
+
     def test_accumulated_batches_are_one_step(self):
         self.train_tiny("tiny", "--set", "train.accumulate=4")
         self.assertEqual([row["step"] for row in self.metrics()], [4, 8])

@@ -85,6 +85,16 @@ TEST_CASE("scores that are not finite are refused, thresholds' scores too", "[fa
                     Catch::Contains("threshold scores") && Catch::Contains("sample 4"));
 }
 
+TEST_CASE("calibration of other classes, or with scores that are not finite, is refused", "[fast]") {
+  const Evaluator evaluator = make_evaluator({1, 1, 1, 1});
+  const SplitScores good = test::random_split(6, 9, 4, at::kFloat),
+                    wide = test::random_split(6, 9, 5, at::kFloat, 0, 4);
+  SplitScores bad{good.scores.clone(), good.labels};
+  bad.scores[4][1] = std::numeric_limits<float>::infinity();
+  CHECK_THROWS_AS(evaluator.evaluate(good, nullptr, &bad), NumericalError);
+  CHECK_THROWS_AS(evaluator.evaluate(good, nullptr, &wide), ShapeError);
+}
+
 TEST_CASE("a number of classes that differs is refused", "[fast]") {
   const SplitScores split = test::random_split(7, 9, 4, at::kFloat);
   CHECK_THROWS_AS(make_evaluator({1, 1, 1}).evaluate(split), ShapeError);

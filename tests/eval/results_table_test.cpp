@@ -21,6 +21,15 @@ TEST_CASE("the table puts metrics in rows and splits in columns", "[fast]") {
         "avg2          50.00 (size 2.00)   75.00 (size 1.98)   99.00 (size 2.00)\n");
 }
 
+TEST_CASE("beside the coverage of a set rule stands the size of its sets", "[fast]") {
+  const std::vector<ResultsColumn> columns{
+      {"test", {{"coverage@top:2", 0.9}, {"size@top:2", 2}, {"macro_coverage@top:2", 0.75}}}};
+  CHECK(format_results(columns) ==
+        "accuracy, %              test\n"
+        "coverage@top:2         90.00 (size 2.00)\n"
+        "macro_coverage@top:2   75.00\n");
+}
+
 TEST_CASE("shot groups have rows where classes are in more than one", "[fast]") {
   const std::vector<ResultsColumn> one_group{
       {"val", {{"top1", 1}, {"few_top1", kNone}, {"medium_top1", kNone}, {"many_top1", 1}}}};

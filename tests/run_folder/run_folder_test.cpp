@@ -35,6 +35,8 @@ TEST_CASE("A new run folder is made with the folders above it", "[fast]") {
   CHECK(run.last_checkpoint().filename() == "last.safetensors");
   CHECK(run.selected_checkpoint("val/macro_top5") == run.path() / "checkpoints" / "best-val-macro_top5.safetensors");
   CHECK(run.selected_checkpoint("last") == run.last_checkpoint());
+  CHECK(RunFolder::checkpoint_name("val/coverage@conformal:wpas(weights=a/b.csv):0.1") ==
+        "best-val-coverage@conformal-wpas-weights=a-b.csv--0.1");
   CHECK(fs::is_directory(run.path() / "checkpoints"));
 }
 

@@ -32,6 +32,16 @@ TEST_CASE("an equal value keeps the earlier epoch, and NaN never wins", "[fast]"
   CHECK(selection.best()[0].epoch == 2);
 }
 
+TEST_CASE("of the sizes of a rule's sets the smallest is kept", "[fast]") {
+  const std::string metric = "val/size@conformal:lac:0.1";
+  Selection selection({metric});
+  CHECK(selection.update(1, std::vector<MetricValue>{{metric, 3.0}}).size() == 1);
+  CHECK(selection.update(2, std::vector<MetricValue>{{metric, 4.0}}).empty());
+  CHECK(selection.update(3, std::vector<MetricValue>{{metric, 2.5}}).size() == 1);
+  CHECK(selection.update(4, std::vector<MetricValue>{{metric, NAN}}).empty());
+  CHECK(selection.best()[0].epoch == 3);
+}
+
 TEST_CASE("a checkpoint carries the best epochs, for the metrics that both know", "[fast]") {
   Selection selection({"val/top1", "val/top5"});
   selection.update(7, std::vector<MetricValue>{{"val/top1", 0.1}, {"val/top5", NAN}});

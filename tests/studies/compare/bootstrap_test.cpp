@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "metrics/average_k.h"
+#include "metrics/sets/rule_metrics.h"
 #include "metrics/topk_accuracy.h"
 #include "src/core/error.h"
 #include "tests/metrics/random_split.h"
@@ -116,6 +117,27 @@ TEST_CASE("Every metric's interval is that of the drawn images' scores, judged a
     CHECK(intervals[m].low == percentile(differences[m], 0.025));
     CHECK(intervals[m].high == percentile(differences[m], 0.975));
   }
+}
+
+TEST_CASE("Set rules are calibrated once, and judge the drawn images", "[fast]") {
+  std::vector<std::unique_ptr<Metric>> metrics;
+  metrics.push_back(std::make_unique<RuleMetrics>(std::vector{parse_set_rule("conformal:lac:0.3")}));
+  MetricContext context;
+  context.train_counts = {1, 30, 300, 1};
+  auto [first, second] = two_runs();
+  first.evaluator = second.evaluator = std::make_shared<const Evaluator>(std::move(metrics), context);
+  first.calibration = second.calibration = test::random_split(9, 100, 4, at::kFloat);
+  const std::string name = "coverage@conformal:lac:0.3";
+  const auto of_drawn = [&](const ScoredRun& run, int64_t resample) {
+    const at::Tensor drawn = resample_indices(8, resample, 200);
+    const SplitScores rows{run.split.scores.index_select(0, drawn), run.split.labels.index_select(0, drawn)};
+    return test::value_of(run.evaluator->evaluate(rows, nullptr, &*run.calibration), name);
+  };
+  std::vector<double> differences;
+  for (int64_t r = 0; r < 40; ++r) differences.push_back(of_drawn(second, r) - of_drawn(first, r));
+  const BootstrapInterval interval = bootstrap(first, second, {name}, {40, 8}).front();
+  CHECK(interval.low == percentile(differences, 0.025));
+  CHECK(interval.high == percentile(differences, 0.975));
 }
 
 TEST_CASE("A split is judged once a run, however many resamples there are", "[fast]") {

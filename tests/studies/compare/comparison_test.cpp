@@ -61,6 +61,16 @@ TEST_CASE("A value comes from the checkpoint that was chosen by its metric, else
   CHECK(checkpoint_for(run, "test/top5").name == "best-val-top1");
 }
 
+TEST_CASE("A size of a set rule comes from the checkpoint chosen by it, else from that chosen by its coverage",
+          "[fast]") {
+  const std::string coverage = "best-val-coverage@conformal-lac-0.1", size = "best-val-size@conformal-lac-0.1";
+  const ComparedRun by_coverage = some_run("a", 1, {}, {{"last", {}}, {coverage, {}}});
+  CHECK(checkpoint_for(by_coverage, "test/coverage@conformal:lac:0.1").name == coverage);
+  CHECK(checkpoint_for(by_coverage, "test/size@conformal:lac:0.1").name == coverage);
+  const ComparedRun by_both = some_run("a", 1, {}, {{coverage, {}}, {size, {}}});
+  CHECK(checkpoint_for(by_both, "test/size@conformal:lac:0.1").name == size);
+}
+
 TEST_CASE("An average-K accuracy comes with the size of its sets, of the same checkpoint", "[fast]") {
   const Checkpoints both{{"best-val-avg2", {{"test/avg2", 0.5}, {"test/macro_avg2", 0.3}, {"test/avg2_size", 2.5}}},
                          {"best-val-macro_avg2", {{"test/macro_avg2", 0.4}, {"test/avg2_size", 1.5}}}};

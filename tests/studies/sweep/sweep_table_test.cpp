@@ -61,6 +61,18 @@ Table three_seeds() {
 
 }  // namespace
 
+TEST_CASE("by the size of a rule's sets the smallest mean chooses", "[fast]") {
+  Table table;
+  table.grid.select = "val/size@conformal:lac:0.1";
+  table.add("1", "1", 0.5, 0.1);
+  table.add("2", "1", 0.5, 0.1);
+  std::vector<SweepRow> rows = table.rows();
+  rows[0].result->metrics.emplace_back(table.grid.select, 4.0);
+  rows[1].result->metrics.emplace_back(table.grid.select, 3.0);
+  const std::string text = sweep_markdown(table.grid, "title", rows);
+  CHECK_THAT(text.substr(text.find("## Chosen by")), Contains("3.0000") && !Contains("4.0000"));
+}
+
 TEST_CASE("the mean on validation chooses, and the test stands beside the choice alone", "[fast]") {
   const std::string text = three_seeds().markdown();
   // Half-widths: 4.302652729911 standard errors.
