@@ -136,7 +136,9 @@ int64_t predict(const TrainedModel& model, const FileTable& images, const std::o
   Loader loader = image_loader(model, images);
   RowMaker rows(model, images, groups, maker, writer);
   int64_t unreadable = 0;
-  Progress progress{.stage = "[predict]", .total = images.size()};
+  Progress progress;
+  progress.stage = "[predict]";
+  progress.total = images.size();
   loader.start_epoch(0);
   for (Batch batch; loader.next(batch);) {
     at::Tensor scores;

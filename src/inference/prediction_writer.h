@@ -16,8 +16,8 @@ namespace settrain {
 struct Prediction {
   std::string name;                    // the image's path, or the group
   int64_t images = 1, unreadable = 0;  // of the group; those that could be read, and those that could not
-  std::string error;                   // of the first image that could not be read
-  std::vector<PredictedSet> sets;      // one a rule; none where no image could be read
+  std::string error{};                 // of the first image that could not be read
+  std::vector<PredictedSet> sets{};    // one a rule; none where no image could be read
 };
 
 class PredictionWriter {

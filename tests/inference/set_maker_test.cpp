@@ -46,7 +46,7 @@ TEST_CASE("without rules those that are calibrated answer, or the best few", "[f
   lac.rule = parse_set_rule("conformal:lac:0.1");
   lac.classes = 4;
   lac.thresholds = {0.7};
-  model.rules = StoredRules{.rules = {lac}};
+  model.rules.emplace().rules = {lac};
   const SetMaker maker(model, {}, false);
   CHECK(maker.rule_names() == std::vector<std::string>{"conformal:lac:0.1"});
   CHECK(members(maker) == Members{0, 1});
@@ -77,7 +77,7 @@ TEST_CASE("other rules answer with the superclasses of their classes", "[fast]")
   lac.rule = parse_set_rule("conformal:lac:0.1");
   lac.classes = 4;
   lac.thresholds = {0.62};
-  model.rules = StoredRules{.rules = {lac}};
+  model.rules.emplace().rules = {lac};
   CHECK(members(SetMaker(model, {}, true)) == Members{0});
 }
 
