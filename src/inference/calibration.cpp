@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -24,12 +23,6 @@ LabelledScores images_of(const LabelledScores& all, std::span<const int64_t> ima
 
 LabelledScores on_cpu(const LabelledScores& scores) {
   return {scores.scores.cpu(), scores.labels.cpu()};
-}
-
-// What a rule promises to hold on average: 1 - alpha, 1 - E; NaN where it is not of an error.
-double wanted_coverage(const SetRule& rule) {
-  const bool is_of_error = rule.kind != SetRule::Kind::kTop && rule.kind != SetRule::Kind::kAverage;
-  return is_of_error ? 1 - rule.level : std::numeric_limits<double>::quiet_NaN();
 }
 
 std::string images_phrase(int64_t images, const std::string& name) {
@@ -57,7 +50,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
                                 const std::string& judged_name) {
   const LabelledScores all = on_cpu(given);
   const int64_t images = all.scores.size(0);
-  const std::vector<int64_t> order = permutation(images, request.seed, Stream::kCalibration);
+  const std::vector<int64_t> order = permutation(images, request.seed, Stream::kCalibration, /*step=*/2);
   const std::span<const int64_t> drawn(order);
   const int64_t fitting = request.fit_temperature ? images / kTemperatureShare : 0;
   const double share = request.share.value_or(1.0);
@@ -92,7 +85,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
     done.rule = calibrate(rule, facts, result.calibration.scores, result.calibration.labels, request.seed);
     if (!request.no_guarantee.empty() && done.rule.images > 0)
       done.rule.guarantee = "no guarantee: " + request.no_guarantee;
-    done.quality = set_quality(sets_of(done.rule, result.judged.scores), result.judged.labels, wanted_coverage(rule),
+    done.quality = set_quality(sets_of(done.rule, result.judged.scores), result.judged.labels, rule.wanted_coverage(),
                                facts.train_counts);
     result.rules.push_back(std::move(done));
   }

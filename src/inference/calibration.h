@@ -14,7 +14,7 @@
 namespace settrain {
 
 struct CalibrationRequest {
-  std::vector<SetRule> rules;
+  std::vector<SetRule> rules = {};
   std::optional<double> share = {};  // of the calibration images, to calibrate on; the others judge
   bool fit_temperature = false;      // on a fifth of the calibration images, which then do not calibrate rules
   double temperature = 1;            // where none is fitted
