@@ -11,6 +11,7 @@
 #include "apps/settrain/command_line.h"
 #include "apps/settrain/output_file.h"
 #include "metrics/sets/rule_suits.h"
+#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
@@ -45,11 +46,14 @@ void tell_rules(const TrainedModel& model, const SetMaker& maker, const PredictA
   const char* how = !arguments.rules.empty() ? "" : model.rules ? " (those calibrated)" : " (none is calibrated)";
   log::info(
       fmt::format("[predict] '{}' answers by {}{}", model.file.string(), fmt::join(maker.rule_names(), ", "), how));
+  if (model.rules && model.rules->temperature != 1) {
+    log::info(fmt::format("[predict] the scores are divided by the temperature {}", model.rules->temperature));
+  }
   bool has_guarantee = false;
   for (const CalibratedRule& rule : maker.rules()) {
     if (!needs_images(rule.rule)) continue;
-    log::info(fmt::format("[predict] {}, calibrated on {}: {}", rule.rule.name(), model.rules->calibrated_on,
-                          rule.guarantee));
+    log::info(printable(fmt::format("[predict] {}, calibrated on {}: {}", rule.rule.name(), model.rules->calibrated_on,
+                                    rule.guarantee)));
     has_guarantee |= !rule.guarantee.starts_with("no guarantee");
   }
   if (has_guarantee && !arguments.group.empty()) {

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
 #include "src/formats/contents.h"
@@ -25,26 +26,8 @@ constexpr int64_t kLargestSide = 1 << 16;          // pixels
 constexpr int64_t kMostImages = int64_t{1} << 40;  // of a class
 constexpr std::array<std::string_view, 4> kHeads{"linear", "normalised", "scaled", "two_head"};
 
-// How many bytes a control character takes at `i`: U+0000 to U+001F and U+007F one, U+0080 to U+009F two; 0 where there
-// is none.
-size_t control_bytes(const std::string& text, size_t i) {
-  const auto byte = static_cast<unsigned char>(text[i]);
-  if (byte < 0x20 || byte == 0x7F) return 1;
-  return byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0 ? 2 : 0;
-}
-
-// With a question mark for every control character. A folder, which gives a class its name, may be called anything.
-std::string printable(const std::string& text) {
-  std::string plain;
-  for (size_t i = 0; i < text.size();) {
-    const size_t control = control_bytes(text, i);
-    plain += control > 0 ? '?' : text[i];
-    i += std::max<size_t>(control, 1);
-  }
-  return plain;
-}
-
-std::vector<std::string> printable(std::vector<std::string> texts) {
+// A folder, which gives a class its name, may be called anything.
+std::vector<std::string> all_printable(std::vector<std::string> texts) {
   for (std::string& text : texts) text = printable(text);
   return texts;
 }
@@ -184,9 +167,9 @@ class CardReader {
 std::string to_text(const ModelCard& card) {
   const nlohmann::ordered_json json{{"version", kCardVersion},
                                     {"data", printable(card.dataset)},
-                                    {"classes", printable(card.class_names)},
-                                    {"class_keys", printable(card.class_keys)},
-                                    {"superclasses", printable(card.superclass_names)},
+                                    {"classes", all_printable(card.class_names)},
+                                    {"class_keys", all_printable(card.class_keys)},
+                                    {"superclasses", all_printable(card.superclass_names)},
                                     {"superclass_of", card.superclass_of},
                                     {"train_images", card.train_counts},
                                     {"channels", card.channels},

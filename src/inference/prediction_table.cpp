@@ -4,7 +4,6 @@
 #include <string>
 
 #include "src/core/characters.h"
-#include "src/formats/contents.h"
 #include "src/inference/prediction_writer.h"
 
 namespace settrain {
@@ -15,13 +14,6 @@ constexpr size_t kShownMembers = 5, kWidestName = 48, kGap = 2;
 std::string padded(const std::string& text, size_t width) {
   const size_t length = count_characters(text);
   return text + std::string((length < width ? width - length : 0) + kGap, ' ');
-}
-
-// Names are not quoted for their accents, as displayed() does; a card's names hold no control characters, paths may.
-std::string shown_path(const std::string& path) {
-  const bool has_controls =
-      std::any_of(path.begin(), path.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; });
-  return has_controls ? shown(path) : path;
 }
 
 class TextTable : public PredictionWriter {
@@ -36,9 +28,9 @@ class TextTable : public PredictionWriter {
   }
 
   void write(const Prediction& row) override {
-    const std::string name = shown_path(row.name);
+    const std::string name = printable(row.name);
     if (row.sets.empty()) {
-      output_ << padded(name, name_width_) << "error: " << shown_path(row.error) << std::endl;
+      output_ << padded(name, name_width_) << "error: " << printable(row.error) << std::endl;
       return;
     }
     for (size_t i = 0; i < rules_.size(); ++i) {
