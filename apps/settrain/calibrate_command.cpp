@@ -86,7 +86,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   TrainedRun run = open_trained_run(line.registries, arguments.run, {checkpoint}, device, line.settings);
   const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
   const auto [split, no_guarantee] = calibration_split(run.experiment);
-  const ClassFacts facts = class_facts(run.experiment);
+  const ClassFacts facts = run.experiment.class_facts;
   request.rules = rules_of(arguments, facts);
   request.no_guarantee = no_guarantee;
   ProgressBar bar;

@@ -41,6 +41,7 @@ void add_eval_command(CLI::App& app, CommandLine& line);
 void add_sweep_command(CLI::App& app, CommandLine& line);
 void add_calibrate_command(CLI::App& app, CommandLine& line);
 void add_scores_command(CLI::App& app, CommandLine& line);
+void add_predict_command(CLI::App& app, CommandLine& line);
 void add_export_command(CLI::App& app, CommandLine& line);
 void add_import_command(CLI::App& app, CommandLine& line);
 void add_config_command(CLI::App& app, CommandLine& line);

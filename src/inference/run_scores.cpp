@@ -1,19 +1,9 @@
 #include "src/inference/run_scores.h"
 
-#include "metrics/average_k.h"
 #include "src/core/error.h"
 #include "src/train/evaluation.h"
 
 namespace settrain {
-
-ClassFacts class_facts(const Experiment& run) {
-  const bool is_sigmoid = run.config.read<AverageKOptions>("eval").average_k_score == "sigmoid";
-  return {.classes = run.dataset.num_classes(),
-          .names = run.dataset.class_names,
-          .train_counts = run.train_counts,
-          .superclass_of = run.dataset.superclass_of,
-          .probability = is_sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
-}
 
 LabelledScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar) {
   const SplitScores scores = score_split(run, split_named(run.dataset, split), run.eval.view_use(), bar);

@@ -9,9 +9,6 @@
 
 namespace settrain {
 
-/// What is known of the classes of the run's data.
-ClassFacts class_facts(const Experiment& run);
-
 /// The scores of the split ("train", "val", "calibration", "test"), times the loss' score scale, on the CPU. Throws
 /// what score_split() throws.
 LabelledScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar);
