@@ -24,8 +24,8 @@ std::vector<int64_t> long_tail_counts(const LongTailOptions& options, std::vecto
 
 /// Keeps n_j = max(1, n_0 * imbalance^(-j / (L - 1))) training images of class j, rounded as the options say, or all
 /// where there are fewer: n_0 is the largest class' number, j runs from 0 to L - 1 (Cao et al., "Learning imbalanced
-/// datasets with label-distribution-aware margin loss", 2019, section 4.1). Which ones, the seed says. An imbalance of
-/// 1 changes nothing. Throws KeyError where P(y | x) is known (the data set `synthetic` has an imbalance of its own).
+/// datasets with label-distribution-aware margin loss", 2019). Which ones, the seed says. An imbalance of 1 changes
+/// nothing. Throws KeyError where P(y | x) is known (the data set `synthetic` has an imbalance of its own).
 void apply_long_tail(const LongTailOptions& options, Dataset& dataset);
 
 }  // namespace settrain

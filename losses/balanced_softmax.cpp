@@ -12,6 +12,7 @@ LossEntry balanced_softmax_entry() {
           .requirements = {.class_counts = true},
           .make = [](const config::Config&,
                      const LossContext& context) { return std::make_unique<LogitAdjusted>(context.class_counts, 1.0); },
+          .corrects_prior = true,
           .takes_mixed_labels = true};
 }
 

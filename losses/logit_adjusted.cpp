@@ -49,6 +49,7 @@ LossEntry logit_adjusted_entry() {
                 return std::make_unique<LogitAdjusted>(context.class_counts,
                                                        config.read<LogitAdjustedOptions>("loss").tau);
               },
+          .corrects_prior = true,
           .takes_mixed_labels = true};
 }
 

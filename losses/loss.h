@@ -89,6 +89,7 @@ struct LossEntry {
   bool has_gradient = true;         // where false, it trains nothing
   bool has_kernels = false;         // LossInput::method makes a difference to its speed
   bool takes_label_sets = false;    // reads LossInput::label_sets; one label is a set of one
+  bool corrects_prior = false;      // allows for the classes' numbers of images as a sampler or class weights do
   bool takes_mixed_labels = false;  // of probabilities: its mean over two labels of an image, in shares, makes sense
   bool has_sigmoids = false;        // the sigmoid of a score is its class' probability; else their softmax
 };

@@ -12,12 +12,18 @@ config::Section loss_section(const LossRegistry& registry) {
           "name", "cross_entropy",      config::variants_of(registry)};
 }
 
+std::vector<std::string> losses_with(const LossRegistry& registry, bool LossEntry::*trait) {
+  std::vector<std::string> names;
+  for (const LossEntry& entry : registry.entries()) {
+    if (entry.*trait) names.push_back(entry.name);
+  }
+  return names;
+}
+
 void check_class_weights(const LossRegistry& registry, const config::Config& config) {
   const auto kind = config.read<ClassWeightOptions>("loss").kind;
   const auto read_only = [&](const char* path, bool is_read, const char* condition) {
-    const config::Entry& entry = config.at(path);
-    if (is_read || entry.value == entry.key.default_value) return;
-    config.fail(path, fmt::format("is read only with {}, and loss.class_weights is {}", condition, kind));
+    config.refuse_unread(path, is_read, fmt::format("{}, and loss.class_weights is {}", condition, kind));
   };
   read_only("loss.class_weight_list", kind == ClassWeightOptions::kList, "loss.class_weights: list");
   read_only("loss.class_weight_beta", kind == ClassWeightOptions::kEffectiveNumber,

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "losses/loss.h"
 #include "src/config/schema.h"
@@ -10,6 +12,9 @@ namespace settrain {
 
 /// The section `loss` of a config: the keys of class weights, and the registry's losses with theirs.
 config::Section loss_section(const LossRegistry& registry);
+
+/// The names of the losses that have `trait`, for messages.
+std::vector<std::string> losses_with(const LossRegistry& registry, bool LossEntry::*trait);
 
 /// What can be said of the config's class weights whatever the data are: throws ConfigError where the loss takes none,
 /// and for a key that the kind of weights does not read.

@@ -11,8 +11,8 @@ namespace settrain {
 
 struct NetworkCost {
   int64_t parameters = 0;
-  int64_t multiply_adds =
-      0;  // of convolutions, products of attention, linear layers and heads, for the forward pass of one image
+  // Of convolutions, linear layers, attention and heads, for the forward pass of one image.
+  int64_t multiply_adds = 0;
 };
 
 /// Builds the model without storage for its weights, and runs it on an image without pixels: takes milliseconds.

@@ -1,5 +1,7 @@
 #include "models/model_options.h"
 
+#include <algorithm>
+
 #include "src/config/variants.h"
 
 namespace settrain {
@@ -24,7 +26,7 @@ config::Keys ModelOptions::keys() {
           "pretrained_head", &ModelOptions::pretrained_head, kKeep,
           "The head of model.pretrained: keep; draw, initialise it randomly (cRT of Kang et al., ICLR 2020); or "
           "tau_normalised, divide each class' weights by their Euclidean norm to the power model.head_tau and "
-          "drop the bias (the same, section 4).")
+          "drop the bias (from the same paper).")
           .one_of({kKeep, kDraw, kTauNormalised}),
       config::key("head_tau", &ModelOptions::head_tau, 1.0,
                   "The power of pretrained_head: tau_normalised; 0 changes no weight, 1 makes all norms 1.")
@@ -45,8 +47,15 @@ void model_rule(const config::Config& config) {
                 "scaled trains factors on a head that is trained already; set model.pretrained to its run's "
                 "checkpoint");
   }
-  if (!has_file && options.pretrained_head != ModelOptions::kKeep) {
-    config.fail("model.pretrained_head", "is read only with model.pretrained");
+  config.refuse_unread("model.pretrained_head", has_file, "model.pretrained");
+  config.refuse_unread("model.head_tau", options.pretrained_head == ModelOptions::kTauNormalised,
+                       "model.pretrained_head: tau_normalised");
+  const bool trains_body = std::ranges::count(options.trainable, ModelOptions::kBody) > 0;
+  if (!has_file && !trains_body) {
+    config.fail("model.trainable", "leaves a body as it was drawn; set model.pretrained to a trained run's checkpoint");
+  }
+  if (options.head == "scaled" && trains_body) {
+    config.fail("model.head", "scaled is for a body and a head that stay as they are; set model.trainable: [head]");
   }
   if (options.pretrained_head == ModelOptions::kTauNormalised && options.head != "linear") {
     config.fail("model.pretrained_head", "tau_normalised is for model.head: linear");

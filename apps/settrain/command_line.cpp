@@ -148,6 +148,9 @@ int run_command_line(int argc, char** argv) {
   add_table_command(app, line);
   add_compare_command(app, line);
   add_report_command(app, line);
+  add_calibrate_command(app, line);
+  add_scores_command(app, line);
+  add_predict_command(app, line);
   add_export_command(app, line);
   add_import_command(app, line);
   add_config_command(app, line);

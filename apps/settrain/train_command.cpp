@@ -76,6 +76,10 @@ void log_start(const Experiment& run, const CommandLine& line) {
                                weights.kind, sampling.sampler));
     }
   }
+  if (entry.corrects_prior && (balances || weights.kind != ClassWeightOptions::kNone)) {
+    log::warning(fmt::format("[loss] rare classes count twice over: by {} and by {}", loss,
+                             balances ? "data.sampler " + sampling.sampler : "loss.class_weights " + weights.kind));
+  }
   if (!entry.has_gradient) log::warning(fmt::format("[loss] {} has no gradient: nothing will be learnt", loss));
   if (run.config.get<std::string>("model.head") == "normalised" && !entry.requirements.normalised_head) {
     log::warning(

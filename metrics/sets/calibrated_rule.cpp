@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-std::vector<int64_t> numbers(const at::Tensor& tensor) {
+std::vector<int64_t> whole_numbers(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<int64_t>(), tensor.const_data_ptr<int64_t>() + tensor.numel()};
 }
 
@@ -42,12 +42,17 @@ double average_error_threshold(std::vector<double> probabilities, double error) 
 /// [classes] the quantile of the superclass that each class is of.
 std::vector<double> superclass_thresholds(const std::vector<double>& scores, const std::vector<int64_t>& labels,
                                           const std::vector<int64_t>& superclass_of, double alpha) {
-  std::vector<int64_t> superclasses;
-  for (const int64_t label : labels) superclasses.push_back(superclass_of[static_cast<size_t>(label)]);
-  const int64_t count = *std::max_element(superclass_of.begin(), superclass_of.end()) + 1;
-  const std::vector<double> quantiles = conformal_quantiles(scores, superclasses, count, alpha);
+  std::vector<int64_t> numbers = superclass_of;
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::vector<int64_t> group_of_class, group_of_image;
+  for (const int64_t superclass : superclass_of) {
+    group_of_class.push_back(std::lower_bound(numbers.begin(), numbers.end(), superclass) - numbers.begin());
+  }
+  for (const int64_t label : labels) group_of_image.push_back(group_of_class[static_cast<size_t>(label)]);
+  const std::vector<double> quantiles = conformal_quantiles(scores, group_of_image, std::ssize(numbers), alpha);
   std::vector<double> thresholds;
-  for (const int64_t superclass : superclass_of) thresholds.push_back(quantiles[static_cast<size_t>(superclass)]);
+  for (const int64_t group : group_of_class) thresholds.push_back(quantiles[static_cast<size_t>(group)]);
   return thresholds;
 }
 
@@ -65,7 +70,7 @@ void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, co
   const SetRule& rule = calibrated.rule;
   const double alpha = rule.level;
   const std::vector<double> s = label_scores(calibrated, scores, labels);
-  const std::vector<int64_t> y = numbers(labels);
+  const std::vector<int64_t> y = whole_numbers(labels);
   switch (rule.threshold) {
     case ConformalThreshold::kMarginal:
       calibrated.thresholds = {conformal_quantile(s, alpha)};
@@ -81,7 +86,8 @@ void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, co
                                                       conformal_quantile(s, alpha), rule.tau);
       return;
     case ConformalThreshold::kRc3p: {
-      RankCalibration ranks = calibrate_ranks(s, numbers(label_ranks(scores, labels).add(1)), y, facts.classes, alpha);
+      RankCalibration ranks =
+          calibrate_ranks(s, whole_numbers(label_ranks(scores, labels).add(1)), y, facts.classes, alpha);
       calibrated.thresholds = std::move(ranks.thresholds);
       calibrated.most_ranks = std::move(ranks.most_ranks);
       return;

@@ -1,4 +1,37 @@
 // A rule that answers with sets, calibrated on scores, and its sets.
+//
+// p is the softmax (or sigmoid) of an image's scores, in their type; o the rank of a class by the scores from 1, ties
+// to the lower class; sums are in float64, in the order of the ranks.
+//
+//   top:K            the K classes with the largest scores (Garcin 2023, 2.2.1: point-wise size)
+//   average:K        p_y >= threshold: sets of K classes on average (Garcin 2023, eq. 2.31, Algorithm 1)
+//   error:E          the fewest classes whose probabilities sum to 1 - E (2.2.1: point-wise error)
+//   average-error:E  p_y >= threshold, the largest that at most a share E of the labels lies below (average error)
+//   conformal        s(x, y) <= q, by a score s and a threshold q
+//
+// q is the m-th smallest score of the labels of the n images that calibrate, m = ceil((n + 1)(1 - alpha)), and infinite
+// where m > n. u is one number an image, uniform in [0, 1) where the rule is randomised, else 0, and 1 of saps.
+//
+//   lac   1 - p_y                                               Sadinle, Lei and Wasserman 2019
+//   aps   p_(1) + ... + p_(o) - u p_y                           Romano, Sesia and Candes 2020
+//   raps  aps + lambda max(0, o - k)                            Angelopoulos, Bates, Jordan and Malik 2021
+//   saps  u p_(1) where o = 1, else p_(1) + (o - 2 + u) lambda  Huang, Xi, Zhang, Yao, Qiu and Wei 2024
+//   pas   -p_y / pi_y, pi_y the class' share of training images Ding, Fermanian and Salmon 2025
+//   wpas  -w_y p_y / pi_y; pi_y = 0: the class is in every set, of pas too
+//
+// The images that calibrate a class' q, and the probability that is at least 1 - alpha:
+//
+//   marginal           all: P(label in set)
+//   classwise          the class' own: P(label in set | label = y)
+//   superclass         those of its superclass: P(label in set | superclass of the label)
+//   interpolated(TAU)  TAU min(q_y, 1) + (1 - TAU) q, of classwise and marginal, for lac (Ding et al. 2025): none
+//   rc3p               its own, with a limit to o (rc3p.h; Shi, Ghosh, Belkhouja, Doppa and Yan 2024): none exactly
+//   clustered          those of its cluster (clustered.h; Ding et al. 2023): P(label in set | cluster of the label)
+//   fuzzy(SIGMA)       those of classes as rare (fuzzy.h; Ding, Fermanian and Salmon 2025): P(label in set)
+//
+// The guarantees hold for an image that is exchangeable with those that calibrated, and only where these chose nothing:
+// neither the weights, nor an epoch, nor a parameter. Without ties among the scores, marginal, classwise and superclass
+// coverage is m / (n + 1) exactly.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace settrain {
 namespace {
 
@@ -36,7 +38,10 @@ std::string conformal_guarantee(const SetRule& rule) {
           "beyond its largest rank is that of all images",
           level);
     case ConformalThreshold::kInterpolated:
-      return "no guarantee: a threshold between two that have one";
+      return fmt::format(
+          "no guarantee: of {} there is none, between two thresholds that have one; twice alpha, {:.10g}, holds on average "
+          "over images",
+          level, std::max(0.0, 1 - 2 * rule.level));
   }
   return {};
 }

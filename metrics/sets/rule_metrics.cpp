@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -20,16 +19,10 @@
 namespace settrain {
 namespace {
 
-/// 1 - alpha, or 1 - E; NaN for rules without an error.
-double wanted_coverage(const SetRule& rule) {
-  const bool has_error = rule.kind != SetRule::Kind::kTop && rule.kind != SetRule::Kind::kAverage;
-  return has_error ? 1 - rule.level : std::numeric_limits<double>::quiet_NaN();
-}
-
 std::vector<std::string> names_of(const SetRule& rule) {
   const std::string name = fmt::format("@{}", rule.name());
   std::vector<std::string> names{"coverage" + name, "size" + name, "macro_coverage" + name, "below_half" + name};
-  if (!std::isnan(wanted_coverage(rule))) names.push_back("undercoverage_gap" + name);
+  if (!std::isnan(rule.wanted_coverage())) names.push_back("undercoverage_gap" + name);
   return names;
 }
 
@@ -151,7 +144,7 @@ ResultsOfSamples RuleMetrics::prepare(const SplitScores& split, const MetricCont
     EvaluationResult result;
     for (size_t i = 0; i < rules_.size(); ++i) {
       const SetOutcomes some = judged.defined() ? outcomes[i].of(judged) : outcomes[i];
-      const SetQuality quality = set_quality(some, wanted_coverage(rules_[i]), train_counts);
+      const SetQuality quality = set_quality(some, rules_[i].wanted_coverage(), train_counts);
       for (MetricValue& value : values_of(rules_[i], quality)) result.values.push_back(std::move(value));
       result.set_sizes.push_back(histogram_of(rules_[i], some));
     }

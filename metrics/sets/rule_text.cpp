@@ -62,6 +62,7 @@ RulePart part_of(std::string_view text) {
 }  // namespace
 
 RuleText::RuleText(std::string_view text) : text_(text) {
+  if (!config::is_utf8(text_)) fail("it is not UTF-8");
   const auto pieces = pieces_of(text_, ':');
   if (!pieces) fail("its parentheses do not match");
   for (const std::string_view piece : *pieces) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <limits>
 #include <vector>
 
 #include "metrics/sets/rule_text.h"
@@ -139,6 +140,11 @@ std::string SetRule::name() const {
   if (kind != Kind::kConformal) return fmt::format("{}:{}", first, level);
   const std::string start = fmt::format("{}:{}:{}", first, score_name(*this), level);
   return threshold == ConformalThreshold::kMarginal ? start : fmt::format("{}:{}", start, threshold_name(*this));
+}
+
+double SetRule::wanted_coverage() const {
+  const bool has_error = kind != Kind::kTop && kind != Kind::kAverage;
+  return has_error ? 1 - level : std::numeric_limits<double>::quiet_NaN();
 }
 
 SetRule parse_set_rule(const std::string& name) {

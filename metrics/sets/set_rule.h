@@ -45,6 +45,9 @@ struct SetRule {
   int64_t clusters = 0;  // clustered; 0: chosen from the data
   double share = 0;  // clustered, fuzzy: of the calibration images, for what is not the last quantile; 0: the paper's
 
+  /// What a rule with an error aims at: 1 - alpha, or 1 - E; NaN for the others.
+  double wanted_coverage() const;
+
   /// The name with every parameter that is not the default's: parse_set_rule() of it gives the same rule.
   std::string name() const;
   bool operator==(const SetRule&) const = default;

@@ -39,6 +39,11 @@ void Config::fail(std::string_view path, const std::string& message) const {
   throw PlacedError(at(path).origin, std::string(path), message);
 }
 
+void Config::refuse_unread(std::string_view path, bool is_read, const std::string& condition) const {
+  const Entry& entry = at(path);
+  if (!is_read && entry.value != entry.key.default_value) fail(path, "is read only with " + condition);
+}
+
 void Config::fill(std::string_view section, std::type_index owner, void* options) const {
   bool filled = false;
   for (const Entry& entry : entries_) {

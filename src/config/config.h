@@ -56,6 +56,9 @@ class Config {
   /// Throws ConfigError: "file.yaml:3:7: loss.k: `message`". For what shows only once data or model are known.
   [[noreturn]] void fail(std::string_view path, const std::string& message) const;
 
+  /// Fails where the key has another value than its default and nothing reads it: "is read only with `condition`".
+  void refuse_unread(std::string_view path, bool is_read, const std::string& condition) const;
+
   /// The resolved YAML, every key with its value; load() of it gives the same config, to the last bit of every number.
   std::string to_yaml() const;
   /// The same with a comment behind every line: where the value came from.

@@ -30,4 +30,9 @@ namespace settrain::config {
 Config load(const Schema& schema, const std::filesystem::path& file, const std::vector<std::string>& overrides,
             const std::vector<std::string>& places = {});
 
+/// The same for what Config::to_yaml() wrote, out of a file that nobody vouches for: `yaml` can neither extend files
+/// nor refer to the environment or to other keys. `name` is its place in messages.
+Config load_resolved(const Schema& schema, const std::string& yaml, const std::string& name,
+                     const std::vector<std::string>& overrides);
+
 }  // namespace settrain::config

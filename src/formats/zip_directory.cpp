@@ -16,6 +16,7 @@ constexpr uint64_t kLongestComment = 65'535;
 constexpr uint32_t kLocalMagic = 0x04034b50, kEntryMagic = 0x02014b50, kEndMagic = 0x06054b50,
                    kEnd64LocatorMagic = 0x07064b50, kEnd64Magic = 0x06064b50;
 constexpr uint32_t kIn64 = 0xFFFFFFFF;  // the value is in a zip64 record
+constexpr uint16_t kDeflated = 8;       // the method of compression
 constexpr uint16_t kExtra64 = 1;        // the extra field with an entry's zip64 values
 constexpr uint64_t kLongestDirectory = 16 * 1024 * 1024;
 
@@ -104,6 +105,8 @@ ZipMember read_entry(const InputFile& file, const std::string& directory, uint64
   read_zip64(file, directory.substr(name_at + name_size, extra_size), member.size, stored, member.header);
   const bool is_encrypted = u16(directory, at + 8) & 1, is_compressed = u16(directory, at + 10) != 0;
   member.is_plain = !is_encrypted && !is_compressed && stored == member.size;
+  member.is_deflated = !is_encrypted && u16(directory, at + 10) == kDeflated;
+  member.full_size = member.size;
   member.size = stored;
   at = end;
   return member;
@@ -140,12 +143,7 @@ std::vector<ZipMember> read_zip_directory(const InputFile& file) {
   return members;
 }
 
-Storage locate(const InputFile& file, const ZipMember& member) {
-  if (!member.is_plain) {
-    file.fail(
-        "member " + shown(member.name) +
-        " of its zip archive is compressed or encrypted; torch.save stores its members as they are, and only those are read");
-  }
+Storage packed_bytes(const InputFile& file, const ZipMember& member) {
   const std::string header = piece(file, member.header, kLocalHeader + member.name.size());
   const uint64_t begin = member.header + kLocalHeader + u16(header, 26) + u16(header, 28);
   if (u32(header, 0) != kLocalMagic || header.substr(kLocalHeader) != member.name ||
@@ -153,6 +151,15 @@ Storage locate(const InputFile& file, const ZipMember& member) {
     file.fail("member " + shown(member.name) + " of its zip archive is not where the directory says");
   }
   return {begin, member.size, member.crc};
+}
+
+Storage locate(const InputFile& file, const ZipMember& member) {
+  if (!member.is_plain) {
+    file.fail(
+        "member " + shown(member.name) +
+        " of its zip archive is compressed or encrypted; torch.save stores its members as they are, and only those are read");
+  }
+  return packed_bytes(file, member);
 }
 
 }  // namespace settrain

@@ -28,8 +28,7 @@ void fold_factors(TensorMap& weights) {
 
 }  // namespace
 
-ExportedWeights export_weights(const std::filesystem::path& checkpoint, const std::filesystem::path& file) {
-  const Checkpoint from = load_checkpoint(checkpoint);
+ExportedWeights export_weights(const Checkpoint& from, const std::filesystem::path& file, const TextMap& more) {
   const std::string prefix = from.weights_prefix();
   ExportedWeights exported{.epoch = from.integer("state.epoch"), .averaged = prefix == Checkpoint::kAveraged};
   TensorMap weights;
@@ -40,11 +39,12 @@ ExportedWeights export_weights(const std::filesystem::path& checkpoint, const st
   fold_factors(weights);
   exported.num_tensors = static_cast<int64_t>(weights.size());
   for (const auto& [name, tensor] : weights) exported.num_elements += tensor.numel();
-  write_tensor_file(file, weights,
-                    {{"format", "pt"},
-                     {"config", from.text("config")},
-                     {"epoch", std::to_string(exported.epoch)},
-                     {"checkpoint.sha256", from.text("sha256")}});
+  TextMap metadata{{"format", "pt"},
+                   {"config", from.text("config")},
+                   {"epoch", std::to_string(exported.epoch)},
+                   {"checkpoint.sha256", from.text("sha256")}};
+  metadata.insert(more.begin(), more.end());
+  write_tensor_file(file, weights, metadata);
   return exported;
 }
 

@@ -1,8 +1,10 @@
-// Weights for other programs.
+// A trained model as one file, whose weights other programs read too.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+
+#include "src/train/checkpoint.h"
 
 namespace settrain {
 
@@ -15,8 +17,9 @@ struct ExportedWeights {
 
 /// Writes the weights that `checkpoint` was evaluated with to `file`, a safetensors file with torchvision's names and
 /// nothing of the optimizer; Python's load_state_dict() takes it as it is. Its metadata: "format" ("pt"), "config" (the
-/// run's resolved YAML), "epoch" and "checkpoint.sha256" (the checkpoint's own digest). Throws RunError where the
-/// checkpoint cannot be read or the file not be written.
-ExportedWeights export_weights(const std::filesystem::path& checkpoint, const std::filesystem::path& file);
+/// run's resolved YAML), "epoch", "checkpoint.sha256" (the checkpoint's own digest), and `more`: the model's card and
+/// rules, with which it is a model that open_trained_model() takes. Throws RunError where the file cannot be written.
+ExportedWeights export_weights(const Checkpoint& checkpoint, const std::filesystem::path& file,
+                               const TextMap& more = {});
 
 }  // namespace settrain

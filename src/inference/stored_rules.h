@@ -1,4 +1,4 @@
-// The rules that were calibrated for a run's checkpoint: RUN/rules/best-val-top5.json.
+// The rules that were calibrated for a run's checkpoint: RUN/rules-best-val-top5.json.
 #pragma once
 
 #include <filesystem>

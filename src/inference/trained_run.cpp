@@ -27,7 +27,9 @@ bool changes_no_number(const config::Config& config, const std::string& path) {
   });
 }
 
-void refuse_other_settings(const config::Config& config, const std::vector<std::string>& settings) {
+}  // namespace
+
+void check_settings(const config::Config& config, const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     const std::string path = setting.substr(0, setting.find('='));
     const bool is_read = path.starts_with("data.") || path == "run.threads";
@@ -40,8 +42,6 @@ void refuse_other_settings(const config::Config& config, const std::vector<std::
         path));
   }
 }
-
-}  // namespace
 
 std::vector<fs::path> chosen_checkpoints(const RunFolder& folder, const config::Texts& select) {
   std::vector<fs::path> files;
@@ -70,7 +70,7 @@ TrainedRun open_trained_run(const Registries& registries, const fs::path& folder
   std::vector<std::string> all_settings = settings;
   all_settings.emplace_back("select=[]");
   config::Config config = config::load(schema, run.config(), all_settings);
-  refuse_other_settings(config, settings);
+  check_settings(config, settings);
   schema.rules.clear();  // the settings may be there to mend what a rule refuses; `select` need not suit `eval` either
   auto select = config::load(schema, run.config(), {}).get<config::Texts>("select");
   std::vector<fs::path> files;

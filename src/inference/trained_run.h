@@ -27,6 +27,9 @@ TrainedRun open_trained_run(const Registries& registries, const std::filesystem:
                             const std::vector<std::string>& checkpoints, at::Device device,
                             const std::vector<std::string>& settings = {});
 
+/// Throws ConfigError where a setting, key.path=value, would make a trained model another one.
+void check_settings(const config::Config& config, const std::vector<std::string>& settings);
+
 /// The files of the checkpoints that stand for a run; see open_trained_run().
 std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, const config::Texts& select);
 

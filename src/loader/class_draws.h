@@ -1,4 +1,4 @@
-// How the draws of a training epoch are shared among the classes: data.sampler (Kang et al., ICLR 2020, section 3).
+// How the draws of a training epoch are shared among the classes: data.sampler (Kang et al., ICLR 2020).
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,8 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
       key("on_bad_image", &O::on_bad_image, "error",
           "What to do about an image that cannot be read: error stops the run and names the file; skip leaves the "
           "image out, in training and evaluation, and lists it in the log. A full training batch without any "
-          "readable image stops the run.")
+          "readable image stops the run. A missing file, as behind a link to nothing, stops it before training in either "
+          "case: data are identified by the sizes of their files.")
           .one_of({"error", "skip"}),
   };
   return config::joined(PipelineOptions::keys(), keys);

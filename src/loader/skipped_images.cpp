@@ -9,7 +9,7 @@ void SkippedImages::add(const std::string& image, const std::string& reason) {
     const std::lock_guard lock(mutex_);
     if (!images_.insert(image).second) return;
   }
-  log::warning("[data] left out: " + reason);
+  if (logs_) log::warning("[data] left out: " + reason);
 }
 
 int64_t SkippedImages::count() const {

@@ -11,6 +11,9 @@ namespace settrain {
 /// Of a whole run, all its loaders together. Thread-safe.
 class SkippedImages {
  public:
+  /// `logs`: where false, add() says nothing.
+  explicit SkippedImages(bool logs = true) : logs_(logs) {}
+
   /// Logs `reason` as a warning, once for every image, which `image` names.
   void add(const std::string& image, const std::string& reason);
 
@@ -18,6 +21,7 @@ class SkippedImages {
   int64_t count() const;
 
  private:
+  bool logs_;
   mutable std::mutex mutex_;
   std::set<std::string> images_;
 };

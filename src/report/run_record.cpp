@@ -90,7 +90,9 @@ Names curve_names(const config::Config& config) {
     if (select != RunFolder::kLast) names.push_back(select);
   }
   if (names.size() > 2) return names;
-  for (const int64_t k : config.read<TopkAccuracyOptions>("eval").top_k) names.push_back("val/" + topk_name(k));
+  for (const std::string& split : config.get<config::Texts>("eval.during_training")) {
+    for (const int64_t k : config.get<config::Integers>("eval.top_k")) names.push_back(split + "/" + topk_name(k));
+  }
   return names;
 }
 

@@ -23,8 +23,8 @@ std::vector<ChangedKey> changed_keys(const config::Config& config);
 nlohmann::ordered_json curves_json(const std::filesystem::path& metrics_jsonl, int64_t epochs,
                                    const std::vector<std::string>& names);
 
-/// The names of a run's curves: loss, learning rate, and the metrics that it selects on, or its top-K accuracies on
-/// validation where it selects on none.
+/// The names of a run's curves: loss, learning rate, and the metrics that it selects on, or its top-K accuracies on the
+/// splits of eval.during_training where it selects on none.
 std::vector<std::string> curve_names(const config::Config& config);
 
 /// An object for the page: "name", "folder", "setting", "seed", "finished" (whether it has results), "epochs" (asked

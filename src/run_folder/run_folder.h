@@ -51,6 +51,8 @@ class RunFolder {
   std::filesystem::path report() const { return path_ / "report.html"; }
   std::filesystem::path tensorboard() const { return path_ / "events.out.tfevents.settrain"; }
   std::filesystem::path last_checkpoint() const { return path_ / "checkpoints" / "last.safetensors"; }
+  /// The rules that were calibrated for the checkpoint of that name.
+  std::filesystem::path rules(const std::string& checkpoint) const { return path_ / ("rules-" + checkpoint + ".json"); }
   /// checkpoints/NAME.safetensors. Throws RunError, naming those that are there, where there is none of that name.
   std::filesystem::path checkpoint(const std::string& name) const;
   /// The checkpoint that an entry of `select` keeps: checkpoints/best-val-macro_top5.safetensors for

@@ -12,6 +12,7 @@
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/formats/contents.h"
 #include "src/formats/state_dict_names.h"
 #include "src/train/weight_tensors.h"
 
@@ -26,7 +27,7 @@ constexpr const char* kLogDigest = ".sha256";
 void check_metadata(const TextMap& metadata, const std::string& name, const std::string& expected,
                     const std::string& place, const std::string& advice) {
   const auto found = metadata.find(name);
-  const std::string got = found == metadata.end() ? "none" : "'" + found->second + "'";
+  const std::string got = found == metadata.end() ? "none" : "'" + displayed(found->second) + "'";
   if (found == metadata.end() || found->second != expected) {
     throw RunError(place + ": expected " + name + " '" + expected + "', got " + got + "; " + advice);
   }
@@ -43,7 +44,7 @@ std::string list(const std::string& title, const std::vector<std::string>& names
   constexpr size_t kShown = 8;
   if (names.empty()) return "";
   std::string text = fmt::format("\n  {}: ", title);
-  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i > 0 ? ", " : "") + names[i];
+  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i > 0 ? ", " : "") + displayed(names[i]);
   if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
   return text;
 }

@@ -12,8 +12,9 @@
 namespace settrain {
 
 /// Tensors: "model.*" (torchvision's names), "optimizer.*" (by parameter name: "optimizer.momentum.fc.weight"),
-/// "loss.*", "selection.*" and scalars "state.*". Metadata: "config" (the resolved YAML), "data.*", "machine.*", and
-/// "logs.FILE" (bytes of that log when the checkpoint was made). docs/file_formats.md lists them.
+/// "loss.*", "selection.*" and scalars "state.*". Metadata: "config" (the resolved YAML), "card" (model_card.h),
+/// "data.*", "machine.*", and "logs.FILE" (bytes of that log when the checkpoint was made). docs/file_formats.md lists
+/// them.
 struct Checkpoint {
   TensorMap tensors;
   TextMap metadata;

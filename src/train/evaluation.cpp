@@ -78,6 +78,11 @@ class ScoredSplits {
 
 }  // namespace
 
+at::Tensor score_batch(Model& model, const Batch& batch, const Computation& computation, const CropAverage& average) {
+  const at::Tensor scores = forward(model, batch.images, computation).prediction();
+  return batch.views == 1 ? scores : average_crops(scores, batch.views, average);
+}
+
 SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, ProgressBar& bar) {
   c10::InferenceMode inference;
   run.model->eval();
@@ -93,8 +98,7 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
     left_out += std::ssize(batch.skipped);
     progress.done += batch.size() + std::ssize(batch.skipped);
     if (batch.size() == 0) continue;
-    const at::Tensor scores = forward(*run.model, batch.images, run.computation).prediction();
-    collector.add(batch.views == 1 ? scores : average_crops(scores, batch.views, crop_average), batch.labels);
+    collector.add(score_batch(*run.model, batch, run.computation, crop_average), batch.labels);
     bar.update(progress);
     throw_if_interrupted();
   }

@@ -6,10 +6,15 @@
 #include <vector>
 
 #include "src/core/progress_bar.h"
+#include "src/eval/crop_average.h"
 #include "src/eval/results_table.h"
 #include "src/train/experiment.h"
 
 namespace settrain {
+
+/// The scores of a batch with images, [batch.size(), classes] float on the model's device: by the model as it is, which
+/// should be in evaluation mode; those of several views averaged.
+at::Tensor score_batch(Model& model, const Batch& batch, const Computation& computation, const CropAverage& average);
 
 /// The scores of every sample of a split that could be read, by the model in evaluation mode, on the model's device; of
 /// ten crops averaged as eval.crop_average says. Throws Interrupted after the batch in hand where a signal asked to

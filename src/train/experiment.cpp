@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -93,13 +94,11 @@ void check_crops(const config::Config& config, const EvalOptions& options, const
 void check_loss_takes_sets(const Registries& registries, const config::Config& config, const Dataset& data) {
   const auto& loss = config.get<std::string>("loss.name");
   if (data.train.label_sets.empty() || registries.losses.at(loss).takes_label_sets) return;
-  std::string takers;
-  for (const LossEntry& entry : registries.losses.entries()) {
-    if (entry.takes_label_sets) takers += (takers.empty() ? "" : " or ") + entry.name;
-  }
-  config.fail("loss.name", fmt::format("the loss {} trains on one label an image, and {} has images with several; "
-                                       "choose {}, or data with one label an image",
-                                       loss, data.name, takers));
+  config.fail(
+      "loss.name",
+      fmt::format("the loss {} trains on one label an image, and {} has images with several; "
+                  "choose {}, or data with one label an image",
+                  loss, data.name, fmt::join(losses_with(registries.losses, &LossEntry::takes_label_sets), " or ")));
 }
 
 // Otherwise found out when the first epoch is over.
@@ -136,20 +135,26 @@ void check_batches_of_one(const ModelEntry& entry, const config::Config& config,
   if (batch_size == 1 || has_rest_of_one) check_batch_of_one(entry, config, context);
 }
 
+void place_model(Model& model, const Computation& computation) {
+  model.to(computation.device);
+  model.set_channels_last(computation.channels_last);
+}
+
+// The one place that decides what makes a probability of a score.
+ProbabilityKind probability_kind(const LossEntry& loss, const config::Config& config) {
+  const bool is_sigmoid = loss.has_sigmoids || config.read<AverageKOptions>("eval").average_k_score == "sigmoid";
+  return is_sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax;
+}
+
 // Fills all but the config and the device.
 void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   const config::Config& c = run.config;
   const at::Device device = run.device;
+  prepare_process(c, device);
   run.general = c.read<GeneralOptions>("");
   run.train = c.read<TrainOptions>("train");
   run.eval = c.read<EvalOptions>("eval");
-  run.loader.options = c.read<LoaderOptions>("data");
-  run.loader.pipeline = c.read<PipelineOptions>("data");
-  run.loader.pin_memory = device.is_cuda();
-  run.loader.epochs = run.train.epochs;
-  at::set_num_threads(static_cast<int>(c.get<int64_t>("run.threads")));
-  set_determinism(run.train.deterministic, device);
-  if (device.is_cpu()) keep_freed_memory();
+  run.loader = loader_context(c, device);
 
   const bool load_weights = weights == FirstWeights::kPretrained;
   LoadedData loaded = load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
@@ -178,8 +183,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.model = model.make(c, context);
   if (load_weights) run.pretrained = load_pretrained(c, *run.model);
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
-  run.model->to(device);
-  run.model->set_channels_last(run.computation.channels_last);
+  place_model(*run.model, run.computation);
   const config::Texts trainable = c.read<ModelOptions>("model").trainable;
   const auto is_frozen = [&trainable](const char* part) {
     return std::find(trainable.begin(), trainable.end(), part) == trainable.end();
@@ -200,7 +204,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                      .names = data.class_names,
                      .train_counts = run.train_counts,
                      .superclass_of = data.superclass_of,
-                     .probability = loss.has_sigmoids ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
+                     .probability = probability_kind(loss, c)};
   check_rules(c, run.class_facts, data);
   run.evaluator = std::make_unique<Evaluator>(
       registries.metrics, c,
@@ -208,7 +212,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                     .score_scale = run.loss->score_scale(),
                     .superclass_of = data.superclass_of,
                     .class_names = data.class_names,
-                    .sigmoid = loss.has_sigmoids,
+                    .sigmoid = run.class_facts.probability == ProbabilityKind::kSigmoid,
                     .seed = static_cast<uint64_t>(c.read<CalibrationOptions>("data").seed)});
 
   const auto& from = c.read<AverageKOptions>("eval").threshold_from;
@@ -233,6 +237,26 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
     run.config.fail(error.path(), error.message());
   }
   return run;
+}
+
+void prepare_process(const config::Config& config, at::Device device) {
+  at::set_num_threads(static_cast<int>(config.get<int64_t>("run.threads")));
+  set_determinism(config.read<TrainOptions>("train").deterministic, device);
+  if (device.is_cpu()) keep_freed_memory();
+}
+
+LoaderContext loader_context(const config::Config& config, at::Device device) {
+  return {.options = config.read<LoaderOptions>("data"),
+          .pipeline = config.read<PipelineOptions>("data"),
+          .pin_memory = device.is_cuda(),
+          .epochs = config.read<TrainOptions>("train").epochs};
+}
+
+std::shared_ptr<Model> make_model(const Registries& registries, const config::Config& config,
+                                  const ModelContext& context, const Computation& computation) {
+  std::shared_ptr<Model> model = registries.models.at(config.get<std::string>("model.name")).make(config, context);
+  place_model(*model, computation);
+  return model;
 }
 
 at::Device find_device(const std::string& name) {

@@ -58,6 +58,17 @@ enum class FirstWeights { kPretrained, kDrawn };
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
                            FirstWeights weights = FirstWeights::kDrawn);
 
+/// Sets the process' compute threads, whether ATen keeps to deterministic algorithms, and how its heap is kept, as the
+/// config says; its run.threads is resolved.
+void prepare_process(const config::Config& config, at::Device device);
+
+/// How the config's loaders make batches on that device, but for normalisation and format of the pixels.
+LoaderContext loader_context(const config::Config& config, at::Device device);
+
+/// The config's model with weights as drawn, on the device and laid out as `computation` says.
+std::shared_ptr<Model> make_model(const Registries& registries, const config::Config& config,
+                                  const ModelContext& context, const Computation& computation);
+
 /// "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N". Throws ConfigError for another name or a device that
 /// is not there.
 at::Device find_device(const std::string& name);

@@ -3,11 +3,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/roll.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "losses/make_loss.h"
 #include "src/core/streams.h"
 
 namespace settrain {
@@ -77,14 +79,18 @@ config::Keys MixOptions::keys() {
 config::Rule mix_rule(const LossRegistry& losses) {
   return [&losses](const config::Config& config) {
     const auto& name = config.get<std::string>("loss.name");
-    if (!config.read<MixOptions>("train").is_on() || losses.at(name).takes_mixed_labels) return;
-    std::string takers;
-    for (const LossEntry& entry : losses.entries()) {
-      if (entry.takes_mixed_labels) takers += (takers.empty() ? "" : ", ") + entry.name;
+    const auto options = config.read<MixOptions>("train");
+    config.refuse_unread("train.mixup_alpha", options.is_on() && options.kind != MixOptions::kCutmix,
+                         "train.mix: mixup or either");
+    config.refuse_unread("train.cutmix_alpha", options.is_on() && options.kind != MixOptions::kMixup,
+                         "train.mix: cutmix or either");
+    if (options.is_on() && config.get<int64_t>("data.batch_size") == 1) {
+      config.fail("train.mix", "mixes the images of a batch, and data.batch_size is 1");
     }
+    if (!options.is_on() || losses.at(name).takes_mixed_labels) return;
     config.fail("train.mix", fmt::format("mixes two labels in shares, which are probabilities, and the loss {} has no "
                                          "use for those; set train.mix: none, or one of the losses {}",
-                                         name, takers));
+                                         name, fmt::join(losses_with(losses, &LossEntry::takes_mixed_labels), ", ")));
   };
 }
 

@@ -21,7 +21,8 @@ struct MixOptions {
   bool is_on() const { return kind != kNone; }
 };
 
-/// Refuses to mix for a loss whose entry does not say takes_mixed_labels.
+/// Refuses to mix for a loss whose entry does not say takes_mixed_labels, or batches of one image; and an alpha that
+/// train.mix does not read.
 config::Rule mix_rule(const LossRegistry& losses);
 
 /// All that a mix depends on besides its images: one of the batches of a step.

@@ -20,6 +20,7 @@
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/formats/state_dict_names.h"
+#include "src/train/checkpoint.h"
 #include "src/train/weight_tensors.h"
 
 namespace settrain {
@@ -90,6 +91,22 @@ bool head_fits(const std::string& head, const NamedTensors& targets, const Entri
   return theirs == 0;
 }
 
+// Of a head for as many classes and features that does not fit: why, or an empty text. It would be lost otherwise.
+std::string head_problem(const std::string& head, const NamedTensors& targets, const Entries& entries) {
+  const auto in_file = [&](const char* name) { return entries.contains(head + name); };
+  for (const auto& [name, target] : targets) {
+    if (name != head + ".weight" || !in_file(".weight") || !fits(target, entries.at(name))) continue;
+    if (in_file(".factor")) return "has a scaled head; `settrain export` makes it a linear one";
+    const auto is_ours = [&](const auto& tensor) { return tensor.first == head + ".bias"; };
+    const bool has_bias = std::any_of(targets.begin(), targets.end(), is_ours);
+    if (in_file(".bias") != has_bias) {
+      return has_bias ? "has a head without a bias; set model.head_bias: false"
+                      : "has a head with a bias; set model.head_bias: true";
+    }
+  }
+  return "";
+}
+
 // What does not fit, a line each; the first ones.
 std::string misfits(const NamedTensors& targets, Entries entries) {
   constexpr size_t kMostLines = 40;
@@ -120,7 +137,7 @@ void check_finite(const std::string& path, const std::string& name, const at::Te
   throw KeyError(kKey, fmt::format("'{}': {} holds values that are not finite", path, displayed(name)));
 }
 
-// Kang et al., ICLR 2020, section 4: the tau-normalised classifier, without the bias.
+// The tau-normalised classifier of Kang et al., ICLR 2020, without the bias.
 void normalise_head(const std::string& head, double tau, const NamedTensors& tensors) {
   for (auto [name, tensor] : tensors) {
     if (name == head + ".weight") tensor.div_(tensor.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12).pow(tau));
@@ -132,6 +149,8 @@ Pretrained load(const ModelOptions& options, Model& model) {
   const std::string& path = options.pretrained;
   Pretrained loaded{.file = path, .sha256 = sha256_of_file(path)};
   WeightFile file(path);
+  const auto kind = file.contents().metadata.find("kind");
+  if (kind != file.contents().metadata.end() && kind->second == kCheckpointKind) load_checkpoint(path);  // its digest
   StateDict theirs = find_state_dict(file.contents(), fmt::format("'{}'", path));
   loaded.from = std::move(theirs.from);
   const std::vector<std::string> heads = heads_of(model);
@@ -140,8 +159,12 @@ Pretrained load(const ModelOptions& options, Model& model) {
 
   std::vector<std::string> kept;
   const bool draw_all = options.pretrained_head == ModelOptions::kDraw;
-  for (const std::string& head : heads)
-    (!draw_all && head_fits(head, targets, entries) ? kept : loaded.drawn).push_back(head);
+  for (const std::string& head : heads) {
+    const bool keeps = !draw_all && head_fits(head, targets, entries);
+    (keeps ? kept : loaded.drawn).push_back(head);
+    const std::string problem = keeps || draw_all ? "" : head_problem(head, targets, entries);
+    if (!problem.empty()) throw KeyError(kKey, fmt::format("'{}' {}, or model.pretrained_head: draw", path, problem));
+  }
   const bool needs_head = options.pretrained_head == ModelOptions::kTauNormalised || options.head == "scaled";
   if (needs_head && kept.empty()) {
     throw KeyError(kKey, fmt::format("'{}' has no head of this many classes that model.{} could change", path,
@@ -194,6 +217,7 @@ std::string missing_pretrained(const ModelRegistry& registry, const config::Conf
   std::string text =
       fmt::format("{}: {}: there is no file '{}', of weights to start from", config.at(kKey).origin.text, kKey, file);
   if (!source.url.empty()) text += fmt::format("; for {}, {} has them: {}", model, source.name, source.url);
+  if (file.find("checkpoints/") != std::string::npos) return text + "\nIt is a run's checkpoint: train that run first.";
   return text +
          "\nPut it there, set model.pretrained or SETTRAIN_WEIGHTS, or take weights as they are drawn: "
          "model.pretrained=none";

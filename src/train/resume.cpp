@@ -14,6 +14,7 @@
 #include "src/core/streams.h"
 #include "src/core/suggest.h"
 #include "src/train/provenance.h"
+#include "src/train/run_card.h"
 #include "src/train/selection.h"
 
 namespace settrain {
@@ -218,6 +219,7 @@ void check_not_begun(const RunFolder& folder) {
 void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.set_integer("state.rng", kRngVersion);
   checkpoint.metadata["config"] = run.config.to_yaml();
+  checkpoint.metadata["card"] = to_text(card_of(run));
   checkpoint.metadata.merge(machine(run));
   checkpoint.metadata.merge(data(run));
   checkpoint.metadata.merge(thresholds(run));

@@ -27,10 +27,10 @@ struct ResumePoint {
   std::vector<config::Difference> changes;  // of the config that is asked for against the run's own
 };
 
-/// Adds what a run's numbers follow from: the metadata "config" (the resolved YAML), "data.digest", "data.labels" (of
-/// the training labels, noise included), "data.thresholds" (of the folder that sets average-K's thresholds),
-/// "model.pretrained.sha256" (of the weights it began with), "machine.*" (what the last bits depend on), and the tensor
-/// "state.rng".
+/// Adds what a run's numbers follow from: the metadata "config" (the resolved YAML), "card" (run_card.h),
+/// "data.digest", "data.labels" (of the training labels, noise included), "data.thresholds" (of the folder that sets
+/// average-K's thresholds), "model.pretrained.sha256" (of the weights it began with), "machine.*" (what the last bits
+/// depend on), and the tensor "state.rng".
 void add_identity(const Experiment& run, Checkpoint& checkpoint);
 
 /// Takes over which weights the run once began with, for the record: nothing else needs them any more.

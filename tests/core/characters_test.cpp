@@ -17,3 +17,9 @@ TEST_CASE("Characters are counted and cut whole, however many bytes they take", 
   CHECK(first_characters(text, 99) == text);
   CHECK(first_characters("", 3).empty());
 }
+
+TEST_CASE("Control characters become question marks, and nothing else does", "[fast]") {
+  CHECK(printable("a\x1B[2J\n\x7F") == "a?[2J??");
+  CHECK(printable("\xC2\x9B\xC3\xA9\xC2\xA0") == "?\xC3\xA9\xC2\xA0");
+  CHECK(printable("\xC2") == "\xC2");
+}

@@ -47,6 +47,10 @@ class Losses(ProgramTest):
         error = self.train_loss("ldam", "--set=loss.class_weights_from_epoch=2", expect=2).stderr
         self.assertRegex(error, r"loss\.class_weights_from_epoch: must be less than train\.epochs, 2")
 
+    def test_mixed_images_are_refused_by_name_for_losses_without_probabilities(self):
+        error = self.train_loss("noised_topk", "--set=train.mix=mixup", expect=2).stderr
+        self.assertRegex(error, r"train\.mix: .*the loss noised_topk .*one of the losses cross_entropy, focal, ldam, logit_adjusted, balanced_softmax")
+
     def test_lists_of_files_with_several_labels(self):
         for level in range(8):
             write_png(self.folder / f"{level}.png", 14, 12, 25 * level)

@@ -192,6 +192,14 @@ class Training(ProgramTest):
         results = [json.loads((self.folder / "runs" / name / "results.json").read_text()) for name in ("tiny", "whole")]
         self.assertEqual(*results)
 
+    def test_the_dry_run_counts_a_checkpoint_for_each_metric_of_select(self):
+        def disk(select):
+            lines = self.train_tiny("tiny", "--dry-run", "--set", f"select={select}").stdout.splitlines()
+            return next(line for line in lines if line.startswith("disk")).split(" of checkpoints")[0]
+
+        self.assertEqual(disk("[last, val/top1]"), disk("[val/top1]"))
+        self.assertNotEqual(disk("[val/top1]"), disk("[val/top1, val/top2]"))
+
     def test_eval_repeats_the_results(self):
         trained = self.train_tiny()
         self.assertEqual(self.run_program("eval", "runs/tiny", "--device", "cpu").stdout, trained.stdout)

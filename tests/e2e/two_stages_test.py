@@ -53,9 +53,36 @@ class TwoStages(ProgramTest):
         self.assertEqual(self.changed("tau"), {"model.fc.weight", "model.fc.bias"})
 
     def test_what_would_do_nothing_is_refused(self):
-        for setting, reason in (("model.head=scaled", "set model.pretrained"), ("model.pretrained_head=draw", "only with model.pretrained")):
-            errors = self.run_program("--config", "tail.yaml", "--set", setting, "--device", "cpu", expect=2).stderr
-            self.assertIn(reason, errors)
+        for settings, reason in (
+            (("model.head=scaled",), "set model.pretrained"),
+            (("model.pretrained_head=draw",), "only with model.pretrained"),
+            (("model.trainable=[head]",), "a body as it was drawn"),
+            (("model.head_tau=2",), "only with model.pretrained_head: tau_normalised"),
+            ((f"model.pretrained={FIRST}", "model.head=scaled"), "set model.trainable: [head]"),
+            ((f"model.pretrained={FIRST}", "model.trainable=[head]", "optimizer.head_lr_factor=3"), "only with model.trainable: [body, head]"),
+            (("train.mixup_alpha=0.4",), "only with train.mix: mixup or either"),
+            (("train.mix=mixup", "train.cutmix_alpha=0.4"), "only with train.mix: cutmix or either"),
+            (("train.mix=mixup", "data.batch_size=1"), "data.batch_size is 1"),
+        ):
+            with self.subTest(settings=settings):
+                arguments = [word for setting in settings for word in ("--set", setting)]
+                self.assertIn(reason, self.run_program("--config", "tail.yaml", *arguments, "--device", "cpu", expect=2).stderr)
+
+    def test_a_first_stage_that_is_not_there_is_to_be_trained_first(self):
+        missing = ("--set", "model.pretrained=runs/none/checkpoints/last.safetensors")
+        self.assertIn("train that run first", self.run_program("--config", "tail.yaml", *missing, "--device", "cpu", expect=1).stderr)
+
+    def test_a_damaged_first_stage_is_found(self):
+        file = self.folder / FIRST
+        damaged = bytearray(file.read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        file.write_bytes(damaged)
+        errors = self.run_program("--config", "tail.yaml", "--set", f"model.pretrained={FIRST}", "--device", "cpu", expect=2).stderr
+        self.assertIn("the file is damaged", errors)
+
+    def test_rare_classes_are_not_counted_twice_without_a_warning(self):
+        done = self.train("twice", "loss.name=logit_adjusted", "data.sampler=class_balanced", "train.epochs=0")
+        self.assertIn("rare classes count twice over: by logit_adjusted and by data.sampler class_balanced", done.stderr)
 
 
 if __name__ == "__main__":

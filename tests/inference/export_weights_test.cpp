@@ -26,7 +26,7 @@ Checkpoint checkpoint() {
 TEST_CASE("the weights alone are written, by their own names", "[fast]") {
   const test::TemporaryFolder folder;
   save_checkpoint(folder / "last.safetensors", checkpoint());
-  const ExportedWeights done = export_weights(folder / "last.safetensors", folder / "out.safetensors");
+  const ExportedWeights done = export_weights(load_checkpoint(folder / "last.safetensors"), folder / "out.safetensors");
   CHECK(done.num_tensors == 2);
   CHECK(done.num_elements == 7);
   CHECK(done.epoch == 3);
@@ -45,7 +45,7 @@ TEST_CASE("where weights were averaged, the averages are what is written", "[fas
   Checkpoint averaged = checkpoint();
   averaged.tensors["ema.fc.weight"] = at::ones({2, 3});
   save_checkpoint(folder / "last.safetensors", averaged);
-  CHECK(export_weights(folder / "last.safetensors", folder / "out.safetensors").averaged);
+  CHECK(export_weights(load_checkpoint(folder / "last.safetensors"), folder / "out.safetensors").averaged);
   const Safetensors written = read_safetensors(folder / "out.safetensors");
   REQUIRE(written.tensors.size() == 1);
   CHECK(at::equal(written.tensors.at("fc.weight"), at::ones({2, 3})));
@@ -57,7 +57,7 @@ TEST_CASE("a scaled head is written as the linear one with its scores", "[fast]"
   scaled.tensors["model.fc.bias"] = at::tensor({1.0F, 1.0F});
   scaled.tensors["model.fc.factor"] = at::tensor({2.0F, 3.0F});
   save_checkpoint(folder / "last.safetensors", scaled);
-  CHECK(export_weights(folder / "last.safetensors", folder / "out.safetensors").num_tensors == 3);
+  CHECK(export_weights(load_checkpoint(folder / "last.safetensors"), folder / "out.safetensors").num_tensors == 3);
   const Safetensors written = read_safetensors(folder / "out.safetensors");
   CHECK_FALSE(written.tensors.contains("fc.factor"));
   CHECK(
@@ -68,7 +68,7 @@ TEST_CASE("a scaled head is written as the linear one with its scores", "[fast]"
 TEST_CASE("a checkpoint that is no checkpoint is refused, and nothing is written", "[fast]") {
   const test::TemporaryFolder folder;
   write_tensor_file(folder / "plain.safetensors", {{"a", at::ones({2})}});
-  CHECK_THROWS_AS(export_weights(folder / "plain.safetensors", folder / "out.safetensors"), RunError);
+  CHECK_THROWS_AS(export_weights(load_checkpoint(folder / "plain.safetensors"), folder / "out.safetensors"), RunError);
   CHECK_FALSE(exists(folder / "out.safetensors"));
 }
 

@@ -34,6 +34,13 @@ TEST_CASE("keys that are not at their defaults are named, with what defaults ref
   CHECK(changed[1].default_value == "5");
 }
 
+TEST_CASE("a run that selects on no metric shows the accuracies of the splits that it watches", "[fast]") {
+  const config::Config config({entry("select", config::Texts{}, config::Texts{"last"}),
+                               entry("eval.during_training", config::Texts{"val"}, config::Texts{"test"}),
+                               entry("eval.top_k", config::Integers{1, 3, 5, 10}, config::Integers{1, 5})});
+  CHECK(curve_names(config) == std::vector<std::string>{"train/loss", "train/lr", "test/top1", "test/top5"});
+}
+
 TEST_CASE("curves are read from a log that still grows, and what a row lacks is null", "[fast]") {
   const test::TemporaryFolder folder;
   const auto file = folder.path() / "metrics.jsonl";

@@ -79,6 +79,7 @@ inline std::string pickle(const std::string& value) {
 struct ZipEntry {
   std::string name, content;
   uint16_t method = 0, flags = 0;
+  std::string packed = {};  // what stands in the archive for `content`, unless empty
 };
 
 class ZipBytes {
@@ -86,12 +87,13 @@ class ZipBytes {
   ZipBytes& add(const ZipEntry& entry) {
     const uint32_t crc = static_cast<uint32_t>(
         crc32(0, reinterpret_cast<const Bytef*>(entry.content.data()), static_cast<uInt>(entry.content.size())));
-    const auto size = static_cast<uint32_t>(entry.content.size());
+    const std::string& stored = entry.packed.empty() ? entry.content : entry.packed;
     const std::string common = little_endian(entry.flags) + little_endian(entry.method) + little_endian(uint32_t{0}) +
-                               little_endian(crc) + little_endian(size) + little_endian(size) +
+                               little_endian(crc) + little_endian(static_cast<uint32_t>(stored.size())) +
+                               little_endian(static_cast<uint32_t>(entry.content.size())) +
                                little_endian(static_cast<uint16_t>(entry.name.size())) + little_endian(uint16_t{0});
     const auto at = static_cast<uint32_t>(content_.size());
-    content_ += "PK\x03\x04" + little_endian(uint16_t{20}) + common + entry.name + entry.content;
+    content_ += "PK\x03\x04" + little_endian(uint16_t{20}) + common + entry.name + stored;
     directory_ += "PK\x01\x02" + little_endian(uint32_t{20 << 16 | 20}) + common + std::string(10, '\0') +
                   little_endian(at) + entry.name;
     ++members_;

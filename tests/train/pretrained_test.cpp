@@ -98,8 +98,11 @@ TEST_CASE("a head that fits is loaded, all of it or nothing", "[fast]") {
 
   theirs.erase("fc.bias");
   const auto other = weights.draw(2);
-  CHECK(weights.load(theirs, *other)->drawn == std::vector<std::string>{"fc"});
-  CHECK(at::equal(other->named_parameters()["fc.weight"], weights.draw(2)->named_parameters()["fc.weight"]));
+  CHECK_THROWS_WITH(weights.load(theirs, *other), Contains("has a head without a bias; set model.head_bias: false"));
+  theirs["fc.bias"] = model->named_parameters()["fc.bias"].detach();
+  theirs["fc.factor"] = theirs["fc.bias"];
+  CHECK_THROWS_WITH(weights.load(theirs, *other),
+                    Contains("has a scaled head; `settrain export` makes it a linear one"));
 }
 
 TEST_CASE("a head that fits can be drawn all the same, normalised, or scaled", "[fast]") {

@@ -17,6 +17,7 @@
 #include "src/core/human.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/evaluation.h"
+#include "src/train/selection.h"
 
 namespace settrain {
 namespace {
@@ -124,14 +125,14 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   const int64_t evaluations = (run.train.epochs + run.eval.every - 1) / run.eval.every;
   for (const std::string& split : run.eval.during_training)
     cost.eval_s += static_cast<double>(evaluations) * seconds_of(split_named(run.dataset, split).size());
-  const size_t best = run.train.epochs > 0 ? run.general.select.size() : 0;
-  const auto chosen = std::max<size_t>(1, best);
+  const config::Texts select = run.train.epochs > 0 ? run.general.select : config::Texts();
+  const auto chosen = std::max<size_t>(1, select.size());
   const double crops = run.eval.view_use() == ViewUse::kTenCrops ? 10 : 1;
   for (const std::string& split : run.eval.splits)
     cost.eval_s += crops * static_cast<double>(chosen) * seconds_of(split_named(run.dataset, split).size());
 
   // The last one, a best one for each metric, and the new one beside the old while it is written.
-  cost.disk_bytes = (2 + best) * checkpoint_bytes(run);
+  cost.disk_bytes = (2 + Selection(select).best().size()) * checkpoint_bytes(run);
   cost.free_disk_bytes = free_bytes(run.config.get<std::string>("run.dir"));
   cost.memory = peak_memory();
   return cost;

@@ -89,12 +89,13 @@ std::string part_title(const FilledPart& part) {
 std::vector<std::string> part_notes(const FilledTable& filled, const FilledPart& part) {
   std::vector<std::string> lines;
   if (!filled.table->measure) {
-    const Names metrics = metrics_of(filled, part, part.part->metric),
-                selects = metrics_of(filled, part, part.part->select);
-    const std::string checkpoint = part.part->select == RunFolder::kLast
-                                       ? "the last epoch"
-                                       : fmt::format("the checkpoint that is best by {}", fmt::join(selects, ", "));
-    lines.push_back(fmt::format("{}, of {}.", fmt::join(metrics, ", "), checkpoint));
+    Names selects = metrics_of(filled, part, part.part->select), checkpoints;
+    const bool has_last = std::erase(selects, RunFolder::kLast) > 0;
+    if (!selects.empty())
+      checkpoints.push_back(fmt::format("the checkpoint that is best by {}", fmt::join(selects, ", ")));
+    if (has_last) checkpoints.emplace_back("the last epoch");
+    lines.push_back(fmt::format("{}, of {}.", fmt::join(metrics_of(filled, part, part.part->metric), ", "),
+                                fmt::join(checkpoints, " or of ")));
   }
   Names groups;
   for (const std::string& group : part.part->groups) {

@@ -84,6 +84,17 @@ TEST_CASE("Markdown has ours, what is printed, and both differences", "[fast]") 
   CHECK_THAT(text, Contains("| printed | NA | |"));
 }
 
+TEST_CASE("the checkpoints that count are said, the last epoch among them", "[fast]") {
+  Example example;
+  CHECK_THAT(example.markdown(), Contains("test/top5, of the checkpoint that is best by val/top5."));
+  example.table.parts[0].select = "{select}";
+  example.table.rows.each[0].let = {{"select", "last"}};
+  example.table.rows.each[1].let = {{"select", "test/top5"}};
+  CHECK_THAT(example.markdown(), Contains("of the checkpoint that is best by test/top5 or of the last epoch."));
+  example.table.parts[0].select = "last";
+  CHECK_THAT(example.markdown(), Contains("test/top5, of the last epoch."));
+}
+
 TEST_CASE("CSV has a line a cell, in fractions", "[fast]") {
   const std::string text = table_csv(Example().filled);
   CHECK_THAT(text, Contains("icml2022-4,4,0.1,CE,test/top5,fraction,1 2 3,0.95,"));

@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "apps/settrain/checkpoint_choice.h"
+#include "apps/settrain/command_line.h"
+#include "src/core/error.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/inference/calibration.h"
+#include "src/inference/results.h"
+#include "src/inference/run_scores.h"
+#include "src/inference/stored_rules.h"
+#include "src/inference/trained_run.h"
+
+namespace settrain {
+namespace {
+
+constexpr double kUsualShare = 0.5;  // of files of scores without one that judges
+
+struct CalibrateArguments {
+  std::string run, scores, test, temperature, figure;
+  std::vector<std::string> rules;
+  std::optional<double> share;
+  uint64_t seed = 1;
+  CheckpointChoice choice;
+  bool json = false;
+};
+
+// The request but for the rules, which may depend on the classes.
+CalibrationRequest request_of(const CalibrateArguments& arguments) {
+  CalibrationRequest request{.share = arguments.share, .seed = arguments.seed};
+  const std::string& text = arguments.temperature;
+  if (text == "fit") {
+    request.fit_temperature = true;
+  } else if (!text.empty()) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request.temperature);
+    if (error != std::errc() || end != text.data() + text.size() || !(request.temperature > 0)) {
+      throw ConfigError("--temperature " + text + ": expected fit, or a number above 0");
+    }
+  }
+  return request;
+}
+
+std::vector<SetRule> rules_of(const CalibrateArguments& arguments, const ClassFacts& facts) {
+  if (arguments.rules.empty()) return usual_rules(facts);
+  std::vector<SetRule> rules;
+  for (const std::string& text : arguments.rules) rules.push_back(parse_set_rule(text));
+  return rules;
+}
+
+void show(const CalibrateArguments& arguments, const Calibration& calibration) {
+  std::cout << (arguments.json ? calibration_json(calibration).dump(1) + "\n" : format_calibration(calibration));
+  if (arguments.figure.empty()) return;
+  for (const auto& file : draw_charts({calibration_chart(calibration)}, arguments.figure)) {
+    log::info("[calibrate] " + file.string());
+  }
+}
+
+int calibrate_files(const CalibrateArguments& arguments) {
+  CalibrationRequest request = request_of(arguments);
+  const ScoreFile calibration = read_score_file(arguments.scores);
+  std::optional<ScoreFile> test;
+  if (!arguments.test.empty()) {
+    test = read_score_file(arguments.test);
+    check_same_classes(arguments.scores, calibration.facts, arguments.test, test->facts);
+  } else if (!request.share) {
+    request.share = kUsualShare;
+  }
+  request.rules = rules_of(arguments, calibration.facts);
+  show(arguments, calibrate_and_judge(request, calibration.facts, calibration.scores, arguments.scores,
+                                      test && !request.share ? &test->scores : nullptr, arguments.test));
+  return kSuccess;
+}
+
+int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) {
+  CalibrationRequest request = request_of(arguments);
+  for (const std::string& text : arguments.rules) parse_set_rule(text);  // before the data are read
+  const at::Device device = find_device(line.device);
+  const RunFolder folder = RunFolder::open_existing(arguments.run);
+  const std::string checkpoint = chosen_checkpoint(line, arguments.choice, folder).stem().string();
+  TrainedRun run = open_trained_run(line.registries, arguments.run, {checkpoint}, device, line.settings);
+  const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
+  const auto [split, no_guarantee] = calibration_split(run.experiment);
+  const ClassFacts facts = run.experiment.class_facts;
+  request.rules = rules_of(arguments, facts);
+  request.no_guarantee = no_guarantee;
+  ProgressBar bar;
+  const LabelledScores calibration = labelled_scores(run.experiment, split, bar);
+  std::optional<LabelledScores> test;
+  if (!request.share) test = labelled_scores(run.experiment, "test", bar);
+  log_skipped_images(run.experiment);
+  const Calibration done = calibrate_and_judge(request, facts, calibration, split, test ? &*test : nullptr, "test");
+  StoredRules stored{.temperature = done.temperature, .calibrated_on = done.calibrated_on, .rules = {}};
+  for (const JudgedRule& judged : done.rules) stored.rules.push_back(judged.rule);
+  store_rules(folder, checkpoint, weights.text("sha256"), stored);
+  show(arguments, done);
+  log::info(fmt::format("[calibrate] the rules are kept in '{}'", folder.rules(checkpoint).string()));
+  return kSuccess;
+}
+
+int calibrate_rules(const CommandLine& line, const CalibrateArguments& arguments) {
+  catch_interrupts();
+  if (arguments.run.empty() == arguments.scores.empty()) {
+    throw ConfigError("settrain calibrate takes a run's folder, or a file of scores by --scores");
+  }
+  return arguments.run.empty() ? calibrate_files(arguments) : calibrate_run(line, arguments);
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand(
+      "calibrate",
+      "Calibrates rules that answer with sets on validation images, judges them on test images, and keeps them in the "
+      "run. docs/sets.md says which rule to take");
+  const auto arguments = std::make_shared<CalibrateArguments>();
+  command->add_option("run", arguments->run, "The run's folder");
+  CLI::Option* scores = command->add_option(
+      "--scores", arguments->scores,
+      "In place of a run: a file of scores that calibrates, as `settrain scores` writes it, or .npz: scores [images, "
+      "classes] before the softmax, and labels [images]");
+  CLI::Option* test = command->add_option("--test", arguments->test, "Another such file, which judges")->needs(scores);
+  command->add_option(
+      "--rules", arguments->rules,
+      "top:K, average:K, error:E, average-error:E, conformal:SCORE:ALPHA with SCORE lac, aps, raps, saps, pas or wpas, and "
+      "behind it :classwise, :superclass, :interpolated(TAU), :rc3p, :clustered or :fuzzy(SIGMA). Without it a usual "
+      "choice");
+  command
+      ->add_option("--share", arguments->share,
+                   "This share of the calibration images calibrates, and the others judge in place of the test images; "
+                   "with --scores and without --test 0.5")
+      ->check(CLI::Range(0.0, 1.0))
+      ->excludes(test);
+  command->add_option("--temperature", arguments->temperature,
+                      "Scores are divided by it: a number, or fit: the most likely one for a fifth of the calibration "
+                      "images, which then do not calibrate rules");
+  command->add_option("--seed", arguments->seed, "Of what is drawn")->capture_default_str();
+  command->add_flag("--json", arguments->json, "Prints JSON, with the coverage of every class");
+  command->add_option("--figure", arguments->figure,
+                      "A folder for a picture: coverage by class, and coverage against size over alpha");
+  arguments->choice.add_options(*command);
+  command->add_option("--set", line.settings, "key.path=value over the run's config, such as data.root=FOLDER")
+      ->allow_extra_args(false);
+  add_device_option(*command, line);
+  command->callback(
+      [&line, arguments] { line.action = [&line, arguments] { return calibrate_rules(line, *arguments); }; });
+}
+
+}  // namespace settrain

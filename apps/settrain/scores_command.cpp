@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "apps/settrain/checkpoint_choice.h"
+#include "apps/settrain/command_line.h"
+#include "apps/settrain/output_file.h"
+#include "src/core/human.h"
+#include "src/core/interrupt.h"
+#include "src/inference/results.h"
+#include "src/inference/run_scores.h"
+#include "src/inference/trained_run.h"
+
+namespace settrain {
+namespace {
+
+struct ScoresArguments {
+  std::string run, split = "val", output;
+  CheckpointChoice choice;
+  bool overwrite = false;
+};
+
+int write_scores(const CommandLine& line, const ScoresArguments& arguments) {
+  catch_interrupts();
+  const at::Device device = find_device(line.device);
+  const RunFolder folder = RunFolder::open_existing(arguments.run);
+  const std::string checkpoint = chosen_checkpoint(line, arguments.choice, folder).stem().string();
+  refuse_existing(arguments.output, arguments.overwrite);
+  TrainedRun run = open_trained_run(line.registries, arguments.run, {checkpoint}, device, line.settings);
+  const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
+  ProgressBar bar;
+  const ScoreFile scores{labelled_scores(run.experiment, arguments.split, bar), run.experiment.class_facts};
+  log_skipped_images(run.experiment);
+  write_score_file(arguments.output, scores,
+                   {{"run", arguments.run},
+                    {"checkpoint", checkpoint},
+                    {"checkpoint.sha256", weights.text("sha256")},
+                    {"split", arguments.split}});
+  std::cout << fmt::format("'{}': scores of {} images of {} for {} classes, by {}\n", arguments.output,
+                           format_count(scores.scores.scores.size(0)), arguments.split,
+                           format_count(scores.facts.classes), checkpoint);
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_scores_command(CLI::App& app, CommandLine& line) {
+  CLI::App* command = app.add_subcommand(
+      "scores", "Writes the scores that a run's model gives the images of a split, with their labels, as safetensors");
+  const auto arguments = std::make_shared<ScoresArguments>();
+  command->add_option("run", arguments->run, "The run's folder")->required();
+  command->add_option("--split", arguments->split, "train, val, calibration or test")
+      ->check(CLI::IsMember({"train", "val", "calibration", "test"}))
+      ->capture_default_str();
+  command->add_option("--out", arguments->output, "The file to write")->required();
+  arguments->choice.add_options(*command);
+  command->add_flag("--overwrite", arguments->overwrite, "Replaces the file where it is there");
+  command->add_option("--set", line.settings, "key.path=value over the run's config, such as data.root=FOLDER")
+      ->allow_extra_args(false);
+  add_device_option(*command, line);
+  command->callback(
+      [&line, arguments] { line.action = [&line, arguments] { return write_scores(line, *arguments); }; });
+}
+
+}  // namespace settrain

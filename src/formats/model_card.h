@@ -1,0 +1,35 @@
+// What a trained model needs besides weights and config to answer about images without its training data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace settrain {
+
+struct ModelCard {
+  std::string dataset;                                      // its name
+  std::vector<std::string> class_names;                     // [classes]
+  std::vector<std::string> class_keys;                      // [classes] what files call them besides; or empty
+  std::vector<std::string> superclass_names;                // or empty
+  std::vector<int64_t> superclass_of;                       // [classes], or empty
+  std::vector<int64_t> train_counts;                        // [classes] training images, label noise included
+  int64_t channels = 0, input_height = 0, input_width = 0;  // of the model's input
+  int64_t image_height = 0, image_width = 0;                // of every image of the data set; 0: they differ
+  std::vector<float> mean, std;                             // [channels] normalisation, of pixels in [0, 1]
+  double score_scale = 1;   // multiplies scores before they become probabilities: Loss::score_scale()
+  bool is_sigmoid = false;  // a class' probability is the sigmoid of its score, not one of a softmax
+  std::string head;         // that answers: "linear", "normalised", "scaled", "two_head" (its multi-label head)
+
+  bool operator==(const ModelCard&) const = default;
+};
+
+/// As text (JSON), for the metadata "card" of checkpoints and exported models. Control characters in names become
+/// question marks, and what is no UTF-8 the character for that.
+std::string to_text(const ModelCard& card);
+
+/// Trusts nothing: throws RunError "`place`: ..." that says what is wrong where the text is not such a card: no JSON, a
+/// wrong type, lists of other lengths than the classes', numbers out of range, names with control characters.
+ModelCard model_card_from_text(const std::string& text, const std::string& place);
+
+}  // namespace settrain

@@ -1,0 +1,95 @@
+#include "src/inference/calibration.h"
+
+#include <ATen/ops/tensor.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "metrics/sets/temperature.h"
+#include "src/core/error.h"
+#include "src/core/permutation.h"
+
+namespace settrain {
+namespace {
+
+constexpr int64_t kTemperatureShare = 5;  // one image in five
+
+LabelledScores images_of(const LabelledScores& all, std::span<const int64_t> images) {
+  const at::Tensor index = at::tensor(at::ArrayRef<int64_t>(images.data(), images.size()), at::kLong);
+  return {all.scores.index_select(0, index), all.labels.index_select(0, index)};
+}
+
+LabelledScores on_cpu(const LabelledScores& scores) {
+  return {scores.scores.cpu(), scores.labels.cpu()};
+}
+
+std::string images_phrase(int64_t images, const std::string& name) {
+  return fmt::format("{} image{} of {}", images, images == 1 ? "" : "s", name);
+}
+
+}  // namespace
+
+std::vector<SetRule> usual_rules(const ClassFacts& facts) {
+  std::vector<std::string> names;
+  if (facts.classes > 5) names = {"top:5", "average:5"};
+  const bool is_softmax = facts.probability == ProbabilityKind::kSoftmax;
+  if (is_softmax) names.emplace_back("error:0.1");
+  names.insert(names.end(), {"average-error:0.1", "conformal:lac:0.1"});
+  if (is_softmax) names.emplace_back("conformal:aps:0.1");
+  if (!facts.train_counts.empty()) names.emplace_back("conformal:pas:0.1");
+  names.emplace_back("conformal:lac:0.1:classwise");
+  std::vector<SetRule> rules;
+  for (const std::string& name : names) rules.push_back(parse_set_rule(name));
+  return rules;
+}
+
+Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFacts& facts, const LabelledScores& given,
+                                const std::string& calibration_name, const LabelledScores* judged,
+                                const std::string& judged_name) {
+  const LabelledScores all = on_cpu(given);
+  const int64_t images = all.scores.size(0);
+  const std::vector<int64_t> order = permutation(images, request.seed, Stream::kCalibration, /*step=*/2);
+  const std::span<const int64_t> drawn(order);
+  const int64_t fitting = request.fit_temperature ? images / kTemperatureShare : 0;
+  const double share = request.share.value_or(1.0);
+  const auto calibrating = static_cast<int64_t>(std::llround(share * static_cast<double>(images - fitting)));
+  if (calibrating == 0 || (request.fit_temperature && fitting == 0) ||
+      (request.share && calibrating == images - fitting)) {
+    throw ConfigError(
+        fmt::format("the {} of {} are too few to divide", images_phrase(images, "calibration"), calibration_name));
+  }
+
+  Calibration result{.facts = facts, .temperature = request.temperature, .temperature_images = fitting};
+  const auto part = [&](int64_t begin, int64_t count) {
+    return images_of(all, drawn.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)));
+  };
+  // As given where all of them calibrate, so that the numbers of images, which random rules draw by, are those of the
+  // file.
+  result.calibration = calibrating == images ? all : part(fitting, calibrating);
+  result.judged = judged ? on_cpu(*judged) : part(fitting + calibrating, images - fitting - calibrating);
+  result.calibrated_on = images_phrase(calibrating, calibration_name);
+  result.judged_on = images_phrase(result.judged.scores.size(0), judged ? judged_name : calibration_name);
+  if (request.fit_temperature) {
+    const LabelledScores fit = part(0, fitting);
+    result.temperature = fit_temperature(fit.scores, fit.labels);
+  }
+  result.error_before = expected_calibration_error(result.judged.scores, result.judged.labels);
+  result.calibration.scores = result.calibration.scores.div(result.temperature);
+  result.judged.scores = result.judged.scores.div(result.temperature);
+  result.error_after = expected_calibration_error(result.judged.scores, result.judged.labels);
+
+  for (const SetRule& rule : request.rules) {
+    JudgedRule done;
+    done.rule = calibrate(rule, facts, result.calibration.scores, result.calibration.labels, request.seed);
+    if (!request.no_guarantee.empty() && done.rule.images > 0)
+      done.rule.guarantee = "no guarantee: " + request.no_guarantee;
+    done.quality = set_quality(sets_of(done.rule, result.judged.scores), result.judged.labels, rule.wanted_coverage(),
+                               facts.train_counts);
+    result.rules.push_back(std::move(done));
+  }
+  return result;
+}
+
+}  // namespace settrain

@@ -1,0 +1,61 @@
+// Rules calibrated on some images and judged on others.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "metrics/sets/set_quality.h"
+#include "src/inference/score_file.h"
+#include "src/plot/chart.h"
+
+namespace settrain {
+
+struct CalibrationRequest {
+  std::vector<SetRule> rules = {};
+  std::optional<double> share = {};  // of the calibration images, to calibrate on; the others judge
+  bool fit_temperature = false;      // on a fifth of the calibration images, which then do not calibrate rules
+  double temperature = 1;            // where none is fitted
+  std::string no_guarantee = {};     // why none holds; empty where one does
+  uint64_t seed = 1;                 // of what is drawn
+};
+
+struct JudgedRule {
+  CalibratedRule rule;
+  SetQuality quality;
+};
+
+struct Calibration {
+  ClassFacts facts;
+  double temperature = 1;
+  int64_t temperature_images = 0;            // that fitted it; 0: it was given
+  double error_before = 0, error_after = 0;  // expected calibration error of the judged images, without and with it
+  LabelledScores calibration{}, judged{};    // after the temperature; without the images that fitted it
+  std::string calibrated_on{}, judged_on{};  // phrases: "1,000 images of val"
+  std::vector<JudgedRule> rules{};
+};
+
+/// What is calibrated where nothing is said: a rule of each kind that suits the classes.
+std::vector<SetRule> usual_rules(const ClassFacts& facts);
+
+/// `judged`: the images that judge; none where the request has a share. The names say what images they are: "val",
+/// "calibration.npz". Throws ConfigError where a rule does not suit the classes, or a part of the images would be
+/// empty.
+Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFacts& facts,
+                                const LabelledScores& calibration, const std::string& calibration_name,
+                                const LabelledScores* judged, const std::string& judged_name);
+
+/// Tables for people, with each rule's guarantee and notes.
+std::string format_calibration(const Calibration& calibration);
+
+/// Everything: by rule what format_calibration() shows, in full precision, and the coverage of every class; null where
+/// a number is undefined.
+nlohmann::ordered_json calibration_json(const Calibration& calibration);
+
+/// Coverage of every class against its training images, of the conformal rules; and the coverage and mean size that
+/// these have for other alphas, each calibrated anew.
+Chart calibration_chart(const Calibration& calibration);
+
+}  // namespace settrain

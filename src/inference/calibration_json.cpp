@@ -1,0 +1,55 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "src/inference/calibration.h"
+
+namespace settrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json defined(double value) {
+  return std::isfinite(value) ? ordered_json(value) : nullptr;
+}
+
+ordered_json to_json(const SetQuality& quality) {
+  ordered_json by_class = ordered_json::array();
+  for (const double coverage : quality.class_coverage) by_class.push_back(defined(coverage));
+  return {{"images", quality.images},
+          {"coverage", defined(quality.coverage)},
+          {"interval", quality.interval},
+          {"mean_size", quality.mean_size},
+          {"median_size", quality.median_size},
+          {"macro_coverage", defined(quality.macro_coverage)},
+          {"few_coverage", defined(quality.shot_coverage[0])},
+          {"medium_coverage", defined(quality.shot_coverage[1])},
+          {"many_coverage", defined(quality.shot_coverage[2])},
+          {"below_half", defined(quality.below_half)},
+          {"undercoverage_gap", defined(quality.undercoverage_gap)},
+          {"coverage_gap", defined(quality.coverage_gap)},
+          {"size_stratified_violation", defined(quality.size_stratified_violation)},
+          {"empty", quality.empty},
+          {"full", quality.full},
+          {"classes_without_images", quality.classes_without_images},
+          {"class_coverage", std::move(by_class)}};
+}
+
+}  // namespace
+
+ordered_json calibration_json(const Calibration& calibration) {
+  ordered_json rules = ordered_json::array();
+  for (const auto& [rule, quality] : calibration.rules) {
+    rules.push_back({{"rule", rule.rule.name()},
+                     {"guarantee", rule.guarantee},
+                     {"notes", rule.notes},
+                     {"quality", to_json(quality)}});
+  }
+  return {{"calibrated_on", calibration.calibrated_on},
+          {"judged_on", calibration.judged_on},
+          {"temperature", calibration.temperature},
+          {"temperature_images", calibration.temperature_images},
+          {"calibration_error", {{"before", calibration.error_before}, {"after", calibration.error_after}}},
+          {"rules", std::move(rules)}};
+}
+
+}  // namespace settrain

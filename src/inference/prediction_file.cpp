@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "src/core/atomic_file.h"
+#include "src/core/error.h"
+#include "src/core/table_text.h"
+#include "src/inference/prediction_writer.h"
+
+namespace settrain {
+namespace {
+
+// Paths need not be UTF-8, and JSON must be.
+std::string json_text(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<std::string> names_of(const PredictedSet& set, const std::vector<std::string>& all) {
+  std::vector<std::string> names;
+  for (const int64_t member : set.members) names.push_back(all[static_cast<size_t>(member)]);
+  return names;
+}
+
+class JsonLines : public PredictionWriter {
+ public:
+  JsonLines(const std::filesystem::path& file, const SetMaker& maker, bool has_groups)
+      : output_(file), has_groups_(has_groups) {
+    for (const std::string& name : maker.rule_names()) rules_.push_back(json_text(name));
+    for (const std::string& name : maker.names()) names_.push_back(json_text(name));
+  }
+
+  void write(const Prediction& row) override {
+    std::string line = fmt::format("{{\"{}\":{}", has_groups_ ? "group" : "path", json_text(row.name));
+    if (has_groups_) line += fmt::format(",\"images\":{}", row.images);
+    if (has_groups_ && row.unreadable > 0) line += fmt::format(",\"unreadable\":{}", row.unreadable);
+    if (!row.error.empty()) line += ",\"error\":" + json_text(row.error);
+    for (size_t i = 0; i < row.sets.size(); ++i) {
+      const PredictedSet& set = row.sets[i];
+      line += fmt::format("{}{}:{{\"size\":{},\"names\":[{}],\"classes\":[{}],\"probabilities\":[{}]}}",
+                          i == 0 ? ",\"sets\":{" : ",", rules_[i], set.members.size(),
+                          fmt::join(names_of(set, names_), ","), fmt::join(set.members, ","),
+                          fmt::join(set.probabilities, ","));
+    }
+    output_.write(line + (row.sets.empty() ? "}\n" : "}}\n"));
+  }
+
+  void finish() override { output_.commit(); }
+
+ private:
+  AtomicFile output_;
+  bool has_groups_;
+  std::vector<std::string> rules_, names_;  // as JSON
+};
+
+class CsvTable : public PredictionWriter {
+ public:
+  CsvTable(const std::filesystem::path& file, const SetMaker& maker, bool has_groups)
+      : output_(file), has_groups_(has_groups), rules_(maker.rule_names()), names_(maker.names()) {
+    std::vector<std::string> head{has_groups ? "group" : "path"};
+    if (has_groups) head.insert(head.end(), {"images", "unreadable"});
+    head.insert(head.end(), {"rule", "size", "names", "classes", "probabilities", "error"});
+    output_.write(csv_row(head));
+  }
+
+  void write(const Prediction& row) override {
+    std::vector<std::string> front{row.name};
+    if (has_groups_) front.insert(front.end(), {std::to_string(row.images), std::to_string(row.unreadable)});
+    std::string lines;
+    for (size_t i = 0; i < rules_.size(); ++i) {
+      std::vector<std::string> cells = front;
+      cells.push_back(rules_[i]);
+      if (row.sets.empty()) {
+        cells.insert(cells.end(), {"", "", "", ""});
+      } else {
+        const PredictedSet& set = row.sets[i];
+        cells.insert(
+            cells.end(),
+            {std::to_string(set.members.size()), fmt::format("{}", fmt::join(names_of(set, names_), ";")),
+             fmt::format("{}", fmt::join(set.members, ";")), fmt::format("{}", fmt::join(set.probabilities, ";"))});
+      }
+      cells.push_back(row.error);
+      lines += csv_row(cells);
+    }
+    output_.write(lines);
+  }
+
+  void finish() override { output_.commit(); }
+
+ private:
+  AtomicFile output_;
+  bool has_groups_;
+  std::vector<std::string> rules_, names_;
+};
+
+}  // namespace
+
+std::unique_ptr<PredictionWriter> prediction_file(const std::filesystem::path& file, const SetMaker& maker,
+                                                  bool has_groups) {
+  if (file.extension() == ".jsonl") return std::make_unique<JsonLines>(file, maker, has_groups);
+  if (file.extension() == ".csv") return std::make_unique<CsvTable>(file, maker, has_groups);
+  throw ConfigError(fmt::format("--out {}: expected a name that ends in .jsonl or .csv", file.string()));
+}
+
+}  // namespace settrain

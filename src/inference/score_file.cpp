@@ -1,0 +1,156 @@
+#include "src/inference/score_file.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/tensor.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "src/core/error.h"
+#include "src/core/strict_json.h"
+#include "metrics/checks.h"
+#include "src/formats/contents.h"
+#include "src/formats/npz.h"
+#include "src/train/tensor_file.h"
+#include "src/train/weight_tensors.h"
+
+namespace settrain {
+namespace {
+
+constexpr const char *kScores = "scores", *kLabels = "labels", *kTrainCounts = "train_counts",
+                     *kSuperclassOf = "superclass_of", *kClassNames = "class_names", *kProbability = "probability";
+constexpr size_t kMostDepth = 4;
+
+Safetensors read_arrays(const std::filesystem::path& file) {
+  if (!is_zip(file)) return read_safetensors(file);
+  Safetensors arrays;
+  for (const auto& [name, array] : read_npz(file, {kScores, kLabels, kTrainCounts, kSuperclassOf})) {
+    const at::TensorOptions options = at::dtype(scalar_type(array.dtype));
+    at::Tensor tensor = at::empty_strided(array.shape, array.stride, options);
+    std::memcpy(tensor.mutable_data_ptr(), array.bytes.data(), array.bytes.size());
+    arrays.tensors.emplace(name, tensor.contiguous());
+  }
+  return arrays;
+}
+
+class ScoreFileReader {
+ public:
+  explicit ScoreFileReader(const std::filesystem::path& file)
+      : place_("'" + file.string() + "'"), arrays_(read_arrays(file)) {}
+
+  ScoreFile read() {
+    ScoreFile result;
+    at::Tensor scores = wanted(kScores);
+    if (scores.dim() != 2 || !scores.is_floating_point()) {
+      fail(fmt::format("{} must be [images, classes] of floating-point numbers", kScores));
+    }
+    result.scores.scores = scores.scalar_type() == at::kDouble ? scores : scores.to(at::kFloat);
+    const int64_t images = scores.size(0), classes = scores.size(1);
+    result.scores.labels = integers(kLabels, wanted(kLabels), images);
+    check_scores(place_ + ": " + kScores, result.scores.scores);
+    check_labels(result.scores.labels, classes);
+    result.facts.classes = classes;
+    result.facts.train_counts = numbers(kTrainCounts, classes);
+    result.facts.superclass_of = numbers(kSuperclassOf, classes);
+    read_metadata(result.facts);
+    return result;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw RunError(place_ + ": " + what); }
+
+  const at::Tensor& wanted(const char* name) const {
+    const auto found = arrays_.tensors.find(name);
+    if (found == arrays_.tensors.end()) {
+      fail(fmt::format("has no {}; a file of scores has {} [images, classes] and {} [images]", name, kScores, kLabels));
+    }
+    return found->second;
+  }
+
+  at::Tensor integers(const char* name, const at::Tensor& tensor, int64_t count) const {
+    if (!at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false) || tensor.dim() != 1 ||
+        tensor.size(0) != count) {
+      fail(fmt::format("{} must be [{}] integers", name, count));
+    }
+    return tensor.to(at::kLong);
+  }
+
+  void check_labels(const at::Tensor& labels, int64_t classes) const {
+    for (int64_t i = 0; i < labels.size(0); ++i) {
+      const int64_t label = labels.const_data_ptr<int64_t>()[i];
+      if (label < 0 || label >= classes) {
+        fail(fmt::format("the label of image {} is {}, and there are {} classes, counted from 0", i, label, classes));
+      }
+    }
+  }
+
+  // Empty where the file does not have it.
+  std::vector<int64_t> numbers(const char* name, int64_t classes) const {
+    const auto found = arrays_.tensors.find(name);
+    if (found == arrays_.tensors.end()) return {};
+    const at::Tensor values = integers(name, found->second, classes);
+    std::vector<int64_t> list(values.const_data_ptr<int64_t>(), values.const_data_ptr<int64_t>() + classes);
+    const bool is_superclass = name == std::string_view(kSuperclassOf);
+    for (const int64_t value : list) {
+      if (value < 0 || (is_superclass && value >= classes)) fail(fmt::format("{} holds {}", name, value));
+    }
+    return list;
+  }
+
+  void read_metadata(ClassFacts& facts) const {
+    if (const auto found = arrays_.metadata.find(kProbability); found != arrays_.metadata.end()) {
+      if (found->second != "softmax" && found->second != "sigmoid")
+        fail(fmt::format("{} is neither softmax nor sigmoid", kProbability));
+      if (found->second == "sigmoid") facts.probability = ProbabilityKind::kSigmoid;
+    }
+    const auto found = arrays_.metadata.find(kClassNames);
+    if (found == arrays_.metadata.end()) return;
+    try {
+      facts.names = parse_strict_json(found->second, kMostDepth).get<std::vector<std::string>>();
+    } catch (const std::exception& problem) {
+      fail(fmt::format("{} is no JSON list of texts: {}", kClassNames, shown(problem.what())));
+    }
+    if (std::ssize(facts.names) != facts.classes) {
+      fail(fmt::format("{} has {} names for {} classes", kClassNames, facts.names.size(), facts.classes));
+    }
+  }
+
+  std::string place_;
+  Safetensors arrays_;
+};
+
+}  // namespace
+
+void write_score_file(const std::filesystem::path& file, const ScoreFile& scores,
+                      const std::map<std::string, std::string>& origin) {
+  TensorMap tensors{{kScores, scores.scores.scores}, {kLabels, scores.scores.labels}};
+  if (!scores.facts.train_counts.empty()) tensors[kTrainCounts] = at::tensor(scores.facts.train_counts, at::kLong);
+  if (!scores.facts.superclass_of.empty()) tensors[kSuperclassOf] = at::tensor(scores.facts.superclass_of, at::kLong);
+  TextMap metadata(origin);
+  metadata["kind"] = "settrain scores";
+  metadata[kProbability] = scores.facts.probability == ProbabilityKind::kSigmoid ? "sigmoid" : "softmax";
+  if (!scores.facts.names.empty()) metadata[kClassNames] = nlohmann::json(scores.facts.names).dump();
+  write_tensor_file(file, tensors, metadata);
+}
+
+ScoreFile read_score_file(const std::filesystem::path& file) {
+  return ScoreFileReader(file).read();
+}
+
+void check_same_classes(const std::string& name, const ClassFacts& facts, const std::string& other_name,
+                        const ClassFacts& other) {
+  if (facts.classes != other.classes) {
+    throw ConfigError(
+        fmt::format("'{}' has {} classes, and '{}' has {}", name, facts.classes, other_name, other.classes));
+  }
+  if (facts.names.empty() || other.names.empty()) return;
+  for (size_t c = 0; c < facts.names.size(); ++c) {
+    if (facts.names[c] == other.names[c]) continue;
+    throw ConfigError(fmt::format("class {} is {} in '{}' and {} in '{}'", c, shown(facts.names[c]), name,
+                                  shown(other.names[c]), other_name));
+  }
+}
+
+}  // namespace settrain

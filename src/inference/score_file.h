@@ -1,0 +1,39 @@
+// Scores of labelled images in a file: what rules are calibrated on and judged by.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "metrics/sets/calibrated_rule.h"
+
+namespace settrain {
+
+struct LabelledScores {
+  at::Tensor scores;  // [images, classes] float32 or float64 logits: their softmax is the probability
+  at::Tensor labels;  // [images] int64 in [0, classes)
+};
+
+struct ScoreFile {
+  LabelledScores scores;
+  ClassFacts facts;  // as far as the file has them
+};
+
+/// Writes a safetensors file with `scores` and `labels`, and the facts and `origin` (such as "run", "checkpoint",
+/// "split") as metadata. Throws RunError where it cannot be written.
+void write_score_file(const std::filesystem::path& file, const ScoreFile& scores,
+                      const std::map<std::string, std::string>& origin);
+
+/// Reads such a file, a safetensors file of another program, or an .npz archive: `scores` [images, classes] floating
+/// point (half precision becomes float32), `labels` [images] of any integers, and, where they are there, `train_counts`
+/// and `superclass_of` [classes]. Nothing in it is trusted. Throws RunError, naming the file, where it is damaged,
+/// lacks one of the two, or they do not fit together, and NumericalError where a score is not finite.
+ScoreFile read_score_file(const std::filesystem::path& file);
+
+/// Throws ConfigError unless both are of as many classes, called alike where both have names.
+void check_same_classes(const std::string& name, const ClassFacts& facts, const std::string& other_name,
+                        const ClassFacts& other);
+
+}  // namespace settrain

@@ -1,0 +1,122 @@
+#include "src/inference/set_maker.h"
+
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "metrics/sets/rule_suits.h"
+#include "src/core/error.h"
+
+namespace settrain {
+namespace {
+
+constexpr int64_t kUsualTop = 5;
+
+std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<std::string>& names, int64_t members) {
+  std::vector<SetRule> rules;
+  for (const std::string& name : names) {
+    const SetRule rule = parse_set_rule(name);
+    if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
+  }
+  if (!rules.empty()) return rules;
+  if (model.rules) {
+    for (const CalibratedRule& stored : model.rules->rules) rules.push_back(stored.rule);
+  }
+  if (rules.empty()) rules.push_back(parse_set_rule(fmt::format("top:{}", std::min(kUsualTop, members))));
+  return rules;
+}
+
+const CalibratedRule& stored_rule(const TrainedModel& model, const SetRule& rule) {
+  std::vector<std::string> names;
+  if (model.rules) {
+    for (const CalibratedRule& stored : model.rules->rules) {
+      if (stored.rule == rule) return stored;
+      names.push_back(stored.rule.name());
+    }
+  }
+  throw ConfigError(
+      fmt::format("the rule {} is not calibrated for '{}'; calibrated are: {}. `settrain calibrate RUN --rules {}` "
+                  "calibrates it for a run (then export it again); top:K and error:E need no calibration",
+                  rule.name(), model.file.string(), names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
+                  rule.name()));
+}
+
+PredictedSet ordered_set(const bool* set, const float* probabilities, int64_t count) {
+  PredictedSet ordered;
+  for (int64_t c = 0; c < count; ++c) {
+    if (set[c]) ordered.members.push_back(c);
+  }
+  std::stable_sort(ordered.members.begin(), ordered.members.end(),
+                   [probabilities](int64_t a, int64_t b) { return probabilities[a] > probabilities[b]; });
+  for (const int64_t c : ordered.members) ordered.probabilities.push_back(probabilities[c]);
+  return ordered;
+}
+
+}  // namespace
+
+SetMaker::SetMaker(const TrainedModel& model, const std::vector<std::string>& rules, bool by_superclass)
+    : names_(by_superclass ? model.card.superclass_names : model.card.class_names),
+      superclass_of_(by_superclass ? model.card.superclass_of : std::vector<int64_t>{}),
+      kind_(class_facts(model.card).probability) {
+  if (names_.empty()) {
+    throw ConfigError(fmt::format("the classes of '{}' have no superclasses", model.file.string()));
+  }
+  const ClassFacts members{.classes = std::ssize(names_), .names = names_, .probability = kind_};
+  for (const SetRule& rule : wanted_rules(model, rules, members.classes)) {
+    rules_.push_back(needs_images(rule) ? stored_rule(model, rule) : calibrate(rule, members, {}, {}, 0));
+    rule_names_.push_back(rule.name());
+  }
+}
+
+at::Tensor SetMaker::superclass_probabilities(const at::Tensor& probabilities) const {
+  const int64_t images = probabilities.size(0), classes = probabilities.size(1), count = std::ssize(names_);
+  at::Tensor result = at::zeros({images, count}, at::kFloat);
+  const float* from = probabilities.const_data_ptr<float>();
+  float* to = result.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < images; ++i, from += classes, to += count) {
+    for (int64_t c = 0; c < classes; ++c) {
+      float& sum = to[superclass_of_[static_cast<size_t>(c)]];
+      sum = kind_ == ProbabilityKind::kSigmoid ? std::max(sum, from[c]) : sum + from[c];
+    }
+  }
+  return result;
+}
+
+at::Tensor SetMaker::superclass_sets(const at::Tensor& sets) const {
+  const int64_t images = sets.size(0), classes = sets.size(1), count = std::ssize(names_);
+  at::Tensor result = at::zeros({images, count}, at::kBool);
+  const bool* from = sets.const_data_ptr<bool>();
+  bool* to = result.mutable_data_ptr<bool>();
+  for (int64_t i = 0; i < images; ++i, from += classes, to += count) {
+    for (int64_t c = 0; c < classes; ++c) to[superclass_of_[static_cast<size_t>(c)]] |= from[c];
+  }
+  return result;
+}
+
+std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& scores, int64_t first_number) const {
+  constexpr float kLeast = 1e-37F;  // a probability of 0 has no logarithm
+  const bool by_superclass = !superclass_of_.empty();
+  at::Tensor probabilities = probabilities_of(scores, kind_).contiguous();
+  at::Tensor superclass_scores;
+  if (by_superclass) {
+    probabilities = superclass_probabilities(probabilities);
+    superclass_scores = probabilities.clamp_min(kLeast).log();
+  }
+  const int64_t images = scores.size(0), count = std::ssize(names_);
+  std::vector<std::vector<PredictedSet>> answers(static_cast<size_t>(images));
+  for (const CalibratedRule& rule : rules_) {
+    const bool on_superclasses = by_superclass && !needs_images(rule.rule);
+    at::Tensor sets = sets_of(rule, on_superclasses ? superclass_scores : scores, first_number);
+    if (by_superclass && !on_superclasses) sets = superclass_sets(sets);
+    for (int64_t i = 0; i < images; ++i) {
+      answers[static_cast<size_t>(i)].push_back(ordered_set(sets.const_data_ptr<bool>() + i * count,
+                                                            probabilities.const_data_ptr<float>() + i * count, count));
+    }
+  }
+  return answers;
+}
+
+}  // namespace settrain

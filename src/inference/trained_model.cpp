@@ -1,0 +1,210 @@
+#include "src/inference/trained_model.h"
+
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/ones.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "models/cost.h"
+#include "models/model.h"
+#include "models/named_tensors.h"
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/core/log.h"
+#include "src/formats/state_dict_names.h"
+#include "src/formats/weight_file.h"
+#include "src/inference/trained_run.h"
+#include "src/train/experiment_schema.h"
+#include "src/train/run_card.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kEarly = "was written by an earlier version of settrain";
+
+std::string quoted(const fs::path& file) {
+  return "'" + file.string() + "'";
+}
+
+// The folder of the run that the checkpoint lies in; an empty path where it lies elsewhere.
+fs::path run_of(const fs::path& checkpoint) {
+  const fs::path folder = fs::absolute(checkpoint).parent_path();
+  return folder.filename() == "checkpoints" && RunFolder::is_there(folder.parent_path()) ? folder.parent_path()
+                                                                                         : fs::path();
+}
+
+bool is_checkpoint(const fs::path& file) {
+  const WeightFile weights(file);
+  const auto& metadata = weights.contents().metadata;
+  const auto kind = metadata.find("kind");
+  return kind != metadata.end() && kind->second == kCheckpointKind;
+}
+
+// What an exported file holds, in the form of a checkpoint.
+Checkpoint read_exported(const fs::path& file) {
+  Safetensors contents = read_safetensors(file);
+  for (const char* needed : {"config", "card"}) {
+    if (contents.metadata.contains(needed)) continue;
+    const bool is_ours = contents.metadata.contains("checkpoint.sha256");
+    throw RunError(quoted(file) + (is_ours ? fmt::format(" {}: it holds neither the classes' names nor the "
+                                                         "normalisation; export the run again",
+                                                         kEarly)
+                                           : " holds weights, but is no model that `settrain export` wrote"));
+  }
+  return {std::move(contents.tensors), std::move(contents.metadata), file};
+}
+
+// Rules of the config are for training: here data and folders that they ask for may be gone.
+config::Schema schema_without_rules(const Registries& registries) {
+  config::Schema schema = experiment_schema(registries);
+  schema.rules.clear();
+  return schema;
+}
+
+config::Config config_of(const Registries& registries, const Checkpoint& file,
+                         const std::vector<std::string>& settings) {
+  const config::Schema schema = schema_without_rules(registries);
+  const std::string& yaml = file.text("config");
+  const config::Config own = [&] {
+    try {
+      return config::load_resolved(schema, yaml, file.file.string(), {});
+    } catch (const ConfigError& problem) {
+      throw RunError(
+          fmt::format("{}: its configuration is not one of this program: {}", quoted(file.file), problem.what()));
+    }
+  }();
+  check_settings(own, settings);
+  const config::Config config = config::load_resolved(schema, yaml, file.file.string(), settings);
+  const bool sets_threads = std::any_of(settings.begin(), settings.end(),
+                                        [](const std::string& setting) { return setting.starts_with("run.threads="); });
+  const RunOptions options = sets_threads ? config.read<RunOptions>("run") : RunOptions{};
+  return config.with("run.threads", options.resolved_threads());
+}
+
+// A head that was scaled is exported as the linear one with its scores.
+void add_unit_factors(const Model& model, Checkpoint& file) {
+  for (const auto& [name, tensor] : state_dict(model)) {
+    if (name.ends_with(".factor") && !file.tensors.contains(name)) {
+      file.tensors.emplace(name, at::ones(tensor.sizes(), tensor.scalar_type()));
+    }
+  }
+}
+
+void check_size(const NetworkCost& cost, const TrainedModel& model, const Checkpoint& file) {
+  int64_t numbers = std::ssize(model.card.class_names);  // factors that an exported file has not
+  for (const auto& [name, tensor] : file.tensors) numbers += tensor.numel();
+  if (cost.parameters > numbers) {
+    throw RunError(fmt::format("{}: a {} for {} classes has {} parameters, and the file holds fewer", quoted(file.file),
+                               model.config.get<std::string>("model.name"), model.card.class_names.size(),
+                               cost.parameters));
+  }
+}
+
+void check_finite(const Model& model, const fs::path& file) {
+  for (const auto& [name, tensor] : state_dict(model)) {
+    if (tensor.is_floating_point() && !at::isfinite(tensor).all().item<bool>()) {
+      throw RunError(fmt::format("{}: the weights {} are not finite", quoted(file), name));
+    }
+  }
+}
+
+// Fills all but what the file says itself.
+void wire_model(const Registries& registries, at::Device device, bool is_exported, Checkpoint& file,
+                TrainedModel& model) {
+  const config::Config& config = model.config;
+  const ModelCard& card = model.card;
+  const auto eval = config.read<EvalOptions>("eval");
+  model.view_use = eval.view_use();
+  model.crop_average = {eval.crop_average, eval.resolved_crop_average_k(config), card.score_scale};
+  model.loader = loader_context(config, device);
+  model.loader.normalisation = {card.mean, card.std};
+  model.computation = make_computation(config.read<TrainOptions>("train"), device, model.loader.normalisation);
+  model.loader.format = model.computation.pixel_format();
+  const Pipeline pipeline(model.loader.pipeline, card.image_height, card.image_width, model.view_use);
+  if (pipeline.height() != card.input_height || pipeline.width() != card.input_width) {
+    throw RunError(fmt::format("{}: its card has an input of {} x {} pixels, and its configuration {} x {}",
+                               quoted(file.file), card.input_height, card.input_width, pipeline.height(),
+                               pipeline.width()));
+  }
+  const ModelContext context{std::ssize(card.class_names), card.channels, card.input_height, card.input_width};
+  const ModelEntry& entry = registries.models.at(config.get<std::string>("model.name"));
+  check_size(network_cost(entry, config, context), model, file);
+  model.model = make_model(registries, config, context, model.computation);
+  if (is_exported) add_unit_factors(*model.model, file);
+  file.copy_into(is_exported ? "" : file.weights_prefix(), state_dict(*model.model));
+  check_finite(*model.model, file.file);
+  model.model->eval();
+}
+
+}  // namespace
+
+ModelCard card_of_checkpoint(const Registries& registries, const Checkpoint& checkpoint, at::Device device,
+                             const std::vector<std::string>& settings) {
+  if (const auto found = checkpoint.metadata.find("card"); found != checkpoint.metadata.end()) {
+    return model_card_from_text(found->second, quoted(checkpoint.file));
+  }
+  const std::string lacks =
+      fmt::format("{} {}, without the classes' names and the normalisation", quoted(checkpoint.file), kEarly);
+  const fs::path run = run_of(checkpoint.file);
+  if (run.empty()) throw RunError(lacks + ", and does not lie in its run's folder, whose data would tell");
+  log::info(fmt::format("[model] {}: they are taken from the run's data", lacks));
+  try {
+    TrainedRun trained = open_trained_run(registries, run, {checkpoint.file.stem().string()}, device, settings);
+    load_weights(trained.experiment, checkpoint.file);
+    return card_of(trained.experiment);
+  } catch (const DataError& problem) {
+    throw DataError(fmt::format("{}\n{}: so the run's data are needed", problem.what(), lacks));
+  }
+}
+
+std::optional<StoredRules> rules_of_checkpoint(const Checkpoint& checkpoint, int64_t classes) {
+  const fs::path run = run_of(checkpoint.file);
+  if (run.empty()) return std::nullopt;
+  try {
+    return load_stored_rules(RunFolder::open_existing(run), checkpoint.file.stem().string(), checkpoint.text("sha256"),
+                             classes);
+  } catch (const RunError& problem) {
+    log::warning(fmt::format("[model] no calibrated rules: {}", problem.what()));
+    return std::nullopt;
+  }
+}
+
+ClassFacts class_facts(const ModelCard& card) {
+  return {.classes = std::ssize(card.class_names),
+          .names = card.class_names,
+          .train_counts = card.train_counts,
+          .superclass_of = card.superclass_of,
+          .probability = card.is_sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
+}
+
+TrainedModel open_trained_model(const Registries& registries, const fs::path& path, at::Device device,
+                                const std::vector<std::string>& settings) {
+  const bool is_exported = !is_checkpoint(path);
+  Checkpoint file = is_exported ? read_exported(path) : load_checkpoint(path);
+  TrainedModel model{.file = path, .config = config_of(registries, file, settings)};
+  model.card = card_of_checkpoint(registries, file, device, settings);
+  const int64_t classes = std::ssize(model.card.class_names);
+  if (!is_exported) {
+    model.rules = rules_of_checkpoint(file, classes);
+  } else if (const auto found = file.metadata.find("rules"); found != file.metadata.end()) {
+    model.rules = stored_rules_from_text(found->second, classes, quoted(path) + ": its rules");
+  }
+  if (model.card.head != model.config.get<std::string>("model.head")) {
+    throw RunError(fmt::format("{}: its card has the head {}, and its configuration {}", quoted(path), model.card.head,
+                               model.config.get<std::string>("model.head")));
+  }
+  prepare_process(model.config, device);
+  try {
+    wire_model(registries, device, is_exported, file, model);
+  } catch (const KeyError& problem) {
+    if (!model.config.has(problem.path())) throw;
+    model.config.fail(problem.path(), problem.message());
+  }
+  return model;
+}
+
+}  // namespace settrain

@@ -1,0 +1,182 @@
+"""settrain predict: sets for images of one's own, by a run and by its exported file."""
+
+import csv
+import json
+import math
+import os
+import shutil
+import subprocess
+import unittest
+
+from program import PROGRAM, ProgramTest, environment, write_png
+
+CONFIG = """
+data: {name: image_folder, root: pictures, superclasses: genera.csv, input_size: 16, batch_size: 4, workers: 1}
+model: {name: resnet8, width: 4}
+train: {epochs: 1}
+select: []
+eval: {top_k: [1], average_k: []}
+"""
+CLASSES = ("acer_a", "acer_b", "quercus_a", "quercus_b", "quercus_c", "tilia")
+
+
+class Predict(ProgramTest):
+    trained = None  # a copy of what the first test made
+
+    def setUp(self):
+        """A run that was trained once, with calibrated rules, its exported file, and photographs."""
+        super().setUp()
+        if Predict.trained:
+            shutil.copytree(Predict.trained, self.folder, dirs_exist_ok=True)
+            return
+        for split in ("train", "val", "test"):
+            for number, name in enumerate(CLASSES):
+                folder = self.folder / "pictures" / split / name
+                folder.mkdir(parents=True)
+                for i in range(4):
+                    write_png(folder / f"{i}.png", 20 + i, 24, 40 * number + 3 * i)
+        self.write("genera.csv", "".join(f"{name},{name.split('_')[0]}\n" for name in CLASSES))
+        config = self.write("trees.yaml", CONFIG)
+        self.run_program("--config", config, "--device", "cpu")
+        self.run_program("calibrate", "runs/trees", "--rules", "conformal:lac:0.2", "--rules", "average:2", "--device", "cpu")
+        self.run_program("export", "runs/trees", "--output", "trees.safetensors")
+        for name, size in (("a/1.png", 30), ("a/2.png", 40), ("b/3.png", 20), ("4.png", 50), ("5.png", 16)):
+            path = self.folder / "photos" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_png(path, size, 2 * size, 5 * size)
+        Predict.trained = self.folder.parent / f"{self.folder.name}-trained"
+        shutil.copytree(self.folder, Predict.trained)
+        unittest.addModuleCleanup(shutil.rmtree, Predict.trained)
+
+    def predict(self, *arguments, model="runs/trees", expect=0):
+        return self.run_program("predict", model, *arguments, "--device", "cpu", expect=expect)
+
+    def rows(self, *arguments, **options):
+        """The rows of a JSONL file."""
+        done = self.predict(*arguments, "--out", "out.jsonl", "--overwrite", **options)
+        return [json.loads(line) for line in (self.folder / "out.jsonl").read_text().splitlines()], done
+
+    def test_rows_come_in_order_whatever_the_workers(self):
+        (self.folder / "list.txt").write_text("photos/5.png\nphotos/a/1.png\n")
+        inputs = ("list.txt", "photos", "--rule", "top:2", "--rule", "error:0.3")
+        rows, _ = self.rows(*inputs)
+        self.assertEqual([row["path"] for row in rows], ["photos/5.png", "photos/a/1.png"] + [f"photos/{n}.png" for n in ("4", "5", "a/1", "a/2", "b/3")])
+        for row in rows:
+            self.assertEqual(list(row["sets"]), ["top:2", "error:0.3"])
+            top = row["sets"]["top:2"]
+            self.assertEqual(top["size"], 2)
+            self.assertEqual(top["names"], [CLASSES[c] for c in top["classes"]])
+            self.assertEqual(top["probabilities"], sorted(top["probabilities"], reverse=True))
+        self.assertEqual(rows[0]["sets"], rows[3]["sets"])
+        self.assertEqual(self.rows(*inputs, "--set", "data.workers=4")[0], rows)
+
+    def test_an_exported_file_answers_with_the_same_bits_without_data(self):
+        rows, done = self.rows("photos")
+        self.assertIn("conformal:lac:0.2, average:2 (those calibrated)", done.stderr)
+        self.assertIn("no guarantee", done.stderr)
+        shutil.rmtree(self.folder / "pictures")
+        shutil.rmtree(self.folder / "runs")
+        self.assertEqual(self.rows("photos", model="trees.safetensors")[0], rows)
+        missing = self.predict("photos", "--rule", "conformal:aps:0.1", model="trees.safetensors", expect=2).stderr
+        self.assertIn("is not calibrated", missing)
+        self.assertIn("calibrated are: conformal:lac:0.2, average:2", missing)
+
+    def test_broken_images_are_rows(self):
+        (self.folder / "photos/5.png").write_text("no image")
+        rows, done = self.rows("photos", "gone.png", "--rule", "top:1", expect=1)
+        self.assertIn("2 of 6 images could not be read", done.stderr)
+        self.assertEqual(["error" in row for row in rows], [False, True, False, False, False, True])
+        self.assertIn("'photos/5.png'", rows[1]["error"])
+        self.assertIn("gone.png", rows[5]["error"])
+        shown = self.predict("photos", "--rule", "top:1", expect=1)
+        self.assertRegex(shown.stdout, r"photos/5\.png +error: ")
+
+    def test_randomised_rules_draw_by_the_row(self):
+        self.run_program("calibrate", "runs/trees", "--rules", "conformal:aps(randomised=true):0.2", "--device", "cpu")
+        whole = self.rows("photos")[0]
+        (self.folder / "photos/4.png").write_text("no image")
+        broken = self.rows("photos", expect=1)[0]
+        self.assertEqual(broken[1:], whole[1:])
+
+    def test_the_table(self):
+        lines = self.predict("photos", "--rule", "top:6", "--rule", "top:1").stdout.splitlines()
+        self.assertRegex(lines[0], r"^image +rule +size  set$")
+        self.assertRegex(lines[1], r"^photos/4\.png +top:6 +6  (\w+ 0\.\d\d, ){5}\.\.\. and 1 more$")
+        self.assertRegex(lines[2], r"^ +top:1 +1  \w+ 0\.\d\d$")
+        self.assertEqual(len(lines), 1 + 2 * 5)
+
+    def test_csv(self):
+        self.predict("photos/4.png", "gone.png", "--rule", "top:2", "--rule", "top:1", "--out", "out.csv", expect=1)
+        with open(self.folder / "out.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([(row["path"], row["rule"], row["size"]) for row in rows], [("photos/4.png", "top:2", "2"), ("photos/4.png", "top:1", "1"), ("gone.png", "top:2", ""), ("gone.png", "top:1", "")])
+        self.assertEqual(rows[0]["names"].split(";"), [CLASSES[int(c)] for c in rows[0]["classes"].split(";")])
+        self.assertIn("gone.png", rows[2]["error"])
+        self.assertIn("--overwrite replaces it", self.predict("photos", "--out", "out.csv", expect=1).stderr)
+        self.assertIn("ends in .jsonl or .csv", self.predict("photos", "--out", "out.txt", expect=2).stderr)
+
+    def test_a_list_on_standard_input(self):
+        done = subprocess.run([PROGRAM, "predict", "runs/trees", "-", "--rule", "top:1", "--device", "cpu"], cwd=self.folder, env=environment(), input="photos/b/3.png\n", capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("photos/b/3.png", done.stdout)
+
+    def test_groups_are_joined_by_mean_log_probability(self):
+        single = {row["path"]: row["sets"]["top:6"] for row in self.rows("photos", "--rule", "top:6")[0]}
+        (self.folder / "photos/b/x.png").write_text("no image")
+        rows, _ = self.rows("photos", "--rule", "top:6", "--group", "folder", expect=1)
+        self.assertEqual([(row["group"], row["images"], row.get("unreadable", 0)) for row in rows], [("photos", 2, 0), ("photos/a", 2, 0), ("photos/b", 1, 1)])
+        sums = [0.0] * 6
+        for name in ("photos/a/1.png", "photos/a/2.png"):
+            for c, p in zip(single[name]["classes"], single[name]["probabilities"]):
+                sums[c] += math.log(p) / 2
+        total = sum(map(math.exp, sums))
+        for c, p in zip(rows[1]["sets"]["top:6"]["classes"], rows[1]["sets"]["top:6"]["probabilities"]):
+            self.assertAlmostEqual(p, math.exp(sums[c]) / total, places=5)
+        self.write("groups.csv", "photos/a/1.png,x\nphotos/4.png,x\nphotos/b/3.png,y\n")
+        rows, _ = self.rows("photos/a/1.png", "photos/b/3.png", "photos/4.png", "--rule", "top:1", "--group", "groups.csv")
+        self.assertEqual([(row["group"], row["images"]) for row in rows], [("y", 1), ("x", 2)])
+        self.assertIn("in no group", self.predict("photos", "--group", "groups.csv", expect=1).stderr)
+
+    def test_superclasses(self):
+        classes, genera = (self.rows("photos", "--rule", f"top:{k}", "--by", by)[0] for k, by in ((6, "class"), (3, "superclass")))
+        for row, genus in zip(classes, genera):
+            sums = {}
+            for name, p in zip(row["sets"]["top:6"]["names"], row["sets"]["top:6"]["probabilities"]):
+                sums[name.split("_")[0]] = sums.get(name.split("_")[0], 0) + p
+            answer = genus["sets"]["top:3"]
+            self.assertEqual(answer["names"], sorted(sums, key=lambda name: -sums[name]))
+            for name, p in zip(answer["names"], answer["probabilities"]):
+                self.assertAlmostEqual(p, sums[name], places=5)
+        species, genera = (self.rows("photos", "--rule", "conformal:lac:0.2", "--by", by)[0] for by in ("class", "superclass"))
+        for row, genus in zip(species, genera):
+            self.assertEqual({name.split("_")[0] for name in row["sets"]["conformal:lac:0.2"]["names"]}, set(genus["sets"]["conformal:lac:0.2"]["names"]))
+
+    def test_answers_are_those_of_the_scores(self):
+        """The test images, whose scores `settrain scores` writes by another way."""
+        self.run_program("scores", "runs/trees", "--split", "test", "--out", "test.safetensors", "--device", "cpu")
+        content = (self.folder / "test.safetensors").read_bytes()
+        start = 8 + int.from_bytes(content[:8], "little")
+        entry = json.loads(content[8:start])["scores"]
+        begin, end = entry["data_offsets"]
+        scores = memoryview(content[start + begin : start + end]).cast("f", entry["shape"]).tolist()
+        rows, _ = self.rows("pictures/test", "--rule", "top:6", "--threads", "1")
+        self.assertEqual(len(rows), len(scores))
+        for row, score in zip(rows, scores):
+            self.assertEqual(row["sets"]["top:6"]["classes"], sorted(range(6), key=lambda c: -score[c]))
+            total = sum(math.exp(s) for s in score)
+            self.assertAlmostEqual(row["sets"]["top:6"]["probabilities"][0], math.exp(max(score)) / total, places=5)
+
+    def test_what_cannot_be_asked_is_said(self):
+        self.assertIn("is not there", self.predict("nothing", expect=1).stderr)
+        os.mkdir(self.folder / "empty")
+        self.assertIn("no .jpg", self.predict("empty", expect=1).stderr)
+        self.assertEqual(self.predict("photos", model="nowhere", expect=1).stdout, "")
+        self.assertIn("is one model", self.predict("photos", "--checkpoint", "last", model="trees.safetensors", expect=2).stderr)
+        self.predict("photos", "--rule", "top:7", expect=2)
+        self.predict("photos", "--rule", "best", expect=2)
+        (self.folder / "broken.safetensors").write_bytes((self.folder / "trees.safetensors").read_bytes()[:-8])
+        self.assertIn("broken.safetensors", self.predict("photos", model="broken.safetensors", expect=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

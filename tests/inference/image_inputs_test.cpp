@@ -1,0 +1,86 @@
+#include "src/inference/image_inputs.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "src/core/error.h"
+#include "src/inference/image_groups.h"
+#include "tests/support/temporary_folder.h"
+
+namespace settrain {
+namespace {
+
+using Catch::Contains;
+using Names = std::vector<std::string>;
+
+void touch(const std::filesystem::path& file, const std::string& text = "") {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+Names names(const FileTable& files) {
+  Names all;
+  for (int64_t i = 0; i < files.size(); ++i) all.push_back(files.path(i).string());
+  return all;
+}
+
+Names inputs(const Names& given, const std::string& standard_input = "") {
+  std::istringstream stream(standard_input);
+  return names(image_inputs(given, stream));
+}
+
+FileTable table(const Names& files) {
+  FileTable all;
+  for (const std::string& file : files) all.add(file);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("images, folders and lists are taken in the order given", "[fast]") {
+  const test::TemporaryFolder folder;
+  const std::string root = (folder / "").string();
+  for (const char* name : {"f/b.png", "f/a/z.jpg", "f/a.jpg", "f/notes.txt"}) touch(folder / name);
+  touch(folder / "lists/images.txt", "one two.png\r\n\n/abs.jpg\n");
+  CHECK(inputs({root + "gone.JPG", root + "f", root + "lists/images.txt", "-"}, "x.png\n") ==
+        Names{root + "gone.JPG", root + "f/a/z.jpg", root + "f/a.jpg", root + "f/b.png", root + "lists/one two.png",
+              "/abs.jpg", "x.png"});
+}
+
+TEST_CASE("an input that is none is refused by name", "[fast]") {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "empty");
+  touch(folder / "model.bin", std::string("\x80\0\x02", 3));
+  touch(folder / "empty.txt", "\n");
+  CHECK_THROWS_WITH(inputs({(folder / "nothing").string()}), Contains("nothing' is not there"));
+  CHECK_THROWS_WITH(inputs({(folder / "empty").string()}), Contains("empty' or the folders in it"));
+  CHECK_THROWS_WITH(inputs({(folder / "model.bin").string()}), Contains("model.bin' is neither an image nor text"));
+  CHECK_THROWS_WITH(inputs({(folder / "empty.txt").string()}), Contains("empty.txt' names no image"));
+  CHECK_THROWS_WITH(inputs({"-"}), Contains("'-' names no image"));
+}
+
+TEST_CASE("images of a folder are a group", "[fast]") {
+  const ImageGroups groups = image_groups("folder", table({"b/1.jpg", "a/2.jpg", "b/3.jpg", "4.jpg"}));
+  CHECK(groups.names == Names{"b", "a", "."});
+  CHECK(groups.group_of == std::vector<int64_t>{0, 1, 0, 2});
+}
+
+TEST_CASE("a CSV file says which image is of which group", "[fast]") {
+  const test::TemporaryFolder folder;
+  const auto image = [&](const char* name) { return (folder / name).string(); };
+  touch(folder / "g.csv", "image,group\n1.jpg,oak\r\nsub/../2,x.jpg,elm\n" + image("3.jpg") + ",oak\n");
+  const auto file = (folder / "g.csv").string();
+  const ImageGroups groups = image_groups(file, table({image("3.jpg"), image("2,x.jpg"), image("1.jpg")}));
+  CHECK(groups.names == Names{"oak", "elm"});
+  CHECK(groups.group_of == std::vector<int64_t>{0, 1, 0});
+  CHECK_THROWS_WITH(image_groups(file, table({"other.jpg"})), Contains("'other.jpg' is in no group of"));
+  CHECK_THROWS_AS(image_groups(image("gone.csv"), table({"1.jpg"})), DataError);
+  touch(folder / "bad.csv", "a.jpg,oak\nb.jpg\n");
+  CHECK_THROWS_WITH(image_groups(image("bad.csv"), table({"a.jpg"})), Contains("bad.csv:2: expected 'image,group'"));
+  touch(folder / "twice.csv", "a.jpg,oak\na.jpg,elm\n");
+  CHECK_THROWS_WITH(image_groups(image("twice.csv"), table({"a.jpg"})), Contains("in another group already"));
+}
+
+}  // namespace settrain

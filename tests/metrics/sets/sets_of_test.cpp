@@ -1,0 +1,216 @@
+// Sets against a reference that sorts every row and computes the score of every class.
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/quantile.h"
+#include "metrics/sets/set_noise.h"
+#include "src/core/error.h"
+#include "tests/metrics/random_split.h"
+
+namespace settrain {
+namespace {
+
+constexpr double kAlways = std::numeric_limits<double>::infinity();
+
+/// [images][classes] by the formulas, one class at a time.
+struct Reference {
+  std::vector<std::vector<double>> scores, ranks;
+};
+
+Reference reference_of(const SetRule& rule, const at::Tensor& logits, const std::vector<int64_t>& train_counts,
+                       uint64_t seed, SetNoise use) {
+  const at::Tensor p = at::softmax(logits, 1).to(at::kDouble);
+  const at::Tensor order = std::get<1>(at::sort(logits, true, 1, true));
+  const auto p_at = p.accessor<double, 2>();
+  const auto class_at = order.accessor<int64_t, 2>();
+  double total = 0;
+  for (const int64_t count : train_counts) total += static_cast<double>(count);
+  Reference reference;
+  for (int64_t i = 0; i < logits.size(0); ++i) {
+    const auto classes = static_cast<size_t>(logits.size(1));
+    std::vector<double> scores(classes), ranks(classes);
+    double sum = 0;
+    double u = rule.score == ConformalScore::kSaps ? 1 : 0;
+    if (rule.randomised) u = set_noise(seed, use, i);
+    for (size_t r = 0; r < classes; ++r) {
+      const int64_t category = class_at[i][static_cast<int64_t>(r)];
+      const auto c = static_cast<size_t>(category);
+      const double p_c = p_at[i][category], p_max = p_at[i][class_at[i][0]], o = static_cast<double>(r + 1);
+      sum += p_c;
+      ranks[c] = o;
+      switch (rule.score) {
+        case ConformalScore::kLac:
+          scores[c] = 1 - p_c;
+          break;
+        case ConformalScore::kAps:
+          scores[c] = sum - u * p_c;
+          break;
+        case ConformalScore::kRaps:
+          scores[c] = sum - u * p_c + rule.lambda * std::max(0.0, o - static_cast<double>(rule.k));
+          break;
+        case ConformalScore::kSaps:
+          scores[c] = r == 0 ? u * p_max : p_max + (o - 2 + u) * rule.lambda;
+          break;
+        default:
+          scores[c] = train_counts[c] ? -(p_c * (total / static_cast<double>(train_counts[c]))) : -kAlways;
+      }
+    }
+    reference.scores.push_back(scores);
+    reference.ranks.push_back(ranks);
+  }
+  return reference;
+}
+
+at::Tensor reference_sets(const CalibratedRule& rule, const Reference& reference) {
+  const auto images = static_cast<int64_t>(reference.scores.size());
+  const at::Tensor sets = at::zeros({images, rule.classes}, at::kBool);
+  auto set = sets.accessor<bool, 2>();
+  for (int64_t i = 0; i < images; ++i) {
+    for (int64_t c = 0; c < rule.classes; ++c) {
+      const auto at_class = static_cast<size_t>(c);
+      const double q = rule.thresholds[rule.thresholds.size() == 1 ? 0 : at_class];
+      bool is_in = reference.scores[static_cast<size_t>(i)][at_class] <= q;
+      if (!rule.most_ranks.empty()) {
+        is_in &= reference.ranks[static_cast<size_t>(i)][at_class] <= static_cast<double>(rule.most_ranks[at_class]);
+      }
+      set[i][c] = is_in;
+    }
+  }
+  return sets;
+}
+
+/// A split whose label is often among the best, with some classes that no label has.
+SplitScores fair_split(uint64_t seed, int64_t images, int64_t classes, at::ScalarType dtype, int64_t levels) {
+  SplitScores split = test::random_split(seed, images, classes, dtype, levels, std::max<int64_t>(1, classes - 2));
+  split.scores.scatter_add_(1, split.labels.unsqueeze(1), at::full({images, 1}, 2, split.scores.options()));
+  return split;
+}
+
+ClassFacts facts_of(int64_t classes) {
+  ClassFacts facts;
+  facts.classes = classes;
+  for (int64_t c = 0; c < classes; ++c) {
+    facts.train_counts.push_back(c % 5 ? 3 * c + 1 : 0);
+    facts.superclass_of.push_back(c / 3);
+  }
+  return facts;
+}
+
+const std::vector<std::string> kRules{"conformal:lac:0.2",
+                                      "conformal:aps:0.2",
+                                      "conformal:aps(randomised=true):0.2",
+                                      "conformal:raps(k=2,lambda=0.05):0.2",
+                                      "conformal:raps(k=1,randomised=true):0.2",
+                                      "conformal:saps:0.2",
+                                      "conformal:saps(lambda=0.05,randomised=true):0.2",
+                                      "conformal:pas:0.2",
+                                      "conformal:lac:0.3:classwise",
+                                      "conformal:aps:0.3:classwise",
+                                      "conformal:raps:0.3:superclass",
+                                      "conformal:lac:0.3:interpolated(0.5)",
+                                      "conformal:lac:0.4:rc3p",
+                                      "conformal:aps:0.4:rc3p",
+                                      "conformal:saps(randomised=true):0.4:rc3p",
+                                      "conformal:pas:0.4:rc3p",
+                                      "conformal:aps(randomised=true):0.3:clustered(clusters=2,share=0.5)",
+                                      "conformal:lac:0.3:fuzzy(0.01)"};
+
+TEST_CASE("sets are those of the formulas, class by class", "[fast]") {
+  uint64_t seed = 0;
+  for (const int64_t classes : {2, 9, 70}) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+      for (const int64_t levels : {0, 4}) {
+        const SplitScores calibration = fair_split(++seed, 60, classes, dtype, levels);
+        const SplitScores judged = fair_split(++seed, 20, classes, dtype, levels);
+        const ClassFacts facts = facts_of(classes);
+        for (const std::string& name : kRules) {
+          CAPTURE(name, classes, dtype, levels);
+          const SetRule parsed = parse_set_rule(name);
+          const CalibratedRule rule = calibrate(parsed, facts, calibration.scores, calibration.labels, seed);
+          const Reference expected =
+              reference_of(parsed, judged.scores, facts.train_counts, seed, SetNoise::kJudgedImage);
+          CHECK(sets_of(rule, judged.scores).equal(reference_sets(rule, expected)));
+
+          const Reference known =
+              reference_of(parsed, calibration.scores, facts.train_counts, seed, SetNoise::kCalibrationImage);
+          std::vector<double> label_scores;
+          for (size_t i = 0; i < known.scores.size(); ++i) {
+            label_scores.push_back(
+                known.scores[i][static_cast<size_t>(calibration.labels[static_cast<int64_t>(i)].item<int64_t>())]);
+          }
+          if (parsed.threshold == ConformalThreshold::kMarginal) {
+            CHECK(rule.thresholds == std::vector{conformal_quantile(label_scores, parsed.level)});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the image that sets a quantile is in its own set", "[fast]") {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    const SplitScores split = fair_split(5, 99, 30, dtype, 0);
+    for (const char* name :
+         {"conformal:lac:0.1", "conformal:aps:0.1", "conformal:raps:0.1", "conformal:saps:0.1", "conformal:pas:0.1"}) {
+      CAPTURE(name);
+      const CalibratedRule rule = calibrate(parse_set_rule(name), facts_of(30), split.scores, split.labels, 0);
+      const at::Tensor holds = sets_of(rule, split.scores).gather(1, split.labels.unsqueeze(1));
+      CHECK(holds.sum().item<int64_t>() >= 90);
+    }
+  }
+}
+
+TEST_CASE("an image's set does not depend on the images beside it", "[fast]") {
+  for (const auto kind : {ProbabilityKind::kSoftmax, ProbabilityKind::kSigmoid}) {
+    const SplitScores split = fair_split(8, 130, 37, at::kFloat, 0);
+    for (std::string name : kRules) {
+      CAPTURE(name);
+      ClassFacts facts = facts_of(37);
+      facts.probability = kind;
+      const SetRule parsed = parse_set_rule(name);
+      const bool sums = parsed.score != ConformalScore::kLac && parsed.score != ConformalScore::kPas;
+      if (kind == ProbabilityKind::kSigmoid && sums) continue;
+      const CalibratedRule rule = calibrate(parsed, facts, split.scores, split.labels, 3);
+      const at::Tensor all = sets_of(rule, split.scores);
+      for (const int64_t image : {0, 1, 63, 64, 129}) {
+        CHECK(sets_of(rule, split.scores.narrow(0, image, 1), image).equal(all.narrow(0, image, 1)));
+      }
+      CHECK(sets_of(rule, split.scores.t().contiguous().t()).equal(all));
+    }
+  }
+}
+
+TEST_CASE("sets grow as alpha falls", "[fast]") {
+  const SplitScores calibration = fair_split(2, 200, 12, at::kFloat, 0), judged = fair_split(3, 50, 12, at::kFloat, 0);
+  for (const char* start : {"conformal:lac:", "conformal:aps:", "conformal:raps:", "conformal:saps:", "conformal:pas:",
+                            "conformal:aps(randomised=true):", "error:", "average-error:"}) {
+    for (const char* end : {"", ":classwise", ":superclass", ":fuzzy(0.01)"}) {
+      if (*end && std::string(start).starts_with("conformal") == false) continue;
+      at::Tensor larger;
+      for (const char* alpha : {"0.004", "0.05", "0.1", "0.3", "0.8"}) {
+        const std::string name = start + std::string(alpha) + end;
+        CAPTURE(name);
+        const auto rule = calibrate(parse_set_rule(name), facts_of(12), calibration.scores, calibration.labels, 1);
+        const at::Tensor sets = sets_of(rule, judged.scores);
+        if (larger.defined()) CHECK(sets.logical_and(larger.logical_not()).sum().item<int64_t>() == 0);
+        larger = sets;
+      }
+    }
+  }
+}
+
+TEST_CASE("scores that no rule can judge are refused", "[fast]") {
+  const SplitScores split = fair_split(1, 20, 4, at::kFloat, 0);
+  const CalibratedRule rule =
+      calibrate(parse_set_rule("conformal:lac:0.1"), facts_of(4), split.scores, split.labels, 0);
+  CHECK_THROWS_AS(sets_of(rule, at::zeros({3, 5})), ShapeError);
+  CHECK_THROWS_AS(sets_of(rule, at::zeros({3, 4}, at::kLong)), ShapeError);
+  CHECK_THROWS_AS(sets_of(rule, at::full({3, 4}, std::nan(""))), NumericalError);
+}
+
+}  // namespace
+}  // namespace settrain
