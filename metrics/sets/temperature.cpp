@@ -27,7 +27,7 @@ double fit_temperature(const at::Tensor& given, const at::Tensor& labels) {
   double low = std::log(kLeast), high = std::log(kMost);
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
-    (slope(scores, label_scores, std::exp(middle)) > 0 ? low : high) = middle;
+    (slope(scores, label_scores, std::exp(middle)) < 0 ? high : low) = middle;
   }
   return std::exp(-(low + high) / 2);
 }
