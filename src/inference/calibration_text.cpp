@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "src/core/human.h"
@@ -25,7 +27,7 @@ std::string number(double value) {
 
 std::string bullets(const std::string& title, const std::vector<std::string>& lines) {
   std::string text = lines.empty() ? "" : "\n" + title + "\n";
-  for (const std::string& line : lines) text += wrap_words("- " + line, kColumns, 2) + "\n";
+  for (const std::string& line : lines) text += wrap_words("- " + line, kColumns, 2);
   return text;
 }
 
@@ -33,7 +35,8 @@ std::string bullets(const std::string& title, const std::vector<std::string>& li
 
 std::string format_calibration(const Calibration& calibration) {
   std::vector<Row> sets, classes;
-  std::vector<std::string> guarantees, notes;
+  std::map<std::string, std::vector<std::string>> promises;  // the rules of each
+  std::vector<std::string> notes;
   for (const auto& [rule, quality] : calibration.rules) {
     const std::string name = rule.rule.name();
     sets.push_back({name, percent(quality.coverage),
@@ -43,7 +46,7 @@ std::string format_calibration(const Calibration& calibration) {
                        percent(quality.shot_coverage[1]), percent(quality.shot_coverage[2]),
                        percent(quality.below_half), percent(quality.undercoverage_gap), percent(quality.coverage_gap),
                        percent(quality.size_stratified_violation)});
-    guarantees.push_back(name + ": " + rule.guarantee);
+    promises[rule.guarantee].push_back(name);
     for (const std::string& note : rule.notes) notes.push_back(name + ": " + note);
   }
   std::string text = fmt::format("Calibrated on {}, judged on {}.\n", calibration.calibrated_on, calibration.judged_on);
@@ -66,6 +69,9 @@ std::string format_calibration(const Calibration& calibration) {
   const int64_t without = calibration.rules.empty() ? 0 : calibration.rules.front().quality.classes_without_images;
   if (without > 0)
     text += fmt::format("\n{} classes have no image that judges, and are left out.\n", format_count(without));
+  std::vector<std::string> guarantees;
+  for (const auto& [promise, rules] : promises)
+    guarantees.push_back(fmt::format("{}: {}", fmt::join(rules, ", "), promise));
   return text + bullets("What is promised:", guarantees) + bullets("Notes:", notes);
 }
 

@@ -23,7 +23,7 @@ at::Tensor sets_with(int64_t classes, const std::vector<std::vector<int64_t>>& s
   return result;
 }
 
-at::Tensor labels_of(const std::vector<int64_t>& labels) {
+at::Tensor given_labels(const std::vector<int64_t>& labels) {
   return at::tensor(labels, at::kLong);
 }
 
@@ -32,7 +32,7 @@ at::Tensor labels_of(const std::vector<int64_t>& labels) {
 TEST_CASE("the quality of six sets, by hand", "[fast]") {
   // Class 0 is covered in 2 of 3 images, class 1 in 0 of 1, class 2 in 2 of 2, class 3 has no image.
   const at::Tensor sets = sets_with(4, {{0}, {0, 1}, {1}, {}, {2}, {0, 1, 2, 3}});
-  const SetQuality quality = set_quality(sets, labels_of({0, 0, 0, 1, 2, 2}), 0.8, {10, 20, 300, 500});
+  const SetQuality quality = set_quality(sets, given_labels({0, 0, 0, 1, 2, 2}), 0.8, {10, 20, 300, 500});
   CHECK(quality.images == 6);
   CHECK(quality.coverage == Approx(4.0 / 6));
   CHECK(quality.mean_size == Approx(9.0 / 6));
@@ -64,13 +64,13 @@ TEST_CASE("the Wilson interval of 8 in 10 is that of its formula", "[fast]") {
 }
 
 TEST_CASE("an even number of sets has the mean of the middle two as its median", "[fast]") {
-  const at::Tensor labels = labels_of({0, 0, 0, 0});
+  const at::Tensor labels = given_labels({0, 0, 0, 0});
   CHECK(set_quality(sets_with(4, {{0, 1, 2, 3}, {0}, {0, 1, 2, 3}, {0, 1}}), labels, 0.9, {}).median_size == 3);
   CHECK(set_quality(sets_with(4, {{}, {0}, {}, {0, 1}}), labels, 0.9, {}).median_size == 0.5);
 }
 
 TEST_CASE("empty sets cover nothing, full ones everything", "[fast]") {
-  const at::Tensor labels = labels_of({0, 1, 1});
+  const at::Tensor labels = given_labels({0, 1, 1});
   const SetQuality empty = set_quality(at::zeros({3, 2}, at::kBool), labels, 0.9, {5, 5});
   CHECK(empty.coverage == 0);
   CHECK(empty.empty == 1);
@@ -90,11 +90,11 @@ TEST_CASE("empty sets cover nothing, full ones everything", "[fast]") {
 }
 
 TEST_CASE("a class that is covered in half of its images is not below half", "[fast]") {
-  CHECK(set_quality(sets_with(2, {{0}, {1}}), labels_of({0, 0}), 0.9, {}).below_half == 0);
+  CHECK(set_quality(sets_with(2, {{0}, {1}}), given_labels({0, 0}), 0.9, {}).below_half == 0);
 }
 
 TEST_CASE("a rule without an error has no gaps", "[fast]") {
-  const SetQuality quality = set_quality(sets_with(3, {{0}, {1}}), labels_of({0, 0}), kNoLevel, {});
+  const SetQuality quality = set_quality(sets_with(3, {{0}, {1}}), given_labels({0, 0}), kNoLevel, {});
   CHECK(quality.coverage == 0.5);
   CHECK(std::isnan(quality.undercoverage_gap));
   CHECK(std::isnan(quality.coverage_gap));
@@ -114,7 +114,7 @@ TEST_CASE("without images nothing is defined", "[fast]") {
 }
 
 TEST_CASE("outcomes of images that repeat are those of their sets", "[fast]") {
-  const at::Tensor sets = sets_with(3, {{0}, {1, 2}, {}}), labels = labels_of({0, 1, 2}), drawn = labels_of({1, 1, 2});
+  const at::Tensor sets = sets_with(3, {{0}, {1, 2}, {}}), labels = given_labels({0, 1, 2}), drawn = given_labels({1, 1, 2});
   const SetQuality some = set_quality(outcomes_of(sets, labels).of(drawn), 0.9, {});
   CHECK(some.coverage == Approx(2.0 / 3));
   CHECK(some.mean_size == Approx(4.0 / 3));
@@ -123,5 +123,5 @@ TEST_CASE("outcomes of images that repeat are those of their sets", "[fast]") {
 }
 
 TEST_CASE("labels and sets of different numbers of images are refused", "[fast]") {
-  CHECK_THROWS_AS(outcomes_of(at::zeros({3, 2}, at::kBool), labels_of({0, 1})), ShapeError);
+  CHECK_THROWS_AS(outcomes_of(at::zeros({3, 2}, at::kBool), given_labels({0, 1})), ShapeError);
 }
