@@ -8,9 +8,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "metrics/checks.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
-#include "metrics/checks.h"
 #include "src/formats/contents.h"
 #include "src/formats/npz.h"
 #include "src/train/tensor_file.h"

@@ -25,7 +25,7 @@ Answers evaluate_answers(const Registries& registries, at::Device device, const 
   MetricContext context{experiment.train_counts, experiment.loss->score_scale(), nullptr};
   if (judged.thresholds) context.threshold_scores = &*judged.thresholds;
   const AnswerOptions rule{experiment.config.read<AverageKOptions>("eval"),
-                     experiment.config.read<TopkAccuracyOptions>("eval"), trained.select};
+                           experiment.config.read<TopkAccuracyOptions>("eval"), trained.select};
   JudgedSets sets = judged_sets(rule, judged.split, context);
   return {checkpoint,     std::move(experiment.dataset), split, std::move(experiment.train_counts), judged.split,
           std::move(sets)};

@@ -1,8 +1,7 @@
-""
-    "Random weights of torchvision's models, and the logits that they give there.
+"""Random weights of torchvision's models, and the logits that they give there.
 
-    make MODEL FILE[legacy] writes FILE.pth by torch.save,
-    and the same weights as FILE.safetensors logits MODEL FILE IMAGES LOGITS loads FILE into MODEL, name by name; IMAGES and LOGITS are safetensors files of one tensor
+make MODEL FILE [legacy]         writes FILE.pth by torch.save, and the same weights as FILE.safetensors
+logits MODEL FILE IMAGES LOGITS  loads FILE into MODEL, name by name; IMAGES and LOGITS are safetensors files of one tensor
 """
 
 import sys
