@@ -114,7 +114,8 @@ TEST_CASE("without images nothing is defined", "[fast]") {
 }
 
 TEST_CASE("outcomes of images that repeat are those of their sets", "[fast]") {
-  const at::Tensor sets = sets_with(3, {{0}, {1, 2}, {}}), labels = given_labels({0, 1, 2}), drawn = given_labels({1, 1, 2});
+  const at::Tensor sets = sets_with(3, {{0}, {1, 2}, {}}), labels = given_labels({0, 1, 2}),
+                   drawn = given_labels({1, 1, 2});
   const SetQuality some = set_quality(outcomes_of(sets, labels).of(drawn), 0.9, {});
   CHECK(some.coverage == Approx(2.0 / 3));
   CHECK(some.mean_size == Approx(4.0 / 3));

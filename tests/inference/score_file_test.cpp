@@ -1,0 +1,89 @@
+#include "src/inference/score_file.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+
+#include "src/core/error.h"
+#include "src/train/tensor_file.h"
+#include "tests/support/temporary_folder.h"
+
+namespace settrain {
+namespace {
+
+using Catch::Contains;
+
+ScoreFile some_scores() {
+  return {{at::tensor({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}).view({2, 3}), at::tensor({2, 0}, at::kLong)},
+          {.classes = 3, .names = {"oak", "elm", "\"ash\""}, .train_counts = {5, 0, 7}, .superclass_of = {0, 1, 1}}};
+}
+
+}  // namespace
+
+TEST_CASE("scores and what is known of the classes come back from a file", "[fast]") {
+  const test::TemporaryFolder folder;
+  ScoreFile scores = some_scores();
+  scores.facts.probability = ProbabilityKind::kSigmoid;
+  write_score_file(folder / "s.safetensors", scores, {{"split", "val"}});
+  const ScoreFile read = read_score_file(folder / "s.safetensors");
+  CHECK(at::equal(read.scores.scores, scores.scores.scores));
+  CHECK(at::equal(read.scores.labels, scores.scores.labels));
+  CHECK(read.facts.classes == 3);
+  CHECK(read.facts.names == scores.facts.names);
+  CHECK(read.facts.train_counts == scores.facts.train_counts);
+  CHECK(read.facts.superclass_of == scores.facts.superclass_of);
+  CHECK(read.facts.probability == ProbabilityKind::kSigmoid);
+}
+
+TEST_CASE("scores of other programs are read in their own types", "[fast]") {
+  const test::TemporaryFolder folder;
+  const at::Tensor scores = some_scores().scores.scores, labels = at::tensor({2, 0}, at::kInt);
+  write_tensor_file(folder / "half.safetensors", {{"scores", scores.to(at::kHalf)}, {"labels", labels}});
+  const ScoreFile half = read_score_file(folder / "half.safetensors");
+  CHECK(half.scores.scores.scalar_type() == at::kFloat);
+  CHECK(half.scores.labels.scalar_type() == at::kLong);
+  CHECK(half.facts.names.empty());
+  CHECK(half.facts.train_counts.empty());
+  write_tensor_file(folder / "double.safetensors", {{"scores", scores.to(at::kDouble)}, {"labels", labels}});
+  CHECK(read_score_file(folder / "double.safetensors").scores.scores.scalar_type() == at::kDouble);
+}
+
+TEST_CASE("scores that do not fit together are refused with the file's name", "[fast]") {
+  const test::TemporaryFolder folder;
+  const at::Tensor scores = at::zeros({2, 3}), labels = at::tensor({2, 0}, at::kLong);
+  const auto check_refused = [&](const TensorMap& tensors, const std::string& reason, const TextMap& metadata = {}) {
+    write_tensor_file(folder / "s.safetensors", tensors, metadata);
+    CHECK_THROWS_WITH(read_score_file(folder / "s.safetensors"), Contains("s.safetensors'") && Contains(reason));
+  };
+  check_refused({{"scores", scores}}, "has no labels");
+  check_refused({{"logits", scores}, {"labels", labels}}, "has no scores");
+  check_refused({{"scores", scores.view({6})}, {"labels", labels}}, "must be [images, classes]");
+  check_refused({{"scores", scores.to(at::kLong)}, {"labels", labels}}, "must be [images, classes]");
+  check_refused({{"scores", scores}, {"labels", at::zeros({3}, at::kLong)}}, "labels must be [2] integers");
+  check_refused({{"scores", scores}, {"labels", labels.to(at::kFloat)}}, "labels must be [2] integers");
+  check_refused({{"scores", scores}, {"labels", at::tensor({0, 3}, at::kLong)}}, "the label of image 1 is 3");
+  check_refused({{"scores", scores}, {"labels", at::tensor({-1, 0}, at::kLong)}}, "the label of image 0 is -1");
+  check_refused({{"scores", scores}, {"labels", labels}, {"train_counts", labels}},
+                "train_counts must be [3] integers");
+  check_refused({{"scores", scores}, {"labels", labels}, {"superclass_of", at::tensor({0, 1, 3}, at::kLong)}},
+                "superclass_of holds 3");
+  check_refused({{"scores", scores}, {"labels", labels}}, "2 names for 3 classes", {{"class_names", R"(["a", "b"])"}});
+  check_refused({{"scores", scores}, {"labels", labels}}, "no JSON list", {{"class_names", "[1, 2, 3]"}});
+  at::Tensor bad = scores.clone();
+  bad.index_put_({at::tensor(1), at::tensor(2)}, at::tensor(NAN));
+  check_refused({{"scores", bad}, {"labels", labels}}, "is nan");
+}
+
+TEST_CASE("two files must be of the same classes", "[fast]") {
+  ClassFacts facts = some_scores().facts, other = facts;
+  check_same_classes("a", facts, "b", other);
+  other.names.clear();
+  check_same_classes("a", facts, "b", other);
+  other.names = {"oak", "yew", "\"ash\""};
+  CHECK_THROWS_WITH(check_same_classes("a", facts, "b", other),
+                    Contains("class 1 is \"elm\" in 'a' and \"yew\" in 'b'"));
+  other.classes = 4;
+  CHECK_THROWS_AS(check_same_classes("a", facts, "b", other), ConfigError);
+}
+
+}  // namespace settrain
