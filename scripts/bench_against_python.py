@@ -5,6 +5,7 @@ and for loading images.
     python scripts/bench_against_python.py train --model densenet40_40 --batch 64
     python scripts/bench_against_python.py loader --files IMAGES --threads 1
     python scripts/bench_against_python.py losses --threads 2
+    python scripts/bench_against_python.py sets --threads 2
 
 `train`: whole optimizer steps on one random batch that is in memory: forward, cross-entropy, backward, SGD. In every pair of
 measurements both train the same model; who goes first alternates, so that a slow minute of the machine hits both alike. Python's
@@ -17,6 +18,8 @@ settrain has threads and, for one, with none too, of which the faster one over a
 
 `losses`: forward and backward of noised_topk, beside the paper's authors' package pytopk and PyTorch's cross-entropy, on random
 scores of one size (scripts/bench_losses.py).
+
+`sets`: calibrating rules and making sets, beside TorchCP and MAPIE (scripts/bench_sets.py).
 """
 
 import argparse
@@ -32,6 +35,7 @@ from torch.nn import functional as F
 
 from bench_losses import compare_losses
 from bench_pairs import built_program, cpu_name, duration, median_interval, output_of, print_ratio
+from bench_sets import compare_sets
 from reference_models import make, usual_classes, usual_size
 
 FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
@@ -323,6 +327,13 @@ def main():
     losses.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     losses.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
     losses.set_defaults(action=compare_losses)
+    sets = commands.add_parser("sets", help="rules that answer with sets, beside TorchCP and MAPIE")
+    sets.add_argument("--images", type=at_least(100), default=50000, help="images (%(default)s)")
+    sets.add_argument("--classes", type=at_least(10), default=1000, help="classes (%(default)s)")
+    sets.add_argument("--pairs", type=at_least(1), default=6, help="how often each is measured (%(default)s)")
+    sets.add_argument("--threads", type=at_least(1), default=2, help="compute threads of both (%(default)s)")
+    sets.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
+    sets.set_defaults(action=compare_sets, device="cpu")
     args = parser.parse_args()
     if args.program is not None:
         args.program = args.program.resolve()

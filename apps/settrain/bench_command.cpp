@@ -173,6 +173,7 @@ void add_bench_command(CLI::App& app, CommandLine& line) {
   add_bench_loader_command(*command, line);
   add_bench_losses_command(*command, line);
   add_bench_metrics_command(*command, line);
+  add_bench_sets_command(*command, line);
   train->callback([&line, bench] { line.action = [&line, bench] { return bench_train(line, *bench); }; });
 }
 

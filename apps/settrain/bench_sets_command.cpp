@@ -1,0 +1,105 @@
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/settrain/bench_command.h"
+#include "src/core/human.h"
+#include "src/core/interrupt.h"
+#include "src/core/progress_bar.h"
+#include "src/core/table_text.h"
+#include "src/measure/bench/set_speed.h"
+#include "src/measure/cost/throughput.h"
+
+namespace settrain {
+namespace {
+
+struct SetsBench {
+  int64_t images = 50000, classes = 1000, rounds = 5;
+  int threads = at::get_num_threads();
+  std::string scores;
+  std::vector<std::string> rules{"top:5",
+                                 "average:5",
+                                 "error:0.1",
+                                 "average-error:0.1",
+                                 "conformal:lac:0.1",
+                                 "conformal:aps:0.1",
+                                 "conformal:raps:0.1",
+                                 "conformal:saps:0.1",
+                                 "conformal:pas:0.1",
+                                 "conformal:lac:0.1:classwise",
+                                 "conformal:aps:0.1:classwise",
+                                 "conformal:lac:0.1:clustered",
+                                 "conformal:lac:0.1:rc3p",
+                                 "conformal:lac:0.1:fuzzy(1e-05)"};
+  bool json = false;
+};
+
+std::vector<SetTimes> measure(const std::vector<SetRule>& rules, const ScoreFile& scores, int64_t rounds) {
+  std::vector<SetTimes> times(rules.size());
+  ProgressBar bar;
+  Progress progress{.stage = "[bench] rounds", .total = rounds * std::ssize(rules), .figures = ""};
+  for (int64_t round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < rules.size(); ++i, ++progress.done) {
+      bar.update(progress);
+      measure_sets(rules[i], scores, times[i]);
+    }
+  }
+  bar.hide();
+  return times;
+}
+
+int bench_sets(const SetsBench& bench) {
+  catch_interrupts();
+  std::vector<SetRule> rules;
+  for (const std::string& rule : bench.rules) rules.push_back(parse_set_rule(rule));
+  at::set_num_threads(bench.threads);
+  const ScoreFile scores =
+      bench.scores.empty() ? random_labelled_scores(bench.images, bench.classes) : read_score_file(bench.scores);
+  const std::vector<SetTimes> times = measure(rules, scores, bench.rounds);
+  const int64_t images = scores.scores.scores.size(0), classes = scores.facts.classes;
+  nlohmann::ordered_json json{{"images", images}, {"classes", classes}, {"threads", bench.threads}};
+  std::vector<std::vector<std::string>> rows;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const double calibrate_ms = 1000 * median(times[i].calibrate), predict_ms = 1000 * median(times[i].predict);
+    rows.push_back({rules[i].name(), fmt::format("{:.1f}", calibrate_ms), fmt::format("{:.1f}", predict_ms),
+                    fmt::format("{:.2f}", times[i].mean_size)});
+    json["rules"].push_back({{"rule", rules[i].name()},
+                             {"calibrate_ms", calibrate_ms},
+                             {"predict_ms", predict_ms},
+                             {"mean_size", times[i].mean_size}});
+  }
+  if (bench.json) {
+    std::cout << json.dump(1) << '\n';
+  } else {
+    std::cout << fmt::format("{} images, {} classes, {} threads; medians of {} rounds\n\n", format_count(images),
+                             format_count(classes), bench.threads, bench.rounds)
+              << markdown_table({"rule", "calibrate, ms", "predict, ms", "mean size"}, rows);
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void add_bench_sets_command(CLI::App& bench_app, CommandLine& line) {
+  CLI::App* command = bench_app.add_subcommand(
+      "sets", "Rules that answer with sets: calibrating them on scores, and the sets of the same images");
+  const auto bench = std::make_shared<SetsBench>();
+  command->add_option("--images", bench->images, "Images")->check(CLI::Range(10, 100000000))->capture_default_str();
+  command->add_option("--classes", bench->classes, "Classes")->check(CLI::Range(6, 1000000))->capture_default_str();
+  command->add_option("--scores", bench->scores,
+                      "A file of scores, as settrain calibrate takes it, in place of random ones");
+  command->add_option("--rules", bench->rules, "The rules; without it one of each kind");
+  command->add_option("--rounds", bench->rounds, "Rounds of measuring each")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--threads", bench->threads, "Compute threads")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_flag("--json", bench->json, "Prints JSON instead of a table");
+  command->callback([&line, bench] { line.action = [bench] { return bench_sets(*bench); }; });
+}
+
+}  // namespace settrain
