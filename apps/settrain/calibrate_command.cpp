@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -39,7 +41,8 @@ CalibrationRequest request_of(const CalibrateArguments& arguments) {
     request.fit_temperature = true;
   } else if (!text.empty()) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request.temperature);
-    if (error != std::errc() || end != text.data() + text.size() || !(request.temperature > 0)) {
+    if (error != std::errc() || end != text.data() + text.size() || !(request.temperature > 0) ||
+        !std::isfinite(request.temperature)) {
       throw ConfigError("--temperature " + text + ": expected fit, or a number above 0");
     }
   }
@@ -49,7 +52,10 @@ CalibrationRequest request_of(const CalibrateArguments& arguments) {
 std::vector<SetRule> rules_of(const CalibrateArguments& arguments, const ClassFacts& facts) {
   if (arguments.rules.empty()) return usual_rules(facts);
   std::vector<SetRule> rules;
-  for (const std::string& text : arguments.rules) rules.push_back(parse_set_rule(text));
+  for (const std::string& text : arguments.rules) {
+    const SetRule rule = parse_set_rule(text);
+    if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
+  }
   return rules;
 }
 
@@ -72,8 +78,9 @@ int calibrate_files(const CalibrateArguments& arguments) {
     request.share = kUsualShare;
   }
   request.rules = rules_of(arguments, calibration.facts);
+  request.no_guarantee = calibration.no_guarantee;
   show(arguments, calibrate_and_judge(request, calibration.facts, calibration.scores, arguments.scores,
-                                      test && !request.share ? &test->scores : nullptr, arguments.test));
+                                      test ? &test->scores : nullptr, arguments.test));
   return kSuccess;
 }
 

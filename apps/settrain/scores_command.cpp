@@ -30,7 +30,8 @@ int write_scores(const CommandLine& line, const ScoresArguments& arguments) {
   TrainedRun run = open_trained_run(line.registries, arguments.run, {checkpoint}, device, line.settings);
   const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
   ProgressBar bar;
-  const ScoreFile scores{labelled_scores(run.experiment, arguments.split, bar), run.experiment.class_facts};
+  const ScoreFile scores{labelled_scores(run.experiment, arguments.split, bar), run.experiment.class_facts,
+                         why_no_guarantee(arguments.split)};
   log_skipped_images(run.experiment);
   write_score_file(arguments.output, scores,
                    {{"run", arguments.run},

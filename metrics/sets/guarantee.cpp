@@ -39,9 +39,9 @@ std::string conformal_guarantee(const SetRule& rule) {
           level);
     case ConformalThreshold::kInterpolated:
       return fmt::format(
-          "no guarantee: of {} there is none, between two thresholds that have one; twice alpha, {:.10g}, holds on average "
-          "over images",
-          level, std::max(0.0, 1 - 2 * rule.level));
+          "the set holds the label of a new image with probability at least {:.10g} (1 - 2 alpha), on average over images; {} is "
+          "not guaranteed; {}",
+          std::max(0.0, 1 - 2 * rule.level), level, needs);
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/config/text.h"
+#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/suggest.h"
 
@@ -63,10 +64,11 @@ RulePart part_of(std::string_view text) {
 
 RuleText::RuleText(std::string_view text) : text_(text) {
   if (!config::is_utf8(text_)) fail("it is not UTF-8");
+  if (text_ != printable(text_)) fail("it has control characters");  // the name is printed as it is
   const auto pieces = pieces_of(text_, ':');
   if (!pieces) fail("its parentheses do not match");
   for (const std::string_view piece : *pieces) {
-    if (piece.find('(') != std::string_view::npos && !piece.ends_with(')')) {
+    if (piece.find('(') != std::string_view::npos && piece.find(')') != piece.size() - 1) {
       fail(config::in_quotes(piece) + " goes on behind its parentheses");
     }
     parts_.push_back(part_of(piece));

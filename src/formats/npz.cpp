@@ -128,9 +128,8 @@ NumpyArray parse_npy(const InputFile& file, const std::string& name, std::vector
   if (!header) fail("its header cannot be read");
   const auto dtype = dtype_of_descr(header->descr);
   if (!dtype) {
-    fail(fmt::format(
-        "of dtype {}; float16, 32 and 64, integers of 8 to 64 bits and truth values are read, little-endian",
-        shown(header->descr)));
+    fail(fmt::format("of dtype {}; float16, 32 and 64, int8 to int64, uint8 and truth values are read, little-endian",
+                     shown(header->descr)));
   }
   NumpyArray array{*dtype, header->shape, {}, {}};
   if (const std::string problem = shape_problem(*dtype, array.shape); !problem.empty()) fail(problem);

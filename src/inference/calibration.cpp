@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -48,6 +49,14 @@ std::vector<SetRule> usual_rules(const ClassFacts& facts) {
 Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFacts& facts, const LabelledScores& given,
                                 const std::string& calibration_name, const LabelledScores* judged,
                                 const std::string& judged_name) {
+  const bool is_softmax = facts.probability == ProbabilityKind::kSoftmax;
+  if (request.fit_temperature && !is_softmax) {
+    throw ConfigError("a temperature is fitted to the probabilities of a softmax, and these are of sigmoids");
+  }
+  const auto calibration_error = [is_softmax](const LabelledScores& scores) {
+    return is_softmax ? expected_calibration_error(scores.scores, scores.labels)
+                      : std::numeric_limits<double>::quiet_NaN();
+  };
   const LabelledScores all = on_cpu(given);
   const int64_t images = all.scores.size(0);
   const std::vector<int64_t> order = permutation(images, request.seed, Stream::kCalibration, /*step=*/2);
@@ -75,10 +84,10 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
     const LabelledScores fit = part(0, fitting);
     result.temperature = fit_temperature(fit.scores, fit.labels);
   }
-  result.error_before = expected_calibration_error(result.judged.scores, result.judged.labels);
+  result.error_before = calibration_error(result.judged);
   result.calibration.scores = result.calibration.scores.div(result.temperature);
   result.judged.scores = result.judged.scores.div(result.temperature);
-  result.error_after = expected_calibration_error(result.judged.scores, result.judged.labels);
+  result.error_after = calibration_error(result.judged);
 
   for (const SetRule& rule : request.rules) {
     JudgedRule done;

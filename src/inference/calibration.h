@@ -30,10 +30,11 @@ struct JudgedRule {
 struct Calibration {
   ClassFacts facts;
   double temperature = 1;
-  int64_t temperature_images = 0;            // that fitted it; 0: it was given
-  double error_before = 0, error_after = 0;  // expected calibration error of the judged images, without and with it
+  int64_t temperature_images = 0;  // that fitted it; 0: it was given
+  double error_before = 0,
+         error_after = 0;  // expected calibration error of the judged images, without and with it; NaN of sigmoids
   LabelledScores calibration{}, judged{};    // after the temperature; without the images that fitted it
-  std::string calibrated_on{}, judged_on{};  // phrases: "1,000 images of val"
+  std::string calibrated_on{}, judged_on{};  // phrases: "1000 images of val"
   std::vector<JudgedRule> rules{};
 };
 

@@ -48,7 +48,8 @@ ordered_json calibration_json(const Calibration& calibration) {
           {"judged_on", calibration.judged_on},
           {"temperature", calibration.temperature},
           {"temperature_images", calibration.temperature_images},
-          {"calibration_error", {{"before", calibration.error_before}, {"after", calibration.error_after}}},
+          {"calibration_error",
+           {{"before", defined(calibration.error_before)}, {"after", defined(calibration.error_after)}}},
           {"rules", std::move(rules)}};
 }
 

@@ -57,7 +57,7 @@ std::string format_calibration(const Calibration& calibration) {
     }
     text += fmt::format("; expected calibration error (15 bins) {} % before, {} % after.\n",
                         percent(calibration.error_before), percent(calibration.error_after));
-  } else {
+  } else if (!std::isnan(calibration.error_before)) {
     text += fmt::format("Expected calibration error (15 bins): {} %.\n", percent(calibration.error_before));
   }
   text += "\n" +

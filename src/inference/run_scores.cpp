@@ -10,13 +10,19 @@ LabelledScores labelled_scores(const Experiment& run, const std::string& split, 
   return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};
 }
 
+std::string why_no_guarantee(const std::string& split) {
+  if (split == "train") return "the model was trained on these images";
+  if (split != "val") return "";
+  return "the checkpoint was selected on these validation images; data.calibration_share keeps some apart";
+}
+
 CalibrationSplit calibration_split(const Experiment& run) {
   if (run.dataset.calibration.size() > 0) return {"calibration", ""};
   if (run.dataset.val.size() == 0) {
     throw ConfigError(
         "the run has no validation images to calibrate rules on; settrain calibrate --scores takes others");
   }
-  return {"val", "the checkpoint was selected on these validation images; data.calibration_share keeps some apart"};
+  return {"val", why_no_guarantee("val")};
 }
 
 }  // namespace settrain

@@ -13,7 +13,11 @@ namespace settrain {
 /// what score_split() throws.
 LabelledScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar);
 
-/// The split that calibrates rules, and why no guarantee holds; an empty text where one does.
+/// Why rules that the images of a split calibrate promise nothing: the model was trained on them, or chosen by them. An
+/// empty text where they do.
+std::string why_no_guarantee(const std::string& split);
+
+/// The split that calibrates rules, and why_no_guarantee().
 struct CalibrationSplit {
   std::string name, no_guarantee;
 };

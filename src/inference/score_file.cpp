@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "metrics/checks.h"
+#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
 #include "src/formats/contents.h"
@@ -20,8 +21,10 @@ namespace settrain {
 namespace {
 
 constexpr const char *kScores = "scores", *kLabels = "labels", *kTrainCounts = "train_counts",
-                     *kSuperclassOf = "superclass_of", *kClassNames = "class_names", *kProbability = "probability";
+                     *kSuperclassOf = "superclass_of", *kClassNames = "class_names", *kProbability = "probability",
+                     *kNoGuarantee = "no_guarantee";
 constexpr size_t kMostDepth = 4;
+constexpr int64_t kMostImages = int64_t{1} << 40;  // of a class
 
 Safetensors read_arrays(const std::filesystem::path& file) {
   if (!is_zip(file)) return read_safetensors(file);
@@ -55,6 +58,9 @@ class ScoreFileReader {
     result.facts.train_counts = numbers(kTrainCounts, classes);
     result.facts.superclass_of = numbers(kSuperclassOf, classes);
     read_metadata(result.facts);
+    if (const auto found = arrays_.metadata.find(kNoGuarantee); found != arrays_.metadata.end()) {
+      result.no_guarantee = printable(found->second);
+    }
     return result;
   }
 
@@ -94,7 +100,8 @@ class ScoreFileReader {
     std::vector<int64_t> list(values.const_data_ptr<int64_t>(), values.const_data_ptr<int64_t>() + classes);
     const bool is_superclass = name == std::string_view(kSuperclassOf);
     for (const int64_t value : list) {
-      if (value < 0 || (is_superclass && value >= classes)) fail(fmt::format("{} holds {}", name, value));
+      if (value < 0 || value > kMostImages || (is_superclass && value >= classes))
+        fail(fmt::format("{} holds {}", name, value));
     }
     return list;
   }
@@ -131,6 +138,7 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
   TextMap metadata(origin);
   metadata["kind"] = "settrain scores";
   metadata[kProbability] = scores.facts.probability == ProbabilityKind::kSigmoid ? "sigmoid" : "softmax";
+  if (!scores.no_guarantee.empty()) metadata[kNoGuarantee] = scores.no_guarantee;
   if (!scores.facts.names.empty()) metadata[kClassNames] = nlohmann::json(scores.facts.names).dump();
   write_tensor_file(file, tensors, metadata);
 }
@@ -144,6 +152,10 @@ void check_same_classes(const std::string& name, const ClassFacts& facts, const 
   if (facts.classes != other.classes) {
     throw ConfigError(
         fmt::format("'{}' has {} classes, and '{}' has {}", name, facts.classes, other_name, other.classes));
+  }
+  if (facts.probability != other.probability) {
+    throw ConfigError(
+        fmt::format("one of '{}' and '{}' has scores of a softmax, the other of sigmoids", name, other_name));
   }
   if (facts.names.empty() || other.names.empty()) return;
   for (size_t c = 0; c < facts.names.size(); ++c) {

@@ -18,7 +18,8 @@ struct LabelledScores {
 
 struct ScoreFile {
   LabelledScores scores;
-  ClassFacts facts;  // as far as the file has them
+  ClassFacts facts;               // as far as the file has them
+  std::string no_guarantee = {};  // why rules that these images calibrate promise nothing; empty where they do
 };
 
 /// Writes a safetensors file with `scores` and `labels`, and the facts and `origin` (such as "run", "checkpoint",
@@ -27,7 +28,7 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
                       const std::map<std::string, std::string>& origin);
 
 /// Reads such a file, a safetensors file of another program, or an .npz archive: `scores` [images, classes] floating
-/// point (half precision becomes float32), `labels` [images] of any integers, and, where they are there, `train_counts`
+/// point (half precision becomes float32), `labels` [images] of integers, and, where they are there, `train_counts`
 /// and `superclass_of` [classes]. Nothing in it is trusted. Throws RunError, naming the file, where it is damaged,
 /// lacks one of the two, or they do not fit together, and NumericalError where a score is not finite.
 ScoreFile read_score_file(const std::filesystem::path& file);

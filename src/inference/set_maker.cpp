@@ -23,7 +23,11 @@ std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<s
   }
   if (!rules.empty()) return rules;
   if (model.rules) {
-    for (const CalibratedRule& stored : model.rules->rules) rules.push_back(stored.rule);
+    for (const CalibratedRule& stored : model.rules->rules) {
+      const bool fits = stored.rule.kind != SetRule::Kind::kTop || stored.rule.level <= static_cast<double>(members);
+      if (fits)
+        rules.push_back(stored.rule);  // top:5 may be calibrated for classes of which there are fewer superclasses
+    }
   }
   if (rules.empty()) rules.push_back(parse_set_rule(fmt::format("top:{}", std::min(kUsualTop, members))));
   return rules;

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "src/config/load.h"
@@ -109,10 +109,12 @@ BestRun best_run(const Setting& setting, const std::string& metric) {
   const bool validated = std::all_of(setting.runs.begin(), setting.runs.end(),
                                      [&](const ComparedRun& run) { return value(run, on_validation).has_value(); });
   BestRun best{nullptr, validated ? on_validation : metric};
+  std::optional<double> best_value;
   for (const ComparedRun& run : setting.runs) {
-    if (!best.run ||
-        is_better(best.metric, value(run, best.metric).value_or(NAN), value(*best.run, best.metric).value_or(NAN)))
-      best.run = &run;
+    const std::optional<double> now = value(run, best.metric);
+    if (best.run && (!now || (best_value && !is_better(best.metric, *now, *best_value)))) continue;
+    best.run = &run;
+    best_value = now;
   }
   return best;
 }

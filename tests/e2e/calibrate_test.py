@@ -55,6 +55,12 @@ class Calibrate(ProgramTest):
         self.assertIn("no guarantee: the checkpoint was selected on these", done.stdout)
         self.assertTrue((self.folder / "picture/calibration.svg").is_file())
         self.calibrate("runs/tiny", "--rules", "conformal:lac:0.2", "--share", "0.5", "--temperature", "fit")
+        # Nor do their scores in a file.
+        self.run_program("scores", "runs/tiny", "--out", "val.safetensors", "--device", "cpu")
+        done = self.calibrate("--scores", "val.safetensors", "--rules", "conformal:lac:0.2", "conformal:lac:0.2", "--json")
+        rules = json.loads(done.stdout)["rules"]
+        self.assertEqual(len(rules), 1)
+        self.assertIn("no guarantee: the checkpoint was selected", rules[0]["guarantee"])
 
     def test_scores_of_numpy(self):
         scores = [[2.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 2.0], [2.0, 0.0, 1.0]] * 10
@@ -86,6 +92,9 @@ class Calibrate(ProgramTest):
             (("--scores", "good.npz", "--rules", "conformal:lak:0.1"), 2, "lac"),
             (("--scores", "good.npz", "--rules", "top:3"), 2, "top:3"),
             (("--scores", "good.npz", "--temperature", "-1"), 2, "--temperature -1"),
+            (("--scores", "good.npz", "--temperature", "inf"), 2, "--temperature inf"),
+            (("--scores", "good.npz", "--rules", "conformal:raps(k=1)(k=2):0.1"), 2, "goes on behind its parentheses"),
+            (("--scores", "good.npz", "--rules", "conformal:wpas(weights=\x1b]0):0.1"), 2, "control characters"),
             (("--scores", "good.npz", "--share", "0"), 2, "too few"),
             ((), 2, "takes a run's folder"),
         ):

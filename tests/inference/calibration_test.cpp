@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "src/core/error.h"
@@ -80,6 +81,17 @@ TEST_CASE("where nothing is guaranteed, every calibrated rule says so", "[fast]"
   const LabelledScores val = drawn_scores(100, 1);
   const Calibration done = calibrate_and_judge(request, kFacts, val, "val", &val, "val");
   CHECK(done.rules[0].rule.guarantee == "no guarantee: the images chose the epoch");
+}
+
+TEST_CASE("sigmoids have no temperature and no calibration error of a softmax", "[fast]") {
+  const ClassFacts facts{.classes = 8, .probability = ProbabilityKind::kSigmoid};
+  CalibrationRequest request = request_for({"conformal:lac:0.1"});
+  const LabelledScores val = drawn_scores(100, 1);
+  const Calibration done = calibrate_and_judge(request, facts, val, "val", &val, "val");
+  CHECK(std::isnan(done.error_before));
+  CHECK_THAT(format_calibration(done), !Contains("calibration error"));
+  request.fit_temperature = true;
+  CHECK_THROWS_AS(calibrate_and_judge(request, facts, val, "val", &val, "val"), ConfigError);
 }
 
 TEST_CASE("the usual rules suit the classes", "[fast]") {
