@@ -104,6 +104,25 @@ void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, co
   }
 }
 
+/// Whose calibration images are too few where a class has no threshold.
+const char* images_of_threshold(ConformalThreshold threshold) {
+  switch (threshold) {
+    case ConformalThreshold::kSuperclass:
+      return "of the superclass";
+    case ConformalThreshold::kClustered:
+      return "of the cluster, in the part of the images that sets thresholds";
+    case ConformalThreshold::kFuzzy:
+      return "of classes about as rare, and as many that are held out";
+    case ConformalThreshold::kInterpolated:
+    case ConformalThreshold::kMarginal:
+      return "in all";
+    case ConformalThreshold::kClasswise:
+    case ConformalThreshold::kRc3p:
+      break;
+  }
+  return "of the class";
+}
+
 void note_infinite(CalibratedRule& calibrated) {
   const auto infinite = std::count(calibrated.thresholds.begin(), calibrated.thresholds.end(), kInfinite);
   if (infinite == 0 || calibrated.rule.kind != SetRule::Kind::kConformal) return;
@@ -113,9 +132,10 @@ void note_infinite(CalibratedRule& calibrated) {
     calibrated.notes.push_back(fmt::format("{}, there are {}: every set holds all classes", needs, calibrated.images));
     return;
   }
-  calibrated.notes.push_back(fmt::format(
-      "{} of {} classes have too few calibration images for a threshold ({} at least) and are in every set{}", infinite,
-      calibrated.classes, needs, calibrated.most_ranks.empty() ? "" : " that their largest rank allows"));
+  calibrated.notes.push_back(fmt::format("{} of {} classes have no threshold and are in every set{}: {} {}", infinite,
+                                         calibrated.classes,
+                                         calibrated.most_ranks.empty() ? "" : " that their largest rank allows", needs,
+                                         images_of_threshold(calibrated.rule.threshold)));
 }
 
 }  // namespace
