@@ -42,9 +42,6 @@ config::Section optimizer_section(const OptimizerRegistry& registry) {
 
 config::Rule optimizer_rule(const OptimizerRegistry& registry) {
   return [&registry](const config::Config& config) {
-    const auto& trained = config.get<config::Texts>("model.trainable");
-    config.refuse_unread("optimizer.head_lr_factor", trained.size() > 1,
-                         "model.trainable: [body, head]; a part that is trained alone has the rate optimizer.lr");
     const OptimizerEntry& entry = registry.at(config.get<std::string>("optimizer.name"));
     if (entry.rule) entry.rule(config);
   };

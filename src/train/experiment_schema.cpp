@@ -118,6 +118,11 @@ void measured_rule(const config::Config& config) {
   }
 }
 
+void head_rate_rule(const config::Config& config) {
+  config.refuse_unread("optimizer.head_lr_factor", config.get<config::Texts>("model.trainable").size() > 1,
+                       "model.trainable: [body, head]; a part that is trained alone has the rate optimizer.lr");
+}
+
 // A run's name becomes a folder.
 void name_rule(const config::Config& config) {
   const auto& name = config.get<std::string>("name");
@@ -201,6 +206,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   measured_rule,
                   name_rule,
                   optimizer_rule(registries.optimizers),
+                  head_rate_rule,
                   schedule_rule(),
                   threshold_rule,
                   calibration_rule,

@@ -158,15 +158,15 @@ Pretrained load(const ModelOptions& options, Model& model) {
   NamedTensors targets = state_dict(model);
 
   std::vector<std::string> kept;
+  std::string problem;
   const bool draw_all = options.pretrained_head == ModelOptions::kDraw;
   for (const std::string& head : heads) {
     const bool keeps = !draw_all && head_fits(head, targets, entries);
     (keeps ? kept : loaded.drawn).push_back(head);
-    const std::string problem = keeps || draw_all ? "" : head_problem(head, targets, entries);
-    if (!problem.empty()) throw KeyError(kKey, fmt::format("'{}' {}, or model.pretrained_head: draw", path, problem));
+    if (!keeps && !draw_all && problem.empty()) problem = head_problem(head, targets, entries);
   }
   const bool needs_head = options.pretrained_head == ModelOptions::kTauNormalised || options.head == "scaled";
-  if (needs_head && kept.empty()) {
+  if (needs_head && kept.empty() && problem.empty()) {
     throw KeyError(kKey, fmt::format("'{}' has no head of this many classes that model.{} could change", path,
                                      options.head == "scaled" ? "head: scaled" : "pretrained_head: tau_normalised"));
   }
@@ -183,6 +183,7 @@ Pretrained load(const ModelOptions& options, Model& model) {
 
   const std::string lines = misfits(targets, entries);
   if (!lines.empty()) throw KeyError(kKey, fmt::format("'{}' has other tensors than the model:{}", path, lines));
+  if (!problem.empty()) throw KeyError(kKey, fmt::format("'{}' {}, or model.pretrained_head: draw", path, problem));
   // All are read before the first is copied: a file may turn out to be damaged.
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;
   for (const auto& [name, target] : targets) {
