@@ -1,6 +1,5 @@
 #include "metrics/average_k.h"
 
-#include <ATen/ops/bincount.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
@@ -10,16 +9,11 @@
 
 #include "metrics/class_hits.h"
 #include "metrics/shot_group.h"
+#include "metrics/size_counts.h"
 #include "metrics/threshold.h"
 
 namespace settrain {
 namespace {
-
-/// `sizes` [samples] int64.
-SetSizeHistogram histogram_of(const std::string& name, const at::Tensor& sizes, int64_t classes) {
-  const at::Tensor counts = at::bincount(sizes, {}, classes + 1).cpu();
-  return {name, {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + classes + 1}};
-}
 
 double mean_set_size(const SetSizeHistogram& histogram) {
   int64_t samples = 0, returned = 0;
@@ -152,11 +146,11 @@ ResultsOfSamples AverageK::prepare(const SplitScores& split, const MetricContext
       const ClassHits counts = count_hits(label_returned, labels, classes);
       for (MetricValue& value : accuracies(name, counts, train_counts, bins_))
         result.values.push_back(std::move(value));
-      result.set_sizes.push_back(histogram_of(name, sizes, classes));
+      result.set_sizes.push_back({name, size_counts(sizes, classes)});
       result.values.push_back({name + "_size", mean_set_size(result.set_sizes.back())});
       result.values.push_back({name + "_lambda", lambda});
       for (const auto& [prefix, is_in] : groups)
-        result.set_sizes.push_back(histogram_of(prefix + name, sizes.masked_select(is_in), classes));
+        result.set_sizes.push_back({prefix + name, size_counts(sizes.masked_select(is_in), classes)});
     }
     return result;
   };

@@ -9,16 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "metrics/split_scores.h"
 #include "src/config/config.h"
 #include "src/core/registry.h"
 
 namespace settrain {
-
-/// The scores of one split, kept once, on the device where they were made; every metric is computed from them.
-struct SplitScores {
-  at::Tensor scores;  // [samples, classes] float32 or float64, finite, before any softmax
-  at::Tensor labels;  // [samples] int64 in [0, classes), on the scores' device
-};
 
 /// What metrics need besides the scores.
 struct MetricContext {

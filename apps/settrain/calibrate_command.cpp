@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -15,8 +16,9 @@
 #include "src/core/log.h"
 #include "src/inference/calibration.h"
 #include "src/inference/results.h"
+#include "src/inference/rule_file.h"
 #include "src/inference/run_scores.h"
-#include "src/inference/stored_rules.h"
+#include "src/inference/trained_model.h"
 #include "src/inference/trained_run.h"
 
 namespace settrain {
@@ -36,6 +38,10 @@ struct CalibrateArguments {
 // The request but for the rules, which may depend on the classes.
 CalibrationRequest request_of(const CalibrateArguments& arguments) {
   CalibrationRequest request{.share = arguments.share, .seed = arguments.seed};
+  if (request.share && !(*request.share > 0 && *request.share < 1)) {
+    throw ConfigError(
+        fmt::format("--share {}: expected a number between 0 and 1, for both parts need images", *request.share));
+  }
   const std::string& text = arguments.temperature;
   if (text == "fit") {
     request.fit_temperature = true;
@@ -67,9 +73,21 @@ void show(const CalibrateArguments& arguments, const Calibration& calibration) {
   }
 }
 
-int calibrate_files(const CalibrateArguments& arguments) {
+void warn_of_probabilities(const ScoreFile& scores, const std::string& file) {
+  if (scores.facts.probability == ProbabilityKind::kSigmoid || !are_probabilities(scores.scores.scores)) return;
+  log::warning(
+      fmt::format("[calibrate] '{}': each image's scores sum to 1, as probabilities do; scores are expected as "
+                  "they are before the softmax: store the logits, or the logarithms of the probabilities",
+                  file));
+}
+
+int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments) {
+  if (!arguments.choice.checkpoint.empty() || !arguments.choice.metric.empty() || !line.settings.empty()) {
+    throw ConfigError("--checkpoint, --metric and --set are for a run, and --scores takes its place");
+  }
   CalibrationRequest request = request_of(arguments);
   const ScoreFile calibration = read_score_file(arguments.scores);
+  warn_of_probabilities(calibration, arguments.scores);
   std::optional<ScoreFile> test;
   if (!arguments.test.empty()) {
     test = read_score_file(arguments.test);
@@ -96,16 +114,25 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   const ClassFacts facts = run.experiment.class_facts;
   request.rules = rules_of(arguments, facts);
   request.no_guarantee = no_guarantee;
+  tell_probabilities("[calibrate]", facts.probability, run.experiment.config.get<std::string>("model.head"));
   ProgressBar bar;
-  const LabelledScores calibration = labelled_scores(run.experiment, split, bar);
-  std::optional<LabelledScores> test;
+  const SplitScores calibration = labelled_scores(run.experiment, split, bar);
+  std::optional<SplitScores> test;
   if (!request.share) test = labelled_scores(run.experiment, "test", bar);
   log_skipped_images(run.experiment);
   const Calibration done = calibrate_and_judge(request, facts, calibration, split, test ? &*test : nullptr, "test");
-  StoredRules stored{.temperature = done.temperature, .calibrated_on = done.calibrated_on, .rules = {}};
+  StoredRules stored{.temperature = done.temperature,
+                     .calibrated_on = done.calibrated_on,
+                     .checkpoint_sha256 = weights.text("sha256")};
   for (const JudgedRule& judged : done.rules) stored.rules.push_back(judged.rule);
-  store_rules(folder, checkpoint, weights.text("sha256"), stored);
+  const std::vector<std::string> dropped = store_rules(folder, checkpoint, stored);
   show(arguments, done);
+  if (!dropped.empty()) {
+    log::warning(
+        fmt::format("[calibrate] no longer kept, for they were calibrated on other images or for another "
+                    "temperature: {}",
+                    fmt::join(dropped, ", ")));
+  }
   log::info(fmt::format("[calibrate] the rules are kept in '{}'", folder.rules(checkpoint).string()));
   return kSuccess;
 }
@@ -115,7 +142,7 @@ int calibrate_rules(const CommandLine& line, const CalibrateArguments& arguments
   if (arguments.run.empty() == arguments.scores.empty()) {
     throw ConfigError("settrain calibrate takes a run's folder, or a file of scores by --scores");
   }
-  return arguments.run.empty() ? calibrate_files(arguments) : calibrate_run(line, arguments);
+  return arguments.run.empty() ? calibrate_files(line, arguments) : calibrate_run(line, arguments);
 }
 
 }  // namespace
@@ -141,7 +168,6 @@ void add_calibrate_command(CLI::App& app, CommandLine& line) {
       ->add_option("--share", arguments->share,
                    "This share of the calibration images calibrates, and the others judge in place of the test images; "
                    "with --scores and without --test 0.5")
-      ->check(CLI::Range(0.0, 1.0))
       ->excludes(test);
   command->add_option("--temperature", arguments->temperature,
                       "Scores are divided by it: a number, or fit: the most likely one for a fifth of the calibration "

@@ -10,7 +10,7 @@
 #include "apps/settrain/checkpoint_choice.h"
 #include "apps/settrain/command_line.h"
 #include "apps/settrain/output_file.h"
-#include "metrics/sets/rule_suits.h"
+#include "metrics/sets/rules/rule_suits.h"
 #include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/human.h"
@@ -49,6 +49,7 @@ void tell_rules(const TrainedModel& model, const SetMaker& maker, const PredictA
   if (model.rules && model.rules->temperature != 1) {
     log::info(fmt::format("[predict] the scores are divided by the temperature {}", model.rules->temperature));
   }
+  tell_probabilities("[predict]", class_facts(model.card).probability, model.card.head);
   bool has_guarantee = false;
   for (const CalibratedRule& rule : maker.rules()) {
     if (!needs_images(rule.rule)) continue;
@@ -74,7 +75,10 @@ int predict_images(const CommandLine& line, const PredictArguments& arguments) {
   catch_interrupts();
   const at::Device device = find_device(line.device);
   const fs::path file = model_file(line, arguments);
-  if (!arguments.output.empty()) refuse_existing(arguments.output, arguments.overwrite);
+  if (!arguments.output.empty()) {
+    check_prediction_file(arguments.output);
+    refuse_existing(arguments.output, arguments.overwrite);
+  }
   const FileTable images = image_inputs(arguments.inputs, std::cin);
   std::optional<ImageGroups> groups;
   if (!arguments.group.empty()) groups = image_groups(arguments.group, images);

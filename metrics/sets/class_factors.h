@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/rules/calibrated_rule.h"
 
 namespace settrain {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/rules/calibrated_rule.h"
 
 namespace settrain {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "metrics/sets/calibration_parts.h"
-#include "metrics/sets/set_rule.h"
+#include "metrics/sets/rules/set_rule.h"
 
 namespace settrain {
 

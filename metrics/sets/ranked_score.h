@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "metrics/sets/set_rule.h"
+#include "metrics/sets/rules/set_rule.h"
 
 namespace settrain {
 
@@ -36,11 +36,6 @@ class RankedScore {
   double lambda_, k_, u_;
   double rank_ = 0, sum_ = 0, largest_ = 0;
 };
-
-/// Whether a score depends on the order of the classes.
-inline bool is_ranked(ConformalScore score) {
-  return score == ConformalScore::kAps || score == ConformalScore::kRaps || score == ConformalScore::kSaps;
-}
 
 /// The u of a rule that is not randomised.
 inline double fixed_u(ConformalScore score) {

@@ -1,6 +1,5 @@
 #include "metrics/sets/rule_metrics.h"
 
-#include <ATen/ops/bincount.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
@@ -11,8 +10,9 @@
 #include <memory>
 #include <utility>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/calibrate.h"
 #include "metrics/sets/set_quality.h"
+#include "metrics/size_counts.h"
 #include "src/core/error.h"
 #include "src/core/permutation.h"
 
@@ -42,11 +42,6 @@ struct Division {
       place;  // [samples] int64, CPU: each sample's position in `judged`, -1 where it has none; or undefined: all
 };
 
-SplitScores samples_of(const SplitScores& split, const std::vector<int64_t>& samples) {
-  const at::Tensor index = at::tensor(samples, at::kLong).to(split.labels.device());
-  return {split.scores.index_select(0, index), split.labels.index_select(0, index)};
-}
-
 Division halves_of(const SplitScores& split, uint64_t seed) {
   const int64_t samples = split.labels.size(0);
   if (samples < 2)
@@ -58,7 +53,7 @@ Division halves_of(const SplitScores& split, uint64_t seed) {
   const std::vector<int64_t> judged(middle, order.end());
   at::Tensor place = at::full({samples}, -1, at::kLong);
   for (size_t i = 0; i < judged.size(); ++i) place.mutable_data_ptr<int64_t>()[judged[i]] = static_cast<int64_t>(i);
-  return {samples_of(split, {order.begin(), middle}), samples_of(split, judged), place};
+  return {samples_of(split, std::span(order.begin(), middle)), samples_of(split, judged), place};
 }
 
 /// The rule's sets, judged a part at a time: the sets of all images at once may not fit.
@@ -74,12 +69,6 @@ SetOutcomes judge(const CalibratedRule& rule, const SplitScores& split, double s
     sizes.push_back(std::move(part.sizes));
   }
   return {labels, at::cat(has_label), at::cat(sizes), split.scores.size(1)};
-}
-
-SetSizeHistogram histogram_of(const SetRule& rule, const SetOutcomes& outcomes) {
-  const at::Tensor counts = at::bincount(outcomes.sizes, {}, outcomes.classes + 1);
-  return {names_of(rule).front(),
-          {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + outcomes.classes + 1}};
 }
 
 }  // namespace
@@ -146,7 +135,7 @@ ResultsOfSamples RuleMetrics::prepare(const SplitScores& split, const MetricCont
       const SetOutcomes some = judged.defined() ? outcomes[i].of(judged) : outcomes[i];
       const SetQuality quality = set_quality(some, rules_[i].wanted_coverage(), train_counts);
       for (MetricValue& value : values_of(rules_[i], quality)) result.values.push_back(std::move(value));
-      result.set_sizes.push_back(histogram_of(rules_[i], some));
+      result.set_sizes.push_back({names_of(rules_[i]).front(), size_counts(some.sizes, some.classes)});
     }
     return result;
   };

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "metrics/metric.h"
-#include "metrics/sets/set_rule.h"
+#include "metrics/sets/rules/set_rule.h"
 
 namespace settrain {
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/rules/calibrated_rule.h"
 
 namespace settrain {
 

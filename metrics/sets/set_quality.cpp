@@ -1,12 +1,11 @@
 #include "metrics/sets/set_quality.h"
 
-#include <ATen/ops/bincount.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "metrics/class_hits.h"
+#include "metrics/size_counts.h"
 #include "src/core/shape.h"
 
 namespace settrain {
@@ -23,12 +22,6 @@ std::array<double, 2> wilson_interval(double share, int64_t images) {
   return {(centre - half) / scale, (centre + half) / scale};
 }
 
-/// Images whose sets have 0, 1, ..., classes classes.
-std::vector<int64_t> count_sizes(const at::Tensor& sizes, int64_t classes) {
-  const at::Tensor counts = at::bincount(sizes, {}, classes + 1);
-  return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + classes + 1};
-}
-
 /// The size of the set at `place` (from 0) of all sets in the order of their sizes.
 double size_at(const std::vector<int64_t>& counts, int64_t place) {
   size_t size = 0;
@@ -37,7 +30,7 @@ double size_at(const std::vector<int64_t>& counts, int64_t place) {
 }
 
 void judge_sizes(const SetOutcomes& outcomes, SetQuality& quality) {
-  const std::vector<int64_t> counts = count_sizes(outcomes.sizes, outcomes.classes);
+  const std::vector<int64_t> counts = size_counts(outcomes.sizes, outcomes.classes);
   const auto n = static_cast<double>(quality.images);
   double sum = 0;
   for (size_t size = 0; size < counts.size(); ++size)

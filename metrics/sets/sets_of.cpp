@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "metrics/checks.h"
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/calibrate.h"
 #include "metrics/sets/class_score.h"
 #include "metrics/sets/descending_row.h"
 #include "metrics/sets/ranked_score.h"

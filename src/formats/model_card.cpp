@@ -22,7 +22,7 @@ using nlohmann::json;
 
 constexpr int64_t kCardVersion = 1;
 constexpr size_t kMostDepthOfCard = 3;
-constexpr int64_t kLargestSide = 1 << 16;          // pixels
+constexpr int64_t kLargestSide = 1 << 13;          // pixels, as pipelines allow
 constexpr int64_t kMostImages = int64_t{1} << 40;  // of a class
 constexpr std::array<std::string_view, 4> kHeads{"linear", "normalised", "scaled", "two_head"};
 

@@ -1,6 +1,5 @@
 #include "src/inference/calibration.h"
 
-#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "metrics/sets/calibrate.h"
 #include "metrics/sets/temperature.h"
 #include "src/core/error.h"
 #include "src/core/permutation.h"
@@ -17,12 +17,7 @@ namespace {
 
 constexpr int64_t kTemperatureShare = 5;  // one image in five
 
-LabelledScores images_of(const LabelledScores& all, std::span<const int64_t> images) {
-  const at::Tensor index = at::tensor(at::ArrayRef<int64_t>(images.data(), images.size()), at::kLong);
-  return {all.scores.index_select(0, index), all.labels.index_select(0, index)};
-}
-
-LabelledScores on_cpu(const LabelledScores& scores) {
+SplitScores on_cpu(const SplitScores& scores) {
   return {scores.scores.cpu(), scores.labels.cpu()};
 }
 
@@ -46,18 +41,18 @@ std::vector<SetRule> usual_rules(const ClassFacts& facts) {
   return rules;
 }
 
-Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFacts& facts, const LabelledScores& given,
-                                const std::string& calibration_name, const LabelledScores* judged,
+Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFacts& facts, const SplitScores& given,
+                                const std::string& calibration_name, const SplitScores* judged,
                                 const std::string& judged_name) {
   const bool is_softmax = facts.probability == ProbabilityKind::kSoftmax;
   if (request.fit_temperature && !is_softmax) {
     throw ConfigError("a temperature is fitted to the probabilities of a softmax, and these are of sigmoids");
   }
-  const auto calibration_error = [is_softmax](const LabelledScores& scores) {
+  const auto calibration_error = [is_softmax](const SplitScores& scores) {
     return is_softmax ? expected_calibration_error(scores.scores, scores.labels)
                       : std::numeric_limits<double>::quiet_NaN();
   };
-  const LabelledScores all = on_cpu(given);
+  const SplitScores all = on_cpu(given);
   const int64_t images = all.scores.size(0);
   const std::vector<int64_t> order = permutation(images, request.seed, Stream::kCalibration, /*step=*/2);
   const std::span<const int64_t> drawn(order);
@@ -72,7 +67,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
 
   Calibration result{.facts = facts, .temperature = request.temperature, .temperature_images = fitting};
   const auto part = [&](int64_t begin, int64_t count) {
-    return images_of(all, drawn.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)));
+    return samples_of(all, drawn.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)));
   };
   // As given where all of them calibrate, so that the numbers of images, which random rules draw by, are those of the
   // file.
@@ -81,7 +76,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   result.calibrated_on = images_phrase(calibrating, calibration_name);
   result.judged_on = images_phrase(result.judged.scores.size(0), judged ? judged_name : calibration_name);
   if (request.fit_temperature) {
-    const LabelledScores fit = part(0, fitting);
+    const SplitScores fit = part(0, fitting);
     result.temperature = fit_temperature(fit.scores, fit.labels);
   }
   result.error_before = calibration_error(result.judged);

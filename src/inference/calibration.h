@@ -33,7 +33,7 @@ struct Calibration {
   int64_t temperature_images = 0;  // that fitted it; 0: it was given
   double error_before = 0,
          error_after = 0;  // expected calibration error of the judged images, without and with it; NaN of sigmoids
-  LabelledScores calibration{}, judged{};    // after the temperature; without the images that fitted it
+  SplitScores calibration{}, judged{};       // after the temperature; without the images that fitted it
   std::string calibrated_on{}, judged_on{};  // phrases: "1000 images of val"
   std::vector<JudgedRule> rules{};
 };
@@ -45,8 +45,8 @@ std::vector<SetRule> usual_rules(const ClassFacts& facts);
 /// "calibration.npz". Throws ConfigError where a rule does not suit the classes, or a part of the images would be
 /// empty.
 Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFacts& facts,
-                                const LabelledScores& calibration, const std::string& calibration_name,
-                                const LabelledScores* judged, const std::string& judged_name);
+                                const SplitScores& calibration, const std::string& calibration_name,
+                                const SplitScores* judged, const std::string& judged_name);
 
 /// Tables for people, with each rule's guarantee and notes.
 std::string format_calibration(const Calibration& calibration);

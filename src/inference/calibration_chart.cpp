@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "metrics/sets/calibrate.h"
 #include "src/inference/calibration.h"
 
 namespace settrain {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/rules/calibrated_rule.h"
 #include "src/inference/image_groups.h"
 
 namespace settrain {

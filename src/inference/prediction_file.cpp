@@ -12,6 +12,8 @@
 namespace settrain {
 namespace {
 
+constexpr const char *kJsonLines = ".jsonl", *kCsv = ".csv";
+
 // Paths need not be UTF-8, and JSON must be.
 std::string json_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -96,11 +98,16 @@ class CsvTable : public PredictionWriter {
 
 }  // namespace
 
+void check_prediction_file(const std::filesystem::path& file) {
+  if (file.extension() == kJsonLines || file.extension() == kCsv) return;
+  throw ConfigError(fmt::format("--out {}: expected a name that ends in {} or {}", file.string(), kJsonLines, kCsv));
+}
+
 std::unique_ptr<PredictionWriter> prediction_file(const std::filesystem::path& file, const SetMaker& maker,
                                                   bool has_groups) {
-  if (file.extension() == ".jsonl") return std::make_unique<JsonLines>(file, maker, has_groups);
-  if (file.extension() == ".csv") return std::make_unique<CsvTable>(file, maker, has_groups);
-  throw ConfigError(fmt::format("--out {}: expected a name that ends in .jsonl or .csv", file.string()));
+  check_prediction_file(file);
+  if (file.extension() == kJsonLines) return std::make_unique<JsonLines>(file, maker, has_groups);
+  return std::make_unique<CsvTable>(file, maker, has_groups);
 }
 
 }  // namespace settrain

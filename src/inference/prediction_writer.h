@@ -30,8 +30,11 @@ class PredictionWriter {
   virtual bool is_shown() const { return false; }
 };
 
+/// Throws ConfigError unless the file's ending is one that prediction_file() writes.
+void check_prediction_file(const std::filesystem::path& file);
+
 /// Writes JSON lines or CSV, by the file's ending (docs/file_formats.md), through a temporary file: it is there whole
-/// or not at all. Throws ConfigError for another ending, and RunError where it cannot be written.
+/// or not at all. Throws ConfigError for another ending, RunError where it cannot be written.
 std::unique_ptr<PredictionWriter> prediction_file(const std::filesystem::path& file, const SetMaker& maker,
                                                   bool has_groups);
 

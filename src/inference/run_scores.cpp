@@ -5,7 +5,7 @@
 
 namespace settrain {
 
-LabelledScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar) {
+SplitScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar) {
   const SplitScores scores = score_split(run, split_named(run.dataset, split), run.eval.view_use(), bar);
   return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};
 }
@@ -13,7 +13,7 @@ LabelledScores labelled_scores(const Experiment& run, const std::string& split, 
 std::string why_no_guarantee(const std::string& split) {
   if (split == "train") return "the model was trained on these images";
   if (split != "val") return "";
-  return "the checkpoint was selected on these validation images; data.calibration_share keeps some apart";
+  return "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart";
 }
 
 CalibrationSplit calibration_split(const Experiment& run) {

@@ -11,7 +11,7 @@ namespace settrain {
 
 /// The scores of the split ("train", "val", "calibration", "test"), times the loss' score scale, on the CPU. Throws
 /// what score_split() throws.
-LabelledScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar);
+SplitScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar);
 
 /// Why rules that the images of a split calibrate promise nothing: the model was trained on them, or chosen by them. An
 /// empty text where they do.

@@ -147,6 +147,12 @@ ScoreFile read_score_file(const std::filesystem::path& file) {
   return ScoreFileReader(file).read();
 }
 
+bool are_probabilities(const at::Tensor& scores) {
+  constexpr double kRounding = 1e-3;
+  if (scores.min().item<double>() < 0) return false;
+  return scores.sum(1, /*keepdim=*/false, at::kDouble).sub(1).abs().max().item<double>() < kRounding;
+}
+
 void check_same_classes(const std::string& name, const ClassFacts& facts, const std::string& other_name,
                         const ClassFacts& other) {
   if (facts.classes != other.classes) {

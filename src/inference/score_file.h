@@ -7,17 +7,13 @@
 #include <map>
 #include <string>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/rules/calibrated_rule.h"
+#include "metrics/split_scores.h"
 
 namespace settrain {
 
-struct LabelledScores {
-  at::Tensor scores;  // [images, classes] float32 or float64 logits: their softmax is the probability
-  at::Tensor labels;  // [images] int64 in [0, classes)
-};
-
 struct ScoreFile {
-  LabelledScores scores;
+  SplitScores scores;
   ClassFacts facts;               // as far as the file has them
   std::string no_guarantee = {};  // why rules that these images calibrate promise nothing; empty where they do
 };
@@ -32,6 +28,9 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
 /// and `superclass_of` [classes]. Nothing in it is trusted. Throws RunError, naming the file, where it is damaged,
 /// lacks one of the two, or they do not fit together, and NumericalError where a score is not finite.
 ScoreFile read_score_file(const std::filesystem::path& file);
+
+/// Whether the scores of every image are at least 0 and sum to 1, but for rounding: then they are no logits.
+bool are_probabilities(const at::Tensor& scores);
 
 /// Throws ConfigError unless both are of as many classes, called alike where both have names.
 void check_same_classes(const std::string& name, const ClassFacts& facts, const std::string& other_name,

@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "metrics/sets/rule_suits.h"
+#include "metrics/sets/calibrate.h"
+#include "metrics/sets/rules/rule_suits.h"
 #include "src/core/error.h"
 
 namespace settrain {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/rules/calibrated_rule.h"
 #include "src/inference/trained_model.h"
 
 namespace settrain {

@@ -15,6 +15,7 @@
 #include "src/core/log.h"
 #include "src/formats/state_dict_names.h"
 #include "src/formats/weight_file.h"
+#include "src/inference/rule_file.h"
 #include "src/inference/trained_run.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/run_card.h"
@@ -179,6 +180,13 @@ ClassFacts class_facts(const ModelCard& card) {
           .train_counts = card.train_counts,
           .superclass_of = card.superclass_of,
           .probability = card.is_sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
+}
+
+void tell_probabilities(const char* who, ProbabilityKind probability, const std::string& head) {
+  const bool is_sigmoid = probability == ProbabilityKind::kSigmoid, is_second = head == "two_head";
+  if (!is_sigmoid && !is_second) return;
+  log::info(fmt::format("{} probabilities are the {} of {}'s scores", who, is_sigmoid ? "sigmoids" : "softmax",
+                        is_second ? "the second head" : "the head"));
 }
 
 TrainedModel open_trained_model(const Registries& registries, const fs::path& path, at::Device device,

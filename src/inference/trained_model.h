@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "src/eval/crop_average.h"
 #include "src/formats/model_card.h"
-#include "src/inference/stored_rules.h"
 #include "src/train/checkpoint.h"
 #include "src/train/computation.h"
 #include "src/train/experiment.h"
@@ -49,5 +48,8 @@ ModelCard card_of_checkpoint(const Registries& registries, const Checkpoint& che
 std::optional<StoredRules> rules_of_checkpoint(const Checkpoint& checkpoint, int64_t classes);
 
 ClassFacts class_facts(const ModelCard& card);
+
+/// Logs whose probabilities make the sets where a reader may wonder: of sigmoids, or of the second of two heads.
+void tell_probabilities(const char* who, ProbabilityKind probability, const std::string& head);
 
 }  // namespace settrain

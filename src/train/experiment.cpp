@@ -18,7 +18,7 @@
 #include "metrics/average_k.h"
 #include "metrics/sets/class_factors.h"
 #include "metrics/sets/rule_metrics.h"
-#include "metrics/sets/rule_suits.h"
+#include "metrics/sets/rules/rule_suits.h"
 #include "metrics/superclass_accuracy.h"
 #include "metrics/topk_accuracy.h"
 #include "models/cost.h"

@@ -9,7 +9,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/label_noise.h"
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/rules/calibrated_rule.h"
 #include "src/config/config.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/loader.h"

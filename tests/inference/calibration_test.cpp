@@ -14,7 +14,7 @@ namespace {
 using Catch::Contains;
 
 // Labels drawn by softmax(scores / 3), so that 3 is the temperature.
-LabelledScores drawn_scores(int64_t images, int64_t seed) {
+SplitScores drawn_scores(int64_t images, int64_t seed) {
   at::manual_seed(static_cast<uint64_t>(seed));
   const at::Tensor scores = at::randn({images, 8}, at::kDouble) * 6;
   return {scores, at::multinomial(at::softmax(scores / 3, 1), 1).squeeze(1)};
@@ -31,7 +31,7 @@ const ClassFacts kFacts{.classes = 8, .train_counts = {5, 5, 50, 50, 50, 500, 50
 }  // namespace
 
 TEST_CASE("rules are calibrated on some images and judged on others", "[fast]") {
-  const LabelledScores val = drawn_scores(2000, 1), test = drawn_scores(3000, 2);
+  const SplitScores val = drawn_scores(2000, 1), test = drawn_scores(3000, 2);
   const Calibration done =
       calibrate_and_judge(request_for({"top:2", "conformal:lac:0.1", "error:0.1"}), kFacts, val, "val", &test, "test");
   REQUIRE(done.rules.size() == 3);
@@ -52,7 +52,7 @@ TEST_CASE("rules are calibrated on some images and judged on others", "[fast]") 
 TEST_CASE("a share of the images calibrates and the rest judges", "[fast]") {
   CalibrationRequest request = request_for({"conformal:lac:0.1"});
   request.share = 0.25;
-  const LabelledScores val = drawn_scores(1000, 1);
+  const SplitScores val = drawn_scores(1000, 1);
   const Calibration done = calibrate_and_judge(request, kFacts, val, "val", nullptr, "");
   CHECK(done.calibrated_on == "250 images of val");
   CHECK(done.judged_on == "750 images of val");
@@ -65,7 +65,7 @@ TEST_CASE("a share of the images calibrates and the rest judges", "[fast]") {
 TEST_CASE("a temperature is fitted to images that do not calibrate", "[fast]") {
   CalibrationRequest request = request_for({"error:0.1"});
   request.fit_temperature = true;
-  const LabelledScores val = drawn_scores(10000, 1), test = drawn_scores(5000, 2);
+  const SplitScores val = drawn_scores(10000, 1), test = drawn_scores(5000, 2);
   const Calibration done = calibrate_and_judge(request, kFacts, val, "val", &test, "test");
   CHECK(done.temperature == Approx(3).epsilon(0.1));
   CHECK(done.temperature_images == 2000);
@@ -78,7 +78,7 @@ TEST_CASE("a temperature is fitted to images that do not calibrate", "[fast]") {
 TEST_CASE("where nothing is guaranteed, every calibrated rule says so", "[fast]") {
   CalibrationRequest request = request_for({"conformal:lac:0.1"});
   request.no_guarantee = "the images chose the epoch";
-  const LabelledScores val = drawn_scores(100, 1);
+  const SplitScores val = drawn_scores(100, 1);
   const Calibration done = calibrate_and_judge(request, kFacts, val, "val", &val, "val");
   CHECK(done.rules[0].rule.guarantee == "no guarantee: the images chose the epoch");
 }
@@ -86,7 +86,7 @@ TEST_CASE("where nothing is guaranteed, every calibrated rule says so", "[fast]"
 TEST_CASE("sigmoids have no temperature and no calibration error of a softmax", "[fast]") {
   const ClassFacts facts{.classes = 8, .probability = ProbabilityKind::kSigmoid};
   CalibrationRequest request = request_for({"conformal:lac:0.1"});
-  const LabelledScores val = drawn_scores(100, 1);
+  const SplitScores val = drawn_scores(100, 1);
   const Calibration done = calibrate_and_judge(request, facts, val, "val", &val, "val");
   CHECK(std::isnan(done.error_before));
   CHECK_THAT(format_calibration(done), !Contains("calibration error"));
@@ -108,7 +108,7 @@ TEST_CASE("the usual rules suit the classes", "[fast]") {
 }
 
 TEST_CASE("the picture has a panel for classes and one over alpha", "[fast]") {
-  const LabelledScores val = drawn_scores(500, 1);
+  const SplitScores val = drawn_scores(500, 1);
   const Calibration done =
       calibrate_and_judge(request_for({"top:2", "conformal:lac:0.1"}), kFacts, val, "val", &val, "val");
   const Chart chart = calibration_chart(done);

@@ -10,6 +10,7 @@
 
 #include <chrono>
 
+#include "metrics/sets/calibrate.h"
 #include "src/core/interrupt.h"
 
 namespace settrain {

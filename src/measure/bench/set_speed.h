@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "metrics/sets/set_rule.h"
+#include "metrics/sets/rules/set_rule.h"
 #include "src/inference/score_file.h"
 
 namespace settrain {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/calibrate.h"
 #include "metrics/sets/quantile.h"
 
 namespace settrain {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/calibrate.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/calibrate.h"
 #include "metrics/sets/set_quality.h"
 #include "src/core/error.h"
 #include "src/core/metric_name.h"

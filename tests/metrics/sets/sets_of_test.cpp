@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/calibrate.h"
 #include "metrics/sets/quantile.h"
 #include "metrics/sets/set_noise.h"
 #include "src/core/error.h"

@@ -1,4 +1,4 @@
-#include "metrics/sets/guarantee.h"
+#include "metrics/sets/rules/guarantee.h"
 
 #include <fmt/format.h>
 

@@ -13,8 +13,13 @@ inline constexpr int64_t kRapsK = 5;
 /// Of saps: the default of TorchCP, the implementation by the authors of Huang et al. 2024.
 inline constexpr double kSapsLambda = 0.2;
 
-/// How well a class suits an image by a conformal score; smaller is better (calibrated_rule.h has the formulas).
+/// How well a class suits an image by a conformal score; smaller is better (metrics/sets/calibrate.h has the formulas).
 enum class ConformalScore { kLac, kAps, kRaps, kSaps, kPas, kWpas };
+
+/// Whether a score depends on the order of the classes.
+inline bool is_ranked(ConformalScore score) {
+  return score == ConformalScore::kAps || score == ConformalScore::kRaps || score == ConformalScore::kSaps;
+}
 
 /// Whose calibration images set a class' threshold.
 enum class ConformalThreshold {

@@ -1,4 +1,4 @@
-// A rule that answers with sets, calibrated on scores, and its sets.
+// Rules that answer with sets: calibrated on scores, and their sets.
 //
 // p is the softmax (or sigmoid) of an image's scores, in their type; o the rank of a class by the scores from 1, ties
 // to the lower class; sums are in float64, in the order of the ranks.
@@ -24,7 +24,8 @@
 //   marginal           all: P(label in set)
 //   classwise          the class' own: P(label in set | label = y)
 //   superclass         those of its superclass: P(label in set | superclass of the label)
-//   interpolated(TAU)  TAU min(q_y, 1) + (1 - TAU) q, of classwise and marginal, for lac (Ding et al. 2025): none
+//   interpolated(TAU)  TAU min(q_y, 1) + (1 - TAU) q, of classwise and marginal, for lac (Ding et al. 2025): P(label in
+//                      set), at least 1 - 2 alpha
 //   rc3p               its own, with a limit to o (rc3p.h; Shi, Ghosh, Belkhouja, Doppa and Yan 2024): none exactly
 //   clustered          those of its cluster (clustered.h; Ding et al. 2023): P(label in set | cluster of the label)
 //   fuzzy(SIGMA)       those of classes as rare (fuzzy.h; Ding, Fermanian and Salmon 2025): P(label in set)
@@ -37,39 +38,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
-#include <string>
-#include <vector>
 
-#include "metrics/sets/set_rule.h"
+#include "metrics/sets/rules/calibrated_rule.h"
 
 namespace settrain {
-
-/// What makes a probability of a score.
-enum class ProbabilityKind { kSoftmax, kSigmoid };
-
-/// What is known of the classes that sets are made of.
-struct ClassFacts {
-  int64_t classes = 0;
-  std::vector<std::string> names = {};      // [classes], or empty where they are not known
-  std::vector<int64_t> train_counts = {};   // [classes] training images, or empty
-  std::vector<int64_t> superclass_of = {};  // [classes], or empty where there are none
-  ProbabilityKind probability = ProbabilityKind::kSoftmax;
-};
-
-/// A rule, and what calibration came to. Plain data: to_json() and rule_from_json() keep every bit.
-struct CalibratedRule {
-  SetRule rule;
-  ProbabilityKind probability = ProbabilityKind::kSoftmax;
-  int64_t classes = 0;
-  std::vector<double> thresholds;    // [1] or [classes]; empty for top and error, which need none
-  std::vector<int64_t> most_ranks;   // [classes] of rc3p: the largest rank, from 1, of a class in a set; else empty
-  std::vector<double> class_factor;  // [classes] of pas and wpas: w_y / pi_y, infinite where pi_y = 0; else empty
-  uint64_t seed = 0;                 // of u, where the rule is randomised
-  int64_t images = 0;                // that calibrated it; 0 where it needs none
-  std::string guarantee;             // a sentence: what holds, and what for; "no guarantee: ..." where nothing does
-  std::vector<std::string> notes;    // what a user should know, such as classes with too few images for alpha
-};
 
 /// Calibrates the rule. `scores` [images, classes] float32 or float64 logits on any device, `labels` [images] int64 in
 /// [0, classes): exchangeable with the images that the rule will judge, where a guarantee is to hold. top and error
@@ -84,9 +56,5 @@ at::Tensor sets_of(const CalibratedRule& rule, const at::Tensor& scores, int64_t
 
 /// Softmax or sigmoid of the scores, in their dtype: [images, classes].
 at::Tensor probabilities_of(const at::Tensor& scores, ProbabilityKind kind);
-
-nlohmann::ordered_json to_json(const CalibratedRule& rule);
-/// Trusts nothing: throws RunError that says what is wrong where it is not what to_json() writes for `classes` classes.
-CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classes);
 
 }  // namespace settrain

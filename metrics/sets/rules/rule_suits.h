@@ -1,7 +1,7 @@
 // Which rules suit which classes.
 #pragma once
 
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/rules/calibrated_rule.h"
 
 namespace settrain {
 

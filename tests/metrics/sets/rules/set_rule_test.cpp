@@ -1,4 +1,4 @@
-#include "metrics/sets/set_rule.h"
+#include "metrics/sets/rules/set_rule.h"
 
 #include <catch2/catch.hpp>
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "metrics/sets/calibrated_rule.h"
-#include "metrics/sets/rule_suits.h"
+#include "metrics/sets/rules/calibrated_rule.h"
+#include "metrics/sets/rules/rule_suits.h"
 #include "src/config/text.h"
 #include "src/core/error.h"
 

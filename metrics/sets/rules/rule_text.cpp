@@ -1,4 +1,4 @@
-#include "metrics/sets/rule_text.h"
+#include "metrics/sets/rules/rule_text.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "metrics/sets/set_rule.h"
+#include "metrics/sets/rules/set_rule.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "metrics/sets/rule_text.h"
+#include "metrics/sets/rules/rule_text.h"
 #include "src/config/text.h"
 
 namespace settrain {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "metrics/sets/set_rule.h"
+#include "metrics/sets/rules/set_rule.h"
 
 namespace settrain {
 

@@ -1,4 +1,4 @@
-#include "metrics/sets/calibrated_rule.h"
+#include "metrics/sets/calibrate.h"
 
 #include <fmt/format.h>
 
@@ -13,11 +13,11 @@
 #include "metrics/sets/class_factors.h"
 #include "metrics/sets/clustered.h"
 #include "metrics/sets/fuzzy.h"
-#include "metrics/sets/guarantee.h"
 #include "metrics/sets/label_scores.h"
 #include "metrics/sets/quantile.h"
 #include "metrics/sets/rc3p.h"
-#include "metrics/sets/rule_suits.h"
+#include "metrics/sets/rules/guarantee.h"
+#include "metrics/sets/rules/rule_suits.h"
 #include "metrics/threshold.h"
 #include "src/core/shape.h"
 

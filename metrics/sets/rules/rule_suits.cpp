@@ -1,11 +1,10 @@
-#include "metrics/sets/rule_suits.h"
+#include "metrics/sets/rules/rule_suits.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "metrics/sets/ranked_score.h"
 #include "src/core/error.h"
 #include "src/core/shape.h"
 

@@ -1,0 +1,43 @@
+// A rule that was calibrated, as plain data, and as JSON. metrics/sets/calibrate.h makes it.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "metrics/sets/rules/set_rule.h"
+
+namespace settrain {
+
+/// What makes a probability of a score.
+enum class ProbabilityKind { kSoftmax, kSigmoid };
+
+/// What is known of the classes that sets are made of.
+struct ClassFacts {
+  int64_t classes = 0;
+  std::vector<std::string> names = {};      // [classes], or empty where they are not known
+  std::vector<int64_t> train_counts = {};   // [classes] training images, or empty
+  std::vector<int64_t> superclass_of = {};  // [classes], or empty where there are none
+  ProbabilityKind probability = ProbabilityKind::kSoftmax;
+};
+
+/// A rule, and what calibration came to. Plain data: to_json() and rule_from_json() keep every bit.
+struct CalibratedRule {
+  SetRule rule;
+  ProbabilityKind probability = ProbabilityKind::kSoftmax;
+  int64_t classes = 0;
+  std::vector<double> thresholds = {};   // [1] or [classes]; empty for top and error, which need none
+  std::vector<int64_t> most_ranks = {};  // [classes] of rc3p: the largest rank, from 1, of a class in a set; else empty
+  std::vector<double> class_factor = {};  // [classes] of pas and wpas: w_y / pi_y, infinite where pi_y = 0; else empty
+  uint64_t seed = 0;                      // of u, where the rule is randomised
+  int64_t images = 0;                     // that calibrated it; 0 where it needs none
+  std::string guarantee = {};           // a sentence: what holds, and what for; "no guarantee: ..." where nothing does
+  std::vector<std::string> notes = {};  // what a user should know, such as classes with too few images for alpha
+};
+
+nlohmann::ordered_json to_json(const CalibratedRule& rule);
+/// Trusts nothing: throws RunError that says what is wrong where it is not what to_json() writes for `classes` classes.
+CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classes);
+
+}  // namespace settrain

@@ -1,0 +1,59 @@
+#include "metrics/sets/rules/stored_rules.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "src/core/error.h"
+#include "src/core/strict_json.h"
+#include "src/formats/contents.h"
+
+namespace settrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kTemperature = "temperature",
+                     *kCalibratedOn = "calibrated_on", *kRules = "rules";
+constexpr int kCurrentVersion = 1;
+constexpr size_t kMostDepth = 16;
+
+StoredRules from_json(const ordered_json& json, int64_t classes) {
+  if (const int version = json.at(kVersion).get<int>(); version != kCurrentVersion) {
+    throw RunError(fmt::format("the version of the rules is {}, and this program knows {}", version, kCurrentVersion));
+  }
+  StoredRules stored;
+  stored.temperature = json.at(kTemperature).get<double>();
+  if (!(stored.temperature > 0) || !std::isfinite(stored.temperature)) throw RunError("the temperature is not above 0");
+  stored.calibrated_on = json.at(kCalibratedOn).get<std::string>();
+  stored.checkpoint_sha256 = json.value(kDigest, std::string());
+  for (const ordered_json& rule : json.at(kRules)) stored.rules.push_back(rule_from_json(rule, classes));
+  return stored;
+}
+
+}  // namespace
+
+std::string to_text(const StoredRules& stored) {
+  ordered_json json{{kVersion, kCurrentVersion}, {kTemperature, stored.temperature}};
+  json[kCalibratedOn] = stored.calibrated_on;
+  if (!stored.checkpoint_sha256.empty()) json[kDigest] = stored.checkpoint_sha256;
+  ordered_json rules = ordered_json::array();
+  for (const CalibratedRule& rule : stored.rules) rules.push_back(to_json(rule));
+  json[kRules] = std::move(rules);
+  return json.dump();
+}
+
+StoredRules stored_rules_from_text(const std::string& text, int64_t classes, const std::string& place) {
+  try {
+    parse_strict_json(text, kMostDepth);  // and once more for objects that keep their order
+    return from_json(ordered_json::parse(text), classes);
+  } catch (const RunError& problem) {
+    throw RunError(place + ": " + problem.what());
+  } catch (const std::exception& problem) {
+    throw RunError(fmt::format("{}: no rules that settrain wrote: {}", place, shown(problem.what())));
+  }
+}
+
+}  // namespace settrain

@@ -1,0 +1,21 @@
+// The file of the rules that were calibrated for a run's checkpoint: RUN/rules-best-val-top5.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "metrics/sets/rules/stored_rules.h"
+#include "src/run_folder/run_folder.h"
+
+namespace settrain {
+
+/// Writes the file for `checkpoint` ("best-val-top5"). Rules of the same name are replaced; others stay where
+/// temperature, calibration images and weights are the same. Returns the names of those that do not.
+std::vector<std::string> store_rules(const RunFolder& folder, const std::string& checkpoint, const StoredRules& rules);
+
+/// Nothing where there is no such file. Throws RunError where it is damaged, or of other weights than `sha256`.
+std::optional<StoredRules> load_stored_rules(const RunFolder& folder, const std::string& checkpoint,
+                                             const std::string& sha256, int64_t classes);
+
+}  // namespace settrain
