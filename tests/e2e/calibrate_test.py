@@ -52,15 +52,17 @@ class Calibrate(ProgramTest):
     def test_images_that_chose_the_epoch_guarantee_nothing(self):
         self.train()
         done = self.calibrate("runs/tiny", *RULES, "--figure", "picture")
-        self.assertIn("no guarantee: the checkpoint was selected on these", done.stdout)
+        self.assertIn("no guarantee: these validation images may have chosen the epoch", done.stdout)
         self.assertTrue((self.folder / "picture/calibration.svg").is_file())
-        self.calibrate("runs/tiny", "--rules", "conformal:lac:0.2", "--share", "0.5", "--temperature", "fit")
+        other = self.calibrate("runs/tiny", "--rules", "conformal:lac:0.2", "--share", "0.5", "--temperature", "fit")
+        self.assertIn("no longer kept", other.stderr)
+        self.assertIn("top:2, average-error:0.2", other.stderr)
         # Nor do their scores in a file.
         self.run_program("scores", "runs/tiny", "--out", "val.safetensors", "--device", "cpu")
         done = self.calibrate("--scores", "val.safetensors", "--rules", "conformal:lac:0.2", "conformal:lac:0.2", "--json")
         rules = json.loads(done.stdout)["rules"]
         self.assertEqual(len(rules), 1)
-        self.assertIn("no guarantee: the checkpoint was selected", rules[0]["guarantee"])
+        self.assertIn("no guarantee: these validation images may have chosen", rules[0]["guarantee"])
 
     def test_scores_of_numpy(self):
         scores = [[2.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 2.0], [2.0, 0.0, 1.0]] * 10
@@ -95,10 +97,14 @@ class Calibrate(ProgramTest):
             (("--scores", "good.npz", "--temperature", "inf"), 2, "--temperature inf"),
             (("--scores", "good.npz", "--rules", "conformal:raps(k=1)(k=2):0.1"), 2, "goes on behind its parentheses"),
             (("--scores", "good.npz", "--rules", "conformal:wpas(weights=\x1b]0):0.1"), 2, "control characters"),
-            (("--scores", "good.npz", "--share", "0"), 2, "too few"),
+            (("--scores", "good.npz", "--share", "0"), 2, "--share 0: expected a number between 0 and 1"),
+            (("--scores", "good.npz", "--share", "0.01"), 2, "too few to divide"),
+            (("--scores", "good.npz", "--checkpoint", "last"), 2, "--checkpoint, --metric and --set are for a run"),
             ((), 2, "takes a run's folder"),
         ):
             self.assertIn(reason, self.run_program("calibrate", *arguments, expect=code).stderr, arguments)
+        probabilities = self.calibrate("--scores", "good.npz", "--rules", "conformal:lac:0.5")
+        self.assertIn("'good.npz': each image's scores sum to 1, as probabilities do", probabilities.stderr)
         few = self.calibrate("--scores", "good.npz", "--test", "good.npz", "--rules", "conformal:lac:0.1")
         self.assertIn("9", few.stdout)  # images that 90 % need
 

@@ -74,6 +74,16 @@ TEST_CASE("scores that do not fit together are refused with the file's name", "[
   check_refused({{"scores", bad}, {"labels", labels}}, "is nan");
 }
 
+TEST_CASE("probabilities are told from logits", "[fast]") {
+  at::manual_seed(1);
+  const at::Tensor logits = at::randn({20, 6});
+  CHECK(are_probabilities(logits.softmax(1)));
+  CHECK(are_probabilities(logits.to(at::kDouble).softmax(1)));
+  CHECK_FALSE(are_probabilities(logits));
+  CHECK_FALSE(are_probabilities(logits.log_softmax(1)));
+  CHECK_FALSE(are_probabilities(logits.sigmoid()));
+}
+
 TEST_CASE("two files must be of the same classes", "[fast]") {
   ClassFacts facts = some_scores().facts, other = facts;
   check_same_classes("a", facts, "b", other);
