@@ -11,6 +11,7 @@
 
 #include "apps/settrain/checkpoint_choice.h"
 #include "apps/settrain/command_line.h"
+#include "src/core/atomic_file.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
@@ -97,6 +98,7 @@ int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments
   }
   request.rules = rules_of(arguments, calibration.facts);
   request.no_guarantee = calibration.no_guarantee;
+  request.by_alpha = !arguments.figure.empty();
   show(arguments, calibrate_and_judge(request, calibration.facts, calibration.scores, arguments.scores,
                                       test ? &test->scores : nullptr, arguments.test));
   return kSuccess;
@@ -114,6 +116,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   const ClassFacts facts = run.experiment.class_facts;
   request.rules = rules_of(arguments, facts);
   request.no_guarantee = no_guarantee;
+  request.by_alpha = true;  // for the report
   tell_probabilities("[calibrate]", facts.probability, run.experiment.config.get<std::string>("model.head"));
   ProgressBar bar;
   const SplitScores calibration = labelled_scores(run.experiment, split, bar);
@@ -126,6 +129,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
                      .checkpoint_sha256 = weights.text("sha256")};
   for (const JudgedRule& judged : done.rules) stored.rules.push_back(judged.rule);
   const std::vector<std::string> dropped = store_rules(folder, checkpoint, stored);
+  write_file_atomically(folder.calibration(checkpoint), calibration_json(done).dump() + "\n");
   show(arguments, done);
   if (!dropped.empty()) {
     log::warning(

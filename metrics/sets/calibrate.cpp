@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "metrics/checks.h"
@@ -23,8 +22,6 @@
 
 namespace settrain {
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 std::vector<int64_t> whole_numbers(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<int64_t>(), tensor.const_data_ptr<int64_t>() + tensor.numel()};
@@ -124,7 +121,7 @@ const char* images_of_threshold(ConformalThreshold threshold) {
 }
 
 void note_infinite(CalibratedRule& calibrated) {
-  const auto infinite = std::count(calibrated.thresholds.begin(), calibrated.thresholds.end(), kInfinite);
+  const auto infinite = std::count(calibrated.thresholds.begin(), calibrated.thresholds.end(), kAlwaysIn);
   if (infinite == 0 || calibrated.rule.kind != SetRule::Kind::kConformal) return;
   const std::string needs =
       fmt::format("alpha {} needs {} calibration images", calibrated.rule.level, images_needed(calibrated.rule.level));
@@ -156,7 +153,7 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
   const at::Tensor rows = scores.detach().cpu().contiguous(), row_labels = labels.cpu().contiguous();
   calibrated.images = rows.size(0);
   calibrated.class_factor = class_factors(rule, facts);
-  if (const auto always = std::count(calibrated.class_factor.begin(), calibrated.class_factor.end(), kInfinite)) {
+  if (const auto always = std::count(calibrated.class_factor.begin(), calibrated.class_factor.end(), kAlwaysIn)) {
     calibrated.notes.push_back(
         fmt::format("{} of {} classes have no training image: they are in every set", always, calibrated.classes));
   }

@@ -39,7 +39,7 @@ std::vector<double> class_factors(const SetRule& rule, const ClassFacts& facts) 
       static_cast<double>(std::accumulate(facts.train_counts.begin(), facts.train_counts.end(), int64_t{0}));
   std::vector<double> factors;
   for (const int64_t count : facts.train_counts) {
-    factors.push_back(count > 0 ? images / static_cast<double>(count) : std::numeric_limits<double>::infinity());
+    factors.push_back(count > 0 ? images / static_cast<double>(count) : kAlwaysIn);
   }
   if (rule.score == ConformalScore::kPas) return factors;
   const std::vector<double> weights = read_weights(rule.weights, facts);

@@ -8,11 +8,10 @@
 #include <numeric>
 
 #include "metrics/sets/quantile.h"
+#include "metrics/sets/rules/calibrated_rule.h"
 
 namespace settrain {
 namespace {
-
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 std::vector<double> rarities(const std::vector<int64_t>& train_counts, uint64_t seed) {
   constexpr double kNoise = 0.01;
@@ -102,11 +101,12 @@ std::vector<double> fuzzy_thresholds(const SetRule& rule, const LabelScores& ima
   });
   const double level = conformal_quantile(std::move(levels), rule.level);
 
-  std::vector<double> thresholds(train_counts.size(), kUnlimited);
+  std::vector<double> thresholds(train_counts.size(), kAlwaysIn);
   for_each_class(distributions, train_counts.size(), [&](size_t y, const std::vector<double>& shares) {
     const auto next = std::upper_bound(shares.begin(), shares.end(), level);
     if (next == shares.end()) return;
-    thresholds[y] = std::nextafter(scores[static_cast<size_t>(next - shares.begin())], -kUnlimited);
+    thresholds[y] =
+        std::nextafter(scores[static_cast<size_t>(next - shares.begin())], -std::numeric_limits<double>::infinity());
   });
   return thresholds;
 }

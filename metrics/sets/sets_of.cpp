@@ -22,7 +22,6 @@ namespace settrain {
 namespace {
 
 using RuleKind = SetRule::Kind;
-constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 /// The smallest number p >= 0 of type T for which `is_in(p)`, which larger numbers keep; infinite where 2 is not in.
 template <class T, class IsIn>
@@ -50,7 +49,7 @@ struct ClassLimits {
     if (rule.thresholds.empty()) return;
     for (size_t c = 0; c < thresholds.size(); ++c) {
       thresholds[c] = rule.thresholds[rule.thresholds.size() == 1 ? 0 : c];
-      const bool finite = thresholds[c] < kNoBound;
+      const bool finite = thresholds[c] < kAlwaysIn;
       always[c] = !finite && most_ranks[c] >= rule.classes;
       if (finite) largest_threshold = std::max(largest_threshold, thresholds[c]);
       if (!finite && !always[c]) largest_rank = std::max(largest_rank, most_ranks[c]);
@@ -61,8 +60,8 @@ struct ClassLimits {
   std::vector<int64_t> most_ranks;  // [classes]
   std::vector<char> always;         // [classes] whether the class is in every set
   // No class further down the order than both is in a set, but those that are in every set.
-  double largest_threshold = -kNoBound;  // of the finite ones
-  int64_t largest_rank = 0;              // of classes without a finite threshold
+  double largest_threshold = -std::numeric_limits<double>::infinity();  // of the finite ones
+  int64_t largest_rank = 0;                                             // of classes without a finite threshold
 };
 
 /// Sets that hold the first classes of the order, up to one that `next(rank, class, p)` says no class behind can be in.

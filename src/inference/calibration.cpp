@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -16,9 +17,25 @@ namespace settrain {
 namespace {
 
 constexpr int64_t kTemperatureShare = 5;  // one image in five
+constexpr std::array<double, 8> kAlphas{0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01};
 
 SplitScores on_cpu(const SplitScores& scores) {
   return {scores.scores.cpu(), scores.labels.cpu()};
+}
+
+SetQuality judge(const CalibratedRule& rule, const Calibration& on) {
+  return set_quality(sets_of(rule, on.judged.scores), on.judged.labels, rule.rule.wanted_coverage(),
+                     on.facts.train_counts);
+}
+
+std::vector<AlphaPoint> by_alpha(SetRule rule, const Calibration& on, uint64_t seed) {
+  std::vector<AlphaPoint> points;
+  for (const double alpha : kAlphas) {
+    rule.level = alpha;
+    const SetQuality quality = judge(calibrate(rule, on.facts, on.calibration.scores, on.calibration.labels, seed), on);
+    points.push_back({alpha, quality.coverage, quality.mean_size});
+  }
+  return points;
 }
 
 std::string images_phrase(int64_t images, const std::string& name) {
@@ -89,8 +106,9 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
     done.rule = calibrate(rule, facts, result.calibration.scores, result.calibration.labels, request.seed);
     if (!request.no_guarantee.empty() && done.rule.images > 0)
       done.rule.guarantee = "no guarantee: " + request.no_guarantee;
-    done.quality = set_quality(sets_of(done.rule, result.judged.scores), result.judged.labels, rule.wanted_coverage(),
-                               facts.train_counts);
+    done.quality = judge(done.rule, result);
+    if (request.by_alpha && rule.kind == SetRule::Kind::kConformal)
+      done.by_alpha = by_alpha(rule, result, request.seed);
     result.rules.push_back(std::move(done));
   }
   return result;

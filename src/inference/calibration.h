@@ -19,12 +19,19 @@ struct CalibrationRequest {
   bool fit_temperature = false;      // on a fifth of the calibration images, which then do not calibrate rules
   double temperature = 1;            // where none is fitted
   std::string no_guarantee = {};     // why none holds; empty where one does
+  bool by_alpha = false;             // fill JudgedRule::by_alpha
   uint64_t seed = 1;                 // of what is drawn
+};
+
+/// What a conformal rule comes to where it is calibrated for another alpha.
+struct AlphaPoint {
+  double alpha, coverage, mean_size;
 };
 
 struct JudgedRule {
   CalibratedRule rule;
   SetQuality quality;
+  std::vector<AlphaPoint> by_alpha = {};  // of conformal rules, where it was asked for
 };
 
 struct Calibration {
@@ -55,8 +62,7 @@ std::string format_calibration(const Calibration& calibration);
 /// a number is undefined.
 nlohmann::ordered_json calibration_json(const Calibration& calibration);
 
-/// Coverage of every class against its training images, of the conformal rules; and the coverage and mean size that
-/// these have for other alphas, each calibrated anew.
+/// Of the conformal rules: coverage of every class against its training images, and JudgedRule::by_alpha.
 Chart calibration_chart(const Calibration& calibration);
 
 }  // namespace settrain

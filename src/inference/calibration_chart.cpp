@@ -1,15 +1,9 @@
 #include <fmt/format.h>
 
-#include <array>
-#include <cmath>
-
-#include "metrics/sets/calibrate.h"
 #include "src/inference/calibration.h"
 
 namespace settrain {
 namespace {
-
-constexpr std::array<double, 8> kAlphas{0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01};
 
 ChartSeries class_series(const JudgedRule& judged, const std::vector<int64_t>& train_counts) {
   ChartSeries series{.name = judged.rule.rule.name()};
@@ -19,17 +13,9 @@ ChartSeries class_series(const JudgedRule& judged, const std::vector<int64_t>& t
   return series;
 }
 
-ChartSeries alpha_series(const Calibration& calibration, const JudgedRule& judged) {
+ChartSeries alpha_series(const JudgedRule& judged) {
   ChartSeries series{.name = judged.rule.rule.name()};
-  for (const double alpha : kAlphas) {
-    SetRule rule = judged.rule.rule;
-    rule.level = alpha;
-    const CalibratedRule calibrated = calibrate(rule, calibration.facts, calibration.calibration.scores,
-                                                calibration.calibration.labels, judged.rule.seed);
-    const SetQuality quality = set_quality(sets_of(calibrated, calibration.judged.scores), calibration.judged.labels,
-                                           1 - alpha, calibration.facts.train_counts);
-    series.points.push_back({.x = quality.mean_size, .y = quality.coverage});
-  }
+  for (const AlphaPoint& point : judged.by_alpha) series.points.push_back({.x = point.mean_size, .y = point.coverage});
   return series;
 }
 
@@ -46,7 +32,7 @@ Chart calibration_chart(const Calibration& calibration) {
   for (const JudgedRule& judged : calibration.rules) {
     if (judged.rule.rule.kind != SetRule::Kind::kConformal) continue;
     classes.series.push_back(class_series(judged, calibration.facts.train_counts));
-    alphas.series.push_back(alpha_series(calibration, judged));
+    alphas.series.push_back(alpha_series(judged));
   }
   Chart chart{
       .name = "calibration",

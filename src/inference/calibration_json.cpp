@@ -38,11 +38,18 @@ ordered_json to_json(const SetQuality& quality) {
 
 ordered_json calibration_json(const Calibration& calibration) {
   ordered_json rules = ordered_json::array();
-  for (const auto& [rule, quality] : calibration.rules) {
+  for (const auto& [rule, quality, by_alpha] : calibration.rules) {
+    ordered_json alphas = ordered_json::array();
+    for (const auto& [alpha, coverage, mean_size] : by_alpha) {
+      alphas.push_back({{"alpha", alpha}, {"coverage", coverage}, {"mean_size", mean_size}});
+    }
     rules.push_back({{"rule", rule.rule.name()},
+                     {"wanted_coverage", defined(rule.rule.wanted_coverage())},
+                     {"calibration_images", rule.images},
                      {"guarantee", rule.guarantee},
                      {"notes", rule.notes},
-                     {"quality", to_json(quality)}});
+                     {"quality", to_json(quality)},
+                     {"by_alpha", std::move(alphas)}});
   }
   return {{"calibrated_on", calibration.calibrated_on},
           {"judged_on", calibration.judged_on},
@@ -50,6 +57,7 @@ ordered_json calibration_json(const Calibration& calibration) {
           {"temperature_images", calibration.temperature_images},
           {"calibration_error",
            {{"before", defined(calibration.error_before)}, {"after", defined(calibration.error_after)}}},
+          {"train_counts", calibration.facts.train_counts},
           {"rules", std::move(rules)}};
 }
 

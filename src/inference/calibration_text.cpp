@@ -37,7 +37,7 @@ std::string format_calibration(const Calibration& calibration) {
   std::vector<Row> sets, classes;
   std::map<std::string, std::vector<std::string>> promises;  // the rules of each
   std::vector<std::string> notes;
-  for (const auto& [rule, quality] : calibration.rules) {
+  for (const auto& [rule, quality, by_alpha] : calibration.rules) {
     const std::string name = rule.rule.name();
     sets.push_back({name, percent(quality.coverage),
                     percent(quality.interval[0]) + " to " + percent(quality.interval[1]), number(quality.mean_size),

@@ -26,11 +26,14 @@ std::string script_json(const nlohmann::ordered_json& data) {
 
 std::string report_page(std::string_view title, const nlohmann::ordered_json& data) {
   const std::string escaped_title = escape_html(title), json = script_json(data);
-  const std::map<std::string_view, std::string_view> parts{
-      {"title", escaped_title},          {"data", json},
-      {"css", page_parts::page_css},     {"chart_js", page_parts::chart_js},
-      {"charts", page_parts::charts_js}, {"answers", page_parts::answers_js},
-      {"page", page_parts::page_js}};
+  const std::map<std::string_view, std::string_view> parts{{"title", escaped_title},
+                                                           {"data", json},
+                                                           {"css", page_parts::page_css},
+                                                           {"chart_js", page_parts::chart_js},
+                                                           {"charts", page_parts::charts_js},
+                                                           {"answers", page_parts::answers_js},
+                                                           {"calibrations", page_parts::calibrations_js},
+                                                           {"page", page_parts::page_js}};
   std::string page(kReportMarker);
   // In one pass: what is filled in is not searched again.
   std::string_view rest = page_parts::page_html;

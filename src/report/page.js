@@ -106,6 +106,7 @@ function drawReport(report) {
   section("runs", report.runs.length > 1 ? "Runs and settings" : "Run", runsSection(report));
   section("curves", "Training curves", curvesSection(report));
   report.shown.forEach((one, i) => section("shown-" + i, "Predictions of " + report.runs[one.run].name, shownRun(one, report.runs)));
+  for (const run of report.runs) if (run.calibrations.length) section("sets-" + run.name, "Calibrated sets of " + run.name, run.calibrations.flatMap(calibrationParts));
   section("records", "Configuration and provenance", report.runs.flatMap(runRecord));
   main.replaceChildren(
     element("header", {},

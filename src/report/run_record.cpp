@@ -121,8 +121,14 @@ ordered_json run_json(const ComparedRun& run, const std::string& setting, const 
   } catch (const RunError& problem) {
     notes.push_back(fmt::format("The run's curves are missing: {}", problem.what()));
   }
-  ordered_json results = ordered_json::array(), changed = ordered_json::array();
-  for (const CheckpointValues& checkpoint : run.checkpoints) results.push_back(results_table(checkpoint));
+  ordered_json results = ordered_json::array(), calibrations = results, changed = results;
+  for (const CheckpointValues& checkpoint : run.checkpoints) {
+    results.push_back(results_table(checkpoint));
+    ordered_json calibration = damaged_is_null(folder.calibration(checkpoint.name));
+    if (calibration.is_null()) continue;
+    calibration["checkpoint"] = checkpoint.name;
+    calibrations.push_back(std::move(calibration));
+  }
   for (const auto& [path, value, default_value] : changed_keys(run.config))
     changed.push_back({path, value, default_value});
   std::error_code ignored;
@@ -135,6 +141,7 @@ ordered_json run_json(const ComparedRun& run, const std::string& setting, const 
           {"epochs", epochs},
           {"curves", std::move(drawn)},
           {"results", std::move(results)},
+          {"calibrations", std::move(calibrations)},
           {"config", run.config.to_yaml()},
           {"changed", std::move(changed)},
           {"provenance", damaged_is_null(folder.provenance())}};

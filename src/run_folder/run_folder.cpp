@@ -58,8 +58,9 @@ std::string_view without_temporary_affixes(std::string_view name) {
 bool is_made_by_a_run(const fs::path& file) {
   const std::string full_name = file.filename().string();
   const std::string_view name = without_temporary_affixes(full_name);
-  const bool are_rules = name.starts_with("rules-") && name.ends_with(".json");
-  return are_rules || std::find(kFiles.begin(), kFiles.end(), name) != kFiles.end();
+  const bool is_calibration =
+      (name.starts_with("rules-") || name.starts_with("calibration-")) && name.ends_with(".json");
+  return is_calibration || std::find(kFiles.begin(), kFiles.end(), name) != kFiles.end();
 }
 
 bool is_checkpoint_of_a_run(const fs::path& file) {

@@ -53,6 +53,9 @@ class RunFolder {
   std::filesystem::path last_checkpoint() const { return path_ / "checkpoints" / "last.safetensors"; }
   /// The rules that were calibrated for the checkpoint of that name.
   std::filesystem::path rules(const std::string& checkpoint) const { return path_ / ("rules-" + checkpoint + ".json"); }
+  std::filesystem::path calibration(const std::string& checkpoint) const {
+    return path_ / ("calibration-" + checkpoint + ".json");
+  }
   /// checkpoints/NAME.safetensors. Throws RunError, naming those that are there, where there is none of that name.
   std::filesystem::path checkpoint(const std::string& name) const;
   /// The checkpoint that an entry of `select` keeps: checkpoints/best-val-macro_top5.safetensors for

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
@@ -40,6 +41,12 @@ std::string threshold_source(const Experiment& run) {
   return options.average_k.empty() ? "same" : options.threshold_from;
 }
 
+// The split whose images calibrate set rules before they judge `split`; empty: half of its own do.
+std::string calibrates(const Experiment& run, const std::string& split) {
+  if (split != "test" || run.config.get<config::Texts>("eval.rules").empty()) return "";
+  return run.dataset.calibration.size() > 0 ? "calibration" : "val";
+}
+
 CropAverage crop_average_of(const Experiment& run) {
   return {run.eval.crop_average, run.eval.resolved_crop_average_k(run.config), run.loss->score_scale()};
 }
@@ -59,8 +66,8 @@ class ScoredSplits {
 
   /// What calibrates set rules before they judge the split; null: half of its own images.
   const SplitScores* calibration_for(const std::string& split) {
-    if (split != "test" || run_.config.get<config::Texts>("eval.rules").empty()) return nullptr;
-    return &of(run_.dataset.calibration.size() > 0 ? "calibration" : "val");
+    const std::string name = calibrates(run_, split);
+    return name.empty() ? nullptr : &of(name);
   }
 
  private:
@@ -107,6 +114,17 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
     throw DataError(fmt::format("no image of the split '{}' could be read; the log names them", split.name));
   }
   return collector.finish(left_out);
+}
+
+int64_t samples_to_score(const Experiment& run, const std::vector<std::string>& splits) {
+  std::set<std::string> names(splits.begin(), splits.end());
+  if (threshold_source(run) == "val" && !splits.empty()) names.insert("val");
+  for (const std::string& split : splits) {
+    if (const std::string name = calibrates(run, split); !name.empty()) names.insert(name);
+  }
+  int64_t samples = run.threshold_split && !splits.empty() ? run.threshold_split->size() : 0;
+  for (const std::string& name : names) samples += split_named(run.dataset, name).size();
+  return samples;
 }
 
 JudgedScores score_with_thresholds(const Experiment& run, const std::string& split, ProgressBar& bar) {

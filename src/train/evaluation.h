@@ -44,6 +44,9 @@ struct SplitResult {
 std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
                                          ProgressBar& bar);
 
+/// How many samples evaluate_splits() scores: those of the splits, and of others that set thresholds or calibrate.
+int64_t samples_to_score(const Experiment& run, const std::vector<std::string>& splits);
+
 /// The columns of the table of results, one a split; beside it, where the data's P(y | x) is known, what the
 /// Bayes-optimal sets reach.
 std::vector<ResultsColumn> results_columns(const Experiment& run, const std::vector<SplitResult>& results);

@@ -73,8 +73,15 @@ class Report(ProgramTest):
         self.assertIn(["loss.num_draws", "3"], [changed[:2] for changed in entry["changed"]])
         self.assertEqual(entry["config"], (self.folder / run / "config.yaml").read_text())
         self.assertEqual(entry["provenance"], json.loads((self.folder / run / "provenance.json").read_text()))
-        # An older report is replaced.
-        self.report(f"{run}/report.html", run, "--no-examples")
+        self.assertEqual(entry["calibrations"], [])
+        # What `settrain calibrate` measured is shown. An older report is replaced.
+        self.run_program("calibrate", run, "--checkpoint", "best-val-top1", "--rules", "top:2", "conformal:lac:0.2", "--device", "cpu")
+        (entry,) = self.report(f"{run}/report.html", run, "--no-examples")[0]["runs"]
+        (calibration,) = entry["calibrations"]
+        self.assertEqual(calibration["checkpoint"], "best-val-top1")
+        self.assertEqual([rule["rule"] for rule in calibration["rules"]], ["top:2", "conformal:lac:0.2"])
+        self.assertEqual([len(rule["by_alpha"]) for rule in calibration["rules"]], [0, 8])
+        self.assertEqual(len(calibration["rules"][1]["quality"]["class_coverage"]), len(calibration["train_counts"]))
 
     def test_a_sweep(self):
         data, page = self.report("report.html", "sweep")

@@ -109,8 +109,12 @@ TEST_CASE("the usual rules suit the classes", "[fast]") {
 
 TEST_CASE("the picture has a panel for classes and one over alpha", "[fast]") {
   const SplitScores val = drawn_scores(500, 1);
-  const Calibration done =
-      calibrate_and_judge(request_for({"top:2", "conformal:lac:0.1"}), kFacts, val, "val", &val, "val");
+  CalibrationRequest request = request_for({"top:2", "conformal:lac:0.1"});
+  CHECK(calibrate_and_judge(request, kFacts, val, "val", &val, "val").rules[1].by_alpha.empty());
+  request.by_alpha = true;
+  const Calibration done = calibrate_and_judge(request, kFacts, val, "val", &val, "val");
+  CHECK(done.rules[0].by_alpha.empty());
+  CHECK(calibration_json(done).at("rules").at(1).at("by_alpha").size() == 8);
   const Chart chart = calibration_chart(done);
   REQUIRE(chart.panels.size() == 2);
   REQUIRE(chart.panels[0].series.size() == 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct ClassFacts {
   ProbabilityKind probability = ProbabilityKind::kSoftmax;
 };
 
+/// A threshold, or a class' factor, with which the class is in every set.
+inline constexpr double kAlwaysIn = std::numeric_limits<double>::infinity();
+
 /// A rule, and what calibration came to. Plain data: to_json() and rule_from_json() keep every bit.
 struct CalibratedRule {
   SetRule rule;
@@ -29,7 +33,7 @@ struct CalibratedRule {
   int64_t classes = 0;
   std::vector<double> thresholds = {};   // [1] or [classes]; empty for top and error, which need none
   std::vector<int64_t> most_ranks = {};  // [classes] of rc3p: the largest rank, from 1, of a class in a set; else empty
-  std::vector<double> class_factor = {};  // [classes] of pas and wpas: w_y / pi_y, infinite where pi_y = 0; else empty
+  std::vector<double> class_factor = {};  // [classes] of pas and wpas: w_y / pi_y, kAlwaysIn where pi_y = 0; else empty
   uint64_t seed = 0;                      // of u, where the rule is randomised
   int64_t images = 0;                     // that calibrated it; 0 where it needs none
   std::string guarantee = {};           // a sentence: what holds, and what for; "no guarantee: ..." where nothing does

@@ -15,7 +15,7 @@ namespace settrain {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr double kBeyond = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void damaged(const std::string& what) {
   throw RunError("a calibrated rule: " + what);
@@ -58,8 +58,8 @@ std::vector<double> doubles(const Json& json, const char* name, int64_t size, do
   for (const Json& item : list) {
     double value = std::numeric_limits<double>::quiet_NaN();
     if (item.is_number()) value = item.get<double>();
-    if (item.is_string() && item.get_ref<const std::string&>() == "infinity") value = kBeyond;
-    if (item.is_string() && item.get_ref<const std::string&>() == "-infinity") value = -kBeyond;
+    if (item.is_string() && item.get_ref<const std::string&>() == "infinity") value = kInfinity;
+    if (item.is_string() && item.get_ref<const std::string&>() == "-infinity") value = -kInfinity;
     if (item.is_number() && std::isinf(value)) damaged(fmt::format("'{}' has a number that is too large", name));
     if (!(value >= least)) damaged(fmt::format("'{}' has what is no such number", name));
     values.push_back(value);
@@ -127,7 +127,7 @@ CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classe
   const bool ranked = conformal && rule.rule.threshold == ConformalThreshold::kRc3p;
   const bool weighted =
       conformal && (rule.rule.score == ConformalScore::kPas || rule.rule.score == ConformalScore::kWpas);
-  rule.thresholds = doubles(json, "thresholds", !needs_images(rule.rule) ? 0 : by_class ? classes : 1, -kBeyond);
+  rule.thresholds = doubles(json, "thresholds", !needs_images(rule.rule) ? 0 : by_class ? classes : 1, -kInfinity);
   rule.most_ranks = ranks(json, ranked ? classes : 0, classes);
   rule.class_factor = doubles(json, "class_factor", weighted ? classes : 0, 0);
   rule.seed = member(json, "seed", is_count).get<uint64_t>();

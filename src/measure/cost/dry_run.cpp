@@ -119,17 +119,18 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   const double score_s = measure_scoring(run, bar);
   std::optional<SplitScores> val;
   if (run.dataset.val.size() > 0) val = random_scores(run, run.dataset.val.size());
-  const auto seconds_of = [&](int64_t samples) {
-    return score_s * static_cast<double>(samples) + measure_metrics(run, samples, val);
+  const auto seconds_of = [&](const std::vector<std::string>& splits, double views) {
+    double seconds = views * score_s * static_cast<double>(samples_to_score(run, splits));
+    for (const std::string& split : splits)
+      seconds += measure_metrics(run, split_named(run.dataset, split).size(), val);
+    return seconds;
   };
   const int64_t evaluations = (run.train.epochs + run.eval.every - 1) / run.eval.every;
-  for (const std::string& split : run.eval.during_training)
-    cost.eval_s += static_cast<double>(evaluations) * seconds_of(split_named(run.dataset, split).size());
+  cost.eval_s = static_cast<double>(evaluations) * seconds_of(run.eval.during_training, 1);
   const config::Texts select = run.train.epochs > 0 ? run.general.select : config::Texts();
   const auto chosen = std::max<size_t>(1, select.size());
   const double crops = run.eval.view_use() == ViewUse::kTenCrops ? 10 : 1;
-  for (const std::string& split : run.eval.splits)
-    cost.eval_s += crops * static_cast<double>(chosen) * seconds_of(split_named(run.dataset, split).size());
+  cost.eval_s += static_cast<double>(chosen) * seconds_of(run.eval.splits, crops);
 
   // The last one, a best one for each metric, and the new one beside the old while it is written.
   cost.disk_bytes = (2 + Selection(select).best().size()) * checkpoint_bytes(run);
