@@ -37,6 +37,8 @@ void YamlTreeBuilder::OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) {
 void YamlTreeBuilder::OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                                const std::string& value) {
   refuse_tag(mark, tag);
+  // yaml-cpp makes one byte of each of these escapes, and so no UTF-8.
+  if (!is_utf8(value)) throw YAML::ParserException(mark, "for the escapes \\_ and \\N write \\u00a0 and \\u0085");
   YamlNode node = make(mark, YamlNode::Kind::kScalar);
   node.text = value;
   node.quoted = tag == "!";

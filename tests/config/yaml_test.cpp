@@ -46,6 +46,11 @@ TEST_CASE("what YAML has and a configuration has not is refused", "[fast]") {
   CHECK(folder.error("name: !!str 5\n") ==
         "run.yaml:1:7: YAML: the tag 'tag:yaml.org,2002:str' is not supported, remove it");
   CHECK(folder.error("optimizer: !sgd {lr: 1}\n") == "run.yaml:1:12: YAML: the tag '!sgd' is not supported, remove it");
+  CHECK(folder.error("name: \"a\\_b\"\n") ==
+        "run.yaml:1:7: YAML: for the escapes \\_ and \\N write \\u00a0 and \\u0085");
+  CHECK(folder.load("name: \"a\\u00a0b\"\n").get<std::string>("name") ==
+        "a\xC2\xA0"
+        "b");
   CHECK(folder.error("select: &a [*a]\n") == "run.yaml:1:13: YAML: an alias within its own anchor");
 }
 

@@ -21,8 +21,8 @@ constexpr int kCurrentVersion = 1;
 constexpr size_t kMostDepth = 16;
 
 StoredRules from_json(const ordered_json& json, int64_t classes) {
-  if (const int version = json.at(kVersion).get<int>(); version != kCurrentVersion) {
-    throw RunError(fmt::format("the version of the rules is {}, and this program knows {}", version, kCurrentVersion));
+  if (json.at(kVersion) != kCurrentVersion) {
+    throw RunError(fmt::format("the rules are not of version {}, which this program knows", kCurrentVersion));
   }
   StoredRules stored;
   stored.temperature = json.at(kTemperature).get<double>();

@@ -43,7 +43,7 @@ TEST_CASE("rules come back from text to the bit", "[fast]") {
 TEST_CASE("text that is no rules of a model is refused, with its place", "[fast]") {
   CHECK_THROWS_WITH(stored_rules_from_text(to_text(some_rules()), 4, "'model.safetensors'"),
                     Contains("'model.safetensors': ") && Contains("3 classes, expected 4"));
-  for (const char* text : {"", "[]", "{}", "{\"rules_version\": 2}",
+  for (const char* text : {"", "[]", "{}", "{\"rules_version\": 2}", "{\"rules_version\": 2e84}",
                            "{\"rules_version\": 1, \"temperature\": -1, \"calibrated_on\": \"\", \"rules\": []}",
                            "{\"rules_version\": 1, \"temperature\": 1e999, \"calibrated_on\": \"\", \"rules\": []}",
                            "{\"rules_version\": 1, \"temperature\": 1, \"calibrated_on\": \"\", \"rules\": [7]}"}) {
