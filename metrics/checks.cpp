@@ -12,7 +12,7 @@
 
 namespace settrain {
 
-void check_scores(std::string_view name, const at::Tensor& scores) {
+void check_score_layout(std::string_view name, const at::Tensor& scores) {
   check_shape(name, scores.sizes(), {kAnySize, kAnySize});
   if (scores.numel() == 0) {
     throw ShapeError(
@@ -23,6 +23,9 @@ void check_scores(std::string_view name, const at::Tensor& scores) {
     throw ShapeError(fmt::format("{}: expected float32 or float64, got {}; cast the scores before they are evaluated",
                                  name, c10::toString(scores.scalar_type())));
   }
+}
+
+void check_finite(std::string_view name, const at::Tensor& scores) {
   // The extremes are NaN where any score is, and cost no tensor of the scores' size.
   const auto [smallest, largest] = at::aminmax(scores);
   if (std::isfinite(smallest.item<double>()) && std::isfinite(largest.item<double>())) return;
@@ -34,8 +37,18 @@ void check_scores(std::string_view name, const at::Tensor& scores) {
                   name, sample, category, scores[sample][category].item<double>()));
 }
 
+void check_scores(std::string_view name, const at::Tensor& scores) {
+  check_score_layout(name, scores);
+  check_finite(name, scores);
+}
+
 void check_split(const SplitScores& split) {
-  check_scores("scores", split.scores);
+  check_split_layout(split);
+  check_finite("scores", split.scores);
+}
+
+void check_split_layout(const SplitScores& split) {
+  check_score_layout("scores", split.scores);
   const int64_t samples = split.scores.size(0), classes = split.scores.size(1);
   check_shape("labels", split.labels.sizes(), {samples});
   if (split.labels.scalar_type() != at::kLong) {

@@ -148,7 +148,7 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
   calibrated.guarantee = guarantee_of(rule);
   if (!needs_images(rule)) return calibrated;
 
-  check_split({scores, labels});
+  check_split_layout({scores, labels});
   check_shape("scores", scores.sizes(), {kAnySize, facts.classes});
   const at::Tensor rows = scores.detach().cpu().contiguous(), row_labels = labels.cpu().contiguous();
   calibrated.images = rows.size(0);

@@ -54,7 +54,8 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
 /// number of the first one, from which its u follows.
 at::Tensor sets_of(const CalibratedRule& rule, const at::Tensor& scores, int64_t first_image = 0);
 
-/// Softmax or sigmoid of the scores, in their dtype: [images, classes].
+/// Softmax or sigmoid of the scores, those that make the sets: [images, classes] of their dtype, on the CPU. Throws
+/// what check_scores() throws.
 at::Tensor probabilities_of(const at::Tensor& scores, ProbabilityKind kind);
 
 }  // namespace settrain

@@ -1,5 +1,6 @@
 // sets_of(): the sets of a calibrated rule.
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 
 #include <algorithm>
 #include <array>
@@ -170,20 +171,35 @@ void make_sets(const CalibratedRule& rule, const at::Tensor& scores, int64_t fir
   }
 }
 
+template <class T>
+void copy_probabilities(const at::Tensor& scores, ProbabilityKind kind, at::Tensor& probabilities) {
+  const int64_t classes = scores.size(1);
+  for_each_score_row<T>(scores, kind, [&] {
+    return [=, to = probabilities.mutable_data_ptr<T>()](int64_t i, const T*, const T* p) {
+      std::copy_n(p, classes, to + i * classes);
+    };
+  });
+}
+
 }  // namespace
 
 at::Tensor sets_of(const CalibratedRule& rule, const at::Tensor& scores, int64_t first_image) {
-  check_scores("scores", scores);
+  check_score_layout("scores", scores);
   check_shape("scores", scores.sizes(), {kAnySize, rule.classes});
   const at::Tensor rows = scores.detach().cpu().contiguous();
-  at::Tensor sets = at::zeros(rows.sizes(), at::kBool);
+  at::Tensor sets = at::empty(rows.sizes(), at::kBool);
   const auto make = rows.scalar_type() == at::kDouble ? make_sets<double> : make_sets<float>;
   make(rule, rows, first_image, sets.data_ptr<bool>());
   return sets;
 }
 
 at::Tensor probabilities_of(const at::Tensor& scores, ProbabilityKind kind) {
-  return kind == ProbabilityKind::kSoftmax ? at::softmax(scores, 1) : at::sigmoid(scores);
+  check_score_layout("scores", scores);
+  const at::Tensor rows = scores.detach().cpu().contiguous();
+  at::Tensor probabilities = at::empty_like(rows);
+  const auto copy = rows.scalar_type() == at::kDouble ? copy_probabilities<double> : copy_probabilities<float>;
+  copy(rows, kind, probabilities);
+  return probabilities;
 }
 
 }  // namespace settrain

@@ -104,7 +104,7 @@ at::Tensor SetMaker::superclass_sets(const at::Tensor& sets) const {
 std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& scores, int64_t first_number) const {
   constexpr float kLeast = 1e-37F;  // a probability of 0 has no logarithm
   const bool by_superclass = !superclass_of_.empty();
-  at::Tensor probabilities = probabilities_of(scores, kind_).contiguous();
+  at::Tensor probabilities = probabilities_of(scores, kind_);
   at::Tensor superclass_scores;
   if (by_superclass) {
     probabilities = superclass_probabilities(probabilities);

@@ -291,14 +291,14 @@ struct LaneArithmetic {
 
 /// The polynomial with these coefficients, highest power first, at x: even and odd powers on their own, which halves
 /// the chain of operations that wait for each other.
-template <int kSize>
-SETTRAIN_ALWAYS_INLINE Doubles polynomial_at(Doubles x, const double (&coefficients)[kSize]) {
+template <class T, int kSize>
+SETTRAIN_ALWAYS_INLINE Lanes<T> polynomial_at(Lanes<T> x, const T (&coefficients)[kSize]) {
   static_assert(kSize % 2 == 0);
-  const Doubles square = x * x;
-  Doubles odd(coefficients[0]), even(coefficients[1]);
+  const Lanes<T> square = x * x;
+  Lanes<T> odd(coefficients[0]), even(coefficients[1]);
   for (int i = 2; i < kSize; i += 2) {
-    odd = LaneArithmetic::fma(odd, square, Doubles(coefficients[i]));
-    even = LaneArithmetic::fma(even, square, Doubles(coefficients[i + 1]));
+    odd = LaneArithmetic::fma(odd, square, Lanes<T>(coefficients[i]));
+    even = LaneArithmetic::fma(even, square, Lanes<T>(coefficients[i + 1]));
   }
   return LaneArithmetic::fma(odd, x, even);
 }

@@ -23,7 +23,7 @@ struct Reference {
 
 Reference reference_of(const SetRule& rule, const at::Tensor& logits, const std::vector<int64_t>& train_counts,
                        uint64_t seed, SetNoise use) {
-  const at::Tensor p = at::softmax(logits, 1).to(at::kDouble);
+  const at::Tensor p = probabilities_of(logits, ProbabilityKind::kSoftmax).to(at::kDouble);
   const at::Tensor order = std::get<1>(at::sort(logits, true, 1, true));
   const auto p_at = p.accessor<double, 2>();
   const auto class_at = order.accessor<int64_t, 2>();

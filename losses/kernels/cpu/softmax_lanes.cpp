@@ -1,0 +1,91 @@
+#include "losses/kernels/cpu/exponential.h"
+#include "losses/kernels/softmax_kernels.h"
+
+namespace settrain::SETTRAIN_INSTRUCTION_SET {
+namespace {
+
+constexpr int kLanesAtOnce = 4;  // so that no operation waits for the one before it
+template <class T>
+constexpr int64_t kBlock = int64_t{kLanesAtOnce} * kLanesOf<T>;
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+
+/// The bits of a number without its sign, and one more in the exponent: the highest bit is set of NaN and infinity
+/// alone.
+template <class T>
+SETTRAIN_ALWAYS_INLINE Lanes<Bits<T>> finiteness(Lanes<T> numbers) {
+  constexpr auto kSign = static_cast<Bits<T>>(kSignBit<T>);
+  constexpr Bits<T> kOne = Bits<T>{1} << (sizeof(T) == 4 ? 23 : 52);
+  return (bits_as<Bits<T>>(numbers) & static_cast<Bits<T>>(~kSign)) + kOne;
+}
+
+template <class T>
+struct Extremes {
+  Lanes<T> most[kLanesAtOnce];
+  Lanes<Bits<T>> finite[kLanesAtOnce];
+
+  SETTRAIN_ALWAYS_INLINE explicit Extremes(T first) {
+    for (auto& lanes : most) lanes = Lanes<T>(first);
+    for (auto& lanes : finite) lanes = Lanes<Bits<T>>(Bits<T>{0});
+  }
+  SETTRAIN_ALWAYS_INLINE void add(const T* block) {
+    for (int i = 0; i < kLanesAtOnce; ++i) {
+      const Lanes<T> numbers = Lanes<T>::load(block + i * kLanesOf<T>);
+      most[i] = larger(numbers, most[i]);
+      finite[i] = finite[i] | finiteness(numbers);
+    }
+  }
+  SETTRAIN_ALWAYS_INLINE T largest() const {
+    return largest_of(larger(larger(most[0], most[1]), larger(most[2], most[3])));
+  }
+  SETTRAIN_ALWAYS_INLINE bool are_finite() const {
+    const Bits<T> any = fold((finite[0] | finite[1]) | (finite[2] | finite[3]),
+                             [](Bits<T> a, Bits<T> b) SETTRAIN_INLINE_LAMBDA { return a | b; });
+    return any >> (8 * sizeof(T) - 1) == 0;
+  }
+};
+
+}  // namespace
+
+template <class T>
+bool softmax_row(const T* scores, int64_t classes, T* probabilities) {
+  const int64_t whole = classes / kBlock<T> * kBlock<T>, rest = classes - whole;
+  T last[kBlock<T>];  // the rest, filled up with a score of the row
+  for (int64_t i = 0; i < kBlock<T>; ++i) last[i] = scores[i < rest ? whole + i : 0];
+
+  Extremes<T> extremes(scores[0]);
+  for (int64_t c = 0; c < whole; c += kBlock<T>) extremes.add(scores + c);
+  extremes.add(last);
+  if (!extremes.are_finite()) return false;
+
+  const Lanes<T> largest(extremes.largest());
+  Lanes<T> sums[kLanesAtOnce];
+  for (auto& sum : sums) sum = Lanes<T>(T{0});
+  for (int64_t c = 0; c < whole; c += kBlock<T>) {
+    for (int i = 0; i < kLanesAtOnce; ++i) {
+      const int64_t place = c + i * kLanesOf<T>;
+      __builtin_prefetch(scores + classes + place);  // the next row, most likely
+      const Lanes<T> e = exponential(Lanes<T>::load(scores + place) - largest);
+      e.store(probabilities + place);
+      sums[i] = sums[i] + e;
+    }
+  }
+  for (int i = 0; i < kLanesAtOnce; ++i) {
+    exponential(Lanes<T>::load(last + i * kLanesOf<T>) - largest).store(last + i * kLanesOf<T>);
+  }
+  for (int64_t i = 0; i < rest; ++i) probabilities[whole + i] = last[i];
+  for (int64_t i = rest; i < kBlock<T>; ++i) last[i] = 0;
+  for (int i = 0; i < kLanesAtOnce; ++i) sums[i] = sums[i] + Lanes<T>::load(last + i * kLanesOf<T>);
+
+  const T factor = T{1} / sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  for (int64_t c = 0; c < whole; c += kLanesOf<T>) {
+    (Lanes<T>::load(probabilities + c) * Lanes<T>(factor)).store(probabilities + c);
+  }
+  for (int64_t c = whole; c < classes; ++c) probabilities[c] *= factor;
+  return true;
+}
+
+template bool softmax_row(const float*, int64_t, float*);
+template bool softmax_row(const double*, int64_t, double*);
+
+}  // namespace settrain::SETTRAIN_INSTRUCTION_SET
