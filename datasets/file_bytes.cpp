@@ -14,10 +14,12 @@
 namespace settrain {
 
 std::span<const uint8_t> read_file_bytes(const std::filesystem::path& file, std::vector<uint8_t>& memory) {
-  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  // Of a named pipe, O_NONBLOCK: it would wait for somebody to write.
+  const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!descriptor.is_open()) throw data_file_error("open", file);
   struct stat status {};
   if (::fstat(descriptor.get(), &status) != 0) throw data_file_error("read", file);
+  if (!S_ISREG(status.st_mode)) throw DataError("'" + file.string() + "' is no regular file");
   const auto size = static_cast<size_t>(std::max<off_t>(0, status.st_size));
   if (memory.size() < size) memory.resize(size);
   size_t filled = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -33,7 +34,7 @@ struct CalibrateArguments {
   std::optional<double> share;
   uint64_t seed = 1;
   CheckpointChoice choice;
-  bool json = false;
+  bool json = false, dry_run = false;
 };
 
 // The request but for the rules, which may depend on the classes.
@@ -91,8 +92,14 @@ int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments
   warn_of_probabilities(calibration, arguments.scores);
   std::optional<ScoreFile> test;
   if (!arguments.test.empty()) {
+    if (std::filesystem::equivalent(arguments.scores, arguments.test)) {
+      throw ConfigError(
+          fmt::format("--test {}: the images that calibrate cannot judge; without --test a share of them "
+                      "is kept for that",
+                      arguments.test));
+    }
     test = read_score_file(arguments.test);
-    check_same_classes(arguments.scores, calibration.facts, arguments.test, test->facts);
+    check_same_model(arguments.scores, calibration, arguments.test, *test);
   } else if (!request.share) {
     request.share = kUsualShare;
   }
@@ -128,6 +135,10 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
                      .calibrated_on = done.calibrated_on,
                      .checkpoint_sha256 = weights.text("sha256")};
   for (const JudgedRule& judged : done.rules) stored.rules.push_back(judged.rule);
+  if (arguments.dry_run) {
+    show(arguments, done);
+    return kSuccess;
+  }
   const std::vector<std::string> dropped = store_rules(folder, checkpoint, stored);
   write_file_atomically(folder.calibration(checkpoint), calibration_json(done).dump() + "\n");
   show(arguments, done);
@@ -178,6 +189,9 @@ void add_calibrate_command(CLI::App& app, CommandLine& line) {
                       "images, which then do not calibrate rules");
   command->add_option("--seed", arguments->seed, "Of what is drawn")->capture_default_str();
   command->add_flag("--json", arguments->json, "Prints JSON, with the coverage of every class");
+  command->add_flag("--dry-run", arguments->dry_run,
+                    "Shows the same, and leaves the rules in the run as they are: rules of the same name would be "
+                    "replaced, and all others where other images calibrate or the temperature is another");
   command->add_option("--figure", arguments->figure,
                       "A folder for a picture: coverage by class, and coverage against size over alpha");
   arguments->choice.add_options(*command);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -51,14 +52,32 @@ void tell_rules(const TrainedModel& model, const SetMaker& maker, const PredictA
   }
   tell_probabilities("[predict]", class_facts(model.card).probability, model.card.head);
   bool has_guarantee = false;
+  std::map<std::string, std::vector<std::string>> promises;  // and the rules that make them
   for (const CalibratedRule& rule : maker.rules()) {
     if (!needs_images(rule.rule)) continue;
-    log::info(printable(fmt::format("[predict] {}, calibrated on {}: {}", rule.rule.name(), model.rules->calibrated_on,
-                                    rule.guarantee)));
+    promises[rule.guarantee].push_back(rule.rule.name());
     has_guarantee |= !rule.guarantee.starts_with("no guarantee");
+  }
+  for (const auto& [promise, rules] : promises) {
+    log::info(printable(fmt::format("[predict] {}, calibrated on {}: {}", fmt::join(rules, ", "),
+                                    model.rules->calibrated_on, promise)));
   }
   if (has_guarantee && !arguments.group.empty()) {
     log::warning("[predict] the guarantee is for single images, not for groups of them");
+  }
+}
+
+// `--rule A B` makes an image of B.
+void check_inputs(const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code ignored;
+    if (input.find(':') == std::string::npos || fs::exists(input, ignored)) continue;
+    try {
+      parse_set_rule(input);
+    } catch (const ConfigError&) {
+      continue;
+    }
+    throw ConfigError(fmt::format("'{}' is a rule, and stands where images do: write --rule before each rule", input));
   }
 }
 
@@ -79,7 +98,9 @@ int predict_images(const CommandLine& line, const PredictArguments& arguments) {
     check_prediction_file(arguments.output);
     refuse_existing(arguments.output, arguments.overwrite);
   }
-  const FileTable images = image_inputs(arguments.inputs, std::cin);
+  check_inputs(arguments.inputs);
+  FileTable images = image_inputs(arguments.inputs, std::cin);
+  if (!arguments.group.empty()) images = without_repeats(images);
   std::optional<ImageGroups> groups;
   if (!arguments.group.empty()) groups = image_groups(arguments.group, images);
 
@@ -92,13 +113,21 @@ int predict_images(const CommandLine& line, const PredictArguments& arguments) {
                           ? prediction_table(std::cout, maker, groups.has_value(), widest(images, groups))
                           : prediction_file(arguments.output, maker, groups.has_value());
   ProgressBar bar;
-  const int64_t unreadable = predict(model, images, groups, maker, *writer, bar);
+  int64_t unreadable = 0;
+  try {
+    unreadable = predict(model, images, groups, maker, *writer, bar);
+  } catch (const Interrupted&) {
+    if (!arguments.output.empty()) log::info(fmt::format("[predict] stopped: '{}' is not written", arguments.output));
+    throw;
+  }
   if (!arguments.output.empty()) {
-    std::cout << fmt::format("'{}': the answers to {} images\n", arguments.output, format_count(images.size()));
+    std::cout << fmt::format("'{}': the answers to {} {}\n", arguments.output,
+                             format_count(groups ? std::ssize(groups->names) : images.size()),
+                             groups ? "groups" : "images");
   }
   if (unreadable == 0) return kSuccess;
-  log::error(fmt::format("[predict] {} of {} images could not be read; their rows say why", format_count(unreadable),
-                         format_count(images.size())));
+  log::error(fmt::format("[predict] {} of {} images could not be read{}", format_count(unreadable),
+                         format_count(images.size()), groups ? "" : "; their rows say why"));
   return kFailed;
 }
 
@@ -109,9 +138,10 @@ void add_predict_command(CLI::App& app, CommandLine& line) {
   const auto arguments = std::make_shared<PredictArguments>();
   command->add_option("model", arguments->model, "A run's folder, or a file that `settrain export` wrote")->required();
   command
-      ->add_option("inputs", arguments->inputs,
-                   "Images, folders of them, text files that list them (a path a line), or - for such a list on "
-                   "standard input")
+      ->add_option(
+          "inputs", arguments->inputs,
+          "Images, folders of them, text files that list them (a path a line, from the list's folder), or - for "
+          "such a list on standard input, from the current folder")
       ->required();
   command
       ->add_option(

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "apps/settrain/checkpoint_choice.h"
 #include "apps/settrain/command_line.h"
 #include "apps/settrain/output_file.h"
+#include "src/core/error.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/inference/results.h"
@@ -23,6 +25,9 @@ struct ScoresArguments {
 
 int write_scores(const CommandLine& line, const ScoresArguments& arguments) {
   catch_interrupts();
+  if (std::filesystem::path(arguments.output).extension() != ".safetensors") {
+    throw ConfigError(fmt::format("--out {}: expected a name that ends in .safetensors", arguments.output));
+  }
   const at::Device device = find_device(line.device);
   const RunFolder folder = RunFolder::open_existing(arguments.run);
   const std::string checkpoint = chosen_checkpoint(line, arguments.choice, folder).stem().string();
@@ -31,13 +36,10 @@ int write_scores(const CommandLine& line, const ScoresArguments& arguments) {
   const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
   ProgressBar bar;
   const ScoreFile scores{labelled_scores(run.experiment, arguments.split, bar), run.experiment.class_facts,
-                         why_no_guarantee(arguments.split)};
+                         weights.text("sha256"), why_no_guarantee(arguments.split)};
   log_skipped_images(run.experiment);
   write_score_file(arguments.output, scores,
-                   {{"run", arguments.run},
-                    {"checkpoint", checkpoint},
-                    {"checkpoint.sha256", weights.text("sha256")},
-                    {"split", arguments.split}});
+                   {{"run", arguments.run}, {"checkpoint", checkpoint}, {"split", arguments.split}});
   std::cout << fmt::format("'{}': scores of {} images of {} for {} classes, by {}\n", arguments.output,
                            format_count(scores.scores.scores.size(0)), arguments.split,
                            format_count(scores.facts.classes), checkpoint);

@@ -113,8 +113,8 @@ const char* images_of_threshold(ConformalThreshold threshold) {
     case ConformalThreshold::kInterpolated:
     case ConformalThreshold::kMarginal:
       return "in all";
-    case ConformalThreshold::kClasswise:
     case ConformalThreshold::kRc3p:
+    case ConformalThreshold::kClasswise:
       break;
   }
   return "of the class";
@@ -129,10 +129,15 @@ void note_infinite(CalibratedRule& calibrated) {
     calibrated.notes.push_back(fmt::format("{}, there are {}: every set holds all classes", needs, calibrated.images));
     return;
   }
-  calibrated.notes.push_back(fmt::format("{} of {} classes have no threshold and are in every set{}: {} {}", infinite,
-                                         calibrated.classes,
-                                         calibrated.most_ranks.empty() ? "" : " that their largest rank allows", needs,
-                                         images_of_threshold(calibrated.rule.threshold)));
+  if (!calibrated.most_ranks.empty()) {
+    calibrated.notes.push_back(fmt::format(
+        "{} of {} classes have no threshold, and are in every set that their largest rank allows: the images "
+        "beyond that rank leave a smaller alpha, for which the class has too few",
+        infinite, calibrated.classes));
+    return;
+  }
+  calibrated.notes.push_back(fmt::format("{} of {} classes have no threshold and are in every set: {} {}", infinite,
+                                         calibrated.classes, needs, images_of_threshold(calibrated.rule.threshold)));
 }
 
 }  // namespace

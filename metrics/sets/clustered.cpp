@@ -89,10 +89,16 @@ ClusteredThresholds clustered_thresholds(const SetRule& rule, const LabelScores&
   for (const int64_t number : cluster_of) {
     result.thresholds.push_back(number < 0 ? marginal : quantiles[static_cast<size_t>(number)]);
   }
-  result.note = fmt::format(
-      "{} of {} classes are in no cluster, for want of images, and share the threshold of all; the "
-      "others form {} clusters",
-      std::count(cluster_of.begin(), cluster_of.end(), -1), classes, clusters);
+  result.note =
+      clusters == 0
+          ? fmt::format(
+                "no clusters, and one threshold for all: the plan is {} clusters for {} classes; clusters= in "
+                "the rule sets another number",
+                plan.clusters, classes)
+          : fmt::format(
+                "{} of {} classes are in no cluster, for want of images, and share the threshold of all; the "
+                "others form {} clusters",
+                std::count(cluster_of.begin(), cluster_of.end(), -1), classes, clusters);
   return result;
 }
 

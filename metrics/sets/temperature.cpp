@@ -10,7 +10,6 @@
 namespace settrain {
 namespace {
 
-constexpr double kLeast = 1e-3, kMost = 1e3;
 constexpr int kHalvings = 60;  // of the logarithm's range, 13.8: down to the last bits
 
 // The derivative of the mean log-likelihood with respect to 1/T: mean of s_y - E[s] under softmax(s / T).
@@ -24,7 +23,7 @@ double slope(const at::Tensor& scores, const at::Tensor& label_scores, double in
 double fit_temperature(const at::Tensor& given, const at::Tensor& labels) {
   const at::Tensor scores = given.to(at::kCPU, at::kDouble);
   const at::Tensor label_scores = scores.gather(1, labels.cpu().unsqueeze(1)).squeeze(1);
-  double low = std::log(kLeast), high = std::log(kMost);
+  double low = std::log(kLeastTemperature), high = std::log(kLargestTemperature);
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
     (slope(scores, label_scores, std::exp(middle)) < 0 ? high : low) = middle;

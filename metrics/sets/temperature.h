@@ -7,9 +7,11 @@
 
 namespace settrain {
 
+inline constexpr double kLeastTemperature = 1e-3, kLargestTemperature = 1e3;
+
 /// The temperature T > 0 for which softmax(scores / T) gives the labels the largest likelihood (Guo et al., "On
 /// calibration of modern neural networks", ICML 2017, section 4.2). The mean log-likelihood is concave in 1/T, whose
-/// derivative is brought to zero by bisection in [1/1000, 1000]; an end of that range where there is none in it.
+/// derivative is brought to zero by bisection between these two; one of them where it is zero nowhere there.
 ///
 /// `scores` [images, classes] float32 or float64 logits, `labels` [images] int64.
 double fit_temperature(const at::Tensor& scores, const at::Tensor& labels);

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "metrics/sets/temperature.h"
 #include "src/core/human.h"
 #include "src/core/table_text.h"
 #include "src/inference/calibration.h"
@@ -54,6 +55,10 @@ std::string format_calibration(const Calibration& calibration) {
     text += fmt::format("Temperature {:.4g}", calibration.temperature);
     if (calibration.temperature_images > 0) {
       text += fmt::format(", fitted to {} other images", format_count(calibration.temperature_images));
+      if (calibration.temperature < 1.001 * kLeastTemperature ||
+          calibration.temperature > 0.999 * kLargestTemperature) {
+        text += " (the end of the range that is searched)";
+      }
     }
     text += fmt::format("; expected calibration error (15 bins) {} % before, {} % after.\n",
                         percent(calibration.error_before), percent(calibration.error_after));

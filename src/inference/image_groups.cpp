@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "datasets/image_list.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -21,12 +25,18 @@ std::string key_of(const fs::path& file) {
 using GroupNames = std::unordered_map<std::string, std::string>;  // by the image's key
 
 GroupNames read_groups(const fs::path& file) {
+  if (fs::is_directory(file)) {
+    throw DataError(
+        fmt::format("--group {}: a folder; write --group folder, where each folder is a group, or name a CSV "
+                    "file",
+                    file.string()));
+  }
   std::ifstream lines(file);
   if (!lines) throw DataError(fmt::format("cannot read the groups '{}'", file.string()));
   GroupNames groups;
   int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
-    ++number;
+    if (++number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, std::strlen(kByteOrderMark));
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty() || (number == 1 && line == "image,group")) continue;
     const size_t comma = line.rfind(',');
@@ -44,6 +54,15 @@ GroupNames read_groups(const fs::path& file) {
 
 }  // namespace
 
+FileTable without_repeats(const FileTable& images) {
+  FileTable distinct(images.root());
+  std::unordered_set<std::string> seen;
+  for (int64_t i = 0; i < images.size(); ++i) {
+    if (seen.insert(key_of(images.path(i))).second) distinct.add(images.name(i));
+  }
+  return distinct;
+}
+
 ImageGroups image_groups(const std::string& rule, const FileTable& images) {
   const bool by_folder = rule == "folder";
   const GroupNames listed = by_folder ? GroupNames{} : read_groups(rule);
@@ -53,7 +72,8 @@ ImageGroups image_groups(const std::string& rule, const FileTable& images) {
     const fs::path file = images.path(i);
     std::string name;
     if (by_folder) {
-      name = file.has_parent_path() ? file.parent_path().string() : ".";
+      const fs::path folder = file.parent_path().lexically_normal();
+      name = folder.empty() ? "." : folder.string();
     } else if (const auto found = listed.find(key_of(file)); found != listed.end()) {
       name = found->second;
     } else {
@@ -62,6 +82,10 @@ ImageGroups image_groups(const std::string& rule, const FileTable& images) {
     const auto [found, is_new] = numbers.emplace(name, std::ssize(groups.names));
     if (is_new) groups.names.push_back(name);
     groups.group_of.push_back(found->second);
+  }
+  if (std::ssize(listed) > images.size()) {
+    log::warning(fmt::format("[predict] {} of the {} images in '{}' are not among those to answer to",
+                             std::ssize(listed) - images.size(), listed.size(), rule));
   }
   return groups;
 }

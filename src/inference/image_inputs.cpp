@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "datasets/find_images.h"
+#include "datasets/image_list.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 
@@ -32,6 +34,7 @@ void add_list(std::istream& lines, const fs::path& folder, const std::string& na
   const int64_t before = files.size();
   for (std::string line; std::getline(lines, line);) {
     throw_if_interrupted();
+    if (files.size() == before && line.starts_with(kByteOrderMark)) line.erase(0, std::strlen(kByteOrderMark));
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;
     if (line.find('\0') != std::string::npos) {

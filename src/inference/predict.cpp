@@ -12,7 +12,9 @@
 
 #include "datasets/image_files.h"
 #include "models/model.h"
+#include "src/core/characters.h"
 #include "src/core/interrupt.h"
+#include "src/core/log.h"
 #include "src/inference/group_sums.h"
 #include "src/train/evaluation.h"
 
@@ -102,6 +104,7 @@ class RowMaker {
     int64_t read = 0;
     for (int64_t i = batch.first_position; i < end_of(batch); ++i) {
       const auto error = errors.find(i);
+      if (error != errors.end()) log::warning(fmt::format("[predict] {}", printable(*error->second)));
       const bool is_complete = error != errors.end() ? sums_->add(i, *error->second)
                                                      : sums_->add(i, log_probabilities[read++].const_data_ptr<double>(),
                                                                   log_probabilities.size(1));

@@ -1,5 +1,7 @@
 #include "src/inference/rule_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -7,6 +9,7 @@
 
 #include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -39,8 +42,8 @@ std::vector<std::string> store_rules(const RunFolder& folder, const std::string&
         dropped.push_back(old.rule.name());
       }
     }
-  } catch (const RunError&) {
-    // Damaged, or of other weights: the new ones take its place.
+  } catch (const RunError& problem) {
+    log::warning(fmt::format("[calibrate] the earlier rules are replaced: {}", problem.what()));
   }
   write_file_atomically(folder.rules(checkpoint), to_text(all) + "\n");
   return dropped;

@@ -11,7 +11,8 @@
 namespace settrain {
 
 /// Writes the file for `checkpoint` ("best-val-top5"). Rules of the same name are replaced; others stay where
-/// temperature, calibration images and weights are the same. Returns the names of those that do not.
+/// temperature, calibration images and weights are the same. Returns the names of those that do not, and warns of a
+/// damaged file, which it replaces.
 std::vector<std::string> store_rules(const RunFolder& folder, const std::string& checkpoint, const StoredRules& rules);
 
 /// Nothing where there is no such file. Throws RunError where it is damaged, or of other weights than `sha256`.

@@ -2,8 +2,10 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -22,11 +24,14 @@ namespace {
 
 constexpr const char *kScores = "scores", *kLabels = "labels", *kTrainCounts = "train_counts",
                      *kSuperclassOf = "superclass_of", *kClassNames = "class_names", *kProbability = "probability",
-                     *kNoGuarantee = "no_guarantee";
+                     *kNoGuarantee = "no_guarantee", *kModel = "checkpoint.sha256";
 constexpr size_t kMostDepth = 4;
 constexpr int64_t kMostImages = int64_t{1} << 40;  // of a class
 
 Safetensors read_arrays(const std::filesystem::path& file) {
+  if (file.extension() == ".npz" && !is_zip(file)) {
+    throw RunError(fmt::format("'{}' is no .npz file, as numpy.savez writes it", file.string()));
+  }
   if (!is_zip(file)) return read_safetensors(file);
   Safetensors arrays;
   for (const auto& [name, array] : read_npz(file, {kScores, kLabels, kTrainCounts, kSuperclassOf})) {
@@ -52,12 +57,14 @@ class ScoreFileReader {
     result.scores.scores = scores.scalar_type() == at::kDouble ? scores : scores.to(at::kFloat);
     const int64_t images = scores.size(0), classes = scores.size(1);
     result.scores.labels = integers(kLabels, wanted(kLabels), images);
-    check_scores(place_ + ": " + kScores, result.scores.scores);
+    check_score_layout(place_ + ": " + kScores, result.scores.scores);
+    check_finite(result.scores.scores);
     check_labels(result.scores.labels, classes);
     result.facts.classes = classes;
     result.facts.train_counts = numbers(kTrainCounts, classes);
     result.facts.superclass_of = numbers(kSuperclassOf, classes);
     read_metadata(result.facts);
+    if (const auto found = arrays_.metadata.find(kModel); found != arrays_.metadata.end()) result.model = found->second;
     if (const auto found = arrays_.metadata.find(kNoGuarantee); found != arrays_.metadata.end()) {
       result.no_guarantee = printable(found->second);
     }
@@ -78,9 +85,20 @@ class ScoreFileReader {
   at::Tensor integers(const char* name, const at::Tensor& tensor, int64_t count) const {
     if (!at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false) || tensor.dim() != 1 ||
         tensor.size(0) != count) {
-      fail(fmt::format("{} must be [{}] integers", name, count));
+      fail(fmt::format("{} must be [{}] integers, and are [{}] {}", name, count, fmt::join(tensor.sizes(), ", "),
+                       c10::toString(tensor.scalar_type())));
     }
     return tensor.to(at::kLong);
+  }
+
+  void check_finite(const at::Tensor& scores) const {
+    const at::Tensor wrong = at::isfinite(scores).logical_not_().flatten().nonzero();
+    if (wrong.size(0) == 0) return;
+    const int64_t first = wrong[0].item<int64_t>(), image = first / scores.size(1), category = first % scores.size(1);
+    fail(
+        fmt::format("the score of image {} for class {} is {}; scores are finite: in place of the logarithm of 0 take "
+                    "a number such as -1000",
+                    image, category, scores[image][category].item<double>()));
   }
 
   void check_labels(const at::Tensor& labels, int64_t classes) const {
@@ -138,6 +156,7 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
   TextMap metadata(origin);
   metadata["kind"] = "settrain scores";
   metadata[kProbability] = scores.facts.probability == ProbabilityKind::kSigmoid ? "sigmoid" : "softmax";
+  if (!scores.model.empty()) metadata[kModel] = scores.model;
   if (!scores.no_guarantee.empty()) metadata[kNoGuarantee] = scores.no_guarantee;
   if (!scores.facts.names.empty()) metadata[kClassNames] = nlohmann::json(scores.facts.names).dump();
   write_tensor_file(file, tensors, metadata);
@@ -153,8 +172,12 @@ bool are_probabilities(const at::Tensor& scores) {
   return scores.sum(1, /*keepdim=*/false, at::kDouble).sub(1).abs().max().item<double>() < kRounding;
 }
 
-void check_same_classes(const std::string& name, const ClassFacts& facts, const std::string& other_name,
-                        const ClassFacts& other) {
+void check_same_model(const std::string& name, const ScoreFile& file, const std::string& other_name,
+                      const ScoreFile& other_file) {
+  if (!file.model.empty() && !other_file.model.empty() && file.model != other_file.model) {
+    throw ConfigError(fmt::format("'{}' and '{}' are scores of two models", name, other_name));
+  }
+  const ClassFacts &facts = file.facts, &other = other_file.facts;
   if (facts.classes != other.classes) {
     throw ConfigError(
         fmt::format("'{}' has {} classes, and '{}' has {}", name, facts.classes, other_name, other.classes));

@@ -15,10 +15,11 @@ namespace settrain {
 struct ScoreFile {
   SplitScores scores;
   ClassFacts facts;               // as far as the file has them
+  std::string model = {};         // digest of the checkpoint that gave them; empty where the file does not say
   std::string no_guarantee = {};  // why rules that these images calibrate promise nothing; empty where they do
 };
 
-/// Writes a safetensors file with `scores` and `labels`, and the facts and `origin` (such as "run", "checkpoint",
+/// Writes a safetensors file with `scores` and `labels`, and the rest and `origin` (such as "run", "checkpoint",
 /// "split") as metadata. Throws RunError where it cannot be written.
 void write_score_file(const std::filesystem::path& file, const ScoreFile& scores,
                       const std::map<std::string, std::string>& origin);
@@ -32,8 +33,9 @@ ScoreFile read_score_file(const std::filesystem::path& file);
 /// Whether the scores of every image are at least 0 and sum to 1, but for rounding: then they are no logits.
 bool are_probabilities(const at::Tensor& scores);
 
-/// Throws ConfigError unless both are of as many classes, called alike where both have names.
-void check_same_classes(const std::string& name, const ClassFacts& facts, const std::string& other_name,
-                        const ClassFacts& other);
+/// Throws ConfigError unless both are scores of one model, as far as they say, for as many classes, called alike where
+/// both have names.
+void check_same_model(const std::string& name, const ScoreFile& file, const std::string& other_name,
+                      const ScoreFile& other);
 
 }  // namespace settrain

@@ -43,10 +43,10 @@ const CalibratedRule& stored_rule(const TrainedModel& model, const SetRule& rule
     }
   }
   throw ConfigError(
-      fmt::format("the rule {} is not calibrated for '{}'; calibrated are: {}. `settrain calibrate RUN --rules {}` "
-                  "calibrates it for a run (then export it again); top:K and error:E need no calibration",
+      fmt::format("the rule {} is not calibrated for '{}'; calibrated are: {}. `settrain calibrate RUN --checkpoint {} "
+                  "--rules {}` calibrates it for a run (then export it again); top:K and error:E need no calibration",
                   rule.name(), model.file.string(), names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
-                  rule.name()));
+                  model.is_exported ? "NAME" : model.file.stem().string(), rule.name()));
 }
 
 PredictedSet ordered_set(const bool* set, const float* probabilities, int64_t count) {

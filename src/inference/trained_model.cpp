@@ -169,8 +169,8 @@ std::optional<StoredRules> rules_of_checkpoint(const Checkpoint& checkpoint, int
     return load_stored_rules(RunFolder::open_existing(run), checkpoint.file.stem().string(), checkpoint.text("sha256"),
                              classes);
   } catch (const RunError& problem) {
-    log::warning(fmt::format("[model] no calibrated rules: {}", problem.what()));
-    return std::nullopt;
+    throw RunError(
+        fmt::format("{}\n`settrain calibrate` writes the rules anew; without the file there are none", problem.what()));
   }
 }
 
@@ -193,13 +193,16 @@ TrainedModel open_trained_model(const Registries& registries, const fs::path& pa
                                 const std::vector<std::string>& settings) {
   const bool is_exported = !is_checkpoint(path);
   Checkpoint file = is_exported ? read_exported(path) : load_checkpoint(path);
-  TrainedModel model{.file = path, .config = config_of(registries, file, settings)};
+  TrainedModel model{.file = path, .is_exported = is_exported, .config = config_of(registries, file, settings)};
   model.card = card_of_checkpoint(registries, file, device, settings);
   const int64_t classes = std::ssize(model.card.class_names);
   if (!is_exported) {
     model.rules = rules_of_checkpoint(file, classes);
   } else if (const auto found = file.metadata.find("rules"); found != file.metadata.end()) {
     model.rules = stored_rules_from_text(found->second, classes, quoted(path) + ": its rules");
+    if (model.rules->checkpoint_sha256 != file.text("checkpoint.sha256")) {
+      throw RunError(quoted(path) + ": its rules were calibrated for other weights");
+    }
   }
   if (model.card.head != model.config.get<std::string>("model.head")) {
     throw RunError(fmt::format("{}: its card has the head {}, and its configuration {}", quoted(path), model.card.head,

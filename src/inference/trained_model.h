@@ -18,6 +18,7 @@ namespace settrain {
 
 struct TrainedModel {
   std::filesystem::path file;  // the checkpoint, or the exported model
+  bool is_exported = false;
   config::Config config;
   ModelCard card{};
   std::optional<StoredRules> rules{};

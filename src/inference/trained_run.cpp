@@ -37,7 +37,7 @@ void check_settings(const config::Config& config, const std::vector<std::string>
       continue;
     }
     throw ConfigError(fmt::format(
-        "--set {}: a run is evaluated as it was trained; `settrain eval` takes eval.*, data.root, data.workers, "
+        "--set {}: a run is evaluated as it was trained; what may be set are eval.*, data.root, data.workers, "
         "data.expected, data.eval_batch_size and run.threads",
         path));
   }

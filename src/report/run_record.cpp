@@ -124,8 +124,13 @@ ordered_json run_json(const ComparedRun& run, const std::string& setting, const 
   ordered_json results = ordered_json::array(), calibrations = results, changed = results;
   for (const CheckpointValues& checkpoint : run.checkpoints) {
     results.push_back(results_table(checkpoint));
-    ordered_json calibration = damaged_is_null(folder.calibration(checkpoint.name));
-    if (calibration.is_null()) continue;
+    const auto file = folder.calibration(checkpoint.name);
+    if (!std::filesystem::exists(file)) continue;
+    ordered_json calibration = damaged_is_null(file);
+    if (!calibration.is_object() || !calibration.contains("rules")) {
+      notes.push_back(fmt::format("'{}' is damaged, so what was calibrated is not shown.", file.string()));
+      continue;
+    }
     calibration["checkpoint"] = checkpoint.name;
     calibrations.push_back(std::move(calibration));
   }

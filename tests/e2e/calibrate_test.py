@@ -48,12 +48,16 @@ class Calibrate(ProgramTest):
         files = json.loads(self.calibrate("--scores", "calibration.safetensors", "--test", "test.safetensors", *RULES, "--json").stdout)
         self.assertEqual([rule["quality"] for rule in files["rules"]], [rule["quality"] for rule in done["rules"]])
         self.run_program("scores", "runs/tiny", "--out", "test.safetensors", "--device", "cpu", expect=1)  # is there already
+        self.run_program("scores", "runs/tiny", "--out", "test.npz", "--device", "cpu", expect=2)
 
     def test_images_that_chose_the_epoch_guarantee_nothing(self):
         self.train()
         done = self.calibrate("runs/tiny", *RULES, "--figure", "picture")
         self.assertIn("no guarantee: these validation images may have chosen the epoch", done.stdout)
         self.assertTrue((self.folder / "picture/calibration.svg").is_file())
+        kept = (self.folder / "runs/tiny/rules-best-val-top2.json").read_text()
+        self.calibrate("runs/tiny", "--rules", "conformal:lac:0.2", "--share", "0.5", "--dry-run")
+        self.assertEqual((self.folder / "runs/tiny/rules-best-val-top2.json").read_text(), kept)
         other = self.calibrate("runs/tiny", "--rules", "conformal:lac:0.2", "--share", "0.5", "--temperature", "fit")
         self.assertIn("no longer kept", other.stderr)
         self.assertIn("top:2, average-error:0.2", other.stderr)
@@ -67,10 +71,11 @@ class Calibrate(ProgramTest):
     def test_scores_of_numpy(self):
         scores = [[2.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 2.0], [2.0, 0.0, 1.0]] * 10
         labels = [0, 1, 2, 1] * 10
+        self.npz("calibrating.npz", scores, labels)
         self.npz("plain.npz", scores, labels)
         self.npz("packed.npz", scores, labels, zipfile.ZIP_DEFLATED)
         plain, packed = (
-            json.loads(self.calibrate("--scores", "plain.npz", "--test", name, "--rules", "conformal:lac:0.5", "--json").stdout)
+            json.loads(self.calibrate("--scores", "calibrating.npz", "--test", name, "--rules", "conformal:lac:0.5", "--json").stdout)
             for name in ("plain.npz", "packed.npz")
         )
         self.assertEqual(plain["rules"], packed["rules"])
@@ -83,6 +88,7 @@ class Calibrate(ProgramTest):
         self.npz("nan.npz", [[1.0, 0.0], [0.0, float("nan")]], [0, 1])
         self.npz("label.npz", [[1.0, 0.0]] * 2, [0, 2])
         self.npz("three.npz", [[1.0, 0.0, 0.0]] * 4, [0, 1, 0, 1])
+        self.write("text.npz", "scores")
         (self.folder / "cut.npz").write_bytes((self.folder / "good.npz").read_bytes()[:-30])
         for arguments, code, reason in (
             (("--scores", "nan.npz"), 1, "nan.npz"),
@@ -99,13 +105,16 @@ class Calibrate(ProgramTest):
             (("--scores", "good.npz", "--rules", "conformal:wpas(weights=\x1b]0):0.1"), 2, "control characters"),
             (("--scores", "good.npz", "--share", "0"), 2, "--share 0: expected a number between 0 and 1"),
             (("--scores", "good.npz", "--share", "0.01"), 2, "too few to divide"),
+            (("--scores", "good.npz", "--test", "./good.npz"), 2, "the images that calibrate cannot judge"),
+            (("--scores", "text.npz"), 1, "is no .npz file"),
             (("--scores", "good.npz", "--checkpoint", "last"), 2, "--checkpoint, --metric and --set are for a run"),
             ((), 2, "takes a run's folder"),
         ):
             self.assertIn(reason, self.run_program("calibrate", *arguments, expect=code).stderr, arguments)
         probabilities = self.calibrate("--scores", "good.npz", "--rules", "conformal:lac:0.5")
         self.assertIn("'good.npz': each image's scores sum to 1, as probabilities do", probabilities.stderr)
-        few = self.calibrate("--scores", "good.npz", "--test", "good.npz", "--rules", "conformal:lac:0.1")
+        self.npz("other.npz", [[1.0, 0.0]] * 4, [0, 1, 0, 1])
+        few = self.calibrate("--scores", "good.npz", "--test", "other.npz", "--rules", "conformal:lac:0.1")
         self.assertIn("9", few.stdout)  # images that 90 % need
 
 

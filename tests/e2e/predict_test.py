@@ -137,6 +137,25 @@ class Predict(ProgramTest):
         self.assertEqual([(row["group"], row["images"]) for row in rows], [("y", 1), ("x", 2)])
         self.assertIn("in no group", self.predict("photos", "--group", "groups.csv", expect=1).stderr)
 
+    def test_an_input_that_is_no_file_is_a_row_with_its_error(self):
+        os.mkfifo(self.folder / "photos/pipe.png")
+        rows, done = self.rows("photos", "--rule", "top:1", expect=1)
+        self.assertEqual([row["path"] for row in rows if "error" in row], ["photos/pipe.png"])
+        self.assertIn("is no regular file", next(row["error"] for row in rows if "error" in row))
+        self.assertIn("1 of 6 images could not be read", done.stderr)
+
+    def test_rules_that_are_damaged_or_of_other_weights_are_refused(self):
+        rules = self.folder / "runs/trees/rules-last.json"
+        text = rules.read_text()
+        for damaged in (text[:-20], text.replace('"checkpoint_sha256":"', '"checkpoint_sha256":"0')):
+            rules.write_text(damaged)
+            self.assertIn("rules-last.json'", self.predict("photos", expect=1).stderr)
+            self.assertIn("rules-last.json'", self.run_program("export", "runs/trees", "--output", "new.safetensors", expect=1).stderr)
+        self.assertIn("the earlier rules are replaced", self.run_program("calibrate", "runs/trees", "--rules", "top:1", "--device", "cpu").stderr)
+
+    def test_a_rule_among_the_images_is_told(self):
+        self.assertIn("'top:2' is a rule", self.predict("photos", "--rule", "top:1", "top:2", expect=2).stderr)
+
     def test_superclasses(self):
         classes, genera = (self.rows("photos", "--rule", f"top:{k}", "--by", by)[0] for k, by in ((6, "class"), (3, "superclass")))
         for row, genus in zip(classes, genera):

@@ -43,7 +43,7 @@ TEST_CASE("images, folders and lists are taken in the order given", "[fast]") {
   const test::TemporaryFolder folder;
   const std::string root = (folder / "").string();
   for (const char* name : {"f/b.png", "f/a/z.jpg", "f/a.jpg", "f/notes.txt"}) touch(folder / name);
-  touch(folder / "lists/images.txt", "one two.png\r\n\n/abs.jpg\n");
+  touch(folder / "lists/images.txt", "\xEF\xBB\xBFone two.png\r\n\n/abs.jpg\n");
   CHECK(inputs({root + "gone.JPG", root + "f", root + "lists/images.txt", "-"}, "x.png\n") ==
         Names{root + "gone.JPG", root + "f/a/z.jpg", root + "f/a.jpg", root + "f/b.png", root + "lists/one two.png",
               "/abs.jpg", "x.png"});
@@ -62,21 +62,27 @@ TEST_CASE("an input that is none is refused by name", "[fast]") {
 }
 
 TEST_CASE("images of a folder are a group", "[fast]") {
-  const ImageGroups groups = image_groups("folder", table({"b/1.jpg", "a/2.jpg", "b/3.jpg", "4.jpg"}));
+  const ImageGroups groups = image_groups("folder", table({"b/1.jpg", "a/2.jpg", "./b/3.jpg", "4.jpg"}));
   CHECK(groups.names == Names{"b", "a", "."});
   CHECK(groups.group_of == std::vector<int64_t>{0, 1, 0, 2});
+}
+
+TEST_CASE("an image counts once in its group, however often it is named", "[fast]") {
+  CHECK(names(without_repeats(table({"b/1.jpg", "./b/1.jpg", "2.jpg", "c/../2.jpg", "3.jpg"}))) ==
+        Names{"b/1.jpg", "2.jpg", "3.jpg"});
 }
 
 TEST_CASE("a CSV file says which image is of which group", "[fast]") {
   const test::TemporaryFolder folder;
   const auto image = [&](const char* name) { return (folder / name).string(); };
-  touch(folder / "g.csv", "image,group\n1.jpg,oak\r\nsub/../2,x.jpg,elm\n" + image("3.jpg") + ",oak\n");
+  touch(folder / "g.csv", "\xEF\xBB\xBFimage,group\n1.jpg,oak\r\nsub/../2,x.jpg,elm\n" + image("3.jpg") + ",oak\n");
   const auto file = (folder / "g.csv").string();
   const ImageGroups groups = image_groups(file, table({image("3.jpg"), image("2,x.jpg"), image("1.jpg")}));
   CHECK(groups.names == Names{"oak", "elm"});
   CHECK(groups.group_of == std::vector<int64_t>{0, 1, 0});
   CHECK_THROWS_WITH(image_groups(file, table({"other.jpg"})), Contains("'other.jpg' is in no group of"));
   CHECK_THROWS_AS(image_groups(image("gone.csv"), table({"1.jpg"})), DataError);
+  CHECK_THROWS_WITH(image_groups(folder.path().string(), table({"1.jpg"})), Contains("write --group folder"));
   touch(folder / "bad.csv", "a.jpg,oak\nb.jpg\n");
   CHECK_THROWS_WITH(image_groups(image("bad.csv"), table({"a.jpg"})), Contains("bad.csv:2: expected 'image,group'"));
   touch(folder / "twice.csv", "a.jpg,oak\na.jpg,elm\n");

@@ -15,7 +15,8 @@ using Catch::Contains;
 
 ScoreFile some_scores() {
   return {{at::tensor({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 6.0F}).view({2, 3}), at::tensor({2, 0}, at::kLong)},
-          {.classes = 3, .names = {"oak", "elm", "\"ash\""}, .train_counts = {5, 0, 7}, .superclass_of = {0, 1, 1}}};
+          {.classes = 3, .names = {"oak", "elm", "\"ash\""}, .train_counts = {5, 0, 7}, .superclass_of = {0, 1, 1}},
+          "abc"};
 }
 
 }  // namespace
@@ -33,6 +34,7 @@ TEST_CASE("scores and what is known of the classes come back from a file", "[fas
   CHECK(read.facts.train_counts == scores.facts.train_counts);
   CHECK(read.facts.superclass_of == scores.facts.superclass_of);
   CHECK(read.facts.probability == ProbabilityKind::kSigmoid);
+  CHECK(read.model == "abc");
 }
 
 TEST_CASE("scores of other programs are read in their own types", "[fast]") {
@@ -59,7 +61,8 @@ TEST_CASE("scores that do not fit together are refused with the file's name", "[
   check_refused({{"logits", scores}, {"labels", labels}}, "has no scores");
   check_refused({{"scores", scores.view({6})}, {"labels", labels}}, "must be [images, classes]");
   check_refused({{"scores", scores.to(at::kLong)}, {"labels", labels}}, "must be [images, classes]");
-  check_refused({{"scores", scores}, {"labels", at::zeros({3}, at::kLong)}}, "labels must be [2] integers");
+  check_refused({{"scores", scores}, {"labels", at::zeros({3}, at::kLong)}},
+                "labels must be [2] integers, and are [3] Long");
   check_refused({{"scores", scores}, {"labels", labels.to(at::kFloat)}}, "labels must be [2] integers");
   check_refused({{"scores", scores}, {"labels", at::tensor({0, 3}, at::kLong)}}, "the label of image 1 is 3");
   check_refused({{"scores", scores}, {"labels", at::tensor({-1, 0}, at::kLong)}}, "the label of image 0 is -1");
@@ -71,7 +74,7 @@ TEST_CASE("scores that do not fit together are refused with the file's name", "[
   check_refused({{"scores", scores}, {"labels", labels}}, "no JSON list", {{"class_names", "[1, 2, 3]"}});
   at::Tensor bad = scores.clone();
   bad.index_put_({at::tensor(1), at::tensor(2)}, at::tensor(NAN));
-  check_refused({{"scores", bad}, {"labels", labels}}, "is nan");
+  check_refused({{"scores", bad}, {"labels", labels}}, "the score of image 1 for class 2 is nan");
 }
 
 TEST_CASE("probabilities are told from logits", "[fast]") {
@@ -84,16 +87,20 @@ TEST_CASE("probabilities are told from logits", "[fast]") {
   CHECK_FALSE(are_probabilities(logits.sigmoid()));
 }
 
-TEST_CASE("two files must be of the same classes", "[fast]") {
-  ClassFacts facts = some_scores().facts, other = facts;
-  check_same_classes("a", facts, "b", other);
-  other.names.clear();
-  check_same_classes("a", facts, "b", other);
-  other.names = {"oak", "yew", "\"ash\""};
-  CHECK_THROWS_WITH(check_same_classes("a", facts, "b", other),
-                    Contains("class 1 is \"elm\" in 'a' and \"yew\" in 'b'"));
-  other.classes = 4;
-  CHECK_THROWS_AS(check_same_classes("a", facts, "b", other), ConfigError);
+TEST_CASE("two files must be of one model and its classes", "[fast]") {
+  const ScoreFile file = some_scores();
+  ScoreFile other = file;
+  check_same_model("a", file, "b", other);
+  other.model = "";
+  other.facts.names.clear();
+  check_same_model("a", file, "b", other);
+  other.facts.names = {"oak", "yew", "\"ash\""};
+  CHECK_THROWS_WITH(check_same_model("a", file, "b", other), Contains("class 1 is \"elm\" in 'a' and \"yew\" in 'b'"));
+  other.facts.classes = 4;
+  CHECK_THROWS_AS(check_same_model("a", file, "b", other), ConfigError);
+  other = file;
+  other.model = "def";
+  CHECK_THROWS_WITH(check_same_model("a", file, "b", other), Contains("'a' and 'b' are scores of two models"));
 }
 
 }  // namespace settrain
