@@ -1,7 +1,6 @@
 #include "src/optim/adamw.h"
 
 #include <ATen/ops/_fused_adamw.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
@@ -24,23 +23,32 @@ config::Keys AdamWOptions::keys() {
   };
 }
 
+namespace {
+
+at::Tensor zero_steps(const TrainedParameters& parameters) {
+  const at::TensorOptions integer(at::kLong);
+  return at::zeros({}, parameters.empty() ? integer : integer.device(parameters[0].tensor.device()));
+}
+
+}  // namespace
+
 AdamW::AdamW(const TrainedParameters& parameters, const AdamWOptions& options)
     : Optimizer(parameters),
       exp_avgs_(zeros()),
       exp_avg_sqs_(zeros()),
-      steps_(at::zeros({}, at::kLong)),
+      steps_(zero_steps(parameters)),
       options_(options) {}
 
-void AdamW::step(double lr) {
+void AdamW::step(const at::Tensor& lr, const std::optional<at::Tensor>& stop) {
   c10::NoGradGuard no_grad;
   steps_.add_(1);
+  // ATen reads the step's number from a float tensor, one a parameter.
+  const at::Tensor number = steps_.to(at::kFloat);
   for (const Group& group : groups()) {
-    // ATen reads the step's number from a float tensor on the parameters' device, one a parameter.
-    const at::Tensor number = at::full({}, steps_.item<int64_t>(), group.parameters[0].options().dtype(at::kFloat));
     at::_fused_adamw_(group.parameters, group.gradients, group.pick(exp_avgs_), group.pick(exp_avg_sqs_),
-                      /*max_exp_avg_sqs=*/{}, std::vector<at::Tensor>(group.members.size(), number),
-                      lr * group.lr_factor, options_.beta1, options_.beta2, group.decays ? options_.weight_decay : 0,
-                      options_.eps, /*amsgrad=*/false, /*maximize=*/false);
+                      /*max_exp_avg_sqs=*/{}, std::vector<at::Tensor>(group.members.size(), number), lr_of(group, lr),
+                      options_.beta1, options_.beta2, group.decays ? options_.weight_decay : 0, options_.eps,
+                      /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{}, stop);
   }
 }
 

@@ -25,14 +25,14 @@ class AdamW : public Optimizer {
  public:
   AdamW(const TrainedParameters& parameters, const AdamWOptions& options);
 
-  void step(double lr) override;
+  void step(const at::Tensor& lr, const std::optional<at::Tensor>& stop = {}) override;
 
   /// m and v of every parameter, "exp_avg.fc.weight" and "exp_avg_sq.fc.weight"; and t, "steps".
   Named state() const override;
 
  private:
   std::vector<at::Tensor> exp_avgs_, exp_avg_sqs_;
-  at::Tensor steps_;  // [] int64 on the CPU
+  at::Tensor steps_;  // [] int64 on the parameters' device
   AdamWOptions options_;
 };
 

@@ -38,6 +38,10 @@ std::vector<Optimizer::Group> Optimizer::groups() const {
   return groups;
 }
 
+at::Tensor Optimizer::lr_of(const Group& group, const at::Tensor& lr) {
+  return group.lr_factor == 1 ? lr : lr.mul(group.lr_factor);
+}
+
 std::vector<at::Tensor> Optimizer::zeros() const {
   std::vector<at::Tensor> tensors;
   for (const TrainedParameter& parameter : parameters_) tensors.push_back(at::zeros_like(parameter.tensor));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,8 +35,11 @@ class Optimizer {
 
   void zero_grad();
 
-  /// Updates every parameter that has a gradient. `lr`: optimizer.lr times the schedule's factor at this step.
-  virtual void step(double lr) = 0;
+  /// Updates every parameter that has a gradient. `lr`: [], optimizer.lr times the schedule's factor at this step, in
+  /// float64 on the CPU and, for parameters on a GPU, in float32 there, as ATen's fused steps read it. `stop`: []
+  /// float32 on the parameters' device; where it is given and 1 they are left as they are. Does not wait for the
+  /// device.
+  virtual void step(const at::Tensor& lr, const std::optional<at::Tensor>& stop = {}) = 0;
 
   /// The tensors that its next steps depend on, "momentum.fc.weight": saved in checkpoints, which copy into them.
   virtual Named state() const = 0;
@@ -58,6 +62,9 @@ class Optimizer {
   };
 
   std::vector<Group> groups() const;
+
+  /// The learning rate of its parameters.
+  static at::Tensor lr_of(const Group& group, const at::Tensor& lr);
 
   /// A tensor of zeros a parameter.
   std::vector<at::Tensor> zeros() const;

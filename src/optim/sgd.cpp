@@ -29,14 +29,14 @@ Sgd::Sgd(const TrainedParameters& parameters, const SgdOptions& options)
   }
 }
 
-void Sgd::step(double lr) {
+void Sgd::step(const at::Tensor& lr, const std::optional<at::Tensor>& stop) {
   c10::NoGradGuard no_grad;
   for (const Group& group : groups()) {
     // Velocities start at zero, for which the first step's v = g needs no case of its own.
     const auto velocities = options_.momentum == 0 ? std::vector<at::Tensor>() : group.pick(velocities_);
     at::_fused_sgd_(group.parameters, group.gradients, velocities, group.decays ? options_.weight_decay : 0,
-                    options_.momentum, lr * group.lr_factor, /*dampening=*/0, options_.nesterov,
-                    /*maximize=*/false, /*is_first_step=*/false);
+                    options_.momentum, lr_of(group, lr), /*dampening=*/0, options_.nesterov,
+                    /*maximize=*/false, /*is_first_step=*/false, /*grad_scale=*/{}, stop);
   }
 }
 

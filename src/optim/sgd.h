@@ -22,7 +22,7 @@ class Sgd : public Optimizer {
   /// Throws ConfigError for Nesterov without momentum.
   Sgd(const TrainedParameters& parameters, const SgdOptions& options);
 
-  void step(double lr) override;
+  void step(const at::Tensor& lr, const std::optional<at::Tensor>& stop = {}) override;
 
   /// v of every parameter: "momentum.fc.weight".
   Named state() const override { return named("momentum", velocities_); }

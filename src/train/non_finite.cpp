@@ -11,7 +11,7 @@
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
-#include "src/train/train_step.h"
+#include "src/train/step_inputs.h"
 
 namespace settrain {
 namespace {
@@ -40,8 +40,7 @@ constexpr const char* kAdvice = "A lower optimizer.lr, a schedule.warmup_epochs 
 
 }  // namespace
 
-void throw_non_finite(const Model& model, const LossInput& input, const LossValue& value,
-                      const StepSettings& settings) {
+void throw_non_finite(const Model& model, const LossInput& input, const LossValue& value, const StepNumber& number) {
   constexpr int64_t kMostIds = 8;
   const at::Tensor wrong = at::isfinite(value.per_sample.detach()).logical_not().cpu();
   const at::Tensor wrong_ids = input.sample_ids.cpu().masked_select(wrong);
@@ -53,7 +52,7 @@ void throw_non_finite(const Model& model, const LossInput& input, const LossValu
   throw NumericalError(
       fmt::format("the loss is not finite at step {}: {} of the batch's {} samples (ids {}); learning rate {}, largest "
                   "|score| {}; the first tensor that is not finite is {}. {}",
-                  settings.step, wrong_ids.numel(), wrong.numel(), ids, settings.lr,
+                  number.step, wrong_ids.numel(), wrong.numel(), ids, number.lr,
                   std::abs(input.output.scores.detach().abs().max().item<double>()),  // a NaN's sign says nothing
                   first_non_finite(model, input), kAdvice));
 }

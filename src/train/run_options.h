@@ -39,6 +39,7 @@ struct TrainOptions {
   std::string deterministic;
   std::string precision, channels_last;
   bool gradient_checkpointing = false;
+  std::string graph;
   double ema_decay = 0;           // 0: off
   int64_t checkpoint_steps = 0;   // 0: off
   double checkpoint_minutes = 0;  // 0: off

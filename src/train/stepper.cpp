@@ -6,6 +6,7 @@
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/optim/make_optimizer.h"
 
 namespace settrain {
@@ -19,6 +20,25 @@ Optimizer::Named trainable(const Model& model) {
   return parameters;
 }
 
+// Why the operations of a step differ from step to step, or cannot be captured; empty where they can.
+std::string obstacle_to_capture(const Experiment& run) {
+  if (!run.device.is_cuda()) return "the device is not a GPU";
+  if (run.config.read<MixOptions>("train").is_on()) return "train.mix draws shares on the CPU";
+  if (run.train.gradient_checkpointing) return "train.gradient_checkpointing sets the random generator back";
+  if (!run.dataset.train.label_sets.empty()) return "samples have several labels, whose numbers differ";
+  if (!run.loss->state().empty()) return "the loss keeps tensors of its own on the CPU";
+  return "";
+}
+
+Capture capture_for(const Experiment& run) {
+  const std::string& wanted = run.train.graph;
+  if (wanted == "off") return {};
+  const std::string obstacle = obstacle_to_capture(run);
+  if (obstacle.empty()) return cuda_graph_capture(run.device);
+  if (wanted == "on" || run.device.is_cuda()) log::info("[train] steps are not captured as a CUDA graph: " + obstacle);
+  return {};
+}
+
 }  // namespace
 
 Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
@@ -28,7 +48,13 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
       schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
       optimizer_(make_optimizer(run.optimizer, run.config, trainable(*run.model), run.model->head_parameters())),
       metrics_(run.train),
-      mix_(run.config.read<MixOptions>("train")) {
+      mix_(run.config.read<MixOptions>("train")),
+      train_step_(*run.model, *run.loss, *optimizer_, run.computation,
+                  {.seed = static_cast<uint64_t>(run.general.seed),
+                   .clip_norm = run.train.clip_norm,
+                   .metrics = &metrics_,
+                   .mix = &mix_,
+                   .capture = capture_for(run)}) {
   if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay);
 }
 
@@ -36,18 +62,10 @@ double Stepper::lr(int64_t step) const {
   return run_.config.get<double>("optimizer.lr") * schedule_->factor(step);
 }
 
-StepResult Stepper::take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases) {
-  const StepSettings settings{.seed = static_cast<uint64_t>(run_.general.seed),
-                              .step = step,
-                              .lr = lr(step),
-                              .clip_norm = run_.train.clip_norm,
-                              .epoch = step / length_.steps_per_epoch,
-                              .phases = phases,
-                              .metrics = &metrics_,
-                              .mix = &mix_};
-  const StepResult result = train_step(*run_.model, *run_.loss, *optimizer_, batches, run_.computation, settings);
-  if (average_ && result.count > 0) average_->update(step);
-  return result;
+LaunchedStep Stepper::take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases) {
+  LaunchedStep launched = train_step_.launch(batches, {step, lr(step), step / length_.steps_per_epoch}, phases);
+  if (average_ && launched.count() > 0) average_->update(step);
+  return launched;
 }
 
 std::vector<Batch> next_batches(Loader& loader, int64_t accumulate) {

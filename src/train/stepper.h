@@ -27,8 +27,8 @@ class Stepper {
   /// Learning rate of the step of that number, from 0.
   double lr(int64_t step) const;
 
-  /// One step over `batches`, see train_step(). Where `phases` is given, its times are added there.
-  StepResult take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases = nullptr);
+  /// One step over `batches`, see TrainStep. Where `phases` is given, its times are added there.
+  LaunchedStep take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases = nullptr);
 
   /// The optimizer's tensors, see there.
   Optimizer::Named optimizer_state() const { return optimizer_->state(); }
@@ -43,6 +43,7 @@ class Stepper {
   std::unique_ptr<Optimizer> optimizer_;
   StepMetrics metrics_;
   MixOptions mix_;
+  TrainStep train_step_;
   std::optional<WeightAverage> average_;
 };
 

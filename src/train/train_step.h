@@ -1,49 +1,74 @@
-// One optimizer step.
+// The optimizer steps of a run.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "losses/loss.h"
 #include "src/loader/loader.h"
 #include "src/optim/optimizer.h"
 #include "src/train/computation.h"
+#include "src/train/launched_step.h"
 #include "src/train/mix.h"
 #include "src/train/phase_timer.h"
+#include "src/train/step_graph.h"
+#include "src/train/step_inputs.h"
 #include "src/train/step_metrics.h"
 
 namespace settrain {
 
 class Model;
 
-/// What a step did, summed over its samples.
-struct StepResult {
-  double loss_sum = 0;
-  int64_t correct = 0;  // samples whose label, of mixed ones that with the larger share, has the largest score
-  int64_t count = 0;
-  std::vector<double> measured{};  // in the order of StepMetrics::names()
-
-  StepResult& operator+=(const StepResult& other);
-};
-
-/// What a step depends on besides the tensors.
+/// What the steps of a run have in common.
 struct StepSettings {
-  uint64_t seed;                         // of the loss' noise and of dropout
-  int64_t step;                          // global optimizer step, from 0
-  double lr;                             // learning rate of this step
-  double clip_norm;                      // 0: off
-  int64_t epoch = 0;                     // from 0
-  StepPhases* phases = nullptr;          // where given, the device is waited for, and the step's times are added
+  uint64_t seed = 0;                     // of the loss' noise and of dropout
+  double clip_norm = 0;                  // 0: off
   const StepMetrics* metrics = nullptr;  // where given, what is measured besides loss and top-1
   const MixOptions* mix = nullptr;       // where given and on, images are mixed in pairs
+  Capture capture = {};                  // unless empty, how the operations of a step are captured, see StepGraph
 };
 
-/// Forward, loss, backward and update over `batches`, whose gradients are added up: the mean loss is taken over all
-/// their samples, or their weights (see Loss::divisor()); without any sample nothing is done. The batches are moved to
-/// the model's device one after the other. Throws NumericalError where the loss is not finite: it names the step, the
-/// samples, the learning rate, the largest |score| and the first tensor that is not finite. The parameters then are as
-/// before the step.
-StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std::vector<Batch>& batches,
-                      const Computation& computation, const StepSettings& settings);
+/// Forward, loss, backward and update. Nothing in a step waits for the device: its numbers are tensors.
+class TrainStep {
+ public:
+  /// Refers to all of its arguments.
+  TrainStep(Model& model, Loss& loss, Optimizer& optimizer, const Computation& computation,
+            const StepSettings& settings);
+  TrainStep(const TrainStep&) = delete;  // steps under way refer to it
+  TrainStep& operator=(const TrainStep&) = delete;
+
+  /// A step over `batches`, whose gradients are added up: the mean loss is taken over all their samples, or their
+  /// weights (see Loss::divisor()); without any sample nothing is done. The batches are moved to the model's device one
+  /// after the other. With `phases` the device is waited for, and the step's times are added.
+  ///
+  /// Where the loss is not finite, neither this step nor any after it changes the parameters or the loss' own tensors,
+  /// and the step's result() throws a NumericalError that names the step, the samples, the learning rate, the largest
+  /// |score| and the first tensor that is not finite.
+  LaunchedStep launch(const std::vector<Batch>& batches, const StepNumber& number, StepPhases* phases = nullptr);
+
+ private:
+  struct PartValue {
+    LossInput input;
+    LossValue value;
+  };
+
+  // Forward and loss of one part.
+  PartValue evaluate(const StepPart& part, size_t index, const StepNumber& number, const at::Tensor& step);
+  // The whole step on the device. Returns LaunchedStep's sums.
+  at::Tensor compute(const StepInputs& inputs, const StepNumber& number, PhaseTimer& timer);
+  // Computes the part once more, since the parameters are still the same, and throws what is wrong with it.
+  [[noreturn]] void explain(const StepInputs& inputs, const StepNumber& number, size_t part);
+
+  Model& model_;
+  Loss& loss_;
+  Optimizer& optimizer_;
+  const Computation& computation_;
+  StepSettings settings_;
+  InputStream to_device_;
+  at::Tensor stop_;  // [] float32: 1 once a loss was not finite, else 0
+  StepNumber number_;
+  std::optional<StepGraph> graph_;
+};
 
 }  // namespace settrain

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "models/model.h"
 #include "models/named_tensors.h"
@@ -81,25 +82,36 @@ void Training::train_epoch() {
     if (checkpoint_is_due()) save_last();
     throw_if_interrupted();
   }
+  settle_step();
   bar_.hide();
 }
 
+// The numbers of a step are read when the next one is under way, so that a GPU never waits for the CPU.
 void Training::train_one_step(const std::vector<Batch>& batches) {
-  const StepResult result = stepper_.take(state_.step, batches);
-  state_.sum += result;
-  if (state_.epoch == 0) {
-    const int64_t steps = stepper_.length().steps_per_epoch, tenth = steps / 10;
-    // An epoch's last batch may have no readable image: it counts as the mean of its tenth's others, NaN without any.
-    const double mean = result.count > 0 ? result.loss_sum / static_cast<double>(result.count)
-                                         : state_.late_loss / static_cast<double>(tenth - 1);
-    if (state_.step < tenth) state_.early_loss += mean;
-    if (state_.step >= steps - tenth) state_.late_loss += mean;
-  }
+  LaunchedStep step = stepper_.take(state_.step, batches);
+  settle_step();
+  under_way_ = std::move(step);
   state_.batch += std::ssize(batches);
   ++state_.step;
 }
 
+// Adds the numbers of the step under way, if there is one, to the state.
+void Training::settle_step() {
+  if (!under_way_) return;
+  const StepResult result = std::exchange(under_way_, std::nullopt)->result();
+  state_.sum += result;
+  if (state_.epoch > 0) return;
+  const int64_t step = state_.step - 1;
+  const int64_t steps = stepper_.length().steps_per_epoch, tenth = steps / 10;
+  // An epoch's last batch may have no readable image: it counts as the mean of its tenth's others, NaN without any.
+  const double mean = result.count > 0 ? result.loss_sum / static_cast<double>(result.count)
+                                       : state_.late_loss / static_cast<double>(tenth - 1);
+  if (step < tenth) state_.early_loss += mean;
+  if (step >= steps - tenth) state_.late_loss += mean;
+}
+
 void Training::show_progress() {
+  if (state_.sum.count == 0) return;  // the first step is still under way
   const int64_t epochs = stepper_.length().epochs;
   const auto count = static_cast<double>(state_.sum.count);
   Progress progress;
@@ -203,6 +215,7 @@ bool Training::checkpoint_is_due() const {
 }
 
 void Training::save_last() {
+  settle_step();
   // The newest update has not been through a loss yet, and must not replace a good checkpoint.
   check_finite(*run_.model, *run_.loss, state_.step);
   Checkpoint checkpoint;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ class Training {
 
   void train_epoch();
   void train_one_step(const std::vector<Batch>& batches);
+  void settle_step();
   void show_progress();
   void warn_if_stalled() const;
   void warn_if_undefined(int64_t epoch) const;
@@ -61,6 +63,7 @@ class Training {
   TensorboardWriter tensorboard_;
   ProgressBar bar_;
   TrainingState state_;
+  std::optional<LaunchedStep> under_way_;  // the last step, while its numbers are not in `state_`
   Clock::time_point last_save_;
 };
 

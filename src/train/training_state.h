@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "src/train/checkpoint.h"
-#include "src/train/train_step.h"
+#include "src/train/launched_step.h"
 
 namespace settrain {
 

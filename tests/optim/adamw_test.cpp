@@ -42,7 +42,7 @@ TEST_CASE("steps of adamw follow the formula, with a learning rate that changes,
     const at::Tensor gradient = at::randn({kSize}, at::kDouble).to(dtype);
     decayed.mutable_grad() = gradient.clone();
     spared.mutable_grad() = gradient.clone();
-    optimizer.step(lr);
+    optimizer.step(at::scalar_tensor(lr, at::kDouble));
     for (int i = 0; i < kSize; ++i) {
       const double g = gradient[i].item<double>();
       auto& plain = plain_decayed[static_cast<size_t>(i)];
@@ -66,7 +66,7 @@ TEST_CASE("three steps of adamw end where PyTorch's do", "[fast]") {
   for (int k = 1; k <= 3; ++k) {
     w.mutable_grad() = k * numbers({0.3, 0.1, -0.2, 0}).view({2, 2});
     b.mutable_grad() = numbers({-0.4, 0.6}) / k;
-    optimizer.step(0.1);
+    optimizer.step(at::scalar_tensor(0.1, at::kDouble));
   }
   const auto near = [&](const at::Tensor& got, const std::vector<double>& expected) {
     return at::allclose(got.detach().flatten(), numbers(expected), /*rtol=*/1e-14, /*atol=*/0);
@@ -92,7 +92,7 @@ TEST_CASE("weights with their channels last take the same steps of adamw", "[fas
     AdamW optimizer(TrainedParameters{{"conv.weight", weight}}, {0.1, 0.9, 0.999, 1e-8, 0.1});
     for (int i = 0; i < 2; ++i) {
       weight.mutable_grad() = gradient.contiguous(format);
-      optimizer.step(0.1);
+      optimizer.step(at::scalar_tensor(0.1, at::kDouble));
     }
     ends.push_back(weight.detach());
   }

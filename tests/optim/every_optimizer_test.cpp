@@ -46,7 +46,7 @@ struct Subject {
   void step() {
     optimizer->zero_grad();
     distance().backward();
-    optimizer->step(0.01);
+    optimizer->step(at::scalar_tensor(0.01, at::kDouble));
   }
 };
 
@@ -92,6 +92,27 @@ TEST_CASE("Every optimizer: with the state of another it goes on with the same b
   }
 }
 
+TEST_CASE("Every optimizer: a step that is stopped changes no parameter", "[fast]") {
+  for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
+    CAPTURE(entry.name);
+    Subject stopped(entry), plain(entry);
+    const std::vector<at::Tensor> before{stopped.parameters[0].second.detach().clone(),
+                                         stopped.parameters[1].second.detach().clone()};
+    const auto step = [](Subject& subject, float stop) {
+      subject.optimizer->zero_grad();
+      subject.distance().backward();
+      subject.optimizer->step(at::scalar_tensor(0.01, at::kDouble), at::scalar_tensor(stop));
+    };
+    step(stopped, 1);
+    CHECK(stopped.parameters[0].second.equal(before[0]));
+    CHECK(stopped.parameters[1].second.equal(before[1]));
+    step(stopped, 0);
+    plain.step();
+    CHECK_FALSE(plain.parameters[0].second.equal(before[0]));
+    if (entry.name == "sgd") CHECK(stopped.parameters[0].second.equal(plain.parameters[0].second));
+  }
+}
+
 TEST_CASE("Every optimizer: a learning rate of the head's own, and parameters without weight decay", "[fast]") {
   const std::string decay = "optimizer.weight_decay=0.5";
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
@@ -101,7 +122,7 @@ TEST_CASE("Every optimizer: a learning rate of the head's own, and parameters wi
       for (int i = 0; i < 3; ++i) {
         subject.optimizer->zero_grad();
         subject.distance().backward();
-        subject.optimizer->step(lr);
+        subject.optimizer->step(at::scalar_tensor(lr, at::kDouble));
       }
       return std::pair(subject.parameters[0].second.detach(), subject.parameters[1].second.detach());
     };

@@ -28,7 +28,7 @@ TEST_CASE("two steps follow the update rule written out by hand", "[fast]") {
   const double gradients[2][2] = {{0.3, 0.1}, {-0.2, 0.4}};
   for (const auto& gradient : gradients) {
     set_gradient(p, {gradient[0], gradient[1]});
-    optimizer.step(lr);
+    optimizer.step(at::scalar_tensor(lr, at::kDouble));
     for (int i = 0; i < 2; ++i) {
       const double g = gradient[i] + decay * expected[i];
       velocity[i] = momentum * velocity[i] + g;
@@ -45,7 +45,7 @@ TEST_CASE("without momentum a step is lr times the gradient", "[fast]") {
   at::Tensor p = parameter({1.0});
   Sgd optimizer(TrainedParameters{{"p", p}}, {0.5, 0, 0, false});
   set_gradient(p, {0.5});
-  optimizer.step(0.5);
+  optimizer.step(at::scalar_tensor(0.5, at::kDouble));
   CHECK(p[0].item<double>() == Approx(0.75).epsilon(1e-15));
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("a parameter without a gradient stays as it is", "[fast]") {
   at::Tensor used = parameter({1.0}), unused = parameter({1.0});
   Sgd optimizer(TrainedParameters{{"used", used}, {"unused", unused}}, {0.1, 0.9, 0.1, true});
   set_gradient(used, {1.0});
-  optimizer.step(0.1);
+  optimizer.step(at::scalar_tensor(0.1, at::kDouble));
   CHECK(unused[0].item<double>() == 1.0);
   CHECK(used[0].item<double>() < 1.0);
   optimizer.zero_grad();

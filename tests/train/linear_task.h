@@ -55,6 +55,22 @@ inline Sgd make_optimizer(const Model& model) {
   return Sgd(parameters, {0.1, 0.9, 1e-3, true});
 }
 
+/// All that a single step depends on besides its batches.
+struct OneStep {
+  uint64_t seed;
+  int64_t step;
+  double lr, clip_norm;
+  int64_t epoch = 0;
+  const StepMetrics* metrics = nullptr;
+  const MixOptions* mix = nullptr;
+};
+
+inline StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std::vector<Batch>& batches,
+                             const Computation& computation, const OneStep& one) {
+  TrainStep step(model, loss, optimizer, computation, {one.seed, one.clip_norm, one.metrics, one.mix});
+  return step.launch(batches, {one.step, one.lr, one.epoch}).result();
+}
+
 inline Batch samples(int64_t first, int64_t count) {
   at::manual_seed(9);
   const at::Tensor images = at::randn({8, 3, 2, 2});

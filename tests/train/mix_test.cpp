@@ -110,7 +110,7 @@ TEST_CASE("a step mixes each of its batches", "[fast]") {
     auto model = fresh_model();
     auto loss = make_loss("cross_entropy");
     Sgd optimizer = make_optimizer(*model);
-    StepSettings settings{1, 0, 0.1, 0};
+    OneStep settings{1, 0, 0.1, 0};
     settings.mix = &options;
     train_step(*model, *loss, optimizer, {samples(0, 5), samples(5, 3)}, Computation{}, settings);
     return model->parameters()[0].detach();

@@ -82,7 +82,7 @@ TEST_CASE("what a step measures adds up over its batches, and changes no bit", "
     Sgd optimizer = make_optimizer(*model);
     StepResult sum;
     for (int64_t step = 0; step < 3; ++step) {
-      StepSettings settings{1, step, 0.1, 0};
+      OneStep settings{1, step, 0.1, 0};
       settings.metrics = measured;
       sum += train_step(*model, *loss, optimizer, batches, Computation{}, settings);
     }
@@ -128,6 +128,36 @@ TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves 
   model->parameters()[1].detach()[2] = std::numeric_limits<double>::infinity();
   CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, 0.1, 0}),
                     Contains("is model.fc.bias"));
+}
+
+TEST_CASE("a loss that is not finite is told when the next step is under way, which changes nothing either", "[fast]") {
+  const std::string name = GENERATE("cross_entropy", "role");
+  auto model = fresh_model();
+  auto loss = make_loss(name);
+  Sgd optimizer = make_optimizer(*model);
+  const Computation computation;
+  TrainStep step(*model, *loss, optimizer, computation, {.seed = 1});
+  step.launch({samples(0, 8)}, {0, 0.1}).result();
+  const auto tensors = [&] {
+    std::vector<at::Tensor> all{model->parameters()[0].detach().clone(), optimizer.state()[0].second.clone()};
+    for (const auto& [key, tensor] : loss->state()) all.push_back(tensor.clone());
+    return all;
+  };
+  const std::vector<at::Tensor> before = tensors();
+
+  Batch bad = samples(0, 8);
+  bad.images = bad.images.clone();
+  bad.images[6].fill_(std::numeric_limits<float>::infinity());
+  const LaunchedStep failed = step.launch({samples(0, 4), samples(4, 4), bad}, {1, 0.2});
+  const LaunchedStep next = step.launch({samples(0, 8)}, {2, 0.3});
+  // role's regulariser looks over the batch.
+  const std::string samples_named =
+      name == "role" ? "8 of the batch's 8 samples" : "1 of the batch's 8 samples (ids 106)";
+  CHECK_THROWS_WITH(failed.result(), Contains("at step 1") && Contains(samples_named) &&
+                                         Contains("learning rate 0.2") && Contains("is the features"));
+  CHECK(next.result().count == 8);
+  const std::vector<at::Tensor> after = tensors();
+  for (size_t i = 0; i < before.size(); ++i) CHECK(after[i].equal(before[i]));
 }
 
 TEST_CASE("a loss' own tensors move once a step, by the gradients of all its batches", "[fast]") {

@@ -97,7 +97,9 @@ std::vector<Batch> Throughput::next() {
 
 void Throughput::take(const std::vector<Batch>& batches, StepPhases* phases) {
   // The number of the step goes round, so that the schedule has a learning rate for it.
-  stepper_.take(step_++ % std::max<int64_t>(1, stepper_.length().steps()), batches, phases);
+  LaunchedStep step = stepper_.take(step_++ % std::max<int64_t>(1, stepper_.length().steps()), batches, phases);
+  if (under_way_) under_way_->result();  // as training does
+  under_way_ = std::move(step);
   throw_if_interrupted();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/train/stepper.h"
@@ -51,6 +52,7 @@ class Throughput {
   Loader loader_;
   Stepper stepper_;
   std::vector<Batch> cached_;
+  std::optional<LaunchedStep> under_way_;
   int64_t step_ = 0, epoch_ = 0;
 };
 

@@ -1,0 +1,53 @@
+// An optimizer step whose operations are captured once and replayed: train.graph.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "src/train/step_inputs.h"
+
+namespace settrain {
+
+/// Takes note of operations without running them, and returns what runs them all, as often as it is called.
+using Capture = std::function<std::function<void()>(const std::function<void()>& operations)>;
+
+/// What captures operations as a CUDA graph. It throws what the operations do, and c10::Error where one of them cannot
+/// be captured. This thread computes on a stream of its own from now on, since the device's default stream cannot be
+/// captured. Empty in a build without CUDA.
+Capture cuda_graph_capture(at::Device device);
+
+/// The operations of steps as a function of their inputs, captured anew in every epoch: losses depend on it. Steps
+/// before the first capture run as they are, since libraries set themselves up in their first calls; so do steps whose
+/// inputs are of other shapes.
+class StepGraph {
+ public:
+  /// Returns a tensor of results. It reads nothing that changes but its inputs, and tensors that stay where they are.
+  using Operations = std::function<at::Tensor(const StepInputs& inputs)>;
+
+  StepGraph(Capture capture, Operations operations);
+
+  /// The results of the operations on `inputs`, in memory that the next call writes anew. A step that cannot be
+  /// captured runs as it is, as all after it, which is said once.
+  at::Tensor operator()(const StepInputs& inputs, int64_t epoch);
+
+ private:
+  struct Captured {
+    StepInputs inputs;  // which the replay reads
+    at::Tensor results;
+    std::function<void()> replay;
+    int64_t epoch;
+  };
+
+  // Null where it cannot be captured.
+  std::unique_ptr<Captured> captured(const StepInputs& inputs, int64_t epoch);
+
+  Capture capture_;  // empty once it failed
+  Operations operations_;
+  int64_t steps_before_ = 0;
+  std::unique_ptr<Captured> captured_;
+};
+
+}  // namespace settrain
