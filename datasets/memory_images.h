@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "datasets/dataset.h"
@@ -16,6 +17,12 @@ class MemoryImages : public ImageSource {
 
   int64_t size() const override { return size_; }
   void read(int64_t id, Image& image) const override;
+
+  int64_t height() const { return height_; }
+  int64_t width() const { return width_; }
+  int64_t channels() const { return channels_; }
+  /// All of them: [images, height, width, channels].
+  std::span<const uint8_t> pixels() const { return pixels_; }
 
  private:
   std::vector<uint8_t> pixels_;

@@ -31,6 +31,10 @@ void log_start(const Experiment& run, const CommandLine& line) {
   if (!data.train.label_sets.empty() || !data.val.label_sets.empty() || !data.test.label_sets.empty()) {
     log::info("[data] images have several labels: losses of sets take all of them, accuracies go by the first");
   }
+  if (run.loader.resident) {
+    log::info(fmt::format("[data] the images stay on {}, in {}", run.device.str(),
+                          format_bytes(run.loader.resident->bytes())));
+  }
   const LabelNoiseReport& noise = run.label_noise;
   if (noise.kind != "none") {
     log::info(fmt::format(

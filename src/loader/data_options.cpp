@@ -59,6 +59,12 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "readable image stops the run. A missing file, as behind a link to nothing, stops it before training in either "
           "case: data are identified by the sizes of their files.")
           .one_of({"error", "skip"}),
+      key("on_device", &O::on_device, "auto",
+          "Whether the images stay in the memory of the model's device, as bytes, and are cropped, flipped and "
+          "normalised there: on or off; auto: on a GPU, where the data set holds them in memory (cifar100, "
+          "fashion_mnist), the pipeline resizes none, and they take at most 2 GiB. Results do not depend on it.")
+          .one_of({"auto", "on", "off"})
+          .free(),
   };
   return config::joined(PipelineOptions::keys(), keys);
 }

@@ -13,7 +13,7 @@ struct LoaderOptions {
   int64_t batch_size = 0, eval_batch_size = 0;
   int64_t workers = 0, prefetch = 0;
   bool drop_last = false;
-  std::string sampler, normalisation, on_bad_image;
+  std::string sampler, normalisation, on_bad_image, on_device;
 
   static constexpr int64_t kAuto = 0;  // what the word auto stands for in eval_batch_size and workers
 

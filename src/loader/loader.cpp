@@ -49,6 +49,11 @@ Loader::Loader(Split split, Transform transform, const LoaderSettings& settings)
                    fmt::format("true leaves no batch, since the split '{}' has {} images and data.batch_size is {}",
                                split_.name, split_.size(), settings_.batch_size));
   }
+  if (!settings_.resident) return;
+  const ResidentImages& images = *settings_.resident;
+  if (transform_.format().type != PixelType::kByte || transform_.channels() != images.channels() ||
+      transform_.pipeline().resizes(images.height(), images.width()))
+    throw std::invalid_argument("Loader: resident images come as bytes, with their own channels, and are not resized");
 }
 
 int64_t Loader::batches_per_epoch() const {
@@ -59,29 +64,39 @@ int64_t Loader::batches_per_epoch() const {
 void Loader::start_epoch(int64_t epoch, int64_t first_batch) {
   prefetch_.reset();  // before the next one starts threads of its own
   auto make = [this, epoch, order = epoch_order(split_.labels, settings_.shuffle_seed, epoch, settings_.sampling)](
-                  int64_t number) { return make_batch(order, epoch, number); };
-  prefetch_ = std::make_unique<OrderedPrefetch<Batch>>(first_batch, batches_per_epoch(), settings_.workers,
-                                                       settings_.prefetch, std::move(make));
+                  int64_t number) { return prepare(order, epoch, number); };
+  prefetch_ = std::make_unique<OrderedPrefetch<Prepared>>(first_batch, batches_per_epoch(), settings_.workers,
+                                                          settings_.prefetch, std::move(make));
 }
 
 bool Loader::next(Batch& batch) {
   if (!prefetch_) throw std::logic_error("Loader: next() before start_epoch()");
-  std::optional<Batch> made = prefetch_->next();
+  std::optional<Prepared> made = prefetch_->next();
   if (!made) return false;
-  batch = std::move(*made);
+  batch = std::move(made->batch);
+  if (settings_.resident) {
+    batch.images = settings_.resident->render(made->places, transform_.pipeline().height(),
+                                              transform_.pipeline().width(), transform_.format().channels_last);
+  }
   for (const SkippedImage& image : batch.skipped)
     settings_.skipped->add(split_.images->describe(image.id), image.reason);
   return true;
 }
 
 // Runs in a worker thread: plain loops over memory, since ATen's operators would start compute threads here too.
-Batch Loader::make_batch(const std::vector<Draw>& order, int64_t epoch, int64_t number) const {
-  Batch batch;
+Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, int64_t number) const {
+  Prepared prepared;
+  Batch& batch = prepared.batch;
   batch.first_position = number * settings_.batch_size;
   batch.views = transform_.pipeline().views();
   const int64_t count = std::min(settings_.batch_size, size() - batch.first_position);
   const auto pinned = at::TensorOptions().pinned_memory(settings_.pin_memory);
-  batch.images = empty_images(count * batch.views, transform_, pinned);
+  const int64_t places = transform_.pipeline().height() + transform_.pipeline().width();  // of a view
+  if (settings_.resident) {
+    prepared.places = at::empty({count * batch.views, places}, pinned.dtype(at::kLong));
+  } else {
+    batch.images = empty_images(count * batch.views, transform_, pinned);
+  }
   std::vector<int64_t> labels, ids;
   LabelLists sets;
   TransformMemory memory;
@@ -89,9 +104,13 @@ Batch Loader::make_batch(const std::vector<Draw>& order, int64_t epoch, int64_t 
     const Draw& draw = order[static_cast<size_t>(batch.first_position + i)];
     const auto position = static_cast<size_t>(draw.position);
     const int64_t id = split_.ids[position];
-    auto* slot = static_cast<std::byte*>(batch.images.mutable_data_ptr()) + std::ssize(ids) * transform_.bytes();
     try {
-      transform_(*split_.images, id, epoch, memory, slot, draw.repetition);
+      if (settings_.resident) {
+        locate(draw, epoch, prepared.places.mutable_data_ptr<int64_t>() + i * batch.views * places);
+      } else {
+        auto* slot = static_cast<std::byte*>(batch.images.mutable_data_ptr()) + std::ssize(ids) * transform_.bytes();
+        transform_(*split_.images, id, epoch, memory, slot, draw.repetition);
+      }
     } catch (const DataError& error) {
       if (!settings_.skipped) {
         throw DataError(std::string(error.what()) +
@@ -105,14 +124,25 @@ Batch Loader::make_batch(const std::vector<Draw>& order, int64_t epoch, int64_t 
     ids.push_back(id);
     if (!split_.label_sets.empty()) sets.add(split_.label_sets.of(static_cast<int64_t>(position)));
   }
-  batch.images = batch.images.narrow(0, 0, std::ssize(ids) * batch.views);
+  if (!settings_.resident) batch.images = batch.images.narrow(0, 0, std::ssize(ids) * batch.views);
   batch.labels = to_tensor(labels, pinned);
   batch.sample_ids = to_tensor(ids, pinned);
   if (!sets.empty()) {
     batch.set_offsets = to_tensor(sets.offsets, pinned);
     batch.set_classes = to_tensor(sets.classes, pinned);
   }
-  return batch;
+  return prepared;
+}
+
+// Writes where the pixels of an image's views lie.
+void Loader::locate(const Draw& draw, int64_t epoch, int64_t* places) const {
+  const ResidentImages& images = *settings_.resident;
+  const int64_t id = split_.ids[static_cast<size_t>(draw.position)];
+  const Pipeline& pipeline = transform_.pipeline();
+  for (const View& view : pipeline.views_of(images.height(), images.width(), epoch, id, draw.repetition)) {
+    images.locate(id, view, places);
+    places += view.crop.height + view.crop.width;
+  }
 }
 
 namespace {
@@ -122,18 +152,19 @@ Transform transform_for(const Dataset& dataset, const LoaderContext& context, Vi
                    context.format);
 }
 
-LoaderSettings settings_for(const LoaderContext& context) {
+LoaderSettings settings_for(const Split& split, const LoaderContext& context) {
   const LoaderOptions& options = context.options;
   return {.workers = options.resolved_workers(busy_threads(context.pin_memory)),
           .prefetch = options.prefetch,
           .skipped = options.on_bad_image == "skip" ? context.skipped : nullptr,
-          .pin_memory = context.pin_memory};
+          .pin_memory = context.pin_memory,
+          .resident = context.resident ? context.resident->of(split.images) : nullptr};
 }
 
 }  // namespace
 
 Loader training_loader(const Dataset& dataset, const LoaderContext& context, uint64_t seed) {
-  LoaderSettings settings = settings_for(context);
+  LoaderSettings settings = settings_for(dataset.train, context);
   settings.batch_size = context.options.batch_size;
   settings.shuffle_seed = seed;
   settings.sampling = context.sampling();
@@ -142,7 +173,7 @@ Loader training_loader(const Dataset& dataset, const LoaderContext& context, uin
 }
 
 Loader evaluation_loader(const Dataset& dataset, const Split& split, const LoaderContext& context, ViewUse use) {
-  LoaderSettings settings = settings_for(context);
+  LoaderSettings settings = settings_for(split, context);
   settings.batch_size = context.options.resolved_eval_batch_size();
   return Loader(split, transform_for(dataset, context, use, 0), settings);
 }

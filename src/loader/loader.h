@@ -12,6 +12,8 @@
 #include "datasets/dataset.h"
 #include "src/core/ordered_prefetch.h"
 #include "src/loader/data_options.h"
+#include "src/loader/resident_images.h"
+#include "src/loader/resident_sources.h"
 #include "src/loader/sampler.h"
 #include "src/loader/skipped_images.h"
 #include "src/loader/transform.h"
@@ -25,8 +27,8 @@ struct SkippedImage {
 };
 
 struct Batch {
-  at::Tensor images;           // [batch * views, channels, height, width] in the transform's format, on the CPU; the
-                               // views of an image one after the other
+  at::Tensor images;           // [batch * views, channels, height, width] in the transform's format, on the CPU or the
+                               // device of resident images; the views of an image one after the other
   at::Tensor labels;           // [batch] int64
   at::Tensor sample_ids;       // [batch] int64: Split::ids
   at::Tensor set_offsets;      // [batch + 1] int64: the labels of sample i are set_classes[set_offsets[i]] to
@@ -48,13 +50,17 @@ struct LoaderSettings {
   bool drop_last = false;
   std::shared_ptr<SkippedImages> skipped = nullptr;  // takes note of bad images, which are left out; null: an error
   bool pin_memory = false;  // page-locked tensors, for fast copies to a CUDA device; ignored where there is none
+  // The split's images on a device, which makes the batches' images of them: bytes, by a pipeline that resizes none.
+  // Null: worker threads make them.
+  std::shared_ptr<const ResidentImages> resident = nullptr;
 };
 
 /// The batches, and so every bit in them, are a function of the split, the transform, the batch size, the seeds and the
 /// epoch: not of the number of workers. Used by one thread.
 class Loader {
  public:
-  /// Throws ConfigError where `drop_last` leaves no batch at all, and DataError where the split is empty.
+  /// Throws ConfigError where `drop_last` leaves no batch at all, DataError where the split is empty, and
+  /// std::invalid_argument where the transform does not suit resident images.
   Loader(Split split, Transform transform, const LoaderSettings& settings);
   Loader(const Loader&) = delete;  // the worker threads hold on to it
   Loader& operator=(const Loader&) = delete;
@@ -74,12 +80,18 @@ class Loader {
   const Transform& transform() const { return transform_; }
 
  private:
-  Batch make_batch(const std::vector<Draw>& order, int64_t epoch, int64_t number) const;
+  // What worker threads make.
+  struct Prepared {
+    Batch batch;        // complete, or without its images:
+    at::Tensor places;  // of resident ones, for ResidentImages::render()
+  };
+  Prepared prepare(const std::vector<Draw>& order, int64_t epoch, int64_t number) const;
+  void locate(const Draw& draw, int64_t epoch, int64_t* places) const;
 
   Split split_;
   Transform transform_;
   LoaderSettings settings_;
-  std::unique_ptr<OrderedPrefetch<Batch>> prefetch_;  // last: its threads use the members above
+  std::unique_ptr<OrderedPrefetch<Prepared>> prefetch_;  // last: its threads use the members above
 };
 
 /// What the loaders of a run have in common.
@@ -90,7 +102,8 @@ struct LoaderContext {
   PixelFormat format{};
   std::shared_ptr<SkippedImages> skipped = std::make_shared<SkippedImages>();  // used where the options say skip
   bool pin_memory = false;
-  int64_t epochs = 1;  // of the run
+  int64_t epochs = 1;                                         // of the run
+  std::shared_ptr<const ResidentSources> resident = nullptr;  // null: no images stay on the device
 
   Sampling sampling() const { return {options.sampler, epochs}; }
 };

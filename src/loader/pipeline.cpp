@@ -57,10 +57,20 @@ std::vector<View> Pipeline::views_of(int64_t image_height, int64_t image_width, 
                                      int64_t repetition) const {
   if (use_ == ViewUse::kTraining)
     return {training_view(image_height, image_width, {seed_, epoch, sample_id, repetition})};
-  const View scaled = recipe_.scales_short_side ? with_short_side(image_height, image_width, recipe_.resize_size)
-                                                : covering(image_height, image_width, height_, width_);
-  if (use_ == ViewUse::kTenCrops) return ten_crops(scaled);
-  return {center_crop(scaled, height_, width_)};
+  const View whole = scaled(image_height, image_width);
+  if (use_ == ViewUse::kTenCrops) return ten_crops(whole);
+  return {center_crop(whole, height_, width_)};
+}
+
+bool Pipeline::resizes(int64_t image_height, int64_t image_width) const {
+  if (use_ == ViewUse::kTraining && recipe_.draws_resized_crop) return true;
+  return scaled(image_height, image_width) != whole_view(image_height, image_width);
+}
+
+// The whole image, of which crops are cut out.
+View Pipeline::scaled(int64_t image_height, int64_t image_width) const {
+  return recipe_.scales_short_side ? with_short_side(image_height, image_width, recipe_.resize_size)
+                                   : covering(image_height, image_width, height_, width_);
 }
 
 View Pipeline::training_view(int64_t image_height, int64_t image_width, const AugmentationKey& key) const {
@@ -68,9 +78,9 @@ View Pipeline::training_view(int64_t image_height, int64_t image_width, const Au
   if (recipe_.draws_resized_crop) {
     view = random_resized_crop(image_height, image_width, height_, width_, key);
   } else if (recipe_.scales_short_side) {
-    view = random_crop(with_short_side(image_height, image_width, recipe_.resize_size), height_, width_, key);
+    view = random_crop(scaled(image_height, image_width), height_, width_, key);
   } else {
-    view = center_crop(covering(image_height, image_width, height_, width_), height_, width_);
+    view = center_crop(scaled(image_height, image_width), height_, width_);
     view = random_shift(view, recipe_.pad, key);
   }
   view.flip = recipe_.flip && random_flip(key);

@@ -29,6 +29,8 @@ class Pipeline {
   int64_t width() const { return width_; }
   /// The number of views of an image: 1 or 10.
   int64_t views() const { return use_ == ViewUse::kTenCrops ? 10 : 1; }
+  /// Whether views of an image of that size are of other pixels than its own: scaled.
+  bool resizes(int64_t image_height, int64_t image_width) const;
 
   /// The views of an image of that size. Training views are a function of (seed, epoch, sample id, repetition): how
   /// often the epoch took the image before.
@@ -44,6 +46,7 @@ class Pipeline {
   };
   static Recipe recipe_of(const PipelineOptions& options, int64_t input_size, ViewUse use);
 
+  View scaled(int64_t image_height, int64_t image_width) const;
   View training_view(int64_t image_height, int64_t image_width, const AugmentationKey& key) const;
   std::vector<View> ten_crops(const View& scaled) const;
 

@@ -24,11 +24,12 @@ at::Tensor per_channel(const std::vector<float>& values, at::Device device) {
   return tensor.to(device);
 }
 
-// To the bits of what the loader makes on the CPU: by tensors, since a division by a number would multiply by its
-// inverse on a GPU.
+// To the bits of what the loader makes for the CPU, which rounds to bf16 there, where on a GPU autocast does. By
+// tensors, since a division by a number would multiply by its inverse on a GPU.
 at::Tensor normalised(const at::Tensor& bytes, const Computation& computation) {
   const at::Tensor most = at::full({1}, 255.0F, computation.mean.options());
-  return bytes.to(at::kFloat).div_(most).sub_(computation.mean).div_(computation.std);
+  const at::Tensor numbers = bytes.to(at::kFloat).div_(most).sub_(computation.mean).div_(computation.std);
+  return computation.device.is_cpu() && computation.bf16 ? numbers.to(at::kBFloat16) : numbers;
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ struct Computation {
   /// "cpu, float32, channels last"
   std::string describe() const;
 
-  /// What the loader should make of images: a GPU takes bytes, of which there are fewer to move, and normalises them
-  /// itself; for the CPU they come as its convolutions take them.
+  /// What the loader should make of images that it reads: a GPU takes bytes, of which there are fewer to move, and
+  /// normalises them itself; for the CPU they come as its convolutions take them.
   PixelFormat pixel_format() const;
 };
 

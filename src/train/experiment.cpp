@@ -140,6 +140,15 @@ void place_model(Model& model, const Computation& computation) {
   model.set_channels_last(computation.channels_last);
 }
 
+// Such images come as bytes on any device, and as_input() normalises them.
+void place_images(Experiment& run) {
+  const LoaderContext& loader = run.loader;
+  const std::vector<ViewUse> uses{ViewUse::kTraining, ViewUse::kEvaluation, run.eval.view_use()};
+  if (!images_stay_on(run.device, run.dataset, loader.options, loader.pipeline, uses)) return;
+  run.loader.resident = std::make_shared<ResidentSources>(run.dataset, run.device);
+  run.loader.format.type = PixelType::kByte;
+}
+
 // The one place that decides what makes a probability of a score.
 ProbabilityKind probability_kind(const LossEntry& loss, const config::Config& config) {
   const bool is_sigmoid = loss.has_sigmoids || config.read<AverageKOptions>("eval").average_k_score == "sigmoid";
@@ -169,6 +178,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.loader.normalisation = normalisation_for(registries.datasets, run.loader.options.normalisation, data);
   run.computation = make_computation(run.train, device, run.loader.normalisation);
   run.loader.format = run.computation.pixel_format();
+  place_images(run);
   // The loaders are built once here, so that what is wrong with them is said before a run folder is touched.
   const Loader training = training_loader(data, run.loader, 0);
   for (const std::string& split : run.eval.splits)

@@ -56,20 +56,39 @@ TEST_CASE("a GPU is given bytes, a CPU numbers in the layout and precision of it
   CHECK((made("bf16", "false", at::kCPU).pixel_format() == PixelFormat{PixelType::kBFloat16, false}));
 }
 
-TEST_CASE("bytes are normalised to the bits of the loader", "[fast]") {
-  const Computation computation = made("float32", "false", at::kCPU);
-  const at::Tensor bytes = at::arange(256 * 3).remainder(256).to(at::kByte).view({1, 3, 16, 16});
-  std::vector<float> expected(256 * 3);
-  const PixelWriter writer(kStatistics, {});
+// [1, 3, 16, 16]: every pixel value in every channel, as the loader writes it in that format.
+at::Tensor written(PixelFormat format) {
+  const at::ScalarType type = format.type == PixelType::kByte    ? at::kByte
+                              : format.type == PixelType::kFloat ? at::kFloat
+                                                                 : at::kBFloat16;
+  at::Tensor image = at::empty({1, 3, 16, 16}, at::TensorOptions(type),
+                               format.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
+  const PixelWriter writer(kStatistics, format);
   std::vector<uint8_t> row(16 * 3);
   for (int64_t y = 0; y < 16; ++y) {
     for (int64_t x = 0; x < 16; ++x) {
       for (int64_t c = 0; c < 3; ++c) row[static_cast<size_t>(3 * x + c)] = static_cast<uint8_t>(16 * y + x);
     }
-    writer.write_row(row.data(), y, 16, 16, false, expected.data());
+    writer.write_row(row.data(), y, 16, 16, false, image.mutable_data_ptr());
   }
-  Mirror mirror;
-  CHECK(at::equal(forward(mirror, bytes, computation).scores, at::tensor(expected).view({1, -1})));
+  return image;
+}
+
+TEST_CASE("bytes become what the loader would make for the CPU, to the last bit: bf16 and layout too", "[fast]") {
+  for (const char* precision : {"float32", "bf16"}) {
+    for (const char* channels_last : {"false", "true"}) {
+      CAPTURE(precision, channels_last);
+      const Computation computation = made(precision, channels_last, at::kCPU);
+      const PixelFormat format = computation.pixel_format();
+      const at::Tensor expected = written(format);
+      const at::Tensor input = as_input(written({PixelType::kByte, format.channels_last}), computation);
+      CHECK(input.scalar_type() == expected.scalar_type());
+      CHECK(input.strides() == expected.strides());
+      CHECK(at::equal(input, expected));
+      Mirror mirror;
+      CHECK(at::equal(forward(mirror, input, computation).scores, expected.flatten(1)));
+    }
+  }
 }
 
 }  // namespace

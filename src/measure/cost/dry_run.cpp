@@ -136,6 +136,7 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   cost.disk_bytes = (2 + Selection(select).best().size()) * checkpoint_bytes(run);
   cost.free_disk_bytes = free_bytes(run.config.get<std::string>("run.dir"));
   cost.memory = peak_memory();
+  if (run.loader.resident) cost.image_bytes = run.loader.resident->bytes();
   return cost;
 }
 
@@ -160,7 +161,10 @@ std::string format_dry_run(const Experiment& run, const DryRun& cost) {
                            format_duration(cost.eval_s), run.device.str()));
   line("disk", fmt::format("{} of checkpoints; {} are free", format_bytes(cost.disk_bytes),
                            format_bytes(cost.free_disk_bytes)));
-  line("memory", format_memory(cost.memory));
+  std::string memory = format_memory(cost.memory);
+  if (cost.image_bytes > 0)
+    memory += fmt::format("; {} of it for images that stay on {}", format_bytes(cost.image_bytes), run.device.str());
+  line("memory", memory);
   return text;
 }
 

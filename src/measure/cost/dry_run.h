@@ -19,6 +19,7 @@ struct DryRun {
   uint64_t disk_bytes = 0;                 // of all checkpoints, one of them twice while it is written
   uint64_t free_disk_bytes = 0;            // where run.dir is, or would be
   PeakMemory memory;
+  uint64_t image_bytes = 0;  // of the memory on the model's device, that of images which stay there
 };
 
 /// Takes some steps and evaluates some batches, for a few seconds, and computes every metric on scores of the splits'
