@@ -129,3 +129,22 @@ TEST_CASE("options that do not fit each other are refused", "[fast]") {
   CHECK_THROWS_AS(made(options), ConfigError);
   CHECK_THROWS_WITH(made(named("cifar"), ViewUse::kTenCrops), Contains("eval.crops"));
 }
+
+TEST_CASE("a pipeline knows for which images it resizes nothing", "[fast]") {
+  const auto resizes = [](const char* name, int64_t input, int64_t height, int64_t width, ViewUse use) {
+    PipelineOptions options = named(name);
+    options.input_size = input;
+    return Pipeline(options, 0, 0, use).resizes(height, width);
+  };
+  CHECK_FALSE(resizes("cifar", 28, 28, 28, ViewUse::kTraining));
+  CHECK_FALSE(resizes("plain", 28, 28, 40, ViewUse::kEvaluation));
+  CHECK(resizes("plain", 28, 32, 40, ViewUse::kEvaluation));
+  CHECK(resizes("cifar", 28, 27, 28, ViewUse::kTraining));
+  // The shorter side comes to 8/7 of the input, but for the single crop of imagenet2018.
+  for (const ViewUse use : {ViewUse::kTraining, ViewUse::kEvaluation, ViewUse::kTenCrops}) {
+    CHECK_FALSE(resizes("plantnet", 28, 32, 40, use));
+    CHECK(resizes("plantnet", 28, 28, 40, use));
+    CHECK(resizes("imagenet2018", 28, 32, 40, use) == (use == ViewUse::kEvaluation));
+    CHECK(resizes("imagenet", 28, 32, 40, use) == (use == ViewUse::kTraining));
+  }
+}
