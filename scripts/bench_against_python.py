@@ -12,6 +12,9 @@ measurements both train the same model; who goes first alternates, so that a slo
 PyTorch is what a careful user would write: the fused optimizer, gradients set to None, both memory formats, of which the one
 that is faster over all pairs counts; on a GPU, cuDNN's search for the fastest algorithm, and no TF32, as in settrain.
 
+With `--compile MODE`, which may be given several times, torch.compile of that mode is another contestant, in the memory format that
+settrain takes.
+
 `loader`: training batches of random resized crops of 224x224 pixels, mirrored and normalised, float32, from the files of a folder,
 over and over where they are few; both on the same cores. Python's is torchvision's DataLoader with as many worker processes as
 settrain has threads and, for one, with none too, of which the faster one over all pairs counts.
@@ -47,12 +50,13 @@ IMAGE_ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"}
 
 
 class PyTorchTrainer:
-    """A model of Python's PyTorch with its optimizer and a batch, in one memory format."""
+    """A model of Python's PyTorch with its optimizer and a batch, in one memory format; with `mode` compiled."""
 
-    def __init__(self, args, memory_format):
+    def __init__(self, args, memory_format, mode=None):
         torch.manual_seed(SEED)
         self.device, self.bf16 = torch.device(args.device), args.precision == "bf16"
         self.model = make(args.model, args.classes).to(self.device, memory_format=memory_format).train()
+        self.forward = torch.compile(self.model, mode=mode) if mode else self.model
         images = torch.randn(args.batch, 3, args.size, args.size)
         self.images = images.to(self.device).contiguous(memory_format=memory_format)
         self.labels = torch.randint(args.classes, (args.batch,)).to(self.device)
@@ -88,7 +92,7 @@ class PyTorchTrainer:
         self.optimizer.zero_grad(set_to_none=True)
         stamps.append(self._stamp())
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
-            logits = self.model(self.images)
+            logits = self.forward(self.images)
         loss = F.cross_entropy(logits.float(), self.labels)
         stamps.append(self._stamp())
         loss.backward()
@@ -223,30 +227,42 @@ def write_json(args, version, hardware, faster, ratios, pairs):
     args.json.write_text(json.dumps(everything, indent=1) + "\n")
 
 
+def compiled_name(mode):
+    return f"torch.compile, {mode}"
+
+
 def compare_training(args):
     version = prepare(args)
     contestants = {"settrain": lambda: measure_settrain(args)}
     for name, memory_format in FORMATS.items():
         trainer = PyTorchTrainer(args, memory_format)
         contestants[name] = lambda trainer=trainer: trainer.measure(args.steps, args.warm_up)
+    own_format = "channels_last" if measure_settrain(args)["channels_last"] else "contiguous"
+    for mode in args.compile or []:
+        trainer = PyTorchTrainer(args, FORMATS[own_format], mode)
+        print(f"[bench] torch.compile, {mode}", file=sys.stderr, flush=True)
+        trainer.measure(1, args.warm_up)  # compiles
+        contestants[compiled_name(mode)] = lambda trainer=trainer: trainer.measure(args.steps, args.warm_up)
     pairs = measure_pairs(args, contestants)
 
     summary = {name: medians(pairs, name) for name in contestants}
     faster = max(FORMATS, key=lambda name: summary[name]["images_per_second"])
-    ratios = [pair["settrain"]["images_per_second"] / pair[faster]["images_per_second"] for pair in pairs]
-    own_format = "channels_last" if pairs[0]["settrain"]["channels_last"] else "contiguous"
-    labels = {"settrain": f"settrain, {own_format}", **{name: f"PyTorch, {name}" for name in FORMATS}}
-    print(f"{'medians':<24}" + "".join(f"{title:>13}" for title in KEYS.values()))
+    ratios = {name: [pair["settrain"]["images_per_second"] / pair[name]["images_per_second"] for pair in pairs] for name in contestants}
+    labels = {name: f"PyTorch, {name}" if name in FORMATS else name for name in contestants}
+    labels["settrain"] = f"settrain, {own_format}"
+    print(f"{'medians':<32}" + "".join(f"{title:>13}" for title in KEYS.values()))
     for name, label in labels.items():
-        print(f"{label:<24}" + "".join(f"{summary[name][key]:>13.1f}" for key in KEYS))
-    print_ratio(f"settrain / PyTorch ({faster})", ratios)
+        print(f"{label:<32}" + "".join(f"{summary[name][key]:>13.1f}" for key in KEYS))
+    print_ratio(f"settrain / PyTorch ({faster})", ratios[faster])
+    for mode in args.compile or []:
+        print_ratio(f"settrain / {compiled_name(mode)}", ratios[compiled_name(mode)])
 
     hardware = cpu_name() if args.device == "cpu" else f"{torch.cuda.get_device_name()}, {cpu_name()}"
     threads = "1 thread" if args.threads == 1 else f"{args.threads} threads"
     print(f"{args.model}, {args.size}x{args.size} pixels, {args.classes} classes, batch {args.batch}, {args.precision}, on "
           f"{args.device}: {hardware}; {threads}; torch {torch.__version__}, {version}")
     if args.json:
-        write_json(args, version, hardware, faster, ratios, pairs)
+        write_json(args, version, hardware, faster, ratios[faster], pairs)
 
 
 def compare_loading(args):
@@ -303,6 +319,8 @@ def main():
     train.add_argument("--threads", type=at_least(1), help="compute threads of both (PyTorch's choice)")
     train.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where both compute (%(default)s)")
     train.add_argument("--precision", choices=["float32", "bf16"], default="float32", help="bf16: autocast in both (%(default)s)")
+    modes = ["default", "reduce-overhead", "max-autotune"]
+    train.add_argument("--compile", action="append", choices=modes, metavar="MODE", help=f"also against torch.compile: {', '.join(modes)}")
     train.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     train.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
     train.set_defaults(action=compare_training)

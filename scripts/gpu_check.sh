@@ -15,7 +15,8 @@ usage() {
 Usage: scripts/gpu_check.sh [--dry-run] [--sanitize] [--limit N] [COMMAND]
 
 Builds settrain on a machine that has an NVIDIA GPU, nvcc 13, CMake, ninja, g++ and a Python with PyTorch, but neither a network nor
-Debian packages; runs the tests tagged [gpu], \`settrain check\` and the benches there; and prints one table.
+Debian packages; runs the tests tagged [gpu], \`settrain check\`, short trainings and the benches there, also beside Python's PyTorch; and
+prints one table, in which "below" marks a figure that falls short of what is wanted.
 
 On a machine where scripts/setup ran:
   pack [FILE]      packs the source, as committed, and the third-party headers and libraries, below 64 MiB, into FILE
@@ -23,6 +24,7 @@ On a machine where scripts/setup ran:
                    the folder build/gpu_check/bundle is enough.
     --with-programs  also the programs, where \`scripts/gpu_check.sh build\` was run before; then the other machine may skip
                    its build
+    --with-data      also Fashion-MNIST's files, for the step quickstart, which takes synthetic images without them
 
 On the machine with the GPU:
   (none)           build, then run
@@ -32,7 +34,7 @@ On the machine with the GPU:
   table            prints the table again
 
   --dry-run        says what is missing, and prints the commands instead of running them
-  --sanitize       also runs the tests of the CUDA kernels under compute-sanitizer's memcheck, as steps memcheck_*
+  --sanitize       also runs the tests of the CUDA kernels under compute-sanitizer's memcheck and racecheck, as steps of those names
   --limit N        the most seconds a step may take; default 300
   --help           this text
 
@@ -50,6 +52,7 @@ END
 dry_run=false
 sanitize=false
 with_programs=false
+with_data=false
 limit=300
 command=
 arguments=()
@@ -58,6 +61,7 @@ while (($#)); do
     --dry-run) dry_run=true ;;
     --sanitize) sanitize=true ;;
     --with-programs) with_programs=true ;;
+    --with-data) with_data=true ;;
     --limit)
       if [[ ! ${2:-} =~ ^[1-9][0-9]*$ ]]; then fail "--limit takes a whole number of seconds, from 1"; fi
       limit=$2
@@ -97,7 +101,7 @@ mapfile -t gpu_tests < <(cd "$root/tests" && sed -n 's/^ *settrain_tests(\([^ )]
 done | sort)
 
 # shellcheck disable=SC1090
-for part in pack machine build steps; do source "$root/scripts/gpu_check/$part.sh"; done
+for part in pack machine build figures steps; do source "$root/scripts/gpu_check/$part.sh"; done
 
 case ${command:-all} in
   pack)

@@ -2,6 +2,8 @@
 state_dict, same function. First weights are not settrain's.
 """
 
+import importlib.util
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -122,6 +124,52 @@ class SmallDenseNet(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        outputs = 4 * width
+        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = nn.Conv2d(width, outputs, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(outputs)
+        self.downsample = None
+        if inputs != outputs or stride != 1:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        y = F.relu(self.bn2(self.conv2(y)), inplace=True)
+        return F.relu(self.bn3(self.conv3(y)) + (x if self.downsample is None else self.downsample(x)), inplace=True)
+
+
+class ResNet50(nn.Module):
+    """torchvision's, for machines that lack torchvision."""
+
+    def __init__(self, classes):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        inputs = 64
+        for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512)), 1):
+            layers = []
+            for block in range(blocks):
+                layers.append(Bottleneck(inputs, width, 2 if block == 0 and stage > 1 else 1))
+                inputs = 4 * width
+            setattr(self, f"layer{stage}", nn.Sequential(*layers))
+        self.fc = nn.Linear(inputs, classes)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.bn1(self.conv1(x)), inplace=True), 3, 2, 1)
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(x.mean((2, 3)))
+
+
+def has_torchvision():
+    return importlib.util.find_spec("torchvision") is not None
+
+
 def torchvision_models():
     """The module torchvision.models. Imported on demand: only some models need it."""
     try:
@@ -137,6 +185,8 @@ def make(name, classes=100):
         return SmallResNet(SMALL_RESNETS[name], 16, 3, classes, normalised=False)
     if name in SMALL_DENSENETS:
         return SmallDenseNet(*SMALL_DENSENETS[name], bc=True, channels=3, classes=classes, normalised=False)
+    if name == "resnet50" and not has_torchvision():
+        return ResNet50(classes)
     if name in TORCHVISION:
         return torchvision_models().get_model(name, weights=None, num_classes=classes)
     raise SystemExit(f"no model {name!r}; there are {', '.join([*SMALL_RESNETS, *SMALL_DENSENETS, *TORCHVISION])}")

@@ -37,6 +37,7 @@ int bench_losses(const CommandLine& line, const LossesBench& bench) {
   log::info("[bench] losses");
   report.losses = measure_losses(losses, options, report.device);
   report.scores = measure_scores(losses, options, report.device);
+  report.device_times = measure_device_times(losses, options, report.device);
   if (bench.growth) {
     log::info("[bench] growth");
     report.growth_in_k = measure_growth_in_k(losses, options, report.device);

@@ -30,6 +30,8 @@ pack() {
   if $with_programs && [[ ! -x $work/build/apps/settrain/settrain ]]; then
     fail "--with-programs needs those that scripts/gpu_check.sh build makes"
   fi
+  local images=/usr/share/datasets/fashion-mnist
+  if $with_data && [[ ! -d $images ]]; then fail "--with-data: there is no $images; the package dataset-fashion-mnist has it"; fi
   if $dry_run; then
     packed_files
     return
@@ -43,6 +45,8 @@ pack() {
   packed_files | tar -C / --create --files-from=<(sed 's,^/,,') --transform 's,^usr/,,;s,^include/[^/]*-linux-gnu[^/]*/,include/,' |
     tar -C "$bundle" --extract
   git -C "$root" rev-parse HEAD >"$bundle/commit"
+  if $with_data; then mkdir -p "$bundle/share/datasets" && cp -r "$images" "$bundle/share/datasets"; fi
+  pack_pytopk
   if $with_programs; then
     cmake --install "$work/build" --prefix "$bundle/programs" --strip >/dev/null
     for name in "${gpu_tests[@]}"; do strip -o "$bundle/programs/bin/tests_$name" "$work/build/tests/tests_$name"; done
@@ -57,6 +61,20 @@ pack() {
   rm "$tar_file"
   if ((bytes > most_bytes)); then fail "source and bundle are $(in_mib "$bytes") unpacked, more than the 64 MiB meant"; fi
   echo "$archive: $(in_mib "$(stat -c %s "$archive")"), $(in_mib "$bytes") unpacked; without the source: $bundle"
+}
+
+# pack_pytopk: what the losses are compared with, where a Python here has it.
+pack_pytopk() {
+  local candidate folder
+  for candidate in "${SETTRAIN_PYTHON:-}" "$(chosen python)" python3; do
+    if [[ -z $candidate ]] || ! command -v "$candidate" >/dev/null; then continue; fi
+    folder=$("$candidate" -c 'import importlib.util as u; print(*u.find_spec("pytopk").submodule_search_locations)' 2>/dev/null) || continue
+    mkdir -p "$bundle/python"
+    cp -r "$folder" "${folder%/*}"/pytopk-*.dist-info "$bundle/python"
+    find "$bundle/python" -name __pycache__ -prune -exec rm -r {} +
+    return
+  done
+  say 'pytopk is in no Python here, so the step pairs_losses will fail there; scripts/setup --tests installs it'
 }
 
 in_mib() { awk -v bytes="$1" 'BEGIN {printf "%.1f MiB", bytes / 1048576}'; }

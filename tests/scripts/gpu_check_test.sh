@@ -77,7 +77,8 @@ expect 0 "cmake -S $folder -B $work/build -G Ninja" --dry-run --sanitize
 also 'missing: a GPU' 'missing: compute-sanitizer' "-D CMAKE_PREFIX_PATH=$work/bundle -D CMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu" \
   '-D SETTRAIN_TORCH_ROOT=/opt/torch -D SETTRAIN_CUDA=ON' '-D SETTRAIN_IMAGE_FILES=OFF' \
   'settrain tests_losses tests_studies_one tests_train' "tests/tests_losses '[gpu]'" 'compute-sanitizer --tool memcheck' \
-  'settrain check losses --device cuda' 'settrain bench metrics --device cuda' 'settrain bench loader'
+  'compute-sanitizer --tool racecheck' 'settrain check losses --device cuda' 'settrain bench metrics --device cuda' 'settrain bench loader' \
+  'trainings.py quickstart' 'trainings.py resume' '--model resnet50 --batch 256 --precision bf16 --compile default'
 if [[ $output == *tests_core* || -e $work/results || -e $work/logs ]]; then fail 'a dry run left files, or names tests_core:' "$output"; fi
 
 # With a GPU: builds, runs, and tells what went wrong.
@@ -85,12 +86,19 @@ torch "'NVIDIA H100 80GB HBM3' 90"
 expect 0 'Linking' build
 stand_in build/gpu_check/build/apps/settrain/settrain 'case "$1 $2" in
   "check "*) echo "3 of 3 rows passed" ;;
-  "bench losses") printf "loss ms\nnoised_topk   0.125  1.50\nlegend\n" ;;
+  "bench losses") printf "loss ms\nnoised_topk   0.125  1.50\nlegend\ntime of the device, forward and backward  us\nnoised_topk  7.5\nsmoothed_topk_hinge  5\n" ;;
   "bench train") printf "one, cached   1234.5   6.78\nloader / cached 0.990 (median)\n" ;;
   "bench loader") printf "  8 threads  100 1\n  16 threads   200 2\n" ;;
   "bench metrics") echo "[bench] the GPU is on fire" && exit 1 ;;
 esac'
 stand_in build/gpu_check/build/tests/tests_losses 'echo "All tests passed (9 assertions in 2 test cases)"'
+# The Python that torch() stands in for also runs the comparisons and the trainings.
+stand_in bin/python3 'case "$*" in
+  *bench_against_python*) printf "settrain, contiguous   1500.0  1\nratio settrain / PyTorch (contiguous): median 1.750, 95\nratio settrain / torch.compile, default: median 1.012, 95\n" ;;
+  *resume*) echo "74 of 75 tensors"; exit 1 ;;
+  *trainings*) echo "cuda - cpu +0.0010, tolerance 0.0050" ;;
+  *) printf "%s\n" /opt/torch 2.11.0+cu130 "NVIDIA H100 80GB HBM3" 90 ;;
+esac'
 ln -s tests_losses "$folder/build/gpu_check/build/tests/tests_studies_one"
 stand_in build/gpu_check/build/tests/tests_train 'echo "[skipped] no CUDA device"; exit 77'
 expect 1 'settrain 0123456789ab on NVIDIA H100 80GB HBM3; PyTorch 2.11.0+cu130' run
@@ -102,9 +110,12 @@ row build ok 'settrain tests_losses tests_studies_one tests_train'
 row tests_train FAILED 'skipped: no CUDA device'
 row tests_losses ok 'All tests passed \(9 assertions in 2 test cases\)'
 row check_models ok '3 of 3 rows passed'
-row bench_losses ok 'noised_topk 0.125 ms, 1.50 x cross-entropy'
+row bench_losses below 'noised_topk 0.125 ms, 1.50 x cross-entropy; below: noised_topk_us 7.5 \(wanted <= 6\), smoothed_topk_hinge_us 5 \(wanted <= 8\)'
 row bench_metrics FAILED 'exit code 1: \[bench\] the GPU is on fire'
-row bench_train_resnet20 ok '1234.5 images/s, 6.78 ms a step, loader / cached 0.990'
+row bench_train_synthetic ok '1234.5 images/s, 6.78 ms a step, loader / cached 0.990'
+row pairs_resnet20 ok '1500.0 images/s, contiguous; over_eager 1.75 \(wanted >= 1.5\), over_compiled 1.012 \(wanted >= 1.0\)'
+row pairs_densenet40_40 below '1500.0 images/s, contiguous; .*, below: epoch_of_cifar100_s 33.33 \(wanted <= 10\)'
+row resume FAILED 'exit code 1: 74 of 75 tensors'
 row bench_loader ok '200 images/s on 16 threads'
 grep -q 'rows passed' "$work/logs/check.log" || fail 'check.log lacks what was printed'
 
@@ -115,7 +126,8 @@ expect 1 'stopped after 1 s (--limit)' --limit 1 run tests_train
 stand_in build/gpu_check/build/tests/tests_train 'echo "No tests ran"'
 expect 1 'no test passed: No tests ran' run tests_train
 stand_in build/gpu_check/build/tests/tests_train 'echo "All tests passed (1 assertion in 1 test case)"'
-rm "$work/results/tests_train" "$work/results/bench_metrics"
+torch "'NVIDIA H100 80GB HBM3' 90"
+rm "$work/results/tests_train" "$work/results/bench_metrics" "$work/results/resume"
 stand_in build/gpu_check/build/apps/settrain/settrain 'echo "the whole evaluation      8.50    -"'
 expect 0 'the whole evaluation 8.50 ms' resume
 row check_models ok '3 of 3 rows passed'

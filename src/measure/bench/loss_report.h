@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "src/measure/bench/device_time.h"
 #include "src/measure/bench/loss_bench.h"
 #include "src/measure/bench/smoothed_bench.h"
 #include "src/measure/bench/step_share.h"
@@ -15,6 +16,7 @@ struct LossReport {
   at::Device device = at::kCPU;
   LossBenchOptions options{};
   std::vector<LossTimes> losses{}, scores{}, growth_in_k{}, growth_in_classes{};
+  std::vector<DeviceTime> device_times{};
   std::vector<SmoothedTimes> smoothed{};
   std::vector<SmoothedStability> stability{};
   std::string model{};  // of `steps`

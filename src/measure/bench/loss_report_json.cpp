@@ -42,6 +42,12 @@ Json as_json(const std::vector<LossTimes>& all) {
   return rows;
 }
 
+Json as_json(const std::vector<DeviceTime>& all) {
+  Json rows = Json::array();
+  for (const DeviceTime& time : all) rows.push_back({{"work", time.work}, {"us", 1e6 * time.seconds}});
+  return rows;
+}
+
 Json as_json(const std::vector<SmoothedTimes>& all) {
   Json rows = Json::array();
   for (const SmoothedTimes& times : all) {
@@ -92,6 +98,7 @@ std::string loss_report_json(const LossReport& report) {
   add("scores", report.scores);
   add("growth_in_k", report.growth_in_k);
   add("growth_in_classes", report.growth_in_classes);
+  add("device_times", report.device_times);
   add("smoothed_algorithms", report.smoothed);
   add("smoothed_stability", report.stability);
   if (!report.model.empty()) json["training_step"] = as_json(report.model, report.steps);

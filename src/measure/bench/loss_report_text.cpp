@@ -48,6 +48,14 @@ std::string times_table(const std::string& title, const std::vector<LossTimes>& 
   return text + "\n";
 }
 
+std::string device_table(const LossReport& report) {
+  if (report.device_times.empty()) return "";
+  std::string text = fmt::format("{:<41} {:>9}\n", "time of the device, forward and backward", "us");
+  for (const DeviceTime& row : report.device_times)
+    text += fmt::format("{:<41}", row.work) + cell(1e6 * row.seconds, 9, 2) + "\n";
+  return text + "\n";
+}
+
 std::string smoothed_table(const LossReport& report) {
   if (report.smoothed.empty()) return "";
   std::string text = fmt::format("{:<41} {:>9} {:>12} {:>12}\n", "ICLR 2018, tables 3, 4 (tau 1)", "classes",
@@ -97,6 +105,7 @@ std::string loss_report_text(const LossReport& report) {
   const auto by_classes = [](const LossCase& loss_case) {
     return fmt::format("{}, L {}", loss_case.loss, loss_case.classes);
   };
+  const std::string more = device_table(report) + smoothed_table(report) + steps_table(report);
   return fmt::format(
              "forward and backward on scores N(0, {:g}^2), float32, batch {} x {} classes, K {}, {} draws, epsilon "
              "{:g}, on {}; compute threads: {}, rounds: {}\n\n",
@@ -105,7 +114,7 @@ std::string loss_report_text(const LossReport& report) {
          times_table("loss", report.losses, by_loss) + times_table("loss, epsilon, scores", report.scores, by_scores) +
          times_table("loss, K", report.growth_in_k, by_k) +
          times_table("loss, classes L", report.growth_in_classes, by_classes) + kLegend +
-         (report.smoothed.empty() && report.model.empty() ? "" : "\n") + smoothed_table(report) + steps_table(report);
+         (more.empty() ? "" : "\n") + more;
 }
 
 }  // namespace settrain

@@ -12,6 +12,7 @@ std::vector<std::string> random_images(const ModelEntry& model, int64_t batch, i
           fmt::format("data.batch_size={}", batch),
           "data.val_size=1",
           "data.test_size=1",
+          "train.epochs=1",  // of one step, again and again
           "optimizer.lr=0.001",
           "eval.top_k=[1]",
           "eval.average_k=[]"};
