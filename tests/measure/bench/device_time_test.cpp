@@ -1,0 +1,18 @@
+#include "src/measure/bench/device_time.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/builtin_losses.h"
+
+namespace settrain {
+namespace {
+
+TEST_CASE("on the CPU there is no time of the device apart", "[fast]") {
+  int runs = 0;
+  CHECK_FALSE(device_seconds([&] { ++runs; }, at::kCPU));
+  CHECK(runs == 0);
+  CHECK(measure_device_times(test::builtin_losses(), {}, at::kCPU).empty());
+}
+
+}  // namespace
+}  // namespace settrain
