@@ -12,6 +12,7 @@
 #include "models/model_options.h"
 #include "src/config/load.h"
 #include "src/core/human.h"
+#include "src/optim/make_optimizer.h"
 
 namespace settrain {
 namespace {
@@ -35,6 +36,12 @@ std::string details(const LossEntry& entry) {
   return text;
 }
 
+std::string names_of(const config::Keys& keys) {
+  std::string names;
+  for (const config::Key& key : keys) names += (names.empty() ? "" : ", ") + key.name;
+  return names;
+}
+
 // Every entry with its sentence, what more there is to say, and the names of its own keys.
 template <class Registry>
 void print_entries(const Registry& registry) {
@@ -43,9 +50,7 @@ void print_entries(const Registry& registry) {
   for (const auto& entry : registry.entries()) {
     std::string text = entry.help;
     if (const std::string more = details(entry); !more.empty()) text += '\n' + more;
-    std::string keys;
-    for (const config::Key& key : entry.keys) keys += (keys.empty() ? "" : ", ") + key.name;
-    if (!keys.empty()) text += "\nkeys: " + keys;
+    if (!entry.keys.empty()) text += "\nkeys: " + names_of(entry.keys);
     std::istringstream lines(text);
     std::string name = entry.name;
     for (std::string line; std::getline(lines, line); name.clear()) {
@@ -59,10 +64,8 @@ void print_losses(const LossRegistry& losses) {
   std::cout
       << "\ns: scores, y: label, Y: label set, L: classes, K: loss.k, B: batch size, s_[k]: the k-th largest, (x)_+: "
          "max(x, 0),\nsigma: sigmoid, CE: cross-entropy, BCE: binary cross-entropy summed over classes, z: the second "
-         "head's scores.\nKeys of them all: ";
-  std::string keys;
-  for (const config::Key& key : ClassWeightOptions::keys()) keys += (keys.empty() ? "" : ", ") + key.name;
-  std::cout << keys << '\n';
+         "head's scores.\nKeys of them all: "
+      << names_of(ClassWeightOptions::keys()) << '\n';
 }
 
 std::string in_billions(int64_t number) {
@@ -105,7 +108,10 @@ void add_list_command(CLI::App& app, CommandLine& line) {
        [](const Registries& all) { print_models(all.models); });
   kind("datasets", "Every data set with its keys", [](const Registries& all) { print_entries(all.datasets); });
   kind("metrics", "Every metric with its keys", [](const Registries& all) { print_entries(all.metrics); });
-  kind("optimizers", "Every optimizer with its keys", [](const Registries& all) { print_entries(all.optimizers); });
+  kind("optimizers", "Every optimizer with its keys", [](const Registries& all) {
+    print_entries(all.optimizers);
+    std::cout << "\nKeys of them all: " << names_of(ParameterOptions::keys()) << '\n';
+  });
 }
 
 }  // namespace settrain

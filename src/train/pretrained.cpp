@@ -118,8 +118,9 @@ std::string misfits(const NamedTensors& targets, Entries entries) {
       continue;
     }
     if (!fits(target, found->second)) {
-      lines.push_back(fmt::format("{}: {}, expected {}", name, describe(found->second.shape, found->second.dtype),
-                                  describe(target.sizes(), dtype_of(target.scalar_type()))));
+      const char* why = name.ends_with(".pos_embedding") ? ", which depends on the images' size" : "";
+      lines.push_back(fmt::format("{}: {}, expected {}{}", name, describe(found->second.shape, found->second.dtype),
+                                  describe(target.sizes(), dtype_of(target.scalar_type())), why));
     }
     entries.erase(found);
   }
@@ -139,10 +140,57 @@ void check_finite(const std::string& path, const std::string& name, const at::Te
 
 // The tau-normalised classifier of Kang et al., ICLR 2020, without the bias.
 void normalise_head(const std::string& head, double tau, const NamedTensors& tensors) {
+  const at::NoGradGuard no_grad;
   for (auto [name, tensor] : tensors) {
     if (name == head + ".weight") tensor.div_(tensor.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12).pow(tau));
     if (name == head + ".bias") tensor.zero_();
   }
+}
+
+// Which of the model's heads take the file's weights, and which stay as drawn.
+struct HeadChoice {
+  std::vector<std::string> kept, drawn;
+  std::string problem;  // of a head that would be lost, see head_problem()
+
+  bool keeps(const std::string& name) const { return is_any_of(name, kept); }
+  bool draws(const std::string& name) const { return is_any_of(name, drawn); }
+
+ private:
+  static bool is_any_of(const std::string& name, const std::vector<std::string>& heads) {
+    return std::any_of(heads.begin(), heads.end(), [&](const std::string& head) { return is_of(name, head); });
+  }
+};
+
+HeadChoice choose_heads(const ModelOptions& options, const std::vector<std::string>& heads, const NamedTensors& targets,
+                        const Entries& entries) {
+  HeadChoice choice;
+  const bool draw_all = options.pretrained_head == ModelOptions::kDraw;
+  for (const std::string& head : heads) {
+    const bool keeps = !draw_all && head_fits(head, targets, entries);
+    (keeps ? choice.kept : choice.drawn).push_back(head);
+    if (!keeps && !draw_all && choice.problem.empty()) choice.problem = head_problem(head, targets, entries);
+  }
+  const bool needs_head = options.pretrained_head == ModelOptions::kTauNormalised || options.head == "scaled";
+  if (needs_head && choice.kept.empty() && choice.problem.empty()) {
+    throw KeyError(kKey,
+                   fmt::format("'{}' has no head of this many classes that model.{} could change", options.pretrained,
+                               options.head == "scaled" ? "head: scaled" : "pretrained_head: tau_normalised"));
+  }
+  return choice;
+}
+
+// All tensors are read before the first is copied: a file may turn out to be damaged. Returns their number.
+int64_t copy_tensors(const std::string& path, WeightFile& file, const Entries& entries, const NamedTensors& targets) {
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+  for (const auto& [name, target] : targets) {
+    const auto found = entries.find(name);
+    if (found == entries.end()) continue;
+    copies.emplace_back(target, read_tensor(file, found->second));
+    check_finite(path, name, copies.back().second);
+  }
+  const at::NoGradGuard no_grad;
+  for (auto& [target, tensor] : copies) target.copy_(tensor);
+  return std::ssize(copies);
 }
 
 Pretrained load(const ModelOptions& options, Model& model) {
@@ -157,47 +205,21 @@ Pretrained load(const ModelOptions& options, Model& model) {
   Entries entries = with_head(std::move(theirs.tensors), heads.at(0));
   NamedTensors targets = state_dict(model);
 
-  std::vector<std::string> kept;
-  std::string problem;
-  const bool draw_all = options.pretrained_head == ModelOptions::kDraw;
-  for (const std::string& head : heads) {
-    const bool keeps = !draw_all && head_fits(head, targets, entries);
-    (keeps ? kept : loaded.drawn).push_back(head);
-    if (!keeps && !draw_all && problem.empty()) problem = head_problem(head, targets, entries);
-  }
-  const bool needs_head = options.pretrained_head == ModelOptions::kTauNormalised || options.head == "scaled";
-  if (needs_head && kept.empty() && problem.empty()) {
-    throw KeyError(kKey, fmt::format("'{}' has no head of this many classes that model.{} could change", path,
-                                     options.head == "scaled" ? "head: scaled" : "pretrained_head: tau_normalised"));
-  }
-  const auto is_kept = [&kept](const std::string& name) {
-    return std::any_of(kept.begin(), kept.end(), [&](const std::string& head) { return is_of(name, head); });
-  };
   // The file's head has the model's name by now.
-  const auto is_left = [&](const std::string& name) {
-    return !is_kept(name) && std::any_of(loaded.drawn.begin(), loaded.drawn.end(),
-                                         [&](const std::string& head) { return is_of(name, head); });
-  };
+  const HeadChoice choice = choose_heads(options, heads, targets, entries);
+  loaded.drawn = choice.drawn;
+  const auto is_left = [&](const std::string& name) { return choice.draws(name) && !choice.keeps(name); };
   std::erase_if(entries, [&](const auto& entry) { return is_left(entry.first); });
   std::erase_if(targets, [&](const auto& entry) { return is_left(entry.first); });
 
   const std::string lines = misfits(targets, entries);
   if (!lines.empty()) throw KeyError(kKey, fmt::format("'{}' has other tensors than the model:{}", path, lines));
-  if (!problem.empty()) throw KeyError(kKey, fmt::format("'{}' {}, or model.pretrained_head: draw", path, problem));
-  // All are read before the first is copied: a file may turn out to be damaged.
-  std::vector<std::pair<at::Tensor, at::Tensor>> copies;
-  for (const auto& [name, target] : targets) {
-    const auto found = entries.find(name);
-    if (found == entries.end()) continue;
-    copies.emplace_back(target, read_tensor(file, found->second));
-    check_finite(path, name, copies.back().second);
-  }
-  const at::NoGradGuard no_grad;
-  for (auto& [target, tensor] : copies) target.copy_(tensor);
-  loaded.num_tensors = static_cast<int64_t>(copies.size());
+  if (!choice.problem.empty())
+    throw KeyError(kKey, fmt::format("'{}' {}, or model.pretrained_head: draw", path, choice.problem));
+  loaded.num_tensors = copy_tensors(path, file, entries, targets);
   if (options.pretrained_head == ModelOptions::kTauNormalised) {
-    normalise_head(kept.front(), options.head_tau, targets);
-    loaded.change = fmt::format(", head {} normalised with tau {}", kept.front(), options.head_tau);
+    normalise_head(choice.kept.front(), options.head_tau, targets);
+    loaded.change = fmt::format(", head {} normalised with tau {}", choice.kept.front(), options.head_tau);
   }
   return loaded;
 }

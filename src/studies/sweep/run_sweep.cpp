@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <deque>
 #include <numeric>
 #include <thread>
@@ -125,8 +126,9 @@ class Runner {
     epochs_[static_cast<size_t>(job.item)] = epochs_of(point);
     board_.erase();
     if (row.result) {
-      log::info(fmt::format("[sweep] {}: {} {:.4f}, {}", point.name, sweep_.grid.select,
-                            row.result->metric(sweep_.grid.select), format_duration(job.seconds)));
+      const double value = row.result->metric(sweep_.grid.select);  // none where `select` names an epoch: last
+      const std::string figure = std::isnan(value) ? "" : fmt::format("{} {:.4f}, ", sweep_.grid.select, value);
+      log::info(fmt::format("[sweep] {}: {}{}", point.name, figure, format_duration(job.seconds)));
     } else {
       log::error(fmt::format("[sweep] {} failed: {}", point.name, row.failure));
       if (options_.fail_fast) pool.stop();
