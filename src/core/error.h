@@ -50,6 +50,12 @@ class RunError : public Error {
   using Error::Error;
 };
 
+/// Another process of the same training is missing, hangs, or has ended.
+class ParallelError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Training met a value that is not finite.
 class NumericalError : public Error {
  public:

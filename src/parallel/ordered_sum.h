@@ -1,0 +1,39 @@
+// Sums of gradients over processes, added in one order whoever holds them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "src/parallel/process_group.h"
+
+namespace settrain {
+
+/// The gradients of a step's micro-batches, g_0 + g_1 + ... in this order and rounding, as one process adds them that
+/// goes through the micro-batches one after the other. A round is a micro-batch for every process, in the order of the
+/// ranks. Each process adds one part of the parameters for all of them: as many bytes are sent as by a ring's allreduce
+/// in a step of one round, and half of that more for every further round.
+class OrderedSum {
+ public:
+  /// `parameters`: the same ones in the same order in every process.
+  OrderedSum(ProcessGroup& group, std::vector<at::Tensor> parameters);
+
+  /// Forgets what was added.
+  void clear();
+
+  /// Adds the gradients of the parameters, undefined ones as zeros, of the first `contributors` processes; those of the
+  /// others are not looked at. Clears the gradients. Collective.
+  void add_round(int64_t contributors);
+
+  /// The parameters' gradients become the sums. Collective.
+  void finish();
+
+ private:
+  ProcessGroup& group_;
+  std::vector<at::Tensor> parameters_;
+  int64_t size_ = 0;  // of all parameters, filled up to a multiple of the world's size
+  at::Tensor sum_;    // [size / world] of this process' part; undefined before the first round
+};
+
+}  // namespace settrain

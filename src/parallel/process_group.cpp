@@ -1,0 +1,270 @@
+#include "src/parallel/process_group.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
+
+#include "src/core/error.h"
+
+#ifdef SETTRAIN_HAS_CUDA
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
+
+namespace settrain {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+constexpr const char *kAuto = "auto", *kGloo = "gloo", *kNccl = "nccl";
+constexpr Milliseconds kBetweenBeats{1000};
+// A process that has not been heard of for so long is taken for dead or hanging.
+constexpr int64_t kBeatsMissed = 5;
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::string key_of(const char* what, int64_t rank) {
+  return fmt::format("settrain/{}/{}", what, rank);
+}
+
+Milliseconds in_milliseconds(double seconds) {
+  return Milliseconds(static_cast<int64_t>(1000 * seconds));
+}
+
+bool wants_nccl(const ParallelOptions& options, at::Device device) {
+  if (options.backend == kGloo) return false;
+  if (options.backend == kNccl && !device.is_cuda())
+    throw KeyError("parallel.backend", "nccl is for GPUs; expected auto or gloo");
+  return device.is_cuda();
+}
+
+c10::intrusive_ptr<c10d::Store> connect(const Launch& launch, Milliseconds timeout) {
+  c10d::TCPStoreOptions options;
+  options.port = launch.port;
+  options.isServer = launch.rank == 0 && !launch.launcher_keeps_store;
+  options.timeout = timeout;
+  options.waitWorkers = false;
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(launch.host, options);
+  } catch (const std::exception& error) {
+    throw ParallelError(fmt::format("process {} of {} cannot {} the store at {}:{}: {}", launch.rank, launch.world,
+                                    options.isServer ? "open" : "reach", launch.host, launch.port,
+                                    first_line(error.what())));
+  }
+}
+
+}  // namespace
+
+config::Keys ParallelOptions::keys() {
+  using config::key;
+  return {key("backend", &ParallelOptions::backend, kAuto,
+              "What several processes talk through: nccl between GPUs, gloo between CPUs; auto: by the device.")
+              .one_of({kAuto, kGloo, kNccl})
+              .free(),
+          key("timeout", &ParallelOptions::timeout, 60.0,
+              "How long a process waits for the others before it ends with an error that names the missing one.")
+              .at_least(1)
+              .in("seconds")
+              .free()};
+}
+
+struct ProcessGroup::Connection {
+  c10::intrusive_ptr<c10d::Store> store;
+  c10::intrusive_ptr<c10d::Store> beats;  // of the thread's own: a store serves one request at a time
+  c10::intrusive_ptr<c10d::Backend> backend;
+  Milliseconds timeout;
+  at::Device device;
+  int64_t rank, world;
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool is_ending = false;
+  std::thread heart;
+
+  Connection(const Launch& launch, const ParallelOptions& options, at::Device where)
+      : store(connect(launch, in_milliseconds(options.timeout))),
+        beats(store->clone()),
+        timeout(in_milliseconds(options.timeout)),
+        device(where),
+        rank(launch.rank),
+        world(launch.world) {
+    meet();
+    heart = std::thread([this] { beat(); });
+    if (wants_nccl(options, where)) {
+#ifdef SETTRAIN_HAS_CUDA
+      auto chosen = c10d::ProcessGroupNCCL::Options::create();
+      chosen->timeout = timeout;
+      backend =
+          c10::make_intrusive<c10d::ProcessGroupNCCL>(store, static_cast<int>(rank), static_cast<int>(world), chosen);
+#endif
+    } else {
+      auto chosen = c10d::ProcessGroupGloo::Options::create(timeout);
+      chosen->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
+      during("connecting", [&] {
+        backend =
+            c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(rank), static_cast<int>(world), chosen);
+      });
+    }
+  }
+
+  ~Connection() {
+    {
+      const std::lock_guard lock(mutex);
+      is_ending = true;
+    }
+    ended.notify_all();
+    if (heart.joinable()) heart.join();
+  }
+
+  // Waits until every process has come, and says which has not.
+  void meet() {
+    store->set(key_of("here", rank), "1");
+    for (int64_t other = 0; other < world; ++other) {
+      try {
+        store->wait({key_of("here", other)}, timeout);
+      } catch (const std::exception&) {
+        throw ParallelError(fmt::format("process {} of {} has not come within {} s (parallel.timeout)", other, world,
+                                        timeout.count() / 1000));
+      }
+    }
+  }
+
+  // Counts up a number in the store, so that the others see that this process lives.
+  void beat() {
+    std::unique_lock lock(mutex);
+    while (!is_ending) {
+      try {
+        beats->add(key_of("beat", rank), 1);
+      } catch (const std::exception&) {
+        return;  // the store is gone, which the next collective call will say
+      }
+      ended.wait_for(lock, kBetweenBeats, [this] { return is_ending; });
+    }
+  }
+
+  // Runs a collective call; where it fails, finds out who is to blame.
+  template <class Call>
+  void during(const char* what, const Call& call) {
+    try {
+      call();
+    } catch (const std::exception& error) {
+      throw ParallelError(blame(what, first_line(error.what())));
+    }
+  }
+
+  void wait(const char* what, const c10::intrusive_ptr<c10d::Work>& work) {
+    during(what, [&] { work->wait(); });
+  }
+
+  std::string blame(const char* what, const std::string& error) {
+    try {
+      std::vector<std::string> said;
+      for (int64_t other = 0; other < world; ++other) {
+        if (!store->check({key_of("failed", other)})) continue;
+        said.push_back(fmt::format("process {}: {}", other, store->get_to_str(key_of("failed", other))));
+      }
+      if (!said.empty()) return fmt::format("{}", fmt::join(said, "; "));
+      const std::vector<int64_t> silent = silent_ones();
+      if (!silent.empty()) {
+        return fmt::format("process {} of {} was killed or hangs ({}: {})", fmt::join(silent, ", "), world, what,
+                           error);
+      }
+    } catch (const std::exception&) {
+      return fmt::format("process 0 of {}, or the launcher, which keeps the store, was killed ({}: {})", world, what,
+                         error);
+    }
+    return fmt::format("{}: {}", what, error);
+  }
+
+  // Those that have not counted up for a while.
+  std::vector<int64_t> silent_ones() {
+    const auto beats_now = [&] {
+      std::vector<int64_t> counts;
+      for (int64_t other = 0; other < world; ++other) counts.push_back(store->add(key_of("beat", other), 0));
+      return counts;
+    };
+    const std::vector<int64_t> before = beats_now();
+    std::this_thread::sleep_for(kBeatsMissed * kBetweenBeats);
+    const std::vector<int64_t> after = beats_now();
+    std::vector<int64_t> silent;
+    for (int64_t other = 0; other < world; ++other) {
+      if (after[static_cast<size_t>(other)] == before[static_cast<size_t>(other)]) silent.push_back(other);
+    }
+    return silent;
+  }
+};
+
+ProcessGroup::ProcessGroup(const Launch& launch, const ParallelOptions& options, at::Device device)
+    : rank_(launch.rank), world_(launch.world) {
+  if (world_ > 1) connection_ = std::make_unique<Connection>(launch, options, device);
+}
+
+ProcessGroup::~ProcessGroup() = default;
+
+at::Tensor ProcessGroup::gather(const at::Tensor& mine) {
+  if (!connection_) return mine.unsqueeze(0);
+  at::Tensor input = mine.contiguous().view({-1});
+  at::Tensor all = at::empty({world_ * mine.numel()}, mine.options());
+  connection_->during("gathering", [&] { connection_->backend->_allgather_base(all, input)->wait(); });
+  std::vector<int64_t> shape = mine.sizes().vec();
+  shape.insert(shape.begin(), world_);
+  return all.view(shape);
+}
+
+std::vector<std::string> ProcessGroup::gather(const std::string& mine) {
+  if (!connection_) return {mine};
+  const at::TensorOptions options(connection_->device);
+  const at::Tensor sizes =
+      gather(at::full({1}, static_cast<int64_t>(mine.size()), at::kLong).to(connection_->device)).cpu();
+  at::Tensor bytes = at::zeros({std::max<int64_t>(1, sizes.max().item<int64_t>())}, at::kByte);
+  std::memcpy(bytes.mutable_data_ptr<uint8_t>(), mine.data(), mine.size());
+  const at::Tensor all = gather(bytes.to(connection_->device)).cpu();
+  std::vector<std::string> texts;
+  for (int64_t other = 0; other < world_; ++other) {
+    const auto* const text = reinterpret_cast<const char*>(all[other].const_data_ptr<uint8_t>());
+    texts.emplace_back(text, static_cast<size_t>(sizes[other][0].item<int64_t>()));
+  }
+  return texts;
+}
+
+at::Tensor ProcessGroup::exchange(const at::Tensor& parts) {
+  if (!connection_) return parts.unsqueeze(0);
+  at::Tensor input = parts.contiguous();
+  at::Tensor output = at::empty({world_, parts.size(0) / world_}, parts.options());
+  at::Tensor flat = output.view({-1});
+  std::vector<int64_t> even;
+  connection_->during("exchanging gradients",
+                      [&] { connection_->backend->alltoall_base(flat, input, even, even)->wait(); });
+  return output;
+}
+
+void ProcessGroup::take_from_first(const std::vector<at::Tensor>& tensors) {
+  if (!connection_) return;
+  for (const at::Tensor& tensor : tensors) {
+    at::Tensor there = tensor.detach().contiguous().to(connection_->device);
+    std::vector<at::Tensor> one{there};
+    connection_->during("taking the first process' tensors", [&] { connection_->backend->broadcast(one)->wait(); });
+    tensor.detach().copy_(there);
+  }
+}
+
+void ProcessGroup::report_failure(const std::string& message) noexcept {
+  if (!connection_) return;
+  try {
+    connection_->store->set(key_of("failed", rank_), first_line(message));
+  } catch (const std::exception&) {  // who keeps the store is gone, too
+  }
+}
+
+}  // namespace settrain

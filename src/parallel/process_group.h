@@ -1,0 +1,64 @@
+// The processes of one training, and what they tell each other.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/config/key.h"
+#include "src/parallel/launch.h"
+
+namespace settrain {
+
+/// Keys of the section `parallel`.
+struct ParallelOptions {
+  std::string backend;
+  double timeout = 0;  // seconds
+
+  static config::Keys keys();
+};
+
+/// All calls are collective: every process makes the same ones in the same order, and each waits for the others. They
+/// throw ParallelError, which names the process that is missing, where one does not come within the timeout or ended.
+class ProcessGroup {
+ public:
+  /// A process alone, for which nothing has to be sent.
+  ProcessGroup() = default;
+  /// Waits until all processes of the launch are there. `device`: where the tensors will lie.
+  ProcessGroup(const Launch& launch, const ParallelOptions& options, at::Device device);
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int64_t rank() const { return rank_; }
+  int64_t world() const { return world_; }
+  bool is_first() const { return rank_ == 0; }
+
+  /// [world, ...]: `mine` of every process, in the order of their ranks. All have one shape and dtype.
+  at::Tensor gather(const at::Tensor& mine);
+
+  /// `mine` of every process.
+  std::vector<std::string> gather(const std::string& mine);
+
+  /// [world, n / world]: row r is part `rank` of what process r gave. `parts` [n], of which each process gets a share
+  /// of one size: n is a multiple of the world's size.
+  at::Tensor exchange(const at::Tensor& parts);
+
+  /// Overwrites the tensors with those of the first process.
+  void take_from_first(const std::vector<at::Tensor>& tensors);
+
+  /// Tells the others, without waiting for them, that this process ends by that error.
+  void report_failure(const std::string& message) noexcept;
+
+ private:
+  struct Connection;
+
+  int64_t rank_ = 0, world_ = 1;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace settrain

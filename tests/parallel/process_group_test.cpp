@@ -1,0 +1,148 @@
+#include "src/parallel/process_group.h"
+
+#include <ATen/ATen.h>
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "src/core/error.h"
+#include "src/parallel/ordered_sum.h"
+
+namespace settrain {
+namespace {
+
+using Catch::Contains;
+
+uint16_t next_port() {
+  static uint16_t port = static_cast<uint16_t>(20000 + getpid() % 20000);
+  return ++port;
+}
+
+ParallelOptions options(double timeout = 20) {
+  return {.backend = "gloo", .timeout = timeout};
+}
+
+Launch launch_of(int64_t rank, int64_t world, uint16_t port) {
+  return {.launcher = "settrain",
+          .rank = rank,
+          .world = world,
+          .local_rank = rank,
+          .local_world = world,
+          .host = "127.0.0.1",
+          .port = port};
+}
+
+// Threads stand in for processes: a group knows of no other state of the process.
+void in_processes(int64_t world, const std::function<void(ProcessGroup&)>& work) {
+  const uint16_t port = next_port();
+  std::vector<std::thread> threads;
+  std::vector<std::string> errors(static_cast<size_t>(world));
+  for (int64_t rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        ProcessGroup group(launch_of(rank, world, port), options(), at::kCPU);
+        work(group);
+      } catch (const std::exception& error) {
+        errors[static_cast<size_t>(rank)] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& error : errors) CHECK(error == "");
+}
+
+TEST_CASE("processes tell each other tensors and texts, in the order of their ranks", "[fast]") {
+  std::vector<at::Tensor> gathered(3), exchanged(3), taken(3);
+  std::vector<std::vector<std::string>> texts(3);
+  in_processes(3, [&](ProcessGroup& group) {
+    const auto rank = static_cast<size_t>(group.rank());
+    const double mine = static_cast<double>(group.rank());
+    gathered[rank] = group.gather(at::full({2}, mine, at::kDouble));
+    exchanged[rank] = group.exchange(at::arange(6, at::kDouble) + 10 * mine);
+    taken[rank] = at::full({4}, mine);
+    group.take_from_first({taken[rank]});
+    texts[rank] = group.gather(std::string(rank, 'x'));
+  });
+  for (size_t rank = 0; rank < 3; ++rank) {
+    CHECK(gathered[rank].equal(at::arange(3, at::kDouble).unsqueeze(1).expand({3, 2})));
+    const double at = 2.0 * static_cast<double>(rank);
+    CHECK(
+        exchanged[rank].equal(at::tensor({at, at + 1, at + 10, at + 11, at + 20, at + 21}, at::kDouble).view({3, 2})));
+    CHECK(taken[rank].equal(at::zeros({4})));
+    CHECK(texts[rank] == std::vector<std::string>{"", "x", "xx"});
+  }
+}
+
+TEST_CASE("gradients are added in the order of the micro-batches, whoever holds them", "[fast]") {
+  constexpr int64_t kMicroBatches = 5;
+  const auto gradient = [](int64_t batch, const at::Tensor& parameter) {
+    at::manual_seed(static_cast<uint64_t>(100 * batch + parameter.numel()));
+    return at::randn(parameter.sizes()) * std::pow(10.0, static_cast<double>(batch % 3) - 1);
+  };
+  const std::vector<at::Tensor> shapes{at::zeros({3, 5}), at::zeros({7}), at::zeros({2, 2, 3, 3})};
+  std::vector<at::Tensor> expected;
+  for (const at::Tensor& shape : shapes) {
+    at::Tensor sum = gradient(0, shape);
+    for (int64_t batch = 1; batch < kMicroBatches; ++batch) sum = sum + gradient(batch, shape);
+    expected.push_back(sum);
+  }
+  // at::manual_seed is of the whole process: gradients are drawn before the threads start.
+  std::vector<std::vector<at::Tensor>> drawn;
+  for (int64_t batch = 0; batch < kMicroBatches; ++batch) {
+    drawn.emplace_back();
+    for (const at::Tensor& shape : shapes) drawn.back().push_back(gradient(batch, shape));
+  }
+  for (const int64_t world : {1, 2, 3, 4}) {
+    CAPTURE(world);
+    in_processes(world, [&](ProcessGroup& group) {
+      std::vector<at::Tensor> parameters;
+      for (const at::Tensor& shape : shapes) parameters.push_back(shape.clone().requires_grad_());
+      parameters[2] = parameters[2].detach().contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
+      OrderedSum sum(group, parameters);
+      for (int64_t first = 0; first < kMicroBatches; first += world) {
+        const int64_t own = first + group.rank();
+        for (size_t p = 0; p < parameters.size() && own < kMicroBatches; ++p) {
+          parameters[p].mutable_grad() = drawn[static_cast<size_t>(own)][p].clone();
+        }
+        sum.add_round(std::min(world, kMicroBatches - first));
+      }
+      sum.finish();
+      for (size_t p = 0; p < parameters.size(); ++p) {
+        if (!parameters[p].grad().equal(expected[p])) throw Error("another sum");
+      }
+    });
+  }
+}
+
+TEST_CASE("a process that does not come is named", "[fast]") {
+  CHECK_THROWS_WITH(ProcessGroup(launch_of(0, 2, next_port()), options(1), at::kCPU),
+                    Contains("process 1 of 2 has not come within 1 s (parallel.timeout)"));
+}
+
+TEST_CASE("a store that is not there is named", "[fast]") {
+  CHECK_THROWS_WITH(ProcessGroup(launch_of(1, 2, next_port()), options(1), at::kCPU),
+                    Contains("process 1 of 2 cannot reach the store at 127.0.0.1:"));
+}
+
+TEST_CASE("a process that ends by an error is named with it to the others", "[fast]") {
+  const uint16_t port = next_port();
+  std::string told;
+  std::thread failing([&] {
+    ProcessGroup group(launch_of(1, 2, port), options(3), at::kCPU);
+    group.report_failure("the disk is full\nand more");
+  });
+  std::thread waiting([&] {
+    ProcessGroup group(launch_of(0, 2, port), options(3), at::kCPU);
+    failing.join();
+    try {
+      group.gather(at::zeros({1}));
+    } catch (const ParallelError& error) {
+      told = error.what();
+    }
+  });
+  waiting.join();
+  CHECK_THAT(told, Contains("process 1: the disk is full") && !Contains("and more"));
+}
+
+}  // namespace
+}  // namespace settrain
