@@ -227,6 +227,10 @@ def write_json(args, version, hardware, faster, ratios, pairs):
     args.json.write_text(json.dumps(everything, indent=1) + "\n")
 
 
+def format_of(measured):
+    return "channels_last" if measured["channels_last"] else "contiguous"
+
+
 def compiled_name(mode):
     return f"torch.compile, {mode}"
 
@@ -237,8 +241,8 @@ def compare_training(args):
     for name, memory_format in FORMATS.items():
         trainer = PyTorchTrainer(args, memory_format)
         contestants[name] = lambda trainer=trainer: trainer.measure(args.steps, args.warm_up)
-    own_format = "channels_last" if measure_settrain(args)["channels_last"] else "contiguous"
     for mode in args.compile or []:
+        own_format = format_of(measure_settrain(args))
         trainer = PyTorchTrainer(args, FORMATS[own_format], mode)
         print(f"[bench] torch.compile, {mode}", file=sys.stderr, flush=True)
         trainer.measure(1, args.warm_up)  # compiles
@@ -249,7 +253,7 @@ def compare_training(args):
     faster = max(FORMATS, key=lambda name: summary[name]["images_per_second"])
     ratios = {name: [pair["settrain"]["images_per_second"] / pair[name]["images_per_second"] for pair in pairs] for name in contestants}
     labels = {name: f"PyTorch, {name}" if name in FORMATS else name for name in contestants}
-    labels["settrain"] = f"settrain, {own_format}"
+    labels["settrain"] = f"settrain, {format_of(pairs[0]['settrain'])}"
     print(f"{'medians':<32}" + "".join(f"{title:>13}" for title in KEYS.values()))
     for name, label in labels.items():
         print(f"{label:<32}" + "".join(f"{summary[name][key]:>13.1f}" for key in KEYS))

@@ -53,6 +53,16 @@ ratio() {
 over_eager() { ratio "$1" 'settrain / PyTorch (' over_eager "$2"; }
 over_compiled() { ratio "$1" 'settrain / torch.compile' over_compiled "$2"; }
 
+# number_of_figures STEP: how many there are where the step did all that it should.
+number_of_figures() {
+  case $1 in
+    bench_losses | pairs_densenet40_40) echo 3 ;;
+    bench_metrics | pairs_resnet20 | pairs_resnet50_bf16) echo 2 ;;
+    pairs_losses | pairs_resnet50) echo 1 ;;
+    *) echo 0 ;;
+  esac
+}
+
 # wanted_of STEP FILE: its figures in one line; those that fall short after "below:".
 wanted_of() {
   figures "$1" "$2" | awk '{

@@ -2,7 +2,7 @@
 # What the machine with the GPU has, and what it lacks. For scripts/gpu_check.sh.
 
 missing=()
-python=
+python=python3
 torch='<torch>' torch_version='' gpu='' capability='' nvcc='nvcc' sanitizer=compute-sanitizer
 programs='' settrain='' tests='' library_path=''
 

@@ -60,6 +60,9 @@ run_step() {
   if [[ $result == ok && $name == tests_* ]] && ! grep -q 'All tests passed' "$work/output"; then
     result=FAILED figure="no test passed: $(last_line "$work/output")"
   fi
+  if [[ $result == ok ]] && (($(figures "$name" "$work/output" | grep -c .) < $(number_of_figures "$name"))); then
+    result=FAILED figure="figures are missing in what it printed: $figure"
+  fi
   if [[ $result == ok && $wanted == *below:* ]]; then result=below; fi
   record "$name" "$result" $((SECONDS - start)) "${figure:0:160}${wanted:+; $wanted}"
   say "$name: $result, $((SECONDS - start)) s"

@@ -44,6 +44,13 @@ void throw_non_finite(const Model& model, const LossInput& input, const LossValu
   constexpr int64_t kMostIds = 8;
   const at::Tensor wrong = at::isfinite(value.per_sample.detach()).logical_not().cpu();
   const at::Tensor wrong_ids = input.sample_ids.cpu().masked_select(wrong);
+  if (wrong_ids.numel() == 0) {
+    throw NumericalError(
+        fmt::format("the loss was not finite at step {}, but it is when the step is repeated: the "
+                    "computation is not deterministic, or the device is faulty. Try "
+                    "train.deterministic: true or train.graph: off",
+                    number.step));
+  }
   std::string ids;
   for (int64_t i = 0; i < std::min(kMostIds, wrong_ids.numel()); ++i) {
     ids += (i > 0 ? ", " : "") + std::to_string(wrong_ids[i].item<int64_t>());

@@ -85,8 +85,10 @@ config::Keys TrainOptions::keys() {
           .free(),
       key("graph", &TrainOptions::graph, "auto",
           "Capture the operations of a training step as a CUDA graph once an epoch and replay them, which saves the time "
-          "that a GPU waits for small operations to be launched; the numbers are the same. auto: on a GPU. Steps that "
-          "cannot be captured run as they are, and the log says why. Not run on a GPU yet.")
+          "that a GPU waits for small operations to be launched, and takes up to twice the memory of activations, since "
+          "an epoch's smaller last step has memory of its own. auto: on a GPU, and where steps cannot be captured they "
+          "run as they are and the log says why; on: an error where that is known beforehand. The numbers are meant to be "
+          "the same; not run on a GPU yet.")
           .one_of({"auto", "on", "off"})
           .free(),
       key("ema_decay", &TrainOptions::ema_decay, 0.0,

@@ -1,14 +1,18 @@
 #include "src/train/step_graph.h"
 
 #include <c10/util/Exception.h>
-#include <fmt/format.h>
 
+#include <exception>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "src/core/error.h"
 #include "src/core/log.h"
 
 #ifdef SETTRAIN_HAS_CUDA
+#include <ATen/core/CachingHostAllocator.h>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -21,33 +25,58 @@ namespace {
 constexpr int64_t kStepsBefore = 3;
 
 #ifdef SETTRAIN_HAS_CUDA
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+// LibTorch 2.11 leaves a capture that CUDA refused half open: its allocators would go on to defer what is freed, and
+// its generator refuses to draw.
+void close_failed_capture(at::cuda::MempoolId_t pool) {
+  const c10::DeviceIndex device = c10::cuda::current_device();
+  allocator::endAllocateToPool(device, pool);
+  allocator::releasePool(device, pool);
+  at::HostAllocator* const host = at::getHostAllocator(at::kCUDA);
+  host->end_allocate_to_pool(pool);
+  host->release_pool(pool);
+  at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(device);
+  generator.graphsafe_set_state(generator.clone());
+}
+
 std::function<void()> capture_cuda_graph(const std::function<void()>& operations) {
   auto graph = std::make_shared<at::cuda::CUDAGraph>();
+  const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
   // The graph keeps memory of its own, in which the free blocks of the steps before are of no use.
   c10::cuda::device_synchronize();
-  c10::cuda::CUDACachingAllocator::emptyCache();
+  allocator::emptyCache();
   // Of this thread alone: the loader's threads go on asking for pinned memory.
-  graph->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+  graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+  std::exception_ptr failure;
   try {
     operations();
   } catch (...) {
-    try {
-      graph->capture_end();
-    } catch (const c10::Error&) {  // says that the capture failed, which is known
-    }
-    throw;
+    failure = std::current_exception();
   }
-  graph->capture_end();
+  try {
+    graph->capture_end();
+  } catch (const c10::Error&) {
+    close_failed_capture(pool);
+    if (!failure) throw;
+  }
+  if (failure) std::rethrow_exception(failure);
   return [graph] { graph->replay(); };
 }
 #endif
+
+// Of a message of several lines.
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
 
 }  // namespace
 
 Capture cuda_graph_capture([[maybe_unused]] at::Device device) {
 #ifdef SETTRAIN_HAS_CUDA
+  if (device.has_index()) c10::cuda::set_device(device.index());
   c10::cuda::device_synchronize();  // what was begun on the other stream
-  c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index()));
+  c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool());
   return capture_cuda_graph;
 #else
   return {};
@@ -57,28 +86,42 @@ Capture cuda_graph_capture([[maybe_unused]] at::Device device) {
 StepGraph::StepGraph(Capture capture, Operations operations)
     : capture_(std::move(capture)), operations_(std::move(operations)) {}
 
-std::unique_ptr<StepGraph::Captured> StepGraph::captured(const StepInputs& inputs, int64_t epoch) {
-  auto captured = std::make_unique<Captured>(cloned(inputs), at::Tensor(), std::function<void()>(), epoch);
+std::unique_ptr<StepGraph::Captured> StepGraph::captured(const StepInputs& inputs) {
+  auto captured = std::make_unique<Captured>(cloned(inputs), at::Tensor(), std::function<void()>());
+  std::string problem;
   try {
     captured->replay = capture_([this, to = captured.get()] { to->results = operations_(to->inputs); });
+    return captured;
   } catch (const c10::Error& error) {
-    log::info(fmt::format("[train] steps are not captured as a CUDA graph: {}", error.what_without_backtrace()));
-    capture_ = {};
-    return nullptr;
+    problem = error.what_without_backtrace();
+  } catch (const Error& error) {  // of a kernel that was the first to notice
+    problem = error.what();
   }
-  return captured;
+  log::info("[train] steps are not captured as a CUDA graph: " + first_line(problem));
+  capture_ = {};
+  return nullptr;
 }
 
 at::Tensor StepGraph::operator()(const StepInputs& inputs, int64_t epoch) {
-  if (!capture_ || steps_before_++ < kStepsBefore) return operations_(inputs);
-  if (!captured_ || captured_->epoch != epoch) {
-    captured_.reset();  // before the next one takes memory
-    captured_ = captured(inputs, epoch);
+  if (!capture_) return operations_(inputs);
+  if (epoch != epoch_) {
+    drop();
+    epoch_ = epoch;
   }
-  if (!captured_ || !alike(captured_->inputs, inputs)) return operations_(inputs);
+  const bool is_ready = ++steps_before_ > kStepsBefore && last_ && alike(*last_, inputs);
+  if (!captured_ && is_ready) captured_ = captured(inputs);
+  if (!captured_ || !alike(captured_->inputs, inputs)) {
+    last_ = inputs;
+    return operations_(inputs);
+  }
   copy_into(captured_->inputs, inputs);
   captured_->replay();
   return captured_->results;
+}
+
+void StepGraph::drop() {
+  captured_.reset();
+  last_.reset();
 }
 
 }  // namespace settrain

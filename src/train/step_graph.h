@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "src/train/step_inputs.h"
 
@@ -15,13 +16,13 @@ namespace settrain {
 using Capture = std::function<std::function<void()>(const std::function<void()>& operations)>;
 
 /// What captures operations as a CUDA graph. It throws what the operations do, and c10::Error where one of them cannot
-/// be captured. This thread computes on a stream of its own from now on, since the device's default stream cannot be
-/// captured. Empty in a build without CUDA.
+/// be captured. From now on this thread computes on that device, on a stream of its own, since the default one cannot
+/// be captured. Empty in a build without CUDA.
 Capture cuda_graph_capture(at::Device device);
 
-/// The operations of steps as a function of their inputs, captured anew in every epoch: losses depend on it. Steps
-/// before the first capture run as they are, since libraries set themselves up in their first calls; so do steps whose
-/// inputs are of other shapes.
+/// The operations of steps as a function of their inputs, captured anew in every epoch: losses depend on it. The first
+/// steps of the process and of each epoch run as they are, since libraries and losses set themselves up in their first
+/// calls; so do steps whose inputs are of other shapes than those of the step before the capture.
 class StepGraph {
  public:
   /// Returns a tensor of results. It reads nothing that changes but its inputs, and tensors that stay where they are.
@@ -33,20 +34,24 @@ class StepGraph {
   /// captured runs as it is, as all after it, which is said once.
   at::Tensor operator()(const StepInputs& inputs, int64_t epoch);
 
+  /// Gives back the memory that the captured operations keep.
+  void drop();
+
  private:
   struct Captured {
     StepInputs inputs;  // which the replay reads
     at::Tensor results;
     std::function<void()> replay;
-    int64_t epoch;
   };
 
   // Null where it cannot be captured.
-  std::unique_ptr<Captured> captured(const StepInputs& inputs, int64_t epoch);
+  std::unique_ptr<Captured> captured(const StepInputs& inputs);
 
   Capture capture_;  // empty once it failed
   Operations operations_;
   int64_t steps_before_ = 0;
+  std::optional<StepInputs> last_;  // of the epoch's last step that ran as it is; none at its start
+  int64_t epoch_ = -1;
   std::unique_ptr<Captured> captured_;
 };
 

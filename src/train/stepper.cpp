@@ -20,7 +20,7 @@ Optimizer::Named trainable(const Model& model) {
   return parameters;
 }
 
-// Why the operations of a step differ from step to step, or cannot be captured; empty where they can.
+// Why the operations of a step differ from step to step, or cannot be captured; empty where nothing is known.
 std::string obstacle_to_capture(const Experiment& run) {
   if (!run.device.is_cuda()) return "the device is not a GPU";
   if (run.config.read<MixOptions>("train").is_on()) return "train.mix draws shares on the CPU";
@@ -35,7 +35,8 @@ Capture capture_for(const Experiment& run) {
   if (wanted == "off") return {};
   const std::string obstacle = obstacle_to_capture(run);
   if (obstacle.empty()) return cuda_graph_capture(run.device);
-  if (wanted == "on" || run.device.is_cuda()) log::info("[train] steps are not captured as a CUDA graph: " + obstacle);
+  if (wanted == "on") throw KeyError("train.graph", "on: " + obstacle + "; expected auto or off");
+  if (run.device.is_cuda()) log::info("[train] steps are not captured as a CUDA graph: " + obstacle);
   return {};
 }
 

@@ -30,6 +30,9 @@ class Stepper {
   /// One step over `batches`, see TrainStep. Where `phases` is given, its times are added there.
   LaunchedStep take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases = nullptr);
 
+  /// Gives back memory that only steps need.
+  void end_epoch() { train_step_.end_epoch(); }
+
   /// The optimizer's tensors, see there.
   Optimizer::Named optimizer_state() const { return optimizer_->state(); }
 

@@ -63,6 +63,10 @@ LaunchedStep TrainStep::launch(const std::vector<Batch>& batches, const StepNumb
   return {sums, count, [this, inputs, number](size_t part) { explain(inputs, number, part); }};
 }
 
+void TrainStep::end_epoch() {
+  if (graph_) graph_->drop();
+}
+
 TrainStep::PartValue TrainStep::evaluate(const StepPart& part, size_t index, const StepNumber& number,
                                          const at::Tensor& step) {
   LossInput input;
@@ -109,6 +113,7 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, const StepNumber& number
   }
   if (settings_.clip_norm > 0) clip_gradients(optimizer_.parameters(), settings_.clip_norm);
   optimizer_.step(inputs.lr(), stop_);
+  optimizer_.zero_grad();  // a captured step would keep their memory
   timer.end(&StepPhases::update);
   return at::stack(sums);
 }

@@ -47,6 +47,9 @@ class TrainStep {
   /// |score| and the first tensor that is not finite.
   LaunchedStep launch(const std::vector<Batch>& batches, const StepNumber& number, StepPhases* phases = nullptr);
 
+  /// Gives back memory that only steps need, before an evaluation.
+  void end_epoch();
+
  private:
   struct PartValue {
     LossInput input;

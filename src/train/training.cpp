@@ -83,6 +83,8 @@ void Training::train_epoch() {
     throw_if_interrupted();
   }
   settle_step();
+  state_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
+  stepper_.end_epoch();
   bar_.hide();
 }
 

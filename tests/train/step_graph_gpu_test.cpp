@@ -2,11 +2,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/named_tensors.h"
 #include "models/small_resnet.h"
-#include "src/optim/adamw.h"
+#include "src/train/peak_memory.h"
 #include "tests/support/skip.h"
-#include "tests/train/linear_task.h"
+#include "tests/train/two_epochs.h"
 
 namespace settrain {
 namespace {
@@ -22,58 +21,52 @@ Batch random_batch(int64_t step, int64_t count) {
   return batch;
 }
 
-// The state after two epochs of eight steps, of which the last of each is smaller, and what was measured.
-struct TrainedOnGpu {
-  std::vector<at::Tensor> state;
-  double loss_sum = 0;
-};
-
-TrainedOnGpu train_on_gpu(const std::string& loss_name, bool adamw, const Capture& capture) {
-  const Computation computation{at::kCUDA};
-  at::manual_seed(5);
-  SmallResNet model(20, 16, ModelOptions{}, ModelContext{5, 3, 32, 32});
-  model.to(at::kCUDA);
-  auto loss = make_loss(loss_name);
-  TrainedParameters parameters;
-  for (const auto& item : model.named_parameters()) parameters.push_back({item.key(), item.value()});
-  std::unique_ptr<Optimizer> optimizer;
-  if (adamw) {
-    optimizer = std::make_unique<AdamW>(parameters, AdamWOptions{0.1, 0.9, 0.999, 1e-8, 0.01});
-  } else {
-    optimizer = std::make_unique<Sgd>(parameters, SgdOptions{0.1, 0.9, 1e-3, true});
-  }
-  TrainStep step(model, *loss, *optimizer, computation, {.seed = 3, .clip_norm = 1, .capture = capture});
-  TrainedOnGpu trained;
-  for (int64_t i = 0; i < 16; ++i) {
-    const std::vector<Batch> batches{random_batch(i, 32), random_batch(100 + i, i % 8 == 7 ? 7 : 32)};
-    trained.loss_sum += step.launch(batches, {i, 0.1 / static_cast<double>(i + 1), i / 8}).result().loss_sum;
-  }
-  for (const auto& [name, tensor] : state_dict(model)) trained.state.push_back(tensor.cpu());
-  for (const auto& [name, tensor] : optimizer->state()) trained.state.push_back(tensor.cpu());
-  return trained;
-}
-
 TEST_CASE("a captured step replays to the bits of the step itself", "[gpu]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   at::globalContext().setDeterministicCuDNN(true);
   for (const char* loss : {"cross_entropy", "noised_topk", "smoothed_topk_hinge"}) {
     for (const bool adamw : {false, true}) {
-      CAPTURE(loss, adamw);
-      int captures = 0;
-      const Capture cuda = cuda_graph_capture(at::kCUDA);
-      const Capture counted = [&](const std::function<void()>& operations) {
-        ++captures;
-        return cuda(operations);
-      };
-      const TrainedOnGpu plain = train_on_gpu(loss, adamw, {}), replayed = train_on_gpu(loss, adamw, counted);
-      CHECK(captures == 2);
-      CHECK(replayed.loss_sum == plain.loss_sum);
-      REQUIRE(replayed.state.size() == plain.state.size());
-      for (size_t i = 0; i < plain.state.size(); ++i) CHECK(replayed.state[i].equal(plain.state[i]));
+      for (const bool bf16 : {false, true}) {
+        CAPTURE(loss, adamw, bf16);
+        const Computation computation{.device = at::kCUDA, .bf16 = bf16};
+        int captures = 0;
+        const Capture cuda = cuda_graph_capture(at::kCUDA);
+        const Capture counted = [&](const std::function<void()>& operations) {
+          std::function<void()> replay = cuda(operations);
+          ++captures;
+          return replay;
+        };
+        const Trained plain = train_two_epochs(loss, {}, computation, adamw),
+                      replayed = train_two_epochs(loss, counted, computation, adamw);
+        CHECK(captures == 2);
+        CHECK(replayed.sum.loss_sum == plain.sum.loss_sum);
+        CHECK(replayed.sum.measured == plain.sum.measured);
+        REQUIRE(replayed.state.size() == plain.state.size());
+        for (size_t i = 0; i < plain.state.size(); ++i) CHECK(replayed.state[i].equal(plain.state[i]));
+      }
     }
   }
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
+}
+
+TEST_CASE("after a capture that CUDA refused, steps run as they are, with flat memory and random numbers", "[gpu]") {
+  SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
+  const InputStream to_device(at::kCUDA);
+  StepGraph graph(cuda_graph_capture(at::kCUDA), [](const StepInputs& inputs) {
+    const at::Tensor sum = inputs.parts[0].images.sum();
+    return at::full({1}, sum.item<double>(), sum.options());  // reads from the device
+  });
+  uint64_t before = 0;
+  for (int64_t i = 0; i < 60; ++i) {
+    const Batch batch = random_batch(i, 256);
+    CHECK(graph(to_device({batch}, {.step = i}, 1), 0).item<double>() ==
+          Approx(batch.images.sum().item<double>()).margin(1e-2));
+    at::empty({1000}, at::TensorOptions(at::kCUDA).dtype(at::kFloat)).bernoulli_(0.5);
+    const uint64_t free = available_memory(at::Device(at::kCUDA, 0));
+    if (i == 20) before = free;
+    if (i > 20) CHECK(free + (uint64_t{8} << 20) >= before);
+  }
 }
 
 TEST_CASE("a loss that is not finite stops the replayed steps and is told with its samples", "[gpu]") {
@@ -94,17 +87,18 @@ TEST_CASE("a loss that is not finite stops the replayed steps and is told with i
   CHECK(model.parameters()[0].equal(before));
 }
 
-TEST_CASE("batches reach the device while it computes, and in order", "[gpu]") {
+TEST_CASE("what follows a copy finds all of it", "[gpu]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   const InputStream to_device(at::kCUDA);
-  at::Tensor busy = at::randn({2048, 2048}, at::kCUDA);
-  for (int64_t i = 0; i < 20; ++i) {
-    for (int work = 0; work < 5; ++work) busy = busy.matmul(busy).tanh();
+  // So large that a kernel which did not wait would read memory that is not written yet.
+  const at::Tensor images = at::ones({64, 3, 512, 512}, at::TensorOptions(at::kFloat).pinned_memory(true));
+  for (int64_t i = 0; i < 5; ++i) {
     Batch batch = random_batch(i, 64);
-    batch.images = batch.images.pin_memory();
+    batch.images = images;
     const StepInputs inputs = to_device({batch}, {.step = i, .lr = 0.5}, 64);
-    CHECK(inputs.parts[0].images.cpu().equal(batch.images));
+    CHECK(inputs.parts[0].images.select(0, 63).sum(at::kDouble).item<double>() == 3 * 512 * 512);
     CHECK(inputs.step().item<int64_t>() == i);
+    inputs.parts[0].images.zero_();
   }
 }
 

@@ -5,12 +5,14 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 
+#include "src/core/error.h"
 #include "src/train/step_graph.h"
 
 namespace settrain {
 namespace {
 
-constexpr int kWarmUp = 3, kReplays = 500;
+constexpr int kWarmUp = 3, kReplays = 50;
+constexpr int kRepetitions = 20;  // in a graph, whose launch would otherwise take longer than the work
 
 }  // namespace
 
@@ -20,8 +22,12 @@ std::optional<double> device_seconds(const std::function<void()>& work, c10::Dev
   for (int i = 0; i < kWarmUp; ++i) work();
   std::function<void()> replay;
   try {
-    replay = capture(work);
+    replay = capture([&] {
+      for (int i = 0; i < kRepetitions; ++i) work();
+    });
   } catch (const c10::Error&) {
+    return std::nullopt;
+  } catch (const Error&) {  // of a kernel that was the first to notice
     return std::nullopt;
   }
   const c10::Stream stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
@@ -31,7 +37,7 @@ std::optional<double> device_seconds(const std::function<void()>& work, c10::Dev
   for (int i = 0; i < kReplays; ++i) replay();
   end.record(stream);
   end.synchronize();
-  return start.elapsedTime(end) / 1000 / kReplays;
+  return start.elapsedTime(end) / 1000 / (kReplays * kRepetitions);
 }
 
 std::vector<DeviceTime> measure_device_times(const LossRegistry& registry, const LossBenchOptions& options,

@@ -70,9 +70,11 @@ Throughput::Throughput(Experiment& run)
 
 void Throughput::take_from_loader(int64_t steps, int64_t warm_up, StepTimes& times) {
   for (int64_t i = 0; i < steps; ++i) {
+    if (i <= warm_up) settle();  // steps that are not measured end before those that are
     const auto start = Clock::now();
     const std::vector<Batch> batches = next();
     take(batches);
+    if (i + 1 == steps) settle();
     if (i >= warm_up) add(times, start, batches);
   }
 }
@@ -80,9 +82,11 @@ void Throughput::take_from_loader(int64_t steps, int64_t warm_up, StepTimes& tim
 void Throughput::take_cached(int64_t steps, StepTimes& times) {
   // A GPU would be waited for between the phases, which costs time: it takes the steps again for them.
   const bool apart = run_.device.is_cuda();
+  settle();
   for (int64_t i = 0; i < steps; ++i) {
     const auto start = Clock::now();
     take(cached_, apart ? nullptr : &times.phases);
+    if (i + 1 == steps) settle();
     add(times, start, cached_);
   }
   for (int64_t i = 0; apart && i < steps; ++i) take(cached_, &times.phases);
@@ -98,9 +102,15 @@ std::vector<Batch> Throughput::next() {
 void Throughput::take(const std::vector<Batch>& batches, StepPhases* phases) {
   // The number of the step goes round, so that the schedule has a learning rate for it.
   LaunchedStep step = stepper_.take(step_++ % std::max<int64_t>(1, stepper_.length().steps()), batches, phases);
-  if (under_way_) under_way_->result();  // as training does
+  if (under_way_) under_way_->result();  // a step late, as training reads it
   under_way_ = std::move(step);
   throw_if_interrupted();
+}
+
+// Waits for the last step.
+void Throughput::settle() {
+  if (under_way_) std::exchange(under_way_, std::nullopt)->result();
+  wait_for(run_.device);
 }
 
 }  // namespace settrain

@@ -47,6 +47,7 @@ class Throughput {
  private:
   std::vector<Batch> next();
   void take(const std::vector<Batch>& batches, StepPhases* phases = nullptr);
+  void settle();
 
   Experiment& run_;
   Loader loader_;

@@ -1,0 +1,56 @@
+// A short training with all that steps can have: dropout, class weights from an epoch on, clipping, measured metrics,
+// batches that are added up and an epoch's smaller last step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/convnext.h"
+#include "models/named_tensors.h"
+#include "src/optim/adamw.h"
+#include "src/train/run_options.h"
+#include "tests/train/linear_task.h"
+
+namespace settrain::test {
+
+/// What replayed steps must reproduce to the bit.
+struct Trained {
+  std::vector<at::Tensor> state;  // of the model and its optimizer, on the CPU
+  StepResult sum;
+};
+
+inline Trained train_two_epochs(const std::string& loss_name, const Capture& capture,
+                                const Computation& computation = {}, bool adamw = false) {
+  at::manual_seed(5);
+  ConvNext model(ConvNextShape{{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, ModelOptions{}, ModelContext{5, 3, 32, 32});
+  for (const auto& item : model.named_parameters()) {
+    if (item.key().ends_with("layer_scale")) item.value().data().fill_(1);
+  }
+  model.to(computation.device);
+  auto loss = make_loss(loss_name, {"loss.class_weights=list", "loss.class_weight_list=[0.5, 1, 2, 1, 0.5]",
+                                    "loss.class_weights_from_epoch=1", "loss.class_weight_mean=weights"});
+  TrainedParameters parameters;
+  for (const auto& item : model.named_parameters()) parameters.push_back({item.key(), item.value()});
+  std::unique_ptr<Optimizer> optimizer = std::make_unique<Sgd>(parameters, SgdOptions{0.1, 0.9, 1e-3, true});
+  if (adamw) optimizer = std::make_unique<AdamW>(parameters, AdamWOptions{0.01, 0.9, 0.999, 1e-8, 0.01});
+  TrainOptions measured;
+  measured.top_k = {2};
+  measured.gradient_nonzeros = true;
+  const StepMetrics metrics(measured);
+  TrainStep step(model, *loss, *optimizer, computation,
+                 {.seed = 3, .clip_norm = 0.1, .metrics = &metrics, .mix = nullptr, .capture = capture});
+  Trained trained;
+  for (int64_t i = 0; i < 12; ++i) {
+    std::vector<Batch> batches{samples(0, 4), samples(4, i % 6 == 5 ? 2 : 4)};
+    for (Batch& batch : batches) {
+      at::manual_seed(static_cast<uint64_t>(i));
+      batch.images = at::randn({batch.size(), 3, 32, 32});
+    }
+    trained.sum += step.launch(batches, {i, 0.1 / static_cast<double>(i + 1), i / 6}).result();
+  }
+  for (const auto& [name, tensor] : state_dict(model)) trained.state.push_back(tensor.detach().cpu());
+  for (const auto& [name, tensor] : optimizer->state()) trained.state.push_back(tensor.cpu());
+  return trained;
+}
+
+}  // namespace settrain::test
