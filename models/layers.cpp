@@ -48,6 +48,8 @@ at::Tensor Convolution::forward(const at::Tensor& x) {
   return convolved(x, weight_, {}, geometry_);
 }
 
+constexpr double kMomentum = 0.1;  // of running statistics
+
 BatchNorm::BatchNorm(int64_t channels) {
   const at::TensorOptions options(CostCounter::device());
   weight_ = register_parameter("weight", at::ones(channels, options));
@@ -58,7 +60,7 @@ BatchNorm::BatchNorm(int64_t channels) {
 }
 
 at::Tensor BatchNorm::forward(const at::Tensor& x) {
-  constexpr double kMomentum = 0.1, kEpsilon = 1e-5;
+  constexpr double kEpsilon = 1e-5;
   if (is_training() && x.numel() == x.size(1)) {
     throw DataError(
         "a batch of one image, of which one pixel is left in the network, has no variance to train batch norm with: set "
@@ -66,9 +68,26 @@ at::Tensor BatchNorm::forward(const at::Tensor& x) {
   }
   if (x.is_meta()) return at::empty_like(x);
   const bool again = is_training() && Recomputation::is_under_way();  // the first time has updated the statistics
-  if (is_training() && !again) num_batches_tracked_ += 1;
-  return at::batch_norm(x, weight_, bias_, again ? at::Tensor() : running_mean_, again ? at::Tensor() : running_var_,
-                        is_training(), kMomentum, kEpsilon, at::globalContext().userEnabledCuDNN());
+  const auto normalised = [&](const at::Tensor& mean, const at::Tensor& variance, double momentum) {
+    return at::batch_norm(x, weight_, bias_, mean, variance, is_training(), momentum, kEpsilon,
+                          at::globalContext().userEnabledCuDNN());
+  };
+  if (again) return normalised({}, {}, kMomentum);
+  // With a momentum of 1 the batch's statistics themselves are what is kept.
+  if (is_training() && recorded_mean_.defined()) return normalised(recorded_mean_, recorded_var_, 1);
+  if (is_training()) num_batches_tracked_ += 1;
+  return normalised(running_mean_, running_var_, kMomentum);
+}
+
+void BatchNorm::record_in(const at::Tensor& mean, const at::Tensor& variance) {
+  recorded_mean_ = mean;
+  recorded_var_ = variance;
+}
+
+void BatchNorm::update(const at::Tensor& mean, const at::Tensor& variance) {
+  num_batches_tracked_ += 1;
+  running_mean_.mul_(1 - kMomentum).add_(mean, kMomentum);
+  running_var_.mul_(1 - kMomentum).add_(variance, kMomentum);
 }
 
 void Stage::add(const std::string& name, std::shared_ptr<Layer> layer) {

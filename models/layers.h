@@ -49,8 +49,19 @@ class BatchNorm : public Layer {
   explicit BatchNorm(int64_t channels);
   at::Tensor forward(const at::Tensor& x) override;
 
+  int64_t channels() const { return weight_.numel(); }
+  at::TensorOptions statistics_options() const { return running_mean_.options(); }
+
+  /// From now on a training forward pass writes the mean and the unbiased variance of its batch there, [channels] each of
+  /// zeros, and does not update the running ones. Undefined tensors: it updates them.
+  void record_in(const at::Tensor& mean, const at::Tensor& variance);
+
+  /// Updates the running statistics, as a forward pass would.
+  void update(const at::Tensor& mean, const at::Tensor& variance);
+
  private:
   at::Tensor weight_, bias_, running_mean_, running_var_, num_batches_tracked_;
+  at::Tensor recorded_mean_, recorded_var_;
 };
 
 /// Layers one after the other.

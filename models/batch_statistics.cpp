@@ -1,0 +1,48 @@
+#include "models/batch_statistics.h"
+
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include "models/layers.h"
+#include "models/model.h"
+
+namespace settrain {
+
+BatchStatistics::BatchStatistics(const Model& model) {
+  for (const auto& module : model.modules(/*include_self=*/false)) {
+    if (auto layer = std::dynamic_pointer_cast<BatchNorm>(module)) {
+      size_ += 2 * layer->channels();
+      layers_.push_back(std::move(layer));
+    }
+  }
+}
+
+at::Tensor BatchStatistics::record() {
+  if (layers_.empty()) return at::zeros({0});
+  at::Tensor row = at::zeros({size_}, layers_[0]->statistics_options());
+  int64_t place = 0;
+  for (const auto& layer : layers_) {
+    const int64_t channels = layer->channels();
+    layer->record_in(row.narrow(0, place, channels), row.narrow(0, place + channels, channels));
+    place += 2 * channels;
+  }
+  return row;
+}
+
+void BatchStatistics::release() {
+  for (const auto& layer : layers_) layer->record_in({}, {});
+}
+
+void BatchStatistics::replay(const at::Tensor& rows) {
+  const c10::NoGradGuard no_grad;
+  int64_t place = 0;
+  for (const auto& layer : layers_) {
+    const int64_t channels = layer->channels();
+    for (int64_t i = 0; i < rows.size(0); ++i) {
+      layer->update(rows[i].narrow(0, place, channels), rows[i].narrow(0, place + channels, channels));
+    }
+    place += 2 * channels;
+  }
+}
+
+}  // namespace settrain
