@@ -18,7 +18,7 @@ void OrderedSum::clear() {
   sum_ = at::Tensor();
 }
 
-void OrderedSum::add_round(int64_t contributors) {
+void OrderedSum::add_round(const std::vector<int64_t>& contributors) {
   const c10::NoGradGuard no_grad;
   const at::Tensor flat = at::zeros({size_}, parameters_.at(0).options().requires_grad(false));
   int64_t place = 0;
@@ -30,7 +30,7 @@ void OrderedSum::add_round(int64_t contributors) {
     place += parameter.numel();
   }
   const at::Tensor parts = group_.exchange(flat);
-  for (int64_t i = 0; i < contributors; ++i) {
+  for (const int64_t i : contributors) {
     if (sum_.defined()) {
       sum_.add_(parts[i]);
     } else {

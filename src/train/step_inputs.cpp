@@ -68,15 +68,12 @@ at::Tensor InputStream::here(const at::Tensor& tensor) const {
 
 StepInputs InputStream::operator()(const std::vector<Batch>& batches, const StepNumber& number, double divisor) const {
   StepInputs inputs;
-  int64_t position = 0;
   for (const Batch& batch : batches) {
     if (batch.size() == 0) continue;
     inputs.parts.push_back({here(batch.images),
                             here(batch.labels),
                             {here(batch.set_offsets), here(batch.set_classes)},
-                            batch.sample_ids,
-                            position});
-    position += batch.size();
+                            batch.sample_ids});
   }
   const at::Tensor numbers = at::empty({3}, at::TensorOptions(at::kDouble).pinned_memory(device_.is_cuda()));
   auto* const written = numbers.mutable_data_ptr<double>();

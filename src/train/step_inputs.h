@@ -18,6 +18,7 @@ struct StepNumber {
   int64_t step = 0;   // global optimizer step, from 0
   double lr = 0;      // learning rate
   int64_t epoch = 0;  // from 0
+  int64_t micro_batches = 0;  // of the whole step, in all processes
 };
 
 /// One of the batches of a step, which has samples.
@@ -25,6 +26,7 @@ struct StepPart {
   at::Tensor images, labels;   // as in Batch, on the device
   LabelSets label_sets;        // the same
   at::Tensor sample_ids;       // as in Batch, on the CPU
+  int64_t micro_batch = 0;     // its number in the step
   int64_t first_position = 0;  // of its first sample within the step
 };
 

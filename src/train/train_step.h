@@ -13,7 +13,11 @@
 #include "src/train/mix.h"
 #include "src/train/phase_timer.h"
 #include "src/train/step_graph.h"
+#include "src/parallel/ordered_sum.h"
+#include "src/parallel/process_group.h"
+#include "models/batch_statistics.h"
 #include "src/train/step_inputs.h"
+#include "src/train/step_plan.h"
 #include "src/train/step_metrics.h"
 
 namespace settrain {
@@ -33,7 +37,7 @@ struct StepSettings {
 class TrainStep {
  public:
   /// Refers to all of its arguments.
-  TrainStep(Model& model, Loss& loss, Optimizer& optimizer, const Computation& computation,
+  TrainStep(Model& model, Loss& loss, Optimizer& optimizer, const Computation& computation, ProcessGroup& group,
             const StepSettings& settings);
   TrainStep(const TrainStep&) = delete;  // steps under way refer to it
   TrainStep& operator=(const TrainStep&) = delete;
@@ -56,21 +60,28 @@ class TrainStep {
     LossValue value;
   };
 
+  void seed_for(const StepPart& part, const StepNumber& number) const;
   // Forward and loss of one part.
-  PartValue evaluate(const StepPart& part, size_t index, const StepNumber& number, const at::Tensor& step);
+  PartValue evaluate(const StepPart& part, const StepNumber& number, const at::Tensor& step);
   // The whole step on the device. Returns LaunchedStep's sums.
-  at::Tensor compute(const StepInputs& inputs, const StepNumber& number, PhaseTimer& timer);
+  at::Tensor compute(const StepInputs& inputs, const StepPlan& plan, const StepNumber& number, PhaseTimer& timer);
+  // Of all micro-batches that have samples, what each process has as a row for each of its rounds.
+  at::Tensor of_all(const at::Tensor& rows, const StepPlan& plan);
   // Computes the part once more, since the parameters are still the same, and throws what is wrong with it.
-  [[noreturn]] void explain(const StepInputs& inputs, const StepNumber& number, size_t part);
+  [[noreturn]] void explain(const StepInputs& inputs, const StepPlan& plan, const StepNumber& number, size_t part);
 
   Model& model_;
   Loss& loss_;
   Optimizer& optimizer_;
   const Computation& computation_;
+  ProcessGroup& group_;
   StepSettings settings_;
   InputStream to_device_;
   at::Tensor stop_;  // [] float32: 1 once a loss was not finite, else 0
+  BatchStatistics statistics_;
+  std::optional<OrderedSum> gradients_;  // of several processes
   StepNumber number_;
+  StepPlan plan_;
   std::optional<StepGraph> graph_;
 };
 

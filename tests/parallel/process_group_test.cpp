@@ -104,7 +104,9 @@ TEST_CASE("gradients are added in the order of the micro-batches, whoever holds 
         for (size_t p = 0; p < parameters.size() && own < kMicroBatches; ++p) {
           parameters[p].mutable_grad() = drawn[static_cast<size_t>(own)][p].clone();
         }
-        sum.add_round(std::min(world, kMicroBatches - first));
+        std::vector<int64_t> contributors;
+        for (int64_t rank = 0; rank < world && first + rank < kMicroBatches; ++rank) contributors.push_back(rank);
+        sum.add_round(contributors);
       }
       sum.finish();
       for (size_t p = 0; p < parameters.size(); ++p) {
