@@ -64,9 +64,13 @@ int64_t Loader::batches_per_epoch() const {
 void Loader::start_epoch(int64_t epoch, int64_t first_batch) {
   prefetch_.reset();  // before the next one starts threads of its own
   auto make = [this, epoch, order = epoch_order(split_.labels, settings_.shuffle_seed, epoch, settings_.sampling)](
-                  int64_t number) { return prepare(order, epoch, number); };
-  prefetch_ = std::make_unique<OrderedPrefetch<Prepared>>(first_batch, batches_per_epoch(), settings_.workers,
-                                                          settings_.prefetch, std::move(make));
+                  int64_t own) { return prepare(order, epoch, own * settings_.world + settings_.rank); };
+  // How many of the batches before that one are this process'.
+  const auto own_before = [this](int64_t number) {
+    return (number - settings_.rank + settings_.world - 1) / settings_.world;
+  };
+  prefetch_ = std::make_unique<OrderedPrefetch<Prepared>>(own_before(first_batch), own_before(batches_per_epoch()),
+                                                          settings_.workers, settings_.prefetch, std::move(make));
 }
 
 bool Loader::next(Batch& batch) {

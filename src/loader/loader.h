@@ -48,6 +48,7 @@ struct LoaderSettings {
   std::optional<uint64_t> shuffle_seed = std::nullopt;  // of the order; none: the split's own order
   Sampling sampling = {};                               // of a shuffled order
   bool drop_last = false;
+  int64_t rank = 0, world = 1;  // of processes that divide the batches: this one makes rank, rank + world, ...
   std::shared_ptr<SkippedImages> skipped = nullptr;  // takes note of bad images, which are left out; null: an error
   bool pin_memory = false;  // page-locked tensors, for fast copies to a CUDA device; ignored where there is none
   // The split's images on a device, which makes the batches' images of them: bytes, by a pipeline that resizes none.
@@ -65,14 +66,15 @@ class Loader {
   Loader(const Loader&) = delete;  // the worker threads hold on to it
   Loader& operator=(const Loader&) = delete;
 
-  /// Begins the epoch at its batch `first_batch`, for resuming within an epoch. An epoch under way is given up. Epochs
-  /// count from 0.
+  /// Begins the epoch at its batch `first_batch`, of all processes', for resuming within an epoch. An epoch under way is
+  /// given up. Epochs count from 0.
   void start_epoch(int64_t epoch, int64_t first_batch = 0);
 
-  /// Moves the next batch into `batch`; false after the epoch's last. Throws DataError, naming the file, where an image
+  /// Moves the next of this process' batches into `batch`; false after the epoch's last. Throws DataError, naming the file, where an image
   /// of the batch cannot be read; where bad ones are skipped, a batch may come out empty.
   bool next(Batch& batch);
 
+  /// In all processes.
   int64_t batches_per_epoch() const;
   /// Samples in the split, and so in an epoch.
   int64_t size() const { return split_.size(); }
@@ -103,6 +105,7 @@ struct LoaderContext {
   std::shared_ptr<SkippedImages> skipped = std::make_shared<SkippedImages>();  // used where the options say skip
   bool pin_memory = false;
   int64_t epochs = 1;                                         // of the run
+  int64_t rank = 0, world = 1;                                // of processes, see LoaderSettings
   std::shared_ptr<const ResidentSources> resident = nullptr;  // null: no images stay on the device
 
   Sampling sampling() const { return {options.sampler, epochs}; }

@@ -28,7 +28,8 @@ class Stepper {
   double lr(int64_t step) const;
 
   /// One step over `batches`, see TrainStep. Where `phases` is given, its times are added there.
-  LaunchedStep take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases = nullptr);
+  /// `micro_batches`: of the step, in all processes.
+  LaunchedStep take(int64_t step, const std::vector<Batch>& batches, int64_t micro_batches, StepPhases* phases = nullptr);
 
   /// Gives back memory that only steps need.
   void end_epoch() { train_step_.end_epoch(); }
@@ -50,9 +51,9 @@ class Stepper {
   std::optional<WeightAverage> average_;
 };
 
-/// Up to train.accumulate batches: what one step takes; none at the epoch's end. An epoch's last batch is empty where
+/// Up to so many of this process' batches: what one step takes; none at the epoch's end. An epoch's last batch is empty where
 /// it is smaller than the others and its images could not be read; any other empty batch is a DataError.
-std::vector<Batch> next_batches(Loader& loader, int64_t accumulate);
+std::vector<Batch> next_batches(Loader& loader, int64_t count);
 
 /// Optimizer steps of an epoch.
 int64_t steps_per_epoch(const Experiment& run, const Loader& loader);
