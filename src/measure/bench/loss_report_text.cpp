@@ -113,8 +113,8 @@ std::string loss_report_text(const LossReport& report) {
              report.device.str(), at::get_num_threads(), options.turns.rounds) +
          times_table("loss", report.losses, by_loss) + times_table("loss, epsilon, scores", report.scores, by_scores) +
          times_table("loss, K", report.growth_in_k, by_k) +
-         times_table("loss, classes L", report.growth_in_classes, by_classes) + kLegend +
-         (more.empty() ? "" : "\n") + more;
+         times_table("loss, classes L", report.growth_in_classes, by_classes) + kLegend + (more.empty() ? "" : "\n") +
+         more;
 }
 
 }  // namespace settrain
