@@ -1,22 +1,31 @@
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <memory>
+#include <optional>
+#include <set>
 
 #include "apps/settrain/command_line.h"
+#include "apps/settrain/processes.h"
 #include "datasets/calibration_split.h"
 #include "models/model.h"
 #include "src/config/load.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/program_file.h"
 #include "src/inference/results.h"
 #include "src/inference/trained_run.h"
 #include "src/measure/cost/dry_run.h"
+#include "src/parallel/start_processes.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/record.h"
 #include "src/train/resume.h"
+#include "src/train/same_everywhere.h"
 #include "src/train/training.h"
 
 namespace settrain {
@@ -96,41 +105,63 @@ void log_start(const Experiment& run, const CommandLine& line) {
 struct TrainArguments {
   std::string resume;  // a run's folder
   ResumeTerms terms;
-  bool overwrite = false, dry_run = false;
+  bool overwrite = false, dry_run = false, resume_if_there = false;
+  int64_t processes = 1;
 };
 
-int finish(Experiment& run, RunFolder& folder, Training& training) {
-  const std::string path = folder.path().string();
+void log_processes(const Experiment& run) {
+  const std::vector<std::string>& hosts = run.group->hosts();
+  if (hosts.empty()) return;
+  const int64_t world = run.group->world(), micro_batches = world * run.train.accumulate;
+  log::info(fmt::format("[run] {} processes on {}; a step takes {} images, {} batches of {}", world,
+                        fmt::join(std::set<std::string>(hosts.begin(), hosts.end()), ", "),
+                        format_count(micro_batches * run.loader.options.batch_size), micro_batches,
+                        run.loader.options.batch_size));
+}
+
+// `folder`: of the first process; null in the others.
+int finish(Experiment& run, RunFolder* folder, Training& training) {
   try {
     training.train();
-    const auto results =
-        evaluate_checkpoints(run, chosen_checkpoints(folder, run.general.select), training.progress_bar());
-    write_results(run, folder, results);
-    std::cout << format_results(run, results);
+    const auto results = evaluate_checkpoints(
+        run, folder ? chosen_checkpoints(*folder, run.general.select) : std::vector<std::filesystem::path>(),
+        training.progress_bar());
+    run.group->first_does([&] {
+      write_results(run, *folder, results);
+      std::cout << format_results(run, results);
+    });
   } catch (const Interrupted&) {
-    log::warning("[run] stopped by a signal; go on by --resume " + path);
+    if (folder) log::warning("[run] stopped by a signal; go on by --resume " + folder->path().string());
     throw;
   }
-  log::info(fmt::format(
-      "[run] everything is in {}: results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events", path));
+  if (folder) {
+    log::info(
+        fmt::format("[run] everything is in {}: results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events",
+                    folder->path().string()));
+  }
   log_skipped_images(run);
   log::info("[run] peak memory " + format_memory(peak_memory()));
   return kSuccess;
 }
 
-int train(const CommandLine& line, const TrainArguments& arguments) {
-  const at::Device device = find_device(line.device);
+int train(const CommandLine& line, const TrainArguments& arguments, config::Config config, at::Device device,
+          const std::shared_ptr<ProcessGroup>& group) {
   // The folder comes after the data: a run that could never start leaves none behind.
-  Experiment run = make_experiment(line.registries, load_config(line), device, FirstWeights::kPretrained);
-  RunFolder folder = RunFolder::create(run.config.get<std::string>("run.dir"), arguments.overwrite);
+  Experiment run = make_experiment(line.registries, std::move(config), device, FirstWeights::kPretrained, group);
+  check_same_everywhere(run);
+  std::optional<RunFolder> folder;
+  group->first_does([&] {
+    folder.emplace(RunFolder::create(run.config.get<std::string>("run.dir"), arguments.overwrite));
+    // From here on the run can be resumed.
+    record_start(run, *folder, line.arguments);
+    log::open_file(folder->log());
+    log_processes(run);
+    log_start(run, line);
+  });
   catch_interrupts();
-
-  // From here on the run can be resumed.
-  record_start(run, folder, line.arguments);
-  log::open_file(folder.log());
-  log_start(run, line);
-  Training training(run, folder);
-  return finish(run, folder, training);
+  RunFolder* const writes_to = folder ? &*folder : nullptr;
+  Training training(run, writes_to);
+  return finish(run, writes_to, training);
 }
 
 // More epochs are the same run for longer only where nothing looks at their number.
@@ -147,47 +178,73 @@ void warn_of_another_curve(const config::Config& config, const ResumePoint& poin
   }
 }
 
-int resume(const CommandLine& line, const TrainArguments& arguments) {
-  RunFolder folder = RunFolder::open_to_resume(arguments.resume);
+// The config of the run in that folder, as the settings change it; or the one that is named beside.
+config::Config config_to_resume(const CommandLine& line, const std::filesystem::path& recorded) {
   for (const std::string& setting : line.settings) {
     if (setting.starts_with("run.dir=")) {
       throw ConfigError(fmt::format("--set {}: a run goes on where it is; its folder can be moved", setting));
     }
   }
-  config::Schema schema = experiment_schema(line.registries);
-  config::Config wanted =
-      line.config.empty() ? config::load(schema, folder.config(), line.settings) : load_config(line);
-  schema.rules.clear();  // what was right at the start, such as a folder, may be what the settings mend
-  const config::Config recorded = config::load(schema, folder.config(), {});
-  const ResumePoint point = find_resume_point(folder, recorded, wanted, arguments.terms);
-  const std::string path = folder.path().string();
-  if (point.is_finished) {
-    log::info(
-        fmt::format("[run] {} is finished: {} epochs, its results are in results.txt; --set train.epochs=N trains on",
-                    path, point.state.epoch));
-    return kSuccess;
-  }
-  warn_of_another_curve(wanted, point);
-  // Where the user names no device, the run's own.
-  const bool as_before = line.device == "auto" && point.checkpoint;
-  const at::Device device = find_device(as_before ? point.checkpoint->text("machine.device") : line.device);
-  // A checkpoint has the weights; before the first one was written, the run begins as it did.
-  const FirstWeights weights = point.checkpoint ? FirstWeights::kDrawn : FirstWeights::kPretrained;
-  Experiment run = make_experiment(line.registries, std::move(wanted), device, weights);
-  if (point.checkpoint) check_same_identity(run, *point.checkpoint, arguments.terms);
+  return line.config.empty() ? config::load(experiment_schema(line.registries), recorded, line.settings)
+                             : load_config(line);
+}
 
-  log::open_file(folder.log());
+config::Config recorded_config(const CommandLine& line, const RunFolder& folder) {
+  config::Schema schema = experiment_schema(line.registries);
+  schema.rules.clear();  // what was right at the start, such as a folder, may be what the settings mend
+  return config::load(schema, folder.config(), {});
+}
+
+// `folder`: of the first process; null in the others.
+int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* folder, config::Config wanted,
+           at::Device device, const std::shared_ptr<ProcessGroup>& group) {
+  std::optional<ResumePoint> point;
+  const at::Tensor known = at::zeros({2}, at::kLong);  // whether it is finished, whether there is a checkpoint
+  group->first_does([&] {
+    ResumeTerms terms = arguments.terms;
+    terms.processes = group->world();
+    point = find_resume_point(*folder, recorded_config(line, *folder), wanted, terms);
+    known[0] = point->is_finished;
+    known[1] = point->checkpoint.has_value();
+    if (point->is_finished) {
+      log::info(fmt::format(
+          "[run] {} is finished: {} epochs, its results are in results.txt; --set train.epochs=N trains on",
+          folder->path().string(), point->state.epoch));
+    } else {
+      warn_of_another_curve(wanted, *point);
+    }
+  });
+  group->take_from_first({known});
+  if (known[0].item<int64_t>() != 0) return kSuccess;
+  const bool has_checkpoint = known[1].item<int64_t>() != 0;
+  // Where the user names no device, the run's own.
+  if (group->world() == 1 && line.device == "auto" && has_checkpoint) {
+    device = find_device(point->checkpoint->text("machine.device"));
+  }
+  // A checkpoint has the weights; before the first one was written, the run begins as it did.
+  const FirstWeights weights = has_checkpoint ? FirstWeights::kDrawn : FirstWeights::kPretrained;
+  Experiment run = make_experiment(line.registries, std::move(wanted), device, weights, group);
+  check_same_everywhere(run);
+  group->first_does([&] {
+    if (has_checkpoint) check_same_identity(run, *point->checkpoint, arguments.terms);
+    log::open_file(folder->log());
+  });
+
   catch_interrupts();
   Training training(run, folder);
-  if (point.checkpoint) training.restore(*point.checkpoint);
-  folder.remove_results();
-  record_resume(run, folder, line.arguments, point);
-  log_start(run, line);
-  const int64_t epoch = std::min(point.state.epoch + 1, run.train.epochs);
-  log::info(fmt::format("[run] going on with {} at step {}, in epoch {}", path, point.state.step, epoch));
-  if (device.is_cuda() && run.train.deterministic != "true") {
-    log::warning("[run] on a GPU results are reproducible to the last bit only with train.deterministic: true");
-  }
+  if (has_checkpoint) training.restore(point ? &*point->checkpoint : nullptr);
+  group->first_does([&] {
+    folder->remove_results();
+    record_resume(run, *folder, line.arguments, *point);
+    log_processes(run);
+    log_start(run, line);
+    const int64_t epoch = std::min(point->state.epoch + 1, run.train.epochs);
+    log::info(fmt::format("[run] going on with {} at step {}, in epoch {}", folder->path().string(), point->state.step,
+                          epoch));
+    if (device.is_cuda() && run.train.deterministic != "true") {
+      log::warning("[run] on a GPU results are reproducible to the last bit only with train.deterministic: true");
+    }
+  });
   return finish(run, folder, training);
 }
 
@@ -208,9 +265,48 @@ int try_out(const CommandLine& line) {
                              format_bytes(cost.free_disk_bytes)));
 }
 
+// Of --resume-if-there the first process looks.
+bool run_is_there(const config::Config& config, ProcessGroup& group) {
+  const at::Tensor there = at::zeros({1}, at::kLong);
+  if (group.is_first()) there.fill_(RunFolder::is_there(config.get<std::string>("run.dir")));
+  group.take_from_first({there});
+  return there.item<int64_t>() != 0;
+}
+
+int run_in_process(const CommandLine& line, const TrainArguments& arguments, Processes& processes) {
+  // What is wrong with the folder is said before anything of what is in it.
+  std::optional<RunFolder> folder;
+  bool resumes = !arguments.resume.empty();
+  if (resumes && processes.is_first()) folder.emplace(RunFolder::open_to_resume(arguments.resume));
+  config::Config config =
+      resumes ? config_to_resume(line, std::filesystem::path(arguments.resume) / "config.yaml") : load_config(line);
+  const at::Device device = processes.device(line.device);
+  const std::shared_ptr<ProcessGroup> group = processes.connect(config, device);
+  if (arguments.resume_if_there && run_is_there(config, *group)) {
+    resumes = true;
+    group->first_does([&] { folder.emplace(RunFolder::open_to_resume(config.get<std::string>("run.dir"))); });
+  }
+  if (resumes) return resume(line, arguments, folder ? &*folder : nullptr, std::move(config), device, group);
+  return train(line, arguments, std::move(config), device, group);
+}
+
 int run_train(const CommandLine& line, const TrainArguments& arguments) {
-  if (!arguments.resume.empty()) return resume(line, arguments);
-  return arguments.dry_run ? try_out(line) : train(line, arguments);
+  Processes processes;
+  if (processes.are_launched() && arguments.dry_run && processes.count() > 1) {
+    throw ConfigError("--dry-run is of one process: what it says of time and memory holds for each of several");
+  }
+  if (arguments.dry_run) return try_out(line);
+  if (arguments.processes > 1 && !processes.are_launched()) {
+    catch_interrupts();
+    std::vector<std::string> command = line.arguments;
+    command[0] = program_file().string();
+    return start_processes(command, arguments.processes);
+  }
+  if (arguments.processes > 1 && arguments.processes != processes.count()) {
+    throw ConfigError(fmt::format("--processes {}: {} processes were started by a launcher, which says how many there are",
+                                  arguments.processes, processes.count()));
+  }
+  return processes.run([&] { return run_in_process(line, arguments, processes); });
 }
 
 }  // namespace
@@ -232,19 +328,31 @@ void add_train_command(CLI::App& app, CommandLine& line) {
                        "train.epochs=N a finished run goes on too")
           ->check(
               [](const std::string& folder) { return std::string(folder.empty() ? "is empty: name a folder" : ""); });
-  resume->excludes(overwrite, dry_run);
+  CLI::Option* resume_if_there = command->add_flag(
+      "--resume-if-there", arguments->resume_if_there,
+      "Goes on with the run in run.dir where there is one, else starts it: for jobs that are started again by themselves");
+  CLI::Option* processes =
+      command
+          ->add_option("--processes", arguments->processes,
+                       "Trains in so many processes on this machine, each with an equal share of its cores or a GPU of "
+                       "its own; on several machines torchrun or srun start them (docs/parallel.md)")
+          ->check(CLI::Range(1, 1024));
+  resume->excludes(overwrite, dry_run, resume_if_there);
+  resume_if_there->excludes(overwrite, dry_run);
+  processes->excludes(dry_run);
   command
       ->add_option("--allow", arguments->terms.allowed_keys,
-                   "With --resume: a key that may differ from the run's own; may be given several times")
-      ->allow_extra_args(false)
-      ->needs(resume);
+                   "With --resume or --resume-if-there: a key that may differ from the run's own; may be given several times")
+      ->allow_extra_args(false);
   command
       ->add_flag("--allow-inexact", arguments->terms.allow_inexact,
-                 "With --resume: also under another program, instruction set, number of threads or device, where the "
-                 "last bits of the results differ")
-      ->needs(resume);
+                 "With --resume or --resume-if-there: also under another program, instruction set, number of threads or device, where the "
+                 "last bits of the results differ");
   command->callback([&line, arguments, resume] {
     if (line.config.empty() && resume->count() == 0) throw CLI::RequiredError("--config or --resume");
+    const bool may_differ = !arguments->terms.allowed_keys.empty() || arguments->terms.allow_inexact;
+    if (may_differ && resume->count() == 0 && !arguments->resume_if_there)
+      throw CLI::RequiresError("--allow and --allow-inexact", "--resume or --resume-if-there");
     line.action = [&line, arguments] { return run_train(line, *arguments); };
   });
 }

@@ -26,11 +26,17 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
     guard_ = guard;
   }
 
+  void set_speaker(const std::string& speaker) {
+    const std::lock_guard lock(mutex_);
+    speaker_ = speaker;
+  }
+
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     std::string line;
     if (message.level == spdlog::level::warn) line = prefix("warning:", "33");
     if (message.level == spdlog::level::err) line = prefix("error:", "31");
+    line += speaker_;
     line.append(message.payload.data(), message.payload.size());
     line += '\n';
     // What was printed before stands before the line where both go to one file. A failure stays noted in std::cout.
@@ -49,6 +55,7 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
   }
 
   TerminalGuard guard_;
+  std::string speaker_;  // stands before every line's text
 };
 
 // One for the whole program, and never destroyed: destructors that run at exit may still log.
@@ -103,6 +110,12 @@ void close_file() {
 
 void set_terminal_guard(TerminalGuard guard) {
   instance().terminal->set_guard(guard);
+}
+
+void speak_as_process(int64_t rank) {
+  if (rank == 0) return;
+  instance().logger.set_level(spdlog::level::warn);
+  instance().terminal->set_speaker("process " + std::to_string(rank) + ": ");
 }
 
 }  // namespace settrain::log

@@ -1,6 +1,7 @@
 // Log lines for people: on stderr, and in a run's log.txt once one is open. A line starts with its area: "[train] ...".
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string_view>
 
@@ -22,5 +23,9 @@ struct TerminalGuard {
   void (*after)() = nullptr;
 };
 void set_terminal_guard(TerminalGuard guard);
+
+/// Of several processes that do the same, the others than the first say only what went wrong: warnings and errors, with
+/// their number in front.
+void speak_as_process(int64_t rank);
 
 }  // namespace settrain::log

@@ -36,6 +36,13 @@ ProgressOutput standard_progress_output() {
   return output;
 }
 
+ProgressOutput no_progress_output() {
+  ProgressOutput output = standard_progress_output();
+  output.terminal = nullptr;
+  output.line = [](std::string_view) {};
+  return output;
+}
+
 ProgressBar::ProgressBar(ProgressOutput output) : output_(std::move(output)) {
   next_output_ = output_.seconds() + (output_.terminal ? 0 : kSecondsBetweenLines);
   if (!output_.terminal) return;

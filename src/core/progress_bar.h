@@ -31,6 +31,9 @@ struct ProgressOutput {
 /// stderr if it is a terminal, else log lines.
 ProgressOutput standard_progress_output();
 
+/// Shows nothing.
+ProgressOutput no_progress_output();
+
 /// Draws "[train] epoch 3/30 [=====>    ]  42%  loss 1.234  5,120 images/s  ETA 12m 05s" at most ten times a second,
 /// fitted to the terminal's width; log lines go above it. Where there is no terminal, the same without the bar at most
 /// every ten seconds. At most one bar exists at a time.

@@ -1,5 +1,7 @@
 #include "src/inference/results.h"
 
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "metrics/average_k.h"
+#include "models/model.h"
+#include "models/named_tensors.h"
 #include "src/core/atomic_file.h"
 #include "src/core/log.h"
 #include "src/eval/results_table.h"
@@ -25,6 +29,12 @@ ordered_json to_json(const std::vector<MetricValue>& values) {
   return object;
 }
 
+std::vector<at::Tensor> tensors_of(const Model& model) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : state_dict(model)) tensors.push_back(tensor);
+  return tensors;
+}
+
 // Columns and JSON have the same values by the same titles: "test", "test Bayes".
 ordered_json to_json(const std::vector<ResultsColumn>& columns) {
   ordered_json object = ordered_json::object();
@@ -36,12 +46,25 @@ ordered_json to_json(const std::vector<ResultsColumn>& columns) {
 
 std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
                                                     ProgressBar& bar) {
+  ProcessGroup& group = *run.group;
+  const at::Tensor count = at::full({1}, std::ssize(files), at::kLong);
+  group.take_from_first({count});
   std::vector<CheckpointResults> results;
   std::map<int64_t, size_t> by_step;
-  for (const auto& file : files) {
-    const Checkpoint checkpoint = load_weights(run, file);
-    CheckpointResults result{file.stem().string(), checkpoint.integer("state.epoch"), {}};
-    const auto [same, is_new] = by_step.emplace(checkpoint.integer("state.step"), results.size());
+  for (int64_t i = 0; i < count.item<int64_t>(); ++i) {
+    const at::Tensor reached = at::zeros({2}, at::kLong);  // epoch and step
+    CheckpointResults result;
+    group.first_does([&] {
+      const std::filesystem::path& file = files[static_cast<size_t>(i)];
+      const Checkpoint checkpoint = load_weights(run, file);
+      result.checkpoint = file.stem().string();
+      reached[0] = checkpoint.integer("state.epoch");
+      reached[1] = checkpoint.integer("state.step");
+    });
+    group.take_from_first(tensors_of(*run.model));
+    group.take_from_first({reached});
+    result.epoch = reached[0].item<int64_t>();
+    const auto [same, is_new] = by_step.emplace(reached[1].item<int64_t>(), results.size());
     result.splits =
         is_new ? evaluate_splits(run, run.eval.splits, run.eval.view_use(), bar) : results[same->second].splits;
     results.push_back(std::move(result));

@@ -1,11 +1,11 @@
 #include "src/loader/data_options.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "src/loader/class_draws.h"
 #include "src/loader/normalisation.h"
 #include "src/loader/pipeline_options.h"
+#include "src/parallel/launch.h"
 
 namespace settrain {
 namespace {
@@ -71,7 +71,7 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
 
 int64_t LoaderOptions::resolved_workers(int64_t busy_threads) const {
   if (workers != kAuto) return workers;
-  return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) - busy_threads);
+  return std::max<int64_t>(1, own_cores() - busy_threads);
 }
 
 }  // namespace settrain

@@ -160,6 +160,8 @@ LoaderSettings settings_for(const Split& split, const LoaderContext& context) {
   const LoaderOptions& options = context.options;
   return {.workers = options.resolved_workers(busy_threads(context.pin_memory)),
           .prefetch = options.prefetch,
+          .rank = context.rank,
+          .world = context.world,
           .skipped = options.on_bad_image == "skip" ? context.skipped : nullptr,
           .pin_memory = context.pin_memory,
           .resident = context.resident ? context.resident->of(split.images) : nullptr};

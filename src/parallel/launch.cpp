@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <limits>
+#include <thread>
 
 #include "src/core/error.h"
 
@@ -72,7 +75,28 @@ Launch from_slurm(const Variables& variables) {
   return launch;
 }
 
+// A positive number, or 1: what launch_from() refuses is no matter here.
+int64_t count_in(const Environment& environment, const char* name) {
+  const std::string value = environment(name).value_or("");
+  int64_t number = 0;
+  std::from_chars(value.data(), value.data() + value.size(), number);
+  return std::max<int64_t>(1, number);
+}
+
 }  // namespace
+
+std::optional<std::string> environment_variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+int64_t own_cores(const Environment& environment) {
+  if (count_in(environment, "SLURM_STEP_NUM_TASKS") > 1 && environment("SLURM_CPUS_PER_TASK")) {
+    return count_in(environment, "SLURM_CPUS_PER_TASK");
+  }
+  const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
+  return std::max<int64_t>(1, cores / count_in(environment, "LOCAL_WORLD_SIZE"));
+}
 
 std::string first_host(const std::string& list) {
   const auto malformed = [&] {

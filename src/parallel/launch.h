@@ -27,6 +27,13 @@ using Environment = std::function<std::optional<std::string>(const char* name)>;
 /// missing, no number, or out of range.
 std::optional<Launch> launch_from(const Environment& environment);
 
+/// That of this process.
+std::optional<std::string> environment_variable(const char* name);
+
+/// The cores that are this process' own: those of the machine, of which its processes have equal shares as LOCAL_WORLD_SIZE
+/// says, or those that Slurm gave to a task of several. At least one.
+int64_t own_cores(const Environment& environment = environment_variable);
+
 /// The first host of a Slurm list, "node[03-07,9],other" gives "node03". Throws ConfigError where it is malformed.
 std::string first_host(const std::string& list);
 

@@ -7,15 +7,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
 #include "src/core/error.h"
+#include "src/core/file_lock.h"
 
 #ifdef SETTRAIN_HAS_CUDA
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
@@ -73,8 +77,9 @@ config::Keys ParallelOptions::keys() {
               "What several processes talk through: nccl between GPUs, gloo between CPUs; auto: by the device.")
               .one_of({kAuto, kGloo, kNccl})
               .free(),
-          key("timeout", &ParallelOptions::timeout, 60.0,
-              "How long a process waits for the others before it ends with an error that names the missing one.")
+          key("timeout", &ParallelOptions::timeout, 300.0,
+              "How long a process waits for the others, at the start and within a step, before it ends with an error that "
+              "names the missing one. That one was killed is noticed at once.")
               .at_least(1)
               .in("seconds")
               .free()};
@@ -83,10 +88,10 @@ config::Keys ParallelOptions::keys() {
 struct ProcessGroup::Connection {
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::Store> beats;  // of the thread's own: a store serves one request at a time
-  c10::intrusive_ptr<c10d::Backend> backend;
+  c10::intrusive_ptr<c10d::Backend> on_host, on_device;  // one and the same on a CPU
   Milliseconds timeout;
-  at::Device device;
   int64_t rank, world;
+  bool keeps_store;
   std::mutex mutex;
   std::condition_variable ended;
   bool is_ending = false;
@@ -96,26 +101,32 @@ struct ProcessGroup::Connection {
       : store(connect(launch, in_milliseconds(options.timeout))),
         beats(store->clone()),
         timeout(in_milliseconds(options.timeout)),
-        device(where),
         rank(launch.rank),
-        world(launch.world) {
+        world(launch.world),
+        keeps_store(launch.rank == 0 && !launch.launcher_keeps_store) {
     meet();
     heart = std::thread([this] { beat(); });
-    if (wants_nccl(options, where)) {
+    auto gloo = c10d::ProcessGroupGloo::Options::create(timeout);
+    gloo->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
+    during("connecting", [&] {
+      on_host =
+          c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(rank), static_cast<int>(world), gloo);
+    });
+    on_device = on_host;
 #ifdef SETTRAIN_HAS_CUDA
-      auto chosen = c10d::ProcessGroupNCCL::Options::create();
-      chosen->timeout = timeout;
-      backend =
-          c10::make_intrusive<c10d::ProcessGroupNCCL>(store, static_cast<int>(rank), static_cast<int>(world), chosen);
+    if (!wants_nccl(options, where)) return;
+    auto nccl = c10d::ProcessGroupNCCL::Options::create();
+    nccl->timeout = timeout;
+    on_device = c10::make_intrusive<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::PrefixStore>("nccl", store),
+                                                            static_cast<int>(rank), static_cast<int>(world), nccl);
+#else
+    wants_nccl(options, where);
 #endif
-    } else {
-      auto chosen = c10d::ProcessGroupGloo::Options::create(timeout);
-      chosen->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
-      during("connecting", [&] {
-        backend =
-            c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(rank), static_cast<int>(world), chosen);
-      });
-    }
+  }
+
+  // What talks for a tensor: numbers of the CPU do not wait for a GPU.
+  const c10::intrusive_ptr<c10d::Backend>& of(const at::Tensor& tensor) const {
+    return tensor.is_cpu() ? on_host : on_device;
   }
 
   ~Connection() {
@@ -163,10 +174,6 @@ struct ProcessGroup::Connection {
     }
   }
 
-  void wait(const char* what, const c10::intrusive_ptr<c10d::Work>& work) {
-    during(what, [&] { work->wait(); });
-  }
-
   std::string blame(const char* what, const std::string& error) {
     try {
       std::vector<std::string> said;
@@ -174,6 +181,7 @@ struct ProcessGroup::Connection {
         if (!store->check({key_of("failed", other)})) continue;
         said.push_back(fmt::format("process {}: {}", other, store->get_to_str(key_of("failed", other))));
       }
+      store->set(key_of("read", rank), "1");
       if (!said.empty()) return fmt::format("{}", fmt::join(said, "; "));
       const std::vector<int64_t> silent = silent_ones();
       if (!silent.empty()) {
@@ -185,6 +193,13 @@ struct ProcessGroup::Connection {
                          error);
     }
     return fmt::format("{}: {}", what, error);
+  }
+
+  // Until all that live have read why this process ends, or no longer than they need to find out.
+  void wait_for_readers() {
+    for (int64_t other = 0; other < world; ++other) {
+      if (other != rank) store->wait({key_of("read", other)}, kBeatsMissed * kBetweenBeats);
+    }
   }
 
   // Those that have not counted up for a while.
@@ -205,9 +220,13 @@ struct ProcessGroup::Connection {
   }
 };
 
+ProcessGroup::ProcessGroup() = default;
+
 ProcessGroup::ProcessGroup(const Launch& launch, const ParallelOptions& options, at::Device device)
     : rank_(launch.rank), world_(launch.world) {
-  if (world_ > 1) connection_ = std::make_unique<Connection>(launch, options, device);
+  if (world_ == 1) return;
+  connection_ = std::make_unique<Connection>(launch, options, device);
+  hosts_ = gather(host_name());
 }
 
 ProcessGroup::~ProcessGroup() = default;
@@ -216,7 +235,7 @@ at::Tensor ProcessGroup::gather(const at::Tensor& mine) {
   if (!connection_) return mine.unsqueeze(0);
   at::Tensor input = mine.contiguous().view({-1});
   at::Tensor all = at::empty({world_ * mine.numel()}, mine.options());
-  connection_->during("gathering", [&] { connection_->backend->_allgather_base(all, input)->wait(); });
+  connection_->during("gathering", [&] { connection_->of(mine)->_allgather_base(all, input)->wait(); });
   std::vector<int64_t> shape = mine.sizes().vec();
   shape.insert(shape.begin(), world_);
   return all.view(shape);
@@ -224,12 +243,10 @@ at::Tensor ProcessGroup::gather(const at::Tensor& mine) {
 
 std::vector<std::string> ProcessGroup::gather(const std::string& mine) {
   if (!connection_) return {mine};
-  const at::TensorOptions options(connection_->device);
-  const at::Tensor sizes =
-      gather(at::full({1}, static_cast<int64_t>(mine.size()), at::kLong).to(connection_->device)).cpu();
+  const at::Tensor sizes = gather(at::full({1}, static_cast<int64_t>(mine.size()), at::kLong));
   at::Tensor bytes = at::zeros({std::max<int64_t>(1, sizes.max().item<int64_t>())}, at::kByte);
   std::memcpy(bytes.mutable_data_ptr<uint8_t>(), mine.data(), mine.size());
-  const at::Tensor all = gather(bytes.to(connection_->device)).cpu();
+  const at::Tensor all = gather(bytes);
   std::vector<std::string> texts;
   for (int64_t other = 0; other < world_; ++other) {
     const auto* const text = reinterpret_cast<const char*>(all[other].const_data_ptr<uint8_t>());
@@ -245,25 +262,44 @@ at::Tensor ProcessGroup::exchange(const at::Tensor& parts) {
   at::Tensor flat = output.view({-1});
   std::vector<int64_t> even;
   connection_->during("exchanging gradients",
-                      [&] { connection_->backend->alltoall_base(flat, input, even, even)->wait(); });
+                      [&] { connection_->of(parts)->alltoall_base(flat, input, even, even)->wait(); });
   return output;
 }
 
 void ProcessGroup::take_from_first(const std::vector<at::Tensor>& tensors) {
   if (!connection_) return;
   for (const at::Tensor& tensor : tensors) {
-    at::Tensor there = tensor.detach().contiguous().to(connection_->device);
-    std::vector<at::Tensor> one{there};
-    connection_->during("taking the first process' tensors", [&] { connection_->backend->broadcast(one)->wait(); });
-    tensor.detach().copy_(there);
+    std::vector<at::Tensor> one{tensor.detach().contiguous()};
+    connection_->during("taking the first process' tensors", [&] { connection_->of(tensor)->broadcast(one)->wait(); });
+    tensor.detach().copy_(one[0]);
   }
+}
+
+void ProcessGroup::first_does(const std::function<void()>& work) {
+  if (!connection_) return work();
+  std::exception_ptr problem;
+  std::string message;
+  if (is_first()) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      problem = std::current_exception();
+      message = error.what();
+    }
+  }
+  message = gather(message).front();
+  if (problem) std::rethrow_exception(problem);
+  if (!message.empty()) throw ParallelError("process 0: " + message);
 }
 
 void ProcessGroup::report_failure(const std::string& message) noexcept {
   if (!connection_) return;
   try {
     connection_->store->set(key_of("failed", rank_), first_line(message));
-  } catch (const std::exception&) {  // who keeps the store is gone, too
+    connection_->on_device.reset();  // the others' calls fail now
+    connection_->on_host.reset();
+    if (connection_->keeps_store) connection_->wait_for_readers();
+  } catch (const std::exception&) {  // the store is gone, or a reader
   }
 }
 

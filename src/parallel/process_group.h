@@ -3,8 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ struct ParallelOptions {
 class ProcessGroup {
  public:
   /// A process alone, for which nothing has to be sent.
-  ProcessGroup() = default;
+  ProcessGroup();
   /// Waits until all processes of the launch are there. `device`: where the tensors will lie.
   ProcessGroup(const Launch& launch, const ParallelOptions& options, at::Device device);
   ~ProcessGroup();
@@ -37,6 +37,8 @@ class ProcessGroup {
   int64_t rank() const { return rank_; }
   int64_t world() const { return world_; }
   bool is_first() const { return rank_ == 0; }
+  /// The names of the machines, of each process one; empty for a process alone.
+  const std::vector<std::string>& hosts() const { return hosts_; }
 
   /// [world, ...]: `mine` of every process, in the order of their ranks. All have one shape and dtype.
   at::Tensor gather(const at::Tensor& mine);
@@ -51,13 +53,19 @@ class ProcessGroup {
   /// Overwrites the tensors with those of the first process.
   void take_from_first(const std::vector<at::Tensor>& tensors);
 
-  /// Tells the others, without waiting for them, that this process ends by that error.
+  /// Has the first process do the work. Where that throws, so does every process: the first the error itself, the
+  /// others a ParallelError with its message.
+  void first_does(const std::function<void()>& work);
+
+  /// Tells the others that this process ends by that error, and leaves them: no other call may follow. Whoever keeps the
+  /// store waits a little until the others have read it.
   void report_failure(const std::string& message) noexcept;
 
  private:
   struct Connection;
 
   int64_t rank_ = 0, world_ = 1;
+  std::vector<std::string> hosts_;
   std::unique_ptr<Connection> connection_;
 };
 

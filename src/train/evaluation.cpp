@@ -1,6 +1,9 @@
 #include "src/train/evaluation.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
@@ -83,6 +86,29 @@ class ScoredSplits {
   std::map<std::string, SplitScores> scored_{};  // by the split's name; "" for the folder of eval.threshold_from
 };
 
+struct ScoredBatch {
+  at::Tensor scores, labels;  // [batch, classes] float32 on the model's device, [batch] int64
+};
+
+// A batch of every process that has one with images, in the order of the ranks. `counts`: [world, ...], of images first.
+std::vector<ScoredBatch> gathered(ProcessGroup& group, const ScoredBatch& mine, const at::Tensor& counts) {
+  const at::Tensor images = counts.select(1, 0);
+  const int64_t most = images.max().item<int64_t>();
+  if (most == 0) return {};
+  if (group.world() == 1) return {mine};
+  const at::Tensor scores = at::zeros({most, mine.scores.size(1)}, mine.scores.options());
+  const at::Tensor labels = at::zeros({most}, at::kLong);
+  scores.narrow(0, 0, mine.scores.size(0)).copy_(mine.scores);
+  if (mine.labels.defined()) labels.narrow(0, 0, mine.labels.size(0)).copy_(mine.labels);
+  const at::Tensor all_scores = group.gather(scores), all_labels = group.gather(labels);
+  std::vector<ScoredBatch> all;
+  for (int64_t rank = 0; rank < group.world(); ++rank) {
+    const int64_t count = images[rank].item<int64_t>();
+    if (count > 0) all.push_back({all_scores[rank].narrow(0, 0, count), all_labels[rank].narrow(0, 0, count)});
+  }
+  return all;
+}
+
 }  // namespace
 
 at::Tensor score_batch(Model& model, const Batch& batch, const Computation& computation, const CropAverage& average) {
@@ -94,20 +120,26 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
   c10::InferenceMode inference;
   run.model->eval();
   Loader loader = evaluation_loader(run.dataset, split, run.loader, use);
-  ScoreCollector collector(split.size(), run.dataset.num_classes(), run.device);
+  const int64_t classes = run.dataset.num_classes();
+  ScoreCollector collector(split.size(), classes, run.device);
+  ProcessGroup& group = *run.group;
   const CropAverage crop_average = crop_average_of(run);
   int64_t left_out = 0;
   Progress progress;
   progress.stage = "[eval] " + split.name;
   progress.total = split.size();
   loader.start_epoch(0);
-  for (Batch batch; loader.next(batch);) {
-    left_out += std::ssize(batch.skipped);
-    progress.done += batch.size() + std::ssize(batch.skipped);
-    if (batch.size() == 0) continue;
-    collector.add(score_batch(*run.model, batch, run.computation, crop_average), batch.labels);
+  for (int64_t first = 0; first < loader.batches_per_epoch(); first += group.world()) {
+    Batch batch;
+    loader.next(batch);
+    ScoredBatch mine{at::empty({0, classes}, at::TensorOptions(run.device).dtype(at::kFloat)), batch.labels};
+    if (batch.size() > 0) mine.scores = score_batch(*run.model, batch, run.computation, crop_average);
+    const at::Tensor counts = group.gather(at::tensor({batch.size(), std::ssize(batch.skipped), int64_t{interrupted()}}));
+    for (const ScoredBatch& scored : gathered(group, mine, counts)) collector.add(scored.scores, scored.labels);
+    left_out += counts.select(1, 1).sum().item<int64_t>();
+    progress.done += counts.slice(1, 0, 2).sum().item<int64_t>();
     bar.update(progress);
-    throw_if_interrupted();
+    if (const int64_t signal = counts.select(1, 2).max().item<int64_t>()) throw Interrupted(static_cast<int>(signal));
   }
   bar.hide();
   if (left_out == split.size()) {

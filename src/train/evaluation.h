@@ -17,7 +17,8 @@ namespace settrain {
 at::Tensor score_batch(Model& model, const Batch& batch, const Computation& computation, const CropAverage& average);
 
 /// The scores of every sample of a split that could be read, by the model in evaluation mode, on the model's device; of
-/// ten crops averaged as eval.crop_average says. Throws Interrupted after the batch in hand where a signal asked to
+/// ten crops averaged as eval.crop_average says. Several processes score its batches in turn, and each has them all in
+/// the end. Throws Interrupted after the batch in hand where a signal asked to
 /// stop.
 SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, ProgressBar& bar);
 

@@ -164,6 +164,8 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.train = c.read<TrainOptions>("train");
   run.eval = c.read<EvalOptions>("eval");
   run.loader = loader_context(c, device);
+  run.loader.rank = run.group->rank();
+  run.loader.world = run.group->world();
 
   const bool load_weights = weights == FirstWeights::kPretrained;
   LoadedData loaded = load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
@@ -207,6 +209,11 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                         .train_ids = data.train.ids,
                         .train_labels = data.train.labels,
                         .seed = static_cast<uint64_t>(run.general.seed)});
+  if (run.group->world() > 1 && !run.loss->state().empty()) {
+    throw KeyError("loss.name", fmt::format("{} keeps numbers of every training sample, of which several processes would "
+                                            "each have some; train it in one process",
+                                            c.get<std::string>("loss.name")));
+  }
   run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
   const LossEntry& loss = registries.losses.at(c.get<std::string>("loss.name"));
   run.stall_advice = loss.stall_advice;
@@ -236,10 +243,11 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
 }  // namespace
 
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
-                           FirstWeights weights) {
+                           FirstWeights weights, std::shared_ptr<ProcessGroup> group) {
   const int64_t threads = config.read<RunOptions>("run").resolved_threads();
+  if (!group) group = std::make_shared<ProcessGroup>();
   // What `auto` came to is recorded: the run's last bits follow from it.
-  Experiment run{.config = config.with("run.threads", threads), .device = device};
+  Experiment run{.config = config.with("run.threads", threads), .device = device, .group = std::move(group)};
   try {
     wire(registries, weights, run);
   } catch (const KeyError& error) {

@@ -13,6 +13,7 @@
 #include "src/config/config.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/loader.h"
+#include "src/parallel/process_group.h"
 #include "src/train/computation.h"
 #include "src/train/pretrained.h"
 #include "src/train/registries.h"
@@ -27,6 +28,7 @@ struct ImageShape {
 struct Experiment {
   config::Config config;
   at::Device device;
+  std::shared_ptr<ProcessGroup> group{};  // of the processes that share the work; alone where there is one
   Computation computation{};
   GeneralOptions general{};
   TrainOptions train{};
@@ -54,9 +56,10 @@ enum class FirstWeights { kPretrained, kDrawn };
 
 /// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone.
 /// Also sets the process' compute threads, whether ATen keeps to deterministic algorithms, and how its heap is kept.
-/// Throws ConfigError or DataError; where data and weights are both missing, one error that says both.
+/// Throws ConfigError or DataError; where data and weights are both missing, one error that says both. `group`: null for
+/// a process alone.
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
-                           FirstWeights weights = FirstWeights::kDrawn);
+                           FirstWeights weights = FirstWeights::kDrawn, std::shared_ptr<ProcessGroup> group = nullptr);
 
 /// Sets the process' compute threads, whether ATen keeps to deterministic algorithms, and how its heap is kept, as the
 /// config says; its run.threads is resolved.

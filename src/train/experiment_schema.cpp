@@ -22,6 +22,7 @@
 #include "src/loader/data_options.h"
 #include "src/optim/make_optimizer.h"
 #include "src/optim/schedule.h"
+#include "src/parallel/process_group.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/mix.h"
 #include "src/train/pretrained.h"
@@ -197,6 +198,7 @@ config::Schema experiment_schema(const Registries& registries) {
       schedule_section(),
       {"train", "The training loop.", config::joined(TrainOptions::keys(), MixOptions::keys()), "", "", {}},
       eval_section(registries),
+      {"parallel", "Several processes that train one model.", ParallelOptions::keys(), "", "", {}},
   };
   schema.rules = {head_rule(registries),
                   class_weight_rule(registries),

@@ -39,6 +39,12 @@ nlohmann::ordered_json provenance_of(const Experiment& run, const std::vector<st
                                                           .rng_version = kRngVersion,
                                                           .dataset = run.dataset.name,
                                                           .data_digest = run.dataset.digest});
+  if (run.group->world() > 1) {
+    provenance["processes"] = {
+        {"count", run.group->world()},
+        {"hosts", run.group->hosts()},
+        {"images_per_step", run.group->world() * run.train.accumulate * run.loader.options.batch_size}};
+  }
   provenance["label_noise"] = to_json(run.label_noise);
   if (run.pretrained) provenance["pretrained"] = to_json(*run.pretrained);
   return provenance;

@@ -23,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPretrainedDigest = "model.pretrained.sha256";
+constexpr const char* kProcesses = "processes";
+constexpr const char* kAccumulate = "train.accumulate";
 
 std::string quoted(const fs::path& file) {
   return fmt::format("'{}'", file.string());
@@ -102,6 +104,20 @@ void check_known(const std::string& key, const config::Config& recorded, const c
   const std::string near = nearest_name(key, std::vector<std::string>(known.begin(), known.end()));
   throw ConfigError(fmt::format("--allow {}: the configuration has no such key{}", key,
                                 near.empty() ? "" : ", did you mean '" + near + "'?"));
+}
+
+// Micro-batches of a step are what counts: those of one process times the processes.
+void compare_steps(const Checkpoint& checkpoint, const config::Config& recorded, const config::Config& wanted,
+                   int64_t processes, std::vector<config::Difference>& changes) {
+  const auto found = checkpoint.metadata.find(kProcesses);
+  const int64_t before = recorded.get<int64_t>(kAccumulate), after = wanted.get<int64_t>(kAccumulate);
+  const int64_t processes_before = found == checkpoint.metadata.end() ? 1 : std::stoll(found->second);
+  std::erase_if(changes, [](const config::Difference& change) { return change.path == kAccumulate; });
+  if (before * processes_before == after * processes) return;
+  const auto written = [](int64_t batches, int64_t world) {
+    return world == 1 ? std::to_string(batches) : fmt::format("{} in each of {} processes", batches, world);
+  };
+  changes.push_back({kAccumulate, written(before, processes_before), written(after, processes)});
 }
 
 void check_changes(const std::vector<config::Difference>& changes, const config::Config& wanted,
@@ -219,6 +235,7 @@ void check_not_begun(const RunFolder& folder) {
 void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.set_integer("state.rng", kRngVersion);
   checkpoint.metadata["config"] = run.config.to_yaml();
+  checkpoint.metadata[kProcesses] = std::to_string(run.group->world());
   checkpoint.metadata["card"] = to_text(card_of(run));
   checkpoint.metadata.merge(machine(run));
   checkpoint.metadata.merge(data(run));
@@ -246,6 +263,7 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
   point.checkpoint = load_checkpoint(file);
   point.state = read_state(*point.checkpoint);
   point.changes = changes(point.checkpoint->text("config"), wanted);
+  compare_steps(*point.checkpoint, recorded, wanted, terms.processes, point.changes);
   check_changes(point.changes, wanted, terms, file);
   check_epochs(wanted, point.state);
   check_measured(point);

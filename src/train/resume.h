@@ -15,8 +15,9 @@ namespace settrain {
 
 /// What the user lets differ.
 struct ResumeTerms {
-  std::vector<std::string> allowed_keys;  // config keys
-  bool allow_inexact = false;             // program, instruction set, threads, device
+  std::vector<std::string> allowed_keys{};  // config keys
+  bool allow_inexact = false;               // program, instruction set, threads, device
+  int64_t processes = 1;                    // that go on with the run
 };
 
 /// Where a run goes on.
@@ -27,7 +28,7 @@ struct ResumePoint {
   std::vector<config::Difference> changes;  // of the config that is asked for against the run's own
 };
 
-/// Adds what a run's numbers follow from: the metadata "config" (the resolved YAML), "card" (run_card.h),
+/// Adds what a run's numbers follow from: the metadata "config" (the resolved YAML), "processes" (their number), "card" (run_card.h),
 /// "data.digest", "data.labels" (of the training labels, noise included), "data.thresholds" (of the folder that sets
 /// average-K's thresholds), "model.pretrained.sha256" (of the weights it began with), "machine.*" (what the last bits
 /// depend on), and the tensor "state.rng".
@@ -40,7 +41,7 @@ void restore_first_weights(const Checkpoint& checkpoint, Experiment& run);
 /// nothing.
 ///
 /// Throws ConfigError that lists every key with both values where the configs differ, but for those that change no
-/// number (Key::free), train.epochs, and `terms.allowed_keys`; where one of these is no key; and where fewer epochs are
+/// number (Key::free), train.epochs, train.accumulate where the processes' number makes up for it, and `terms.allowed_keys`; where one of these is no key; and where fewer epochs are
 /// asked for than the run has begun. Throws RunError where the last checkpoint is damaged, or missing though the
 /// run had begun, where what training steps measure would change within an epoch, where metrics.jsonl no longer begins
 /// as the checkpoint says, where provenance.json is damaged, and where a best checkpoint is lost, unless

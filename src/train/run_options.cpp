@@ -5,7 +5,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
-#include <thread>
+
+#include "src/parallel/launch.h"
 
 namespace settrain {
 
@@ -31,7 +32,7 @@ config::Keys RunOptions::keys() {
   return {
       key("dir", &RunOptions::dir, "runs/${name}", "The run folder.").not_empty().free(),
       key("threads", &RunOptions::threads, kAuto,
-          "Compute threads on the CPU; auto is OMP_NUM_THREADS if set, else one per core. The last bits of the "
+          "Compute threads on the CPU; auto is OMP_NUM_THREADS if set, else one per core, of which several processes on a machine have equal shares. The last bits of the "
           "results depend on it, so a run keeps the number it started with.")
           .at_least(1)
           .at_most(1024)
@@ -47,7 +48,7 @@ int64_t RunOptions::resolved_threads() const {
   const std::string_view wanted = variable ? variable : "";
   int64_t number = 0;
   std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
-  return number > 0 ? number : std::max(1U, std::thread::hardware_concurrency());
+  return number > 0 ? number : own_cores();
 }
 
 config::Keys TrainOptions::keys() {

@@ -27,6 +27,8 @@ std::string obstacle_to_capture(const Experiment& run) {
   if (run.train.gradient_checkpointing) return "train.gradient_checkpointing sets the random generator back";
   if (!run.dataset.train.label_sets.empty()) return "samples have several labels, whose numbers differ";
   if (!run.loss->state().empty()) return "the loss keeps tensors of its own on the CPU";
+  if (run.train.accumulate > 1) return "train.accumulate: every batch of a step draws from a seed of its own";
+  if (run.group->world() > 1) return "several processes talk within a step";
   return "";
 }
 
@@ -50,7 +52,7 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
       optimizer_(make_optimizer(run.optimizer, run.config, trainable(*run.model), run.model->head_parameters())),
       metrics_(run.train),
       mix_(run.config.read<MixOptions>("train")),
-      train_step_(*run.model, *run.loss, *optimizer_, run.computation,
+      train_step_(*run.model, *run.loss, *optimizer_, run.computation, *run.group,
                   {.seed = static_cast<uint64_t>(run.general.seed),
                    .clip_norm = run.train.clip_norm,
                    .metrics = &metrics_,
@@ -63,26 +65,11 @@ double Stepper::lr(int64_t step) const {
   return run_.config.get<double>("optimizer.lr") * schedule_->factor(step);
 }
 
-LaunchedStep Stepper::take(int64_t step, const std::vector<Batch>& batches, StepPhases* phases) {
-  LaunchedStep launched = train_step_.launch(batches, {step, lr(step), step / length_.steps_per_epoch}, phases);
+LaunchedStep Stepper::take(int64_t step, const StepBatches& batches, StepPhases* phases) {
+  const StepNumber number{step, lr(step), step / length_.steps_per_epoch, batches.count};
+  LaunchedStep launched = train_step_.launch(batches.own, number, phases);
   if (average_ && launched.count() > 0) average_->update(step);
   return launched;
-}
-
-std::vector<Batch> next_batches(Loader& loader, int64_t accumulate) {
-  std::vector<Batch> batches;
-  for (Batch batch; std::ssize(batches) < accumulate && loader.next(batch);) {
-    // An epoch's smaller last batch may be one bad image; that a whole batch is, or all there is, says more.
-    const bool is_rest = batch.first_position > 0 && std::ssize(batch.skipped) < loader.settings().batch_size;
-    if (batch.size() == 0 && !is_rest)
-      throw DataError("no image of a training batch could be read; the log names them");
-    batches.push_back(std::move(batch));
-  }
-  return batches;
-}
-
-int64_t steps_per_epoch(const Experiment& run, const Loader& loader) {
-  return (loader.batches_per_epoch() + run.train.accumulate - 1) / run.train.accumulate;
 }
 
 }  // namespace settrain

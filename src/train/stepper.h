@@ -9,6 +9,7 @@
 #include "src/optim/schedule.h"
 #include "src/optim/weight_average.h"
 #include "src/train/experiment.h"
+#include "src/train/step_loader.h"
 #include "src/train/train_step.h"
 
 namespace settrain {
@@ -28,8 +29,7 @@ class Stepper {
   double lr(int64_t step) const;
 
   /// One step over `batches`, see TrainStep. Where `phases` is given, its times are added there.
-  /// `micro_batches`: of the step, in all processes.
-  LaunchedStep take(int64_t step, const std::vector<Batch>& batches, int64_t micro_batches, StepPhases* phases = nullptr);
+  LaunchedStep take(int64_t step, const StepBatches& batches, StepPhases* phases = nullptr);
 
   /// Gives back memory that only steps need.
   void end_epoch() { train_step_.end_epoch(); }
@@ -50,12 +50,5 @@ class Stepper {
   TrainStep train_step_;
   std::optional<WeightAverage> average_;
 };
-
-/// Up to so many of this process' batches: what one step takes; none at the epoch's end. An epoch's last batch is empty where
-/// it is smaller than the others and its images could not be read; any other empty batch is a DataError.
-std::vector<Batch> next_batches(Loader& loader, int64_t count);
-
-/// Optimizer steps of an epoch.
-int64_t steps_per_epoch(const Experiment& run, const Loader& loader);
 
 }  // namespace settrain

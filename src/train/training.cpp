@@ -1,5 +1,6 @@
 #include "src/train/training.h"
 
+#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,25 +18,32 @@
 #include "src/train/resume.h"
 
 namespace settrain {
-Training::Training(Experiment& run, RunFolder& folder)
-    : run_(run),
-      folder_(folder),
-      loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed))),
-      stepper_(run, steps_per_epoch(run, loader_)),
-      selection_(run.general.select),
-      metrics_(folder.metrics_jsonl(), folder.metrics_csv()),
-      tensorboard_(folder.tensorboard()) {}
 
-void Training::restore(const Checkpoint& checkpoint) {
+Training::Training(Experiment& run, RunFolder* folder)
+    : run_(run),
+      loader_(run),
+      stepper_(run, loader_.steps_per_epoch()),
+      selection_(run.general.select),
+      bar_(folder ? standard_progress_output() : no_progress_output()) {
+  if (folder) files_.emplace(*folder);
+}
+
+void Training::restore(const Checkpoint* checkpoint) {
+  run_.group->first_does([&] { take_over(*checkpoint); });
+  share_state();
+}
+
+void Training::take_over(const Checkpoint& checkpoint) {
+  auto& [folder, metrics, tensorboard] = *files_;
   const TrainingState state = read_state(checkpoint);
-  const int64_t steps_of_epoch = (state.batch + run_.train.accumulate - 1) / run_.train.accumulate;
+  const int64_t per_step = loader_.batches_per_step();
+  const int64_t steps_of_epoch = (state.batch + per_step - 1) / per_step;
   if (state.batch > loader_.batches_per_epoch() ||
       state.step != state.epoch * stepper_.length().steps_per_epoch + steps_of_epoch) {
     throw RunError(fmt::format(
         "'{}' stands at step {} after {} epochs and {} batches, which {} batches an epoch, {} a step, do not lead to: "
         "data.batch_size, data.drop_last, train.accumulate and the training split cannot change within a run",
-        checkpoint.file.string(), state.step, state.epoch, state.batch, loader_.batches_per_epoch(),
-        run_.train.accumulate));
+        checkpoint.file.string(), state.step, state.epoch, state.batch, loader_.batches_per_epoch(), per_step));
   }
   checkpoint.copy_into("model.", state_dict(*run_.model));
   checkpoint.copy_into("optimizer.", stepper_.optimizer_state());
@@ -43,14 +51,36 @@ void Training::restore(const Checkpoint& checkpoint) {
   checkpoint.copy_into("loss.", run_.loss->state());
   selection_.restore(checkpoint);
   restore_first_weights(checkpoint, run_);
-  metrics_.truncate_to(checkpoint.log_size(folder_.metrics_jsonl()));
-  if (checkpoint.log_problem(folder_.tensorboard()).empty()) {
-    tensorboard_.truncate_to(checkpoint.log_size(folder_.tensorboard()));
+  metrics.truncate_to(checkpoint.log_size(folder.metrics_jsonl()));
+  if (checkpoint.log_problem(folder.tensorboard()).empty()) {
+    tensorboard.truncate_to(checkpoint.log_size(folder.tensorboard()));
   } else {  // written again from the log
-    tensorboard_.clear();
-    for (const MetricsRow& row : metrics_.rows()) tensorboard_.add_scalars(row.step, row.values);
+    tensorboard.clear();
+    for (const MetricsRow& row : metrics.rows()) tensorboard.add_scalars(row.step, row.values);
   }
   state_ = state;
+}
+
+// The other processes may not see the run's folder.
+void Training::share_state() {
+  if (run_.group->world() == 1) return;
+  std::vector<at::Tensor> tensors;
+  const auto add = [&tensors](const auto& named) {
+    for (const auto& [name, tensor] : named) tensors.push_back(tensor);
+  };
+  add(state_dict(*run_.model));
+  add(stepper_.optimizer_state());
+  if (stepper_.average()) add(stepper_.average()->tensors());
+  TrainingState state = state_;
+  state.sum.measured.resize(stepper_.metrics().names().size());  // the same tensors in every process
+  Checkpoint standing;
+  add_state(state, standing);
+  selection_.add_to(standing);
+  add(standing.tensors);
+  run_.group->take_from_first(tensors);
+  if (run_.group->is_first()) return;
+  state_ = read_state(standing);
+  selection_.restore(standing);
 }
 
 void Training::train() {
@@ -74,13 +104,12 @@ void Training::train_epoch() {
   const double seconds_before = state_.seconds;
   loader_.start_epoch(state_.epoch, state_.batch);
   for (;;) {
-    const std::vector<Batch> batches = next_batches(loader_, run_.train.accumulate);
-    if (batches.empty()) break;
+    const StepBatches batches = loader_.next();
+    if (batches.count == 0) break;
     train_one_step(batches);
     state_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
     show_progress();
-    if (checkpoint_is_due()) save_last();
-    throw_if_interrupted();
+    answer_requests();
   }
   settle_step();
   state_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
@@ -89,12 +118,20 @@ void Training::train_epoch() {
 }
 
 // The numbers of a step are read when the next one is under way, so that a GPU never waits for the CPU.
-void Training::train_one_step(const std::vector<Batch>& batches) {
+void Training::train_one_step(const StepBatches& batches) {
   LaunchedStep step = stepper_.take(state_.step, batches);
   settle_step();
   under_way_ = std::move(step);
-  state_.batch += std::ssize(batches);
+  state_.batch += batches.count;
   ++state_.step;
+}
+
+// Any process may have been told to stop; the first one's clock says when a checkpoint is due.
+void Training::answer_requests() {
+  const at::Tensor requests = run_.group->gather(at::tensor({int64_t{interrupted()}, int64_t{checkpoint_is_due()}}));
+  if (requests[0][1].item<int64_t>() != 0) save_last();
+  if (const int64_t signal = requests.select(1, 0).max().item<int64_t>())
+    throw Interrupted(static_cast<int>(signal));
 }
 
 // Adds the numbers of the step under way, if there is one, to the state.
@@ -119,7 +156,7 @@ void Training::show_progress() {
   Progress progress;
   progress.stage = fmt::format("[train] epoch {}/{}", state_.epoch + 1, epochs);
   progress.done = state_.sum.count;
-  progress.total = std::min(loader_.size(), loader_.batches_per_epoch() * run_.loader.options.batch_size);  // drop_last
+  progress.total = loader_.samples_per_epoch();
   progress.after = (epochs - state_.epoch - 1) * progress.total;
   progress.figures = fmt::format("loss {:.4f}  top1 {:.4f}", state_.sum.loss_sum / count,
                                  static_cast<double>(state_.sum.correct) / count);
@@ -129,6 +166,7 @@ void Training::show_progress() {
 // A loss that moves nothing for a whole epoch is most often a setting, and the user should not have to wait for the
 // last epoch.
 void Training::warn_if_stalled() const {
+  if (!files_) return;  // said once
   constexpr double kLeastFall = 0.02;
   const int64_t tenth = stepper_.length().steps_per_epoch / 10;
   if (tenth == 0 || !(state_.late_loss > (1 - kLeastFall) * state_.early_loss)) return;
@@ -141,7 +179,7 @@ void Training::warn_if_stalled() const {
 
 // A metric that has no value, such as the accuracy of few-shot classes where there are none, selects nothing.
 void Training::warn_if_undefined(int64_t epoch) const {
-  if (epoch > run_.eval.every) return;  // said once
+  if (epoch > run_.eval.every || !files_) return;  // said once
   for (const BestEpoch& best : selection_.best()) {
     if (best.epoch == 0)
       log::warning("[train] " + best.metric + " of `select` has no value on this data; no checkpoint is kept for it");
@@ -183,8 +221,10 @@ void Training::end_epoch() {
   row.values.emplace_back("time/epoch_s", seconds);
   row.values.emplace_back("time/images_per_s", count / seconds);
   row.values.emplace_back("time/peak_memory_bytes", static_cast<double>(peak_memory().host));
-  metrics_.append(row);
-  tensorboard_.add_scalars(state_.step, row.values);
+  run_.group->first_does([&] {
+    files_->metrics.append(row);
+    files_->tensorboard.add_scalars(state_.step, row.values);
+  });
 
   state_.epoch = epoch;
   state_.batch = 0;
@@ -220,6 +260,12 @@ void Training::save_last() {
   settle_step();
   // The newest update has not been through a loss yet, and must not replace a good checkpoint.
   check_finite(*run_.model, *run_.loss, state_.step);
+  run_.group->first_does([this] { write_last(); });
+  last_save_ = Clock::now();
+}
+
+void Training::write_last() {
+  auto& [folder, metrics, tensorboard] = *files_;
   Checkpoint checkpoint;
   checkpoint.add("model.", state_dict(*run_.model));
   checkpoint.add("optimizer.", stepper_.optimizer_state());
@@ -228,21 +274,23 @@ void Training::save_last() {
   add_state(state_, checkpoint);
   selection_.add_to(checkpoint);
   add_identity(run_, checkpoint);
-  checkpoint.add_log(folder_.metrics_jsonl(), metrics_.offset());
-  checkpoint.add_log(folder_.tensorboard(), tensorboard_.offset());
-  save_checkpoint(folder_.last_checkpoint(), checkpoint);
-  last_save_ = Clock::now();
+  checkpoint.add_log(folder.metrics_jsonl(), metrics.offset());
+  checkpoint.add_log(folder.tensorboard(), tensorboard.offset());
+  save_checkpoint(folder.last_checkpoint(), checkpoint);
 }
 
 // Of what save_last() has just written, which says which epochs are the best: a process that is killed in between finds
 // it there.
 void Training::save_best() {
   if (state_.batch > 0) return;
-  for (const BestEpoch& best : selection_.best()) {
-    if (best.epoch > 0 && best.epoch == state_.epoch) {
-      link_file_atomically(folder_.last_checkpoint(), folder_.selected_checkpoint(best.metric));
+  run_.group->first_does([this] {
+    const RunFolder& folder = files_->folder;
+    for (const BestEpoch& best : selection_.best()) {
+      if (best.epoch > 0 && best.epoch == state_.epoch) {
+        link_file_atomically(folder.last_checkpoint(), folder.selected_checkpoint(best.metric));
+      }
     }
-  }
+  });
 }
 
 }  // namespace settrain

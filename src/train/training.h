@@ -21,12 +21,13 @@ namespace settrain {
 /// Trains the experiment's model in a run folder.
 class Training {
  public:
-  Training(Experiment& run, RunFolder& folder);
+  /// `folder`: of the first process; null in the others, which write nothing.
+  Training(Experiment& run, RunFolder* folder);
 
-  /// Goes back to where `checkpoint` was made: weights, the optimizer's tensors, the loss' own tensors, selection, the
-  /// loader's position; the logs are cut back to it. find_resume_point() and check_same_identity() come before. Throws
-  /// RunError where the checkpoint does not fit.
-  void restore(const Checkpoint& checkpoint);
+  /// Goes back to where `checkpoint`, of the first process and null in the others, was made: weights, the optimizer's
+  /// tensors, the loss' own tensors, selection, the loader's position; the logs are cut back to it.
+  /// find_resume_point() and check_same_identity() come before. Throws RunError where the checkpoint does not fit.
+  void restore(const Checkpoint* checkpoint);
 
   const TrainingState& state() const { return state_; }
 
@@ -41,8 +42,23 @@ class Training {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // What the first process writes.
+  struct Files {
+    explicit Files(RunFolder& run_folder)
+        : folder(run_folder),
+          metrics(folder.metrics_jsonl(), folder.metrics_csv()),
+          tensorboard(folder.tensorboard()) {}
+
+    RunFolder& folder;
+    MetricsLog metrics;
+    TensorboardWriter tensorboard;
+  };
+
+  void take_over(const Checkpoint& checkpoint);
+  void share_state();
   void train_epoch();
-  void train_one_step(const std::vector<Batch>& batches);
+  void train_one_step(const StepBatches& batches);
+  void answer_requests();
   void settle_step();
   void show_progress();
   void warn_if_stalled() const;
@@ -52,15 +68,14 @@ class Training {
   std::string evaluation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;
   bool checkpoint_is_due() const;
   void save_last();
+  void write_last();
   void save_best();
 
   Experiment& run_;
-  RunFolder& folder_;
-  Loader loader_;
+  StepLoader loader_;
   Stepper stepper_;
   Selection selection_;
-  MetricsLog metrics_;
-  TensorboardWriter tensorboard_;
+  std::optional<Files> files_;
   ProgressBar bar_;
   TrainingState state_;
   std::optional<LaunchedStep> under_way_;  // the last step, while its numbers are not in `state_`

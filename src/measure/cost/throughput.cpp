@@ -13,8 +13,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // What moves to a GPU anew in each step is the loader's, not the network's.
-std::vector<Batch> on(at::Device device, std::vector<Batch> batches) {
-  for (Batch& batch : batches) {
+StepBatches on(at::Device device, StepBatches batches) {
+  for (Batch& batch : batches.own) {
     batch.images = batch.images.to(device);
     batch.labels = batch.labels.to(device);
     if (!batch.set_offsets.defined()) continue;
@@ -24,9 +24,9 @@ std::vector<Batch> on(at::Device device, std::vector<Batch> batches) {
   return batches;
 }
 
-void add(StepTimes& times, Clock::time_point start, const std::vector<Batch>& batches) {
+void add(StepTimes& times, Clock::time_point start, int64_t images) {
   times.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-  for (const Batch& batch : batches) times.images += batch.size();
+  times.images += images;
 }
 
 }  // namespace
@@ -62,8 +62,8 @@ double StepTimes::mean() const {
 
 Throughput::Throughput(Experiment& run)
     : run_(run),
-      loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed))),
-      stepper_(run, steps_per_epoch(run, loader_)) {
+      loader_(run),
+      stepper_(run, loader_.steps_per_epoch()) {
   loader_.start_epoch(epoch_);
   cached_ = on(run.device, next());
 }
@@ -72,10 +72,9 @@ void Throughput::take_from_loader(int64_t steps, int64_t warm_up, StepTimes& tim
   for (int64_t i = 0; i < steps; ++i) {
     if (i <= warm_up) settle();  // steps that are not measured end before those that are
     const auto start = Clock::now();
-    const std::vector<Batch> batches = next();
-    take(batches);
+    const int64_t images = take(next());
     if (i + 1 == steps) settle();
-    if (i >= warm_up) add(times, start, batches);
+    if (i >= warm_up) add(times, start, images);
   }
 }
 
@@ -85,26 +84,27 @@ void Throughput::take_cached(int64_t steps, StepTimes& times) {
   settle();
   for (int64_t i = 0; i < steps; ++i) {
     const auto start = Clock::now();
-    take(cached_, apart ? nullptr : &times.phases);
+    const int64_t images = take(cached_, apart ? nullptr : &times.phases);
     if (i + 1 == steps) settle();
-    add(times, start, cached_);
+    add(times, start, images);
   }
   for (int64_t i = 0; apart && i < steps; ++i) take(cached_, &times.phases);
 }
 
-std::vector<Batch> Throughput::next() {
-  std::vector<Batch> batches = next_batches(loader_, run_.train.accumulate);
-  if (!batches.empty()) return batches;
+StepBatches Throughput::next() {
+  StepBatches batches = loader_.next();
+  if (batches.count > 0) return batches;
   loader_.start_epoch(++epoch_);
-  return next_batches(loader_, run_.train.accumulate);
+  return loader_.next();
 }
 
-void Throughput::take(const std::vector<Batch>& batches, StepPhases* phases) {
+int64_t Throughput::take(const StepBatches& batches, StepPhases* phases) {
   // The number of the step goes round, so that the schedule has a learning rate for it.
   LaunchedStep step = stepper_.take(step_++ % std::max<int64_t>(1, stepper_.length().steps()), batches, phases);
   if (under_way_) under_way_->result();  // a step late, as training reads it
   under_way_ = std::move(step);
   throw_if_interrupted();
+  return under_way_->count();
 }
 
 // Waits for the last step.

@@ -41,18 +41,19 @@ class Throughput {
   /// One step on the cached batches, whose time the caller measures.
   void take_cached_step() { take(cached_); }
 
-  const Loader& loader() const { return loader_; }
+  const Loader& loader() const { return loader_.loader(); }
   const RunLength& length() const { return stepper_.length(); }
 
  private:
-  std::vector<Batch> next();
-  void take(const std::vector<Batch>& batches, StepPhases* phases = nullptr);
+  StepBatches next();
+  // Returns the images of the step.
+  int64_t take(const StepBatches& batches, StepPhases* phases = nullptr);
   void settle();
 
   Experiment& run_;
-  Loader loader_;
+  StepLoader loader_;
   Stepper stepper_;
-  std::vector<Batch> cached_;
+  StepBatches cached_;
   std::optional<LaunchedStep> under_way_;
   int64_t step_ = 0, epoch_ = 0;
 };

@@ -1,0 +1,79 @@
+#include "apps/settrain/processes.h"
+
+#include <ATen/Context.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "src/core/atomic_file.h"
+#include "src/core/error.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/train/experiment.h"
+#include "src/train/run_options.h"
+
+namespace settrain {
+namespace {
+
+// torchrun sets it for programs that would take every core otherwise.
+void warn_of_idle_cores(const config::Config& config) {
+  if (config.get<int64_t>("run.threads") != RunOptions::kAuto || own_cores() == 1) return;
+  if (environment_variable("OMP_NUM_THREADS") != "1" || !environment_variable("TORCHELASTIC_RUN_ID")) return;
+  log::warning(
+      fmt::format("[run] OMP_NUM_THREADS is 1, as torchrun sets it: each process computes with one of its {} cores; set "
+                  "OMP_NUM_THREADS or run.threads",
+                  own_cores()));
+}
+
+}  // namespace
+
+Processes::Processes() : launch_(launch_from(environment_variable)) {
+  if (launch_) log::speak_as_process(launch_->rank);
+}
+
+at::Device Processes::device(const std::string& name) const {
+  const at::Device device = find_device(name);
+  if (count() == 1 || !device.is_cuda() || device.has_index()) return device;
+  const int64_t gpus = at::detail::getCUDAHooks().deviceCount();
+  if (launch_->local_rank >= gpus) {
+    throw ConfigError(fmt::format("process {} has no GPU: number {} on a machine with {}; start as many processes as GPUs",
+                                  launch_->rank, launch_->local_rank, gpus));
+  }
+  return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(launch_->local_rank));
+}
+
+std::shared_ptr<ProcessGroup> Processes::connect(const config::Config& config, at::Device device) {
+  if (count() == 1) return group_ = std::make_shared<ProcessGroup>();
+  if (is_first()) warn_of_idle_cores(config);
+  return group_ = std::make_shared<ProcessGroup>(*launch_, config.read<ParallelOptions>("parallel"), device);
+}
+
+int Processes::run(const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const ParallelError& error) {  // it comes from another process, which has reported it
+    report(error.what());
+    throw;
+  } catch (const std::exception& error) {
+    report(error.what());
+    if (group_) group_->report_failure(error.what());
+    throw;
+  }
+}
+
+void Processes::report(const std::string& message) {
+  const std::optional<std::string> file = environment_variable("TORCHELASTIC_ERROR_FILE");
+  if (!file || file->empty()) return;
+  try {
+    const nlohmann::json json{{"message", message}, {"timestamp", std::to_string(std::time(nullptr))}};
+    write_file_atomically(*file, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  } catch (const Error& error) {
+    log::warning(error.what());
+  }
+}
+
+}  // namespace settrain

@@ -1,0 +1,132 @@
+#include "src/parallel/start_processes.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "src/core/error.h"
+#include "src/core/interrupt.h"
+
+namespace settrain {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kBetweenLooks{50};
+constexpr seconds kUntilTerminated{30}, kUntilKilled{60};  // after the first one failed
+
+// The environment of this process, with `added` in front, where the first of a name counts.
+std::vector<std::string> environment_with(std::vector<std::string> added) {
+  for (char** entry = environ; *entry; ++entry) added.emplace_back(*entry);
+  return added;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+class Children {
+ public:
+  Children() = default;
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+  ~Children() {
+    signal_all(SIGKILL);
+    while (!children_.empty()) take_ended(true);
+  }
+
+  void start(std::vector<std::string> command, std::vector<std::string> environment) {
+    pid_t child = 0;
+    const int code = ::posix_spawnp(&child, command.at(0).c_str(), nullptr, nullptr, pointers(command).data(),
+                                    pointers(environment).data());
+    if (code != 0) throw ParallelError(fmt::format("{} cannot be started: {}", command[0], std::strerror(code)));
+    children_.push_back(child);
+  }
+
+  void signal_all(int signal) const {
+    for (const pid_t child : children_) ::kill(child, signal);
+  }
+
+  bool empty() const { return children_.empty(); }
+
+  // The exit code of one that has ended; 128 + N where signal N ended it.
+  std::optional<int> take_ended(bool wait) {
+    int status = 0;
+    for (auto child = children_.begin(); child != children_.end(); ++child) {
+      const pid_t ended = ::waitpid(*child, &status, wait ? 0 : WNOHANG);
+      if (ended == 0 || (ended < 0 && errno == EINTR)) continue;
+      children_.erase(child);
+      return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::vector<pid_t> children_;
+};
+
+}  // namespace
+
+int start_processes(const std::vector<std::string>& command, int64_t processes) {
+  c10d::TCPStoreOptions options;
+  options.port = 0;  // any that is free
+  options.isServer = true;
+  options.waitWorkers = false;
+  std::optional<c10d::TCPStore> store;
+  try {
+    store.emplace("127.0.0.1", options);
+  } catch (const std::exception& error) {
+    throw ParallelError(fmt::format("no port for the processes' store: {}", error.what()));
+  }
+  Children children;
+  const std::string world = std::to_string(processes);
+  for (int64_t rank = 0; rank < processes; ++rank) {
+    const std::string number = std::to_string(rank);
+    children.start(command, environment_with({"RANK=" + number, "LOCAL_RANK=" + number, "WORLD_SIZE=" + world,
+                                              "LOCAL_WORLD_SIZE=" + world, "MASTER_ADDR=127.0.0.1",
+                                              "MASTER_PORT=" + std::to_string(store->getPort()),
+                                              "TORCHELASTIC_USE_AGENT_STORE=True",
+                                              "SETTRAIN_PARENT=" + std::to_string(::getpid())}));
+  }
+  int first_failure = 0, passed_on = 0;
+  Clock::time_point failed_at;
+  while (!children.empty()) {
+    if (const std::optional<int> code = children.take_ended(false)) {
+      if (*code != 0 && first_failure == 0) {
+        first_failure = *code;
+        failed_at = Clock::now();
+      }
+      continue;
+    }
+    if (const int signal = interrupted(); signal != 0 && passed_on == 0) {
+      children.signal_all(signal);
+      passed_on = signal;
+    }
+    if (first_failure != 0 && passed_on != SIGKILL) {
+      const auto since = Clock::now() - failed_at;
+      if (since > kUntilKilled) {
+        children.signal_all(passed_on = SIGKILL);
+      } else if (since > kUntilTerminated && passed_on == 0) {
+        children.signal_all(passed_on = SIGTERM);
+      }
+    }
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  return first_failure;
+}
+
+}  // namespace settrain

@@ -1,0 +1,48 @@
+#include "src/train/same_everywhere.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "src/config/differences.h"
+#include "src/core/error.h"
+#include "src/train/checkpoint.h"
+#include "src/train/resume.h"
+
+namespace settrain {
+namespace {
+
+// The config is compared key by key; the card repeats parts of it, and GPUs may differ in their drivers' memory.
+bool is_compared(const std::string& name) {
+  return name != "config" && name != "card" && name != "machine.gpu";
+}
+
+std::string differing(const Experiment& run, const nlohmann::json& first, const nlohmann::json& other) {
+  std::string lines;
+  for (const auto& [path, before, after] : config::differences(first.at("config"), other.at("config"))) {
+    if (run.config.has(path) && run.config.at(path).key.is_free) continue;
+    lines += fmt::format("\n    {}: {} instead of {}", path, after, before);
+  }
+  for (const auto& [name, value] : first.items()) {
+    if (is_compared(name) && other.value(name, "") != value)
+      lines += fmt::format("\n    {}: {} instead of {}", name, other.value(name, "none"), value.get<std::string>());
+  }
+  return lines;
+}
+
+}  // namespace
+
+void check_same_everywhere(const Experiment& run) {
+  Checkpoint mine;
+  add_identity(run, mine);
+  const std::vector<std::string> all = run.group->gather(nlohmann::json(mine.metadata).dump());
+  const nlohmann::json first = nlohmann::json::parse(all.front());
+  std::string lines;
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    const std::string other = differing(run, first, nlohmann::json::parse(all[rank]));
+    if (!other.empty()) lines += fmt::format("\n  process {} of {}:{}", rank, all.size(), other);
+  }
+  if (!lines.empty()) throw RunError("the processes would not train the same; compared with process 0:" + lines);
+}
+
+}  // namespace settrain
