@@ -21,8 +21,8 @@ class BatchStatistics {
   /// Means and variances of all layers together; 0 where the model has no such layer.
   int64_t size() const { return size_; }
 
-  /// From now on training forward passes write their statistics to the result, [size] of the layers' dtype, and leave the
-  /// running ones alone. Until the next call, or release().
+  /// From now on training forward passes write their statistics to the result, [size] of the layers' dtype, and leave
+  /// the running ones alone. Until the next call, or release().
   at::Tensor record();
 
   /// Forward passes update the running statistics themselves again.

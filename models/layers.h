@@ -52,8 +52,8 @@ class BatchNorm : public Layer {
   int64_t channels() const { return weight_.numel(); }
   at::TensorOptions statistics_options() const { return running_mean_.options(); }
 
-  /// From now on a training forward pass writes the mean and the unbiased variance of its batch there, [channels] each of
-  /// zeros, and does not update the running ones. Undefined tensors: it updates them.
+  /// From now on a training forward pass writes the mean and the unbiased variance of its batch there, [channels] each
+  /// of zeros, and does not update the running ones. Undefined tensors: it updates them.
   void record_in(const at::Tensor& mean, const at::Tensor& variance);
 
   /// Updates the running statistics, as a forward pass would.

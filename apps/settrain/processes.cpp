@@ -11,6 +11,7 @@
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/parallel/start_processes.h"
 #include "src/train/experiment.h"
 #include "src/train/run_options.h"
 
@@ -21,16 +22,18 @@ namespace {
 void warn_of_idle_cores(const config::Config& config) {
   if (config.get<int64_t>("run.threads") != RunOptions::kAuto || own_cores() == 1) return;
   if (environment_variable("OMP_NUM_THREADS") != "1" || !environment_variable("TORCHELASTIC_RUN_ID")) return;
-  log::warning(
-      fmt::format("[run] OMP_NUM_THREADS is 1, as torchrun sets it: each process computes with one of its {} cores; set "
-                  "OMP_NUM_THREADS or run.threads",
-                  own_cores()));
+  log::warning(fmt::format(
+      "[run] OMP_NUM_THREADS is 1, as torchrun sets it: each process computes with one of its {} cores; set "
+      "OMP_NUM_THREADS or run.threads",
+      own_cores()));
 }
 
 }  // namespace
 
 Processes::Processes() : launch_(launch_from(environment_variable)) {
-  if (launch_) log::speak_as_process(launch_->rank);
+  if (!launch_) return;
+  log::speak_as_process(launch_->rank);
+  end_with_parent();
 }
 
 at::Device Processes::device(const std::string& name) const {
@@ -38,8 +41,9 @@ at::Device Processes::device(const std::string& name) const {
   if (count() == 1 || !device.is_cuda() || device.has_index()) return device;
   const int64_t gpus = at::detail::getCUDAHooks().deviceCount();
   if (launch_->local_rank >= gpus) {
-    throw ConfigError(fmt::format("process {} has no GPU: number {} on a machine with {}; start as many processes as GPUs",
-                                  launch_->rank, launch_->local_rank, gpus));
+    throw ConfigError(
+        fmt::format("process {} has no GPU: number {} on a machine with {}; start as many processes as GPUs",
+                    launch_->rank, launch_->local_rank, gpus));
   }
   return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(launch_->local_rank));
 }

@@ -29,8 +29,8 @@ class Processes {
   /// Waits for the others, as the config's `parallel` says.
   std::shared_ptr<ProcessGroup> connect(const config::Config& config, at::Device device);
 
-  /// Does the work. An error of it goes to the other processes, and to the file that TORCHELASTIC_ERROR_FILE names, before
-  /// it is thrown on.
+  /// Does the work. An error of it goes to the other processes, and to the file that TORCHELASTIC_ERROR_FILE names,
+  /// before it is thrown on.
   int run(const std::function<int()>& work);
 
  private:

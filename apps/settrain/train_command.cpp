@@ -207,9 +207,9 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
     known[0] = point->is_finished;
     known[1] = point->checkpoint.has_value();
     if (point->is_finished) {
-      log::info(fmt::format(
-          "[run] {} is finished: {} epochs, its results are in results.txt; --set train.epochs=N trains on",
-          folder->path().string(), point->state.epoch));
+      log::info(
+          fmt::format("[run] {} is finished: {} epochs, its results are in results.txt; --set train.epochs=N trains on",
+                      folder->path().string(), point->state.epoch));
     } else {
       warn_of_another_curve(wanted, *point);
     }
@@ -303,8 +303,9 @@ int run_train(const CommandLine& line, const TrainArguments& arguments) {
     return start_processes(command, arguments.processes);
   }
   if (arguments.processes > 1 && arguments.processes != processes.count()) {
-    throw ConfigError(fmt::format("--processes {}: {} processes were started by a launcher, which says how many there are",
-                                  arguments.processes, processes.count()));
+    throw ConfigError(
+        fmt::format("--processes {}: {} processes were started by a launcher, which says how many there are",
+                    arguments.processes, processes.count()));
   }
   return processes.run([&] { return run_in_process(line, arguments, processes); });
 }
@@ -341,13 +342,14 @@ void add_train_command(CLI::App& app, CommandLine& line) {
   resume_if_there->excludes(overwrite, dry_run);
   processes->excludes(dry_run);
   command
-      ->add_option("--allow", arguments->terms.allowed_keys,
-                   "With --resume or --resume-if-there: a key that may differ from the run's own; may be given several times")
+      ->add_option(
+          "--allow", arguments->terms.allowed_keys,
+          "With --resume or --resume-if-there: a key that may differ from the run's own; may be given several times")
       ->allow_extra_args(false);
-  command
-      ->add_flag("--allow-inexact", arguments->terms.allow_inexact,
-                 "With --resume or --resume-if-there: also under another program, instruction set, number of threads or device, where the "
-                 "last bits of the results differ");
+  command->add_flag(
+      "--allow-inexact", arguments->terms.allow_inexact,
+      "With --resume or --resume-if-there: also under another program, instruction set, number of threads or device, where the "
+      "last bits of the results differ");
   command->callback([&line, arguments, resume] {
     if (line.config.empty() && resume->count() == 0) throw CLI::RequiredError("--config or --resume");
     const bool may_differ = !arguments->terms.allowed_keys.empty() || arguments->terms.allow_inexact;

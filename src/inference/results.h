@@ -21,8 +21,9 @@ struct CheckpointResults {
 /// Says how many images could not be read and were left out, where there are any: data.on_bad_image.
 void log_skipped_images(const Experiment& run);
 
-/// Evaluates every checkpoint on the splits of eval.splits; of several processes the first names and reads them, and the
-/// list of the others is not looked at. Checkpoints of one epoch hold the same weights and are evaluated once. Leaves the last one's weights in the model. Throws what load_weights() throws.
+/// Evaluates every checkpoint on the splits of eval.splits; of several processes the first names and reads them, and
+/// the list of the others is not looked at. Checkpoints of one epoch hold the same weights and are evaluated once.
+/// Leaves the last one's weights in the model. Throws what load_weights() throws.
 std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
                                                     ProgressBar& bar);
 

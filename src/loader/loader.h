@@ -66,12 +66,12 @@ class Loader {
   Loader(const Loader&) = delete;  // the worker threads hold on to it
   Loader& operator=(const Loader&) = delete;
 
-  /// Begins the epoch at its batch `first_batch`, of all processes', for resuming within an epoch. An epoch under way is
-  /// given up. Epochs count from 0.
+  /// Begins the epoch at its batch `first_batch`, of all processes', for resuming within an epoch. An epoch under way
+  /// is given up. Epochs count from 0.
   void start_epoch(int64_t epoch, int64_t first_batch = 0);
 
-  /// Moves the next of this process' batches into `batch`; false after the epoch's last. Throws DataError, naming the file, where an image
-  /// of the batch cannot be read; where bad ones are skipped, a batch may come out empty.
+  /// Moves the next of this process' batches into `batch`; false after the epoch's last. Throws DataError, naming the
+  /// file, where an image of the batch cannot be read; where bad ones are skipped, a batch may come out empty.
   bool next(Batch& batch);
 
   /// In all processes.

@@ -22,8 +22,8 @@ class OrderedSum {
   /// Forgets what was added.
   void clear();
 
-  /// Adds the gradients of the parameters, undefined ones as zeros, of those processes, given in the order of their ranks;
-  /// those of the others are not looked at. Clears the gradients. Collective.
+  /// Adds the gradients of the parameters, undefined ones as zeros, of those processes, given in the order of their
+  /// ranks; those of the others are not looked at. Clears the gradients. Collective.
   void add_round(const std::vector<int64_t>& contributors);
 
   /// The parameters' gradients become the sums. Collective.

@@ -3,12 +3,14 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <c10/util/Logging.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -39,12 +41,36 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+// c10d's and gloo's own messages begin with places in their sources.
+std::string cause(const std::exception& error) {
+  std::string line = first_line(error.what());
+  while (line.starts_with('[')) {
+    const size_t end = line.find("] ");
+    if (end == std::string::npos) break;
+    line.erase(0, end + 2);
+  }
+  return line;
+}
+
 std::string key_of(const char* what, int64_t rank) {
   return fmt::format("settrain/{}/{}", what, rank);
 }
 
 Milliseconds in_milliseconds(double seconds) {
   return Milliseconds(static_cast<int64_t>(1000 * seconds));
+}
+
+// What goes wrong is told by errors; c10d's own lines, with their stacks, would come before.
+void keep_c10d_quiet() {
+  ::setenv("TORCH_CPP_LOG_LEVEL", "FATAL", /*overwrite=*/0);
+  c10::initLogging();
+}
+
+// The network interface that PyTorch's variable names, or that of the host's name.
+std::shared_ptr<gloo::transport::Device> network() {
+  const char* const interface = std::getenv("GLOO_SOCKET_IFNAME");
+  return interface ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
+                   : c10d::ProcessGroupGloo::createDefaultDevice();
 }
 
 bool wants_nccl(const ParallelOptions& options, at::Device device) {
@@ -64,8 +90,7 @@ c10::intrusive_ptr<c10d::Store> connect(const Launch& launch, Milliseconds timeo
     return c10::make_intrusive<c10d::TCPStore>(launch.host, options);
   } catch (const std::exception& error) {
     throw ParallelError(fmt::format("process {} of {} cannot {} the store at {}:{}: {}", launch.rank, launch.world,
-                                    options.isServer ? "open" : "reach", launch.host, launch.port,
-                                    first_line(error.what())));
+                                    options.isServer ? "open" : "reach", launch.host, launch.port, cause(error)));
   }
 }
 
@@ -73,21 +98,22 @@ c10::intrusive_ptr<c10d::Store> connect(const Launch& launch, Milliseconds timeo
 
 config::Keys ParallelOptions::keys() {
   using config::key;
-  return {key("backend", &ParallelOptions::backend, kAuto,
-              "What several processes talk through: nccl between GPUs, gloo between CPUs; auto: by the device.")
-              .one_of({kAuto, kGloo, kNccl})
-              .free(),
-          key("timeout", &ParallelOptions::timeout, 300.0,
-              "How long a process waits for the others, at the start and within a step, before it ends with an error that "
-              "names the missing one. That one was killed is noticed at once.")
-              .at_least(1)
-              .in("seconds")
-              .free()};
+  return {
+      key("backend", &ParallelOptions::backend, kAuto,
+          "What several processes talk through: nccl between GPUs, gloo between CPUs; auto: by the device.")
+          .one_of({kAuto, kGloo, kNccl})
+          .free(),
+      key("timeout", &ParallelOptions::timeout, 300.0,
+          "How long a process waits for the others, at the start and within a step, before it ends with an error that "
+          "names the missing one. That one was killed is noticed at once.")
+          .at_least(1)
+          .in("seconds")
+          .free()};
 }
 
 struct ProcessGroup::Connection {
   c10::intrusive_ptr<c10d::Store> store;
-  c10::intrusive_ptr<c10d::Store> beats;  // of the thread's own: a store serves one request at a time
+  c10::intrusive_ptr<c10d::Store> beats;                 // of the thread's own: a store serves one request at a time
   c10::intrusive_ptr<c10d::Backend> on_host, on_device;  // one and the same on a CPU
   Milliseconds timeout;
   int64_t rank, world;
@@ -107,7 +133,7 @@ struct ProcessGroup::Connection {
     meet();
     heart = std::thread([this] { beat(); });
     auto gloo = c10d::ProcessGroupGloo::Options::create(timeout);
-    gloo->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
+    gloo->devices.push_back(network());
     during("connecting", [&] {
       on_host =
           c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(rank), static_cast<int>(world), gloo);
@@ -170,7 +196,7 @@ struct ProcessGroup::Connection {
     try {
       call();
     } catch (const std::exception& error) {
-      throw ParallelError(blame(what, first_line(error.what())));
+      throw ParallelError(blame(what, cause(error)));
     }
   }
 
@@ -181,7 +207,7 @@ struct ProcessGroup::Connection {
         if (!store->check({key_of("failed", other)})) continue;
         said.push_back(fmt::format("process {}: {}", other, store->get_to_str(key_of("failed", other))));
       }
-      store->set(key_of("read", rank), "1");
+      store->set(key_of("left", rank), "1");
       if (!said.empty()) return fmt::format("{}", fmt::join(said, "; "));
       const std::vector<int64_t> silent = silent_ones();
       if (!silent.empty()) {
@@ -195,14 +221,14 @@ struct ProcessGroup::Connection {
     return fmt::format("{}: {}", what, error);
   }
 
-  // Until all that live have read why this process ends, or no longer than they need to find out.
+  // Until all that live have read why this process ends, and no longer than that takes.
   void wait_for_readers() {
     for (int64_t other = 0; other < world; ++other) {
-      if (other != rank) store->wait({key_of("read", other)}, kBeatsMissed * kBetweenBeats);
+      if (other != rank) store->wait({key_of("left", other)}, kBeatsMissed * kBetweenBeats);
     }
   }
 
-  // Those that have not counted up for a while.
+  // Those that have not counted up for a while, though they have not left by themselves.
   std::vector<int64_t> silent_ones() {
     const auto beats_now = [&] {
       std::vector<int64_t> counts;
@@ -214,7 +240,8 @@ struct ProcessGroup::Connection {
     const std::vector<int64_t> after = beats_now();
     std::vector<int64_t> silent;
     for (int64_t other = 0; other < world; ++other) {
-      if (after[static_cast<size_t>(other)] == before[static_cast<size_t>(other)]) silent.push_back(other);
+      const bool beats_on = after[static_cast<size_t>(other)] != before[static_cast<size_t>(other)];
+      if (!beats_on && !store->check({key_of("left", other)})) silent.push_back(other);
     }
     return silent;
   }
@@ -225,6 +252,7 @@ ProcessGroup::ProcessGroup() = default;
 ProcessGroup::ProcessGroup(const Launch& launch, const ParallelOptions& options, at::Device device)
     : rank_(launch.rank), world_(launch.world) {
   if (world_ == 1) return;
+  keep_c10d_quiet();
   connection_ = std::make_unique<Connection>(launch, options, device);
   hosts_ = gather(host_name());
 }

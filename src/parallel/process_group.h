@@ -57,8 +57,8 @@ class ProcessGroup {
   /// others a ParallelError with its message.
   void first_does(const std::function<void()>& work);
 
-  /// Tells the others that this process ends by that error, and leaves them: no other call may follow. Whoever keeps the
-  /// store waits a little until the others have read it.
+  /// Tells the others that this process ends by that error, and leaves them: no other call may follow. Whoever keeps
+  /// the store waits a little until the others have read it.
   void report_failure(const std::string& message) noexcept;
 
  private:

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -23,6 +25,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 
+constexpr const char* kParent = "SETTRAIN_PARENT";  // the process that started this one
 constexpr milliseconds kBetweenLooks{50};
 constexpr seconds kUntilTerminated{30}, kUntilKilled{60};  // after the first one failed
 
@@ -81,6 +84,13 @@ class Children {
 
 }  // namespace
 
+void end_with_parent() {
+  const char* const parent = std::getenv(kParent);
+  if (!parent) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (std::to_string(::getppid()) != parent) ::raise(SIGTERM);  // it has ended already
+}
+
 int start_processes(const std::vector<std::string>& command, int64_t processes) {
   c10d::TCPStoreOptions options;
   options.port = 0;  // any that is free
@@ -96,11 +106,11 @@ int start_processes(const std::vector<std::string>& command, int64_t processes) 
   const std::string world = std::to_string(processes);
   for (int64_t rank = 0; rank < processes; ++rank) {
     const std::string number = std::to_string(rank);
-    children.start(command, environment_with({"RANK=" + number, "LOCAL_RANK=" + number, "WORLD_SIZE=" + world,
-                                              "LOCAL_WORLD_SIZE=" + world, "MASTER_ADDR=127.0.0.1",
-                                              "MASTER_PORT=" + std::to_string(store->getPort()),
-                                              "TORCHELASTIC_USE_AGENT_STORE=True",
-                                              "SETTRAIN_PARENT=" + std::to_string(::getpid())}));
+    children.start(
+        command,
+        environment_with({"RANK=" + number, "LOCAL_RANK=" + number, "WORLD_SIZE=" + world, "LOCAL_WORLD_SIZE=" + world,
+                          "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + std::to_string(store->getPort()),
+                          "TORCHELASTIC_USE_AGENT_STORE=True", kParent + ("=" + std::to_string(::getpid()))}));
   }
   int first_failure = 0, passed_on = 0;
   Clock::time_point failed_at;

@@ -90,7 +90,8 @@ struct ScoredBatch {
   at::Tensor scores, labels;  // [batch, classes] float32 on the model's device, [batch] int64
 };
 
-// A batch of every process that has one with images, in the order of the ranks. `counts`: [world, ...], of images first.
+// A batch of every process that has one with images, in the order of the ranks. `counts`: [world, ...], of images
+// first.
 std::vector<ScoredBatch> gathered(ProcessGroup& group, const ScoredBatch& mine, const at::Tensor& counts) {
   const at::Tensor images = counts.select(1, 0);
   const int64_t most = images.max().item<int64_t>();
@@ -134,7 +135,8 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
     loader.next(batch);
     ScoredBatch mine{at::empty({0, classes}, at::TensorOptions(run.device).dtype(at::kFloat)), batch.labels};
     if (batch.size() > 0) mine.scores = score_batch(*run.model, batch, run.computation, crop_average);
-    const at::Tensor counts = group.gather(at::tensor({batch.size(), std::ssize(batch.skipped), int64_t{interrupted()}}));
+    const at::Tensor counts =
+        group.gather(at::tensor({batch.size(), std::ssize(batch.skipped), int64_t{interrupted()}}));
     for (const ScoredBatch& scored : gathered(group, mine, counts)) collector.add(scored.scores, scored.labels);
     left_out += counts.select(1, 1).sum().item<int64_t>();
     progress.done += counts.slice(1, 0, 2).sum().item<int64_t>();

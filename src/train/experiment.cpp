@@ -210,9 +210,10 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                         .train_labels = data.train.labels,
                         .seed = static_cast<uint64_t>(run.general.seed)});
   if (run.group->world() > 1 && !run.loss->state().empty()) {
-    throw KeyError("loss.name", fmt::format("{} keeps numbers of every training sample, of which several processes would "
-                                            "each have some; train it in one process",
-                                            c.get<std::string>("loss.name")));
+    throw KeyError("loss.name",
+                   fmt::format("{} keeps numbers of every training sample, of which several processes would "
+                               "each have some; train it in one process",
+                               c.get<std::string>("loss.name")));
   }
   run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
   const LossEntry& loss = registries.losses.at(c.get<std::string>("loss.name"));
@@ -242,8 +243,8 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
 
 }  // namespace
 
-Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
-                           FirstWeights weights, std::shared_ptr<ProcessGroup> group) {
+Experiment make_experiment(const Registries& registries, config::Config config, at::Device device, FirstWeights weights,
+                           std::shared_ptr<ProcessGroup> group) {
   const int64_t threads = config.read<RunOptions>("run").resolved_threads();
   if (!group) group = std::make_shared<ProcessGroup>();
   // What `auto` came to is recorded: the run's last bits follow from it.

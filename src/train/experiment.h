@@ -56,8 +56,8 @@ enum class FirstWeights { kPretrained, kDrawn };
 
 /// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone.
 /// Also sets the process' compute threads, whether ATen keeps to deterministic algorithms, and how its heap is kept.
-/// Throws ConfigError or DataError; where data and weights are both missing, one error that says both. `group`: null for
-/// a process alone.
+/// Throws ConfigError or DataError; where data and weights are both missing, one error that says both. `group`: null
+/// for a process alone.
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
                            FirstWeights weights = FirstWeights::kDrawn, std::shared_ptr<ProcessGroup> group = nullptr);
 

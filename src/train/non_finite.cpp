@@ -46,10 +46,11 @@ std::string non_finite_message(const Model& model, const LossInput& input, const
   const at::Tensor wrong = at::isfinite(value.per_sample.detach()).logical_not().cpu();
   const at::Tensor wrong_ids = input.sample_ids.cpu().masked_select(wrong);
   if (wrong_ids.numel() == 0) {
-    return fmt::format("the loss was not finite at step {}, but it is when the step is repeated: the "
-                       "computation is not deterministic, or the device is faulty. Try "
-                       "train.deterministic: true or train.graph: off",
-                       number.step);
+    return fmt::format(
+        "the loss was not finite at step {}, but it is when the step is repeated: the "
+        "computation is not deterministic, or the device is faulty. Try "
+        "train.deterministic: true or train.graph: off",
+        number.step);
   }
   std::string ids;
   for (int64_t i = 0; i < std::min(kMostIds, wrong_ids.numel()); ++i) {
@@ -58,10 +59,10 @@ std::string non_finite_message(const Model& model, const LossInput& input, const
   if (wrong_ids.numel() > kMostIds) ids += ", ...";
   return fmt::format(
       "the loss is not finite at step {}: {} of the batch's {} samples (ids {}); learning rate {}, largest "
-                  "|score| {}; the first tensor that is not finite is {}. {}",
-                  number.step, wrong_ids.numel(), wrong.numel(), ids, number.lr,
-                  std::abs(input.output.scores.detach().abs().max().item<double>()),  // a NaN's sign says nothing
-                  first_non_finite(model, input), kAdvice);
+      "|score| {}; the first tensor that is not finite is {}. {}",
+      number.step, wrong_ids.numel(), wrong.numel(), ids, number.lr,
+      std::abs(input.output.scores.detach().abs().max().item<double>()),  // a NaN's sign says nothing
+      first_non_finite(model, input), kAdvice);
 }
 
 void check_finite(const Model& model, Loss& loss, int64_t step) {

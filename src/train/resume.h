@@ -28,10 +28,10 @@ struct ResumePoint {
   std::vector<config::Difference> changes;  // of the config that is asked for against the run's own
 };
 
-/// Adds what a run's numbers follow from: the metadata "config" (the resolved YAML), "processes" (their number), "card" (run_card.h),
-/// "data.digest", "data.labels" (of the training labels, noise included), "data.thresholds" (of the folder that sets
-/// average-K's thresholds), "model.pretrained.sha256" (of the weights it began with), "machine.*" (what the last bits
-/// depend on), and the tensor "state.rng".
+/// Adds what a run's numbers follow from: the metadata "config" (the resolved YAML), "processes" (their number), "card"
+/// (run_card.h), "data.digest", "data.labels" (of the training labels, noise included), "data.thresholds" (of the
+/// folder that sets average-K's thresholds), "model.pretrained.sha256" (of the weights it began with), "machine.*"
+/// (what the last bits depend on), and the tensor "state.rng".
 void add_identity(const Experiment& run, Checkpoint& checkpoint);
 
 /// Takes over which weights the run once began with, for the record: nothing else needs them any more.
@@ -41,11 +41,11 @@ void restore_first_weights(const Checkpoint& checkpoint, Experiment& run);
 /// nothing.
 ///
 /// Throws ConfigError that lists every key with both values where the configs differ, but for those that change no
-/// number (Key::free), train.epochs, train.accumulate where the processes' number makes up for it, and `terms.allowed_keys`; where one of these is no key; and where fewer epochs are
-/// asked for than the run has begun. Throws RunError where the last checkpoint is damaged, or missing though the
-/// run had begun, where what training steps measure would change within an epoch, where metrics.jsonl no longer begins
-/// as the checkpoint says, where provenance.json is damaged, and where a best checkpoint is lost, unless
-/// `terms.allow_inexact`: then it is forgotten.
+/// number (Key::free), train.epochs, train.accumulate where the processes' number makes up for it, and
+/// `terms.allowed_keys`; where one of these is no key; and where fewer epochs are asked for than the run has begun.
+/// Throws RunError where the last checkpoint is damaged, or missing though the run had begun, where what training steps
+/// measure would change within an epoch, where metrics.jsonl no longer begins as the checkpoint says, where
+/// provenance.json is damaged, and where a best checkpoint is lost, unless `terms.allow_inexact`: then it is forgotten.
 ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& wanted,
                               const ResumeTerms& terms);
 

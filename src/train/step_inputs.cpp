@@ -70,10 +70,8 @@ StepInputs InputStream::operator()(const std::vector<Batch>& batches, const Step
   StepInputs inputs;
   for (const Batch& batch : batches) {
     if (batch.size() == 0) continue;
-    inputs.parts.push_back({here(batch.images),
-                            here(batch.labels),
-                            {here(batch.set_offsets), here(batch.set_classes)},
-                            batch.sample_ids});
+    inputs.parts.push_back(
+        {here(batch.images), here(batch.labels), {here(batch.set_offsets), here(batch.set_classes)}, batch.sample_ids});
   }
   const at::Tensor numbers = at::empty({3}, at::TensorOptions(at::kDouble).pinned_memory(device_.is_cuda()));
   auto* const written = numbers.mutable_data_ptr<double>();

@@ -15,9 +15,9 @@ namespace settrain {
 
 /// The numbers of one step that are known before it.
 struct StepNumber {
-  int64_t step = 0;   // global optimizer step, from 0
-  double lr = 0;      // learning rate
-  int64_t epoch = 0;  // from 0
+  int64_t step = 0;           // global optimizer step, from 0
+  double lr = 0;              // learning rate
+  int64_t epoch = 0;          // from 0
   int64_t micro_batches = 0;  // of the whole step, in all processes
 };
 

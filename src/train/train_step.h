@@ -6,19 +6,19 @@
 #include <vector>
 
 #include "losses/loss.h"
+#include "models/batch_statistics.h"
 #include "src/loader/loader.h"
 #include "src/optim/optimizer.h"
+#include "src/parallel/ordered_sum.h"
+#include "src/parallel/process_group.h"
 #include "src/train/computation.h"
 #include "src/train/launched_step.h"
 #include "src/train/mix.h"
 #include "src/train/phase_timer.h"
 #include "src/train/step_graph.h"
-#include "src/parallel/ordered_sum.h"
-#include "src/parallel/process_group.h"
-#include "models/batch_statistics.h"
 #include "src/train/step_inputs.h"
-#include "src/train/step_plan.h"
 #include "src/train/step_metrics.h"
+#include "src/train/step_plan.h"
 
 namespace settrain {
 

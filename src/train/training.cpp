@@ -94,7 +94,7 @@ void Training::train() {
   } catch (const Interrupted&) {
     bar_.hide();
     save_last();
-    log::warning(fmt::format("[train] stopped by a signal at step {}", state_.step));
+    if (files_) log::warning(fmt::format("[train] stopped by a signal at step {}", state_.step));
     throw;
   }
 }
@@ -130,8 +130,7 @@ void Training::train_one_step(const StepBatches& batches) {
 void Training::answer_requests() {
   const at::Tensor requests = run_.group->gather(at::tensor({int64_t{interrupted()}, int64_t{checkpoint_is_due()}}));
   if (requests[0][1].item<int64_t>() != 0) save_last();
-  if (const int64_t signal = requests.select(1, 0).max().item<int64_t>())
-    throw Interrupted(static_cast<int>(signal));
+  if (const int64_t signal = requests.select(1, 0).max().item<int64_t>()) throw Interrupted(static_cast<int>(signal));
 }
 
 // Adds the numbers of the step under way, if there is one, to the state.

@@ -67,8 +67,9 @@ struct OneStep {
 
 inline StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std::vector<Batch>& batches,
                              const Computation& computation, const OneStep& one) {
-  TrainStep step(model, loss, optimizer, computation, {one.seed, one.clip_norm, one.metrics, one.mix});
-  return step.launch(batches, {one.step, one.lr, one.epoch}).result();
+  ProcessGroup alone;
+  TrainStep step(model, loss, optimizer, computation, alone, {one.seed, one.clip_norm, one.metrics, one.mix});
+  return step.launch(batches, {one.step, one.lr, one.epoch, std::ssize(batches)}).result();
 }
 
 inline Batch samples(int64_t first, int64_t count) {

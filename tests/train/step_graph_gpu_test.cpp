@@ -77,12 +77,14 @@ TEST_CASE("a loss that is not finite stops the replayed steps and is told with i
   model.to(at::kCUDA);
   auto loss = make_loss("cross_entropy");
   Sgd optimizer = make_optimizer(model);
-  TrainStep step(model, *loss, optimizer, computation, {.seed = 3, .capture = cuda_graph_capture(at::kCUDA)});
-  for (int64_t i = 0; i < 6; ++i) step.launch({random_batch(i, 16)}, {i, 0.1}).result();
+  ProcessGroup alone;
+  TrainStep step(model, *loss, optimizer, computation, alone, {.seed = 3, .capture = cuda_graph_capture(at::kCUDA)});
+  for (int64_t i = 0; i < 6; ++i) step.launch({random_batch(i, 16)}, {i, 0.1, 0, 1}).result();
   const at::Tensor before = model.parameters()[0].detach().clone();
   Batch bad = random_batch(6, 16);
   bad.images.fill_(std::numeric_limits<float>::quiet_NaN());
-  const LaunchedStep failed = step.launch({bad}, {6, 0.1}), next = step.launch({random_batch(7, 16)}, {7, 0.1});
+  const LaunchedStep failed = step.launch({bad}, {6, 0.1, 0, 1}),
+                     next = step.launch({random_batch(7, 16)}, {7, 0.1, 0, 1});
   CHECK_THROWS_WITH(failed.result(), Catch::Contains("at step 6") && Catch::Contains("16 of the batch's 16 samples"));
   CHECK(model.parameters()[0].equal(before));
 }

@@ -136,8 +136,9 @@ TEST_CASE("a loss that is not finite is told when the next step is under way, wh
   auto loss = make_loss(name);
   Sgd optimizer = make_optimizer(*model);
   const Computation computation;
-  TrainStep step(*model, *loss, optimizer, computation, {.seed = 1});
-  step.launch({samples(0, 8)}, {0, 0.1}).result();
+  ProcessGroup alone;
+  TrainStep step(*model, *loss, optimizer, computation, alone, {.seed = 1});
+  step.launch({samples(0, 8)}, {0, 0.1, 0, 1}).result();
   const auto tensors = [&] {
     std::vector<at::Tensor> all{model->parameters()[0].detach().clone(), optimizer.state()[0].second.clone()};
     for (const auto& [key, tensor] : loss->state()) all.push_back(tensor.clone());
@@ -148,8 +149,8 @@ TEST_CASE("a loss that is not finite is told when the next step is under way, wh
   Batch bad = samples(0, 8);
   bad.images = bad.images.clone();
   bad.images[6].fill_(std::numeric_limits<float>::infinity());
-  const LaunchedStep failed = step.launch({samples(0, 4), samples(4, 4), bad}, {1, 0.2});
-  const LaunchedStep next = step.launch({samples(0, 8)}, {2, 0.3});
+  const LaunchedStep failed = step.launch({samples(0, 4), samples(4, 4), bad}, {1, 0.2, 0, 3});
+  const LaunchedStep next = step.launch({samples(0, 8)}, {2, 0.3, 0, 1});
   // role's regulariser looks over the batch.
   const std::string samples_named =
       name == "role" ? "8 of the batch's 8 samples" : "1 of the batch's 8 samples (ids 106)";

@@ -37,16 +37,17 @@ inline Trained train_two_epochs(const std::string& loss_name, const Capture& cap
   measured.top_k = {2};
   measured.gradient_nonzeros = true;
   const StepMetrics metrics(measured);
-  TrainStep step(model, *loss, *optimizer, computation,
+  ProcessGroup alone;
+  TrainStep step(model, *loss, *optimizer, computation, alone,
                  {.seed = 3, .clip_norm = 0.1, .metrics = &metrics, .mix = nullptr, .capture = capture});
   Trained trained;
   for (int64_t i = 0; i < 12; ++i) {
-    std::vector<Batch> batches{samples(0, 4), samples(4, i % 6 == 5 ? 2 : 4)};
+    std::vector<Batch> batches{samples(0, i % 6 == 5 ? 6 : 8)};
     for (Batch& batch : batches) {
       at::manual_seed(static_cast<uint64_t>(i));
       batch.images = at::randn({batch.size(), 3, 32, 32});
     }
-    trained.sum += step.launch(batches, {i, 0.1 / static_cast<double>(i + 1), i / 6}).result();
+    trained.sum += step.launch(batches, {i, 0.1 / static_cast<double>(i + 1), i / 6, std::ssize(batches)}).result();
   }
   for (const auto& [name, tensor] : state_dict(model)) trained.state.push_back(tensor.detach().cpu());
   for (const auto& [name, tensor] : optimizer->state()) trained.state.push_back(tensor.cpu());

@@ -60,10 +60,7 @@ double StepTimes::mean() const {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 }
 
-Throughput::Throughput(Experiment& run)
-    : run_(run),
-      loader_(run),
-      stepper_(run, loader_.steps_per_epoch()) {
+Throughput::Throughput(Experiment& run) : run_(run), loader_(run), stepper_(run, loader_.steps_per_epoch()) {
   loader_.start_epoch(epoch_);
   cached_ = on(run.device, next());
 }
