@@ -9,14 +9,13 @@ namespace {
 
 using test::samples;
 
-TEST_CASE("a step's inputs are its batches with samples, at their positions, and its numbers", "[fast]") {
+TEST_CASE("a step's inputs are its batches with samples, and its numbers", "[fast]") {
   const InputStream to_device(at::kCPU);
   Batch with_sets = samples(5, 3);
   with_sets.set_offsets = at::arange(4, at::kLong);
   with_sets.set_classes = at::arange(3, at::kLong);
   const StepInputs inputs = to_device({samples(0, 5), Batch(), with_sets}, {.step = 41, .lr = 0.3, .epoch = 2}, 7.5);
   REQUIRE(inputs.parts.size() == 2);
-  CHECK(inputs.parts[0].first_position == 0);
   CHECK(inputs.parts[1].images.equal(samples(5, 3).images));
   CHECK(inputs.parts[1].labels.equal(samples(5, 3).labels));
   CHECK_FALSE(inputs.parts[0].label_sets.defined());
