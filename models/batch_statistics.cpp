@@ -3,12 +3,14 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
+#include <utility>
+
 #include "models/layers.h"
 #include "models/model.h"
 
 namespace settrain {
 
-BatchStatistics::BatchStatistics(const Model& model) {
+BatchStatistics::BatchStatistics(const Model& model, SumOverProcesses sum) : sum_(std::move(sum)) {
   for (const auto& module : model.modules(/*include_self=*/false)) {
     if (auto layer = std::dynamic_pointer_cast<BatchNorm>(module)) {
       size_ += 2 * layer->channels();
@@ -17,12 +19,13 @@ BatchStatistics::BatchStatistics(const Model& model) {
   }
 }
 
-at::Tensor BatchStatistics::record() {
+at::Tensor BatchStatistics::record(bool together) {
   if (layers_.empty()) return at::zeros({0});
   at::Tensor row = at::zeros({size_}, layers_[0]->statistics_options());
   int64_t place = 0;
   for (const auto& layer : layers_) {
     const int64_t channels = layer->channels();
+    if (sum_) layer->share_statistics(together ? sum_ : SumOverProcesses());
     layer->record_in(row.narrow(0, place, channels), row.narrow(0, place + channels, channels));
     place += 2 * channels;
   }
@@ -38,7 +41,8 @@ void BatchStatistics::replay(const at::Tensor& rows) {
   int64_t place = 0;
   for (const auto& layer : layers_) {
     const int64_t channels = layer->channels();
-    for (int64_t i = 0; i < rows.size(0); ++i) {
+    // A layer that is not trained keeps its statistics.
+    for (int64_t i = 0; layer->is_training() && i < rows.size(0); ++i) {
       layer->update(rows[i].narrow(0, place, channels), rows[i].narrow(0, place + channels, channels));
     }
     place += 2 * channels;

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "models/shared_sum.h"
+
 namespace settrain {
 
 class BatchNorm;
@@ -16,14 +18,19 @@ class Model;
 /// computed them: each forward pass records its statistics, and all are replayed at the end of the step.
 class BatchStatistics {
  public:
-  explicit BatchStatistics(const Model& model);
+  /// `sum`: over the processes that normalise together, see BatchNorm::share_statistics(); empty: each by itself.
+  explicit BatchStatistics(const Model& model, SumOverProcesses sum = {});
+
+  /// Whether there is anything to normalise together.
+  bool are_shared() const { return sum_ && !layers_.empty(); }
 
   /// Means and variances of all layers together; 0 where the model has no such layer.
   int64_t size() const { return size_; }
 
   /// From now on training forward passes write their statistics to the result, [size] of the layers' dtype, and leave
-  /// the running ones alone. Until the next call, or release().
-  at::Tensor record();
+  /// the running ones alone. Until the next call, or release(). `together`: whether all processes pass; then they share
+  /// their statistics, where they are to.
+  at::Tensor record(bool together);
 
   /// Forward passes update the running statistics themselves again.
   void release();
@@ -33,6 +40,7 @@ class BatchStatistics {
 
  private:
   std::vector<std::shared_ptr<BatchNorm>> layers_;
+  SumOverProcesses sum_;
   int64_t size_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
@@ -49,6 +50,7 @@ at::Tensor Convolution::forward(const at::Tensor& x) {
 }
 
 constexpr double kMomentum = 0.1;  // of running statistics
+constexpr double kEpsilon = 1e-5;
 
 BatchNorm::BatchNorm(int64_t channels) {
   const at::TensorOptions options(CostCounter::device());
@@ -60,7 +62,6 @@ BatchNorm::BatchNorm(int64_t channels) {
 }
 
 at::Tensor BatchNorm::forward(const at::Tensor& x) {
-  constexpr double kEpsilon = 1e-5;
   if (is_training() && x.numel() == x.size(1)) {
     throw DataError(
         "a batch of one image, of which one pixel is left in the network, has no variance to train batch norm with: set "
@@ -72,11 +73,30 @@ at::Tensor BatchNorm::forward(const at::Tensor& x) {
     return at::batch_norm(x, weight_, bias_, mean, variance, is_training(), momentum, kEpsilon,
                           at::globalContext().userEnabledCuDNN());
   };
+  if (is_training() && sum_) return normalised_together(x);
   if (again) return normalised({}, {}, kMomentum);
   // With a momentum of 1 the batch's statistics themselves are what is kept.
   if (is_training() && recorded_mean_.defined()) return normalised(recorded_mean_, recorded_var_, 1);
   if (is_training()) num_batches_tracked_ += 1;
   return normalised(running_mean_, running_var_, kMomentum);
+}
+
+// In float32 at least, by the mean first: a variance from sums of squares would cancel.
+at::Tensor BatchNorm::normalised_together(const at::Tensor& x) {
+  const at::Tensor values = x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
+  const std::vector<int64_t> over{0, 2, 3}, shape{1, channels(), 1, 1};
+  const int64_t mine = x.numel() / channels();
+  const int64_t all = sum_(at::full({1}, mine, at::kLong)).item<int64_t>();
+  const at::Tensor mean = shared_sum(values.sum(over), sum_) / all;
+  const at::Tensor centred = values - mean.view(shape);
+  const at::Tensor variance = shared_sum(centred.square().sum(over), sum_) / all;
+  if (recorded_mean_.defined() && !Recomputation::is_under_way()) {
+    const c10::NoGradGuard no_grad;
+    recorded_mean_.copy_(mean);
+    recorded_var_.copy_(variance * all / (all - 1));
+  }
+  const at::Tensor scale = weight_ * (variance + kEpsilon).rsqrt();
+  return (centred * scale.view(shape) + bias_.view(shape)).to(x.scalar_type());
 }
 
 void BatchNorm::record_in(const at::Tensor& mean, const at::Tensor& variance) {

@@ -7,7 +7,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "models/shared_sum.h"
 
 namespace settrain {
 
@@ -59,9 +62,16 @@ class BatchNorm : public Layer {
   /// Updates the running statistics, as a forward pass would.
   void update(const at::Tensor& mean, const at::Tensor& variance);
 
+  /// From now on a training forward pass normalises by the statistics of the batches of all processes together, whose
+  /// tensors `sum` adds up; all of them pass forward and backward. Empty: by those of its own batch.
+  void share_statistics(SumOverProcesses sum) { sum_ = std::move(sum); }
+
  private:
+  at::Tensor normalised_together(const at::Tensor& x);
+
   at::Tensor weight_, bias_, running_mean_, running_var_, num_batches_tracked_;
   at::Tensor recorded_mean_, recorded_var_;
+  SumOverProcesses sum_;
 };
 
 /// Layers one after the other.

@@ -31,6 +31,10 @@ config::Keys ModelOptions::keys() {
       config::key("head_tau", &ModelOptions::head_tau, 1.0,
                   "The power of pretrained_head: tau_normalised; 0 changes no weight, 1 makes all norms 1.")
           .at_least(0),
+      config::key("sync_batch_norm", &ModelOptions::sync_batch_norm, false,
+                  "Of several processes: batch norm takes mean and variance of the batches of all processes together, "
+                  "where each has one, not of each batch by itself. For small batches; the results then depend on the "
+                  "number of processes."),
       config::key("trainable", &ModelOptions::trainable, config::Texts{kBody, kHead},
                   "The parts that are trained: body, all but the head, and head. A body that is not trained also keeps "
                   "its batch statistics, and stays in evaluation mode.")

@@ -15,6 +15,7 @@ struct ModelOptions {
   std::string pretrained = kNone;  // or a file
   std::string pretrained_head = kKeep;
   double head_tau = 1;
+  bool sync_batch_norm = false;
   config::Texts trainable = {kBody, kHead};
 
   static constexpr const char* kNone = "none";

@@ -14,17 +14,16 @@ OrderedSum::OrderedSum(ProcessGroup& group, std::vector<at::Tensor> parameters)
   size_ = (size_ + group.world() - 1) / group.world() * group.world();
 }
 
-void OrderedSum::clear() {
+void OrderedSum::start() {
   sum_ = at::Tensor();
 }
 
-void OrderedSum::add_round(const std::vector<int64_t>& contributors) {
+void OrderedSum::end_round(const std::vector<int64_t>& contributors) {
   const c10::NoGradGuard no_grad;
   const at::Tensor flat = at::zeros({size_}, parameters_.at(0).options().requires_grad(false));
   int64_t place = 0;
   for (at::Tensor& parameter : parameters_) {
     at::Tensor& gradient = parameter.mutable_grad();
-
     if (gradient.defined()) flat.narrow(0, place, parameter.numel()).copy_(gradient.contiguous().view({-1}));
     gradient.reset();
     place += parameter.numel();

@@ -6,28 +6,21 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/parallel/process_group.h"
+#include "src/parallel/gradient_sum.h"
 
 namespace settrain {
 
 /// The gradients of a step's micro-batches, g_0 + g_1 + ... in this order and rounding, as one process adds them that
-/// goes through the micro-batches one after the other. A round is a micro-batch for every process, in the order of the
-/// ranks. Each process adds one part of the parameters for all of them: as many bytes are sent as by a ring's allreduce
-/// in a step of one round, and half of that more for every further round.
-class OrderedSum {
+/// goes through the micro-batches one after the other. Each process adds one part of the parameters for all of them: as
+/// many bytes are sent as by a ring's allreduce in a step of one round, and half of that more for every further round.
+class OrderedSum final : public GradientSum {
  public:
-  /// `parameters`: the same ones in the same order in every process.
   OrderedSum(ProcessGroup& group, std::vector<at::Tensor> parameters);
 
-  /// Forgets what was added.
-  void clear();
-
-  /// Adds the gradients of the parameters, undefined ones as zeros, of those processes, given in the order of their
-  /// ranks; those of the others are not looked at. Clears the gradients. Collective.
-  void add_round(const std::vector<int64_t>& contributors);
-
-  /// The parameters' gradients become the sums. Collective.
-  void finish();
+  void start() override;
+  void expect_last() override {}
+  void end_round(const std::vector<int64_t>& contributors) override;
+  void finish() override;
 
  private:
   ProcessGroup& group_;

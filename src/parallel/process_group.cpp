@@ -108,6 +108,12 @@ config::Keys ParallelOptions::keys() {
           "names the missing one. That one was killed is noticed at once.")
           .at_least(1)
           .in("seconds")
+          .free(),
+      key("bucket_size", &ParallelOptions::bucket_size, 25.0,
+          "Without train.deterministic: gradients are added over the processes in buckets of that size, each while the "
+          "backward pass goes on.")
+          .above(0)
+          .in("MiB")
           .free()};
 }
 
@@ -292,6 +298,21 @@ at::Tensor ProcessGroup::exchange(const at::Tensor& parts) {
   connection_->during("exchanging gradients",
                       [&] { connection_->of(parts)->alltoall_base(flat, input, even, even)->wait(); });
   return output;
+}
+
+at::Tensor ProcessGroup::sum(const at::Tensor& mine) {
+  const at::Tensor all = gather(mine);
+  at::Tensor sum = all[0];
+  for (int64_t rank = 1; rank < world_; ++rank) sum = sum + all[rank];
+  return sum;
+}
+
+std::function<void()> ProcessGroup::start_sum(const at::Tensor& tensor) {
+  if (!connection_) return [] {};
+  std::vector<at::Tensor> one{tensor};
+  c10::intrusive_ptr<c10d::Work> work;
+  connection_->during("adding gradients", [&] { work = connection_->of(tensor)->allreduce(one); });
+  return [this, work] { connection_->during("adding gradients", [&] { work->wait(); }); };
 }
 
 void ProcessGroup::take_from_first(const std::vector<at::Tensor>& tensors) {

@@ -17,7 +17,8 @@ namespace settrain {
 /// Keys of the section `parallel`.
 struct ParallelOptions {
   std::string backend;
-  double timeout = 0;  // seconds
+  double timeout = 0;      // seconds
+  double bucket_size = 0;  // MiB
 
   static config::Keys keys();
 };
@@ -49,6 +50,13 @@ class ProcessGroup {
   /// [world, n / world]: row r is part `rank` of what process r gave. `parts` [n], of which each process gets a share
   /// of one size: n is a multiple of the world's size.
   at::Tensor exchange(const at::Tensor& parts);
+
+  /// The sum of `mine` over the processes, added in the order of their ranks.
+  at::Tensor sum(const at::Tensor& mine);
+
+  /// Begins to overwrite a contiguous tensor with its sum over the processes, in the backend's order. What it returns
+  /// waits for that, and is called before any other use of the tensor.
+  std::function<void()> start_sum(const at::Tensor& tensor);
 
   /// Overwrites the tensors with those of the first process.
   void take_from_first(const std::vector<at::Tensor>& tensors);

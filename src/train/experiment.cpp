@@ -21,6 +21,7 @@
 #include "metrics/sets/rules/rule_suits.h"
 #include "metrics/superclass_accuracy.h"
 #include "metrics/topk_accuracy.h"
+#include "models/batch_statistics.h"
 #include "models/cost.h"
 #include "models/model.h"
 #include "models/model_options.h"
@@ -209,6 +210,9 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
                         .train_ids = data.train.ids,
                         .train_labels = data.train.labels,
                         .seed = static_cast<uint64_t>(run.general.seed)});
+  if (c.get<bool>("model.sync_batch_norm") && BatchStatistics(*run.model).size() == 0) {
+    throw KeyError("model.sync_batch_norm", "the model has no batch norm");
+  }
   if (run.group->world() > 1 && !run.loss->state().empty()) {
     throw KeyError("loss.name",
                    fmt::format("{} keeps numbers of every training sample, of which several processes would "

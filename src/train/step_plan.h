@@ -20,9 +20,11 @@ struct StepPlan {
     int64_t first_position = 0;  // of its first sample within the step
   };
 
-  int64_t count = 0;                            // samples of the whole step
-  double divisor = 0;                           // of the sum of their losses, at least that of one sample
-  std::vector<std::vector<MicroBatch>> rounds;  // those with samples, in the order of their numbers
+  using Round = std::vector<MicroBatch>;  // at most one of each process
+
+  int64_t count = 0;          // samples of the whole step
+  double divisor = 0;         // of the sum of their losses, at least that of one sample
+  std::vector<Round> rounds;  // those with samples, in the order of their numbers
 
   /// Those of all rounds.
   std::vector<MicroBatch> all() const;

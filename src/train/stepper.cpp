@@ -1,5 +1,7 @@
 #include "src/train/stepper.h"
 
+#include <ATen/Context.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -42,6 +44,10 @@ Capture capture_for(const Experiment& run) {
   return {};
 }
 
+int64_t bucket_bytes(const config::Config& config) {
+  return static_cast<int64_t>(config.read<ParallelOptions>("parallel").bucket_size * (1 << 20));
+}
+
 }  // namespace
 
 Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
@@ -57,7 +63,10 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
                    .clip_norm = run.train.clip_norm,
                    .metrics = &metrics_,
                    .mix = &mix_,
-                   .capture = capture_for(run)}) {
+                   .capture = capture_for(run),
+                   .ordered_sums = at::globalContext().deterministicAlgorithms(),
+                   .bucket_bytes = bucket_bytes(run.config),
+                   .sync_batch_norm = run.config.get<bool>("model.sync_batch_norm")}) {
   if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay);
 }
 

@@ -22,6 +22,15 @@
 
 namespace settrain {
 
+namespace {
+
+SumOverProcesses sum_where(bool wanted, ProcessGroup& group) {
+  if (!wanted || group.world() == 1) return {};
+  return [&group](const at::Tensor& mine) { return group.sum(mine); };
+}
+
+}  // namespace
+
 TrainStep::TrainStep(Model& model, Loss& loss, Optimizer& optimizer, const Computation& computation,
                      ProcessGroup& group, const StepSettings& settings)
     : model_(model),
@@ -32,8 +41,10 @@ TrainStep::TrainStep(Model& model, Loss& loss, Optimizer& optimizer, const Compu
       settings_(settings),
       to_device_(computation.device),
       stop_(at::zeros({}, at::TensorOptions(computation.device).dtype(at::kFloat))),
-      statistics_(model) {
-  if (group.world() > 1) gradients_.emplace(group, optimizer.parameters());
+      statistics_(model, sum_where(settings.sync_batch_norm, group)) {
+  if (group.world() > 1) {
+    gradients_ = make_gradient_sum(group, optimizer.parameters(), settings.ordered_sums, settings.bucket_bytes);
+  }
   if (settings_.metrics && settings_.metrics->names().empty()) settings_.metrics = nullptr;
   if (settings_.mix && !settings_.mix->is_on()) settings_.mix = nullptr;
   if (!settings_.capture) return;
@@ -101,55 +112,71 @@ TrainStep::PartValue TrainStep::evaluate(const StepPart& part, const StepNumber&
   return {std::move(input), value};
 }
 
-at::Tensor TrainStep::of_all(const at::Tensor& rows, const StepPlan& plan) {
+bool TrainStep::is_normalised_together(const StepPlan::Round& round) const {
+  return statistics_.are_shared() && std::ssize(round) == group_.world();
+}
+
+// Of several that were normalised together the first.
+std::vector<StepPlan::MicroBatch> TrainStep::with_own_statistics(const StepPlan& plan) const {
+  std::vector<StepPlan::MicroBatch> all;
+  for (const StepPlan::Round& round : plan.rounds) {
+    all.insert(all.end(), round.begin(), is_normalised_together(round) ? round.begin() + 1 : round.end());
+  }
+  return all;
+}
+
+at::Tensor TrainStep::rows_of(const std::vector<StepPlan::MicroBatch>& micro_batches, const at::Tensor& rows) {
   const at::Tensor everybodys = group_.gather(rows);  // [world, rounds, columns]
   std::vector<at::Tensor> picked;
-  for (const StepPlan::MicroBatch& micro_batch : plan.all()) {
+  for (const StepPlan::MicroBatch& micro_batch : micro_batches) {
     picked.push_back(everybodys[micro_batch.number % group_.world()][micro_batch.number / group_.world()]);
   }
   return at::stack(picked);
 }
 
+void TrainStep::add_gradients(const StepPart& part, const StepInputs& inputs, const StepNumber& number,
+                              const at::Tensor& row, PhaseTimer& timer) {
+  const auto [input, value] = evaluate(part, number, inputs.step());
+  if (settings_.metrics) settings_.metrics->watch(input.output);
+  timer.end(&StepPhases::forward);
+
+  // The mean over the whole step, whatever its batches' sizes.
+  value.sum.div(inputs.divisor().to(value.sum.scalar_type())).backward();
+  timer.end(&StepPhases::backward);
+
+  const c10::NoGradGuard no_grad;
+  const at::Tensor correct = input.output.prediction().argmax(1).eq(input.labels).sum();
+  row[0].copy_(value.sum.detach());
+  row[1].copy_(correct);
+  if (settings_.metrics) row.slice(0, 2).copy_(settings_.metrics->sums(input.output, input.labels));
+  timer.end(&StepPhases::forward);
+}
+
 at::Tensor TrainStep::compute(const StepInputs& inputs, const StepPlan& plan, const StepNumber& number,
                               PhaseTimer& timer) {
-  const at::Tensor step = inputs.step();
   const int64_t measured = settings_.metrics ? std::ssize(settings_.metrics->names()) : 0;
-  const auto rounds = static_cast<int64_t>(plan.rounds.size());
-  const at::Tensor rows = at::zeros({rounds, 2 + measured}, stop_.options().dtype(at::kDouble));
+  const at::Tensor rows = at::zeros({std::ssize(plan.rounds), 2 + measured}, stop_.options().dtype(at::kDouble));
   std::vector<at::Tensor> statistics;
   optimizer_.zero_grad();
-  if (gradients_) gradients_->clear();
+  if (gradients_) gradients_->start();
   timer.end(&StepPhases::update);
   size_t part = 0;
-  for (int64_t round = 0; round < rounds; ++round) {
+  for (const StepPlan::Round& round : plan.rounds) {
     std::vector<int64_t> contributors;
-    for (const auto& micro_batch : plan.rounds[static_cast<size_t>(round)]) {
-      contributors.push_back(micro_batch.number % group_.world());
-    }
-    statistics.push_back(statistics_.record());
+    for (const StepPlan::MicroBatch& micro_batch : round) contributors.push_back(micro_batch.number % group_.world());
+    const at::Tensor row = rows[std::ssize(statistics)];
+    statistics.push_back(statistics_.record(is_normalised_together(round)));
     if (std::ranges::count(contributors, group_.rank()) > 0) {
       if (part > 0) seed_for(inputs.parts[part], number);
-      const auto [input, value] = evaluate(inputs.parts[part++], number, step);
-      if (settings_.metrics) settings_.metrics->watch(input.output);
-      timer.end(&StepPhases::forward);
-
-      // The mean over the whole step, whatever its batches' sizes.
-      value.sum.div(inputs.divisor().to(value.sum.scalar_type())).backward();
-      timer.end(&StepPhases::backward);
-
-      const c10::NoGradGuard no_grad;
-      const at::Tensor correct = input.output.prediction().argmax(1).eq(input.labels).sum();
-      at::Tensor row = at::stack({value.sum.detach().to(at::kDouble), correct.to(at::kDouble)});
-      if (settings_.metrics) row = at::cat({row, settings_.metrics->sums(input.output, input.labels)});
-      rows[round].copy_(row);
-      timer.end(&StepPhases::forward);
+      if (gradients_ && part + 1 == inputs.parts.size()) gradients_->expect_last();
+      add_gradients(inputs.parts[part++], inputs, number, row, timer);
     }
-    if (gradients_) gradients_->add_round(contributors);
+    if (gradients_) gradients_->end_round(contributors);
   }
   statistics_.release();
   const c10::NoGradGuard no_grad;
-  const at::Tensor sums = of_all(rows, plan);
-  statistics_.replay(of_all(at::stack(statistics), plan));
+  const at::Tensor sums = rows_of(plan.all(), rows);
+  statistics_.replay(rows_of(with_own_statistics(plan), at::stack(statistics)));
   if (gradients_) gradients_->finish();
   const at::Tensor is_finite = at::isfinite(sums.select(1, 0)).all();
   stop_.copy_(at::maximum(stop_, is_finite.logical_not().to(at::kFloat)));

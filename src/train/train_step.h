@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -9,7 +10,7 @@
 #include "models/batch_statistics.h"
 #include "src/loader/loader.h"
 #include "src/optim/optimizer.h"
-#include "src/parallel/ordered_sum.h"
+#include "src/parallel/gradient_sum.h"
 #include "src/parallel/process_group.h"
 #include "src/train/computation.h"
 #include "src/train/launched_step.h"
@@ -31,6 +32,10 @@ struct StepSettings {
   const StepMetrics* metrics = nullptr;  // where given, what is measured besides loss and top-1
   const MixOptions* mix = nullptr;       // where given and on, images are mixed in pairs
   Capture capture = {};                  // unless empty, how the operations of a step are captured, see StepGraph
+  // How gradients of several processes are added, see make_gradient_sum().
+  bool ordered_sums = true;
+  int64_t bucket_bytes = int64_t{1} << 20;
+  bool sync_batch_norm = false;  // whether batch norm goes over the batches of all processes
 };
 
 /// Forward, loss, backward and update. Nothing in a step waits for the device: its numbers are tensors.
@@ -65,8 +70,14 @@ class TrainStep {
   PartValue evaluate(const StepPart& part, const StepNumber& number, const at::Tensor& step);
   // The whole step on the device. Returns LaunchedStep's sums.
   at::Tensor compute(const StepInputs& inputs, const StepPlan& plan, const StepNumber& number, PhaseTimer& timer);
-  // Of all micro-batches that have samples, what each process has as a row for each of its rounds.
-  at::Tensor of_all(const at::Tensor& rows, const StepPlan& plan);
+  // The backward pass of one part, and its row of compute()'s sums.
+  void add_gradients(const StepPart& part, const StepInputs& inputs, const StepNumber& number, const at::Tensor& row,
+                     PhaseTimer& timer);
+  bool is_normalised_together(const StepPlan::Round& round) const;
+  // The micro-batches whose statistics the running ones follow.
+  std::vector<StepPlan::MicroBatch> with_own_statistics(const StepPlan& plan) const;
+  // Those of the micro-batches, of what every process has in `rows`, one for each of its rounds.
+  at::Tensor rows_of(const std::vector<StepPlan::MicroBatch>& micro_batches, const at::Tensor& rows);
   // Computes the part once more, since the parameters are still the same, and throws what is wrong with it.
   [[noreturn]] void explain(const StepInputs& inputs, const StepPlan& plan, const StepNumber& number, size_t part);
 
@@ -79,7 +90,7 @@ class TrainStep {
   InputStream to_device_;
   at::Tensor stop_;  // [] float32: 1 once a loss was not finite, else 0
   BatchStatistics statistics_;
-  std::optional<OrderedSum> gradients_;  // of several processes
+  std::unique_ptr<GradientSum> gradients_;  // of several processes; null for one
   StepNumber number_;
   StepPlan plan_;
   std::optional<StepGraph> graph_;

@@ -106,7 +106,7 @@ TEST_CASE("gradients are added in the order of the micro-batches, whoever holds 
         }
         std::vector<int64_t> contributors;
         for (int64_t rank = 0; rank < world && first + rank < kMicroBatches; ++rank) contributors.push_back(rank);
-        sum.add_round(contributors);
+        sum.end_round(contributors);
       }
       sum.finish();
       for (size_t p = 0; p < parameters.size(); ++p) {

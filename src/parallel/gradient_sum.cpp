@@ -1,0 +1,16 @@
+#include "src/parallel/gradient_sum.h"
+
+#include <utility>
+
+#include "src/parallel/bucketed_sum.h"
+#include "src/parallel/ordered_sum.h"
+
+namespace settrain {
+
+std::unique_ptr<GradientSum> make_gradient_sum(ProcessGroup& group, std::vector<at::Tensor> parameters, bool is_ordered,
+                                               int64_t bucket_bytes) {
+  if (is_ordered) return std::make_unique<OrderedSum>(group, std::move(parameters));
+  return std::make_unique<BucketedSum>(group, std::move(parameters), bucket_bytes);
+}
+
+}  // namespace settrain
