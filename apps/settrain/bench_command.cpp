@@ -22,13 +22,6 @@ namespace {
 
 constexpr int64_t kBatch = 128;  // where none is given
 
-struct TrainBench {
-  std::string model;
-  int64_t batch = 0, size = 0, classes = 0;  // 0: not given
-  int64_t rounds = 5, steps = 20, warm_up = 3;
-  bool json = false;
-};
-
 config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
   for (const std::string& setting : line.settings) {
     if (setting.starts_with("model.name=")) throw ConfigError("--set " + setting + ": --model names it here");
@@ -38,6 +31,8 @@ config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
   if (line.config.empty()) {
     settings = random_images(line.registries.models.at(model), bench.batch > 0 ? bench.batch : kBatch, bench.size,
                              bench.classes);
+    // A batch for every process.
+    settings.push_back(fmt::format("data.train_size={}", bench.processes * (bench.batch > 0 ? bench.batch : kBatch)));
   }
   if (bench.batch > 0) settings.push_back(fmt::format("data.batch_size={}", bench.batch));
   if (line.config.empty() || !bench.model.empty()) settings.push_back("model.name=" + model);
@@ -129,6 +124,7 @@ std::string as_table(const Experiment& run, const MeasuredTraining& measured, co
 }
 
 int bench_train(const CommandLine& line, const TrainBench& bench) {
+  if (bench.processes > 1) return bench_processes(line, bench, bench_config(line, bench));
   const at::Device device = find_device(line.device);
   Experiment run = make_experiment(line.registries, bench_config(line, bench), device);
   catch_interrupts();
@@ -169,6 +165,12 @@ void add_bench_command(CLI::App& app, CommandLine& line) {
   train->add_option("--warm-up", bench->warm_up, "Steps before, which are not measured")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
+  train
+      ->add_option(
+          "--processes", bench->processes,
+          "Compares so many processes on this machine with one, of as many compute threads as each of them has")
+      ->check(CLI::Range(1, 64))
+      ->excludes(config);
   train->add_flag("--json", bench->json, "Prints JSON instead of a table");
   add_bench_loader_command(*command, line);
   add_bench_losses_command(*command, line);

@@ -64,9 +64,14 @@ void BucketedSum::send(Bucket& bucket) {
   bucket.wait = group_.start_sum(bucket.flat);
 }
 
+// Where this process had no part in the last round, or not all parameters had gradients. Not later: the order of all
+// collective calls is that of the other processes.
+void BucketedSum::end_round(const std::vector<int64_t>& /*contributors*/) {
+  while (is_last_ && sent_ < buckets_.size()) send(buckets_[sent_++]);
+}
+
 void BucketedSum::finish() {
   const c10::NoGradGuard no_grad;
-  while (sent_ < buckets_.size()) send(buckets_[sent_++]);
   for (Bucket& bucket : buckets_) {
     bucket.wait();
     int64_t place = 0;

@@ -16,8 +16,9 @@ struct Node;
 
 namespace settrain {
 
-/// Adds the gradients in buckets. A bucket is on its way as soon as the last backward pass has reached all of its
-/// parameters, while the pass goes on with the others: buckets are filled from the last parameters to the first ones.
+/// Adds the gradients in buckets. A bucket is on its way as soon as the backward pass of the last round has reached all
+/// of its parameters, while the pass goes on with the others: buckets are filled from the last parameters to the first
+/// ones.
 class BucketedSum final : public GradientSum {
  public:
   BucketedSum(ProcessGroup& group, std::vector<at::Tensor> parameters, int64_t bucket_bytes);
@@ -26,8 +27,8 @@ class BucketedSum final : public GradientSum {
   ~BucketedSum() override;
 
   void start() override;
-  void expect_last() override { is_last_ = true; }
-  void end_round(const std::vector<int64_t>&) override {}
+  void begin_round(bool is_last) override { is_last_ = is_last; }
+  void end_round(const std::vector<int64_t>& contributors) override;
   void finish() override;
 
  private:
@@ -49,8 +50,8 @@ class BucketedSum final : public GradientSum {
   ProcessGroup& group_;
   std::vector<Bucket> buckets_;
   std::vector<Hook> hooks_;
-  bool is_last_ = false;
-  size_t sent_ = 0;  // buckets, in their order, which is that of every process
+  bool is_last_ = false;  // the round
+  size_t sent_ = 0;       // buckets, in their order, which is that of every process
 };
 
 }  // namespace settrain

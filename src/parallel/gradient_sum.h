@@ -12,7 +12,8 @@
 namespace settrain {
 
 /// A round is a micro-batch for every process; the last one of a step may lack some. The calls of a step: start(); of
-/// each round expect_last() where it is this process' last one, the backward passes, end_round(); then finish().
+/// each round begin_round(), this process' backward pass if it has one, end_round(); then finish(). Every process makes
+/// them, with its other collective calls at the same places between them.
 class GradientSum {
  public:
   virtual ~GradientSum() = default;
@@ -20,8 +21,7 @@ class GradientSum {
   /// Forgets what was added. The gradients are undefined or zero.
   virtual void start() = 0;
 
-  /// The backward pass that follows is the last one of this process in the step.
-  virtual void expect_last() = 0;
+  virtual void begin_round(bool is_last) = 0;
 
   /// The backward passes of a round are done, in the processes `contributors`, in the order of their ranks. Collective.
   virtual void end_round(const std::vector<int64_t>& contributors) = 0;

@@ -18,7 +18,7 @@ class OrderedSum final : public GradientSum {
   OrderedSum(ProcessGroup& group, std::vector<at::Tensor> parameters);
 
   void start() override;
-  void expect_last() override {}
+  void begin_round(bool /*is_last*/) override {}
   void end_round(const std::vector<int64_t>& contributors) override;
   void finish() override;
 

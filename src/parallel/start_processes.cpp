@@ -11,12 +11,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <thread>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -27,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kParent = "SETTRAIN_PARENT";  // the process that started this one
 constexpr milliseconds kBetweenLooks{50};
-constexpr seconds kUntilTerminated{30}, kUntilKilled{60};  // after the first one failed
+constexpr seconds kUntilTerminated{15}, kUntilKilled{60};  // after the first one failed
 
 // The environment of this process, with `added` in front, where the first of a name counts.
 std::vector<std::string> environment_with(std::vector<std::string> added) {
@@ -52,34 +54,40 @@ class Children {
     while (!children_.empty()) take_ended(true);
   }
 
-  void start(std::vector<std::string> command, std::vector<std::string> environment) {
+  void start(int64_t rank, std::vector<std::string> command, std::vector<std::string> environment) {
     pid_t child = 0;
     const int code = ::posix_spawnp(&child, command.at(0).c_str(), nullptr, nullptr, pointers(command).data(),
                                     pointers(environment).data());
     if (code != 0) throw ParallelError(fmt::format("{} cannot be started: {}", command[0], std::strerror(code)));
-    children_.push_back(child);
+    children_.emplace(rank, child);
   }
 
   void signal_all(int signal) const {
-    for (const pid_t child : children_) ::kill(child, signal);
+    for (const auto& [rank, child] : children_) ::kill(child, signal);
   }
 
   bool empty() const { return children_.empty(); }
 
-  // The exit code of one that has ended; 128 + N where signal N ended it.
-  std::optional<int> take_ended(bool wait) {
+  struct Ended {
+    int64_t rank;
+    int signal;  // that ended it, or 0
+    int code;    // its exit code; 128 + signal
+  };
+  std::optional<Ended> take_ended(bool wait) {
     int status = 0;
     for (auto child = children_.begin(); child != children_.end(); ++child) {
-      const pid_t ended = ::waitpid(*child, &status, wait ? 0 : WNOHANG);
+      const pid_t ended = ::waitpid(child->second, &status, wait ? 0 : WNOHANG);
       if (ended == 0 || (ended < 0 && errno == EINTR)) continue;
+      const int64_t rank = child->first;
       children_.erase(child);
-      return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+      return Ended{rank, signal, signal != 0 ? 128 + signal : WEXITSTATUS(status)};
     }
     return std::nullopt;
   }
 
  private:
-  std::vector<pid_t> children_;
+  std::map<int64_t, pid_t> children_;  // by rank
 };
 
 }  // namespace
@@ -107,7 +115,7 @@ int start_processes(const std::vector<std::string>& command, int64_t processes) 
   for (int64_t rank = 0; rank < processes; ++rank) {
     const std::string number = std::to_string(rank);
     children.start(
-        command,
+        rank, command,
         environment_with({"RANK=" + number, "LOCAL_RANK=" + number, "WORLD_SIZE=" + world, "LOCAL_WORLD_SIZE=" + world,
                           "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + std::to_string(store->getPort()),
                           "TORCHELASTIC_USE_AGENT_STORE=True", kParent + ("=" + std::to_string(::getpid()))}));
@@ -115,10 +123,13 @@ int start_processes(const std::vector<std::string>& command, int64_t processes) 
   int first_failure = 0, passed_on = 0;
   Clock::time_point failed_at;
   while (!children.empty()) {
-    if (const std::optional<int> code = children.take_ended(false)) {
-      if (*code != 0 && first_failure == 0) {
-        first_failure = *code;
+    if (const auto ended = children.take_ended(false)) {
+      if (ended->code != 0 && first_failure == 0) {
+        first_failure = ended->code;
         failed_at = Clock::now();
+        // Any other failure it has told itself.
+        if (ended->signal != 0 && passed_on == 0)
+          log::error(fmt::format("process {} of {} was ended by signal {}", ended->rank, processes, ended->signal));
       }
       continue;
     }

@@ -166,9 +166,9 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, const StepPlan& plan, co
     for (const StepPlan::MicroBatch& micro_batch : round) contributors.push_back(micro_batch.number % group_.world());
     const at::Tensor row = rows[std::ssize(statistics)];
     statistics.push_back(statistics_.record(is_normalised_together(round)));
+    if (gradients_) gradients_->begin_round(/*is_last=*/statistics.size() == plan.rounds.size());
     if (std::ranges::count(contributors, group_.rank()) > 0) {
       if (part > 0) seed_for(inputs.parts[part], number);
-      if (gradients_ && part + 1 == inputs.parts.size()) gradients_->expect_last();
       add_gradients(inputs.parts[part++], inputs, number, row, timer);
     }
     if (gradients_) gradients_->end_round(contributors);

@@ -1,0 +1,281 @@
+"""Training in several processes: the bits of one process, three launchers, and what happens where a process is lost.
+
+SETTRAIN_KILLS is the number of kills (4 where it is not set), SETTRAIN_KILL_SEED the seed of their moments:
+
+    SETTRAIN_KILLS=40 scripts/test -R e2e/parallel
+"""
+
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+from program import PROGRAM, TINY, ProgramTest, environment, main, tensors_of
+
+KILLS = int(os.environ.get("SETTRAIN_KILLS", "4"))
+SEED = int(os.environ.get("SETTRAIN_KILL_SEED", time.time_ns() % 1_000_000))
+
+# 15 batches an epoch: the last of 4 steps has 3 where the others have 4.
+VARIANTS = {
+    "noised": """
+extends: tiny.yaml
+run: {threads: 1}
+train: {clip_norm: 1.0, ema_decay: 0.9, top_k: [2], gradient_nonzeros: true}
+""",
+    "mixed": """
+extends: tiny.yaml
+run: {threads: 1}
+data: {sampler: square_root, drop_last: true, batch_size: 50, eval_batch_size: 32}
+loss: {name: cross_entropy, class_weights: effective_number}
+optimizer: {name: adamw, lr: 0.005}
+train: {mix: either}
+""",
+    "random_depth": """
+extends: tiny.yaml
+run: {threads: 1}
+data: {image_size: 32, train_size: 80, val_size: 20, test_size: 20, batch_size: 10}
+model: {name: convnext_tiny}
+loss: {name: cross_entropy}
+train: {epochs: 1}
+""",
+}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def children_of(pid):
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+class Parallel(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.write("tiny.yaml", TINY)
+        for name, text in VARIANTS.items():
+            self.write(f"{name}.yaml", text)
+
+    def arguments(self, name, folder, *more):
+        return ["--config", f"{name}.yaml", "--device", "cpu", "--set", f"run.dir=runs/{folder}", *more]
+
+    def train(self, name, folder, *more):
+        return self.run_program(*self.arguments(name, folder, *more))
+
+    def result(self, folder):
+        path = self.folder / "runs" / folder
+        checkpoints = {file.name: tensors_of(file) for file in sorted((path / "checkpoints").iterdir())}
+        return checkpoints, self.metrics(folder), (path / "results.json").read_text(), (path / "results.txt").read_text()
+
+    def start(self, arguments, variables=()):
+        process = subprocess.Popen(
+            [PROGRAM, *arguments],
+            cwd=self.folder,
+            env={**environment(), **dict(variables)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.addCleanup(process.__exit__, None, None, None)
+        return process
+
+    def start_ranks(self, world, arguments, host="127.0.0.1", ranks=None, each=lambda rank: []):
+        """Processes with torchrun's variables, started one by one."""
+        port = str(free_port())
+        variables = {"WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world), "MASTER_ADDR": host, "MASTER_PORT": port}
+        return [
+            self.start([*arguments, *each(rank)], {**variables, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+            for rank in (range(world) if ranks is None else ranks)
+        ]
+
+    def wait_for(self, condition, process):
+        deadline = time.monotonic() + 120
+        while not condition():
+            self.assertIsNone(process.poll(), process.stderr.read() if process.poll() is not None else "")
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+
+class SameBits(Parallel):
+    def test_the_number_of_processes_changes_no_bit(self):
+        for name in VARIANTS:
+            with self.subTest(name):
+                self.train(name, "one", "--set", "train.accumulate=4")
+                expected = self.result("one")
+                for world in (2, 4):
+                    self.train(name, "several", "--set", f"train.accumulate={4 // world}", "--processes", str(world), "--overwrite")
+                    self.assertEqual(self.result("several"), expected, world)
+                shutil.rmtree(self.folder / "runs" / "one")
+
+    def test_a_run_goes_on_in_another_number_of_processes(self):
+        self.train("noised", "whole", "--set", "train.accumulate=4")
+        self.train("noised", "run", "--set", "train.accumulate=4", "--set", "train.epochs=1", "--set", "schedule.name=constant")
+        shutil.rmtree(self.folder / "runs" / "run")
+        process = self.start([*self.arguments("noised", "run"), "--processes", "4", "--set", "train.checkpoint_every.steps=1"])
+        metrics = self.folder / "runs" / "run" / "metrics.jsonl"
+        self.wait_for(lambda: metrics.exists() and metrics.stat().st_size > 0, process)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143, errors)
+        self.assertIn("go on by --resume runs/run", errors)
+        refused = self.run_program("--resume", "runs/run", "--device", "cpu", "--processes", "2", expect=2)
+        self.assertIn("train.accumulate: 1 in each of 4 processes there, 1 in each of 2 processes now", refused.stderr)
+        self.run_program("--resume", "runs/run", "--device", "cpu", "--processes", "2", "--set", "train.accumulate=2", "--set", "run.threads=1")
+        self.assertEqual(self.result("run"), self.result("whole"))
+
+    def test_sums_of_the_backend_come_close(self):
+        self.train("noised", "ordered", "--processes", "2")
+        self.train("noised", "fast", "--processes", "4", "--set", "train.deterministic=false", "--set", "parallel.bucket_size=0.01")
+        self.train("noised", "two", "--processes", "2", "--set", "train.deterministic=false")
+        ordered, two = self.metrics("ordered")[0]["train/loss"], self.metrics("two")[0]["train/loss"]
+        self.assertAlmostEqual(two, ordered, delta=0.02 * ordered)
+        self.assertTrue((self.folder / "runs" / "fast" / "results.json").exists())
+
+    def test_batch_norm_over_processes(self):
+        self.train("mixed", "whole", "--set", "data.batch_size=40", "--set", "train.mix=none", "--set", "train.epochs=1")
+        self.train(
+            "mixed", "halves", "--set", "data.batch_size=20", "--set", "train.mix=none", "--set", "train.epochs=1",
+            "--set", "model.sync_batch_norm=true", "--processes", "2",
+        )
+        self.assertAlmostEqual(self.metrics("halves")[0]["train/loss"], self.metrics("whole")[0]["train/loss"], delta=1e-3)
+        # 24 batches for 5 processes: in the last step one of them has none.
+        self.train("mixed", "uneven", "--set", "data.batch_size=20", "--set", "model.sync_batch_norm=true", "--processes", "5")
+
+
+class Launchers(Parallel):
+    def expected(self):
+        self.train("noised", "expected", "--set", "train.accumulate=2")
+        return self.result("expected")
+
+    def test_torchrun(self):
+        python = os.environ.get("SETTRAIN_PYTHON", sys.executable)
+        launcher = [python, "-m", "torch.distributed.run", "--no-python", "--nproc-per-node", "2", "--master-port", str(free_port())]
+        if subprocess.run([python, "-c", "import torch.distributed.run"], capture_output=True).returncode != 0:
+            self.skipTest(f"{python} has no torch")
+        expected = self.expected()
+        command = [*launcher, PROGRAM, *self.arguments("noised", "run")]
+        done = subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.result("run"), expected)
+        again = subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=300)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("'runs/run' already holds a run", again.stderr.split("Root Cause")[-1])  # from the error file
+
+    def test_variables_of_slurm(self):
+        expected = self.expected()
+        variables = {"SLURM_JOB_ID": "77", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NODELIST": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        started = [
+            self.start(self.arguments("noised", "run"), {**variables, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}) for rank in (0, 1)
+        ]
+        for process in started:
+            _, errors = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 0, errors)
+        self.assertEqual(self.result("run"), expected)
+
+    def test_only_the_first_process_speaks(self):
+        done = self.train("noised", "run", "--processes", "3")
+        self.assertEqual(done.stdout.count("best-val-top1"), 1)
+        self.assertEqual(done.stderr.count("[train] epoch 1/2"), 1)
+        self.assertIn("3 processes on", done.stderr)
+        self.assertIn("a step takes 96 images, 3 batches of 32", done.stderr)
+
+    def test_what_is_started_again_goes_on(self):
+        arguments = self.arguments("noised", "run", "--processes", "2", "--resume-if-there")
+        self.run_program(*arguments)
+        self.assertIn("is finished", self.run_program(*arguments).stderr)
+
+
+class Faults(Parallel):
+    def test_kills(self):
+        draw = random.Random(SEED)
+        expected = {}
+        for world in (2, 3):
+            self.train("noised", "whole", "--processes", str(world), "--set", "train.epochs=3", "--overwrite")
+            expected[world] = self.result("whole")
+        for kill in range(KILLS):
+            world = 2 + kill % 2
+            command = self.arguments(
+                "noised", "run", "--processes", str(world), "--set", "train.epochs=3", "--set", "train.checkpoint_every.steps=2", "--resume-if-there"
+            )
+            process = self.start(command)
+            self.wait_for(lambda: len(children_of(process.pid)) == world, process)
+            time.sleep(draw.uniform(0, 3))
+            victims = children_of(process.pid)
+            if process.poll() is None and len(victims) == world:
+                os.kill(draw.choice(victims), signal.SIGKILL)
+                killed = time.monotonic()
+                _, errors = process.communicate(timeout=90)
+                self.assertLess(time.monotonic() - killed, 60)
+                if process.returncode != 0:
+                    self.assertIn("was ended by signal 9", errors, f"seed {SEED}")
+            else:
+                process.communicate(timeout=90)
+            self.run_program(*command)
+            self.assertEqual(self.result("run"), expected[world], f"kill {kill}, seed {SEED}")
+            shutil.rmtree(self.folder / "runs" / "run")
+
+    def test_a_process_that_hangs_is_named(self):
+        process = self.start(self.arguments("noised", "run", "--processes", "2", "--set", "train.epochs=1000", "--set", "parallel.timeout=3"))
+        log = self.folder / "runs" / "run" / "metrics.jsonl"
+        self.wait_for(lambda: log.exists() and log.stat().st_size > 0, process)
+        hanging = children_of(process.pid)[1]
+        os.kill(hanging, signal.SIGSTOP)
+        text = self.folder / "runs" / "run" / "log.txt"
+        self.wait_for(lambda: "process 1 of 2 was killed or hangs" in text.read_text(), process)
+        os.kill(hanging, signal.SIGKILL)
+        self.assertNotEqual(process.wait(timeout=60), 0)
+
+    def test_a_process_that_ends_by_an_error_is_named_with_it(self):
+        def other_seed(rank):
+            return ["--set", f"seed={rank}", "--set", f"run.dir=runs/run{rank}"]
+
+        started = self.start_ranks(2, self.arguments("noised", "run"), each=other_seed)
+        for process in started:
+            _, errors = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 1, errors)
+            self.assertIn("process 1 of 2:\n    seed: 1 instead of 0", errors)
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_full_disk_keeps_the_last_checkpoint(self):
+        self.train("noised", "whole", "--processes", "2")
+        size = (self.folder / "runs" / "whole" / "checkpoints" / "last.safetensors").stat().st_size
+        arguments = self.arguments("noised", "run", "--processes", "2", "--set", "train.checkpoint_every.steps=1")
+        process = self.start(arguments)
+        last = self.folder / "runs" / "run" / "checkpoints" / "last.safetensors"
+        self.wait_for(last.exists, process)
+        for child in children_of(process.pid):
+            resource.prlimit(child, resource.RLIMIT_FSIZE, (size // 2, size // 2))
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertIn("process 1: process 0: ", errors)
+        self.run_program("--resume", "runs/run", "--device", "cpu", "--processes", "2")
+        self.assertEqual(self.result("run"), self.result("whole"))
+
+    def test_who_does_not_come_is_named(self):
+        arguments = self.arguments("noised", "run", "--set", "parallel.timeout=2")
+        (alone,) = self.start_ranks(2, arguments, ranks=[0])
+        (nowhere,) = self.start_ranks(2, arguments, ranks=[1], host="host.invalid")
+        self.assertIn("process 1 of 2 has not come within 2 s (parallel.timeout)", alone.communicate(timeout=60)[1])
+        self.assertIn("cannot reach the store at host.invalid:", nowhere.communicate(timeout=60)[1])
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+            variables = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            self.assertIn(f"cannot open the store at 127.0.0.1:{port}", self.start(arguments, variables).communicate(timeout=60)[1])
+
+    def test_what_several_processes_cannot_do_is_refused(self):
+        refused = self.run_program(*self.arguments("tiny", "run", "--set", "loss.name=role", "--set", "loss.lambda=1", "--processes", "2"), expect=2)
+        self.assertIn("role keeps numbers of every training sample", refused.stderr)
+        self.run_program(*self.arguments("tiny", "run", "--dry-run", "--processes", "2"), expect=2)
+
+
+if __name__ == "__main__":
+    main()
