@@ -137,10 +137,11 @@ Sweep open_sweep(const CommandLine& line, const SweepArguments& arguments, Grid 
   Sweep sweep{std::move(grid), title, std::move(points), std::move(made)};
 
   const std::vector<SweepRow> rows = rows_of(sweep);
-  log::info(fmt::format(
-      "[sweep] {}: {} runs: {} finished, {} started, {} failed, {} pending; compute threads of each: {}, {} at a time",
-      path.string(), rows.size(), count(rows, PointStatus::kFinished), count(rows, PointStatus::kStarted),
-      count(rows, PointStatus::kFailed), count(rows, PointStatus::kPending), sweep.folder.threads(), arguments.jobs));
+  log::info(
+      fmt::format("[sweep] {}: {} runs: {} finished, {} started, {} failed, {} pending; compute threads of each: {}{}",
+                  path.string(), rows.size(), count(rows, PointStatus::kFinished), count(rows, PointStatus::kStarted),
+                  count(rows, PointStatus::kFailed), count(rows, PointStatus::kPending), sweep.folder.threads(),
+                  arguments.slurm ? "" : fmt::format(", {} at a time", arguments.jobs)));
   if (repeated > 0) log::info(fmt::format("[sweep] {} further points come to the same configs as others", repeated));
   if (others > 0)
     log::info(fmt::format("[sweep] {} runs in the folder belong to no point of this grid, and stay", others));
@@ -164,7 +165,7 @@ void print_slurm_array(const CommandLine& line, const Sweep& sweep, const SweepA
   write_slurm_array(sweep, runs, options, line.device);
   log::info(fmt::format("[sweep] an element for each of {} runs, with logs in {}; submit them by", runs.size(),
                         sweep.folder.slurm_logs().string()));
-  std::cout << fmt::format("sbatch {}\n", sweep.folder.slurm_script().string()) << std::flush;
+  std::cout << fmt::format("sbatch {}\n", shell_word(sweep.folder.slurm_script().string())) << std::flush;
   log::info("[sweep] then the same command without --slurm collects what they came to, at any time");
 }
 

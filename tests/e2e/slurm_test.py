@@ -14,7 +14,7 @@ from program import PROGRAM, TINY, ProgramTest, environment
 
 GRID = """
 base: tiny.yaml
-set: {train.epochs: 3, data.train_size: 960, train.checkpoint_every: {steps: 5}}
+set: {train.epochs: 3, data.train_size: 960, train.checkpoint_every.steps: 5}
 seeds: [1]
 points:
   - product: {loss.epsilon: [0.5, 1.0], loss.num_draws: [1, 3]}
@@ -93,7 +93,7 @@ class Slurm(ProgramTest):
         self.sweep("--threads", "1", "--dir", "plain")
         done = self.sweep("--slurm", "--time=0:30:00 -p cpu", "--dir", "array")
         script = "array/slurm.sbatch"
-        self.assertEqual(done.stdout, f"sbatch {script}\n")
+        self.assertEqual(done.stdout, f"sbatch '{script}'\n")
         text = (self.folder / script).read_text()
         self.assertRegex(text, r"\n#SBATCH --array=1-4\n(#.*\n)*#SBATCH --time=0:30:00\n#SBATCH -p cpu\n")
         elements = self.elements(script)

@@ -35,13 +35,6 @@ bool is_option(std::string_view word, const OwnOption& option) {
          (!option.letter.empty() && !word.starts_with("--") && word.starts_with(option.letter));
 }
 
-// As one word of a shell.
-std::string shell_word(std::string_view text) {
-  std::string word = "'";
-  for (const char byte : text) word += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
-  return word + "'";
-}
-
 // A quoted word of an #SBATCH line, in which "%" begins what Slurm replaces.
 std::string log_pattern(const std::filesystem::path& logs) {
   std::string folder;
@@ -57,23 +50,30 @@ std::string log_pattern(const std::filesystem::path& logs) {
   return fmt::format("\"{}/%A_%a.log\"", folder);
 }
 
-// exec: Slurm signals the batch shell alone, which the run's process must be. Since Slurm 22.05, srun takes no number
-// of cores from the job.
+bool is_of_tasks(std::string_view option) {
+  return option.starts_with("--ntasks") || option.starts_with("-n");
+}
+
+// To be signalled, the run must be the batch shell's own process.
 constexpr const char* kRun = R"(
-# Becomes the run, since what Slurm signals is the batch shell. Of several tasks srun starts one each.
 run() {{
-  local launcher=()
-  if [[ ${{SLURM_NTASKS:-1}} -gt 1 ]]; then
-    launcher=(srun --kill-on-bad-exit=1 ${{SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"}})
-  fi
-  exec "${{launcher[@]}}" {} "$@"
+  exec {}{} "$@"
 }}
 
 cd {} || exit
 case $SLURM_ARRAY_TASK_ID in
 )";
+// A signal to srun would kill its tasks at once. Since Slurm 22.05 it takes no number of cores from the job.
+constexpr const char* kSrun =
+    R"(srun --kill-on-bad-exit=1 ${SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"} )";
 
 }  // namespace
+
+std::string shell_word(std::string_view text) {
+  std::string word = "'";
+  for (const char byte : text) word += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
+  return word + "'";
+}
 
 std::vector<std::string> split_slurm_options(const std::string& text) {
   std::vector<std::string> options;
@@ -111,15 +111,16 @@ std::string slurm_script(const SlurmArray& array, const std::vector<SlurmElement
       "#!/bin/bash\n# Written by settrain: {} runs, an element each. One that was stopped goes on when it is submitted "
       "again.\n",
       elements.size());
+  const bool has_tasks = std::any_of(array.options.begin(), array.options.end(), is_of_tasks);
   std::vector<std::string> options{"--job-name=settrain",
                                    fmt::format("--array=1-{}", elements.size()),
                                    fmt::format("--output={}", log_pattern(array.logs)),
                                    "--open-mode=append",
                                    "--requeue",
-                                   "--signal=B:TERM@120"};
+                                   has_tasks ? "--signal=TERM@120" : "--signal=B:TERM@120"};
   options.insert(options.end(), array.options.begin(), array.options.end());  // of two alike the last holds
   for (const std::string& option : options) script += fmt::format("#SBATCH {}\n", option);
-  script += fmt::format(kRun, shell_word(array.program), shell_word(array.folder.string()));
+  script += fmt::format(kRun, has_tasks ? kSrun : "", shell_word(array.program), shell_word(array.folder.string()));
   for (size_t i = 0; i < elements.size(); ++i) {
     std::vector<std::string> words;
     std::transform(elements[i].arguments.begin(), elements[i].arguments.end(), std::back_inserter(words), shell_word);

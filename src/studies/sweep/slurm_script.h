@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace settrain {
@@ -29,9 +30,12 @@ std::vector<std::string> split_slurm_options(const std::string& text);
 /// The N of --cpus-per-task; without it 1, as Slurm takes it.
 int64_t cpus_per_task(const std::vector<std::string>& options);
 
-/// Of elements 1, 2, ... Each becomes its run's process, which Slurm signals two minutes before the time limit, unless
-/// `options` have another --signal; it then writes a checkpoint and ends. With several tasks, srun starts the run's
-/// processes. Throws ConfigError where Slurm cannot take the folder of the logs.
+/// The text as one word of a shell.
+std::string shell_word(std::string_view text);
+
+/// Of elements 1, 2, ... Each becomes its run's process or, where `options` have --ntasks, srun, which starts a process
+/// for each task. Slurm signals the processes two minutes before the time limit, unless `options` have another
+/// --signal; they then write a checkpoint and end. Throws ConfigError where Slurm cannot take the folder of the logs.
 std::string slurm_script(const SlurmArray& array, const std::vector<SlurmElement>& elements);
 
 }  // namespace settrain

@@ -1,5 +1,7 @@
 #include "src/studies/sweep/slurm_script.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -79,18 +81,25 @@ TEST_CASE("an element runs its own words as they are, in the folder of the sweep
   CHECK(run_element(where, "1").printed == std::filesystem::canonical(folder.path()).string());
 }
 
-TEST_CASE("an element becomes its run's process, or that of srun", "[fast]") {
+TEST_CASE("an element becomes its run's process", "[fast]") {
+  const std::string script = slurm_script({.program = "/bin/sh", .folder = "/", .logs = "/logs", .options = {}},
+                                          {{"a", {"-c", "kill -TERM $$"}}});
+  CHECK(run_element(script, "1").code == 128 + 15);
+}
+
+TEST_CASE("of several tasks srun starts the processes, which Slurm then signals itself", "[fast]") {
   const test::TemporaryFolder folder;
-  const std::string script =
-      slurm_script({.program = "/bin/sh", .folder = folder.path(), .logs = "/logs", .options = {}},
-                   {{"a", {"-c", "echo $PPID"}}, {"b", {"-c", "kill -TERM $$"}}});
-  CHECK(run_element(script, "2").code == 128 + 15);
   std::ofstream(folder / "srun") << "#!/bin/sh\necho \"$@\"\n";
   std::filesystem::permissions(folder / "srun", std::filesystem::perms::owner_all);
-  const std::string path = "PATH=" + folder.path().string() + ":/usr/bin:/bin";
-  CHECK(run_element(script, "1", {path, "SLURM_NTASKS=2", "SLURM_CPUS_PER_TASK=4"}).printed ==
-        "--kill-on-bad-exit=1 --cpus-per-task=4 /bin/sh -c echo $PPID");
-  CHECK(run_element(script, "1", {path, "SLURM_NTASKS=2"}).printed == "--kill-on-bad-exit=1 /bin/sh -c echo $PPID");
+  const std::string path = fmt::format("PATH={}:/usr/bin:/bin", folder.path().string());
+  for (const char* option : {"--ntasks=2", "-n 2", "-n2", "--ntasks-per-node 4"}) {
+    const std::string script = slurm_script({.program = "/bin/x", .folder = "/", .logs = "/logs", .options = {option}},
+                                            {{"a", {"two words"}}});
+    CHECK_THAT(script, Contains("#SBATCH --signal=TERM@120\n"));
+    CHECK(run_element(script, "1", {path}).printed == "--kill-on-bad-exit=1 /bin/x two words");
+    CHECK(run_element(script, "1", {path, "SLURM_CPUS_PER_TASK=4"}).printed ==
+          "--kill-on-bad-exit=1 --cpus-per-task=4 /bin/x two words");
+  }
 }
 
 }  // namespace
