@@ -16,6 +16,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/measure/cost/dry_run.h"
+#include "src/studies/sweep/slurm_array.h"
 #include "src/studies/sweep/slurm_script.h"
 #include "src/train/experiment_schema.h"
 

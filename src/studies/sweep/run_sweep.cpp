@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
-#include <filesystem>
 #include <numeric>
 #include <thread>
 
@@ -16,16 +15,13 @@
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/program_file.h"
 #include "src/run_folder/run_folder.h"
 #include "src/studies/sweep/job_pool.h"
-#include "src/studies/sweep/slurm_script.h"
 #include "src/studies/sweep/status_board.h"
 
 namespace settrain {
 namespace {
 
-namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 // What a failed run said at its end: its error, without the lines of progress before it.
@@ -52,30 +48,18 @@ int64_t unfinished(const std::vector<SweepRow>& rows) {
   return std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.status != PointStatus::kFinished; });
 }
 
-// What the program takes to begin a run, or to go on with it.
-std::vector<std::string> training_arguments(const Sweep& sweep, const SweepPoint& point, const std::string& device) {
-  const std::string run = sweep.folder.run_of(point).string();
-  std::vector<std::string> words{"train", "--device", device};
-  if (sweep.folder.status_of(point) == PointStatus::kStarted) {
-    words.insert(words.end(), {"--resume", run});
-    return words;
-  }
-  words.insert(words.end(), {"--config", sweep.grid.base.string(), "--set", "run.dir=" + config::yaml_text(run)});
-  for (const std::string& setting : point.overrides) words.insert(words.end(), {"--set", setting});
-  return words;
-}
-
 // What is known of the runs is kept here, and only those at work are looked at again.
 class Runner {
  public:
   Runner(const Sweep& sweep, const SweepOptions& options) : sweep_(sweep), options_(options) {}
 
   int64_t run() {
+    const std::deque<int64_t> items = items_to_run();
     rows_ = rows_of(sweep_);
     for (const SweepPoint& point : sweep_.points) epochs_.push_back(epochs_of(point));
     epochs_at_start_ = total(epochs_);
     write_tables(sweep_, rows_);
-    JobPool pool(items_to_run(), options_.jobs, sweep_.folder.lock_descriptor(),
+    JobPool pool(items, options_.jobs, sweep_.folder.lock_descriptor(),
                  [this](int64_t item, int64_t place) { return command(item, place); });
     while (!pool.is_done()) {
       if (interrupted() != 0) pool.stop();
@@ -220,6 +204,18 @@ std::vector<int64_t> runs_to_come(const Sweep& sweep, bool retry_failed) {
   return started;
 }
 
+std::vector<std::string> training_arguments(const Sweep& sweep, const SweepPoint& point, const std::string& device) {
+  const std::string run = sweep.folder.run_of(point).string();
+  std::vector<std::string> words{"train", "--device", device};
+  if (sweep.folder.status_of(point) == PointStatus::kStarted) {
+    words.insert(words.end(), {"--resume", run});
+    return words;
+  }
+  words.insert(words.end(), {"--config", sweep.grid.base.string(), "--set", "run.dir=" + config::yaml_text(run)});
+  for (const std::string& setting : point.overrides) words.insert(words.end(), {"--set", setting});
+  return words;
+}
+
 int64_t run_sweep(const Sweep& sweep, const SweepOptions& options) {
   return Runner(sweep, options).run();
 }
@@ -228,25 +224,6 @@ int64_t collect_sweep(const Sweep& sweep) {
   const std::vector<SweepRow> rows = rows_of(sweep);
   write_tables(sweep, rows);
   return unfinished(rows);
-}
-
-void write_slurm_array(const Sweep& sweep, const std::vector<int64_t>& runs, const std::vector<std::string>& options,
-                       const std::string& device) {
-  const SlurmArray array{.program = program_file().string(),
-                         .folder = fs::current_path(),
-                         .logs = fs::absolute(sweep.folder.slurm_logs()),
-                         .options = options};
-  std::vector<SlurmElement> elements;
-  for (const int64_t run : runs) {
-    const SweepPoint& point = sweep.points[static_cast<size_t>(run)];
-    SlurmElement element{point.name, training_arguments(sweep, point, device)};
-    if (sweep.folder.status_of(point) == PointStatus::kPending) element.arguments.push_back("--resume-if-there");
-    elements.push_back(std::move(element));
-  }
-  const std::string script = slurm_script(array, elements);
-  std::error_code ignored;  // Slurm then says why no log can be written
-  fs::create_directories(array.logs, ignored);
-  write_file_atomically(sweep.folder.slurm_script(), script);
 }
 
 }  // namespace settrain

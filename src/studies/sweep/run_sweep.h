@@ -37,6 +37,9 @@ std::vector<SweepRow> rows_of(const Sweep& sweep);
 /// them with `retry_failed`, and their failures are forgotten.
 std::vector<int64_t> runs_to_come(const Sweep& sweep, bool retry_failed);
 
+/// What the program takes to begin a run, or to go on with it. `device`: of --device.
+std::vector<std::string> training_arguments(const Sweep& sweep, const SweepPoint& point, const std::string& device);
+
 /// Starts what is pending, resumes what was started, and keeps the tables current. On a terminal a line for each job
 /// says what runs. A run that another process trains is left to it. Throws Interrupted where a signal asked to stop,
 /// once all jobs have ended. Returns how many runs are not finished.
@@ -44,10 +47,5 @@ int64_t run_sweep(const Sweep& sweep, const SweepOptions& options);
 
 /// Starts nothing: writes the tables of what is there. Returns how many runs are not finished.
 int64_t collect_sweep(const Sweep& sweep);
-
-/// Writes the batch script that trains `runs` as an array of Slurm's, with these options of sbatch. `device`: of
-/// --device.
-void write_slurm_array(const Sweep& sweep, const std::vector<int64_t>& runs, const std::vector<std::string>& options,
-                       const std::string& device);
 
 }  // namespace settrain
