@@ -63,7 +63,8 @@ void add_design_options(CLI::App& command, CommandLine& line, DesignArguments& a
       fmt::format("Trains nothing: makes the {} from these runs, or those that these folders directly hold, whatever "
                   "their seeds",
                   what));
-  for (const char* other : {"--dry-run", "--retry-failed", "--fail-fast"}) command.get_option(other)->excludes(collect);
+  for (const char* other : {"--dry-run", "--retry-failed", "--fail-fast", "--slurm"})
+    command.get_option(other)->excludes(collect);
 }
 
 fs::path folder_of(const RunDesign& design, const DesignArguments& arguments, const fs::path& parent) {
@@ -84,11 +85,17 @@ int train_design(const CommandLine& line, const DesignArguments& arguments, cons
     return row.status == PointStatus::kFinished ||
            (row.status == PointStatus::kFailed && !arguments.sweep.retry_failed);
   });
-  if (!is_done) {
+  // What the elements of a batch script train is only collected.
+  const bool trains = arguments.sweep.slurm || !fs::exists(sweep.folder.slurm_script());
+  if (trains && !is_done) {
     const DesignCost cost = DesignCosts(line).count(design, cells);
     if (!cost.missing.empty()) {
       throw DataError(fmt::format("{} cannot be made here:\n  {}", design.name, fmt::join(cost.missing, "\n  ")));
     }
+  }
+  if (arguments.sweep.slurm) {
+    print_slurm_array(line, sweep, arguments.sweep);
+    return kSuccess;
   }
   const auto show_all = [&] {
     std::vector<fs::path> runs;
@@ -102,9 +109,9 @@ int train_design(const CommandLine& line, const DesignArguments& arguments, cons
     show(runs, failures);
   };
   try {
-    const int64_t failed = carry_out(line, sweep, arguments.sweep);
+    const int64_t unfinished = carry_out(line, sweep, arguments.sweep);
     show_all();
-    return failed == 0 ? kSuccess : kFailed;
+    return unfinished == 0 ? kSuccess : kFailed;
   } catch (const Interrupted&) {
     try {
       show_all();

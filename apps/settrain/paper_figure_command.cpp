@@ -72,7 +72,9 @@ DesignRows list_figures(const CommandLine& line, DesignList& list) {
 }
 
 int lorenz(const CommandLine& line, const DesignArguments& arguments, const PaperFigure& figure) {
-  if (!arguments.runs.empty()) throw ConfigError(figure.name + " shows data; there are no runs to collect");
+  if (!arguments.runs.empty() || arguments.sweep.slurm) {
+    throw ConfigError(figure.name + " shows data; there are no runs to collect or to submit");
+  }
   const config::Config config = lorenz_config(figure, experiment_schema(line.registries));
   if (arguments.sweep.dry_run) {
     std::cout << fmt::format("{} shows the data of a config and trains nothing\nneeds: {}\n", figure.name,

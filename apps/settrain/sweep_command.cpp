@@ -26,11 +26,15 @@ int sweep(const CommandLine& line, const GridArguments& arguments) {
     print_plan(line, made, arguments.sweep);
     return kSuccess;
   }
-  const int64_t failed = carry_out(line, made, arguments.sweep);
+  if (arguments.sweep.slurm) {
+    print_slurm_array(line, made, arguments.sweep);
+    return kSuccess;
+  }
+  const int64_t unfinished = carry_out(line, made, arguments.sweep);
   const fs::path table = made.folder.path() / "sweep.md";
   std::cout << std::ifstream(table).rdbuf();
   log::info("[sweep] the tables are " + table.string() + " and sweep.csv beside it");
-  return failed == 0 ? kSuccess : kFailed;
+  return unfinished == 0 ? kSuccess : kFailed;
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/measure/cost/dry_run.h"
+#include "src/studies/sweep/slurm_array.h"
+#include "src/studies/sweep/slurm_script.h"
 #include "src/train/experiment_schema.h"
 
 namespace settrain {
@@ -23,9 +25,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// For a sweep that begins: the cores, divided among its jobs.
+// For a sweep that begins: the cores, divided among its jobs, or those that Slurm will give to each.
 int64_t threads_for(const SweepArguments& arguments, const fs::path& folder) {
   if (arguments.threads > 0 || fs::exists(folder / "sweep.json")) return arguments.threads;
+  if (arguments.slurm) return cpus_per_task(split_slurm_options(*arguments.slurm));
   return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / arguments.jobs);
 }
 
@@ -71,21 +74,52 @@ void print_costs(const CommandLine& line, const Sweep& sweep, const std::vector<
       format_bytes(static_cast<uint64_t>(static_cast<double>(cost.disk_bytes) * to_come)));
 }
 
+void warn_of_failures(const Sweep& sweep, const SweepArguments& arguments) {
+  for (const SweepRow& row : rows_of(sweep)) {
+    if (row.status == PointStatus::kFailed && !arguments.retry_failed) {
+      log::warning(
+          fmt::format("[sweep] {} failed before: {} (--retry-failed tries it again)", row.point->name, row.failure));
+    }
+  }
+}
+
+// What the elements of the sweep's batch script came to: trained here too, a run could be in two hands.
+int64_t collect(const Sweep& sweep) {
+  const int64_t unfinished = collect_sweep(sweep);
+  if (unfinished > 0) {
+    log::warning(fmt::format(
+        "[sweep] {} runs are not finished; the elements of {} train them, with logs in {}. Submitted again, they go on; "
+        "--slurm writes the script anew, for these runs alone; where it is removed, the sweep trains them itself",
+        unfinished, sweep.folder.slurm_script().string(), sweep.folder.slurm_logs().string()));
+  }
+  return unfinished;
+}
+
 }  // namespace
 
 void add_sweep_options(CLI::App& command, CommandLine& line, SweepArguments& arguments,
                        const std::string& folder_help) {
   command.add_option("--dir", arguments.folder, folder_help);
-  command.add_option("--jobs", arguments.jobs, "Runs at a time; on GPUs one each")->check(CLI::Range(1, 1024));
+  CLI::Option* jobs =
+      command.add_option("--jobs", arguments.jobs, "Runs at a time; on GPUs one each")->check(CLI::Range(1, 1024));
   command
       .add_option("--threads", arguments.threads,
                   "Compute threads a run, on which results depend; held to from the first start on. Without it the "
-                  "cores divided by --jobs")
+                  "cores divided by --jobs, with --slurm those of a task")
       ->check(CLI::Range(1, 1024));
   CLI::Option* dry_run =
       command.add_flag("--dry-run", arguments.dry_run, "Lists the runs, says what they will take, and trains nothing");
   command.add_flag("--retry-failed", arguments.retry_failed, "Tries runs again that have failed")->excludes(dry_run);
-  command.add_flag("--fail-fast", arguments.fail_fast, "Stops at the first run that fails")->excludes(dry_run);
+  CLI::Option* fail_fast =
+      command.add_flag("--fail-fast", arguments.fail_fast, "Stops at the first run that fails")->excludes(dry_run);
+  command
+      .add_option(
+          "--slurm", arguments.slurm,
+          "Trains nothing: writes DIR/slurm.sbatch, which does, an element of a Slurm array for each run that is "
+          "not finished. Takes options of sbatch: '--time=2:00:00 --cpus-per-task=8'; the same command without "
+          "--slurm collects")
+      ->option_text("OPTIONS")
+      ->excludes(jobs, dry_run, fail_fast);
   add_device_option(command, line);
 }
 
@@ -94,6 +128,7 @@ Sweep open_sweep(const CommandLine& line, const SweepArguments& arguments, Grid 
   const fs::path path = arguments.folder.empty() ? folder : arguments.folder;
   const config::Schema schema = experiment_schema(line.registries);
   // Everything is checked before the folder is made.
+  if (arguments.slurm) split_slurm_options(*arguments.slurm);
   int64_t repeated = 0;
   make_points(grid, schema, 1, repeated);
   const int64_t threads = threads_for(arguments, path);
@@ -103,10 +138,11 @@ Sweep open_sweep(const CommandLine& line, const SweepArguments& arguments, Grid 
   Sweep sweep{std::move(grid), title, std::move(points), std::move(made)};
 
   const std::vector<SweepRow> rows = rows_of(sweep);
-  log::info(fmt::format(
-      "[sweep] {}: {} runs: {} finished, {} started, {} failed, {} pending; compute threads of each: {}, {} at a time",
-      path.string(), rows.size(), count(rows, PointStatus::kFinished), count(rows, PointStatus::kStarted),
-      count(rows, PointStatus::kFailed), count(rows, PointStatus::kPending), sweep.folder.threads(), arguments.jobs));
+  log::info(
+      fmt::format("[sweep] {}: {} runs: {} finished, {} started, {} failed, {} pending; compute threads of each: {}{}",
+                  path.string(), rows.size(), count(rows, PointStatus::kFinished), count(rows, PointStatus::kStarted),
+                  count(rows, PointStatus::kFailed), count(rows, PointStatus::kPending), sweep.folder.threads(),
+                  arguments.slurm ? "" : fmt::format(", {} at a time", arguments.jobs)));
   if (repeated > 0) log::info(fmt::format("[sweep] {} further points come to the same configs as others", repeated));
   if (others > 0)
     log::info(fmt::format("[sweep] {} runs in the folder belong to no point of this grid, and stay", others));
@@ -119,13 +155,24 @@ void print_plan(const CommandLine& line, const Sweep& sweep, const SweepArgument
   print_costs(line, sweep, rows, arguments.jobs);
 }
 
-int64_t carry_out(const CommandLine& line, const Sweep& sweep, const SweepArguments& arguments) {
-  for (const SweepRow& row : rows_of(sweep)) {
-    if (row.status == PointStatus::kFailed && !arguments.retry_failed) {
-      log::warning(
-          fmt::format("[sweep] {} failed before: {} (--retry-failed tries it again)", row.point->name, row.failure));
-    }
+void print_slurm_array(const CommandLine& line, const Sweep& sweep, const SweepArguments& arguments) {
+  warn_of_failures(sweep, arguments);
+  const std::vector<std::string> options = split_slurm_options(*arguments.slurm);
+  const std::vector<int64_t> runs = runs_to_come(sweep, arguments.retry_failed);
+  if (runs.empty()) {
+    log::info("[sweep] no run is to come, so no script is written");
+    return;
   }
+  write_slurm_array(sweep, runs, options, line.device);
+  log::info(fmt::format("[sweep] an element for each of {} runs, with logs in {}; submit them by", runs.size(),
+                        sweep.folder.slurm_logs().string()));
+  std::cout << fmt::format("sbatch {}\n", shell_word(sweep.folder.slurm_script().string())) << std::flush;
+  log::info("[sweep] then the same command without --slurm collects what they came to, at any time");
+}
+
+int64_t carry_out(const CommandLine& line, const Sweep& sweep, const SweepArguments& arguments) {
+  warn_of_failures(sweep, arguments);
+  if (fs::exists(sweep.folder.slurm_script())) return collect(sweep);
   catch_interrupts();
   const at::Device device = find_device(line.device);
   try {

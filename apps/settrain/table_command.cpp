@@ -105,7 +105,9 @@ int train(const CommandLine& line, const DesignArguments& arguments, const Table
 int table(const CommandLine& line, const DesignArguments& arguments) {
   const Table table = read_table(find_table(tables_folder(), arguments.name), arguments.preset);
   if (table.measure) {
-    if (!arguments.runs.empty()) throw ConfigError(table.name + " is measured; there are no runs to collect");
+    if (!arguments.runs.empty() || arguments.sweep.slurm) {
+      throw ConfigError(table.name + " is measured; there are no runs to collect or to submit");
+    }
     return measure(line, arguments, table);
   }
   return arguments.runs.empty() ? train(line, arguments, table) : collect(line, arguments, table);

@@ -268,7 +268,7 @@ int try_out(const CommandLine& line) {
 // Of --resume-if-there the first process looks.
 bool run_is_there(const config::Config& config, ProcessGroup& group) {
   const at::Tensor there = at::zeros({1}, at::kLong);
-  if (group.is_first()) there.fill_(RunFolder::is_there(config.get<std::string>("run.dir")));
+  if (group.is_first()) there.fill_(RunFolder::is_begun(config.get<std::string>("run.dir")));
   group.take_from_first({there});
   return there.item<int64_t>() != 0;
 }

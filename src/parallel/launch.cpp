@@ -91,10 +91,8 @@ std::optional<std::string> environment_variable(const char* name) {
 }
 
 int64_t own_cores(const Environment& environment) {
-  if (count_in(environment, "SLURM_STEP_NUM_TASKS") > 1 && environment("SLURM_CPUS_PER_TASK")) {
-    return count_in(environment, "SLURM_CPUS_PER_TASK");
-  }
-  const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
+  const int64_t cores = environment("SLURM_CPUS_PER_TASK") ? count_in(environment, "SLURM_CPUS_PER_TASK")
+                                                           : std::thread::hardware_concurrency();
   return std::max<int64_t>(1, cores / count_in(environment, "LOCAL_WORLD_SIZE"));
 }
 

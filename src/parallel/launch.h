@@ -30,8 +30,8 @@ std::optional<Launch> launch_from(const Environment& environment);
 /// That of this process.
 std::optional<std::string> environment_variable(const char* name);
 
-/// The cores that are this process' own: those of the machine, of which its processes have equal shares as
-/// LOCAL_WORLD_SIZE says, or those that Slurm gave to a task of several. At least one.
+/// The cores that are this process' own: those that Slurm gave to its task (SLURM_CPUS_PER_TASK), else those of the
+/// machine; the processes that torchrun or settrain started have equal shares (LOCAL_WORLD_SIZE). At least one.
 int64_t own_cores(const Environment& environment = environment_variable);
 
 /// The first host of a Slurm list, "node[03-07,9],other" gives "node03". Throws ConfigError where it is malformed.

@@ -182,6 +182,11 @@ bool RunFolder::is_there(const fs::path& path) {
   return is_run(tidy(path));
 }
 
+bool RunFolder::is_begun(const fs::path& path) {
+  std::error_code ignored;
+  return is_there(path) && fs::exists(path / "config.yaml", ignored);
+}
+
 bool RunFolder::has_results(const fs::path& path) {
   std::ifstream stream(path / "results.json");
   const auto results = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);

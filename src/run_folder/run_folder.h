@@ -33,6 +33,9 @@ class RunFolder {
   /// Whether `path` is a run's folder.
   static bool is_there(const std::filesystem::path& path);
 
+  /// Whether `path` is the folder of a run that can be gone on with: one that has recorded its config.
+  static bool is_begun(const std::filesystem::path& path);
+
   /// Whether the run in `path` has its results.json, and it is whole. Without it the run is not finished.
   static bool has_results(const std::filesystem::path& path);
 

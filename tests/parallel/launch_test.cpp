@@ -1,7 +1,9 @@
 #include "src/parallel/launch.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <thread>
 
 #include "src/core/error.h"
 
@@ -71,6 +73,22 @@ TEST_CASE("what is missing or no number is named", "[fast]") {
   Variables without = kTorchrun;
   without.erase("MASTER_ADDR");
   CHECK_THROWS_WITH(launched(without), Contains("MASTER_ADDR is missing"));
+}
+
+TEST_CASE("a process has the cores of its Slurm task, of which launched ones have equal shares", "[fast]") {
+  const auto cores = [](const Variables& variables) {
+    return own_cores([&](const char* name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+  const auto all = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  CHECK(cores({}) == all);
+  CHECK(cores({{"LOCAL_WORLD_SIZE", "100000"}}) == 1);
+  CHECK(cores({{"SLURM_CPUS_PER_TASK", "12"}}) == 12);
+  CHECK(cores(with(kSlurm, "SLURM_CPUS_PER_TASK", "12")) == 12);
+  // torchrun in a step of one task a machine.
+  CHECK(cores({{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_CPUS_PER_TASK", "12"}, {"LOCAL_WORLD_SIZE", "4"}}) == 3);
 }
 
 TEST_CASE("the first host of a list", "[fast]") {

@@ -15,6 +15,7 @@
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/run_folder/run_folder.h"
 #include "src/studies/sweep/job_pool.h"
 #include "src/studies/sweep/status_board.h"
 
@@ -43,6 +44,10 @@ void write_tables(const Sweep& sweep, const std::vector<SweepRow>& rows) {
   write_file_atomically(sweep.folder.path() / "sweep.md", sweep_markdown(sweep.grid, sweep.title, rows));
 }
 
+int64_t unfinished(const std::vector<SweepRow>& rows) {
+  return std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.status != PointStatus::kFinished; });
+}
+
 // What is known of the runs is kept here, and only those at work are looked at again.
 class Runner {
  public:
@@ -66,7 +71,7 @@ class Runner {
     rows_ = rows_of(sweep_);
     write_tables(sweep_, rows_);
     throw_if_interrupted();
-    return count(PointStatus::kFailed);
+    return unfinished(rows_);
   }
 
  private:
@@ -85,33 +90,33 @@ class Runner {
     return std::count_if(rows_.begin(), rows_.end(), [status](const SweepRow& row) { return row.status == status; });
   }
 
-  // Those that were begun come first.
   std::deque<int64_t> items_to_run() const {
-    std::deque<int64_t> started, pending;
-    for (int64_t i = 0; i < std::ssize(sweep_.points); ++i) {
-      if (sweep_.folder.status_of(point_at(i)) == PointStatus::kFailed && options_.retry_failed) {
-        sweep_.folder.forget_failure(point_at(i));
-      }
-      const PointStatus status = sweep_.folder.status_of(point_at(i));
-      if (status == PointStatus::kStarted) started.push_back(i);
-      if (status == PointStatus::kPending) pending.push_back(i);
+    std::deque<int64_t> items;
+    for (const int64_t item : runs_to_come(sweep_, options_.retry_failed)) {
+      if (!is_in_other_hands(point_at(item))) items.push_back(item);
     }
-    started.insert(started.end(), pending.begin(), pending.end());
-    return started;
+    return items;
+  }
+
+  // Whether another process trains the run, such as an element of a Slurm array.
+  bool is_in_other_hands(const SweepPoint& point) const {
+    if (sweep_.folder.status_of(point) != PointStatus::kStarted) return false;
+    try {
+      RunFolder::open_to_resume(sweep_.folder.run_of(point));
+      return false;
+    } catch (const RunError& problem) {
+      log::warning(fmt::format("[sweep] {} is left alone: {}", point.name, problem.what()));
+      return true;
+    }
   }
 
   std::vector<std::string> command(int64_t item, int64_t place) const {
-    const SweepPoint& point = point_at(item);
-    const std::string run = sweep_.folder.run_of(point).string();
     std::vector<std::string> words;
     if (!options_.gpus.empty()) words = {"env", "CUDA_VISIBLE_DEVICES=" + options_.gpus[static_cast<size_t>(place)]};
-    words.insert(words.end(), {options_.program, "train", "--device", options_.device});
-    if (sweep_.folder.status_of(point) == PointStatus::kStarted) {
-      words.insert(words.end(), {"--resume", run});
-      return words;
+    words.push_back(options_.program);
+    for (std::string& word : training_arguments(sweep_, point_at(item), options_.device)) {
+      words.push_back(std::move(word));
     }
-    words.insert(words.end(), {"--config", sweep_.grid.base.string(), "--set", "run.dir=" + config::yaml_text(run)});
-    for (const std::string& setting : point.overrides) words.insert(words.end(), {"--set", setting});
     return words;
   }
 
@@ -186,8 +191,39 @@ std::vector<SweepRow> rows_of(const Sweep& sweep) {
   return rows;
 }
 
+std::vector<int64_t> runs_to_come(const Sweep& sweep, bool retry_failed) {
+  std::vector<int64_t> started, pending;
+  for (int64_t i = 0; i < std::ssize(sweep.points); ++i) {
+    const SweepPoint& point = sweep.points[static_cast<size_t>(i)];
+    if (sweep.folder.status_of(point) == PointStatus::kFailed && retry_failed) sweep.folder.forget_failure(point);
+    const PointStatus status = sweep.folder.status_of(point);
+    if (status == PointStatus::kStarted) started.push_back(i);
+    if (status == PointStatus::kPending) pending.push_back(i);
+  }
+  started.insert(started.end(), pending.begin(), pending.end());
+  return started;
+}
+
+std::vector<std::string> training_arguments(const Sweep& sweep, const SweepPoint& point, const std::string& device) {
+  const std::string run = sweep.folder.run_of(point).string();
+  std::vector<std::string> words{"train", "--device", device};
+  if (sweep.folder.status_of(point) == PointStatus::kStarted) {
+    words.insert(words.end(), {"--resume", run});
+    return words;
+  }
+  words.insert(words.end(), {"--config", sweep.grid.base.string(), "--set", "run.dir=" + config::yaml_text(run)});
+  for (const std::string& setting : point.overrides) words.insert(words.end(), {"--set", setting});
+  return words;
+}
+
 int64_t run_sweep(const Sweep& sweep, const SweepOptions& options) {
   return Runner(sweep, options).run();
+}
+
+int64_t collect_sweep(const Sweep& sweep) {
+  const std::vector<SweepRow> rows = rows_of(sweep);
+  write_tables(sweep, rows);
+  return unfinished(rows);
 }
 
 }  // namespace settrain

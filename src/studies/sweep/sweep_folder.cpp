@@ -39,10 +39,6 @@ ordered_json read_json(const fs::path& file) {
   }
 }
 
-bool is_run(const fs::path& folder) {
-  return RunFolder::is_there(folder) && fs::exists(folder / "config.yaml");
-}
-
 }  // namespace
 
 std::string_view name_of(PointStatus status) {
@@ -150,7 +146,7 @@ int64_t SweepFolder::find_runs(const std::vector<SweepPoint>& points, const conf
   int64_t others = 0;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(path_, error)) {
-    if (!is_run(entry.path())) continue;
+    if (!RunFolder::is_begun(entry.path())) continue;
     try {
       const config::Config config = config::load(schema, entry.path() / "config.yaml", {});
       by_identity.emplace(identity_of(config), entry.path());
@@ -178,9 +174,9 @@ fs::path SweepFolder::run_of(const SweepPoint& point) const {
 
 PointStatus SweepFolder::status_of(const SweepPoint& point) const {
   const fs::path run = run_of(point);
-  if (is_run(run) && RunFolder::has_results(run)) return PointStatus::kFinished;
+  if (RunFolder::is_begun(run) && RunFolder::has_results(run)) return PointStatus::kFinished;
   if (fs::exists(failure_file(point))) return PointStatus::kFailed;
-  return is_run(run) ? PointStatus::kStarted : PointStatus::kPending;
+  return RunFolder::is_begun(run) ? PointStatus::kStarted : PointStatus::kPending;
 }
 
 int64_t SweepFolder::epochs_of(const SweepPoint& point) const {
@@ -201,6 +197,14 @@ void SweepFolder::record_failure(const SweepPoint& point, const std::string& err
 void SweepFolder::forget_failure(const SweepPoint& point) const {
   std::error_code ignored;
   fs::remove(failure_file(point), ignored);
+}
+
+fs::path SweepFolder::slurm_script() const {
+  return path_ / "slurm.sbatch";
+}
+
+fs::path SweepFolder::slurm_logs() const {
+  return path_ / "slurm";
 }
 
 fs::path SweepFolder::failure_file(const SweepPoint& point) const {

@@ -41,7 +41,7 @@ struct PointResult {
 PointResult read_result(const std::filesystem::path& run, const std::string& select);
 
 /// DIR/RUN/ is a run; DIR/failures/RUN.txt the error of one that failed; DIR/sweep.json what every start of the sweep
-/// has in common.
+/// has in common; DIR/slurm.sbatch, where it is, trains the runs by Slurm, with logs in DIR/slurm/.
 class SweepFolder {
  public:
   /// Makes the folder where it is missing, and locks it until the object goes. `threads` compute threads a run hold for
@@ -71,6 +71,9 @@ class SweepFolder {
   std::string failure_of(const SweepPoint& point) const;
   void record_failure(const SweepPoint& point, const std::string& error) const;
   void forget_failure(const SweepPoint& point) const;
+
+  std::filesystem::path slurm_script() const;
+  std::filesystem::path slurm_logs() const;
 
  private:
   SweepFolder() = default;
