@@ -2,7 +2,7 @@
 # The archive that a machine with a GPU and no network starts from. For scripts/gpu_check.sh.
 
 # What the build needs beside LibTorch, without what decodes image files (Debian's libraries for that drag in hundreds of MB).
-packages=(libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev catch2 nlohmann-json3-dev zlib1g-dev libssl-dev libjs-chart.js)
+packages=(libyaml-cpp-dev libgloo-dev libspdlog-dev libfmt-dev libcli11-dev catch2 nlohmann-json3-dev zlib1g-dev libssl-dev libjs-chart.js)
 most_bytes=$((64 * 1024 * 1024))
 
 # packed_files: what of the packages goes into the bundle.

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "src/core/error.h"
+#include "src/parallel/bucketed_sum.h"
 #include "src/parallel/ordered_sum.h"
 
 namespace settrain {
@@ -114,6 +115,60 @@ TEST_CASE("gradients are added in the order of the micro-batches, whoever holds 
       }
     });
   }
+}
+
+TEST_CASE("gradients are added in buckets while the backward pass goes on", "[fast]") {
+  const auto loss_of = [](const std::vector<at::Tensor>& parameters, double factor) {
+    // The last parameter has no gradient.
+    return factor * ((parameters[0] * parameters[0]).sum() + (parameters[1] * parameters[0].sum()).sum());
+  };
+  const auto fresh = [] {
+    std::vector<at::Tensor> parameters{at::arange(6, at::kFloat).view({2, 3}), at::full({4}, 2.0), at::ones({3})};
+    for (at::Tensor& parameter : parameters) parameter.requires_grad_();
+    return parameters;
+  };
+  std::vector<at::Tensor> expected = fresh();
+  loss_of(expected, 1 + 2 + 3).backward();  // of both rounds
+  for (const int64_t bytes : {1, 20, 1000}) {
+    CAPTURE(bytes);
+    in_processes(2, [&](ProcessGroup& group) {
+      const std::vector<at::Tensor> parameters = fresh();
+      BucketedSum sum(group, parameters, bytes);
+      for (int step = 0; step < 2; ++step) {
+        for (const at::Tensor& parameter : parameters) parameter.mutable_grad().reset();
+        sum.start();
+        sum.begin_round(/*is_last=*/false);
+        loss_of(parameters, 1 + static_cast<double>(group.rank())).backward();
+        sum.end_round({0, 1});
+        sum.begin_round(/*is_last=*/true);
+        if (group.is_first()) loss_of(parameters, 3).backward();  // the other one has no part in it
+        sum.end_round({0});
+        sum.finish();
+        for (size_t p = 0; p < 2; ++p) {
+          if (!at::allclose(parameters[p].grad(), expected[p].grad())) throw Error("another sum");
+        }
+        if (parameters[2].grad().count_nonzero().item<int64_t>() != 0) throw Error("a gradient from nowhere");
+      }
+    });
+  }
+}
+
+TEST_CASE("what fails in the first process fails in all", "[fast]") {
+  std::vector<std::string> told(2);
+  in_processes(2, [&](ProcessGroup& group) {
+    bool is_done = false;
+    group.first_does([&] { is_done = true; });
+    if (is_done != group.is_first()) throw Error("done elsewhere");
+    try {
+      group.first_does([] { throw RunError("the disk is full"); });
+    } catch (const RunError& error) {
+      told[0] = error.what();
+    } catch (const ParallelError& error) {
+      told[1] = error.what();
+    }
+    group.gather(at::zeros({1}));  // all go on
+  });
+  CHECK(told == std::vector<std::string>{"the disk is full", "process 0: the disk is full"});
 }
 
 TEST_CASE("a process that does not come is named", "[fast]") {
