@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -120,24 +121,23 @@ int start_processes(const std::vector<std::string>& command, int64_t processes) 
                           "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + std::to_string(store->getPort()),
                           "TORCHELASTIC_USE_AGENT_STORE=True", kParent + ("=" + std::to_string(::getpid()))}));
   }
-  int first_failure = 0, passed_on = 0;
+  int worst = 0, passed_on = 0;
   Clock::time_point failed_at;
   while (!children.empty()) {
     if (const auto ended = children.take_ended(false)) {
-      if (ended->code != 0 && first_failure == 0) {
-        first_failure = ended->code;
-        failed_at = Clock::now();
-        // Any other failure it has told itself.
-        if (ended->signal != 0 && passed_on == 0)
-          log::error(fmt::format("process {} of {} was ended by signal {}", ended->rank, processes, ended->signal));
-      }
+      const bool by_itself = passed_on == 0;  // or by who knows whom
+      if (ended->code != 0 && worst == 0) failed_at = Clock::now();
+      if (by_itself || interrupted() != 0) worst = std::max(worst, ended->code);
+      // Any other failure it has told itself.
+      if (ended->signal != 0 && by_itself)
+        log::error(fmt::format("process {} of {} was ended by signal {}", ended->rank, processes, ended->signal));
       continue;
     }
     if (const int signal = interrupted(); signal != 0 && passed_on == 0) {
       children.signal_all(signal);
       passed_on = signal;
     }
-    if (first_failure != 0 && passed_on != SIGKILL) {
+    if (worst != 0 && passed_on != SIGKILL) {
       const auto since = Clock::now() - failed_at;
       if (since > kUntilKilled) {
         children.signal_all(passed_on = SIGKILL);
@@ -147,7 +147,7 @@ int start_processes(const std::vector<std::string>& command, int64_t processes) 
     }
     std::this_thread::sleep_for(kBetweenLooks);
   }
-  return first_failure;
+  return worst;
 }
 
 }  // namespace settrain
