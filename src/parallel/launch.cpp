@@ -55,6 +55,7 @@ Launch from_torchrun(const Variables& variables) {
   launch.local_rank = variables.integer("LOCAL_RANK", 0, launch.local_world - 1);
   launch.host = variables.text("MASTER_ADDR");
   launch.port = static_cast<uint16_t>(variables.integer("MASTER_PORT", 1, kLastPort));
+  if (variables.has("TORCHELASTIC_RESTART_COUNT")) launch.attempt = variables.text("TORCHELASTIC_RESTART_COUNT");
   launch.launcher_keeps_store =
       variables.has("TORCHELASTIC_USE_AGENT_STORE") && variables.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
   return launch;

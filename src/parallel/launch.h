@@ -15,6 +15,7 @@ struct Launch {
   std::string host;                         // where rank 0, or the launcher, keeps the store
   uint16_t port = 0;
   bool launcher_keeps_store = false;  // rank 0 is a client of it too
+  std::string attempt = "0";          // of torchrun's restarts, over which its store stays
 };
 
 /// An environment variable, or none.

@@ -53,7 +53,7 @@ std::string cause(const std::exception& error) {
 }
 
 std::string key_of(const char* what, int64_t rank) {
-  return fmt::format("settrain/{}/{}", what, rank);
+  return fmt::format("{}/{}", what, rank);
 }
 
 Milliseconds in_milliseconds(double seconds) {
@@ -130,8 +130,12 @@ struct ProcessGroup::Connection {
   std::thread heart;
 
   Connection(const Launch& launch, const ParallelOptions& options, at::Device where)
-      : store(connect(launch, in_milliseconds(options.timeout))),
-        beats(store->clone()),
+      : Connection(connect(launch, in_milliseconds(options.timeout)), launch, options, where) {}
+
+  Connection(const c10::intrusive_ptr<c10d::Store>& shared, const Launch& launch, const ParallelOptions& options,
+             at::Device where)
+      : store(c10::make_intrusive<c10d::PrefixStore>("settrain/" + launch.attempt, shared)),
+        beats(c10::make_intrusive<c10d::PrefixStore>("settrain/" + launch.attempt, shared->clone())),
         timeout(in_milliseconds(options.timeout)),
         rank(launch.rank),
         world(launch.world),
@@ -213,7 +217,7 @@ struct ProcessGroup::Connection {
         if (!store->check({key_of("failed", other)})) continue;
         said.push_back(fmt::format("process {}: {}", other, store->get_to_str(key_of("failed", other))));
       }
-      store->set(key_of("left", rank), "1");
+      leave();
       if (!said.empty()) return fmt::format("{}", fmt::join(said, "; "));
       const std::vector<int64_t> silent = silent_ones();
       if (!silent.empty()) {
@@ -227,11 +231,18 @@ struct ProcessGroup::Connection {
     return fmt::format("{}: {}", what, error);
   }
 
-  // Until all that live have read why this process ends, and no longer than that takes.
+  // Tells the others that this process ends, since another one did.
+  void leave() {
+    store->set(key_of("left", rank), "1");
+  }
+
+  // Until the others have read why this process ends, and no longer than that takes those that live.
   void wait_for_readers() {
+    std::vector<std::string> left;
     for (int64_t other = 0; other < world; ++other) {
-      if (other != rank) store->wait({key_of("left", other)}, kBeatsMissed * kBetweenBeats);
+      if (other != rank) left.push_back(key_of("left", other));
     }
+    store->wait(left, kBeatsMissed * kBetweenBeats);
   }
 
   // Those that have not counted up for a while, though they have not left by themselves.
@@ -338,7 +349,9 @@ void ProcessGroup::first_does(const std::function<void()>& work) {
   }
   message = gather(message).front();
   if (problem) std::rethrow_exception(problem);
-  if (!message.empty()) throw ParallelError("process 0: " + message);
+  if (message.empty()) return;
+  connection_->leave();
+  throw ParallelError("process 0: " + message);
 }
 
 void ProcessGroup::report_failure(const std::string& message) noexcept {

@@ -134,8 +134,8 @@ int start_processes(const std::vector<std::string>& command, int64_t processes) 
       continue;
     }
     if (const int signal = interrupted(); signal != 0 && passed_on == 0) {
-      children.signal_all(signal);
-      passed_on = signal;
+      // A terminal's Ctrl-C has reached them already, and a second SIGINT would end them at once.
+      children.signal_all(passed_on = signal == SIGINT ? SIGTERM : signal);
     }
     if (worst != 0 && passed_on != SIGKILL) {
       const auto since = Clock::now() - failed_at;
@@ -147,7 +147,7 @@ int start_processes(const std::vector<std::string>& command, int64_t processes) 
     }
     std::this_thread::sleep_for(kBetweenLooks);
   }
-  return worst;
+  return interrupted() != 0 && worst != 0 ? 128 + interrupted() : worst;
 }
 
 }  // namespace settrain
