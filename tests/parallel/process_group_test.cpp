@@ -8,49 +8,13 @@
 #include "src/core/error.h"
 #include "src/parallel/bucketed_sum.h"
 #include "src/parallel/ordered_sum.h"
+#include "tests/support/threads_as_processes.h"
 
 namespace settrain {
 namespace {
 
 using Catch::Contains;
-
-uint16_t next_port() {
-  static uint16_t port = static_cast<uint16_t>(20000 + getpid() % 20000);
-  return ++port;
-}
-
-ParallelOptions options(double timeout = 20) {
-  return {.backend = "gloo", .timeout = timeout};
-}
-
-Launch launch_of(int64_t rank, int64_t world, uint16_t port) {
-  return {.launcher = "settrain",
-          .rank = rank,
-          .world = world,
-          .local_rank = rank,
-          .local_world = world,
-          .host = "127.0.0.1",
-          .port = port};
-}
-
-// Threads stand in for processes: a group knows of no other state of the process.
-void in_processes(int64_t world, const std::function<void(ProcessGroup&)>& work) {
-  const uint16_t port = next_port();
-  std::vector<std::thread> threads;
-  std::vector<std::string> errors(static_cast<size_t>(world));
-  for (int64_t rank = 0; rank < world; ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        ProcessGroup group(launch_of(rank, world, port), options(), at::kCPU);
-        work(group);
-      } catch (const std::exception& error) {
-        errors[static_cast<size_t>(rank)] = error.what();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& error : errors) CHECK(error == "");
-}
+using namespace test;
 
 TEST_CASE("processes tell each other tensors and texts, in the order of their ranks", "[fast]") {
   std::vector<at::Tensor> gathered(3), exchanged(3), taken(3);
@@ -87,7 +51,6 @@ TEST_CASE("gradients are added in the order of the micro-batches, whoever holds 
     for (int64_t batch = 1; batch < kMicroBatches; ++batch) sum = sum + gradient(batch, shape);
     expected.push_back(sum);
   }
-  // at::manual_seed is of the whole process: gradients are drawn before the threads start.
   std::vector<std::vector<at::Tensor>> drawn;
   for (int64_t batch = 0; batch < kMicroBatches; ++batch) {
     drawn.emplace_back();
@@ -172,24 +135,24 @@ TEST_CASE("what fails in the first process fails in all", "[fast]") {
 }
 
 TEST_CASE("a process that does not come is named", "[fast]") {
-  CHECK_THROWS_WITH(ProcessGroup(launch_of(0, 2, next_port()), options(1), at::kCPU),
+  CHECK_THROWS_WITH(ProcessGroup(launch_of(0, 2, free_port()), gloo(1), at::kCPU),
                     Contains("process 1 of 2 has not come within 1 s (parallel.timeout)"));
 }
 
 TEST_CASE("a store that is not there is named", "[fast]") {
-  CHECK_THROWS_WITH(ProcessGroup(launch_of(1, 2, next_port()), options(1), at::kCPU),
+  CHECK_THROWS_WITH(ProcessGroup(launch_of(1, 2, free_port()), gloo(1), at::kCPU),
                     Contains("process 1 of 2 cannot reach the store at 127.0.0.1:"));
 }
 
 TEST_CASE("a process that ends by an error is named with it to the others", "[fast]") {
-  const uint16_t port = next_port();
+  const uint16_t port = free_port();
   std::string told;
   std::thread failing([&] {
-    ProcessGroup group(launch_of(1, 2, port), options(3), at::kCPU);
+    ProcessGroup group(launch_of(1, 2, port), gloo(3), at::kCPU);
     group.report_failure("the disk is full\nand more");
   });
   std::thread waiting([&] {
-    ProcessGroup group(launch_of(0, 2, port), options(3), at::kCPU);
+    ProcessGroup group(launch_of(0, 2, port), gloo(3), at::kCPU);
     failing.join();
     try {
       group.gather(at::zeros({1}));
