@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,9 @@
 #include "src/parallel/process_group.h"
 
 namespace settrain::test {
+
+/// c10d's flight recorder is one for the whole process, and not made for groups in several threads: it is off.
+inline const bool kIsFlightRecorderOff = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1) == 0;
 
 /// A port of this machine that nothing listens at, free a moment ago.
 inline uint16_t free_port() {
