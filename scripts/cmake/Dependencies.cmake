@@ -8,8 +8,10 @@ find_package(yaml-cpp REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(CLI11 REQUIRED)
-find_package(Catch2 2 REQUIRED)
+if(NOT SETTRAIN_ONLY_PYTHON)
+  find_package(CLI11 REQUIRED)
+  find_package(Catch2 2 REQUIRED)
+endif()
 
 if(SETTRAIN_IMAGE_FILES)
   find_package(JPEG REQUIRED) # libjpeg-turbo

@@ -11,6 +11,15 @@ if(NOT torch AND EXISTS "${CMAKE_SOURCE_DIR}/build/setup.txt")
   file(STRINGS "${CMAKE_SOURCE_DIR}/build/setup.txt" torch REGEX "^torch_root=")  # where scripts/setup put it
   string(REPLACE "torch_root=" "" torch "${torch}")
 endif()
+if(NOT torch AND SETTRAIN_ONLY_PYTHON)
+  # The PyTorch of the Python that asks for the package. -I: not what an isolated build puts before it.
+  execute_process(COMMAND "${Python_EXECUTABLE}" -I -c
+    "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '', end='')"
+    OUTPUT_VARIABLE torch)
+  if(NOT torch)
+    message(FATAL_ERROR "No PyTorch beside ${Python_EXECUTABLE}, which settrain links: first pip install torch==2.11.0")
+  endif()
+endif()
 if(NOT EXISTS "${torch}/include/ATen/ATen.h")
   message(FATAL_ERROR "No LibTorch in '${torch}'. Run scripts/setup, which installs it and configures, or pass "
                       "-DSETTRAIN_TORCH_ROOT=<site-packages>/torch")

@@ -1,0 +1,129 @@
+// The rules that answer with sets as operators: torch.ops.settrain.calibrate, sets_of and set_quality.
+#include <ATen/ops/empty.h>
+#include <torch/library.h>
+
+#include <limits>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "metrics/checks.h"
+#include "metrics/sets/calibrate.h"
+#include "metrics/sets/rules/guarantee.h"
+#include "metrics/sets/set_quality.h"
+#include "python/ops/value_errors.h"
+#include "src/core/shape.h"
+
+namespace settrain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The calibrated rule as JSON, which sets_of() takes.
+std::string calibrate_op(const std::string& rule, const at::Tensor& scores, const at::Tensor& labels,
+                         at::IntArrayRef train_counts, at::IntArrayRef superclass_of, bool sigmoid, int64_t seed) {
+  return with_value_errors([&] {
+    check_split({scores, labels});
+    const ClassFacts facts{.classes = scores.size(1),
+                           .train_counts = train_counts.vec(),
+                           .superclass_of = superclass_of.vec(),
+                           .probability = sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
+    return to_json(calibrate(parse_set_rule(rule), facts, scores, labels, static_cast<uint64_t>(seed))).dump();
+  });
+}
+
+/// Throws ValueError where `text` is not what calibrate_op() returns. Read once: thresholds of a thousand classes take
+/// longer than the sets of a batch.
+const CalibratedRule& rule_of(const std::string& text, int64_t classes) {
+  constexpr size_t kMostKept = 16;
+  thread_local std::map<std::string, CalibratedRule> read;
+  if (const auto found = read.find(text); found != read.end() && found->second.classes == classes) return found->second;
+  if (read.size() >= kMostKept) read.clear();
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::exception& error) {
+    throw ConfigError(std::string("a calibrated rule: ") + error.what());
+  }
+  return read.insert_or_assign(text, rule_from_json(json, classes)).first->second;
+}
+
+at::Tensor sets_op(const at::Tensor& scores, const std::string& rule, int64_t first_image) {
+  return with_value_errors([&] {
+    check_scores("scores", scores);
+    return sets_of(rule_of(rule, scores.size(1)), scores, first_image).to(scores.device());
+  });
+}
+
+at::Tensor sets_meta(const at::Tensor& scores, const std::string& /*rule*/, int64_t /*first_image*/) {
+  return at::empty_symint(scores.sym_sizes(), scores.options().dtype(at::kBool));
+}
+
+/// SetQuality as JSON; null for what is undefined.
+std::string quality_op(const at::Tensor& sets, const at::Tensor& labels, double wanted, at::IntArrayRef train_counts) {
+  return with_value_errors([&] {
+    const at::Tensor rows = sets.cpu().contiguous(), row_labels = labels.cpu().contiguous();
+    if (rows.dim() != 2 || rows.scalar_type() != at::kBool) throw ShapeError("sets: expected [images, classes] bool");
+    check_split_layout({rows.to(at::kFloat), row_labels});
+    if (!train_counts.empty() && static_cast<int64_t>(train_counts.size()) != rows.size(1)) {
+      throw ShapeError("train_counts: expected one a class, got " + std::to_string(train_counts.size()));
+    }
+    const SetQuality quality = set_quality(rows, row_labels, wanted, train_counts.vec());
+    Json json{{"images", quality.images},
+              {"coverage", quality.coverage},
+              {"interval", quality.interval},
+              {"mean_size", quality.mean_size},
+              {"median_size", quality.median_size},
+              {"macro_coverage", quality.macro_coverage},
+              {"below_half", quality.below_half},
+              {"undercoverage_gap", quality.undercoverage_gap},
+              {"coverage_gap", quality.coverage_gap},
+              {"size_stratified_violation", quality.size_stratified_violation},
+              {"empty", quality.empty},
+              {"full", quality.full},
+              {"classes_without_images", quality.classes_without_images},
+              {"class_coverage", quality.class_coverage}};
+    if (!train_counts.empty()) {
+      json["few_coverage"] = quality.shot_coverage[0];
+      json["medium_coverage"] = quality.shot_coverage[1];
+      json["many_coverage"] = quality.shot_coverage[2];
+    }
+    return json.dump();
+  });
+}
+
+double wanted_coverage_op(const std::string& rule) {
+  return with_value_errors([&] { return parse_set_rule(rule).wanted_coverage(); });
+}
+
+TORCH_LIBRARY_FRAGMENT(settrain, library) {
+  library.def("wanted_coverage(str rule) -> float", wanted_coverage_op);
+  library.def(
+      "calibrate(str rule, Tensor scores, Tensor labels, int[] train_counts, int[] superclass_of, bool sigmoid, int seed) "
+      "-> str");
+  library.def("sets_of(Tensor scores, str rule, int first_image) -> Tensor");
+  library.def("set_quality(Tensor sets, Tensor labels, float wanted, int[] train_counts) -> str");
+}
+
+void implement_sets(torch::Library& library) {
+  library.impl("calibrate", calibrate_op);
+  library.impl("sets_of", sets_op);
+  library.impl("set_quality", quality_op);
+}
+
+TORCH_LIBRARY_IMPL(settrain, CPU, library) {
+  implement_sets(library);
+}
+
+TORCH_LIBRARY_IMPL(settrain, CUDA, library) {
+  implement_sets(library);
+}
+
+TORCH_LIBRARY_IMPL(settrain, Meta, library) {
+  library.impl("sets_of", sets_meta);
+}
+
+}  // namespace
+}  // namespace settrain

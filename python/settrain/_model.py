@@ -1,0 +1,109 @@
+"""Models that `settrain export` wrote, as torch.nn.Modules."""
+
+import json
+import os
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from settrain.sets import CalibratedRule
+
+# torchvision's constructors, and the layer that gives the scores.
+HEADS = {
+    **dict.fromkeys(["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d"], "fc"),
+    **dict.fromkeys(["densenet121", "densenet161", "densenet169", "densenet201"], "classifier"),
+    "convnext_tiny": "classifier.2",
+    "vit_b_16": "heads.head",
+}
+
+
+class NormalisedLinear(nn.Module):
+    """Cosines between features [batch, features] and class weights: [batch, classes]. `weight` is [features, classes]."""
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(features, classes))
+
+    def forward(self, features: Tensor) -> Tensor:
+        return F.normalize(features, dim=1) @ F.normalize(self.weight, dim=0)
+
+
+class TrainedModel(nn.Module):
+    """A network of torchvision with settrain's weights, and what is known of its classes. Made by load()."""
+
+    def __init__(self, network: nn.Module, card: dict, temperature: float, rules: Sequence[CalibratedRule]) -> None:
+        super().__init__()
+        self.network = network
+        self.class_names: list[str] = card["classes"]
+        self.train_counts: list[int] = card["train_images"]
+        self.superclass_of: list[int] = card["superclass_of"]
+        self.input_size: tuple[int, int] = tuple(card["input"])  # height, width
+        self.is_sigmoid: bool = card["probability"] == "sigmoid"
+        self.rules: dict[str, CalibratedRule] = {rule.name: rule for rule in rules}
+        self._factor = card["score_scale"] / temperature
+        self.register_buffer("mean", torch.tensor(card["mean"]).view(-1, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(card["std"]).view(-1, 1, 1), persistent=False)
+
+    def normalise(self, pixels: Tensor) -> Tensor:
+        """The network's input: [batch, 3, height, width] of pixels, uint8, or float in [0, 1]. Their size should be `input_size`."""
+        if pixels.dtype == torch.uint8:
+            pixels = pixels.to(self.mean.dtype) / 255
+        return (pixels - self.mean) / self.std
+
+    def forward(self, images: Tensor) -> Tensor:
+        """[batch, classes] scores of normalised images: cosines where the head is normalised."""
+        return self.network(images)
+
+    def logits(self, images: Tensor) -> Tensor:
+        """[batch, classes] what probabilities and rules are made of: scores times the loss' scale, over the calibrated temperature."""
+        return self(images) * self._factor
+
+    def probabilities(self, images: Tensor) -> Tensor:
+        logits = self.logits(images)
+        return logits.sigmoid() if self.is_sigmoid else logits.softmax(1)
+
+    def sets(self, images: Tensor, rule: str) -> Tensor:
+        """[batch, classes] bool: the sets of one of `rules`, which `settrain calibrate` made."""
+        if rule not in self.rules:
+            raise ValueError(f"rule: expected one of {list(self.rules)}, got {rule!r}")
+        return self.rules[rule].sets(self.logits(images))
+
+
+def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> TrainedModel:
+    """The model in a file that `settrain export` wrote, in evaluation mode.
+
+    Needs torchvision, safetensors and PyYAML: pip install '.[models]'. ValueError where the file is no such model, its architecture is not
+    torchvision's (ResNets and DenseNets for small images), or it has two heads.
+    """
+    import torchvision
+    import yaml
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}
+        card = json.loads(metadata["card"])
+        name = yaml.safe_load(metadata["config"])["model"]["name"]
+        stored = json.loads(metadata.get("rules", '{"temperature": 1, "rules": []}'))
+    except (SafetensorError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
+        raise ValueError(f"{os.fspath(path)!r}: no model that settrain exported (settrain export RUN): {error!r}") from None
+    if name not in HEADS:
+        raise ValueError(f"{os.fspath(path)!r}: torchvision has no {name}; these can be loaded: {', '.join(HEADS)}")
+    if card["head"] == "two_head" or card["channels"] != 3:
+        raise ValueError(f"{os.fspath(path)!r}: a torchvision model has one head and 3 channels; this one: {card['head']}, {card['channels']}")
+    sized = {"image_size": card["input"][0]} if name == "vit_b_16" else {}
+    network = getattr(torchvision.models, name)(num_classes=len(card["classes"]), **sized)
+    head = network.get_submodule(HEADS[name])
+    if card["head"] == "normalised":
+        network.set_submodule(HEADS[name], NormalisedLinear(head.in_features, head.out_features))
+    elif f"{HEADS[name]}.bias" not in weights:
+        head.register_parameter("bias", None)
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(f"{os.fspath(path)!r}: {error}") from None
+    rules = [CalibratedRule(json.dumps(rule)) for rule in stored["rules"]]
+    return TrainedModel(network, card, stored["temperature"], rules).to(device).eval()

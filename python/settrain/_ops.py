@@ -1,0 +1,35 @@
+"""Loads the operators torch.ops.settrain, and turns what users pass into their arguments."""
+
+import pathlib
+from collections.abc import Sequence
+
+import torch
+
+torch.ops.load_library(pathlib.Path(__file__).parent / "libsettrain_ops.so")
+
+ops = torch.ops.settrain
+
+
+def tensor(values: object, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """A tensor of a tensor, NumPy array or list, without a copy where there needs to be none."""
+    return torch.as_tensor(values, dtype=dtype)
+
+
+def scores_and_labels(scores: object, labels: object) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scores of float32 or float64 and labels of int64, both on the scores' device."""
+    of_scores = tensor(scores).detach()
+    if of_scores.dtype in (torch.float16, torch.bfloat16):
+        of_scores = of_scores.float()
+    of_labels = tensor(labels)
+    if of_labels.is_floating_point() or of_labels.is_complex() or of_labels.dtype == torch.bool:
+        raise ValueError(f"labels: expected integers, got {of_labels.dtype}")
+    return of_scores, of_labels.to(of_scores.device, torch.int64)
+
+
+def integers(values: object | None) -> list[int]:
+    """A list of a sequence, array or tensor of integers; empty for None."""
+    if values is None:
+        return []
+    if isinstance(values, Sequence):
+        return [int(value) for value in values]
+    return tensor(values).to(torch.int64).tolist()

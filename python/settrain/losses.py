@@ -1,0 +1,404 @@
+"""Losses for set-valued classification, as torch.nn.Modules.
+
+Every loss takes `scores`, [batch, classes] logits (or cosines, where its docstring says so) of float32, float64, bfloat16 or
+float16, on the CPU or CUDA, and `labels`, [batch] int64 on the same device. Half precision is computed in float32. It returns the mean
+of the samples' losses, [] float32 or float64, or with reduction="sum" their sum, with "none" the losses, [batch].
+
+Parameters have the names and defaults of `loss` in settrain's configs. All take besides:
+
+    reduction       "mean", "sum" or "none"
+    class_weights   [classes] weights that multiply the losses of samples with these labels
+
+Sources: Berrada et al., ICLR 2018; Garcin et al., ICML 2022; Garcin's thesis, 2023; others by name. The gradient of a loss has no
+gradient of its own. Wrong values are ValueErrors.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from settrain._ops import integers, ops, tensor
+
+__all__ = [
+    "AssumeNegative",
+    "AverageKTwoHead",
+    "BCEMultilabel",
+    "BCEPositive",
+    "BalancedSoftmax",
+    "CrossEntropy",
+    "ExactTopK",
+    "ExactTopKImbalanced",
+    "ExpectedPositiveRegularisation",
+    "Focal",
+    "LDAM",
+    "LogitAdjusted",
+    "NoisedTopK",
+    "NoisedTopKImbalanced",
+    "ROLE",
+    "SmoothedTopKHinge",
+    "SparseTop",
+    "TopKHinge",
+    "TopKHingeCalibrated",
+    "TopKHingeConvex",
+    "TopKHingeScaled",
+    "TopKZeroOne",
+]
+
+Integers = Sequence[int] | Tensor
+Reals = Sequence[float] | Tensor
+
+
+class Loss(nn.Module):
+    """Base of the losses: a name in settrain's registry, and its keys."""
+
+    name: str
+
+    def __init__(
+        self,
+        keys: dict[str, object],
+        *,
+        reduction: str = "mean",
+        class_weights: Reals | None = None,
+        class_counts: Integers | None = None,
+    ) -> None:
+        super().__init__()
+        if reduction not in ("mean", "sum", "none"):
+            raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
+        self.reduction = reduction
+        if class_weights is not None:
+            weights = tensor(class_weights, torch.float64).tolist()
+            keys = keys | {"class_weights": "list", "class_weight_list": weights}
+        self._keys = keys
+        self._class_counts = integers(class_counts)
+        self._settings = "\n".join([f"loss.name={self.name}", *(f"loss.{key}={_yaml(value)}" for key, value in keys.items())])
+        ops.check_loss(self._settings)
+
+    def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
+        return self._loss(scores, labels)
+
+    def _loss(self, scores: Tensor, labels: Tensor, *, scores_multi: Tensor | None = None, estimates: Tensor | None = None) -> Tensor:
+        return self._reduced(ops.loss(scores, scores_multi, estimates, labels, None, None, 0, self._settings, self._class_counts))
+
+    def _reduced(self, per_sample: Tensor) -> Tensor:
+        if self.reduction == "none":
+            return per_sample
+        return per_sample.mean() if self.reduction == "mean" else per_sample.sum()
+
+    def extra_repr(self) -> str:
+        shown = [f"{key}={value!r}" for key, value in self._keys.items() if key not in ("class_weights", "class_weight_list")]
+        return ", ".join([*shown, f"reduction={self.reduction!r}"])
+
+
+def _yaml(value: object) -> str:
+    """A value as settrain's configs have it, every bit of a float included."""
+    return str(value).lower() if isinstance(value, bool) else float.__repr__(value) if isinstance(value, float) else str(value)
+
+
+class _NoisedLoss(Loss):
+    """A loss with noise, which is a function of (seed, step, row, class, draw): counter-based, so that the CPU and CUDA draw the
+    same numbers and a step can be repeated alone.
+
+    `step` is a buffer that grows by 1 with every call in training mode; `seed` is drawn from torch's generator where none is given, so
+    that torch.manual_seed() decides it. Both are in the state_dict: training that goes on from one draws what it would have drawn.
+    With a `generator` the step of every call is drawn from it instead. Processes that train one model need different seeds.
+    """
+
+    def __init__(self, keys: dict[str, object], *, seed: int | None = None, generator: torch.Generator | None = None, **others) -> None:
+        super().__init__(keys, **others)
+        self.seed = int(torch.randint(2**62, ()).item()) if seed is None else int(seed)
+        self.generator = generator
+        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, scores: Tensor, labels: Tensor, noise: Tensor | None = None) -> Tensor:
+        """`noise`, [batch, num_draws, classes] standard normals, takes the place of drawn ones."""
+        step = self.step
+        if self.generator is not None:
+            step = torch.randint(2**31, (), generator=self.generator, device=self.generator.device)
+        per_sample = ops.loss(scores, None, None, labels, noise, step, self.seed, self._settings, self._class_counts)
+        if self.training and self.generator is None:
+            self.step += 1
+        return self._reduced(per_sample)
+
+    def get_extra_state(self) -> dict[str, int]:
+        return {"seed": self.seed}
+
+    def set_extra_state(self, state: dict[str, int]) -> None:
+        self.seed = int(state["seed"])
+
+
+class CrossEntropy(Loss):
+    """Cross-entropy of the softmax of the scores, with a share `label_smoothing` of the target spread over all classes."""
+
+    name = "cross_entropy"
+
+    def __init__(self, *, label_smoothing: float = 0.0, **others) -> None:
+        super().__init__({"label_smoothing": label_smoothing}, **others)
+
+
+class Focal(Loss):
+    """Focal loss, which weights samples down as their probability grows (Lin et al., ICCV 2017)."""
+
+    name = "focal"
+
+    def __init__(self, *, gamma: float = 2.0, **others) -> None:
+        super().__init__({"gamma": gamma}, **others)
+
+
+class LDAM(Loss):
+    """Cross-entropy with larger margins for rarer classes (Cao et al., NeurIPS 2019). Scores are cosines, of features and class weights
+    of length 1.
+
+    class_counts: [classes] training images. zero_count_class: what a class without one gets, "largest_margin" or "error".
+    """
+
+    name = "ldam"
+
+    def __init__(
+        self, class_counts: Integers, *, max_margin: float = 0.2, scale: float = 40.0, zero_count_class: str = "largest_margin", **others
+    ) -> None:
+        keys = {"max_margin": max_margin, "scale": scale, "zero_count_class": zero_count_class}
+        super().__init__(keys, class_counts=class_counts, **others)
+
+
+class LogitAdjusted(Loss):
+    """Cross-entropy of scores shifted by tau times the log frequencies of the classes (Menon et al., ICLR 2021).
+
+    class_counts: [classes] training images.
+    """
+
+    name = "logit_adjusted"
+
+    def __init__(self, class_counts: Integers, *, tau: float = 1.0, **others) -> None:
+        super().__init__({"tau": tau}, class_counts=class_counts, **others)
+
+
+class BalancedSoftmax(Loss):
+    """Cross-entropy of a softmax weighted by the classes' training images, `class_counts` [classes] (Ren et al., NeurIPS 2020)."""
+
+    name = "balanced_softmax"
+
+    def __init__(self, class_counts: Integers, **others) -> None:
+        super().__init__({}, class_counts=class_counts, **others)
+
+
+class TopKHinge(Loss):
+    """Top-K hinge (Garcin et al., ICML 2022, eq. 4)."""
+
+    name = "topk_hinge"
+
+    def __init__(self, *, k: int = 5, **others) -> None:
+        super().__init__({"k": k}, **others)
+
+
+class TopKHingeConvex(Loss):
+    """Convex top-K hinge (Garcin et al., ICML 2022, table 1)."""
+
+    name = "topk_hinge_convex"
+
+    def __init__(self, *, k: int = 5, **others) -> None:
+        super().__init__({"k": k}, **others)
+
+
+class TopKHingeCalibrated(Loss):
+    """Calibrated top-K hinge (Garcin et al., ICML 2022, eq. 5)."""
+
+    name = "topk_hinge_calibrated"
+
+    def __init__(self, *, k: int = 5, **others) -> None:
+        super().__init__({"k": k}, **others)
+
+
+class TopKHingeScaled(Loss):
+    """Top-K hinge on scores over K (Berrada et al., ICLR 2018, eq. 8). alpha: the margin."""
+
+    name = "topk_hinge_scaled"
+
+    def __init__(self, *, k: int = 5, alpha: float = 1.0, **others) -> None:
+        super().__init__({"k": k, "alpha": alpha}, **others)
+
+
+class TopKZeroOne(Loss):
+    """Top-K error, which has no gradient (Garcin et al., ICML 2022, eq. 3)."""
+
+    name = "topk_zero_one"
+
+    def __init__(self, *, k: int = 5, **others) -> None:
+        super().__init__({"k": k}, **others)
+
+
+class SmoothedTopKHinge(Loss):
+    """Smoothed top-K hinge, with sums over all sets of K classes (Berrada et al., ICLR 2018, eq. 9, 10).
+
+    tau: temperature; the smaller, the nearer to the hinge. alpha: the margin. reference_threshold: 1000 takes the hard hinge where
+    s_[k] - s_[k+1] >= k tau log(1000), as the authors' code has it; 0 is smooth everywhere.
+    """
+
+    name = "smoothed_topk_hinge"
+
+    def __init__(self, *, k: int = 5, tau: float = 1.0, alpha: float = 1.0, reference_threshold: float = 0.0, **others) -> None:
+        super().__init__({"k": k, "tau": tau, "alpha": alpha, "reference_threshold": reference_threshold}, **others)
+
+
+class NoisedTopK(_NoisedLoss):
+    """Noised top-K loss, for balanced data (Garcin et al., ICML 2022, eq. 10 to 12): (margin + t - s_y)_+, t the (K+1)-th largest of the
+    scores with noise, averaged over draws.
+
+    epsilon: standard deviation of the noise; 1.0 suits a linear head at the start. num_draws: draws a sample.
+    """
+
+    name = "noised_topk"
+
+    def __init__(self, *, k: int = 5, epsilon: float = 0.2, num_draws: int = 10, margin: float = 1.0, **others) -> None:
+        super().__init__({"k": k, "epsilon": epsilon, "num_draws": num_draws, "margin": margin}, **others)
+
+
+class NoisedTopKImbalanced(_NoisedLoss):
+    """Noised top-K loss with larger margins for rarer classes (Garcin et al., ICML 2022, eq. 13). Scores are cosines, of features and
+    class weights of length 1.
+
+    class_counts: [classes] training images. scale_on: "loss" (the authors' code) or "scores" (the paper's text). zero_count_class: what a
+    class without an image gets, "largest_margin" or "error".
+    """
+
+    name = "noised_topk_imbalanced"
+
+    def __init__(
+        self,
+        class_counts: Integers,
+        *,
+        k: int = 5,
+        epsilon: float = 0.01,
+        num_draws: int = 5,
+        max_margin: float = 0.2,
+        scale: float = 60.0,
+        zero_count_class: str = "largest_margin",
+        scale_on: str = "loss",
+        **others,
+    ) -> None:
+        keys = {"k": k, "epsilon": epsilon, "num_draws": num_draws, "max_margin": max_margin, "scale": scale}
+        super().__init__(keys | {"zero_count_class": zero_count_class, "scale_on": scale_on}, class_counts=class_counts, **others)
+
+
+class ExactTopK(Loss):
+    """Noised top-K loss with the expectation taken exactly, without draws (Garcin et al., ICML 2022, eq. 8, 9).
+
+    nodes: points of the quadrature; 32 are right to float32's last digit, 64 to float64's.
+    """
+
+    name = "exact_topk"
+
+    def __init__(self, *, k: int = 5, epsilon: float = 0.2, nodes: int = 48, margin: float = 1.0, **others) -> None:
+        super().__init__({"k": k, "epsilon": epsilon, "nodes": nodes, "margin": margin}, **others)
+
+
+class ExactTopKImbalanced(Loss):
+    """Exact noised top-K loss with larger margins for rarer classes (Garcin et al., ICML 2022, eq. 8, 9, 13). Scores are cosines.
+
+    class_counts: [classes] training images. zero_count_class: what a class without one gets, "largest_margin" or "error".
+    """
+
+    name = "exact_topk_imbalanced"
+
+    def __init__(
+        self,
+        class_counts: Integers,
+        *,
+        k: int = 5,
+        epsilon: float = 0.01,
+        nodes: int = 48,
+        max_margin: float = 0.2,
+        scale: float = 60.0,
+        zero_count_class: str = "largest_margin",
+        **others,
+    ) -> None:
+        keys = {"k": k, "epsilon": epsilon, "nodes": nodes, "max_margin": max_margin, "scale": scale, "zero_count_class": zero_count_class}
+        super().__init__(keys, class_counts=class_counts, **others)
+
+
+class AssumeNegative(Loss):
+    """Binary cross-entropy with every other class a negative (Garcin's thesis, eq. 5.5)."""
+
+    name = "assume_negative"
+
+    def __init__(self, **others) -> None:
+        super().__init__({}, **others)
+
+
+class BCEPositive(Loss):
+    """Binary cross-entropy of the label alone (Garcin's thesis, eq. 5.6)."""
+
+    name = "bce_positive"
+
+    def __init__(self, **others) -> None:
+        super().__init__({}, **others)
+
+
+class ExpectedPositiveRegularisation(Loss):
+    """Binary cross-entropy of the label, with K positives expected a sample (Garcin's thesis, eq. 5.8). Couples the samples of a batch.
+
+    beta: weight of the regulariser.
+    """
+
+    name = "expected_positive_regularisation"
+
+    def __init__(self, *, k: int = 5, beta: float = 0.01, **others) -> None:
+        super().__init__({"k": k, "beta": beta}, **others)
+
+
+class ROLE(Loss):
+    """Regularised online label estimation (Cole et al., CVPR 2021), whose `estimates` of every sample's labels learn beside the network.
+
+    k: expected labels a sample. lambda_: weight of the regulariser, `lambda` in configs. scale: multiplies the loss.
+    """
+
+    name = "role"
+
+    def __init__(self, *, k: int = 5, lambda_: float = 0.0, scale: float = 1.0, **others) -> None:
+        super().__init__({"k": k, "lambda": lambda_, "scale": scale}, **others)
+
+    def forward(self, scores: Tensor, estimates: Tensor, labels: Tensor) -> Tensor:
+        """`estimates`: [batch, classes] logits of the samples' estimated labels, such as rows of a torch.nn.Embedding."""
+        return self._loss(scores, labels, estimates=estimates)
+
+
+class AverageKTwoHead(Loss):
+    """Average-K loss of a model with two heads (Garcin's thesis, eq. 5.9 to 5.15): cross-entropy of the first head, whose best guesses are
+    candidates of a binary cross-entropy of the second. Couples the samples of a batch.
+
+    k: mean size of the sets to train for; need not be whole. alpha: weight of candidates and negatives. negatives_include_label: True
+    follows eq. 5.14 as printed, False eq. 5.9.
+    """
+
+    name = "average_k_two_head"
+
+    def __init__(self, *, k: float = 5.0, alpha: float = 0.3, negatives_include_label: bool = False, **others) -> None:
+        super().__init__({"k": k, "alpha": alpha, "negatives_include_label": negatives_include_label}, **others)
+
+    def forward(self, scores: Tensor, scores_multi: Tensor, labels: Tensor) -> Tensor:
+        """`scores`: of the first head; `scores_multi`, [batch, classes]: of the second, which predicts."""
+        return self._loss(scores, labels, scores_multi=scores_multi)
+
+
+class SparseTop(Loss):
+    """Multi-label loss of the projection on the top-|Y| simplex; sparsemax for one label (Garcin's thesis, eq. 6.25).
+
+    labels: [batch] int64, or [batch, classes] of any dtype, in which what is not 0 is a label.
+    """
+
+    name = "sparse_top"
+
+    def __init__(self, **others) -> None:
+        super().__init__({}, **others)
+
+
+class BCEMultilabel(Loss):
+    """Binary cross-entropy of every class against the sample's label set (Garcin's thesis, eq. 6.3).
+
+    labels: [batch] int64, or [batch, classes] of any dtype, in which what is not 0 is a label.
+    """
+
+    name = "bce_multilabel"
+
+    def __init__(self, **others) -> None:
+        super().__init__({}, **others)

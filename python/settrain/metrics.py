@@ -1,0 +1,110 @@
+"""Metrics of set-valued classification.
+
+`scores` are [samples, classes] logits and `labels` [samples] integers, tensors on any device, NumPy arrays or lists; all scores must be
+finite. Accuracies are fractions. Wrong values are ValueErrors. Ties go to the lower class.
+"""
+
+from torch import Tensor
+
+from settrain._ops import integers, ops, scores_and_labels, tensor
+
+__all__ = [
+    "accuracies",
+    "average_k_accuracy",
+    "average_k_thresholds",
+    "coverage",
+    "expected_calibration_error",
+    "fit_temperature",
+    "label_ranks",
+    "macro_topk_accuracy",
+    "returned_classes",
+    "topk_accuracy",
+]
+
+
+def accuracies(
+    scores: object,
+    labels: object,
+    *,
+    top_k: tuple[int, ...] = (1, 5),
+    average_k: tuple[float, ...] = (2, 5),
+    average_k_score: str = "softmax",
+    strict: bool = False,
+    threshold_scores: object | None = None,
+    train_counts: object | None = None,
+) -> dict[str, float]:
+    """All accuracies in one pass, by the names that `settrain eval` prints.
+
+    top5, macro_top5 (the mean over classes with samples), avg5 (Garcin's thesis, eq. 5.16, 5.17), macro_avg5, avg5_size (the realised mean
+    size of the sets) and avg5_lambda (their threshold); with `train_counts` [classes] also few_, medium_ and many_ of them, over classes
+    with under 20, 20 to 100, and over 100 training images (NaN where there are none).
+
+    average_k_score: what is compared with the threshold: "softmax", "sigmoid" or "raw". threshold_scores: [any number, classes] scores that
+    set the thresholds, such as those of validation images, in place of `scores`. strict: see average_k_thresholds().
+    """
+    if average_k_score not in ("softmax", "sigmoid", "raw"):
+        raise ValueError(f"average_k_score: expected 'softmax', 'sigmoid' or 'raw', got {average_k_score!r}")
+    for name, ks in (("top_k", top_k), ("average_k", average_k)):
+        if any(k <= 0 for k in ks) or len(set(ks)) != len(ks):
+            raise ValueError(f"{name}: expected numbers above 0, each once, got {ks!r}")
+    scores, labels = scores_and_labels(scores, labels)
+    if threshold_scores is not None:
+        threshold_scores = tensor(threshold_scores, scores.dtype).to(scores.device)
+    names, values = ops.accuracies(
+        scores, labels, integers(top_k), [float(k) for k in average_k], average_k_score, strict, threshold_scores, integers(train_counts)
+    )
+    return dict(zip(names, values))
+
+
+def topk_accuracy(scores: object, labels: object, k: int) -> float:
+    """The share of samples whose label is among the k largest scores."""
+    return accuracies(scores, labels, top_k=(k,), average_k=())[f"top{k}"]
+
+
+def macro_topk_accuracy(scores: object, labels: object, k: int) -> float:
+    """The mean over classes with samples of their top-k accuracies (Garcin's thesis, section 3.3.1)."""
+    return accuracies(scores, labels, top_k=(k,), average_k=())[f"macro_top{k}"]
+
+
+def average_k_accuracy(scores: object, labels: object, k: float, **options) -> float:
+    """The share of samples whose label is in a set, where sets hold k classes on average. `options` as of accuracies()."""
+    values = accuracies(scores, labels, top_k=(), average_k=(k,), **options)
+    return next(iter(values.values()))
+
+
+def average_k_thresholds(values: object, ks: tuple[float, ...], *, strict: bool = False) -> list[float]:
+    """For each k the threshold with which sets of `values`, [samples, classes] such as probabilities, hold k classes on average (Garcin's
+    thesis, algorithm 1): infinite where all or none are in.
+
+    strict: values that equal the threshold are not in the set, so that sets hold at most k classes on average (eq. 3.5).
+    """
+    return ops.average_k_thresholds(tensor(values).detach(), [float(k) for k in ks], strict)
+
+
+def returned_classes(values: object, threshold: float, *, strict: bool = False) -> Tensor:
+    """The sets of a threshold: bool of the shape of `values`, exact for float32 values too."""
+    return ops.returned_classes(tensor(values).detach(), threshold, strict)
+
+
+def label_ranks(scores: object, labels: object) -> Tensor:
+    """[samples] int64: how many classes come before the label, from 0. A label is among the k largest where its rank is below k."""
+    return ops.label_ranks(*scores_and_labels(scores, labels))
+
+
+def coverage(sets: object, labels: object) -> float:
+    """The share of samples whose set, a row of `sets` [samples, classes] bool, holds their label. settrain.sets.quality() says more."""
+    sets = tensor(sets)
+    labels = tensor(labels).to(sets.device)
+    if sets.dim() != 2 or labels.shape != sets.shape[:1]:
+        raise ValueError(f"expected sets [samples, classes] and labels [samples], got {list(sets.shape)} and {list(labels.shape)}")
+    return sets.gather(1, labels.long().unsqueeze(1)).double().mean().item()
+
+
+def fit_temperature(scores: object, labels: object) -> float:
+    """The temperature T for which softmax(scores / T) gives the labels the largest likelihood (Guo et al., ICML 2017)."""
+    return ops.fit_temperature(*scores_and_labels(scores, labels))
+
+
+def expected_calibration_error(scores: object, labels: object, *, bins: int = 15) -> float:
+    """Expected calibration error of the largest probability, in bins of equal width (Guo et al., ICML 2017, eq. 3)."""
+    return ops.expected_calibration_error(*scores_and_labels(scores, labels), bins)

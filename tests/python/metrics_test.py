@@ -1,0 +1,193 @@
+"""settrain.metrics and settrain.sets: against recorded values, formulas written out, and properties."""
+
+from package import TensorTest, golden, main
+
+import math
+
+import numpy
+import torch
+
+from settrain import metrics, sets
+
+
+def drawn(samples=400, classes=12, seed=3, dtype=torch.float64):
+    """Scores that say something of the labels, with ties."""
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randn(samples, classes, generator=generator, dtype=torch.float64).mul(4).round().div(4)
+    labels = torch.randint(classes, (samples,), generator=generator)
+    scores[torch.arange(samples), labels] += 1
+    return scores.to(dtype), labels
+
+
+class Accuracies(TensorTest):
+    def test_against_a_stable_sort(self):
+        scores, labels = drawn()
+        order = scores.sort(dim=1, descending=True, stable=True).indices
+        ranks = order.eq(labels.unsqueeze(1)).long().argmax(1)
+        self.assertTrue(torch.equal(metrics.label_ranks(scores, labels), ranks))
+        for k in (1, 3, 12):
+            hit = (ranks < k).double()
+            self.assertAlmostEqual(metrics.topk_accuracy(scores, labels, k), hit.mean().item(), 12)
+            by_class = [hit[labels == c].mean().item() for c in labels.unique()]
+            self.assertAlmostEqual(metrics.macro_topk_accuracy(scores, labels, k), sum(by_class) / len(by_class), 12)
+
+    def test_average_k_against_algorithm_1(self):
+        scores, labels = drawn()
+        p = scores.softmax(1)
+        for k in (0.5, 2, 3.7):
+            count = int(k * len(labels))
+            ordered = p.flatten().sort(descending=True).values
+            threshold = (ordered[count - 1] + ordered[count]).item() / 2
+            self.assertAlmostEqual(metrics.average_k_thresholds(p, (k,))[0], threshold, 12)
+            chosen = metrics.returned_classes(p, threshold)
+            self.assertTrue(torch.equal(chosen, p >= threshold))
+            values = metrics.accuracies(scores, labels, top_k=(), average_k=(k,))
+            self.assertAlmostEqual(values[f"avg{k:g}"], metrics.coverage(chosen, labels), 12)
+            self.assertAlmostEqual(values[f"avg{k:g}_size"], chosen.sum(1).double().mean().item(), 12)
+            self.assertAlmostEqual(metrics.average_k_accuracy(scores, labels, k), values[f"avg{k:g}"], 12)
+
+    def test_thresholds_of_other_scores(self):
+        scores, labels = drawn()
+        others, _ = drawn(seed=4)
+        values = metrics.accuracies(scores, labels, average_k=(2,), threshold_scores=others)
+        self.assertAlmostEqual(values["avg2_lambda"], metrics.average_k_thresholds(others.softmax(1), (2,))[0], 12)
+
+    def test_recorded_values(self):
+        cases = golden("metrics.json")["cases"]
+        self.assertGreater(len(cases), 0)
+        for case in cases:
+            with self.subTest(case=case["name"]):
+                val, test, expected = (case[part] for part in ("val", "test", "expected"))
+                p, val_p = (torch.tensor(part["probabilities"], dtype=torch.float64) for part in (test, val))
+                top_k, average_k = case["k_values"], case["average_k_values"]
+                options = {"average_k_score": "raw", "threshold_scores": val_p, "train_counts": case["train_counts"]}
+                values = metrics.accuracies(p, test["labels"], top_k=top_k, average_k=average_k, **options)
+                for k in top_k:
+                    self.assertAlmostEqual(values[f"top{k}"], expected["topk_accuracy"][str(k)], 12)
+                    self.assertAlmostEqual(values[f"macro_top{k}"], expected["macro_topk_accuracy"][str(k)], 12)
+                for k in average_k:
+                    of_k = expected["average_k"][str(k)]
+                    self.assertAlmostEqual(values[f"avg{k:g}"], of_k["test_accuracy"], 12)
+                    self.assertAlmostEqual(values[f"avg{k:g}_size"], of_k["test_mean_set_size"], 12)
+                    self.assertAlmostEqual(values[f"avg{k:g}_lambda"], of_k["lambda"], 12)
+                    self.assertAlmostEqual(values[f"macro_avg{k:g}"], of_k["test_macro_accuracy"], 12)
+
+    def test_groups_by_training_images(self):
+        scores, labels = drawn()
+        counts = [5] * 4 + [50] * 4 + [500] * 4
+        values = metrics.accuracies(scores, labels, train_counts=counts)
+        hits = metrics.label_ranks(scores, labels) < 5
+        few = [hits[labels == c].double().mean().item() for c in range(4)]
+        self.assertAlmostEqual(values["few_top5"], sum(few) / 4, 12)
+        self.assertNotIn("few_top5", metrics.accuracies(scores, labels))
+
+    def test_arrays_lists_and_tensors_are_alike(self):
+        scores, labels = drawn(60)
+        expected = metrics.accuracies(scores, labels)
+        self.assertEqual(metrics.accuracies(scores.numpy(), labels.numpy().astype(numpy.int32)), expected)
+        self.assertEqual(metrics.accuracies(scores, labels.tolist()), expected)
+
+    def test_calibration(self):
+        scores, labels = drawn(2000)
+        temperature = metrics.fit_temperature(scores, labels)
+        likelihood = lambda t: -torch.nn.functional.cross_entropy(scores / t, labels).item()
+        for factor in (0.99, 1.01):
+            self.assertGreater(likelihood(temperature), likelihood(temperature * factor))
+        p, best = scores.softmax(1).max(1)
+        bins = (p * 15).long().clamp_max(14)
+        gaps = [((best[bins == b] == labels[bins == b]).double().sum() - p[bins == b].sum()).abs().item() for b in range(15)]
+        self.assertAlmostEqual(metrics.expected_calibration_error(scores, labels), sum(gaps) / len(labels), 9)
+
+    def test_errors(self):
+        scores, labels = drawn(20)
+        wrong = [
+            (lambda: metrics.topk_accuracy(scores, labels, 0), "top_k"),
+            (lambda: metrics.topk_accuracy(scores, labels[:5], 1), "labels"),
+            (lambda: metrics.topk_accuracy(scores, labels + 12, 1), "labels"),
+            (lambda: metrics.topk_accuracy(scores, labels.double(), 1), "labels: expected integers"),
+            (lambda: metrics.topk_accuracy(scores * math.nan, labels, 1), "scores"),
+            (lambda: metrics.accuracies(scores, labels, average_k=(0,)), "average_k"),
+            (lambda: metrics.accuracies(scores, labels, average_k_score="logits"), "average_k_score"),
+            (lambda: metrics.accuracies(scores, labels, train_counts=[1, 2]), "train_counts"),
+            (lambda: metrics.average_k_thresholds(scores, (-1,)), "k: must be above 0"),
+            (lambda: metrics.coverage(scores > 0, labels[:3]), "labels"),
+            (lambda: metrics.expected_calibration_error(scores, labels, bins=0), "bins"),
+        ]
+        for call, message in wrong:
+            with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
+                call()
+
+
+class Sets(TensorTest):
+    COUNTS = [100, 80, 60, 50, 40, 30, 20, 10, 8, 6, 4, 2]
+
+    def test_lac_against_its_formula(self):
+        scores, labels = drawn()
+        rule = sets.calibrate("conformal:lac:0.1", scores, labels)
+        p = scores.softmax(1)
+        losses = (1 - p.gather(1, labels.unsqueeze(1)).squeeze(1)).sort().values
+        threshold = losses[math.ceil((len(labels) + 1) * 0.9) - 1]
+        others, other_labels = drawn(seed=8)
+        chosen = rule.sets(others)
+        self.assertTrue(torch.equal(chosen, 1 - others.softmax(1) <= threshold))
+        quality = sets.quality(chosen, other_labels, rule=rule)
+        self.assertEqual(quality["coverage"], metrics.coverage(chosen, other_labels))
+        self.assertAlmostEqual(quality["mean_size"], chosen.sum(1).double().mean().item(), 12)
+        self.assertAlmostEqual(quality["coverage"], 0.9, delta=0.06)
+        self.assertIn("probability at least 0.9", rule.guarantee)
+        self.assertEqual((rule.num_images, rule.wanted_coverage), (400, 0.9))
+
+    def test_every_rule_gives_the_same_sets_again_from_its_text(self):
+        scores, labels = drawn()
+        scores_of_rules = ("lac", "aps", "raps", "saps", "pas", "aps(randomised=true)")
+        rules = [f"conformal:{score}:0.2" for score in scores_of_rules] + ["top:3", "average:2.5", "error:0.2", "average-error:0.2"]
+        rules += [f"conformal:lac:0.2:{of}" for of in ("classwise", "superclass", "interpolated(0.5)", "rc3p", "clustered", "fuzzy(0.1)")]
+        for name in rules:
+            with self.subTest(rule=name):
+                rule = sets.calibrate(name, scores, labels, train_counts=self.COUNTS, superclass_of=[c // 3 for c in range(12)])
+                chosen = rule.sets(scores)
+                self.assertEqual((chosen.shape, chosen.dtype), (scores.shape, torch.bool))
+                self.assertGreater(metrics.coverage(chosen, labels), 0.25)
+                self.assertTrue(torch.equal(sets.CalibratedRule(str(rule)).sets(scores), chosen))
+
+    def test_the_first_images_number_counts_for_randomised_rules(self):
+        scores, labels = drawn()
+        rule = sets.calibrate("conformal:aps(randomised=true):0.2", scores, labels)
+        self.assertTrue(torch.equal(rule.sets(scores)[100:], rule.sets(scores[100:], first_image=100)))
+        self.assertFalse(torch.equal(rule.sets(scores)[100:], rule.sets(scores[100:])))
+
+    def test_quality_of_groups(self):
+        scores, labels = drawn()
+        chosen = sets.calibrate("top:3", scores, labels).sets(scores)
+        quality = sets.quality(chosen, labels, train_counts=self.COUNTS)
+        few = [chosen[labels == c, c].double().mean().item() for c in range(12) if self.COUNTS[c] < 20]
+        self.assertAlmostEqual(quality["few_coverage"], sum(few) / len(few), 12)
+        self.assertIsNone(quality["coverage_gap"])
+
+    def test_no_data_are_needed_for_shapes(self):
+        rule = sets.calibrate("top:3", *drawn())
+        self.assertEqual(rule.sets(torch.empty(7, 12, device="meta")).shape, (7, 12))
+
+    def test_errors(self):
+        scores, labels = drawn()
+        rule = sets.calibrate("conformal:lac:0.1", scores, labels)
+        wrong = [
+            (lambda: sets.calibrate("conformal:lak:0.1", scores, labels), "lac"),
+            (lambda: sets.calibrate("top:13", scores, labels), "12"),
+            (lambda: sets.calibrate("conformal:pas:0.1", scores, labels), "training"),
+            (lambda: sets.calibrate("conformal:lac:0.1:superclass", scores, labels), "superclass"),
+            (lambda: rule.sets(scores[:, :5]), "classes"),
+            (lambda: rule.sets(scores / 0), "scores"),
+            (lambda: sets.CalibratedRule("{}"), "calibrated rule"),
+            (lambda: sets.CalibratedRule("[1"), "calibrated rule"),
+            (lambda: sets.CalibratedRule(str(rule).replace('"classes":12', '"classes":13')).sets(scores), "classes"),
+            (lambda: sets.quality(scores, labels), "bool"),
+            (lambda: sets.quality(rule.sets(scores), labels[:3]), "labels"),
+        ]
+        for call, message in wrong:
+            with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
+                call()
+
+
+if __name__ == "__main__":
+    main()

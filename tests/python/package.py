@@ -1,0 +1,46 @@
+"""The Python package that the build made, for tests of it. Import this first.
+
+Starts the test anew with the Python of SETTRAIN_PYTHON, which has PyTorch; exit code 77, which CTest shows as skipped, where it is not set.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+SOURCE = pathlib.Path(os.environ["SETTRAIN_SOURCE_DIR"])
+PROGRAM = pathlib.Path(os.environ["SETTRAIN_PROGRAM"])
+
+if os.environ.get("SETTRAIN_STARTED_ANEW") != "1":
+    if not os.environ.get("SETTRAIN_PYTHON"):
+        print("skipped: SETTRAIN_PYTHON is not set")
+        sys.exit(77)
+    python = os.environ["SETTRAIN_PYTHON"]
+    os.environ["SETTRAIN_STARTED_ANEW"] = "1"
+    os.execv(python, [python, "-B", *sys.argv])
+
+sys.path.insert(0, str(PROGRAM.parents[2] / "python"))
+
+import torch  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+def golden(path):
+    return json.loads((SOURCE / "tests/golden" / path).read_text(encoding="utf-8"))
+
+
+class TensorTest(unittest.TestCase):
+    """A test that compares tensors."""
+
+    def assert_close(self, got, expected, relative, message=None):
+        """|got - expected| <= relative max(1, |expected|) for every element."""
+        expected = torch.as_tensor(expected, dtype=torch.float64)
+        got = torch.as_tensor(got).detach().to(torch.float64)
+        self.assertEqual(got.shape, expected.shape, message)
+        error = ((got - expected).abs() / expected.abs().clamp_min(1)).max().item() if got.numel() else 0.0
+        self.assertLessEqual(error, relative, message)
+
+
+main = unittest.main
