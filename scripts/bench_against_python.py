@@ -346,6 +346,7 @@ def main():
     losses.add_argument("--rounds", type=at_least(1), default=1, help="rounds of settrain each time (%(default)s)")
     losses.add_argument("--threads", type=at_least(1), default=2, help="compute threads of both (%(default)s)")
     losses.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where both compute (%(default)s)")
+    losses.add_argument("--package", action="store_true", help="settrain's Python package (docs/python.md) in place of the program")
     losses.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     losses.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
     losses.set_defaults(action=compare_losses)

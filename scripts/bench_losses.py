@@ -1,7 +1,8 @@
 """The noised top-K loss of settrain beside pytopk, the package of its paper's authors, and PyTorch's cross-entropy.
 
 Forward and backward in float32, the gradient set to None before, on random scores N(0, sd^2) of one size, in pairs of
-measurements; who goes first alternates. settrain's figures are those of `settrain bench losses`.
+measurements; who goes first alternates. settrain's figures are those of `settrain bench losses`, or with --package of the Python package
+settrain that is installed.
 """
 
 import importlib.metadata
@@ -29,21 +30,16 @@ def name_of(row):
 
 
 class PythonLosses:
-    """What Python computes, on scores of its own of the same size and spread."""
+    """What Python computes, on scores of its own of the same size and spread: `make_loss(epsilon)`, and PyTorch's cross-entropy."""
 
-    def __init__(self, args):
-        try:
-            from pytopk import BalNoisedTopK
-        except ImportError:
-            raise SystemExit("pytopk is missing: python -m pip install --no-deps pytopk==0.1.0") from None
+    def __init__(self, args, make_loss):
         self.device = torch.device(args.device)
         torch.manual_seed(0)
         scores = torch.randn(args.batch, args.classes)
         self.labels = torch.randint(args.classes, (args.batch,)).to(self.device)
         self.works = {}
         for _, epsilon, sd in ROWS:
-            loss = BalNoisedTopK(k=args.k, epsilon=epsilon, n_sample=args.draws)
-            self.works[epsilon, sd] = (loss, (scores * sd).to(self.device).requires_grad_())
+            self.works[epsilon, sd] = (make_loss(epsilon), (scores * sd).to(self.device).requires_grad_())
         self.works[CROSS_ENTROPY] = (F.cross_entropy, (scores * SCORES_SDS[0]).to(self.device).requires_grad_())
 
     def measure(self):
@@ -69,6 +65,30 @@ class PythonLosses:
             torch.cuda.synchronize()
 
 
+def pytopk_losses(args):
+    try:
+        from pytopk import BalNoisedTopK
+    except ImportError:
+        raise SystemExit("pytopk is missing: python -m pip install --no-deps pytopk==0.1.0") from None
+    return PythonLosses(args, lambda epsilon: BalNoisedTopK(k=args.k, epsilon=epsilon, n_sample=args.draws))
+
+
+def package_losses(args):
+    try:
+        from settrain.losses import NoisedTopK
+    except ImportError:
+        raise SystemExit("the package settrain is missing: pip install . (docs/python.md)") from None
+    return PythonLosses(args, lambda epsilon: NoisedTopK(k=args.k, epsilon=epsilon, num_draws=args.draws))
+
+
+def measure_package(losses):
+    """The same of the package, which computes it in one way only."""
+    times = losses.measure()
+    result = {(method, epsilon, sd): times[epsilon, sd] if method == "fast" else None for method, epsilon, sd in ROWS}
+    result[CROSS_ENTROPY] = times[CROSS_ENTROPY]
+    return result
+
+
 def measure_settrain(args):
     """Milliseconds of each of ROWS, or None where this program computes it in one way only; and of cross-entropy."""
     command = [args.program, "bench", "losses", "--losses", "noised_topk", "--json", "--device", args.device]
@@ -86,12 +106,14 @@ def measure_settrain(args):
 
 
 def measure_pairs(args):
-    python, pairs, start = PythonLosses(args), [], time.perf_counter()
+    python, pairs, start = pytopk_losses(args), [], time.perf_counter()
+    package = package_losses(args) if args.package else None
+    measure_ours = (lambda: measure_package(package)) if package else (lambda: measure_settrain(args))
     for index in range(args.pairs):
         if index % 2 == 0:
-            ours, theirs = measure_settrain(args), python.measure()
+            ours, theirs = measure_ours(), python.measure()
         else:
-            theirs, ours = python.measure(), measure_settrain(args)
+            theirs, ours = python.measure(), measure_ours()
         pairs.append((ours, theirs))
         left = (time.perf_counter() - start) / len(pairs) * (args.pairs - len(pairs))
         print(f"[bench] pair {len(pairs)} of {args.pairs}: settrain {ours[ROWS[0]]:.2f}, pytopk {theirs[ROWS[0][1:]]:.2f} ms; "
@@ -115,10 +137,14 @@ def compare_losses(args):
         raise SystemExit(f"--k {args.k}: must be less than the number of classes, {args.classes}")
     if args.device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("there is no CUDA device that this PyTorch can use")
-    if args.program is None:
-        args.program = built_program()
     torch.set_num_threads(args.threads)
-    version = output_of([str(args.program), "--version"])[0].strip()
+    if args.package:
+        from settrain import __version__
+
+        version = f"settrain's Python package {__version__}"
+    else:
+        args.program = args.program or built_program()
+        version = output_of([str(args.program), "--version"])[0].strip()
     pairs = measure_pairs(args)
 
     results = {}

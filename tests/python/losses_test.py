@@ -267,6 +267,18 @@ class Pytopk(TensorTest):
         self.compare(theirs, losses.NoisedTopKImbalanced(COUNTS, k=2, epsilon=0.1, max_margin=0.3, scale=50.0, num_draws=7), 7)
 
 
+class SmoothTopk(TensorTest):
+    """What the smoothed hinge's authors' code was recorded to give, its switch to the hard hinge included."""
+
+    def test_values(self):
+        cases = [case for case in golden("losses/smoothed_topk_hinge.json")["cases"] if "reference_class" in case]
+        for case in cases:
+            with self.subTest(case=case["name"]):
+                loss = losses.SmoothedTopKHinge(**case["params"], reference_threshold=1000.0, reduction="none")
+                self.assert_close(loss(torch.tensor(case["scores"], dtype=torch.float64), torch.tensor(case["labels"])), case["per_sample"], 1e-6)
+        self.assertEqual({case["reference_class"] for case in cases}, {"SmoothTopkSVM", "SmoothTop1SVM"})
+
+
 class Arguments(TensorTest):
     def test_reductions(self):
         (scores,), labels = inputs("cross_entropy")

@@ -1,0 +1,99 @@
+"""settrain.load(): exported models answer in torchvision as in the program."""
+
+from package import PROGRAM, SOURCE, TensorTest, main
+
+import json
+import pathlib
+import subprocess
+import tempfile
+
+import numpy
+import torch
+from PIL import Image
+
+import settrain
+
+CONFIG = """
+data: {name: image_folder, root: pictures, pipeline: cifar, input_size: 32, batch_size: 4, workers: 1, calibration_share: 0.5}
+optimizer: {lr: 0.001}
+train: {epochs: 6}  # so many that batch norm knows the activations' size
+select: []
+eval: {top_k: [1], average_k: []}
+"""
+CLASSES = 6
+RULE = "conformal:lac:0.3"
+
+
+class Load(TensorTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="settrain-python-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        draw = numpy.random.default_rng(1)
+        for split, count in (("train", 4), ("val", 8), ("test", 2)):
+            for c in range(CLASSES):
+                for i in range(count):
+                    self.write(f"pictures/{split}/class_{c}/{i}.png", draw.integers(40 * c, 40 * c + 55, (32, 32, 3)))
+        self.photographs = numpy.stack([draw.integers(0, 30 * (i + 1), (32, 32, 3)) for i in range(8)])
+        for i, pixels in enumerate(self.photographs):
+            self.write(f"photos/{i}.png", pixels)
+
+    def write(self, name, pixels):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels.astype(numpy.uint8)).save(path)
+
+    def run_program(self, *arguments):
+        done = subprocess.run([PROGRAM, *arguments, "--device", "cpu"], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def export(self, settings):
+        (self.folder / "run.yaml").write_text(CONFIG)
+        self.run_program("--config", "run.yaml", *(word for setting in settings for word in ("--set", setting)))
+        self.run_program("calibrate", "runs/run", "--rules", RULE)
+        subprocess.run([PROGRAM, "export", "runs/run", "--output", "model.safetensors"], cwd=self.folder, check=True, capture_output=True)
+        return self.folder / "model.safetensors"
+
+    def check(self, *settings):
+        path = self.export(settings)
+        self.run_program("predict", str(path), "photos", "--out", "out.jsonl", "--rule", f"top:{CLASSES}", "--rule", RULE)
+        rows = [json.loads(line)["sets"] for line in (self.folder / "out.jsonl").read_text().splitlines()]
+        model = settrain.load(path)
+        pixels = torch.from_numpy(self.photographs).to(torch.uint8).permute(0, 3, 1, 2)
+        with torch.no_grad():
+            images = model.normalise(pixels)
+            probabilities, sets = model.probabilities(images), model.sets(images, RULE)
+        self.assertEqual(model.class_names, [f"class_{c}" for c in range(CLASSES)])
+        self.assertEqual((model.input_size, model.train_counts), ((32, 32), [4] * CLASSES))
+        self.assertIn("probability at least 0.7", model.rules[RULE].guarantee)
+        for i, row in enumerate(rows):
+            every = row[f"top:{CLASSES}"]
+            self.assert_close(probabilities[i, every["classes"]], every["probabilities"], 1e-5)
+            self.assertEqual(sets[i].nonzero().flatten().tolist(), sorted(row[RULE]["classes"]))
+        self.assertGreater(probabilities.std(0).max().item(), 1e-4)  # it sees the images
+        with self.assertRaisesRegex(ValueError, "expected one of"):
+            model.sets(images, "top:2")
+
+    def test_a_resnet(self):
+        self.check("model.name=resnet18")
+
+    def test_a_normalised_head_and_its_scale(self):
+        self.check("model.name=resnet18", "model.head=normalised", "loss.name=ldam", "loss.scale=20")
+
+    def test_a_densenet_without_a_bias(self):
+        self.check("model.name=densenet121", "model.head_bias=false")
+
+    def test_files_that_cannot_be_loaded(self):
+        small = self.export(["model.name=resnet8"])
+        with self.assertRaisesRegex(ValueError, "torchvision has no resnet8"):
+            settrain.load(small)
+        (self.folder / "text.safetensors").write_text("no model")
+        for path in (self.folder / "text.safetensors", SOURCE / "tests/golden/checkpoints/version_1.safetensors"):
+            with self.assertRaisesRegex(ValueError, "no model that settrain exported"):
+                settrain.load(path)
+        with self.assertRaises(FileNotFoundError):
+            settrain.load(self.folder / "missing.safetensors")
+
+
+if __name__ == "__main__":
+    main()
