@@ -1,10 +1,11 @@
 // torch.ops.settrain.loss: every registered loss as one differentiable operator.
 //
-//   loss            what the Python classes call; has the autograd formula
+//   loss            what the Python classes call; differentiable
 //   loss_forward    the losses, and the gradient of each by its own row where the samples of a batch are not coupled
 //   loss_gradient   the gradient of a weighted sum of losses that are coupled, computed anew
 //
-// The latter two are opaque to torch.compile; the formula between them is made of LibTorch's own operations.
+// The latter two are for torch.compile, to which they are opaque; the formula between them is made of LibTorch's own
+// operations. Elsewhere a loss is what it is in the program: its operations are recorded.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -13,6 +14,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
@@ -77,6 +79,11 @@ MadeLoss& loss_of(const std::string& settings, const std::vector<int64_t>& class
   MadeLoss loss{make_loss(loss_registry(), config, context),
                 loss_registry().at(config.get<std::string>("loss.name")).couples_samples};
   return made.emplace(std::move(key), std::move(loss)).first->second;
+}
+
+void check_matrix(const at::Tensor& scores) {
+  if (scores.dim() == 2) return;
+  throw ShapeError("scores: expected [batch, classes], got " + std::to_string(scores.dim()) + " dimensions");
 }
 
 /// The arguments of the operators that have no gradient.
@@ -197,8 +204,7 @@ std::tuple<at::Tensor, Gradients> loss_forward(const at::Tensor& scores, const O
                                                const std::string& settings, at::IntArrayRef class_counts,
                                                bool with_gradient) {
   return with_value_errors([&]() -> std::tuple<at::Tensor, Gradients> {
-    if (scores.dim() != 2)
-      throw ShapeError("scores: expected [batch, classes], got " + std::to_string(scores.dim()) + " dimensions");
+    check_matrix(scores);
     MadeLoss& made = loss_of(settings, class_counts.vec(), scores.size(1));
     const Scores given{scores, scores_multi, estimates};
     const Arguments arguments{labels, noise, step, seed, settings, {}};
@@ -334,12 +340,23 @@ struct LossFunction : torch::autograd::Function<LossFunction> {
   }
 };
 
+/// Whether these are tensors without data, or operations are recorded by another than autograd: torch.compile.
+bool is_traced(const at::Tensor& scores) {
+  return scores.is_meta() || scores.key_set().has(c10::DispatchKey::Python) || c10::impl::dispatch_mode_enabled();
+}
+
 /// [batch] losses.
 at::Tensor loss_autograd(const at::Tensor& scores, const OptionalTensor& scores_multi, const OptionalTensor& estimates,
                          const at::Tensor& labels, const OptionalTensor& noise, const OptionalTensor& step,
                          int64_t seed, const std::string& settings, at::IntArrayRef class_counts) {
   const Scores from{scores, scores_multi, estimates};
   const Arguments arguments{labels, noise, step, seed, settings, class_counts.vec()};
+  if (!is_traced(scores)) {
+    return with_value_errors([&] {
+      check_matrix(scores);
+      return (*loss_of(settings, arguments.class_counts, scores.size(1)).loss)(input_of(from, arguments)).per_sample;
+    });
+  }
   if (from.want_gradient()) return LossFunction::apply(scores, scores_multi, estimates, arguments);
   const at::AutoDispatchBelowADInplaceOrView below;
   return std::get<0>(call_forward(from, arguments, false));

@@ -9,8 +9,8 @@ Parameters have the names and defaults of `loss` in settrain's configs. All take
     reduction       "mean", "sum" or "none"
     class_weights   [classes] weights that multiply the losses of samples with these labels
 
-Sources: Berrada et al., ICLR 2018; Garcin et al., ICML 2022; Garcin's thesis, 2023; others by name. The gradient of a loss has no
-gradient of its own. Wrong values are ValueErrors.
+Sources: Berrada et al., ICLR 2018; Garcin et al., ICML 2022; Garcin's thesis, 2023; others by name. Losses with kernels of their own, the
+noised, smoothed and exact ones, have no second derivative. Wrong values are ValueErrors.
 """
 
 from collections.abc import Sequence
@@ -69,6 +69,7 @@ class Loss(nn.Module):
         if class_weights is not None:
             weights = tensor(class_weights, torch.float64).tolist()
             keys = keys | {"class_weights": "list", "class_weight_list": weights}
+            class_counts = [1] * len(weights) if class_counts is None else class_counts  # not read, but their number is checked
         self._keys = keys
         self._class_counts = integers(class_counts)
         self._settings = "\n".join([f"loss.name={self.name}", *(f"loss.{key}={_yaml(value)}" for key, value in keys.items())])
