@@ -118,7 +118,7 @@ class _NoisedLoss(Loss):
             step = torch.randint(2**31, (), generator=self.generator, device=self.generator.device)
         per_sample = ops.loss(scores, None, None, labels, noise, step, self.seed, self._settings, self._class_counts)
         if self.training and self.generator is None:
-            self.step += 1
+            self.step.add_(1)
         return self._reduced(per_sample)
 
     def get_extra_state(self) -> dict[str, int]:
