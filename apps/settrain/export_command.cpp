@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "apps/settrain/checkpoint_choice.h"
 #include "apps/settrain/command_line.h"
@@ -11,17 +12,24 @@
 #include "src/core/human.h"
 #include "src/core/log.h"
 #include "src/inference/export_weights.h"
+#include "src/inference/set_maker.h"
 #include "src/inference/trained_model.h"
+#include "src/onnx/write_onnx.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char *kSafetensors = "safetensors", *kOnnx = "onnx", *kByteInput = "uint8", *kFloatInput = "float";
+
 struct ExportArguments {
   std::string run, output;
   CheckpointChoice choice;
   bool overwrite = false;
+  std::string format = kSafetensors;
+  std::string rule;                // of ONNX files
+  std::string input = kByteInput;  // of ONNX files
 };
 
 // What makes a model of the weights. Those of an early run whose data are gone stay weights alone.
@@ -40,15 +48,41 @@ TextMap card_and_rules(const CommandLine& line, const Checkpoint& checkpoint) {
   }
 }
 
+// The rule with what calibration came to, where one is named.
+std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  return SetMaker(model, {name}, /*by_superclass=*/false).rules().front();
+}
+
+int export_onnx(const CommandLine& line, const ExportArguments& arguments, const fs::path& checkpoint,
+                const fs::path& output) {
+  const TrainedModel model = open_trained_model(line.registries, checkpoint, at::kCPU);
+  const OnnxOptions options{.input = arguments.input == kByteInput ? OnnxInput::kBytes : OnnxInput::kFloats,
+                            .temperature = model.rules ? model.rules->temperature : 1,
+                            .rule = rule_of(model, arguments.rule),
+                            .facts = {{"config", model.config.to_yaml()}}};
+  const OnnxFile done = write_onnx(output, *model.model, model.card, options);
+  std::cout << fmt::format("'{}': an ONNX graph of {} nodes, opset {}, {}, for {} x {} pixels{}{}\n", output.string(),
+                           done.num_nodes, done.opset, format_bytes(fs::file_size(output)), model.card.input_height,
+                           model.card.input_width, options.rule ? ", with the sets of " : "",
+                           options.rule ? options.rule->rule.name() : "");
+  return kSuccess;
+}
+
 int export_run(const CommandLine& line, const ExportArguments& arguments) {
+  const bool is_onnx = arguments.format == kOnnx;
+  if (!is_onnx && (!arguments.rule.empty() || arguments.input != kByteInput)) {
+    throw ConfigError("--rule and --input are for --format onnx; a safetensors file has all rules");
+  }
   const RunFolder folder = RunFolder::open_existing(arguments.run);
   const fs::path checkpoint = chosen_checkpoint(line, arguments.choice, folder);
   fs::path output = arguments.output;
   if (output.empty()) {
     const std::string run = fs::canonical(folder.path()).filename().string();
-    output = fmt::format("{}-{}.safetensors", run, checkpoint.stem().string());
+    output = fmt::format("{}-{}.{}", run, checkpoint.stem().string(), arguments.format);
   }
   refuse_existing(output, arguments.overwrite);
+  if (is_onnx) return export_onnx(line, arguments, checkpoint, output);
   const Checkpoint weights = load_checkpoint(checkpoint);
   const TextMap more = card_and_rules(line, weights);
   const ExportedWeights done = export_weights(weights, output, more);
@@ -65,13 +99,22 @@ int export_run(const CommandLine& line, const ExportArguments& arguments) {
 void add_export_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand(
       "export",
-      "Writes a run's model as one safetensors file, for `settrain predict`; Python loads its weights into torchvision's "
-      "models");
+      "Writes a run's model as one file: safetensors, for `settrain predict`, whose weights Python loads into torchvision's "
+      "models; or ONNX, for ONNX Runtime and others");
   const auto arguments = std::make_shared<ExportArguments>();
   command->add_option("run", arguments->run, "The run's folder")->required();
   arguments->choice.add_options(*command);
   command->add_option("--output", arguments->output,
-                      "The file; RUN-CHECKPOINT.safetensors in the current folder without it");
+                      "The file; RUN-CHECKPOINT.safetensors (or .onnx) in the current folder without it");
+  command->add_option("--format", arguments->format, "safetensors, or onnx")
+      ->check(CLI::IsMember({kSafetensors, kOnnx}))
+      ->capture_default_str();
+  command->add_option("--rule", arguments->rule,
+                      "ONNX: the rule whose sets the model answers with besides, such as average:5; one that `settrain "
+                      "calibrate` calibrated, or top and error, which need no images");
+  command->add_option("--input", arguments->input, "ONNX: pixels as uint8, or as float in [0, 1]")
+      ->check(CLI::IsMember({kByteInput, kFloatInput}))
+      ->capture_default_str();
   command->add_flag("--overwrite", arguments->overwrite, "Replaces the file where it is there");
   command->callback([&line, arguments] { line.action = [&line, arguments] { return export_run(line, *arguments); }; });
 }

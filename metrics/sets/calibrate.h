@@ -38,6 +38,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "metrics/sets/rules/calibrated_rule.h"
 
@@ -53,6 +54,10 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
 /// The sets of images: [images, classes] bool on the CPU. `scores` [images, classes] as above; `first_image` is the
 /// number of the first one, from which its u follows.
 at::Tensor sets_of(const CalibratedRule& rule, const at::Tensor& scores, int64_t first_image = 0);
+
+/// [classes] the smallest float32 probability with which each class is in a set; infinite where none is. For the rules
+/// that compare each class' probability alone: average, average-error, and lac, pas and wpas without a limit to ranks.
+std::vector<float> smallest_probabilities(const CalibratedRule& rule);
 
 /// Softmax or sigmoid of the scores, those that make the sets: [images, classes] of their dtype, on the CPU. Throws
 /// what check_scores() throws.

@@ -91,7 +91,7 @@ void walk(const CalibratedRule& rule, const at::Tensor& scores, const std::vecto
 
 /// The smallest probability with which each class is in a set.
 template <class T>
-std::vector<T> smallest_probabilities(const CalibratedRule& rule, const ClassLimits& limits) {
+std::vector<T> smallest_of(const CalibratedRule& rule, const ClassLimits& limits) {
   std::vector<T> smallest;
   for (size_t c = 0; c < limits.thresholds.size(); ++c) {
     const double threshold = limits.thresholds[c];
@@ -106,7 +106,7 @@ std::vector<T> smallest_probabilities(const CalibratedRule& rule, const ClassLim
 
 template <class T>
 void sets_by_probability(const CalibratedRule& rule, const at::Tensor& scores, const ClassLimits& limits, bool* sets) {
-  const std::vector<T> smallest = smallest_probabilities<T>(rule, limits);
+  const std::vector<T> smallest = smallest_of<T>(rule, limits);
   const int64_t classes = rule.classes;
   if (rule.most_ranks.empty()) {
     for_each_score_row<T>(scores, rule.probability, [&] {
@@ -191,6 +191,10 @@ at::Tensor sets_of(const CalibratedRule& rule, const at::Tensor& scores, int64_t
   const auto make = rows.scalar_type() == at::kDouble ? make_sets<double> : make_sets<float>;
   make(rule, rows, first_image, sets.data_ptr<bool>());
   return sets;
+}
+
+std::vector<float> smallest_probabilities(const CalibratedRule& rule) {
+  return smallest_of<float>(rule, ClassLimits(rule));
 }
 
 at::Tensor probabilities_of(const at::Tensor& scores, ProbabilityKind kind) {

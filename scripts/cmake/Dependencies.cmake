@@ -13,6 +13,12 @@ if(NOT SETTRAIN_ONLY_PYTHON)
   find_package(Catch2 2 REQUIRED)
 endif()
 
+if(SETTRAIN_ONNX AND SETTRAIN_TORCH AND NOT SETTRAIN_ONLY_PYTHON)
+  find_program(SETTRAIN_PROTOC protoc REQUIRED)
+  find_path(SETTRAIN_ONNX_PROTO onnx.proto PATH_SUFFIXES onnx REQUIRED) # Debian's libonnx-dev
+  find_library(SETTRAIN_PROTOBUF libprotobuf-lite.a REQUIRED)
+endif()
+
 if(SETTRAIN_IMAGE_FILES)
   find_package(JPEG REQUIRED) # libjpeg-turbo
   # Debian's CMake files for OpenCV come with a package that brings Qt and GDAL along; the three libraries used do not need it.

@@ -75,7 +75,7 @@ expect 1 'nvidia-smi says: No devices were found'
 # What it would do.
 expect 0 "cmake -S $folder -B $work/build -G Ninja" --dry-run --sanitize
 also 'missing: a GPU' 'missing: compute-sanitizer' "-D CMAKE_PREFIX_PATH=$work/bundle -D CMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu" \
-  '-D SETTRAIN_TORCH_ROOT=/opt/torch -D SETTRAIN_CUDA=ON' '-D SETTRAIN_IMAGE_FILES=OFF' \
+  '-D SETTRAIN_TORCH_ROOT=/opt/torch -D SETTRAIN_CUDA=ON' '-D SETTRAIN_IMAGE_FILES=OFF -D SETTRAIN_ONNX=OFF' \
   'settrain tests_losses tests_studies_one tests_train' "tests/tests_losses '[gpu]'" 'compute-sanitizer --tool memcheck' \
   'compute-sanitizer --tool racecheck' 'settrain check losses --device cuda' 'settrain bench metrics --device cuda' 'settrain bench loader' \
   'trainings.py quickstart' 'trainings.py resume' '--model resnet50 --batch 256 --precision bf16 --compile default'

@@ -1,0 +1,130 @@
+"""settrain export --format onnx: ONNX's checker passes, and ONNX Runtime answers as the program does."""
+
+from package import PROGRAM, TensorTest, main
+
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import numpy
+import onnx
+import onnxruntime
+from PIL import Image
+from safetensors.numpy import load_file
+
+CONFIG = """
+data: {name: image_folder, root: pictures, pipeline: cifar, input_size: 32, batch_size: 16, workers: 1}
+train: {epochs: 1}
+optimizer: {lr: 0.001}
+select: []
+eval: {top_k: [1], average_k: []}
+"""
+CLASSES, IMAGES = 6, 20  # of the test split, for each class
+
+
+class Export(TensorTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="settrain-onnx-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        draw = numpy.random.default_rng(1)
+        self.pixels = []
+        for split, count in (("train", 8), ("val", IMAGES), ("test", IMAGES)):
+            for c in range(CLASSES):
+                for i in range(count):
+                    pixels = draw.integers(20 * c, 20 * c + 40 + 6 * i, (32, 32, 3)).astype(numpy.uint8)
+                    path = self.folder / f"pictures/{split}/class_{c}/{i:02}.png"
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    Image.fromarray(pixels).save(path)
+                    if split == "test":
+                        self.pixels.append(pixels.transpose(2, 0, 1))
+        self.pixels = numpy.stack(self.pixels)
+
+    def run_program(self, *arguments, expect=0):
+        done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        return done.stderr
+
+    def train(self, name, *settings):
+        (self.folder / f"{name}.yaml").write_text(CONFIG)
+        self.run_program("--config", f"{name}.yaml", "--device", "cpu", *(word for setting in settings for word in ("--set", setting)))
+
+    def export(self, name, *options):
+        self.run_program("export", f"runs/{name}", "--format", "onnx", "--output", f"{name}.onnx", "--overwrite", *options)
+        path = str(self.folder / f"{name}.onnx")
+        onnx.checker.check_model(path, full_check=True)
+        return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+    def check_network(self, name, *settings, scale=1):
+        """`scale`: of the loss, by which `settrain scores` has multiplied."""
+        self.train(name, f"model.name={name}", *settings)
+        session = self.export(name)
+        self.run_program("scores", f"runs/{name}", "--split", "test", "--out", "scores.safetensors", "--device", "cpu", "--overwrite")
+        expected = load_file(self.folder / "scores.safetensors")["scores"] / scale
+        self.assertGreater(expected.std(0).max(), 1e-3)  # it sees the images
+        self.assert_close(session.run(["scores"], {"pixels": self.pixels})[0], expected, 1e-4)
+        self.assert_close(session.run(["scores"], {"pixels": self.pixels[:1]})[0], expected[:1], 1e-4)  # a batch of another size
+        shutil.rmtree(self.folder / "runs")
+
+    def test_every_kind_of_network(self):
+        self.check_network("resnet8", "model.width=4")
+        self.check_network("densenet", "model.depth=10", "model.growth=4")
+        self.check_network("resnet18", "model.head_bias=false")
+        self.check_network("resnext50_32x4d")
+        self.check_network("densenet121")
+        self.check_network("convnext_tiny")
+        self.check_network("vit_b_16")
+
+    def test_heads(self):
+        self.check_network("resnet20", "model.width=4", "model.head=normalised", "loss.name=ldam", "loss.scale=40", scale=40)
+        self.check_network("resnet32", "model.width=4", "model.head=two_head", "loss.name=average_k_two_head", "loss.k=2")
+
+    def predicted(self, name, rule):
+        """The classes of each test image's set, and the probabilities of all classes."""
+        self.run_program("predict", f"runs/{name}", "pictures/test", "--rule", rule, "--rule", f"top:{CLASSES}", "--out", "out.jsonl", "--overwrite", "--device", "cpu")
+        rows = [json.loads(line)["sets"] for line in (self.folder / "out.jsonl").read_text().splitlines()]
+        every = [row[f"top:{CLASSES}"] for row in rows]
+        p = numpy.array([[q for _, q in sorted(zip(row["classes"], row["probabilities"]))] for row in every])
+        return [sorted(row[rule]["classes"]) for row in rows], p
+
+    def test_rules(self):
+        calibrated = ["average:2", "average-error:0.3", *(f"conformal:{score}:0.3" for score in ("lac", "aps", "raps", "saps", "pas"))]
+        calibrated += [f"conformal:lac:0.3:{of}" for of in ("classwise", "clustered")] + ["conformal:aps:0.3:classwise"]
+        self.train("resnet8", "model.width=4", "data.calibration_share=0.5", "train.epochs=4", "optimizer.lr=0.02")
+        self.run_program("calibrate", "runs/resnet8", "--device", "cpu", "--rules", *calibrated)
+        for rule in ["top:2", "error:0.2", *calibrated]:
+            with self.subTest(rule=rule):
+                session = self.export("resnet8", "--rule", rule)
+                probabilities, sets = session.run(["probabilities", "set"], {"pixels": self.pixels})
+                expected, p = self.predicted("resnet8", rule)
+                self.assert_close(probabilities, p, 1e-5)
+                self.assertEqual([row.nonzero()[0].tolist() for row in sets], expected)
+                self.assertGreater(len({len(row) for row in expected}), 0 if rule == "top:2" else 1)
+                facts = session.get_modelmeta().custom_metadata_map
+                self.assertEqual((facts["rule"], json.loads(facts["classes"])), (rule, [f"class_{c}" for c in range(CLASSES)]))
+
+    def test_pixels_as_numbers(self):
+        self.train("resnet8", "model.width=4")
+        of_bytes = self.export("resnet8").run(["scores"], {"pixels": self.pixels})[0]
+        of_floats = self.export("resnet8", "--input", "float").run(["scores"], {"pixels": self.pixels.astype(numpy.float32) / 255})[0]
+        self.assert_close(of_floats, of_bytes, 1e-5)
+
+    def test_what_is_refused(self):
+        self.train("resnet8", "model.width=4", "data.calibration_share=0.5")
+        refused = [
+            (["--format", "onnx", "--rule", "average:2"], "calibrate"),
+            (["--format", "onnx", "--rule", "top:9"], "6"),
+            (["--rule", "top:2"], "--format onnx"),
+        ]
+        for options, message in refused:
+            self.assertIn(message, self.run_program("export", "runs/resnet8", "--output", "refused", *options, expect=2))
+        self.run_program("calibrate", "runs/resnet8", "--device", "cpu", "--rules", "conformal:aps(randomised=true):0.3", "conformal:lac:0.3:rc3p")
+        for rule, message in (("conformal:aps(randomised=true):0.3", "randomised"), ("conformal:lac:0.3:rc3p", "ranks")):
+            self.assertIn(message, self.run_program("export", "runs/resnet8", "--format", "onnx", "--output", "refused", "--rule", rule, expect=2))
+        self.assertFalse((self.folder / "refused").exists())
+
+
+if __name__ == "__main__":
+    main()
