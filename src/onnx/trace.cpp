@@ -1,18 +1,13 @@
 #include "src/onnx/trace.h"
 
 #include <ATen/ops/zeros.h>
-#include <fmt/format.h>
 #include <torch/csrc/jit/frontend/tracer.h>
-#include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include <map>
 #include <memory>
-#include <unordered_map>
-#include <utility>
+#include <vector>
 
 #include "models/named_tensors.h"
-#include "src/core/error.h"
 #include "src/onnx/operations.h"
 
 namespace settrain {
