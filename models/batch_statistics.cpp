@@ -33,7 +33,10 @@ at::Tensor BatchStatistics::record(bool together) {
 }
 
 void BatchStatistics::release() {
-  for (const auto& layer : layers_) layer->record_in({}, {});
+  for (const auto& layer : layers_) {
+    layer->record_in({}, {});
+    if (sum_) layer->share_statistics({});
+  }
 }
 
 void BatchStatistics::replay(const at::Tensor& rows) {

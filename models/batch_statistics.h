@@ -32,7 +32,7 @@ class BatchStatistics {
   /// their statistics, where they are to.
   at::Tensor record(bool together);
 
-  /// Forward passes update the running statistics themselves again.
+  /// Forward passes update the running statistics themselves again, each process by itself.
   void release();
 
   /// Updates the running statistics with those of micro-batches, [micro-batches, size], one after the other.

@@ -1,4 +1,5 @@
 #include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
@@ -7,16 +8,15 @@
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "apps/settrain/bench_command.h"
 #include "apps/settrain/processes.h"
 #include "models/model.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
-#include "src/core/program_file.h"
 #include "src/measure/cost/throughput.h"
 #include "src/parallel/gradient_sum.h"
-#include "src/parallel/start_processes.h"
 
 namespace settrain {
 namespace {
@@ -31,22 +31,23 @@ struct Contestant {
   std::vector<double> images_per_second;
 
   Contestant(std::string called, Experiment experiment)
-      : name(std::move(called)), run(std::move(experiment)), throughput(run) {}
+      : name(std::move(called)), run(std::move(experiment)), throughput(run, OnSignal::kGoOn) {}
 };
 
 using Contestants = std::vector<std::unique_ptr<Contestant>>;
 
 // Milliseconds of adding gradients as large as the model's, with nothing else to do meanwhile.
-double sum_ms(ProcessGroup& group, const Model& model, bool is_ordered, int64_t repetitions) {
+double sum_ms(ProcessGroup& group, const Model& model, std::optional<int64_t> bucket_bytes) {
+  constexpr int kRepetitions = 20;
   std::vector<at::Tensor> parameters;
   for (const at::Tensor& parameter : model.parameters()) parameters.push_back(parameter.detach().requires_grad_());
-  const auto sum = make_gradient_sum(group, parameters, is_ordered, int64_t{25} << 20);
-  std::vector<int64_t> contributors(static_cast<size_t>(group.world()));
+  const auto sum = make_gradient_sum(group, parameters, bucket_bytes);
+  std::vector<int64_t> contributors(static_cast<size_t>(group.world_size()));
   for (size_t rank = 0; rank < contributors.size(); ++rank) contributors[rank] = static_cast<int64_t>(rank);
   std::vector<double> times;
-  for (int64_t i = 0; i < repetitions; ++i) {
+  for (int i = 0; i < kRepetitions; ++i) {
     for (at::Tensor& parameter : parameters) parameter.mutable_grad() = at::zeros_like(parameter);
-    group.gather(at::zeros({1}));  // all begin together
+    group.all_gather(at::zeros({1}));  // all begin together
     const auto start = Clock::now();
     sum->start();
     sum->begin_round(/*is_last=*/true);
@@ -63,11 +64,12 @@ struct Sums {
 };
 
 void measure_in_turns(ProcessGroup& group, const TrainBench& bench, Contestants& all) {
-  const at::Tensor nothing = at::zeros({1});
   for (int64_t round = -1; round < bench.rounds; ++round) {  // the first one warms up
     for (const auto& contestant : all) {
-      group.gather(nothing);
-      if (contestant->run.group->world() == 1 && !group.is_first()) continue;
+      // All begin together, or end: a process that ends by itself would be missed.
+      const int signal = group.all_gather(at::full({1}, interrupted(), at::kInt)).max().item<int>();
+      if (signal != 0) throw Interrupted(signal);
+      if (contestant->run.group->world_size() == 1 && !group.is_first()) continue;
       StepTimes times;
       contestant->throughput.take_cached(round < 0 ? bench.warm_up + 1 : bench.steps, times);
       if (round >= 0) contestant->images_per_second.push_back(times.images_per_second());
@@ -113,12 +115,7 @@ std::string as_json(const Contestants& all, const Sums& sums, int64_t processes)
 
 int bench_processes(const CommandLine& line, const TrainBench& bench, const config::Config& config) {
   Processes processes;
-  if (!processes.are_launched()) {
-    catch_interrupts();
-    std::vector<std::string> command = line.arguments;
-    command[0] = program_file().string();
-    return start_processes(command, bench.processes);
-  }
+  if (!processes.are_launched()) return repeat_in_processes(line, bench.processes);
   return processes.run([&] {
     const at::Device device = processes.device(line.device);
     const std::shared_ptr<ProcessGroup> group = processes.connect(config, device);
@@ -126,7 +123,7 @@ int bench_processes(const CommandLine& line, const TrainBench& bench, const conf
       return make_experiment(line.registries, config.with("train.deterministic", std::string(deterministic)), device,
                              FirstWeights::kDrawn, with);
     };
-    const std::string several = fmt::format("{} processes", group->world());
+    const std::string several = fmt::format("{} processes", group->world_size());
     Contestants all;
     // What is made last decides for the process which algorithms it may use: the same for all.
     auto ordered = std::make_unique<Contestant>(several + ", sums in order", experiment("true", group));
@@ -137,8 +134,10 @@ int bench_processes(const CommandLine& line, const TrainBench& bench, const conf
     catch_interrupts();
     measure_in_turns(*group, bench, all);
     const Model& model = *all.front()->run.model;
-    const Sums sums{4 * model.num_parameters(), sum_ms(*group, model, true, 20), sum_ms(*group, model, false, 20)};
-    if (group->is_first()) std::cout << (bench.json ? as_json(all, sums, group->world()) : as_text(all, sums, bench));
+    const Sums sums{4 * model.num_parameters(), sum_ms(*group, model, std::nullopt),
+                    sum_ms(*group, model, config.read<ParallelOptions>("parallel").bucket_bytes())};
+    if (group->is_first())
+      std::cout << (bench.json ? as_json(all, sums, group->world_size()) : as_text(all, sums, bench));
     return kSuccess;
   });
 }

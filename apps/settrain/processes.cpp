@@ -7,10 +7,13 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "apps/settrain/command_line.h"
 #include "src/core/atomic_file.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/own_cores.h"
+#include "src/core/program_file.h"
 #include "src/parallel/start_processes.h"
 #include "src/train/experiment.h"
 #include "src/train/run_options.h"
@@ -30,6 +33,13 @@ void warn_of_idle_cores(const config::Config& config) {
 
 }  // namespace
 
+int repeat_in_processes(const CommandLine& line, int64_t processes) {
+  catch_interrupts();
+  std::vector<std::string> command = line.arguments;
+  command[0] = program_file().string();
+  return start_processes(command, processes);
+}
+
 Processes::Processes() : launch_(launch_from(environment_variable)) {
   if (!launch_) return;
   log::speak_as_process(launch_->rank);
@@ -39,13 +49,7 @@ Processes::Processes() : launch_(launch_from(environment_variable)) {
 at::Device Processes::device(const std::string& name) const {
   const at::Device device = find_device(name);
   if (count() == 1 || !device.is_cuda() || device.has_index()) return device;
-  const int64_t gpus = at::detail::getCUDAHooks().deviceCount();
-  if (launch_->local_rank >= gpus) {
-    throw ConfigError(
-        fmt::format("process {} has no GPU: number {} on a machine with {}; start as many processes as GPUs",
-                    launch_->rank, launch_->local_rank, gpus));
-  }
-  return at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(launch_->local_rank));
+  return at::Device(at::kCUDA, gpu_of(*launch_, at::detail::getCUDAHooks().deviceCount()));
 }
 
 std::shared_ptr<ProcessGroup> Processes::connect(const config::Config& config, at::Device device) {
@@ -59,12 +63,22 @@ int Processes::run(const std::function<int()>& work) {
     return work();
   } catch (const Interrupted&) {
     throw;
-  } catch (const ParallelError& error) {  // it comes from another process, which has reported it
+  } catch (const AgreedError& error) {
     report(error.what());
+    if (group_) group_->leave();
+    if (is_first()) throw;
+    return kFailed;
+  } catch (const ParallelError& error) {  // another process ended, or cannot be reached
+    report(error.what());
+    if (group_) group_->leave();
     throw;
   } catch (const std::exception& error) {
     report(error.what());
-    if (group_) group_->report_failure(error.what());
+    if (group_) {
+      group_->report_failure(error.what());
+    } else if (launch_) {
+      ProcessGroup::report_absence(*launch_, error.what());
+    }
     throw;
   }
 }

@@ -1,6 +1,7 @@
 // The processes of a training, as the program's commands see them.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +13,11 @@
 
 namespace settrain {
 
+struct CommandLine;
+
+/// Runs this command line in so many processes on this machine, see start_processes().
+int repeat_in_processes(const CommandLine& line, int64_t processes);
+
 /// This process among those that a launcher started, or alone.
 class Processes {
  public:
@@ -20,7 +26,7 @@ class Processes {
 
   bool are_launched() const { return launch_.has_value(); }
   bool is_first() const { return !launch_ || launch_->rank == 0; }
-  int64_t count() const { return launch_ ? launch_->world : 1; }
+  int64_t count() const { return launch_ ? launch_->world_size : 1; }
 
   /// find_device(); of several processes on a machine each has a GPU of its own, unless a number is named. Throws
   /// ConfigError where there are fewer.

@@ -17,11 +17,9 @@
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/program_file.h"
 #include "src/inference/results.h"
 #include "src/inference/trained_run.h"
 #include "src/measure/cost/dry_run.h"
-#include "src/parallel/start_processes.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/record.h"
 #include "src/train/resume.h"
@@ -112,7 +110,7 @@ struct TrainArguments {
 void log_processes(const Experiment& run) {
   const std::vector<std::string>& hosts = run.group->hosts();
   if (hosts.empty()) return;
-  const int64_t world = run.group->world(), micro_batches = world * run.train.accumulate;
+  const int64_t world = run.group->world_size(), micro_batches = world * run.train.accumulate;
   log::info(fmt::format("[run] {} processes on {}; a step takes {} images, {} batches of {}", world,
                         fmt::join(std::set<std::string>(hosts.begin(), hosts.end()), ", "),
                         format_count(micro_batches * run.loader.options.batch_size), micro_batches,
@@ -139,7 +137,7 @@ int finish(Experiment& run, RunFolder* folder, Training& training) {
         fmt::format("[run] everything is in {}: results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events",
                     folder->path().string()));
   }
-  log_skipped_images(run);
+  if (folder) log_skipped_images(run);
   log::info("[run] peak memory " + format_memory(peak_memory()));
   return kSuccess;
 }
@@ -202,7 +200,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
   const at::Tensor known = at::zeros({2}, at::kLong);  // whether it is finished, whether there is a checkpoint
   group->first_does([&] {
     ResumeTerms terms = arguments.terms;
-    terms.processes = group->world();
+    terms.processes = group->world_size();
     point = find_resume_point(*folder, recorded_config(line, *folder), wanted, terms);
     known[0] = point->is_finished;
     known[1] = point->checkpoint.has_value();
@@ -214,11 +212,11 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
       warn_of_another_curve(wanted, *point);
     }
   });
-  group->take_from_first({known});
+  group->broadcast({known});
   if (known[0].item<int64_t>() != 0) return kSuccess;
   const bool has_checkpoint = known[1].item<int64_t>() != 0;
   // Where the user names no device, the run's own.
-  if (group->world() == 1 && line.device == "auto" && has_checkpoint) {
+  if (group->world_size() == 1 && line.device == "auto" && has_checkpoint) {
     device = find_device(point->checkpoint->text("machine.device"));
   }
   // A checkpoint has the weights; before the first one was written, the run begins as it did.
@@ -269,7 +267,7 @@ int try_out(const CommandLine& line) {
 bool run_is_there(const config::Config& config, ProcessGroup& group) {
   const at::Tensor there = at::zeros({1}, at::kLong);
   if (group.is_first()) there.fill_(RunFolder::is_begun(config.get<std::string>("run.dir")));
-  group.take_from_first({there});
+  group.broadcast({there});
   return there.item<int64_t>() != 0;
 }
 
@@ -297,10 +295,7 @@ int run_train(const CommandLine& line, const TrainArguments& arguments) {
   }
   if (arguments.dry_run) return try_out(line);
   if (arguments.processes > 1 && !processes.are_launched()) {
-    catch_interrupts();
-    std::vector<std::string> command = line.arguments;
-    command[0] = program_file().string();
-    return start_processes(command, arguments.processes);
+    return repeat_in_processes(line, arguments.processes);
   }
   if (arguments.processes > 1 && arguments.processes != processes.count()) {
     throw ConfigError(

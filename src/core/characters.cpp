@@ -29,6 +29,10 @@ std::string first_characters(const std::string& text, size_t count) {
   return {text.begin(), end};
 }
 
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
 std::string printable(const std::string& text) {
   std::string plain;
   for (size_t i = 0; i < text.size();) {

@@ -56,6 +56,12 @@ class ParallelError : public Error {
   using Error::Error;
 };
 
+/// What all processes of a training throw alike, so that it is enough if the first one says it.
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Training met a value that is not finite.
 class NumericalError : public Error {
  public:

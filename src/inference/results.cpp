@@ -48,7 +48,7 @@ std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::
                                                     ProgressBar& bar) {
   ProcessGroup& group = *run.group;
   const at::Tensor count = at::full({1}, std::ssize(files), at::kLong);
-  group.take_from_first({count});
+  group.broadcast({count});
   std::vector<CheckpointResults> results;
   std::map<int64_t, size_t> by_step;
   for (int64_t i = 0; i < count.item<int64_t>(); ++i) {
@@ -61,8 +61,8 @@ std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::
       reached[0] = checkpoint.integer("state.epoch");
       reached[1] = checkpoint.integer("state.step");
     });
-    group.take_from_first(tensors_of(*run.model));
-    group.take_from_first({reached});
+    group.broadcast(tensors_of(*run.model));
+    group.broadcast({reached});
     result.epoch = reached[0].item<int64_t>();
     const auto [same, is_new] = by_step.emplace(reached[1].item<int64_t>(), results.size());
     result.splits =

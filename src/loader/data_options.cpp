@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "src/core/own_cores.h"
 #include "src/loader/class_draws.h"
 #include "src/loader/normalisation.h"
 #include "src/loader/pipeline_options.h"
-#include "src/parallel/launch.h"
 
 namespace settrain {
 namespace {

@@ -61,7 +61,7 @@ void BucketedSum::send(Bucket& bucket) {
     }
     place += parameter.numel();
   }
-  bucket.wait = group_.start_sum(bucket.flat);
+  bucket.wait = group_.start_all_reduce(bucket.flat);
 }
 
 // Where this process had no part in the last round, or not all parameters had gradients. Not later: the order of all

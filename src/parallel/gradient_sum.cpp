@@ -7,10 +7,10 @@
 
 namespace settrain {
 
-std::unique_ptr<GradientSum> make_gradient_sum(ProcessGroup& group, std::vector<at::Tensor> parameters, bool is_ordered,
-                                               int64_t bucket_bytes) {
-  if (is_ordered) return std::make_unique<OrderedSum>(group, std::move(parameters));
-  return std::make_unique<BucketedSum>(group, std::move(parameters), bucket_bytes);
+std::unique_ptr<GradientSum> make_gradient_sum(ProcessGroup& group, std::vector<at::Tensor> parameters,
+                                               std::optional<int64_t> bucket_bytes) {
+  if (!bucket_bytes) return std::make_unique<OrderedSum>(group, std::move(parameters));
+  return std::make_unique<BucketedSum>(group, std::move(parameters), *bucket_bytes);
 }
 
 }  // namespace settrain

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "src/parallel/process_group.h"
@@ -30,10 +31,10 @@ class GradientSum {
   virtual void finish() = 0;
 };
 
-/// How a training adds gradients. `is_ordered`: so that the sums do not depend on the number of processes; otherwise in
-/// buckets of that many bytes, as the backend adds them, while the backward pass goes on. `parameters`: the same ones
-/// in the same order in every process, all of one dtype.
-std::unique_ptr<GradientSum> make_gradient_sum(ProcessGroup& group, std::vector<at::Tensor> parameters, bool is_ordered,
-                                               int64_t bucket_bytes);
+/// How a training adds gradients. `bucket_bytes`: in buckets of that size, as the backend adds them, while the backward
+/// pass goes on; empty: so that the sums do not depend on the number of processes. `parameters`: the same ones in the
+/// same order in every process, all of one dtype.
+std::unique_ptr<GradientSum> make_gradient_sum(ProcessGroup& group, std::vector<at::Tensor> parameters,
+                                               std::optional<int64_t> bucket_bytes);
 
 }  // namespace settrain

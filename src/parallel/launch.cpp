@@ -2,19 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <limits>
-#include <thread>
 
 #include "src/core/error.h"
 
 namespace settrain {
 namespace {
 
-// Jobs that run on one machine at the same time get ports of their own, outside those that systems hand out.
-constexpr int64_t kFirstPort = 15000, kPorts = 15000;
+// Jobs, and steps of a job, that run on one machine at the same time get ports of their own, outside those that systems
+// hand out. A step's is not that of a job soon after.
+constexpr int64_t kFirstPort = 15000, kPorts = 15000, kStepsApart = 1009;
 
 class Variables {
  public:
@@ -48,11 +46,10 @@ constexpr int64_t kLastPort = std::numeric_limits<uint16_t>::max();
 
 Launch from_torchrun(const Variables& variables) {
   Launch launch;
-  launch.launcher = variables.has("TORCHELASTIC_RUN_ID") ? "torchrun" : "settrain";
-  launch.world = variables.integer("WORLD_SIZE", 1, kMostProcesses);
-  launch.rank = variables.integer("RANK", 0, launch.world - 1);
-  launch.local_world = variables.integer("LOCAL_WORLD_SIZE", 1, launch.world);
-  launch.local_rank = variables.integer("LOCAL_RANK", 0, launch.local_world - 1);
+  launch.world_size = variables.integer("WORLD_SIZE", 1, kMostProcesses);
+  launch.rank = variables.integer("RANK", 0, launch.world_size - 1);
+  const int64_t on_this_machine = variables.integer("LOCAL_WORLD_SIZE", 1, launch.world_size);
+  launch.local_rank = variables.integer("LOCAL_RANK", 0, on_this_machine - 1);
   launch.host = variables.text("MASTER_ADDR");
   launch.port = static_cast<uint16_t>(variables.integer("MASTER_PORT", 1, kLastPort));
   if (variables.has("TORCHELASTIC_RESTART_COUNT")) launch.attempt = variables.text("TORCHELASTIC_RESTART_COUNT");
@@ -63,38 +60,27 @@ Launch from_torchrun(const Variables& variables) {
 
 Launch from_slurm(const Variables& variables) {
   Launch launch;
-  launch.launcher = "slurm";
-  launch.world = variables.integer("SLURM_STEP_NUM_TASKS", 1, kMostProcesses);
-  launch.rank = variables.integer("SLURM_PROCID", 0, launch.world - 1);
-  launch.local_rank = variables.integer("SLURM_LOCALID", 0, launch.world - 1);
-  // "2(x3),1" where nodes differ; which number is this node's does not matter to anything but messages.
-  launch.local_world = launch.local_rank + 1;
+  launch.world_size = variables.integer("SLURM_STEP_NUM_TASKS", 1, kMostProcesses);
+  launch.rank = variables.integer("SLURM_PROCID", 0, launch.world_size - 1);
+  launch.local_rank = variables.integer("SLURM_LOCALID", 0, launch.world_size - 1);
+  launch.may_bind_gpus = true;
   launch.host = first_host(variables.text("SLURM_STEP_NODELIST"));
-  const int64_t job = variables.integer("SLURM_JOB_ID", 0, std::numeric_limits<int64_t>::max());
+  constexpr int64_t kLast = std::numeric_limits<uint32_t>::max();
+  const int64_t job = variables.integer("SLURM_JOB_ID", 0, kLast), step = variables.integer("SLURM_STEP_ID", 0, kLast);
+  launch.attempt = fmt::format("{}.{}", job, step);
   launch.port = static_cast<uint16_t>(variables.has("MASTER_PORT") ? variables.integer("MASTER_PORT", 1, kLastPort)
-                                                                   : kFirstPort + job % kPorts);
+                                                                   : kFirstPort + (job + kStepsApart * step) % kPorts);
   return launch;
-}
-
-// A positive number, or 1: what launch_from() refuses is no matter here.
-int64_t count_in(const Environment& environment, const char* name) {
-  const std::string value = environment(name).value_or("");
-  int64_t number = 0;
-  std::from_chars(value.data(), value.data() + value.size(), number);
-  return std::max<int64_t>(1, number);
 }
 
 }  // namespace
 
-std::optional<std::string> environment_variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? std::optional<std::string>(value) : std::nullopt;
-}
-
-int64_t own_cores(const Environment& environment) {
-  const int64_t cores = environment("SLURM_CPUS_PER_TASK") ? count_in(environment, "SLURM_CPUS_PER_TASK")
-                                                           : std::thread::hardware_concurrency();
-  return std::max<int64_t>(1, cores / count_in(environment, "LOCAL_WORLD_SIZE"));
+int8_t gpu_of(const Launch& launch, int64_t visible_gpus) {
+  if (launch.may_bind_gpus && visible_gpus == 1) return 0;
+  if (launch.local_rank < visible_gpus) return static_cast<int8_t>(launch.local_rank);
+  throw ConfigError(
+      fmt::format("process {} has no GPU: number {} on a machine with {}; start as many processes as GPUs", launch.rank,
+                  launch.local_rank, visible_gpus));
 }
 
 std::string first_host(const std::string& list) {

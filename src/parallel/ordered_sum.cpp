@@ -11,7 +11,7 @@ namespace settrain {
 OrderedSum::OrderedSum(ProcessGroup& group, std::vector<at::Tensor> parameters)
     : group_(group), parameters_(std::move(parameters)) {
   for (const at::Tensor& parameter : parameters_) size_ += parameter.numel();
-  size_ = (size_ + group.world() - 1) / group.world() * group.world();
+  size_ = (size_ + group.world_size() - 1) / group.world_size() * group.world_size();
 }
 
 void OrderedSum::start() {
@@ -28,7 +28,7 @@ void OrderedSum::end_round(const std::vector<int64_t>& contributors) {
     gradient.reset();
     place += parameter.numel();
   }
-  const at::Tensor parts = group_.exchange(flat);
+  const at::Tensor parts = group_.all_to_all(flat);
   for (const int64_t i : contributors) {
     if (sum_.defined()) {
       sum_.add_(parts[i]);
@@ -40,7 +40,7 @@ void OrderedSum::end_round(const std::vector<int64_t>& contributors) {
 
 void OrderedSum::finish() {
   const c10::NoGradGuard no_grad;
-  const at::Tensor all = group_.gather(sum_).view({-1});
+  const at::Tensor all = group_.all_gather(sum_).view({-1});
   int64_t place = 0;
   for (at::Tensor& parameter : parameters_) {
     const at::Tensor gradient = at::empty_like(parameter);

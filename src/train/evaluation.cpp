@@ -21,6 +21,7 @@
 #include "src/eval/crop_average.h"
 #include "src/eval/score_collector.h"
 #include "src/loader/loader.h"
+#include "src/train/skipped_everywhere.h"
 
 namespace settrain {
 namespace {
@@ -96,14 +97,14 @@ std::vector<ScoredBatch> gathered(ProcessGroup& group, const ScoredBatch& mine, 
   const at::Tensor images = counts.select(1, 0);
   const int64_t most = images.max().item<int64_t>();
   if (most == 0) return {};
-  if (group.world() == 1) return {mine};
+  if (group.world_size() == 1) return {mine};
   const at::Tensor scores = at::zeros({most, mine.scores.size(1)}, mine.scores.options());
   const at::Tensor labels = at::zeros({most}, at::kLong);
   scores.narrow(0, 0, mine.scores.size(0)).copy_(mine.scores);
   if (mine.labels.defined()) labels.narrow(0, 0, mine.labels.size(0)).copy_(mine.labels);
-  const at::Tensor all_scores = group.gather(scores), all_labels = group.gather(labels);
+  const at::Tensor all_scores = group.all_gather(scores), all_labels = group.all_gather(labels);
   std::vector<ScoredBatch> all;
-  for (int64_t rank = 0; rank < group.world(); ++rank) {
+  for (int64_t rank = 0; rank < group.world_size(); ++rank) {
     const int64_t count = images[rank].item<int64_t>();
     if (count > 0) all.push_back({all_scores[rank].narrow(0, 0, count), all_labels[rank].narrow(0, 0, count)});
   }
@@ -130,13 +131,13 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
   progress.stage = "[eval] " + split.name;
   progress.total = split.size();
   loader.start_epoch(0);
-  for (int64_t first = 0; first < loader.batches_per_epoch(); first += group.world()) {
+  for (int64_t first = 0; first < loader.batches_per_epoch(); first += group.world_size()) {
     Batch batch;
     loader.next(batch);
     ScoredBatch mine{at::empty({0, classes}, at::TensorOptions(run.device).dtype(at::kFloat)), batch.labels};
     if (batch.size() > 0) mine.scores = score_batch(*run.model, batch, run.computation, crop_average);
     const at::Tensor counts =
-        group.gather(at::tensor({batch.size(), std::ssize(batch.skipped), int64_t{interrupted()}}));
+        group.all_gather(at::tensor({batch.size(), std::ssize(batch.skipped), int64_t{interrupted()}}));
     for (const ScoredBatch& scored : gathered(group, mine, counts)) collector.add(scored.scores, scored.labels);
     left_out += counts.select(1, 1).sum().item<int64_t>();
     progress.done += counts.slice(1, 0, 2).sum().item<int64_t>();
@@ -179,6 +180,7 @@ std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vecto
     const SplitScores* calibration = scored.calibration_for(name);
     results.push_back({name, run.evaluator->evaluate(scored.of(name), thresholds, calibration)});
   }
+  log_skipped_everywhere(run);
   return results;
 }
 

@@ -166,7 +166,8 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   run.eval = c.read<EvalOptions>("eval");
   run.loader = loader_context(c, device);
   run.loader.rank = run.group->rank();
-  run.loader.world = run.group->world();
+  if (!run.group->is_first()) run.loader.skipped = std::make_shared<SkippedImages>(/*logs=*/false);
+  run.loader.world = run.group->world_size();
 
   const bool load_weights = weights == FirstWeights::kPretrained;
   LoadedData loaded = load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
@@ -213,7 +214,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   if (c.get<bool>("model.sync_batch_norm") && BatchStatistics(*run.model).size() == 0) {
     throw KeyError("model.sync_batch_norm", "the model has no batch norm");
   }
-  if (run.group->world() > 1 && !run.loss->state().empty()) {
+  if (run.group->world_size() > 1 && !run.loss->state().empty()) {
     throw KeyError("loss.name",
                    fmt::format("{} keeps numbers of every training sample, of which several processes would "
                                "each have some; train it in one process",

@@ -25,7 +25,7 @@ struct StepResult {
 /// prepare the next step.
 class LaunchedStep {
  public:
-  /// Throws NumericalError for the part of that index, whose loss is not finite.
+  /// Throws, for the part of that index, whose loss is not finite.
   using Explain = std::function<void(size_t part)>;
 
   /// A step without samples.
@@ -39,7 +39,7 @@ class LaunchedStep {
   /// Samples.
   int64_t count() const { return count_; }
 
-  /// What it did. Waits for the device. Throws NumericalError where a loss was not finite.
+  /// What it did. Waits for the device. Where a loss was not finite, Explain throws.
   StepResult result() const;
 
  private:

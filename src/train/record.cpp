@@ -39,11 +39,11 @@ nlohmann::ordered_json provenance_of(const Experiment& run, const std::vector<st
                                                           .rng_version = kRngVersion,
                                                           .dataset = run.dataset.name,
                                                           .data_digest = run.dataset.digest});
-  if (run.group->world() > 1) {
+  if (run.group->world_size() > 1) {
     provenance["processes"] = {
-        {"count", run.group->world()},
+        {"count", run.group->world_size()},
         {"hosts", run.group->hosts()},
-        {"images_per_step", run.group->world() * run.train.accumulate * run.loader.options.batch_size}};
+        {"images_per_step", run.group->world_size() * run.train.accumulate * run.loader.options.batch_size}};
   }
   provenance["label_noise"] = to_json(run.label_noise);
   if (run.pretrained) provenance["pretrained"] = to_json(*run.pretrained);

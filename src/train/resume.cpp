@@ -106,18 +106,35 @@ void check_known(const std::string& key, const config::Config& recorded, const c
                                 near.empty() ? "" : ", did you mean '" + near + "'?"));
 }
 
-// Micro-batches of a step are what counts: those of one process times the processes.
-void compare_steps(const Checkpoint& checkpoint, const config::Config& recorded, const config::Config& wanted,
-                   int64_t processes, std::vector<config::Difference>& changes) {
-  const auto found = checkpoint.metadata.find(kProcesses);
-  const int64_t before = recorded.get<int64_t>(kAccumulate), after = wanted.get<int64_t>(kAccumulate);
-  const int64_t processes_before = found == checkpoint.metadata.end() ? 1 : std::stoll(found->second);
-  std::erase_if(changes, [](const config::Difference& change) { return change.path == kAccumulate; });
-  if (before * processes_before == after * processes) return;
-  const auto written = [](int64_t batches, int64_t world) {
-    return world == 1 ? std::to_string(batches) : fmt::format("{} in each of {} processes", batches, world);
+// Micro-batches of a step are what counts: those of one process times the processes. `before`: how many there were.
+void compare_steps(int64_t before, const config::Config& wanted, int64_t now,
+                   std::vector<config::Difference>& changes) {
+  const int64_t accumulate = wanted.get<int64_t>(kAccumulate);
+  const auto change = std::ranges::find(changes, kAccumulate, &config::Difference::path);
+  const int64_t accumulate_before = change == changes.end()  ? accumulate
+                                    : change->before.empty() ? 1
+                                                             : std::stoll(change->before);
+  if (change != changes.end()) changes.erase(change);
+  if (accumulate_before * before == accumulate * now) return;
+  const auto written = [](int64_t batches, int64_t processes) {
+    return processes == 1 ? std::to_string(batches) : fmt::format("{} in each of {} processes", batches, processes);
   };
-  changes.push_back({kAccumulate, written(before, processes_before), written(after, processes)});
+  changes.push_back({kAccumulate, written(accumulate_before, before), written(accumulate, now)});
+}
+
+int64_t processes_of(const Checkpoint& checkpoint) {
+  const auto found = checkpoint.metadata.find(kProcesses);
+  return found == checkpoint.metadata.end() ? 1 : std::stoll(found->second);
+}
+
+// Of a run without a checkpoint: those that config.yaml was last written for.
+int64_t processes_of(const nlohmann::ordered_json& provenance) {
+  if (!provenance.is_object()) return 1;
+  const nlohmann::ordered_json* last = &provenance;
+  if (const auto resumed = provenance.find("resumed"); resumed != provenance.end() && !resumed->empty())
+    last = &resumed->back();
+  const auto found = last->find(kProcesses);
+  return found == last->end() ? 1 : found->at("count").get<int64_t>();
 }
 
 void check_changes(const std::vector<config::Difference>& changes, const config::Config& wanted,
@@ -235,7 +252,7 @@ void check_not_begun(const RunFolder& folder) {
 void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.set_integer("state.rng", kRngVersion);
   checkpoint.metadata["config"] = run.config.to_yaml();
-  checkpoint.metadata[kProcesses] = std::to_string(run.group->world());
+  checkpoint.metadata[kProcesses] = std::to_string(run.group->world_size());
   checkpoint.metadata["card"] = to_text(card_of(run));
   checkpoint.metadata.merge(machine(run));
   checkpoint.metadata.merge(data(run));
@@ -251,19 +268,21 @@ void restore_first_weights(const Checkpoint& checkpoint, Experiment& run) {
 ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& wanted,
                               const ResumeTerms& terms) {
   for (const std::string& key : terms.allowed_keys) check_known(key, recorded, wanted);
-  read_provenance(folder.provenance());  // it is added to when much else has changed: its damage is told now
+  // It is added to when much else has changed: its damage is told now.
+  const nlohmann::ordered_json provenance = read_provenance(folder.provenance());
   ResumePoint point;
   const fs::path file = folder.last_checkpoint();
   if (!fs::exists(file)) {
     check_not_begun(folder);
     point.changes = changes(recorded.to_yaml(), wanted);
+    compare_steps(processes_of(provenance), wanted, terms.processes, point.changes);
     check_changes(point.changes, wanted, terms, folder.config());
     return point;
   }
   point.checkpoint = load_checkpoint(file);
   point.state = read_state(*point.checkpoint);
   point.changes = changes(point.checkpoint->text("config"), wanted);
-  compare_steps(*point.checkpoint, recorded, wanted, terms.processes, point.changes);
+  compare_steps(processes_of(*point.checkpoint), wanted, terms.processes, point.changes);
   check_changes(point.changes, wanted, terms, file);
   check_epochs(wanted, point.state);
   check_measured(point);

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "src/parallel/launch.h"
+#include "src/core/own_cores.h"
 
 namespace settrain {
 
@@ -59,8 +59,8 @@ config::Keys TrainOptions::keys() {
           .at_most(1e6)
           .in("epochs"),
       key("accumulate", &TrainOptions::accumulate, 1,
-          "Gradient accumulation: batches per optimizer step. The effective batch size is this times "
-          "data.batch_size.")
+          "Gradient accumulation: batches per optimizer step, of each process. A step takes as many images as this times "
+          "data.batch_size times the processes.")
           .at_least(1)
           .at_most(1e6)
           .in("batches"),
@@ -69,7 +69,8 @@ config::Keys TrainOptions::keys() {
           .at_least(0),
       key("deterministic", &TrainOptions::deterministic, "auto",
           "Use deterministic algorithms only, so that results are reproducible bit for bit; auto: on the CPU, but "
-          "not on a GPU, where it costs speed.")
+          "not on a GPU, where it costs speed. Several processes then add gradients in the order of the batches, which "
+          "gives the bits of one process; otherwise as parallel.backend does, in buckets.")
           .one_of({"auto", "true", "false"}),
       key("precision", &TrainOptions::precision, "float32",
           "bf16: mixed precision; convolutions and matrix products take bfloat16 inputs, which is faster on GPUs and "

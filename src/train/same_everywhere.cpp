@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "src/config/differences.h"
 #include "src/core/error.h"
@@ -17,10 +18,19 @@ bool is_compared(const std::string& name) {
   return name != "config" && name != "card" && name != "machine.gpu";
 }
 
-std::string differing(const Experiment& run, const nlohmann::json& first, const nlohmann::json& other) {
+// Keys that a process may have for itself. Others that change no number change which collective calls are made. The
+// data are compared by their digest, threads by their number.
+bool is_own(const std::string& path) {
+  static const std::set<std::string> kOwn{"name",           "run.dir",         "run.threads",
+                                          "data.root",      "data.workers",    "data.prefetch",
+                                          "data.on_device", "data.val_labels", "data.synsets"};
+  return kOwn.contains(path) || path.starts_with("train.checkpoint_every.");
+}
+
+std::string differing(const nlohmann::json& first, const nlohmann::json& other) {
   std::string lines;
   for (const auto& [path, before, after] : config::differences(first.at("config"), other.at("config"))) {
-    if (run.config.has(path) && run.config.at(path).key.is_free) continue;
+    if (is_own(path)) continue;
     lines += fmt::format("\n    {}: {} instead of {}", path, after, before);
   }
   for (const auto& [name, value] : first.items()) {
@@ -35,14 +45,14 @@ std::string differing(const Experiment& run, const nlohmann::json& first, const 
 void check_same_everywhere(const Experiment& run) {
   Checkpoint mine;
   add_identity(run, mine);
-  const std::vector<std::string> all = run.group->gather(nlohmann::json(mine.metadata).dump());
+  const std::vector<std::string> all = run.group->all_gather(nlohmann::json(mine.metadata).dump());
   const nlohmann::json first = nlohmann::json::parse(all.front());
   std::string lines;
   for (size_t rank = 1; rank < all.size(); ++rank) {
-    const std::string other = differing(run, first, nlohmann::json::parse(all[rank]));
+    const std::string other = differing(first, nlohmann::json::parse(all[rank]));
     if (!other.empty()) lines += fmt::format("\n  process {} of {}:{}", rank, all.size(), other);
   }
-  if (!lines.empty()) throw RunError("the processes would not train the same; compared with process 0:" + lines);
+  if (!lines.empty()) throw AgreedError("the processes would not train the same; compared with process 0:" + lines);
 }
 
 }  // namespace settrain

@@ -5,8 +5,8 @@
 
 namespace settrain {
 
-/// Throws RunError, in every process alike, that says which process has what otherwise than the first: config (but for
-/// keys that change no number), data, threads, instruction set, device, program. Collective.
+/// Throws AgreedError that says which process has what otherwise than the first: config (but for
+/// places of files and the like), data, threads, instruction set, device, program. Collective.
 void check_same_everywhere(const Experiment& run);
 
 }  // namespace settrain

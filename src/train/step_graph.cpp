@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 
@@ -64,11 +65,6 @@ std::function<void()> capture_cuda_graph(const std::function<void()>& operations
   return [graph] { graph->replay(); };
 }
 #endif
-
-// Of a message of several lines.
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace settrain {
 
 StepLoader::StepLoader(const Experiment& run)
     : loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed))),
-      batches_per_step_(run.train.accumulate * run.group->world()) {}
+      batches_per_step_(run.train.accumulate * run.group->world_size()) {}
 
 void StepLoader::start_epoch(int64_t epoch, int64_t first_batch) {
   loader_.start_epoch(epoch, first_batch);

@@ -11,7 +11,7 @@ std::vector<StepPlan::MicroBatch> StepPlan::all() const {
 }
 
 StepPlan plan_step(ProcessGroup& group, const Loss& loss, const std::vector<Batch>& batches, const StepNumber& number) {
-  const int64_t world = group.world();
+  const int64_t world = group.world_size();
   const int64_t rounds = (number.micro_batches + world - 1) / world;
   const at::Tensor mine = at::zeros({rounds, 2}, at::kDouble);  // samples and divisor of each batch
   auto* entry = mine.mutable_data_ptr<double>();
@@ -19,7 +19,7 @@ StepPlan plan_step(ProcessGroup& group, const Loss& loss, const std::vector<Batc
     *entry++ = static_cast<double>(batch.size());
     *entry++ = batch.size() > 0 ? loss.divisor(batch.labels, number.epoch) : 0;
   }
-  const at::Tensor everybodys = group.gather(mine);  // [world, rounds, 2]
+  const at::Tensor everybodys = group.all_gather(mine);  // [world, rounds, 2]
   const auto* const known = everybodys.const_data_ptr<double>();
   StepPlan plan;
   plan.rounds.resize(static_cast<size_t>(rounds));

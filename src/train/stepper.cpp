@@ -30,7 +30,7 @@ std::string obstacle_to_capture(const Experiment& run) {
   if (!run.dataset.train.label_sets.empty()) return "samples have several labels, whose numbers differ";
   if (!run.loss->state().empty()) return "the loss keeps tensors of its own on the CPU";
   if (run.train.accumulate > 1) return "train.accumulate: every batch of a step draws from a seed of its own";
-  if (run.group->world() > 1) return "several processes talk within a step";
+  if (run.group->world_size() > 1) return "several processes talk within a step";
   return "";
 }
 
@@ -44,8 +44,9 @@ Capture capture_for(const Experiment& run) {
   return {};
 }
 
-int64_t bucket_bytes(const config::Config& config) {
-  return static_cast<int64_t>(config.read<ParallelOptions>("parallel").bucket_size * (1 << 20));
+std::optional<int64_t> bucket_bytes(const config::Config& config) {
+  if (at::globalContext().deterministicAlgorithms()) return std::nullopt;
+  return config.read<ParallelOptions>("parallel").bucket_bytes();
 }
 
 }  // namespace
@@ -64,7 +65,6 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
                    .metrics = &metrics_,
                    .mix = &mix_,
                    .capture = capture_for(run),
-                   .ordered_sums = at::globalContext().deterministicAlgorithms(),
                    .bucket_bytes = bucket_bytes(run.config),
                    .sync_batch_norm = run.config.get<bool>("model.sync_batch_norm")}) {
   if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay);

@@ -25,8 +25,8 @@ namespace settrain {
 namespace {
 
 SumOverProcesses sum_where(bool wanted, ProcessGroup& group) {
-  if (!wanted || group.world() == 1) return {};
-  return [&group](const at::Tensor& mine) { return group.sum(mine); };
+  if (!wanted || group.world_size() == 1) return {};
+  return [&group](const at::Tensor& mine) { return group.ordered_all_reduce(mine); };
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ TrainStep::TrainStep(Model& model, Loss& loss, Optimizer& optimizer, const Compu
       to_device_(computation.device),
       stop_(at::zeros({}, at::TensorOptions(computation.device).dtype(at::kFloat))),
       statistics_(model, sum_where(settings.sync_batch_norm, group)) {
-  if (group.world() > 1) {
-    gradients_ = make_gradient_sum(group, optimizer.parameters(), settings.ordered_sums, settings.bucket_bytes);
+  if (group.world_size() > 1) {
+    gradients_ = make_gradient_sum(group, optimizer.parameters(), settings.bucket_bytes);
   }
   if (settings_.metrics && settings_.metrics->names().empty()) settings_.metrics = nullptr;
   if (settings_.mix && !settings_.mix->is_on()) settings_.mix = nullptr;
@@ -61,7 +61,7 @@ LaunchedStep TrainStep::launch(const std::vector<Batch>& batches, const StepNumb
   StepInputs inputs = to_device_(batches, number, plan.divisor);
   size_t part = 0;
   for (const StepPlan::MicroBatch& micro_batch : plan.all()) {
-    if (micro_batch.number % group_.world() != group_.rank()) continue;
+    if (micro_batch.number % group_.world_size() != group_.rank()) continue;
     inputs.parts[part].micro_batch = micro_batch.number;
     inputs.parts[part++].first_position = micro_batch.first_position;
   }
@@ -113,7 +113,7 @@ TrainStep::PartValue TrainStep::evaluate(const StepPart& part, const StepNumber&
 }
 
 bool TrainStep::is_normalised_together(const StepPlan::Round& round) const {
-  return statistics_.are_shared() && std::ssize(round) == group_.world();
+  return statistics_.are_shared() && std::ssize(round) == group_.world_size();
 }
 
 // Of several that were normalised together the first.
@@ -126,10 +126,10 @@ std::vector<StepPlan::MicroBatch> TrainStep::with_own_statistics(const StepPlan&
 }
 
 at::Tensor TrainStep::rows_of(const std::vector<StepPlan::MicroBatch>& micro_batches, const at::Tensor& rows) {
-  const at::Tensor everybodys = group_.gather(rows);  // [world, rounds, columns]
+  const at::Tensor everybodys = group_.all_gather(rows);  // [world, rounds, columns]
   std::vector<at::Tensor> picked;
   for (const StepPlan::MicroBatch& micro_batch : micro_batches) {
-    picked.push_back(everybodys[micro_batch.number % group_.world()][micro_batch.number / group_.world()]);
+    picked.push_back(everybodys[micro_batch.number % group_.world_size()][micro_batch.number / group_.world_size()]);
   }
   return at::stack(picked);
 }
@@ -163,7 +163,8 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, const StepPlan& plan, co
   size_t part = 0;
   for (const StepPlan::Round& round : plan.rounds) {
     std::vector<int64_t> contributors;
-    for (const StepPlan::MicroBatch& micro_batch : round) contributors.push_back(micro_batch.number % group_.world());
+    for (const StepPlan::MicroBatch& micro_batch : round)
+      contributors.push_back(micro_batch.number % group_.world_size());
     const at::Tensor row = rows[std::ssize(statistics)];
     statistics.push_back(statistics_.record(is_normalised_together(round)));
     if (gradients_) gradients_->begin_round(/*is_last=*/statistics.size() == plan.rounds.size());
@@ -188,18 +189,24 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, const StepPlan& plan, co
 }
 
 void TrainStep::explain(const StepInputs& inputs, const StepPlan& plan, const StepNumber& number, size_t part) {
-  const int64_t failed = plan.all()[part].number, owner = failed % group_.world();
+  const int64_t failed = plan.all()[part].number, owner = failed % group_.world_size();
+  const StepPlan::Round& round = plan.rounds[static_cast<size_t>(failed / group_.world_size())];
+  const bool together = is_normalised_together(round);
   std::string message;
-  if (owner == group_.rank()) {
+  if (together || owner == group_.rank()) {
     model_.train();
     const c10::NoGradGuard no_grad;
-    const auto found = std::ranges::find(inputs.parts, failed, &StepPart::micro_batch);
+    const at::Tensor unused = statistics_.record(together);
+    const int64_t own = failed - owner + group_.rank();
+    const auto found = std::ranges::find(inputs.parts, own, &StepPart::micro_batch);
     seed_for(*found, number);
     const PartValue again = evaluate(*found, number, inputs.step());
-    message = non_finite_message(model_, again.input, again.value, number);
+    if (owner == group_.rank()) message = non_finite_message(model_, again.input, again.value, number);
+    statistics_.release();
   }
-  message = group_.gather(message)[static_cast<size_t>(owner)];
-  throw NumericalError(group_.world() == 1 ? message : fmt::format("process {}: {}", owner, message));
+  message = group_.all_gather(message)[static_cast<size_t>(owner)];
+  if (group_.world_size() == 1) throw NumericalError(message);
+  throw AgreedError(fmt::format("process {}: {}", owner, message));
 }
 
 }  // namespace settrain

@@ -32,9 +32,8 @@ struct StepSettings {
   const StepMetrics* metrics = nullptr;  // where given, what is measured besides loss and top-1
   const MixOptions* mix = nullptr;       // where given and on, images are mixed in pairs
   Capture capture = {};                  // unless empty, how the operations of a step are captured, see StepGraph
-  // How gradients of several processes are added, see make_gradient_sum().
-  bool ordered_sums = true;
-  int64_t bucket_bytes = int64_t{1} << 20;
+  // Of the sums of several processes' gradients, see make_gradient_sum(); empty: in order.
+  std::optional<int64_t> bucket_bytes{};
   bool sync_batch_norm = false;  // whether batch norm goes over the batches of all processes
 };
 
@@ -53,7 +52,7 @@ class TrainStep {
   ///
   /// Where the loss is not finite, neither this step nor any after it changes the parameters or the loss' own tensors,
   /// and the step's result() throws a NumericalError that names the step, the samples, the learning rate, the largest
-  /// |score| and the first tensor that is not finite.
+  /// |score| and the first tensor that is not finite; in several processes an AgreedError that names the process too.
   LaunchedStep launch(const std::vector<Batch>& batches, const StepNumber& number, StepPhases* phases = nullptr);
 
   /// Gives back memory that only steps need, before an evaluation.
@@ -78,7 +77,8 @@ class TrainStep {
   std::vector<StepPlan::MicroBatch> with_own_statistics(const StepPlan& plan) const;
   // Those of the micro-batches, of what every process has in `rows`, one for each of its rounds.
   at::Tensor rows_of(const std::vector<StepPlan::MicroBatch>& micro_batches, const at::Tensor& rows);
-  // Computes the part once more, since the parameters are still the same, and throws what is wrong with it.
+  // Computes the part once more, since the parameters are still the same, and throws what is wrong with it. Collective:
+  // what was normalised together is computed together.
   [[noreturn]] void explain(const StepInputs& inputs, const StepPlan& plan, const StepNumber& number, size_t part);
 
   Model& model_;

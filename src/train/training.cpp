@@ -16,6 +16,7 @@
 #include "src/train/non_finite.h"
 #include "src/train/peak_memory.h"
 #include "src/train/resume.h"
+#include "src/train/skipped_everywhere.h"
 
 namespace settrain {
 
@@ -63,7 +64,7 @@ void Training::take_over(const Checkpoint& checkpoint) {
 
 // The other processes may not see the run's folder.
 void Training::share_state() {
-  if (run_.group->world() == 1) return;
+  if (run_.group->world_size() == 1) return;
   std::vector<at::Tensor> tensors;
   const auto add = [&tensors](const auto& named) {
     for (const auto& [name, tensor] : named) tensors.push_back(tensor);
@@ -77,7 +78,7 @@ void Training::share_state() {
   add_state(state, standing);
   selection_.add_to(standing);
   add(standing.tensors);
-  run_.group->take_from_first(tensors);
+  run_.group->broadcast(tensors);
   if (run_.group->is_first()) return;
   state_ = read_state(standing);
   selection_.restore(standing);
@@ -115,6 +116,7 @@ void Training::train_epoch() {
   state_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
   stepper_.end_epoch();
   bar_.hide();
+  log_skipped_everywhere(run_);
 }
 
 // The numbers of a step are read when the next one is under way, so that a GPU never waits for the CPU.
@@ -128,7 +130,8 @@ void Training::train_one_step(const StepBatches& batches) {
 
 // Any process may have been told to stop; the first one's clock says when a checkpoint is due.
 void Training::answer_requests() {
-  const at::Tensor requests = run_.group->gather(at::tensor({int64_t{interrupted()}, int64_t{checkpoint_is_due()}}));
+  const at::Tensor requests =
+      run_.group->all_gather(at::tensor({int64_t{interrupted()}, int64_t{checkpoint_is_due()}}));
   if (requests[0][1].item<int64_t>() != 0) save_last();
   if (const int64_t signal = requests.select(1, 0).max().item<int64_t>()) throw Interrupted(static_cast<int>(signal));
 }

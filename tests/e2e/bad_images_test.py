@@ -42,6 +42,14 @@ class BadImages(ProgramTest):
         self.assertEqual(again.stdout, done.stdout)
         self.assertIn("could not be read and were left out: 1", again.stderr)
 
+    def test_the_first_process_lists_what_the_others_left_out(self):
+        done = self.run_program("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip", "--processes", "3")
+        log = (self.folder / "runs/bad/log.txt").read_text()
+        for text in (log, done.stderr):
+            self.assertEqual(text.count("left out: 'pictures/train/elm/2.png'"), 1, text)
+            self.assertEqual(text.count("left out: 'pictures/test/oak/1.png'"), 1, text)
+            self.assertEqual(text.count("could not be read and were left out: 2"), 1, text)
+
     def test_a_last_batch_of_one_bad_image_ends_no_run(self):
         # 12 images in batches of 11; with this seed the bad one is alone in its batch in one of the epochs.
         settings = ("data.on_bad_image=skip", "data.batch_size=11", "train.epochs=4", "train.ema_decay=0.9", "seed=4")

@@ -5,6 +5,7 @@ SETTRAIN_KILLS is the number of kills (4 where it is not set), SETTRAIN_KILL_SEE
     SETTRAIN_KILLS=40 scripts/test -R e2e/parallel
 """
 
+import array
 import os
 import pathlib
 import random
@@ -68,8 +69,8 @@ class Parallel(ProgramTest):
     def arguments(self, name, folder, *more):
         return ["--config", f"{name}.yaml", "--device", "cpu", "--set", f"run.dir=runs/{folder}", *more]
 
-    def train(self, name, folder, *more):
-        return self.run_program(*self.arguments(name, folder, *more))
+    def train(self, name, folder, *more, expect=0):
+        return self.run_program(*self.arguments(name, folder, *more), expect=expect)
 
     def result(self, folder):
         path = self.folder / "runs" / folder
@@ -96,6 +97,14 @@ class Parallel(ProgramTest):
             self.start([*arguments, *each(rank)], {**variables, "RANK": str(rank), "LOCAL_RANK": str(rank)})
             for rank in (range(world) if ranks is None else ranks)
         ]
+
+    def start_tasks(self, world, arguments, more=()):
+        """Processes with the variables of a Slurm step, of which the first keeps the store."""
+        variables = {
+            "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": str(world), "SLURM_STEP_NODELIST": "127.0.0.1",
+            "MASTER_PORT": str(free_port()), **dict(more),
+        }
+        return [self.start(arguments, {**variables, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}) for rank in range(world)]
 
     def wait_for(self, condition, process):
         deadline = time.monotonic() + 120
@@ -129,16 +138,39 @@ class SameBits(Parallel):
         self.assertIn("go on by --resume runs/run", errors)
         refused = self.run_program("--resume", "runs/run", "--device", "cpu", "--processes", "2", expect=2)
         self.assertIn("train.accumulate: 1 in each of 4 processes there, 1 in each of 2 processes now", refused.stderr)
-        self.run_program("--resume", "runs/run", "--device", "cpu", "--processes", "2", "--set", "train.accumulate=2", "--set", "run.threads=1")
+        resume = ["--resume", "runs/run", "--device", "cpu", "--processes", "2", "--set", "train.accumulate=2", "--set", "run.threads=1"]
+        config = self.folder / "runs" / "run" / "config.yaml"
+        self.assertIn("accumulate: 1\n", config.read_text())
+        last = self.folder / "runs" / "run" / "checkpoints" / "last.safetensors"
+        checkpoint = last.read_bytes()
+        killed = self.start(resume)
+        self.wait_for(lambda: "accumulate: 2\n" in config.read_text(), killed)
+        for child in children_of(killed.pid):
+            os.kill(child, signal.SIGKILL)
+        killed.communicate(timeout=60)
+        last.unlink(missing_ok=True)
+        last.write_bytes(checkpoint)  # the config was written, its first checkpoint was not
+        self.run_program(*resume)
         self.assertEqual(self.result("run"), self.result("whole"))
 
     def test_sums_of_the_backend_come_close(self):
-        self.train("noised", "ordered", "--processes", "2")
-        self.train("noised", "fast", "--processes", "4", "--set", "train.deterministic=false", "--set", "parallel.bucket_size=0.01")
-        self.train("noised", "two", "--processes", "2", "--set", "train.deterministic=false")
-        ordered, two = self.metrics("ordered")[0]["train/loss"], self.metrics("two")[0]["train/loss"]
-        self.assertAlmostEqual(two, ordered, delta=0.02 * ordered)
-        self.assertTrue((self.folder / "runs" / "fast" / "results.json").exists())
+        # One step of 15 batches: in the last of four rounds the fourth process has none.
+        one_step = ["--processes", "4", "--set", "train.accumulate=4", "--set", "train.epochs=1", "--set", "schedule.name=constant"]
+        self.train("noised", "still", *one_step, "--set", "optimizer.lr=1e-12")
+        self.train("noised", "ordered", *one_step)
+        self.train("noised", "buckets", *one_step, "--set", "train.deterministic=false", "--set", "parallel.bucket_size=0.002")
+
+        def weights(folder):
+            tensors = tensors_of(self.folder / "runs" / folder / "checkpoints" / "last.safetensors")
+            return {name: array.array("f", data) for name, (dtype, _, data) in tensors.items() if name.startswith("model.") and dtype == "F32"}
+
+        def largest_difference(one, other):
+            return max(abs(x - y) for name in one for x, y in zip(one[name], other[name], strict=True))
+
+        still, ordered, buckets = weights("still"), weights("ordered"), weights("buckets")
+        self.assertGreater(4 * sum(map(len, ordered.values())), 5 * 0.002 * 2**20)  # several buckets
+        self.assertGreater(largest_difference(ordered, still), 1e-2)
+        self.assertLess(largest_difference(ordered, buckets), 1e-5)
 
     def test_batch_norm_over_processes(self):
         self.train("mixed", "whole", "--set", "data.batch_size=40", "--set", "train.mix=none", "--set", "train.epochs=1")
@@ -172,10 +204,7 @@ class Launchers(Parallel):
 
     def test_variables_of_slurm(self):
         expected = self.expected()
-        variables = {"SLURM_JOB_ID": "77", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NODELIST": "127.0.0.1", "MASTER_PORT": str(free_port())}
-        started = [
-            self.start(self.arguments("noised", "run"), {**variables, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}) for rank in (0, 1)
-        ]
+        started = self.start_tasks(2, self.arguments("noised", "run"))
         for process in started:
             _, errors = process.communicate(timeout=120)
             self.assertEqual(process.returncode, 0, errors)
@@ -238,12 +267,69 @@ class Faults(Parallel):
         def other_seed(rank):
             return ["--set", f"seed={rank}", "--set", f"run.dir=runs/run{rank}"]
 
-        started = self.start_ranks(2, self.arguments("noised", "run"), each=other_seed)
-        for process in started:
-            _, errors = process.communicate(timeout=60)
-            self.assertEqual(process.returncode, 1, errors)
-            self.assertIn("process 1 of 2:\n    seed: 1 instead of 0", errors)
+        def other_splits(rank):
+            return ["--set", "eval.splits=[val]"] if rank else []
+
+        for each, expected in ((other_seed, "seed: 1 instead of 0"), (other_splits, "eval.splits: [val] instead of [val, test]")):
+            first, second = self.start_ranks(2, self.arguments("noised", "run"), each=each)
+            _, errors = first.communicate(timeout=60)
+            _, other_errors = second.communicate(timeout=60)
+            self.assertEqual((first.returncode, second.returncode), (1, 1), errors)
+            self.assertIn("process 1 of 2:\n    " + expected, errors)
+            self.assertEqual(other_errors, "")  # said once
         self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_process_that_ends_before_it_came_is_told_to_the_others(self):
+        def no_such_key(rank):
+            return ["--set", "train.epoch=1"] if rank else []
+
+        start = time.monotonic()
+        first, _ = self.start_ranks(2, self.arguments("noised", "run", "--set", "parallel.timeout=100"), each=no_such_key)
+        _, errors = first.communicate(timeout=90)
+        self.assertEqual(first.returncode, 1, errors)
+        self.assertIn("process 1: ", errors)
+        self.assertIn("train.epoch", errors)
+        self.assertLess(time.monotonic() - start, 60)
+
+    def test_a_loss_that_is_not_finite_is_told_once(self):
+        for more in ([], ["--set", "model.sync_batch_norm=true"]):
+            with self.subTest(more):
+                failed = self.train("noised", "run", "--processes", "2", "--set", "optimizer.lr=1e30", "--set", "train.clip_norm=0", *more, expect=1)
+                self.assertRegex(failed.stderr, r"process [01]: the loss is not finite at step \d+: \d+ of the batch's \d+ samples \(ids ")
+                self.assertEqual(failed.stderr.count("not finite at step"), 1, failed.stderr)
+                shutil.rmtree(self.folder / "runs")
+
+    def test_what_keeps_processes_from_connecting_is_told(self):
+        refused = self.train("noised", "run", "--processes", "2", "--set", "parallel.backend=nccl", expect=2)
+        self.assertIn("parallel.backend: nccl is for GPUs; expected auto or gloo", refused.stderr)
+        process = self.start(self.arguments("noised", "run", "--processes", "2"), {"GLOO_SOCKET_IFNAME": "nosuch"})
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertIn("nosuch", errors)
+
+    def start_tasks_that_train(self, world, *more):
+        started = self.start_tasks(world, self.arguments("noised", "run", "--set", "train.epochs=1000", *more))
+        log = self.folder / "runs" / "run" / "metrics.jsonl"
+        self.wait_for(lambda: log.exists() and log.stat().st_size > 0, started[0])
+        return started
+
+    def test_a_kill_is_told_by_all_others_alike(self):
+        started = self.start_tasks_that_train(4)
+        started[1].kill()
+        killed = time.monotonic()
+        for rank in (0, 2, 3):
+            _, errors = started[rank].communicate(timeout=60)
+            self.assertEqual(started[rank].returncode, 1, errors)
+            self.assertIn("process 1 of 4 was killed or hangs", errors, rank)
+        self.assertLess(time.monotonic() - killed, 20)
+
+    def test_who_keeps_the_store_and_hangs_is_named(self):
+        first, second = self.start_tasks_that_train(2, "--set", "parallel.timeout=3")
+        os.kill(first.pid, signal.SIGSTOP)
+        _, errors = second.communicate(timeout=60)
+        os.kill(first.pid, signal.SIGKILL)
+        self.assertEqual(second.returncode, 1, errors)
+        self.assertIn("process 0 of 2, which keeps the store, does not answer", errors)
 
     def test_a_full_disk_keeps_the_last_checkpoint(self):
         self.train("noised", "whole", "--processes", "2")
@@ -256,7 +342,8 @@ class Faults(Parallel):
             resource.prlimit(child, resource.RLIMIT_FSIZE, (size // 2, size // 2))
         _, errors = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 1, errors)
-        self.assertIn("process 1: process 0: ", errors)
+        self.assertIn("last.safetensors", errors)
+        self.assertNotIn("process 1: ", errors)  # said once
         self.run_program("--resume", "runs/run", "--device", "cpu", "--processes", "2")
         self.assertEqual(self.result("run"), self.result("whole"))
 

@@ -1,9 +1,7 @@
 #include "src/parallel/launch.h"
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
-#include <thread>
 
 #include "src/core/error.h"
 
@@ -26,11 +24,8 @@ const Variables kTorchrun{{"RANK", "5"},
                           {"LOCAL_WORLD_SIZE", "4"},
                           {"MASTER_ADDR", "node7"},
                           {"MASTER_PORT", "29500"}};
-const Variables kSlurm{{"SLURM_STEP_NUM_TASKS", "3"},
-                       {"SLURM_PROCID", "2"},
-                       {"SLURM_LOCALID", "0"},
-                       {"SLURM_STEP_NODELIST", "gpu[07-08]"},
-                       {"SLURM_JOB_ID", "31234"}};
+const Variables kSlurm{{"SLURM_STEP_NUM_TASKS", "3"},         {"SLURM_PROCID", "2"},     {"SLURM_LOCALID", "0"},
+                       {"SLURM_STEP_NODELIST", "gpu[07-08]"}, {"SLURM_JOB_ID", "31234"}, {"SLURM_STEP_ID", "0"}};
 
 Variables with(Variables variables, const std::string& name, const std::string& value) {
   variables[name] = value;
@@ -44,12 +39,10 @@ TEST_CASE("a process without a launcher is alone", "[fast]") {
 }
 
 TEST_CASE("torchrun's variables say which process this is", "[fast]") {
-  const Launch launch = launched(with(kTorchrun, "TORCHELASTIC_RUN_ID", "none")).value();
-  CHECK(launch.launcher == "torchrun");
+  const Launch launch = launched(kTorchrun).value();
   CHECK(launch.rank == 5);
-  CHECK(launch.world == 8);
+  CHECK(launch.world_size == 8);
   CHECK(launch.local_rank == 1);
-  CHECK(launch.local_world == 4);
   CHECK(launch.host == "node7");
   CHECK(launch.port == 29500);
   CHECK_FALSE(launch.launcher_keeps_store);
@@ -58,12 +51,36 @@ TEST_CASE("torchrun's variables say which process this is", "[fast]") {
 
 TEST_CASE("a step of srun is told from the batch script around it", "[fast]") {
   const Launch launch = launched(kSlurm).value();
-  CHECK(launch.launcher == "slurm");
   CHECK(launch.rank == 2);
-  CHECK(launch.world == 3);
+  CHECK(launch.world_size == 3);
   CHECK(launch.host == "gpu07");
   CHECK(launch.port == 15000 + 31234 % 15000);
   CHECK(launched(with(kSlurm, "MASTER_PORT", "4711")).value().port == 4711);
+}
+
+TEST_CASE("two steps of a job, and two jobs, do not meet", "[fast]") {
+  const Launch first = launched(kSlurm).value(), second = launched(with(kSlurm, "SLURM_STEP_ID", "1")).value();
+  const Launch other_job = launched(with(kSlurm, "SLURM_JOB_ID", "31235")).value();
+  CHECK(first.port != second.port);
+  CHECK(first.port != other_job.port);
+  CHECK(second.port != other_job.port);
+  // Where MASTER_PORT is one for all, they meet a store, but keep apart in it.
+  CHECK(first.attempt == "31234.0");
+  CHECK(second.attempt == "31234.1");
+  CHECK(other_job.attempt == "31235.0");
+}
+
+TEST_CASE("a process takes the GPU of its number on the machine, a Slurm task also the one that it is shown",
+          "[fast]") {
+  Launch launch = launched(kTorchrun).value();
+  CHECK(gpu_of(launch, 4) == 1);
+  CHECK_THROWS_WITH(gpu_of(launch, 1),
+                    "process 5 has no GPU: number 1 on a machine with 1; start as many processes as "
+                    "GPUs");
+  launch = launched(with(kSlurm, "SLURM_LOCALID", "2")).value();
+  CHECK(gpu_of(launch, 4) == 2);
+  CHECK(gpu_of(launch, 1) == 0);
+  CHECK_THROWS_AS(gpu_of(launch, 2), ConfigError);
 }
 
 TEST_CASE("what is missing or no number is named", "[fast]") {
@@ -73,22 +90,6 @@ TEST_CASE("what is missing or no number is named", "[fast]") {
   Variables without = kTorchrun;
   without.erase("MASTER_ADDR");
   CHECK_THROWS_WITH(launched(without), Contains("MASTER_ADDR is missing"));
-}
-
-TEST_CASE("a process has the cores of its Slurm task, of which launched ones have equal shares", "[fast]") {
-  const auto cores = [](const Variables& variables) {
-    return own_cores([&](const char* name) {
-      const auto found = variables.find(name);
-      return found == variables.end() ? std::nullopt : std::optional(found->second);
-    });
-  };
-  const auto all = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-  CHECK(cores({}) == all);
-  CHECK(cores({{"LOCAL_WORLD_SIZE", "100000"}}) == 1);
-  CHECK(cores({{"SLURM_CPUS_PER_TASK", "12"}}) == 12);
-  CHECK(cores(with(kSlurm, "SLURM_CPUS_PER_TASK", "12")) == 12);
-  // torchrun in a step of one task a machine.
-  CHECK(cores({{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_CPUS_PER_TASK", "12"}, {"LOCAL_WORLD_SIZE", "4"}}) == 3);
 }
 
 TEST_CASE("the first host of a list", "[fast]") {

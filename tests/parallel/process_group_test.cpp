@@ -1,8 +1,12 @@
 #include "src/parallel/process_group.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <future>
 #include <thread>
 
 #include "src/core/error.h"
@@ -22,11 +26,11 @@ TEST_CASE("processes tell each other tensors and texts, in the order of their ra
   in_processes(3, [&](ProcessGroup& group) {
     const auto rank = static_cast<size_t>(group.rank());
     const double mine = static_cast<double>(group.rank());
-    gathered[rank] = group.gather(at::full({2}, mine, at::kDouble));
-    exchanged[rank] = group.exchange(at::arange(6, at::kDouble) + 10 * mine);
+    gathered[rank] = group.all_gather(at::full({2}, mine, at::kDouble));
+    exchanged[rank] = group.all_to_all(at::arange(6, at::kDouble) + 10 * mine);
     taken[rank] = at::full({4}, mine);
-    group.take_from_first({taken[rank]});
-    texts[rank] = group.gather(std::string(rank, 'x'));
+    group.broadcast({taken[rank]});
+    texts[rank] = group.all_gather(std::string(rank, 'x'));
   });
   for (size_t rank = 0; rank < 3; ++rank) {
     CHECK(gathered[rank].equal(at::arange(3, at::kDouble).unsqueeze(1).expand({3, 2})));
@@ -126,10 +130,10 @@ TEST_CASE("what fails in the first process fails in all", "[fast]") {
       group.first_does([] { throw RunError("the disk is full"); });
     } catch (const RunError& error) {
       told[0] = error.what();
-    } catch (const ParallelError& error) {
+    } catch (const AgreedError& error) {
       told[1] = error.what();
     }
-    group.gather(at::zeros({1}));  // all go on
+    group.all_gather(at::zeros({1}));  // all go on
   });
   CHECK(told == std::vector<std::string>{"the disk is full", "process 0: the disk is full"});
 }
@@ -139,9 +143,74 @@ TEST_CASE("a process that does not come is named", "[fast]") {
                     Contains("process 1 of 2 has not come within 1 s (parallel.timeout)"));
 }
 
+TEST_CASE("a second process that comes as one that is there is refused, and disturbs nobody", "[fast]") {
+  const uint16_t port = free_port();
+  std::atomic<int> refused = 0, met = 0;
+  std::vector<std::string> errors(3);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        ProcessGroup group(launch_of(i == 0 ? 0 : 1, 2, port), gloo(), at::kCPU);
+        ++met;
+        while (refused == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        group.all_gather(at::zeros({1}));
+      } catch (const std::exception& error) {
+        errors[i] = error.what();
+        ++refused;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(met == 2);
+  CHECK(errors[0].empty());
+  CHECK_THAT(errors[1] + errors[2],
+             Contains(fmt::format("process 1 of 2 is at the store at 127.0.0.1:{} already", port)));
+}
+
+TEST_CASE("a process whose own thread hangs is named, though its heart beats", "[fast]") {
+  const uint16_t port = free_port();
+  std::promise<void> done;
+  std::string told;
+  std::thread hanging([&] {
+    ProcessGroup group(launch_of(1, 2, port), gloo(1), at::kCPU);
+    done.get_future().wait();
+  });
+  std::thread waiting([&] {
+    ProcessGroup group(launch_of(0, 2, port), gloo(1), at::kCPU);
+    try {
+      group.all_gather(at::zeros({1}));
+    } catch (const ParallelError& error) {
+      told = error.what();
+    }
+    done.set_value();
+  });
+  waiting.join();
+  hanging.join();
+  CHECK_THAT(told, Contains("process 1 of 2 hangs, or takes longer than parallel.timeout") && Contains("gathering"));
+}
+
 TEST_CASE("a store that is not there is named", "[fast]") {
   CHECK_THROWS_WITH(ProcessGroup(launch_of(1, 2, free_port()), gloo(1), at::kCPU),
                     Contains("process 1 of 2 cannot reach the store at 127.0.0.1:"));
+}
+
+TEST_CASE("a process that ends before it came is told to those that wait for it", "[fast]") {
+  const uint16_t port = free_port();
+  std::string told;
+  const auto start = std::chrono::steady_clock::now();
+  std::thread absent([&] { ProcessGroup::report_absence(launch_of(1, 2, port), "no such file"); });
+  std::thread waiting([&] {
+    try {
+      ProcessGroup group(launch_of(0, 2, port), gloo(300), at::kCPU);
+    } catch (const ParallelError& error) {
+      told = error.what();
+    }
+  });
+  absent.join();
+  waiting.join();
+  CHECK(told == "process 1: no such file");
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
 }
 
 TEST_CASE("a process that ends by an error is named with it to the others", "[fast]") {
@@ -155,7 +224,7 @@ TEST_CASE("a process that ends by an error is named with it to the others", "[fa
     ProcessGroup group(launch_of(0, 2, port), gloo(3), at::kCPU);
     failing.join();
     try {
-      group.gather(at::zeros({1}));
+      group.all_gather(at::zeros({1}));
     } catch (const ParallelError& error) {
       told = error.what();
     }

@@ -40,13 +40,7 @@ inline ParallelOptions gloo(double timeout = 20) {
 }
 
 inline Launch launch_of(int64_t rank, int64_t world, uint16_t port) {
-  return {.launcher = "settrain",
-          .rank = rank,
-          .world = world,
-          .local_rank = rank,
-          .local_world = world,
-          .host = "127.0.0.1",
-          .port = port};
+  return {.rank = rank, .world_size = world, .local_rank = rank, .host = "127.0.0.1", .port = port};
 }
 
 /// Does `work` in `world` threads, each with a group of its own; none may throw. ATen's generator is one for all

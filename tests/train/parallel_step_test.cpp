@@ -28,7 +28,7 @@ TEST_CASE("samples of another process that have no finite loss are told in every
     const LaunchedStep launched = step.launch({batches[rank]}, {7, 0.1, 0, 2});
     try {
       launched.result();
-    } catch (const NumericalError& error) {
+    } catch (const AgreedError& error) {
       told[rank] = error.what();
     }
     if (!model.parameters()[0].detach().equal(before)) throw Error("the parameters moved");

@@ -27,10 +27,13 @@ struct StepTimes {
   StepTimes& operator+=(const StepTimes& other);
 };
 
+/// What steps do where a signal was caught: several processes agree on it, none of them ends by itself.
+enum class OnSignal { kThrow, kGoOn };
+
 /// Takes steps of the experiment's own training and measures them. Changes its model.
 class Throughput {
  public:
-  explicit Throughput(Experiment& run);
+  explicit Throughput(Experiment& run, OnSignal on_signal = OnSignal::kThrow);
 
   /// `steps` steps on the loader's batches, into `times`; the first `warm_up` of them are not measured.
   void take_from_loader(int64_t steps, int64_t warm_up, StepTimes& times);
@@ -51,6 +54,7 @@ class Throughput {
   void settle();
 
   Experiment& run_;
+  OnSignal on_signal_;
   StepLoader loader_;
   Stepper stepper_;
   StepBatches cached_;

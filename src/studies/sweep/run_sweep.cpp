@@ -11,6 +11,7 @@
 
 #include "src/config/format.h"
 #include "src/core/atomic_file.h"
+#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
@@ -33,10 +34,6 @@ std::string error_of(const EndedJob& job) {
   if (job.end.code > 128)
     return fmt::format("ended by signal {}; {}", job.end.code - 128, text.substr(text.rfind('\n') + 1));
   return text.empty() ? fmt::format("ended with exit code {}", job.end.code) : text;
-}
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
 }
 
 void write_tables(const Sweep& sweep, const std::vector<SweepRow>& rows) {
