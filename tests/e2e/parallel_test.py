@@ -153,6 +153,25 @@ class SameBits(Parallel):
         self.run_program(*resume)
         self.assertEqual(self.result("run"), self.result("whole"))
 
+    def test_a_run_without_a_checkpoint_begins_in_another_number_of_processes(self):
+        self.train("noised", "run", "--processes", "2")
+        expected = self.result("run")
+        run = self.folder / "runs" / "run"
+
+        def take_back():
+            for file in (*(run / "checkpoints").iterdir(), *run.glob("metrics*"), *run.glob("results*")):
+                file.unlink()
+
+        take_back()
+        refused = self.run_program("--resume", "runs/run", "--device", "cpu", "--processes", "4", expect=2)
+        self.assertIn("train.accumulate: 1 in each of 2 processes there, 1 in each of 4 processes now", refused.stderr)
+        self.run_program("--resume", "runs/run", "--device", "cpu", "--set", "train.accumulate=2", "--set", "run.threads=1")
+        self.assertEqual(self.result("run"), expected)
+        # Now recorded with one process, though it was begun by two.
+        take_back()
+        self.run_program("--resume", "runs/run", "--device", "cpu", "--processes", "2", "--set", "train.accumulate=1", "--set", "run.threads=1")
+        self.assertEqual(self.result("run"), expected)
+
     def test_sums_of_the_backend_come_close(self):
         # One step of 15 batches: in the last of four rounds the fourth process has none.
         one_step = ["--processes", "4", "--set", "train.accumulate=4", "--set", "train.epochs=1", "--set", "schedule.name=constant"]
@@ -216,6 +235,23 @@ class Launchers(Parallel):
         self.assertEqual(done.stderr.count("[train] epoch 1/2"), 1)
         self.assertIn("3 processes on", done.stderr)
         self.assertIn("a step takes 96 images, 3 batches of 32", done.stderr)
+
+    def test_a_benchmark_of_processes_is_stopped_by_a_signal(self):
+        command = ["bench", "train", "--model", "resnet8", "--batch", "4", "--processes", "2", "--device", "cpu", "--rounds", "1000", "--steps", "20"]
+        process = self.start(command)
+        self.wait_for(lambda: len(children_of(process.pid)) == 2, process)
+        children = children_of(process.pid)
+        # They measure where they catch the signal.
+        self.wait_for(lambda: all(self.catches(child, signal.SIGTERM) for child in children), process)
+        os.kill(children[1], signal.SIGTERM)  # the other one ends with it
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143, errors)
+        self.assertEqual(errors, "")
+
+    @staticmethod
+    def catches(pid, number):
+        fields = dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
+        return bool(int(fields["SigCgt"], 16) >> (number - 1) & 1)
 
     def test_what_is_started_again_goes_on(self):
         arguments = self.arguments("noised", "run", "--processes", "2", "--resume-if-there")
