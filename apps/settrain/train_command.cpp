@@ -129,7 +129,11 @@ int finish(Experiment& run, RunFolder* folder, Training& training) {
       std::cout << format_results(run, results);
     });
   } catch (const Interrupted&) {
-    if (folder) log::warning("[run] stopped by a signal; go on by --resume " + folder->path().string());
+    if (folder) {
+      const int64_t processes = run.group->world_size();
+      log::warning(fmt::format("[run] stopped by a signal; go on by --resume {}{}", folder->path().string(),
+                               processes == 1 ? "" : fmt::format(", in {} processes as before", processes)));
+    }
     throw;
   }
   if (folder) {

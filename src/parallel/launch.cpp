@@ -103,7 +103,10 @@ std::string first_host(const std::string& list) {
 
 std::optional<Launch> launch_from(const Environment& environment) {
   const Variables variables(environment);
-  if (variables.has("RANK") && variables.has("WORLD_SIZE")) return from_torchrun(variables);
+  const bool has_rank = variables.has("RANK"), has_size = variables.has("WORLD_SIZE");
+  // One without the other is a mistake only where somebody meant to launch: other programs set them too.
+  if ((has_rank && has_size) || ((has_rank || has_size) && variables.has("MASTER_ADDR")))
+    return from_torchrun(variables);
   if (variables.has("SLURM_STEP_NUM_TASKS") && variables.integer("SLURM_STEP_NUM_TASKS", 1, kMostProcesses) > 1) {
     return from_slurm(variables);
   }

@@ -119,7 +119,10 @@ void compare_steps(int64_t before, const config::Config& wanted, int64_t now,
   const auto written = [](int64_t batches, int64_t processes) {
     return processes == 1 ? std::to_string(batches) : fmt::format("{} in each of {} processes", batches, processes);
   };
-  changes.push_back({kAccumulate, written(accumulate_before, before), written(accumulate, now)});
+  const int64_t batches = accumulate_before * before;
+  const std::string hint =
+      batches % now == 0 ? fmt::format(" ({} would make the same steps)", batches / now) : std::string();
+  changes.push_back({kAccumulate, written(accumulate_before, before), written(accumulate, now) + hint});
 }
 
 int64_t processes_of(const Checkpoint& checkpoint) {

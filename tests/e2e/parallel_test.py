@@ -135,9 +135,9 @@ class SameBits(Parallel):
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 143, errors)
-        self.assertIn("go on by --resume runs/run", errors)
+        self.assertIn("go on by --resume runs/run, in 4 processes as before", errors)
         refused = self.run_program("--resume", "runs/run", "--device", "cpu", "--processes", "2", expect=2)
-        self.assertIn("train.accumulate: 1 in each of 4 processes there, 1 in each of 2 processes now", refused.stderr)
+        self.assertIn("train.accumulate: 1 in each of 4 processes there, 1 in each of 2 processes (2 would make the same steps) now", refused.stderr)
         resume = ["--resume", "runs/run", "--device", "cpu", "--processes", "2", "--set", "train.accumulate=2", "--set", "run.threads=1"]
         config = self.folder / "runs" / "run" / "config.yaml"
         self.assertIn("accumulate: 1\n", config.read_text())

@@ -90,6 +90,11 @@ TEST_CASE("what is missing or no number is named", "[fast]") {
   Variables without = kTorchrun;
   without.erase("MASTER_ADDR");
   CHECK_THROWS_WITH(launched(without), Contains("MASTER_ADDR is missing"));
+  for (const std::string name : {"RANK", "WORLD_SIZE"}) {
+    without = kTorchrun;
+    without.erase(name);
+    CHECK_THROWS_WITH(launched(without), Contains(name + " is missing"));
+  }
 }
 
 TEST_CASE("the first host of a list", "[fast]") {
