@@ -47,16 +47,30 @@ Membership::Membership(const Launch& launch, std::chrono::milliseconds timeout)
       store_(part_of(launch, connect_to_store(launch, timeout))),
       client_(store_, timeout),
       heartbeat_(store_->clone(), launch.rank) {
-  if (client_.add(key_of("here", rank_), 1) == 1) return;
-  throw ParallelError(
-      fmt::format("process {} of {} is at the store at {}:{} already: another training has this address; give each its "
-                  "own MASTER_PORT",
-                  rank_, world_size_, launch.host, launch.port));
+  ask("coming to the others", [&] {
+    if (client_.add(key_of("here", rank_), 1) == 1) return;
+    throw ParallelError(
+        fmt::format("process {} of {} is at the store at {}:{} already: another training has this address; give each "
+                    "its own MASTER_PORT",
+                    rank_, world_size_, launch.host, launch.port));
+  });
+}
+
+void Membership::ask(const char* what, const std::function<void()>& questions) {
+  try {
+    questions();
+  } catch (const ParallelError&) {
+    throw;
+  } catch (const StoreSilent&) {
+    throw ParallelError(fmt::format("{} does not answer ({})", keeper_, what));
+  } catch (const std::exception& error) {
+    throw ParallelError(fmt::format("{} has ended ({}: {})", keeper_, what, cause(error)));
+  }
 }
 
 void Membership::meet() {
   const auto deadline = Clock::now() + timeout_;
-  try {
+  ask("waiting for the others", [&] {
     client_.set(key_of(kReady, rank_), "1");
     if (client_.add(kReady, 1) == world_size_) client_.set(kAllReady, "1");
     while (!client_.has({kAllReady})) {
@@ -73,13 +87,7 @@ void Membership::meet() {
       std::this_thread::sleep_for(kBetweenQuestions);
     }
     client_.set_patience(kPatience);
-  } catch (const ParallelError&) {
-    throw;
-  } catch (const StoreSilent&) {
-    throw ParallelError(fmt::format("{} does not answer (waiting for the others)", keeper_));
-  } catch (const std::exception& error) {
-    throw ParallelError(fmt::format("{} has ended (waiting for the others: {})", keeper_, cause(error)));
-  }
+  });
 }
 
 std::string Membership::reason_for(const std::string& error, bool is_overdue) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
@@ -47,6 +48,8 @@ class Membership {
     std::vector<int64_t> beats, calls;  // of every process
   };
 
+  // Throws ParallelError where the store is silent or gone.
+  void ask(const char* what, const std::function<void()>& questions);
   Counts counts();
   // The verdict that stands, which is this one where there was none. `gone`: who will not read it.
   std::string judge(const std::string& message, const std::vector<int64_t>& gone);

@@ -104,6 +104,7 @@ class Parallel(ProgramTest):
             "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": str(world), "SLURM_STEP_NODELIST": "127.0.0.1",
             "MASTER_PORT": str(free_port()), **dict(more),
         }
+        variables = {name: value for name, value in variables.items() if value is not None}
         return [self.start(arguments, {**variables, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)}) for rank in range(world)]
 
     def wait_for(self, condition, process):
@@ -228,6 +229,16 @@ class Launchers(Parallel):
             _, errors = process.communicate(timeout=120)
             self.assertEqual(process.returncode, 0, errors)
         self.assertEqual(self.result("run"), expected)
+
+    def test_two_steps_of_a_slurm_job_at_a_time(self):
+        expected = self.expected()
+        job = {"SLURM_JOB_ID": str(random.randrange(1_000_000)), "MASTER_PORT": None}
+        steps = [self.start_tasks(2, self.arguments("noised", f"step{i}"), {**job, "SLURM_STEP_ID": str(i)}) for i in (0, 1)]
+        for process in (*steps[0], *steps[1]):
+            _, errors = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 0, errors)
+        self.assertEqual(self.result("step0"), expected)
+        self.assertEqual(self.result("step1"), expected)
 
     def test_only_the_first_process_speaks(self):
         done = self.train("noised", "run", "--processes", "3")
