@@ -118,8 +118,8 @@ int start_processes(const std::vector<std::string>& command, int64_t processes) 
     children.start(
         rank, command,
         environment_with({"RANK=" + number, "LOCAL_RANK=" + number, "WORLD_SIZE=" + world, "LOCAL_WORLD_SIZE=" + world,
-                          "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + std::to_string(store->getPort()),
-                          "TORCHELASTIC_USE_AGENT_STORE=True", kParent + ("=" + std::to_string(::getpid()))}));
+                          "MASTER_ADDR=127.0.0.1", fmt::format("MASTER_PORT={}", store->getPort()),
+                          "TORCHELASTIC_USE_AGENT_STORE=True", fmt::format("{}={}", kParent, ::getpid())}));
   }
   int worst = 0, passed_on = 0;
   Clock::time_point failed_at;
