@@ -51,6 +51,10 @@ TextMap card_and_rules(const CommandLine& line, const Checkpoint& checkpoint) {
 // The rule with what calibration came to, where one is named.
 std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::string& name) {
   if (name.empty()) return std::nullopt;
+  if (model.view_use == ViewUse::kTenCrops) {
+    throw ConfigError(
+        "--rule: the run's rules are for the mean scores of ten crops (eval.crops: ten), and an ONNX graph sees one");
+  }
   return SetMaker(model, {name}, /*by_superclass=*/false).rules().front();
 }
 

@@ -63,7 +63,7 @@ config::Config loss_config(const std::string& settings) {
 
 struct MadeLoss {
   std::unique_ptr<Loss> loss;
-  bool couples_samples;
+  bool couples_samples, takes_label_sets;
 };
 
 /// One for each thread, since a loss keeps tensors of its own; made once for the same arguments.
@@ -76,8 +76,8 @@ MadeLoss& loss_of(const std::string& settings, const std::vector<int64_t>& class
   const config::Config config = loss_config(settings);
   const LossContext context{
       .num_classes = num_classes, .class_counts = class_counts, .train_ids = {}, .train_labels = {}};
-  MadeLoss loss{make_loss(loss_registry(), config, context),
-                loss_registry().at(config.get<std::string>("loss.name")).couples_samples};
+  const LossEntry& entry = loss_registry().at(config.get<std::string>("loss.name"));
+  MadeLoss loss{make_loss(loss_registry(), config, context), entry.couples_samples, entry.takes_label_sets};
   return made.emplace(std::move(key), std::move(loss)).first->second;
 }
 
@@ -118,13 +118,21 @@ LabelSets label_sets_of(const at::Tensor& indicator) {
   return {at::cat({at::zeros({1}, ends.options()), ends}), is_label.nonzero().select(1, 1)};
 }
 
-LossInput input_of(const Scores& from, const Arguments& arguments) {
+void check_label_matrix(const MadeLoss& made, const at::Tensor& labels) {
+  if (!made.takes_label_sets) throw ShapeError("labels: expected [batch] int64, got 2 dimensions");
+  if (labels.is_floating_point() && labels.ne(0).logical_and(labels.ne(1)).any().item<bool>()) {
+    throw ShapeError("labels: expected 0 and 1, got other numbers: these losses take no probabilities");
+  }
+}
+
+LossInput input_of(const MadeLoss& made, const Scores& from, const Arguments& arguments) {
   LossInput input;
   input.output.scores = from.scores;
   if (from.scores_multi) input.output.scores_multi = *from.scores_multi;
   if (from.estimates) input.estimate_logits = from.estimates->to(dtype_of_losses(*from.estimates));
   input.labels = arguments.labels;
   if (arguments.labels.dim() == 2) {
+    check_label_matrix(made, arguments.labels);
     check_shape("labels", arguments.labels.sizes(), {from.scores.size(0), from.scores.size(1)});
     input.label_sets = label_sets_of(arguments.labels);
     input.labels = arguments.labels.ne(0).to(at::kByte).argmax(1);
@@ -133,7 +141,7 @@ LossInput input_of(const Scores& from, const Arguments& arguments) {
   input.noise_key.seed = static_cast<uint64_t>(arguments.seed);
   if (!arguments.step) return input;
   // Reading it back from a GPU would stall every step. Kernels read it there.
-  if (from.scores.is_cuda() && arguments.step->is_cuda()) {
+  if (from.scores.is_cuda() && arguments.step->device() == from.scores.device()) {
     input.noise_key.step_on_device = arguments.step->const_data_ptr<int64_t>();
   } else {
     input.noise_key.step = arguments.step->item<int64_t>();
@@ -210,11 +218,11 @@ std::tuple<at::Tensor, Gradients> loss_forward(const at::Tensor& scores, const O
     const Arguments arguments{labels, noise, step, seed, settings, {}};
     if (!with_gradient || made.couples_samples) {
       const at::NoGradGuard no_grad;
-      return {(*made.loss)(input_of(given, arguments)).per_sample, Gradients{}};
+      return {(*made.loss)(input_of(made, given, arguments)).per_sample, Gradients{}};
     }
     const Recording recording;
     const Scores leaves = leaves_of(given);
-    const at::Tensor per_sample = (*made.loss)(input_of(leaves, arguments)).per_sample;
+    const at::Tensor per_sample = (*made.loss)(input_of(made, leaves, arguments)).per_sample;
     Gradients rows = gradients(per_sample, ones_like_losses(per_sample), leaves);
     return {per_sample.detach(), std::move(rows)};
   });
@@ -230,7 +238,7 @@ Gradients loss_gradient(const at::Tensor& outer, const at::Tensor& scores, const
     const Recording recording;
     const Scores leaves = leaves_of({scores, scores_multi, estimates});
     const Arguments arguments{labels, noise, step, seed, settings, {}};
-    const at::Tensor per_sample = (*made.loss)(input_of(leaves, arguments)).per_sample;
+    const at::Tensor per_sample = (*made.loss)(input_of(made, leaves, arguments)).per_sample;
     return gradients(per_sample, outer.detach(), leaves);
   });
 }
@@ -354,7 +362,8 @@ at::Tensor loss_autograd(const at::Tensor& scores, const OptionalTensor& scores_
   if (!is_traced(scores)) {
     return with_value_errors([&] {
       check_matrix(scores);
-      return (*loss_of(settings, arguments.class_counts, scores.size(1)).loss)(input_of(from, arguments)).per_sample;
+      MadeLoss& made = loss_of(settings, arguments.class_counts, scores.size(1));
+      return (*made.loss)(input_of(made, from, arguments)).per_sample;
     });
   }
   if (from.want_gradient()) return LossFunction::apply(scores, scores_multi, estimates, arguments);

@@ -18,6 +18,8 @@ HEADS = {
     "vit_b_16": "heads.head",
 }
 
+CARD = ("classes", "train_images", "superclass_of", "input", "channels", "mean", "std", "score_scale", "probability", "head")
+
 
 class NormalisedLinear(nn.Module):
     """Cosines between features [batch, features] and class weights: [batch, classes]. `weight` is [features, classes]."""
@@ -42,7 +44,7 @@ class TrainedModel(nn.Module):
         self.input_size: tuple[int, int] = tuple(card["input"])  # height, width
         self.is_sigmoid: bool = card["probability"] == "sigmoid"
         self.rules: dict[str, CalibratedRule] = {rule.name: rule for rule in rules}
-        self._factor = card["score_scale"] / temperature
+        self._score_scale, self._temperature = card["score_scale"], temperature
         self.register_buffer("mean", torch.tensor(card["mean"]).view(-1, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(card["std"]).view(-1, 1, 1), persistent=False)
 
@@ -50,6 +52,8 @@ class TrainedModel(nn.Module):
         """The network's input: [batch, 3, height, width] of pixels, uint8, or float in [0, 1]. Their size should be `input_size`."""
         if pixels.dtype == torch.uint8:
             pixels = pixels.to(self.mean.dtype) / 255
+        elif not pixels.is_floating_point():
+            raise ValueError(f"pixels: expected uint8, or floating point in [0, 1], got {pixels.dtype}")
         return (pixels - self.mean) / self.std
 
     def forward(self, images: Tensor) -> Tensor:
@@ -58,22 +62,24 @@ class TrainedModel(nn.Module):
 
     def logits(self, images: Tensor) -> Tensor:
         """[batch, classes] what probabilities and rules are made of: scores times the loss' scale, over the calibrated temperature."""
-        return self(images) * self._factor
+        return self(images) * self._score_scale / self._temperature
 
     def probabilities(self, images: Tensor) -> Tensor:
         logits = self.logits(images)
         return logits.sigmoid() if self.is_sigmoid else logits.softmax(1)
 
-    def sets(self, images: Tensor, rule: str) -> Tensor:
-        """[batch, classes] bool: the sets of one of `rules`, which `settrain calibrate` made."""
+    def sets(self, images: Tensor, rule: str, *, first_image: int = 0) -> Tensor:
+        """[batch, classes] bool: the sets of one of `rules`, which `settrain calibrate` made. `first_image`: the number of the batch's first
+        image, which randomised rules draw by; count on from batch to batch."""
         if rule not in self.rules:
             raise ValueError(f"rule: expected one of {list(self.rules)}, got {rule!r}")
-        return self.rules[rule].sets(self.logits(images))
+        return self.rules[rule].sets(self.logits(images), first_image=first_image)
 
 
 def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> TrainedModel:
     """The model in a file that `settrain export` wrote, in evaluation mode.
 
+    Rules that were calibrated on the mean scores of ten crops (eval.crops: ten) are left out, as this model sees one.
     Needs torchvision, safetensors and PyYAML: pip install '.[models]'. ValueError where the file is no such model, its architecture is not
     torchvision's (ResNets and DenseNets for small images), or it has two heads.
     """
@@ -86,8 +92,11 @@ def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> Trai
             metadata = file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in file.keys()}
         card = json.loads(metadata["card"])
-        name = yaml.safe_load(metadata["config"])["model"]["name"]
+        config = yaml.safe_load(metadata["config"])
+        name, crops = config["model"]["name"], config["eval"].get("crops", "center")
         stored = json.loads(metadata.get("rules", '{"temperature": 1, "rules": []}'))
+        rules = [CalibratedRule(json.dumps(rule)) for rule in stored["rules"] if crops == "center"]
+        card = {key: card[key] for key in CARD}
     except (SafetensorError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
         raise ValueError(f"{os.fspath(path)!r}: no model that settrain exported (settrain export RUN): {error!r}") from None
     if name not in HEADS:
@@ -105,5 +114,4 @@ def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> Trai
         network.load_state_dict(weights)
     except RuntimeError as error:
         raise ValueError(f"{os.fspath(path)!r}: {error}") from None
-    rules = [CalibratedRule(json.dumps(rule)) for rule in stored["rules"]]
     return TrainedModel(network, card, stored["temperature"], rules).to(device).eval()

@@ -1,5 +1,6 @@
 """Loads the operators torch.ops.settrain, and turns what users pass into their arguments."""
 
+import operator
 import pathlib
 from collections.abc import Sequence
 
@@ -27,9 +28,10 @@ def scores_and_labels(scores: object, labels: object) -> tuple[torch.Tensor, tor
 
 
 def integers(values: object | None) -> list[int]:
-    """A list of a sequence, array or tensor of integers; empty for None."""
+    """A list of a sequence, array or one-dimensional tensor of integers; empty for None."""
     if values is None:
         return []
-    if isinstance(values, Sequence):
-        return [int(value) for value in values]
-    return tensor(values).to(torch.int64).tolist()
+    try:
+        return [operator.index(value) for value in (values if isinstance(values, Sequence) else tensor(values).tolist())]
+    except TypeError:
+        raise ValueError(f"expected whole numbers, got {values!r}") from None

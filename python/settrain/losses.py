@@ -384,7 +384,7 @@ class AverageKTwoHead(Loss):
 class SparseTop(Loss):
     """Multi-label loss of the projection on the top-|Y| simplex; sparsemax for one label (Garcin's thesis, eq. 6.25).
 
-    labels: [batch] int64, or [batch, classes] of any dtype, in which what is not 0 is a label.
+    labels: [batch] int64, or [batch, classes] of 0 and 1.
     """
 
     name = "sparse_top"
@@ -396,7 +396,7 @@ class SparseTop(Loss):
 class BCEMultilabel(Loss):
     """Binary cross-entropy of every class against the sample's label set (Garcin's thesis, eq. 6.3).
 
-    labels: [batch] int64, or [batch, classes] of any dtype, in which what is not 0 is a label.
+    labels: [batch] int64, or [batch, classes] of 0 and 1.
     """
 
     name = "bce_multilabel"

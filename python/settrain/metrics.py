@@ -4,6 +4,9 @@
 finite. Accuracies are fractions. Wrong values are ValueErrors. Ties go to the lower class.
 """
 
+import math
+
+import torch
 from torch import Tensor
 
 from settrain._ops import integers, ops, scores_and_labels, tensor
@@ -44,26 +47,32 @@ def accuracies(
     """
     if average_k_score not in ("softmax", "sigmoid", "raw"):
         raise ValueError(f"average_k_score: expected 'softmax', 'sigmoid' or 'raw', got {average_k_score!r}")
+    top_k = integers(top_k)
     for name, ks in (("top_k", top_k), ("average_k", average_k)):
-        if any(k <= 0 for k in ks) or len(set(ks)) != len(ks):
+        if any(not 0 < k < math.inf for k in ks) or len(set(ks)) != len(ks):
             raise ValueError(f"{name}: expected numbers above 0, each once, got {ks!r}")
     scores, labels = scores_and_labels(scores, labels)
     if threshold_scores is not None:
         threshold_scores = tensor(threshold_scores, scores.dtype).to(scores.device)
     names, values = ops.accuracies(
-        scores, labels, integers(top_k), [float(k) for k in average_k], average_k_score, strict, threshold_scores, integers(train_counts)
+        scores, labels, top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores, integers(train_counts)
     )
     return dict(zip(names, values))
 
 
 def topk_accuracy(scores: object, labels: object, k: int) -> float:
     """The share of samples whose label is among the k largest scores."""
-    return accuracies(scores, labels, top_k=(k,), average_k=())[f"top{k}"]
+    return _topk(scores, labels, k)[0]
 
 
 def macro_topk_accuracy(scores: object, labels: object, k: int) -> float:
     """The mean over classes with samples of their top-k accuracies (Garcin's thesis, section 3.3.1)."""
-    return accuracies(scores, labels, top_k=(k,), average_k=())[f"macro_top{k}"]
+    return _topk(scores, labels, k)[1]
+
+
+def _topk(scores: object, labels: object, k: int) -> list[float]:
+    """The accuracy and its mean over classes, which come first."""
+    return list(accuracies(scores, labels, top_k=(k,), average_k=()).values())
 
 
 def average_k_accuracy(scores: object, labels: object, k: float, **options) -> float:
@@ -93,11 +102,12 @@ def label_ranks(scores: object, labels: object) -> Tensor:
 
 def coverage(sets: object, labels: object) -> float:
     """The share of samples whose set, a row of `sets` [samples, classes] bool, holds their label. settrain.sets.quality() says more."""
-    sets = tensor(sets)
-    labels = tensor(labels).to(sets.device)
-    if sets.dim() != 2 or labels.shape != sets.shape[:1]:
-        raise ValueError(f"expected sets [samples, classes] and labels [samples], got {list(sets.shape)} and {list(labels.shape)}")
-    return sets.gather(1, labels.long().unsqueeze(1)).double().mean().item()
+    sets, labels = scores_and_labels(sets, labels)
+    if sets.dtype != torch.bool or sets.dim() != 2 or labels.shape != sets.shape[:1] or not len(labels):
+        raise ValueError(f"expected sets [samples, classes] bool and labels [samples], got {list(sets.shape)} {sets.dtype} and {list(labels.shape)}")
+    if labels.min() < 0 or labels.max() >= sets.shape[1]:
+        raise ValueError(f"labels: expected classes from 0 to {sets.shape[1] - 1}, got {labels.min()} to {labels.max()}")
+    return sets.gather(1, labels.unsqueeze(1)).double().mean().item()
 
 
 def fit_temperature(scores: object, labels: object) -> float:

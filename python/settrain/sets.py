@@ -80,5 +80,5 @@ def quality(
     """
     if rule is not None:
         wanted_coverage = rule.wanted_coverage
-    labels = tensor(labels).long()
-    return json.loads(ops.set_quality(tensor(sets), labels, wanted_coverage, integers(train_counts)))
+    sets, labels = scores_and_labels(sets, labels)
+    return json.loads(ops.set_quality(sets, labels, wanted_coverage, integers(train_counts)))

@@ -29,10 +29,14 @@ struct OnnxFile {
 
 /// Writes `model`, in evaluation mode on the CPU, with what `card` says: opset 17, for images of the card's input size.
 ///
-///   input   pixels         [batch, channels, height, width] uint8 or float32
-///   output  scores         [batch, classes] float32, of the head that predicts, without scale
-///           probabilities  [batch, classes] float32: softmax or sigmoid of scores times the card's scale over the
-///           temperature set            [batch, classes] bool, with a rule
+///   input `pixels`: [batch, channels, height, width] uint8 or float32
+///
+///   output `scores`: [batch, classes] float32, of the head that predicts, without scale
+///
+///   output `probabilities`: [batch, classes] float32, softmax or sigmoid of scores times the card's scale over the
+///   temperature
+///
+///   output `set`: [batch, classes] bool, with a rule
 ///
 /// The metadata have the card, the names of the classes as a JSON list, the rule and what it promises. Computes in
 /// float32 whatever train.precision was. Throws ConfigError for a rule that graphs cannot have (sets.h), and RunError

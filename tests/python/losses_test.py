@@ -314,6 +314,9 @@ class Arguments(TensorTest):
             (lambda: losses.CrossEntropy()(scores.long(), labels), "scores: expected float32"),
             (lambda: losses.CrossEntropy()(scores, labels.float()), "labels: expected int64"),
             (lambda: losses.NoisedTopK(k=2)(scores, labels, noise=torch.zeros(5, 3, 6)), "noise"),
+            (lambda: losses.LogitAdjusted([0.1] * 6), "whole numbers"),
+            (lambda: losses.CrossEntropy()(scores, scores.softmax(1)), r"labels: expected \[batch\] int64"),
+            (lambda: losses.BCEMultilabel()(scores, scores.softmax(1)), "labels: expected 0 and 1"),
             (lambda: losses.BCEMultilabel()(scores, torch.zeros(5, 5)), "labels"),
             (lambda: losses.BCEMultilabel()(scores, torch.zeros(5, 6)), "at least one|empty"),
         ]

@@ -73,6 +73,8 @@ class Load(TensorTest):
         self.assertGreater(probabilities.std(0).max().item(), 1e-4)  # it sees the images
         with self.assertRaisesRegex(ValueError, "expected one of"):
             model.sets(images, "top:2")
+        with self.assertRaisesRegex(ValueError, "pixels: expected uint8"):
+            model.normalise(pixels.long())
 
     def test_a_resnet(self):
         self.check("model.name=resnet18")
