@@ -6,6 +6,7 @@ and for loading images.
     python scripts/bench_against_python.py loader --files IMAGES --threads 1
     python scripts/bench_against_python.py losses --threads 2
     python scripts/bench_against_python.py sets --threads 2
+    python scripts/bench_against_python.py serve --files IMAGES --clients 1 4
 
 `train`: whole optimizer steps on one random batch that is in memory: forward, cross-entropy, backward, SGD. In every pair of
 measurements both train the same model; who goes first alternates, so that a slow minute of the machine hits both alike. Python's
@@ -23,6 +24,8 @@ settrain has threads and, for one, with none too, of which the faster one over a
 scores of one size (scripts/bench_losses.py).
 
 `sets`: calibrating rules and making sets, beside TorchCP and MAPIE (scripts/bench_sets.py).
+
+`serve`: a trained model's answers over HTTP, beside the same model behind Python's http.server and FastAPI (scripts/bench_serve.py).
 """
 
 import argparse
@@ -38,6 +41,7 @@ from torch.nn import functional as F
 
 from bench_losses import compare_losses
 from bench_pairs import built_program, cpu_name, duration, median_interval, output_of, print_ratio
+from bench_serve import compare_serving
 from bench_sets import compare_sets
 from reference_models import make, usual_classes, usual_size
 
@@ -357,6 +361,17 @@ def main():
     sets.add_argument("--threads", type=at_least(1), default=2, help="compute threads of both (%(default)s)")
     sets.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     sets.set_defaults(action=compare_sets, device="cpu")
+    serve = commands.add_parser("serve", help="answers over HTTP, beside http.server and FastAPI")
+    serve.add_argument("--model", default="resnet18", help="a model of torchvision, of photographs of 224x224 (%(default)s)")
+    serve.add_argument("--files", type=pathlib.Path, help="a folder of JPEGs to send (made-up ones of 640x480)")
+    serve.add_argument("--clients", type=at_least(1), nargs="+", default=[4], help="connections at once, each count by itself (4)")
+    serve.add_argument("--rounds", type=at_least(1), default=3, help="how often each is measured (%(default)s)")
+    serve.add_argument("--seconds", type=at_least(1), default=10, help="of a measurement (%(default)s)")
+    serve.add_argument("--warm-up", type=at_least(0), default=2, help="seconds before it (%(default)s)")
+    serve.add_argument("--threads", type=at_least(1), help="compute threads and cores of each (all cores)")
+    serve.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
+    serve.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to FILE")
+    serve.set_defaults(action=compare_serving, device="cpu")
     args = parser.parse_args()
     if args.program is not None:
         args.program = args.program.resolve()

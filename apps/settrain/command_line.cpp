@@ -151,6 +151,7 @@ int run_command_line(int argc, char** argv) {
   add_calibrate_command(app, line);
   add_scores_command(app, line);
   add_predict_command(app, line);
+  add_serve_command(app, line);
   add_export_command(app, line);
   add_import_command(app, line);
   add_config_command(app, line);

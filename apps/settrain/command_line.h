@@ -42,6 +42,7 @@ void add_sweep_command(CLI::App& app, CommandLine& line);
 void add_calibrate_command(CLI::App& app, CommandLine& line);
 void add_scores_command(CLI::App& app, CommandLine& line);
 void add_predict_command(CLI::App& app, CommandLine& line);
+void add_serve_command(CLI::App& app, CommandLine& line);
 void add_export_command(CLI::App& app, CommandLine& line);
 void add_import_command(CLI::App& app, CommandLine& line);
 void add_config_command(CLI::App& app, CommandLine& line);

@@ -19,6 +19,11 @@ if(SETTRAIN_ONNX AND SETTRAIN_TORCH AND NOT SETTRAIN_ONLY_PYTHON)
   find_library(SETTRAIN_PROTOBUF libprotobuf-lite.a REQUIRED)
 endif()
 
+if(SETTRAIN_SERVE AND NOT SETTRAIN_ONLY_PYTHON)
+  find_path(SETTRAIN_HTTPLIB_INCLUDE httplib.h REQUIRED) # Debian's libcpp-httplib-dev
+  find_library(SETTRAIN_HTTPLIB cpp-httplib REQUIRED)
+endif()
+
 if(SETTRAIN_IMAGE_FILES)
   find_package(JPEG REQUIRED) # libjpeg-turbo
   # Debian's CMake files for OpenCV come with a package that brings Qt and GDAL along; the three libraries used do not need it.

@@ -12,7 +12,7 @@ build_here() {
   say "configuring $work/build"
   build_step cmake -S "$root" -B "$work/build" -G Ninja -D CMAKE_BUILD_TYPE=Release -D "CMAKE_PREFIX_PATH=$bundle" \
     -D "CMAKE_LIBRARY_ARCHITECTURE=$architecture" -D "SETTRAIN_TORCH_ROOT=$torch" -D SETTRAIN_CUDA=ON -D "SETTRAIN_NVCC=$nvcc" \
-    -D SETTRAIN_IMAGE_FILES=OFF -D SETTRAIN_ONNX=OFF -D SETTRAIN_WARNINGS_ARE_ERRORS=OFF "${options[@]}" ||
+    -D SETTRAIN_IMAGE_FILES=OFF -D SETTRAIN_ONNX=OFF -D SETTRAIN_SERVE=OFF -D SETTRAIN_WARNINGS_ARE_ERRORS=OFF "${options[@]}" ||
     build_failed "CMake failed" "$start"
   say "building with $(parallel_jobs) compilers at once"
   build_step ninja -C "$work/build" -j "$(parallel_jobs)" "${targets[@]}" || build_failed "the build failed" "$start"

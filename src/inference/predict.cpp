@@ -21,17 +21,11 @@
 namespace settrain {
 namespace {
 
-ImageFileOptions file_options(const TrainedModel& model) {
-  ImageFileOptions options{.grey = model.card.channels == 1, .apply_orientation = true};
-  if (model.config.has("data.apply_orientation")) {
-    options.apply_orientation = model.config.get<bool>("data.apply_orientation");
-  }
-  return options;
-}
-
 // Images that cannot be read are left out of the batches, which name them.
 Loader image_loader(const TrainedModel& model, const FileTable& files) {
-  Split images{"images", std::make_shared<ImageFiles>(files, file_options(model)), {}, {}};
+  const DecodeOptions decode = decode_options(model);
+  const ImageFileOptions options{.grey = decode.channels == 1, .apply_orientation = decode.apply_orientation};
+  Split images{"images", std::make_shared<ImageFiles>(files, options), {}, {}};
   images.ids.resize(static_cast<size_t>(files.size()));
   std::iota(images.ids.begin(), images.ids.end(), 0);
   images.labels.resize(images.ids.size());  // of no meaning
@@ -49,19 +43,14 @@ class RowMaker {
  public:
   RowMaker(const TrainedModel& model, const FileTable& images, const std::optional<ImageGroups>& groups,
            const SetMaker& maker, PredictionWriter& writer)
-      : scale_(model.card.score_scale),
-        temperature_(model.rules ? model.rules->temperature : 1),
-        images_(images),
-        groups_(groups),
-        maker_(maker),
-        writer_(writer) {
+      : model_(model), images_(images), groups_(groups), maker_(maker), writer_(writer) {
     if (groups) sums_.emplace(*groups, class_facts(model.card).probability);
   }
 
   /// `scores` [batch.size(), classes] on any device; undefined for an empty batch.
   void add(const Batch& batch, const at::Tensor& scores) {
     at::Tensor logits;
-    if (scores.defined()) logits = scores.cpu().mul(scale_).div(temperature_);
+    if (scores.defined()) logits = rule_scores(model_, scores);
     std::unordered_map<int64_t, const std::string*> errors;
     for (const SkippedImage& image : batch.skipped) errors.emplace(image.id, &image.reason);
     if (sums_) {
@@ -123,7 +112,7 @@ class RowMaker {
     writer_.write(row);
   }
 
-  double scale_, temperature_;
+  const TrainedModel& model_;
   const FileTable& images_;
   const std::optional<ImageGroups>& groups_;
   const SetMaker& maker_;

@@ -17,8 +17,7 @@ namespace settrain {
 /// on. Returns how many images could not be read: their rows say why. Throws Interrupted after the batch in hand where
 /// a signal asked to stop.
 ///
-/// A group's answer is that to the mean log-probability of its images. Images are turned as the run's data were
-/// (data.apply_orientation), or upright where these had no such key, and become grey where the model is for grey ones.
+/// A group's answer is that to the mean log-probability of its images.
 int64_t predict(const TrainedModel& model, const FileTable& images, const std::optional<ImageGroups>& groups,
                 const SetMaker& maker, PredictionWriter& writer, ProgressBar& bar);
 

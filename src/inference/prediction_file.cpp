@@ -1,23 +1,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "src/core/atomic_file.h"
 #include "src/core/error.h"
 #include "src/core/table_text.h"
+#include "src/inference/prediction_json.h"
 #include "src/inference/prediction_writer.h"
 
 namespace settrain {
 namespace {
 
 constexpr const char *kJsonLines = ".jsonl", *kCsv = ".csv";
-
-// Paths need not be UTF-8, and JSON must be.
-std::string json_text(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 std::vector<std::string> names_of(const PredictedSet& set, const std::vector<std::string>& all) {
   std::vector<std::string> names;
@@ -28,24 +23,15 @@ std::vector<std::string> names_of(const PredictedSet& set, const std::vector<std
 class JsonLines : public PredictionWriter {
  public:
   JsonLines(const std::filesystem::path& file, const SetMaker& maker, bool has_groups)
-      : output_(file), has_groups_(has_groups) {
-    for (const std::string& name : maker.rule_names()) rules_.push_back(json_text(name));
-    for (const std::string& name : maker.names()) names_.push_back(json_text(name));
-  }
+      : output_(file), has_groups_(has_groups), sets_(maker) {}
 
   void write(const Prediction& row) override {
     std::string line = fmt::format("{{\"{}\":{}", has_groups_ ? "group" : "path", json_text(row.name));
     if (has_groups_) line += fmt::format(",\"images\":{}", row.images);
     if (has_groups_ && row.unreadable > 0) line += fmt::format(",\"unreadable\":{}", row.unreadable);
     if (!row.error.empty()) line += ",\"error\":" + json_text(row.error);
-    for (size_t i = 0; i < row.sets.size(); ++i) {
-      const PredictedSet& set = row.sets[i];
-      line += fmt::format("{}{}:{{\"size\":{},\"names\":[{}],\"classes\":[{}],\"probabilities\":[{}]}}",
-                          i == 0 ? ",\"sets\":{" : ",", rules_[i], set.members.size(),
-                          fmt::join(names_of(set, names_), ","), fmt::join(set.members, ","),
-                          fmt::join(set.probabilities, ","));
-    }
-    output_.write(line + (row.sets.empty() ? "}\n" : "}}\n"));
+    if (!row.sets.empty()) line += ",\"sets\":" + sets_(row.sets);
+    output_.write(line + "}\n");
   }
 
   void finish() override { output_.commit(); }
@@ -53,7 +39,7 @@ class JsonLines : public PredictionWriter {
  private:
   AtomicFile output_;
   bool has_groups_;
-  std::vector<std::string> rules_, names_;  // as JSON
+  SetsAsJson sets_;
 };
 
 class CsvTable : public PredictionWriter {

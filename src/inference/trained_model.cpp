@@ -182,6 +182,18 @@ ClassFacts class_facts(const ModelCard& card) {
           .probability = card.is_sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
 }
 
+DecodeOptions decode_options(const TrainedModel& model) {
+  DecodeOptions options{.channels = model.card.channels, .apply_orientation = true};
+  if (model.config.has("data.apply_orientation")) {
+    options.apply_orientation = model.config.get<bool>("data.apply_orientation");
+  }
+  return options;
+}
+
+at::Tensor rule_scores(const TrainedModel& model, const at::Tensor& scores) {
+  return scores.cpu().mul(model.card.score_scale).div(model.rules ? model.rules->temperature : 1);
+}
+
 void tell_probabilities(const char* who, ProbabilityKind probability, const std::string& head) {
   const bool is_sigmoid = probability == ProbabilityKind::kSigmoid, is_second = head == "two_head";
   if (!is_sigmoid && !is_second) return;

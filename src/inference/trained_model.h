@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/decode_image.h"
 #include "metrics/sets/rules/stored_rules.h"
 #include "src/eval/crop_average.h"
 #include "src/formats/model_card.h"
@@ -49,6 +50,14 @@ ModelCard card_of_checkpoint(const Registries& registries, const Checkpoint& che
 std::optional<StoredRules> rules_of_checkpoint(const Checkpoint& checkpoint, int64_t classes);
 
 ClassFacts class_facts(const ModelCard& card);
+
+/// How its images are decoded: turned as the run's data were (data.apply_orientation), or upright where these had no
+/// such key; grey where the model is for grey ones.
+DecodeOptions decode_options(const TrainedModel& model);
+
+/// Its scores, [images, classes] on any device, as rules take them: on the CPU, times the loss' score scale and over
+/// the temperature.
+at::Tensor rule_scores(const TrainedModel& model, const at::Tensor& scores);
 
 /// Logs whose probabilities make the sets where a reader may wonder: of sigmoids, or of the second of two heads.
 void tell_probabilities(const char* who, ProbabilityKind probability, const std::string& head);

@@ -20,13 +20,6 @@ at::ScalarType scalar_type(PixelType type) {
   return type == PixelType::kFloat ? at::kFloat : type == PixelType::kBFloat16 ? at::kBFloat16 : at::kByte;
 }
 
-at::Tensor empty_images(int64_t images, const Transform& transform, const at::TensorOptions& options) {
-  const auto [type, channels_last] = transform.format();
-  const auto layout = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-  return at::empty({images, transform.channels(), transform.pipeline().height(), transform.pipeline().width()},
-                   options.dtype(scalar_type(type)), layout);
-}
-
 at::Tensor to_tensor(const std::vector<int64_t>& numbers, const at::TensorOptions& options) {
   at::Tensor tensor = at::empty({static_cast<int64_t>(numbers.size())}, options.dtype(at::kLong));
   std::copy(numbers.begin(), numbers.end(), tensor.mutable_data_ptr<int64_t>());
@@ -39,6 +32,13 @@ int64_t busy_threads(bool pin_memory) {
 }
 
 }  // namespace
+
+at::Tensor empty_views(int64_t views, const Transform& transform, const at::TensorOptions& options) {
+  const auto [type, channels_last] = transform.format();
+  const auto layout = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  return at::empty({views, transform.channels(), transform.pipeline().height(), transform.pipeline().width()},
+                   options.dtype(scalar_type(type)), layout);
+}
 
 Loader::Loader(Split split, Transform transform, const LoaderSettings& settings)
     : split_(std::move(split)), transform_(std::move(transform)), settings_(settings) {
@@ -99,7 +99,7 @@ Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, 
   if (settings_.resident) {
     prepared.places = at::empty({count * batch.views, places}, pinned.dtype(at::kLong));
   } else {
-    batch.images = empty_images(count * batch.views, transform_, pinned);
+    batch.images = empty_views(count * batch.views, transform_, pinned);
   }
   std::vector<int64_t> labels, ids;
   LabelLists sets;
@@ -151,11 +151,6 @@ void Loader::locate(const Draw& draw, int64_t epoch, int64_t* places) const {
 
 namespace {
 
-Transform transform_for(const Dataset& dataset, const LoaderContext& context, ViewUse use, uint64_t seed) {
-  return Transform(Pipeline(context.pipeline, dataset.height, dataset.width, use, seed), context.normalisation,
-                   context.format);
-}
-
 LoaderSettings settings_for(const Split& split, const LoaderContext& context) {
   const LoaderOptions& options = context.options;
   return {.workers = options.resolved_workers(busy_threads(context.pin_memory)),
@@ -169,19 +164,24 @@ LoaderSettings settings_for(const Split& split, const LoaderContext& context) {
 
 }  // namespace
 
+Transform evaluation_transform(const LoaderContext& context, int64_t height, int64_t width, ViewUse use) {
+  return Transform(Pipeline(context.pipeline, height, width, use), context.normalisation, context.format);
+}
+
 Loader training_loader(const Dataset& dataset, const LoaderContext& context, uint64_t seed) {
   LoaderSettings settings = settings_for(dataset.train, context);
   settings.batch_size = context.options.batch_size;
   settings.shuffle_seed = seed;
   settings.sampling = context.sampling();
   settings.drop_last = context.options.drop_last;
-  return Loader(dataset.train, transform_for(dataset, context, ViewUse::kTraining, seed), settings);
+  const Pipeline pipeline(context.pipeline, dataset.height, dataset.width, ViewUse::kTraining, seed);
+  return Loader(dataset.train, Transform(pipeline, context.normalisation, context.format), settings);
 }
 
 Loader evaluation_loader(const Dataset& dataset, const Split& split, const LoaderContext& context, ViewUse use) {
   LoaderSettings settings = settings_for(split, context);
   settings.batch_size = context.options.resolved_eval_batch_size();
-  return Loader(split, transform_for(dataset, context, use, 0), settings);
+  return Loader(split, evaluation_transform(context, dataset.height, dataset.width, use), settings);
 }
 
 }  // namespace settrain

@@ -111,6 +111,13 @@ struct LoaderContext {
   Sampling sampling() const { return {options.sampler, epochs}; }
 };
 
+/// What makes the inputs of a model out of images, without augmentation; `height` and `width` are those of all images,
+/// or 0 where they differ.
+Transform evaluation_transform(const LoaderContext& context, int64_t height, int64_t width, ViewUse use);
+
+/// Memory for so many views, [views, channels, height, width], in the transform's type and layout.
+at::Tensor empty_views(int64_t views, const Transform& transform, const at::TensorOptions& options = {});
+
 /// Shuffled and augmented batches of the training split.
 Loader training_loader(const Dataset& dataset, const LoaderContext& context, uint64_t seed);
 

@@ -3,10 +3,12 @@
 import json
 import os
 import pathlib
+import select
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import zlib
 
@@ -58,6 +60,19 @@ def tensors_of(path):
 
 def environment():
     return {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def line_with(process, text, seconds):
+    """The first line of the process' standard output (bytes) that holds `text`. TimeoutError; RuntimeError where it ends before."""
+    limit, read = time.monotonic() + seconds, b""
+    while not any(text in line for line in read.decode(errors="replace").splitlines(keepends=True) if line.endswith("\n")):
+        if not select.select([process.stdout], [], [], max(0, limit - time.monotonic()))[0]:
+            raise TimeoutError(f"no line with '{text}' within {seconds} s, but: {read!r}")
+        more = process.stdout.read1()
+        if not more:
+            raise RuntimeError(f"the process ended without a line with '{text}', but: {read!r}")
+        read += more
+    return next(line for line in read.decode(errors="replace").splitlines() if text in line)
 
 
 def main():

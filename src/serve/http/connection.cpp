@@ -1,0 +1,112 @@
+#include "src/serve/http/connection.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace settrain {
+namespace {
+
+constexpr int64_t kMostHeaderBytes = 64 << 10;
+constexpr auto kLooksForStop = std::chrono::milliseconds(100);
+constexpr auto kLongestLinger = std::chrono::seconds(1);
+
+}  // namespace
+
+Connection::Connection(int socket, const HttpLimits& limits, const std::atomic<bool>& stopping)
+    : socket_(socket), limits_(limits), stopping_(stopping) {}
+
+Connection::~Connection() {
+  if (closes_) linger();
+  ::close(socket_);
+}
+
+// Closing a socket with unread bytes resets the connection, and the client may never see the answer.
+void Connection::linger() {
+  ::shutdown(socket_, SHUT_WR);
+  const auto until = Clock::now() + kLongestLinger;
+  while (poll_for(POLLIN, until) && ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT) > 0) {
+  }
+}
+
+Connection::Clock::time_point Connection::after(double seconds) const {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+bool Connection::poll_for(short events, Clock::time_point until) const {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    pollfd waited{socket_, events, 0};
+    const int ready = ::poll(&waited, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 60'000)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+    if (Clock::now() >= until) return false;
+  }
+}
+
+bool Connection::wait_for_request() {
+  const auto idle_end = after(limits_.idle_seconds);
+  while (begin_ == end_ && !poll_for(POLLIN, std::min(idle_end, Clock::now() + kLooksForStop))) {
+    if (stopping_ || Clock::now() >= idle_end) return false;
+  }
+  deadline_ = after(limits_.seconds);
+  bytes_left_ = kMostHeaderBytes;
+  timed_out_ = too_long_ = answered_ = false;
+  content_type.clear();
+  return true;
+}
+
+bool Connection::is_readable() const {
+  return begin_ < end_ || poll_for(POLLIN, Clock::now());
+}
+
+bool Connection::is_writable() const {
+  return poll_for(POLLOUT, after(limits_.seconds));
+}
+
+ssize_t Connection::read(char* bytes, size_t size) {
+  if (timed_out_ || too_long_) return -1;
+  if (bytes_left_ <= 0) {
+    too_long_ = true;
+    return -1;
+  }
+  if (begin_ == end_) {
+    if (!poll_for(POLLIN, deadline_)) {
+      timed_out_ = true;
+      return -1;
+    }
+    const ssize_t received = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+    if (received <= 0) return received;
+    begin_ = 0;
+    end_ = static_cast<size_t>(received);
+  }
+  const size_t taken = std::min({size, end_ - begin_, static_cast<size_t>(bytes_left_)});
+  std::memcpy(bytes, buffer_.data() + begin_, taken);
+  begin_ += taken;
+  bytes_left_ -= static_cast<int64_t>(taken);
+  return static_cast<ssize_t>(taken);
+}
+
+ssize_t Connection::write(const char* bytes, size_t size) {
+  answered_ = true;
+  const auto until = after(limits_.seconds);
+  for (size_t sent = 0; sent < size;) {
+    const ssize_t count = ::send(socket_, bytes + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count >= 0) {
+      sent += static_cast<size_t>(count);
+    } else if ((errno != EAGAIN && errno != EINTR) || !poll_for(POLLOUT, until)) {
+      return -1;
+    }
+  }
+  return static_cast<ssize_t>(size);
+}
+
+// httplib makes headers of these, which nothing here reads.
+void Connection::get_remote_ip_and_port(std::string& /*ip*/, int& /*port*/) const {}
+void Connection::get_local_ip_and_port(std::string& /*ip*/, int& /*port*/) const {}
+
+}  // namespace settrain

@@ -1,0 +1,20 @@
+// A request that is refused.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace settrain {
+
+/// The answer has this status and the message; of 503, a word on when to try again.
+class HttpError : public std::runtime_error {
+ public:
+  HttpError(int status, const std::string& message) : std::runtime_error(message), status_(status) {}
+
+  int status() const { return status_; }
+
+ private:
+  int status_;
+};
+
+}  // namespace settrain

@@ -1,0 +1,36 @@
+// A trained model behind a server: `settrain serve`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "src/inference/set_maker.h"
+#include "src/inference/trained_model.h"
+#include "src/serve/http/limits.h"
+
+namespace settrain {
+
+struct BatchOptions {
+  int64_t most_images = 16;   // that the model scores together
+  double window_ms = 2;       // for which the first of a batch waits for others, where some are on their way
+  int64_t most_waiting = 64;  // images
+  double seconds = 20;        // that an image may wait
+};
+
+struct ServeOptions {
+  std::string host = "127.0.0.1";
+  int port = 8080;           // 0: any free one
+  std::string by = "class";  // what the sets hold: class or superclass
+  HttpLimits http = {};
+  BatchOptions batch = {};
+  int64_t most_pixels = 50'000'000;  // of an image
+};
+
+/// Answers requests with the maker's sets until `stop` returns true, which is asked several times a second, and then
+/// those that had begun. `ready` is called with the port when it listens. Throws Error where the port cannot be had,
+/// and in a build without the server (CMake: SETTRAIN_SERVE=OFF).
+void serve(const TrainedModel& model, const SetMaker& maker, const ServeOptions& options,
+           const std::function<void(int port)>& ready, const std::function<bool()>& stop);
+
+}  // namespace settrain

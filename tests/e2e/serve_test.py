@@ -1,0 +1,257 @@
+"""settrain serve: sets over HTTP, as `settrain predict` gives them, whatever clients send."""
+
+import concurrent.futures
+import http.client
+import json
+import pathlib
+import random
+import signal
+import socket
+import struct
+import time
+import zlib
+
+from program import main
+from serving import CLASSES, RULES, ServingTest, form_of
+
+PHOTOGRAPHS = [f"photograph_{i}.png" for i in range(4)]
+
+
+def resident_bytes(process):
+    return int(pathlib.Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * 4096
+
+
+def png_header(width, height):
+    """The beginning of a PNG file of that size; the pixels are missing."""
+    header = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(">I", zlib.crc32(header))
+
+
+def bad_requests(good_image, count):
+    """Requests that something is wrong with, as bytes; always the same ones."""
+    draw = random.Random(7)
+    form, kind = form_of([good_image, good_image])
+
+    def post(body, headers=b"", length=None):
+        return b"POST /predict HTTP/1.1\r\n" + headers + b"Content-Length: %d\r\n\r\n" % (len(body) if length is None else length) + body
+
+    good = [post(good_image), post(form, b"Content-Type: " + kind.encode() + b"\r\n"), b"GET /model HTTP/1.1\r\nHost: a\r\n\r\n"]
+
+    def cut():
+        whole = draw.choice(good)
+        return whole[: draw.randrange(1, len(whole))]
+
+    def changed():
+        text = bytearray(draw.choice(good))
+        for _ in range(draw.randrange(1, 20)):
+            text[draw.randrange(len(text))] = draw.randrange(256)
+        return bytes(text)
+
+    def broken_image():
+        image = bytearray(good_image)
+        for _ in range(draw.randrange(1, 10)):
+            image[draw.randrange(len(image))] ^= 1 << draw.randrange(8)
+        return post(bytes(image[: draw.randrange(1, len(image) + 1)]))
+
+    def noise():
+        return draw.randbytes(draw.randrange(1, 400))
+
+    def odd():
+        method = draw.choice([b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"PRI", b"get", b"", b"CONNECT"])
+        path = draw.choice([b"/predict", b"/../../etc/passwd", b"/%00", b"/" + b"a" * draw.randrange(9000), b"*", b"//", b"/model?" + b"x=1&" * 500])
+        header = draw.choice([b"Content-Length: -5", b"Transfer-Encoding: chunked", b"Range: bytes=0-" + b",1-" * 500, b"X: " + b"y" * 9000, b": :", b"Expect: 100-continue"])
+        return method + b" " + path + b" HTTP/1.1\r\n" + header + b"\r\n\r\n" + noise()
+
+    kinds = [cut, changed, broken_image, noise, odd]
+    return [draw.choice(kinds)() for _ in range(count)]
+
+
+class Serve(ServingTest):
+    def sets_of_predict(self, *inputs):
+        self.run_program("predict", "runs/trees", *inputs, "--out", "out.jsonl", "--overwrite", "--device", "cpu")
+        return [json.loads(line)["sets"] for line in (self.folder / "out.jsonl").read_text().splitlines()]
+
+    def assert_same_sets(self, answered, expected):
+        """The same classes in the same order, with the same probabilities but for how sums of other batches round."""
+        self.assertEqual(list(answered), list(expected))
+        for rule, wanted in expected.items():
+            self.assertEqual({**answered[rule], "probabilities": None}, {**wanted, "probabilities": None})
+            for mine, theirs in zip(answered[rule]["probabilities"], wanted["probabilities"], strict=True):
+                self.assertAlmostEqual(mine, theirs, delta=1e-5)
+
+    def test_answers_are_those_of_predict(self):
+        expected = self.sets_of_predict(*PHOTOGRAPHS)
+        self.start_server()
+        for name, sets in zip(PHOTOGRAPHS, expected, strict=True):
+            answer = self.predict(name)
+            self.assertEqual(answer["images"], 1)
+            self.assert_same_sets(answer["sets"], sets)
+        for name in PHOTOGRAPHS:
+            (self.folder / "specimen").mkdir(exist_ok=True)
+            (self.folder / name).rename(self.folder / "specimen" / name)
+        answer = self.predict(*(f"specimen/{name}" for name in PHOTOGRAPHS))
+        self.assertEqual(answer["images"], 4)
+        self.assert_same_sets(answer["sets"], self.sets_of_predict("specimen", "--group", "folder")[0])
+
+    def test_an_exported_file_answers_by_the_rules_that_are_named(self):
+        self.run_program("export", "runs/trees", "--output", "trees.safetensors")
+        expected = self.sets_of_predict(PHOTOGRAPHS[1], "--by", "superclass", "--rule", "top:2", "--rule", "error:0.5")
+        self.start_server("--by", "superclass", "--rule", "top:2", "--rule", "error:0.5", model="trees.safetensors")
+        self.assert_same_sets(self.predict(PHOTOGRAPHS[1])["sets"], expected[0])
+        model = self.ask("GET", "/model")[2]
+        self.assertEqual(model["names"], ["a<b>&", "acer", "quercus"])
+        self.assertEqual([model["file"], model["by"]], ["trees.safetensors", "superclass"])
+
+    def test_the_model_says_what_it_promises(self):
+        self.start_server()
+        status, headers, model = self.ask("GET", "/model")
+        self.assertEqual([status, headers["Cache-Control"]], [200, "no-store"])
+        self.assertEqual(model["names"], list(CLASSES))
+        self.assertEqual([rule["name"] for rule in model["rules"]], list(RULES))
+        self.assertIn("at least 0.8", model["rules"][0]["guarantee"])
+        self.assertEqual([model["rules"][1]["guarantee"], "size is fixed" in model["rules"][1]["no_guarantee"]], [None, True])
+        self.assertIn("calibration", model["calibrated_on"])
+        self.assertEqual(model["input"], {"height": 16, "width": 16, "channels": 3})
+
+    def test_clients_at_a_time_are_answered_together_and_alike(self):
+        self.start_server("--window", "200")
+        alone = {name: self.predict(name) for name in PHOTOGRAPHS}
+        with concurrent.futures.ThreadPoolExecutor(16) as clients:
+            names = PHOTOGRAPHS * 25
+            for name, answer in zip(names, clients.map(self.predict, names), strict=True):
+                self.assert_same_sets(answer["sets"], alone[name]["sets"])
+        metrics = self.ask("GET", "/metrics")[2].decode()
+        values = dict(line.rsplit(" ", 1) for line in metrics.splitlines() if not line.startswith("#"))
+        self.assertEqual(values['settrain_requests_total{path="/predict",status="200"}'], "104")
+        self.assertEqual(values['settrain_set_size_count{rule="top:4"}'], "104")
+        self.assertEqual(values["settrain_batch_images_sum"], "105")  # and the one at the start
+        self.assertLess(int(values["settrain_batch_images_count"]), 105)
+        self.assertEqual(values["settrain_waiting_images"], "0")
+
+    def test_what_is_refused_says_why(self):
+        self.start_server("--megapixels", "0.01", "--mebibytes", "0.01", "--images", "2")
+        good = (self.folder / PHOTOGRAPHS[0]).read_bytes()
+
+        def refused(body, kind="image/png"):
+            status, headers, answer = self.ask("POST", "/predict", body, {"Content-Type": kind})
+            return status, answer["error"]
+
+        self.assertEqual(refused(b"no image"), (400, "the image cannot be read: is no JPEG, PNG, BMP, WebP or TIFF image"))
+        self.assertEqual(refused(good[:-40])[0], 400)
+        self.assertEqual(refused(png_header(200, 100)), (413, "the image has 200 x 100 pixels, more than the 10,000 that are taken"))
+        self.assertEqual(refused(png_header(2**31 - 1, 2**31 - 1))[0], 413)
+        self.assertEqual(refused(bytes(20000))[0], 413)
+        self.assertEqual(refused(*form_of([good, b"no image"]))[1], "'x.png' cannot be read: is no JPEG, PNG, BMP, WebP or TIFF image")
+        self.assertEqual(refused(*form_of([good] * 3)), (413, "there are more than 2 images, the most that are taken together"))
+        self.assertEqual(self.ask("GET", "/nothing")[0], 404)
+        self.assertEqual(self.ask("POST", "/predict", good)[0], 200)
+
+    def test_more_than_the_queue_holds_is_told_to_come_again(self):
+        self.start_server("--queue", "2", "--images", "2", "--batch", "1")
+        body = (self.folder / PHOTOGRAPHS[0]).read_bytes()
+        form, kind = form_of([body, body])
+        statuses = []
+        while 503 not in statuses and len(statuses) < 6000:
+            with concurrent.futures.ThreadPoolExecutor(24) as clients:
+                answers = list(clients.map(lambda _: self.ask("POST", "/predict", form, {"Content-Type": kind}), range(240)))
+            statuses += [status for status, _, _ in answers]
+        refused = [(headers["Retry-After"], answer["error"]) for status, headers, answer in answers if status == 503]
+        self.assertEqual(set(statuses), {200, 503})
+        self.assertEqual(set(refused), {("1", "too many images wait for the model")})
+        self.assertEqual(self.ask("POST", "/predict", body)[0], 200)
+
+    def test_more_connections_than_allowed_are_refused(self):
+        self.start_server("--connections", "2")
+        held = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(2)]
+        for connection in held:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+        time.sleep(0.3)
+        self.assertEqual(self.ask("GET", "/healthz")[0], 503)
+        for connection in held:
+            connection.close()
+        limit = time.monotonic() + 20
+        while self.ask("GET", "/healthz")[0] != 200:
+            self.assertLess(time.monotonic(), limit)
+
+    def test_ten_thousand_bad_requests_do_no_harm(self):
+        self.start_server("--timeout", "5")
+        good = (self.folder / PHOTOGRAPHS[0]).read_bytes()
+        before = self.predict(PHOTOGRAPHS[0])
+        requests = bad_requests(good, 10_000)
+        answered = []
+
+        def send(some):
+            for request in some:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+                    try:
+                        connection.sendall(request)
+                        connection.shutdown(socket.SHUT_WR)
+                        answer = b""
+                        while more := connection.recv(65536):
+                            answer += more
+                    except ConnectionError:
+                        continue  # refused before it was all sent
+                    if answer:
+                        self.assertTrue(answer.startswith(b"HTTP/1.1 "), answer[:80])
+                        answered.append(int(answer[9:12]))
+
+        send(requests[:2000])  # memory that is taken once
+        size = resident_bytes(self.server)
+        with concurrent.futures.ThreadPoolExecutor(8) as clients:
+            list(clients.map(send, [requests[2000 + i :: 8] for i in range(8)]))
+        self.assertIsNone(self.server.poll())
+        self.assertNotIn(500, answered)
+        self.assertGreater(answered.count(400), 1000)
+        self.assertGreater(len(answered), 8000)
+        self.assertEqual(self.predict(PHOTOGRAPHS[0]), before)
+        self.assertLess(resident_bytes(self.server) - size, 24 << 20)
+        self.assertNotIn("error", (self.folder / "serve.log").read_text())
+
+    def test_a_signal_lets_what_has_begun_be_answered(self):
+        self.start_server()
+        idle = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        idle.request("GET", "/healthz")
+        idle.getresponse().read()
+        body = (self.folder / PHOTOGRAPHS[0]).read_bytes()
+        begun = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        begun.sendall(b"POST /predict HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:10])
+        time.sleep(0.3)
+        self.server.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        with self.assertRaises(OSError):
+            socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        self.assertIsNone(self.server.poll())
+        begun.sendall(body[10:])
+        answer = b""
+        while more := begun.recv(65536):
+            answer += more
+        self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer)
+        self.assertIn(b'"sets":', answer)
+        self.assertEqual(self.server.wait(timeout=60), 143)
+        self.server.stdout.close()
+        begun.close()
+        idle.close()
+
+    def test_it_writes_nothing(self):
+        before = sorted((path, path.stat().st_mtime_ns) for path in self.folder.rglob("*"))
+        self.start_server()
+        for name in PHOTOGRAPHS:
+            self.predict(name)
+        for path in ("/", "/model", "/metrics"):
+            self.ask("GET", path)
+        self.stop_server()
+        after = sorted((path, path.stat().st_mtime_ns) for path in self.folder.rglob("*") if path.name != "serve.log")
+        self.assertEqual(after, before)
+
+    def test_what_cannot_be_served_is_said_at_once(self):
+        self.start_server()
+        taken = self.run_program("serve", "runs/trees", "--port", self.port, "--device", "cpu", expect=1)
+        self.assertIn(f"cannot listen at 127.0.0.1:{self.port}", taken.stderr)
+        self.assertIn("cannot listen at 203.0.113.1:", self.run_program("serve", "runs/trees", "--host", "203.0.113.1", "--device", "cpu", expect=1).stderr)
+        self.assertIn("is not calibrated", self.run_program("serve", "runs/trees", "--rule", "conformal:aps:0.1", "--device", "cpu", expect=2).stderr)
+        self.assertIn("--queue 3", self.run_program("serve", "runs/trees", "--queue", "3", "--device", "cpu", expect=2).stderr)
+        self.run_program("serve", "runs/nothing", expect=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+// Bytes that come over a connection: HttpServer, and all that it calls to read requests and forms.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "src/serve/http/http_error.h"
+#include "src/serve/http/http_server.h"
+#include "tests/support/fuzzing.h"
+
+using namespace settrain;
+using test::must;
+
+namespace {
+
+constexpr HttpLimits kLimits{.bytes = 2000, .images = 3, .seconds = 1, .idle_seconds = 0.001};
+
+std::string answer(std::span<const Upload> images) {
+  must(!images.empty() && std::ssize(images) <= kLimits.images, "as many images as are taken");
+  size_t total = 0;
+  for (const Upload& image : images) {
+    must(!image.bytes.empty() && !image.name.empty(), "an image has bytes and a name");
+    total += std::string(image.bytes).size();  // every byte is readable
+  }
+  must(static_cast<int64_t>(total) <= kLimits.bytes, "no more bytes than are taken");
+  if (images[0].bytes[0] == '!') throw HttpError(400, "refused");
+  return "answered\n";
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static ServiceMetrics metrics;
+  static HttpServer server(
+      {.page_html = "page", .page_css = "css", .page_js = "js", .model = "{}\n", .predict = answer}, kLimits, metrics);
+  int sockets[2];
+  must(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0, "there is a pair of sockets");
+  // Shorter than what a socket holds: nobody needs to read at the same time.
+  must(::send(sockets[1], data, size, 0) == static_cast<ssize_t>(size), "all is sent");
+  ::shutdown(sockets[1], SHUT_WR);
+  server.serve_connection(sockets[0]);
+  std::array<char, 65536> buffer{};
+  std::string back;
+  for (ssize_t n = 0; (n = ::recv(sockets[1], buffer.data(), buffer.size(), 0)) > 0;) {
+    back.append(buffer.data(), static_cast<size_t>(n));
+  }
+  ::close(sockets[1]);
+  must(back.empty() || back.starts_with("HTTP/1.1 "), "what comes back is HTTP");
+  must(back.find("HTTP/1.1 500") == std::string::npos, "nothing goes wrong inside");
+  return 0;
+}

@@ -1,0 +1,226 @@
+#include "src/serve/http/http_server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <future>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "src/core/error.h"
+#include "src/serve/http/http_error.h"
+
+using namespace settrain;
+using Catch::Contains;
+using Catch::StartsWith;
+
+namespace {
+
+constexpr const char* kHead = "POST /predict HTTP/1.1\r\nHost: a\r\n";
+
+// Answers how many images there are, and how long the first one is.
+std::string count_images(std::span<const Upload> images) {
+  if (images[0].bytes == "refuse") throw HttpError(400, "no image");
+  if (images[0].bytes == "fail") throw std::runtime_error("a secret");
+  if (images[0].bytes == "no memory") throw std::bad_alloc();
+  return std::to_string(images.size()) + " " + std::to_string(images[0].bytes.size()) + "\n";
+}
+
+HttpLimits small_limits() {
+  return {.bytes = 1000, .images = 3, .connections = 4, .seconds = 0.3, .idle_seconds = 0.3};
+}
+
+struct TestServer {
+  ServiceMetrics metrics{};
+  HttpServer server;
+
+  explicit TestServer(const HttpLimits& limits = small_limits())
+      : server({.page_html = "<p>",
+                .page_css = "p {}",
+                .page_js = "1;",
+                .model = "{\"names\":[]}\n",
+                .predict = count_images},
+               limits, metrics) {}
+};
+
+std::string read_all(int socket) {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (ssize_t n = 0; (n = ::recv(socket, buffer.data(), buffer.size(), 0)) > 0;)
+    text.append(buffer.data(), static_cast<size_t>(n));
+  return text;
+}
+
+// All that comes back for `sent`, after which the client says nothing any more, or also closes its side.
+std::string exchange(TestServer& test, const std::string& sent, bool closes = true) {
+  int sockets[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
+  std::thread thread([&] { test.server.serve_connection(sockets[0]); });
+  size_t done = 0;
+  while (done < sent.size()) {
+    const ssize_t n = ::send(sockets[1], sent.data() + done, sent.size() - done, MSG_NOSIGNAL);
+    if (n <= 0) break;
+    done += static_cast<size_t>(n);
+  }
+  if (closes) ::shutdown(sockets[1], SHUT_WR);
+  const std::string answer = read_all(sockets[1]);
+  ::close(sockets[1]);
+  thread.join();
+  return answer;
+}
+
+std::string post(const std::string& body, const std::string& headers = "") {
+  return kHead + headers + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+int answers_in(const std::string& text) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find("HTTP/1.1 ", at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("pages, the model and health are there") {
+  TestServer test;
+  const std::string page = exchange(test, "GET / HTTP/1.1\r\n\r\n");
+  CHECK_THAT(page, StartsWith("HTTP/1.1 200") &&
+                       Contains("Content-Security-Policy: default-src 'none'; script-src 'self'") &&
+                       Contains("text/html; charset=utf-8") && Contains("\r\n\r\n<p>"));
+  CHECK_THAT(exchange(test, "GET /page.css HTTP/1.1\r\n\r\n"), Contains("text/css") && Contains("p {}"));
+  CHECK_THAT(exchange(test, "GET /page.js HTTP/1.1\r\n\r\n"), Contains("text/javascript") && Contains("1;"));
+  CHECK_THAT(exchange(test, "GET /model HTTP/1.1\r\n\r\n"), Contains("application/json") && Contains("{\"names\":[]}"));
+  CHECK_THAT(exchange(test, "GET /healthz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200") && Contains("\r\n\r\nok\n"));
+  CHECK_THAT(exchange(test, "HEAD /model HTTP/1.1\r\n\r\n"), Contains("Content-Length: 13\r\n") && !Contains("names"));
+  CHECK_THAT(exchange(test, "GET /metrics HTTP/1.1\r\n\r\n"),
+             Contains("text/plain; version=0.0.4") &&
+                 Contains("settrain_requests_total{path=\"/healthz\",status=\"200\"} 1\n"));
+}
+
+TEST_CASE("bodies come as images, whole, by length or in chunks, and as forms") {
+  TestServer test;
+  CHECK_THAT(exchange(test, post("abc")), StartsWith("HTTP/1.1 200") && Contains("\r\n\r\n1 3\n"));
+  CHECK_THAT(exchange(test, post(std::string(1000, 'x'))), Contains("\r\n\r\n1 1000\n"));
+  CHECK_THAT(exchange(test, std::string(kHead) + "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n"),
+             StartsWith("HTTP/1.1 200") && Contains("\r\n\r\n1 5\n"));
+  const std::string form = "--b\r\n\r\nfirst\r\n--b\r\n\r\nsecond\r\n--b--\r\n";
+  CHECK_THAT(exchange(test, post(form, "Content-Type: multipart/form-data; boundary=b\r\n")),
+             Contains("\r\n\r\n2 5\n"));
+  CHECK_THAT(exchange(test, post("abc", "Expect: 100-continue\r\n")),
+             StartsWith("HTTP/1.1 100") && Contains("HTTP/1.1 200") && Contains("\r\n\r\n1 3\n"));
+}
+
+TEST_CASE("a connection answers one request after the other") {
+  TestServer test;
+  const std::string both = exchange(test, post("abc") + "GET /healthz HTTP/1.1\r\n\r\n" + post("abcd"));
+  CHECK(answers_in(both) == 3);
+  CHECK_THAT(both, Contains("1 3\n") && Contains("ok\n") && Contains("1 4\n"));
+  CHECK(answers_in(exchange(test, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n" + post("abc"))) == 1);
+}
+
+TEST_CASE("errors are JSON with a status that fits") {
+  TestServer test;
+  const auto refused = [&](const std::string& sent) {
+    const std::string answer = exchange(test, sent);
+    CHECK_THAT(answer, Contains("application/json") && Contains("{\"error\":\""));
+    return answer.substr(0, 12);
+  };
+  CHECK(refused(post("refuse")) == "HTTP/1.1 400");
+  CHECK(refused(post("")) == "HTTP/1.1 400");
+  CHECK(refused("GET /etc/passwd HTTP/1.1\r\n\r\n") == "HTTP/1.1 404");
+  CHECK(refused("GET /predict HTTP/1.1\r\n\r\n") == "HTTP/1.1 405");
+  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx") == "HTTP/1.1 405");
+  CHECK(refused("OPTIONS /predict HTTP/1.1\r\n\r\n") == "HTTP/1.1 405");
+  CHECK(refused(std::string(kHead) + "\r\n") == "HTTP/1.1 411");
+  CHECK(refused(post(std::string(1001, 'x'))) == "HTTP/1.1 413");
+  CHECK(refused(std::string(kHead) + "Content-Length: 99999999999999999999\r\n\r\n") == "HTTP/1.1 413");
+  CHECK(refused(std::string(kHead) + "Expect: 100-continue\r\nContent-Length: 5000\r\n\r\n") == "HTTP/1.1 413");
+  CHECK(refused(std::string(kHead) + "Transfer-Encoding: chunked\r\n\r\nfff\r\n" + std::string(0xfff, 'x') +
+                "\r\n0\r\n\r\n") == "HTTP/1.1 413");
+  CHECK(refused(post("abc", "Content-Encoding: gzip\r\n")) == "HTTP/1.1 415");
+  CHECK(refused(post("abc", "Transfer-Encoding: chunked\r\n")) == "HTTP/1.1 400");
+  CHECK(refused(post("abc", "Content-Length: 2\r\n")) == "HTTP/1.1 400");
+  CHECK(refused(std::string(kHead) + "Content-Length: -1\r\n\r\n") == "HTTP/1.1 400");
+  CHECK(refused(std::string(kHead) + "Transfer-Encoding: gzip, chunked\r\n\r\n") == "HTTP/1.1 501");
+  CHECK(refused(std::string(kHead) + "Transfer-Encoding: chunked\r\n\r\nno number\r\n") == "HTTP/1.1 400");
+  CHECK(refused(std::string(kHead) + "Content-Length: 10\r\n\r\nabc") == "HTTP/1.1 400");
+  CHECK(refused("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\n\r\n") == "HTTP/1.1 414");
+  CHECK(refused("nonsense\r\n\r\n") == "HTTP/1.1 400");
+  CHECK(refused(post("no memory")) == "HTTP/1.1 503");
+}
+
+TEST_CASE("what goes wrong inside stays inside") {
+  TestServer test;
+  const std::string answer = exchange(test, post("fail"));
+  CHECK_THAT(answer, StartsWith("HTTP/1.1 500") && !Contains("secret"));
+}
+
+TEST_CASE("an unread body is not taken for the next request") {
+  TestServer test;
+  const std::string hidden = "GET /healthz HTTP/1.1\r\n\r\n";
+  CHECK(answers_in(exchange(test, post(hidden, "Content-Encoding: gzip\r\n"))) == 1);
+  CHECK(answers_in(exchange(test, "GET /healthz HTTP/1.1\r\nContent-Length: 30\r\n\r\n" + hidden)) == 1);
+  CHECK(answers_in(exchange(test, "PUT /x HTTP/1.1\r\nContent-Length: 30\r\n\r\n" + hidden)) == 1);
+}
+
+TEST_CASE("a request that does not arrive is answered with 408, wherever it stops") {
+  TestServer test;
+  for (const std::string sent : {std::string("GET /hea"), std::string("GET /healthz HTTP/1.1\r\nHost: "),
+                                 std::string(kHead) + "Content-Length: 100\r\n\r\nabc",
+                                 std::string(kHead) + "Transfer-Encoding: chunked\r\n\r\n5\r\nab"}) {
+    CHECK_THAT(exchange(test, sent, /*closes=*/false),
+               StartsWith("HTTP/1.1 408") && Contains("did not arrive in time"));
+  }
+  CHECK(exchange(test, "", /*closes=*/false).empty());  // idle: closed without a word
+}
+
+TEST_CASE("a byte now and then does not keep a connection beyond its time") {
+  TestServer test;
+  int sockets[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
+  auto done = std::async(std::launch::async, [&] { test.server.serve_connection(sockets[0]); });
+  const auto start = std::chrono::steady_clock::now();
+  while (done.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+    ::send(sockets[1], "G", 1, MSG_NOSIGNAL);
+    REQUIRE(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));  // of 0.3 s, and the linger
+  }
+  CHECK_THAT(read_all(sockets[1]), StartsWith("HTTP/1.1 408"));
+  ::close(sockets[1]);
+}
+
+TEST_CASE("headers without an end are refused") {
+  TestServer test;
+  std::string many = "GET /healthz HTTP/1.1\r\n";
+  while (many.size() < 100'000) many += "X-Header: " + std::string(1000, 'x') + "\r\n";
+  CHECK_THAT(exchange(test, many), StartsWith("HTTP/1.1 431"));
+  CHECK_THAT(exchange(test, "GET /healthz HTTP/1.1\r\nX: " + std::string(100'000, 'x')), StartsWith("HTTP/1.1 431"));
+}
+
+TEST_CASE("headers that httplib matches by regular expressions do no harm") {
+  TestServer test;
+  std::string ranges = "bytes=0-0";
+  while (ranges.size() < 8000) ranges += ",0-0";
+  const std::string answer = exchange(test, "GET /healthz HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n");
+  CHECK_THAT(answer, StartsWith("HTTP/1.1 "));
+  CHECK(answer.size() < 1000);  // and not ok\n thousands of times
+}
+
+TEST_CASE("a server listens, answers and stops") {
+  TestServer test({.bytes = 1000, .connections = 4});
+  const int port = test.server.bind("127.0.0.1", 0);
+  REQUIRE(port > 0);
+  TestServer other;
+  CHECK_THROWS_AS(other.server.bind("127.0.0.1", port), Error);
+  std::atomic<bool> stop{false};
+  std::thread thread([&] { test.server.run([&] { return stop.load(); }); });
+  stop = true;
+  thread.join();
+  SUCCEED("run() came back");
+}
