@@ -79,6 +79,11 @@ class HttpServer::Listener : public httplib::Server {
   Listener(HttpAnswers answers, const HttpLimits& limits, ServiceMetrics& metrics)
       : answers_(std::move(answers)), limits_(limits), metrics_(metrics) {
     set_tcp_nodelay(true);
+    // httplib's own is SO_REUSEPORT, with which a second server could take the same port.
+    set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    });
     set_keep_alive_timeout(static_cast<time_t>(limits.idle_seconds));
     set_keep_alive_max_count(1'000'000);
     set_payload_max_length(static_cast<size_t>(limits.bytes));

@@ -59,7 +59,7 @@ std::string read_all(int socket) {
 }
 
 // All that comes back for `sent`, after which the client says nothing any more, or also closes its side.
-std::string exchange(TestServer& test, const std::string& sent, bool closes = true) {
+std::string answer_to(TestServer& test, const std::string& sent, bool closes = true) {
   int sockets[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
   std::thread thread([&] { test.server.serve_connection(sockets[0]); });
@@ -90,45 +90,46 @@ int answers_in(const std::string& text) {
 
 TEST_CASE("pages, the model and health are there") {
   TestServer test;
-  const std::string page = exchange(test, "GET / HTTP/1.1\r\n\r\n");
+  const std::string page = answer_to(test, "GET / HTTP/1.1\r\n\r\n");
   CHECK_THAT(page, StartsWith("HTTP/1.1 200") &&
                        Contains("Content-Security-Policy: default-src 'none'; script-src 'self'") &&
                        Contains("text/html; charset=utf-8") && Contains("\r\n\r\n<p>"));
-  CHECK_THAT(exchange(test, "GET /page.css HTTP/1.1\r\n\r\n"), Contains("text/css") && Contains("p {}"));
-  CHECK_THAT(exchange(test, "GET /page.js HTTP/1.1\r\n\r\n"), Contains("text/javascript") && Contains("1;"));
-  CHECK_THAT(exchange(test, "GET /model HTTP/1.1\r\n\r\n"), Contains("application/json") && Contains("{\"names\":[]}"));
-  CHECK_THAT(exchange(test, "GET /healthz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200") && Contains("\r\n\r\nok\n"));
-  CHECK_THAT(exchange(test, "HEAD /model HTTP/1.1\r\n\r\n"), Contains("Content-Length: 13\r\n") && !Contains("names"));
-  CHECK_THAT(exchange(test, "GET /metrics HTTP/1.1\r\n\r\n"),
+  CHECK_THAT(answer_to(test, "GET /page.css HTTP/1.1\r\n\r\n"), Contains("text/css") && Contains("p {}"));
+  CHECK_THAT(answer_to(test, "GET /page.js HTTP/1.1\r\n\r\n"), Contains("text/javascript") && Contains("1;"));
+  CHECK_THAT(answer_to(test, "GET /model HTTP/1.1\r\n\r\n"),
+             Contains("application/json") && Contains("{\"names\":[]}"));
+  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200") && Contains("\r\n\r\nok\n"));
+  CHECK_THAT(answer_to(test, "HEAD /model HTTP/1.1\r\n\r\n"), Contains("Content-Length: 13\r\n") && !Contains("names"));
+  CHECK_THAT(answer_to(test, "GET /metrics HTTP/1.1\r\n\r\n"),
              Contains("text/plain; version=0.0.4") &&
                  Contains("settrain_requests_total{path=\"/healthz\",status=\"200\"} 1\n"));
 }
 
 TEST_CASE("bodies come as images, whole, by length or in chunks, and as forms") {
   TestServer test;
-  CHECK_THAT(exchange(test, post("abc")), StartsWith("HTTP/1.1 200") && Contains("\r\n\r\n1 3\n"));
-  CHECK_THAT(exchange(test, post(std::string(1000, 'x'))), Contains("\r\n\r\n1 1000\n"));
-  CHECK_THAT(exchange(test, std::string(kHead) + "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n"),
+  CHECK_THAT(answer_to(test, post("abc")), StartsWith("HTTP/1.1 200") && Contains("\r\n\r\n1 3\n"));
+  CHECK_THAT(answer_to(test, post(std::string(1000, 'x'))), Contains("\r\n\r\n1 1000\n"));
+  CHECK_THAT(answer_to(test, std::string(kHead) + "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n"),
              StartsWith("HTTP/1.1 200") && Contains("\r\n\r\n1 5\n"));
   const std::string form = "--b\r\n\r\nfirst\r\n--b\r\n\r\nsecond\r\n--b--\r\n";
-  CHECK_THAT(exchange(test, post(form, "Content-Type: multipart/form-data; boundary=b\r\n")),
+  CHECK_THAT(answer_to(test, post(form, "Content-Type: multipart/form-data; boundary=b\r\n")),
              Contains("\r\n\r\n2 5\n"));
-  CHECK_THAT(exchange(test, post("abc", "Expect: 100-continue\r\n")),
+  CHECK_THAT(answer_to(test, post("abc", "Expect: 100-continue\r\n")),
              StartsWith("HTTP/1.1 100") && Contains("HTTP/1.1 200") && Contains("\r\n\r\n1 3\n"));
 }
 
 TEST_CASE("a connection answers one request after the other") {
   TestServer test;
-  const std::string both = exchange(test, post("abc") + "GET /healthz HTTP/1.1\r\n\r\n" + post("abcd"));
+  const std::string both = answer_to(test, post("abc") + "GET /healthz HTTP/1.1\r\n\r\n" + post("abcd"));
   CHECK(answers_in(both) == 3);
   CHECK_THAT(both, Contains("1 3\n") && Contains("ok\n") && Contains("1 4\n"));
-  CHECK(answers_in(exchange(test, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n" + post("abc"))) == 1);
+  CHECK(answers_in(answer_to(test, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n" + post("abc"))) == 1);
 }
 
 TEST_CASE("errors are JSON with a status that fits") {
   TestServer test;
   const auto refused = [&](const std::string& sent) {
-    const std::string answer = exchange(test, sent);
+    const std::string answer = answer_to(test, sent);
     CHECK_THAT(answer, Contains("application/json") && Contains("{\"error\":\""));
     return answer.substr(0, 12);
   };
@@ -158,27 +159,27 @@ TEST_CASE("errors are JSON with a status that fits") {
 
 TEST_CASE("what goes wrong inside stays inside") {
   TestServer test;
-  const std::string answer = exchange(test, post("fail"));
+  const std::string answer = answer_to(test, post("fail"));
   CHECK_THAT(answer, StartsWith("HTTP/1.1 500") && !Contains("secret"));
 }
 
 TEST_CASE("an unread body is not taken for the next request") {
   TestServer test;
   const std::string hidden = "GET /healthz HTTP/1.1\r\n\r\n";
-  CHECK(answers_in(exchange(test, post(hidden, "Content-Encoding: gzip\r\n"))) == 1);
-  CHECK(answers_in(exchange(test, "GET /healthz HTTP/1.1\r\nContent-Length: 30\r\n\r\n" + hidden)) == 1);
-  CHECK(answers_in(exchange(test, "PUT /x HTTP/1.1\r\nContent-Length: 30\r\n\r\n" + hidden)) == 1);
+  CHECK(answers_in(answer_to(test, post(hidden, "Content-Encoding: gzip\r\n"))) == 1);
+  CHECK(answers_in(answer_to(test, "GET /healthz HTTP/1.1\r\nContent-Length: 30\r\n\r\n" + hidden)) == 1);
+  CHECK(answers_in(answer_to(test, "PUT /x HTTP/1.1\r\nContent-Length: 30\r\n\r\n" + hidden)) == 1);
 }
 
 TEST_CASE("a request that does not arrive is answered with 408, wherever it stops") {
   TestServer test;
-  for (const std::string sent : {std::string("GET /hea"), std::string("GET /healthz HTTP/1.1\r\nHost: "),
+  for (const std::string& sent : {std::string("GET /hea"), std::string("GET /healthz HTTP/1.1\r\nHost: "),
                                  std::string(kHead) + "Content-Length: 100\r\n\r\nabc",
                                  std::string(kHead) + "Transfer-Encoding: chunked\r\n\r\n5\r\nab"}) {
-    CHECK_THAT(exchange(test, sent, /*closes=*/false),
+    CHECK_THAT(answer_to(test, sent, /*closes=*/false),
                StartsWith("HTTP/1.1 408") && Contains("did not arrive in time"));
   }
-  CHECK(exchange(test, "", /*closes=*/false).empty());  // idle: closed without a word
+  CHECK(answer_to(test, "", /*closes=*/false).empty());  // idle: closed without a word
 }
 
 TEST_CASE("a byte now and then does not keep a connection beyond its time") {
@@ -199,15 +200,15 @@ TEST_CASE("headers without an end are refused") {
   TestServer test;
   std::string many = "GET /healthz HTTP/1.1\r\n";
   while (many.size() < 100'000) many += "X-Header: " + std::string(1000, 'x') + "\r\n";
-  CHECK_THAT(exchange(test, many), StartsWith("HTTP/1.1 431"));
-  CHECK_THAT(exchange(test, "GET /healthz HTTP/1.1\r\nX: " + std::string(100'000, 'x')), StartsWith("HTTP/1.1 431"));
+  CHECK_THAT(answer_to(test, many), StartsWith("HTTP/1.1 431"));
+  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nX: " + std::string(100'000, 'x')), StartsWith("HTTP/1.1 431"));
 }
 
 TEST_CASE("headers that httplib matches by regular expressions do no harm") {
   TestServer test;
   std::string ranges = "bytes=0-0";
   while (ranges.size() < 8000) ranges += ",0-0";
-  const std::string answer = exchange(test, "GET /healthz HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n");
+  const std::string answer = answer_to(test, "GET /healthz HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n");
   CHECK_THAT(answer, StartsWith("HTTP/1.1 "));
   CHECK(answer.size() < 1000);  // and not ok\n thousands of times
 }
