@@ -249,7 +249,7 @@ class HttpServer::Listener : public httplib::Server {
     });
     Post(kPredict, [this](const httplib::Request& request, httplib::Response& response,
                           const httplib::ContentReader& reader) { predict(request, response, reader); });
-    set_logger([this](const httplib::Request&, const httplib::Response& response) { status_ = response.status; });
+    set_logger([](const httplib::Request&, const httplib::Response& response) { status_ = response.status; });
   }
 
   void predict(const httplib::Request& request, httplib::Response& response, const httplib::ContentReader& reader) {

@@ -174,8 +174,8 @@ TEST_CASE("an unread body is not taken for the next request") {
 TEST_CASE("a request that does not arrive is answered with 408, wherever it stops") {
   TestServer test;
   for (const std::string& sent : {std::string("GET /hea"), std::string("GET /healthz HTTP/1.1\r\nHost: "),
-                                 std::string(kHead) + "Content-Length: 100\r\n\r\nabc",
-                                 std::string(kHead) + "Transfer-Encoding: chunked\r\n\r\n5\r\nab"}) {
+                                  std::string(kHead) + "Content-Length: 100\r\n\r\nabc",
+                                  std::string(kHead) + "Transfer-Encoding: chunked\r\n\r\n5\r\nab"}) {
     CHECK_THAT(answer_to(test, sent, /*closes=*/false),
                StartsWith("HTTP/1.1 408") && Contains("did not arrive in time"));
   }
