@@ -4,13 +4,12 @@ The contestants are processes that serve at once: settrain; Python's ThreadingHT
 (`pip install fastapi 'uvicorn[standard]'`). Python's decode with Pillow, transform with torchvision and compute in inference mode, in
 the memory format that is faster there; with as many compute threads as settrain, and with one a request. Clients are threads of
 this process, each with one connection, which send the next photograph when the answer to the last has come. Only one contestant is under
-load at a time; who comes first alternates. `python bench_serve.py http|fastapi MODEL FILE THREADS CORES` is one of Python's servers.
+load at a time; who comes first alternates. Python's servers are in python_servers.py.
 """
 
 import concurrent.futures
 import contextlib
 import http.client
-import http.server
 import importlib.metadata
 import importlib.util
 import io
@@ -20,7 +19,6 @@ import os
 import pathlib
 import random
 import re
-import socket
 import statistics
 import subprocess
 import sys
@@ -28,103 +26,14 @@ import tempfile
 import threading
 import time
 
-import torch
-
 from bench_pairs import built_program, cpu_name, duration, median_interval, output_of, print_ratio
+from python_servers import RULE
 
-RULE, SET_SIZE = "top:5", 5
 SETTRAIN = "settrain"
 COLUMNS = {"requests_per_second": "requests/s", "p50_ms": "p50 ms", "p99_ms": "p99 ms", "peak_mib": "peak MiB"}
 RATIOS = {"requests_per_second": "requests/s", "p50_ms": "p50 latency", "p99_ms": "p99 latency"}
 TOLERANCE = 1e-4  # of probabilities, some 0.1 each; both decode and resize to the same pixels, and were seen to agree to 4e-8
 CLASSES, MADE_UP_PHOTOGRAPHS, MOST_FILES, CHECKED = 10, 32, 512, 8
-
-
-class PythonModel:
-    """An exported model in torchvision, from the bytes of an image file to the answer that `settrain serve` gives."""
-
-    def __init__(self, name, file, threads, cores):
-        import torchvision
-        from safetensors import safe_open
-        from torchvision.transforms import v2
-
-        with safe_open(file, "pt") as exported:
-            card = json.loads(exported.metadata()["card"])
-            weights = {key: exported.get_tensor(key) for key in exported.keys()}
-        torch.set_num_threads(threads)
-        self.names = card["classes"]
-        self.model = torchvision.models.get_model(name, num_classes=len(self.names)).eval()
-        self.model.load_state_dict(weights)
-        height, width = card["input"]
-        self.transform = v2.Compose([
-            v2.Resize(max(height, width) * 8 // 7), v2.CenterCrop((height, width)), v2.PILToTensor(),
-            v2.ToDtype(torch.float32, scale=True), v2.Normalize(card["mean"], card["std"]),
-        ])  # fmt: skip
-        # Requests that compute at once, each with threads of its own, would take more than the cores there are.
-        self.turns = threading.BoundedSemaphore(max(1, cores // threads))
-        image = torch.randn(1, 3, height, width)
-        self.memory_format = min((torch.contiguous_format, torch.channels_last), key=lambda format: self._seconds(image, format))
-        self.model.to(memory_format=self.memory_format)
-
-    @torch.inference_mode()
-    def _seconds(self, image, memory_format):
-        model, image, stamps = self.model.to(memory_format=memory_format), image.contiguous(memory_format=memory_format), []
-        for _ in range(9):
-            model(image)
-            stamps.append(time.perf_counter())
-        return min(after - before for before, after in itertools.pairwise(stamps))
-
-    def answer(self, photograph):
-        """JSON."""
-        from PIL import Image
-
-        pixels = self.transform(Image.open(io.BytesIO(photograph)).convert("RGB")).unsqueeze(0)
-        with self.turns, torch.inference_mode():
-            probabilities, classes = self.model(pixels.contiguous(memory_format=self.memory_format)).softmax(1).topk(SET_SIZE)
-        classes = classes[0].tolist()
-        answer = {"size": len(classes), "names": [self.names[c] for c in classes], "classes": classes,
-                  "probabilities": probabilities[0].tolist()}  # fmt: skip
-        return json.dumps({"images": 1, "sets": {RULE: answer}}).encode()
-
-
-def serve_http(model, ready):
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"  # keeps connections
-        wbufsize = -1  # head and body in one packet: apart, the second waits for a late acknowledgement, 40 ms
-        disable_nagle_algorithm = True
-
-        def do_POST(self):
-            body = model.answer(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(200)
-            for header in (("Content-Type", "application/json"), ("Content-Length", str(len(body)))):
-                self.send_header(*header)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        ready(server.server_port)
-        server.serve_forever()
-
-
-def serve_fastapi(model, ready):
-    import fastapi
-    import uvicorn
-
-    app = fastapi.FastAPI()
-
-    async def body_of(request: fastapi.Request):
-        return await request.body()
-
-    @app.post("/predict")
-    def predict(body=fastapi.Depends(body_of)):  # not async: in a thread, while the event loop takes other requests
-        return fastapi.Response(model.answer(body), media_type="application/json")
-
-    listener = socket.create_server(("127.0.0.1", 0))
-    ready(listener.getsockname()[1])
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
 
 
 class Server:
@@ -260,7 +169,7 @@ def contestants_of(args, model, cores):
         print("[bench] fastapi and uvicorn are not both installed, and left out", file=sys.stderr)
     for kind, title in kinds.items():
         for threads in sorted({1, args.threads}):
-            command = [sys.executable, __file__, kind, args.model, model, threads, cores]
+            command = [sys.executable, pathlib.Path(__file__).with_name("python_servers.py"), kind, args.model, model, threads, cores]
             contestants[f"{title}, {threads} thread{'s' * (threads > 1)}"] = (command, threads)
     return contestants
 
@@ -322,9 +231,3 @@ def compare_serving(args):
         arguments = {key: str(v) if isinstance(v, pathlib.Path) else v for key, v in vars(args).items() if key != "action"}
         everything = {"arguments": arguments, "hardware": cpu_name(), "versions": versions, "results": results, "rounds": rounds}
         args.json.write_text(json.dumps(everything, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    served = PythonModel(*sys.argv[2:4], *map(int, sys.argv[4:6]))
-    serve_python = {"http": serve_http, "fastapi": serve_fastapi}[sys.argv[1]]
-    serve_python(served, lambda port: print(f"Serving {sys.argv[2]} at http://127.0.0.1:{port}, {served.memory_format}", flush=True))
