@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "metrics/sets/rules/guarantee.h"
 #include "metrics/sets/rules/rule_suits.h"
 #include "src/core/characters.h"
 #include "src/core/error.h"
@@ -64,7 +65,7 @@ bool AnsweringModel::tell_rules(const char* who, const TrainedModel& opened, con
   for (const CalibratedRule& rule : maker.rules()) {
     if (!needs_images(rule.rule)) continue;
     promises[rule.guarantee].push_back(rule.rule.name());
-    has_guarantee |= !rule.guarantee.starts_with("no guarantee");
+    has_guarantee |= is_guarantee(rule.guarantee);
   }
   for (const auto& [promise, names] : promises) {
     log::info(printable(

@@ -1,3 +1,4 @@
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -17,24 +18,28 @@ namespace {
 struct ServeArguments {
   AnsweringModel answering;
   ServeOptions options;
-  double most_mebibytes = 32, most_megapixels = 50;
+  double mebibytes = static_cast<double>(options.http.bytes) / (1 << 20);
+  double megapixels = static_cast<double>(options.most_pixels) / 1e6;
 };
 
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  in_addr address{};
+  if (::inet_pton(AF_INET, host.c_str(), &address) == 1) return ntohl(address.s_addr) >> 24 == 127;
+  return host == "localhost" || host == "::1";
 }
 
 int serve_model(const CommandLine& line, ServeArguments& arguments) {
   catch_interrupts();
   ServeOptions& options = arguments.options;
   options.by = arguments.answering.by;
-  options.http.bytes = static_cast<int64_t>(arguments.most_mebibytes * (1 << 20));
-  options.most_pixels = static_cast<int64_t>(arguments.most_megapixels * 1e6);
+  options.http.bytes = static_cast<int64_t>(arguments.mebibytes * (1 << 20));
+  options.most_pixels = static_cast<int64_t>(arguments.megapixels * 1e6);
   options.batch.seconds = options.http.seconds;
   if (options.batch.most_waiting < options.http.images) {
     throw ConfigError(fmt::format("--queue {}: the {} images of one request (--images) would never find room",
                                   options.batch.most_waiting, options.http.images));
   }
+  Server server(options);  // before the model is loaded, which may take a while
   const TrainedModel model = arguments.answering.open(line, arguments.answering.file(line));
   const SetMaker maker = arguments.answering.set_maker(model);
   arguments.answering.tell_rules("[serve]", model, maker);
@@ -48,7 +53,7 @@ int serve_model(const CommandLine& line, ServeArguments& arguments) {
                              is_ipv6 ? '[' + options.host + ']' : options.host, port)
               << std::flush;
   };
-  serve(model, maker, options, ready, [] { return interrupted() != 0; });
+  server.run(model, maker, ready, [] { return interrupted() != 0; });
   throw_if_interrupted();
   return kSuccess;
 }
@@ -84,15 +89,15 @@ void add_serve_command(CLI::App& app, CommandLine& line) {
   command->add_option("--images", options.http.images, "The most images of a request")
       ->check(CLI::Range(int64_t{1}, int64_t{1024}))
       ->capture_default_str();
-  command->add_option("--mebibytes", arguments->most_mebibytes, "The most bytes of a request, in MiB (413)")
+  command->add_option("--mebibytes", arguments->mebibytes, "The most bytes of a request, in MiB (413)")
       ->check(CLI::Range(0.001, 1024.0))
       ->capture_default_str();
-  command->add_option("--megapixels", arguments->most_megapixels, "The most pixels of an image, in millions (413)")
+  command->add_option("--megapixels", arguments->megapixels, "The most pixels of an image, in millions (413)")
       ->check(CLI::Range(0.001, 178.0))
       ->capture_default_str();
   command
       ->add_option("--timeout", options.http.seconds,
-                   "Seconds for a request to arrive (408), and for an image to wait for the model (503)")
+                   "Seconds for a request to arrive (408), and then to reach the model (503)")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   command->callback([&line, arguments] { line.action = [&line, arguments] { return serve_model(line, *arguments); }; });

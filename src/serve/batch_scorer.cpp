@@ -6,7 +6,7 @@
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
-#include <exception>
+#include <algorithm>
 #include <utility>
 
 #include "models/model.h"
@@ -15,9 +15,27 @@
 #include "src/train/evaluation.h"
 
 namespace settrain {
+namespace {
 
-BatchScorer::BatchScorer(const TrainedModel& model, int64_t views, const BatchOptions& options, ServiceMetrics& metrics)
-    : model_(model), views_(views), options_(options), metrics_(metrics), thread_([this] { work(); }) {}
+template <class Clock, class Rep, class Period>
+typename Clock::time_point later(typename Clock::time_point time, std::chrono::duration<Rep, Period> by) {
+  return time + std::chrono::duration_cast<typename Clock::duration>(by);
+}
+
+}  // namespace
+
+BatchScorer::BatchScorer(const TrainedModel& model, const at::Tensor& views, const BatchOptions& options,
+                         ServiceMetrics& metrics)
+    : model_(model), options_(options), metrics_(metrics), views_(views.size(0)) {
+  std::promise<void> is_ready;
+  thread_ = std::thread([&] { work(views, is_ready); });
+  try {
+    is_ready.get_future().get();
+  } catch (...) {
+    thread_.join();
+    throw;
+  }
+}
 
 BatchScorer::~BatchScorer() {
   {
@@ -28,99 +46,131 @@ BatchScorer::~BatchScorer() {
   thread_.join();
 }
 
-BatchScorer::Announced::Announced(BatchScorer& scorer) : scorer_(scorer) {
+BatchScorer::Places::Places(BatchScorer& scorer, int64_t images)
+    : scorer_(scorer),
+      images_(images),
+      deadline_(later<Clock>(Clock::now(), std::chrono::duration<double>(scorer.options_.seconds))) {
   const std::lock_guard lock(scorer_.mutex_);
-  ++scorer_.on_the_way_;
+  if (scorer_.announced_images_ + scorer_.queued_images_ + images > scorer_.options_.most_waiting) {
+    throw HttpError(503, "too many images wait for the model");
+  }
+  scorer_.announced_images_ += images;
+  scorer_.show_waiting();
 }
 
-BatchScorer::Announced::~Announced() {
-  if (!on_the_way_) return;
+BatchScorer::Places::~Places() {
   const std::lock_guard lock(scorer_.mutex_);
-  scorer_.arrived();
+  scorer_.announced_images_ -= images_;
+  scorer_.show_waiting();
+  scorer_.changed_.notify_all();
 }
 
-void BatchScorer::arrived() {
-  --on_the_way_;
-  changed_.notify_all();
-}
-
-at::Tensor BatchScorer::Announced::score(std::vector<at::Tensor> images) {
+at::Tensor BatchScorer::Places::score(std::vector<at::Tensor> images) {
   std::future<at::Tensor> scores;
   {
     const std::lock_guard lock(scorer_.mutex_);
-    const int64_t count = std::ssize(images);
-    if (scorer_.waiting_images_ + count > scorer_.options_.most_waiting) {
-      throw HttpError(503, "too many images wait for the model");
-    }
-    scorer_.waiting_.push_back({std::move(images), Clock::now()});
-    scores = scorer_.waiting_.back().scores.get_future();
-    scorer_.waiting_images_ += count;
-    scorer_.metrics_.set_waiting_images(scorer_.waiting_images_);
-    on_the_way_ = false;
-    scorer_.arrived();
+    scorer_.queue_.push_back({.images = std::move(images), .since = Clock::now(), .deadline = deadline_});
+    scores = scorer_.queue_.back().scores.get_future();
+    scorer_.queued_images_ += images_;
+    scorer_.announced_images_ -= std::exchange(images_, 0);
+    scorer_.changed_.notify_all();
   }
   return scores.get();
+}
+
+void BatchScorer::show_waiting() {
+  metrics_.set_waiting_images(announced_images_ + queued_images_);
 }
 
 // Empty at the end.
 std::vector<BatchScorer::Job> BatchScorer::next_batch() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
-  if (waiting_.empty()) return {};
-  const auto window = std::chrono::duration<double, std::milli>(options_.window_ms);
-  changed_.wait_until(lock, waiting_.front().since + std::chrono::duration_cast<Clock::duration>(window),
-                      [this] { return stopping_ || on_the_way_ == 0 || waiting_images_ >= options_.most_images; });
+  changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+  if (queue_.empty()) return {};
+  const std::chrono::duration<double, std::milli> window(options_.window_ms);
+  changed_.wait_until(lock, later<Clock>(queue_.front().since, window),
+                      [this] { return stopping_ || announced_images_ == 0 || queued_images_ >= options_.most_images; });
   std::vector<Job> batch;
   int64_t images = 0;
-  while (!waiting_.empty()) {
-    const int64_t count = std::ssize(waiting_.front().images);
+  while (!queue_.empty()) {
+    const int64_t count = std::ssize(queue_.front().images);
     if (!batch.empty() && images + count > options_.most_images) break;
     images += count;
-    batch.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
+    batch.push_back(std::move(queue_.front()));
+    queue_.pop_front();
   }
-  waiting_images_ -= images;
-  metrics_.set_waiting_images(waiting_images_);
+  queued_images_ -= images;
+  show_waiting();
   return batch;
 }
 
+// One request may have more images than are scored together.
 at::Tensor BatchScorer::scores_of(const std::vector<at::Tensor>& images) const {
-  Batch batch;
-  batch.images = at::cat(images);
-  batch.views = views_;
-  const at::Tensor scores =
-      rule_scores(model_, score_batch(*model_.model, batch, model_.computation, model_.crop_average));
-  if (!at::isfinite(scores).all().item<bool>()) throw NumericalError("the model's scores are not finite");
-  return scores;
+  std::vector<at::Tensor> scores;
+  for (auto next = images.begin(); next != images.end();) {
+    const auto end = next + std::min(images.end() - next, static_cast<std::ptrdiff_t>(options_.most_images));
+    Batch batch;
+    batch.images = at::cat(std::vector<at::Tensor>(next, end));
+    batch.views = views_;
+    scores.push_back(rule_scores(model_, score_batch(*model_.model, batch, model_.computation, model_.crop_average)));
+    metrics_.add_batch(end - next);
+    next = end;
+  }
+  return at::cat(scores);
 }
 
-void BatchScorer::work() {
+// Each job gets its result or a problem.
+void BatchScorer::score(std::vector<Job>& batch) const {
+  std::vector<at::Tensor> images;
+  for (Job& job : batch) {
+    if (Clock::now() > job.deadline) {
+      job.problem = std::make_exception_ptr(
+          HttpError(503, fmt::format("it took more than {} s to reach the model", options_.seconds)));
+    } else {
+      images.insert(images.end(), job.images.begin(), job.images.end());
+    }
+  }
+  if (images.empty()) return;
+  const at::Tensor scores = scores_of(images);
+  int64_t first = 0;
+  for (Job& job : batch) {
+    if (job.problem) continue;
+    job.result = scores.narrow(0, first, std::ssize(job.images));
+    first += std::ssize(job.images);
+    if (at::isfinite(job.result).all().item<bool>()) continue;
+    job.problem = std::make_exception_ptr(NumericalError("the model's scores are not finite"));
+  }
+}
+
+void BatchScorer::work(const at::Tensor& views, std::promise<void>& is_ready) {
   at::init_num_threads();  // the process' number of compute threads is set thread by thread
   const c10::InferenceMode inference;
-  for (std::vector<Job> batch = next_batch(); !batch.empty(); batch = next_batch()) {
-    std::vector<at::Tensor> images;
-    std::vector<Job*> scored;
-    for (Job& job : batch) {
-      if (Clock::now() - job.since > std::chrono::duration<double>(options_.seconds)) {
-        job.scores.set_exception(std::make_exception_ptr(
-            HttpError(503, fmt::format("the image waited more than {} s for the model", options_.seconds))));
-        continue;
-      }
-      images.insert(images.end(), job.images.begin(), job.images.end());
-      scored.push_back(&job);
+  try {
+    for (const int64_t images : {int64_t{1}, options_.most_images}) {
+      Batch batch;
+      batch.images = at::cat(std::vector<at::Tensor>(static_cast<size_t>(images), views));
+      batch.views = views_;
+      score_batch(*model_.model, batch, model_.computation, model_.crop_average);
     }
-    if (scored.empty()) continue;
+    is_ready.set_value();
+  } catch (...) {
+    is_ready.set_exception(std::current_exception());
+    return;
+  }
+  for (std::vector<Job> batch = next_batch(); !batch.empty(); batch = next_batch()) {
     try {
-      metrics_.add_batch(std::ssize(images));
-      const at::Tensor scores = scores_of(images);
-      int64_t first = 0;
-      for (Job* job : scored) {
-        const int64_t count = std::ssize(job->images);
-        job->scores.set_value(scores.narrow(0, first, count));
-        first += count;
+      score(batch);
+    } catch (...) {
+      for (Job& job : batch) {
+        if (!job.problem) job.problem = std::current_exception();
       }
-    } catch (const std::exception&) {
-      for (Job* job : scored) job->scores.set_exception(std::current_exception());
+    }
+    for (Job& job : batch) {
+      if (job.problem) {
+        job.scores.set_exception(job.problem);
+      } else {
+        job.scores.set_value(job.result);
+      }
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <future>
 #include <mutex>
 #include <thread>
@@ -21,52 +22,63 @@ namespace settrain {
 /// A thread that asks the model. What comes while it is busy makes the next batch. Thread-safe.
 class BatchScorer {
  public:
-  BatchScorer(const TrainedModel& model, int64_t views, const BatchOptions& options, ServiceMetrics& metrics);
+  using Clock = std::chrono::steady_clock;
+
+  /// `views`: those of an image, [views, channels, height, width] as the loader makes them. The model is asked about
+  /// them, alone and in a batch of the largest size, so that what fails, and what is slow the first time, does so here.
+  BatchScorer(const TrainedModel& model, const at::Tensor& views, const BatchOptions& options, ServiceMetrics& metrics);
   /// After what waits is scored.
   ~BatchScorer();
   BatchScorer(const BatchScorer&) = delete;
   BatchScorer& operator=(const BatchScorer&) = delete;
 
-  /// Images that will be scored as soon as they are decoded: a batch may wait for them.
-  class Announced {
+  /// Places in the queue for the images of a request, from before they are decoded: a batch may wait for them.
+  class Places {
    public:
-    explicit Announced(BatchScorer& scorer);
-    ~Announced();
-    Announced(const Announced&) = delete;
-    Announced& operator=(const Announced&) = delete;
+    /// Throws HttpError 503 where there are not so many.
+    Places(BatchScorer& scorer, int64_t images);
+    ~Places();
+    Places(const Places&) = delete;
+    Places& operator=(const Places&) = delete;
+
+    /// Until when the model must have been reached.
+    Clock::time_point deadline() const { return deadline_; }
 
     /// The scores as rules take them, [images, classes] float on the CPU; each of `images` holds the views of one. To
-    /// be called once. Throws HttpError 503 where too many images wait, or these had to for too long.
+    /// be called once. Throws HttpError 503 after the deadline, and what the model throws.
     at::Tensor score(std::vector<at::Tensor> images);
 
    private:
     BatchScorer& scorer_;
-    bool on_the_way_ = true;
+    int64_t images_;  // that are not in the queue yet
+    Clock::time_point deadline_;
   };
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Job {
     std::vector<at::Tensor> images;
-    Clock::time_point since;
+    Clock::time_point since, deadline;
     std::promise<at::Tensor> scores{};
+    at::Tensor result{};
+    std::exception_ptr problem{};
   };
 
-  void work();
+  void work(const at::Tensor& views, std::promise<void>& is_ready);
   std::vector<Job> next_batch();
+  void score(std::vector<Job>& batch) const;
   at::Tensor scores_of(const std::vector<at::Tensor>& images) const;
-  void arrived();
+  void show_waiting();  // with mutex_ held
 
   const TrainedModel& model_;
-  int64_t views_;
   BatchOptions options_;
   ServiceMetrics& metrics_;
+  int64_t views_;
   std::mutex mutex_{};
   std::condition_variable changed_{};
-  std::deque<Job> waiting_{};
-  int64_t waiting_images_ = 0, on_the_way_ = 0;
+  std::deque<Job> queue_{};
+  int64_t queued_images_ = 0, announced_images_ = 0;
   bool stopping_ = false;
-  std::thread thread_;
+  std::thread thread_{};
 };
 
 }  // namespace settrain

@@ -8,40 +8,46 @@
 #include <utility>
 
 #include "datasets/image_header.h"
+#include "src/core/heap.h"
 #include "src/core/human.h"
 #include "src/loader/loader.h"
 #include "src/serve/http/http_error.h"
 
 namespace settrain {
-namespace {
-
-// Memory that a large image took is not kept for small ones.
-constexpr size_t kMostBytesKept = 16 << 20;
-
-}  // namespace
 
 // One of the reader's memories, for as long as an image is decoded.
-class ImageReader::Borrowed {
+class ImageReader::Turn {
  public:
-  explicit Borrowed(ImageReader& reader) : reader_(reader) {
+  Turn(ImageReader& reader, bool is_large, Clock::time_point deadline) : reader_(reader), is_large_(is_large) {
     std::unique_lock lock(reader_.mutex_);
-    reader_.is_back_.wait(lock, [this] { return !reader_.free_.empty(); });
+    const auto is_free = [this] { return !reader_.free_.empty() && !(is_large_ && reader_.decodes_large_); };
+    if (!reader_.changed_.wait_until(lock, deadline, is_free)) {
+      throw HttpError(503, "too many images are being decoded at a time");
+    }
     memory_ = std::move(reader_.free_.back());
     reader_.free_.pop_back();
+    reader_.decodes_large_ |= is_large_;
   }
-  ~Borrowed() {
-    if (memory_->part.pixels.pixels.capacity() > kMostBytesKept) *memory_ = {};
-    const std::lock_guard lock(reader_.mutex_);
-    reader_.free_.push_back(std::move(memory_));  // there is room: it was taken out
-    reader_.is_back_.notify_one();
+  ~Turn() {
+    if (is_large_) {
+      *memory_ = {};
+      give_back_freed_memory();  // which stays with the process elsewhere, for tensors of the same sizes
+    }
+    {
+      const std::lock_guard lock(reader_.mutex_);
+      reader_.free_.push_back(std::move(memory_));  // there is room: it was taken out
+      if (is_large_) reader_.decodes_large_ = false;
+    }
+    reader_.changed_.notify_all();
   }
-  Borrowed(const Borrowed&) = delete;
-  Borrowed& operator=(const Borrowed&) = delete;
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
 
-  TransformMemory& operator*() { return *memory_; }
+  TransformMemory& memory() { return *memory_; }
 
  private:
   ImageReader& reader_;
+  bool is_large_;
   std::unique_ptr<TransformMemory> memory_{};
 };
 
@@ -53,29 +59,33 @@ ImageReader::ImageReader(const TrainedModel& model, int64_t at_once, int64_t mos
   for (int64_t i = 0; i < at_once; ++i) free_.push_back(std::make_unique<TransformMemory>());
 }
 
-at::Tensor ImageReader::read(const Upload& image) {
+at::Tensor ImageReader::no_image() const {
+  return empty_views(transform_.pipeline().views(), transform_).zero_();
+}
+
+at::Tensor ImageReader::read(const Upload& image, Clock::time_point deadline) {
   const std::span bytes(reinterpret_cast<const uint8_t*>(image.bytes.data()), image.bytes.size());
   const ImageHeader header = parse_image_header(bytes);
   if (header.height > 0 && header.width > most_pixels_ / header.height) {
     throw HttpError(413, fmt::format("{} has {} x {} pixels, more than the {} that are taken", image.name, header.width,
                                      header.height, format_count(most_pixels_)));
   }
-  at::Tensor views = empty_views(this->views(), transform_);
-  Borrowed memory(*this);
-  std::vector<View> wanted;
+  Turn turn(*this, header.height > 0 && header.width > kLargeImage / header.height, deadline);
+  std::vector<View> views;
   const auto choose = [&](int64_t height, int64_t width) {
-    wanted = transform_.pipeline().views_of(height, width, /*epoch=*/0, /*sample_id=*/0);
-    return needed_pixels(wanted);
+    views = transform_.pipeline().views_of(height, width, /*epoch=*/0, /*sample_id=*/0);
+    return needed_pixels(views);
   };
   try {
-    decode_image(bytes, decode_, choose, (*memory).part);
-  } catch (const std::runtime_error& error) {
-    throw HttpError(400, fmt::format("{} cannot be read: {}", image.name, error.what()));
+    decode_image(bytes, decode_, choose, turn.memory().part);
   } catch (const std::bad_alloc&) {
     throw HttpError(503, fmt::format("there is not enough memory at the moment to decode {}", image.name));
+  } catch (const std::runtime_error& error) {
+    throw HttpError(400, fmt::format("{} cannot be read: {}", image.name, error.what()));
   }
-  transform_.render((*memory).part, wanted, (*memory).renderer, views.mutable_data_ptr());
-  return views;
+  at::Tensor input = empty_views(transform_.pipeline().views(), transform_);
+  transform_.render(turn.memory().part, views, turn.memory().renderer, input.mutable_data_ptr());
+  return input;
 }
 
 }  // namespace settrain

@@ -1,7 +1,6 @@
 #include "src/serve/model_service.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "metrics/sets/rules/guarantee.h"
 #include "src/core/digest.h"
 #include "src/inference/group_sums.h"
 #include "src/train/build_info.h"
@@ -43,17 +43,13 @@ ModelService::ModelService(const TrainedModel& model, const SetMaker& maker, con
       options_(options),
       metrics_(metrics),
       reader_(model, at::get_num_threads(), options.most_pixels),
-      scorer_(model, reader_.views(), options.batch, metrics) {
-  at::Tensor black = empty_views(reader_.views(), evaluation_transform(model.loader, model.card.image_height,
-                                                                       model.card.image_width, model.view_use));
-  BatchScorer::Announced(scorer_).score({black.zero_()});
-}
+      scorer_(model, reader_.no_image(), options.batch, metrics) {}
 
 at::Tensor ModelService::scores_of(std::span<const Upload> images) {
-  BatchScorer::Announced announced(scorer_);
+  BatchScorer::Places places(scorer_, std::ssize(images));
   std::vector<at::Tensor> views;
-  for (const Upload& image : images) views.push_back(reader_.read(image));
-  return announced.score(std::move(views));
+  for (const Upload& image : images) views.push_back(reader_.read(image, places.deadline()));
+  return places.score(std::move(views));
 }
 
 std::string ModelService::answer(std::span<const Upload> images) {
@@ -66,15 +62,14 @@ std::string ModelService::answer(std::span<const Upload> images) {
 }
 
 std::string ModelService::describe() const {
-  constexpr std::string_view kNone = "no guarantee: ";
   const ModelCard& card = model_.card;
   nlohmann::ordered_json rules = nlohmann::ordered_json::array();
   for (const CalibratedRule& rule : maker_.rules()) {
     nlohmann::ordered_json entry{{"name", rule.rule.name()}, {"guarantee", nullptr}};
-    if (rule.guarantee.starts_with(kNone)) {
-      entry["no_guarantee"] = rule.guarantee.substr(kNone.size());
-    } else {
+    if (is_guarantee(rule.guarantee)) {
       entry["guarantee"] = rule.guarantee;
+    } else {
+      entry["no_guarantee"] = rule.guarantee.substr(kNoGuarantee.size());
     }
     entry["notes"] = rule.notes;
     rules.push_back(std::move(entry));

@@ -17,7 +17,7 @@ namespace settrain {
 
 class ModelService {
  public:
-  /// Asks the model once, so that what fails, and what is slow the first time, does so here.
+  /// Throws what the model throws, see BatchScorer.
   ModelService(const TrainedModel& model, const SetMaker& maker, const ServeOptions& options, ServiceMetrics& metrics);
 
   /// The sets for one image, or for several of one specimen, as JSON (docs/serving.md). Thread-safe. What randomised

@@ -4,9 +4,15 @@
 
 namespace settrain {
 
-void serve(const TrainedModel& /*model*/, const SetMaker& /*maker*/, const ServeOptions& /*options*/,
-           const std::function<void(int port)>& /*ready*/, const std::function<bool()>& /*stop*/) {
+class ListeningSocket {};
+
+Server::Server(const ServeOptions& /*options*/) {
   throw Error("this build of settrain has no server (CMake option SETTRAIN_SERVE=OFF)");
 }
+
+Server::~Server() = default;
+
+void Server::run(const TrainedModel& /*model*/, const SetMaker& /*maker*/,
+                 const std::function<void(int port)>& /*ready*/, const std::function<bool()>& /*stop*/) {}
 
 }  // namespace settrain

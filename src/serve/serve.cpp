@@ -1,26 +1,37 @@
 #include "src/serve/serve.h"
 
+#include <ATen/Context.h>
+
 #include <span>
 
 #include "src/serve/http/http_server.h"
+#include "src/serve/http/listening_socket.h"
 #include "src/serve/http/service_metrics.h"
 #include "src/serve/model_service.h"
 #include "src/serve/page_parts.h"
 
 namespace settrain {
 
-void serve(const TrainedModel& model, const SetMaker& maker, const ServeOptions& options,
-           const std::function<void(int port)>& ready, const std::function<bool()>& stop) {
+Server::Server(const ServeOptions& options)
+    : options_(options), socket_(std::make_unique<ListeningSocket>(options.host, options.port)) {}
+
+Server::~Server() = default;
+
+void Server::run(const TrainedModel& model, const SetMaker& maker, const std::function<void(int port)>& ready,
+                 const std::function<bool()>& stop) {
+  // Batches here have any size, and cuDNN would search for its fastest algorithms with each new one.
+  at::globalContext().setBenchmarkCuDNN(false);
   ServiceMetrics metrics;
-  ModelService service(model, maker, options, metrics);
+  ModelService service(model, maker, options_, metrics);
   HttpServer server({.page_html = serve_parts::page_html,
                      .page_css = serve_parts::page_css,
                      .page_js = serve_parts::page_js,
                      .model = service.describe(),
                      .predict = [&service](std::span<const Upload> images) { return service.answer(images); }},
-                    options.http, metrics);
-  ready(server.bind(options.host, options.port));
-  server.run(stop);
+                    options_.http, metrics);
+  socket_->listen();
+  ready(socket_->port());
+  server.run(*socket_, stop);
 }
 
 }  // namespace settrain

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "src/inference/set_maker.h"
@@ -15,7 +16,7 @@ struct BatchOptions {
   int64_t most_images = 16;   // that the model scores together
   double window_ms = 2;       // for which the first of a batch waits for others, where some are on their way
   int64_t most_waiting = 64;  // images
-  double seconds = 20;        // that an image may wait
+  double seconds = 20;        // from a request's arrival until the model is reached
 };
 
 struct ServeOptions {
@@ -27,10 +28,23 @@ struct ServeOptions {
   int64_t most_pixels = 50'000'000;  // of an image
 };
 
-/// Answers requests with the maker's sets until `stop` returns true, which is asked several times a second, and then
-/// those that had begun. `ready` is called with the port when it listens. Throws Error where the port cannot be had,
-/// and in a build without the server (CMake: SETTRAIN_SERVE=OFF).
-void serve(const TrainedModel& model, const SetMaker& maker, const ServeOptions& options,
-           const std::function<void(int port)>& ready, const std::function<bool()>& stop);
+class ListeningSocket;
+
+class Server {
+ public:
+  /// Takes the address. Throws Error where it cannot be had, and in a build without the server (CMake:
+  /// SETTRAIN_SERVE=OFF).
+  explicit Server(const ServeOptions& options);
+  ~Server();
+
+  /// Answers requests with the maker's sets until `stop` returns true, which is asked several times a second, and then
+  /// those that had begun. `ready` is called with the port when it listens. Throws what the model throws.
+  void run(const TrainedModel& model, const SetMaker& maker, const std::function<void(int port)>& ready,
+           const std::function<bool()>& stop);
+
+ private:
+  ServeOptions options_;
+  std::unique_ptr<ListeningSocket> socket_;
+};
 
 }  // namespace settrain

@@ -7,13 +7,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace settrain {
 namespace {
 
-constexpr int64_t kMostHeaderBytes = 64 << 10;
+using Clock = std::chrono::steady_clock;
+
 constexpr auto kLooksForStop = std::chrono::milliseconds(100);
 constexpr auto kLongestLinger = std::chrono::seconds(1);
+
+Clock::time_point after(double seconds) {
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
 
 }  // namespace
 
@@ -33,10 +39,6 @@ void Connection::linger() {
   }
 }
 
-Connection::Clock::time_point Connection::after(double seconds) const {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
 bool Connection::poll_for(short events, Clock::time_point until) const {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
@@ -54,14 +56,43 @@ bool Connection::wait_for_request() {
     if (stopping_ || Clock::now() >= idle_end) return false;
   }
   deadline_ = after(limits_.seconds);
-  bytes_left_ = kMostHeaderBytes;
   timed_out_ = too_long_ = answered_ = false;
-  content_type.clear();
   return true;
 }
 
+// Whether there is something in the buffer, which was empty.
+bool Connection::receive() {
+  if (!poll_for(POLLIN, deadline_)) {
+    timed_out_ = true;
+    return false;
+  }
+  const ssize_t received = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+  begin_ = 0;
+  end_ = received > 0 ? static_cast<size_t>(received) : 0;
+  return received > 0;
+}
+
+std::string Connection::read_head() {
+  std::string head;
+  while (!head.ends_with("\r\n\r\n")) {
+    if (begin_ == end_ && !receive()) return head;
+    head += buffer_[begin_++];
+    if (head.back() == '\n' && !head.ends_with("\r\n")) return head;
+    too_long_ = std::ssize(head) > kLongestHead;
+    if (too_long_) return head;
+  }
+  return head;
+}
+
+void Connection::begin_reading(std::string head, int64_t body_bytes) {
+  head_ = std::move(head);
+  head_read_ = 0;
+  body_bytes_left_ = body_bytes;
+  last_ = {};
+}
+
 bool Connection::is_readable() const {
-  return begin_ < end_ || poll_for(POLLIN, Clock::now());
+  return head_read_ < head_.size() || begin_ < end_ || poll_for(POLLIN, Clock::now());
 }
 
 bool Connection::is_writable() const {
@@ -69,25 +100,24 @@ bool Connection::is_writable() const {
 }
 
 ssize_t Connection::read(char* bytes, size_t size) {
+  if (head_read_ < head_.size()) {
+    const size_t taken = head_.copy(bytes, size, head_read_);
+    head_read_ += taken;
+    return static_cast<ssize_t>(taken);
+  }
   if (timed_out_ || too_long_) return -1;
-  if (bytes_left_ <= 0) {
+  if (body_bytes_left_ <= 0) {
     too_long_ = true;
     return -1;
   }
-  if (begin_ == end_) {
-    if (!poll_for(POLLIN, deadline_)) {
-      timed_out_ = true;
-      return -1;
-    }
-    const ssize_t received = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
-    if (received <= 0) return received;
-    begin_ = 0;
-    end_ = static_cast<size_t>(received);
-  }
-  const size_t taken = std::min({size, end_ - begin_, static_cast<size_t>(bytes_left_)});
+  if (begin_ == end_ && !receive()) return -1;
+  const size_t taken = std::min({size, end_ - begin_, static_cast<size_t>(body_bytes_left_)});
   std::memcpy(bytes, buffer_.data() + begin_, taken);
   begin_ += taken;
-  bytes_left_ -= static_cast<int64_t>(taken);
+  body_bytes_left_ -= static_cast<int64_t>(taken);
+  const size_t noted = std::min(taken, last_.size());
+  std::copy(last_.begin() + static_cast<std::ptrdiff_t>(noted), last_.end(), last_.begin());
+  std::copy_n(bytes + taken - noted, noted, last_.end() - static_cast<std::ptrdiff_t>(noted));
   return static_cast<ssize_t>(taken);
 }
 

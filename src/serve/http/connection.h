@@ -26,18 +26,22 @@ class Connection : public httplib::Stream {
 
   /// Waits for a request's first byte, from where its time runs. False where none comes any more.
   bool wait_for_request();
-  /// The headers have come: `bytes` more may.
-  void expect_body(int64_t bytes) { bytes_left_ = bytes; }
+  /// A request up to and with its empty line; less where the client or its time ended, where a line ends otherwise than
+  /// with CR LF, and where it is longer than kLongestHead.
+  std::string read_head();
+  /// From now on reads `head`, and behind it at most `body_bytes` of what comes.
+  void begin_reading(std::string head, int64_t body_bytes);
+
   /// No further request is to be read: of this one, there may be unread bytes.
   void close_after_answer() { closes_ = true; }
   bool closes() const { return closes_; }
 
   bool timed_out() const { return timed_out_; }
   bool is_too_long() const { return too_long_; }
+  /// Whether what was read last is the end of a chunked body (RFC 9112, 7.1).
+  bool ends_with_empty_line() const { return std::string_view(last_.data(), last_.size()) == "\r\n\r\n"; }
   /// Whether anything was written since wait_for_request().
   bool has_answered() const { return answered_; }
-
-  std::string content_type{};  // of the request in hand
 
   bool is_readable() const override;
   bool is_writable() const override;
@@ -51,15 +55,18 @@ class Connection : public httplib::Stream {
   using Clock = std::chrono::steady_clock;
 
   bool poll_for(short events, Clock::time_point until) const;
-  Clock::time_point after(double seconds) const;
+  bool receive();
   void linger();
 
   int socket_;
   const HttpLimits& limits_;
   const std::atomic<bool>& stopping_;
   Clock::time_point deadline_{};
-  int64_t bytes_left_ = 0;
   bool timed_out_ = false, too_long_ = false, answered_ = false, closes_ = false;
+  std::string head_{};  // to be read before what comes
+  size_t head_read_ = 0;
+  int64_t body_bytes_left_ = 0;
+  std::array<char, 4> last_{};        // bytes of the body
   std::array<char, 16384> buffer_{};  // what was received and not yet read
   size_t begin_ = 0, end_ = 0;
 };

@@ -6,7 +6,7 @@
 
 namespace settrain {
 
-/// The answer has this status and the message; of 503, a word on when to try again.
+/// The answer has this status, 400 to 599, and the message. Who gets 503 may try again at once.
 class HttpError : public std::runtime_error {
  public:
   HttpError(int status, const std::string& message) : std::runtime_error(message), status_(status) {}

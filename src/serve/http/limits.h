@@ -1,4 +1,4 @@
-// What a client may ask of the server.
+// What clients may ask of the server.
 #pragma once
 
 #include <cstdint>
@@ -15,5 +15,10 @@ struct HttpLimits {
 
 /// Bodies that may lie in memory at a time, in bodies of the largest size.
 inline constexpr int64_t kBodiesInMemory = 8;
+
+/// Of a request's first line, and of each of its headers.
+inline constexpr int64_t kLongestLine = 8192;
+/// Of all of them together.
+inline constexpr int64_t kLongestHead = 65536;
 
 }  // namespace settrain

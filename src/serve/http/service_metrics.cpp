@@ -87,8 +87,8 @@ std::string ServiceMetrics::text() const {
   text += fmt::format("settrain_connections {}\n", connections_.load());
   text += head("process_resident_memory_bytes", "gauge", "Resident memory.");
   text += fmt::format("process_resident_memory_bytes {}\n", resident_bytes());
-  text += head("process_start_time_seconds", "gauge", "When the process began, in seconds since 1970.");
-  return text + fmt::format("process_start_time_seconds {:.3f}\n", start_);
+  text += head("settrain_start_time_seconds", "gauge", "When the server began to answer, in seconds since 1970.");
+  return text + fmt::format("settrain_start_time_seconds {:.3f}\n", start_);
 }
 
 }  // namespace settrain

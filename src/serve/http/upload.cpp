@@ -3,30 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "src/core/characters.h"
 #include "src/serve/http/http_error.h"
+#include "src/serve/http/lower_case.h"
 
 namespace settrain {
 namespace {
 
-constexpr std::string_view kForm = "multipart/form-data", kLineEnd = "\r\n", kHeaderEnd = "\r\n\r\n";
+constexpr std::string_view kForm = "multipart/form-data", kPartLineEnd = "\r\n", kHeaderEnd = "\r\n\r\n";
 constexpr size_t kLongestBoundary = 70, kLongestHeader = 8192;
 
-[[noreturn]] void fail(const std::string& message) {
+[[noreturn]] void fail_form(const std::string& message) {
   throw HttpError(400, "the form cannot be read: " + message);
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
 }
 
 // The value of `key="..."` or key=... behind a semicolon; empty where there is none.
 std::string parameter(std::string_view header, const std::string& key) {
-  const std::string small = lower(header);
+  const std::string small = lower_case(header);
   for (size_t at = small.find(';'); at != std::string::npos; at = small.find(';', at)) {
     at = small.find_first_not_of("; \t", at);
     if (at == std::string::npos || small.compare(at, key.size() + 1, key + '=') != 0) continue;
@@ -41,10 +35,10 @@ std::string parameter(std::string_view header, const std::string& key) {
 std::string name_of(std::string_view headers, size_t number) {
   for (const char* key : {"filename", "name"}) {
     for (size_t begin = 0; begin < headers.size();) {
-      const size_t end = std::min(headers.find(kLineEnd, begin), headers.size());
+      const size_t end = std::min(headers.find(kPartLineEnd, begin), headers.size());
       const std::string_view line = headers.substr(begin, end - begin);
-      begin = end + kLineEnd.size();
-      if (!lower(line.substr(0, 20)).starts_with("content-disposition:")) continue;
+      begin = end + kPartLineEnd.size();
+      if (!lower_case(line.substr(0, 20)).starts_with("content-disposition:")) continue;
       const std::string name = parameter(line, key);
       if (!name.empty()) return fmt::format("'{}'", printable(first_characters(name, 100)));
     }
@@ -55,27 +49,27 @@ std::string name_of(std::string_view headers, size_t number) {
 }  // namespace
 
 std::vector<Upload> find_uploads(std::string_view body, std::string_view content_type, int64_t most) {
-  if (!lower(content_type.substr(0, kForm.size())).starts_with(kForm)) {
+  if (!lower_case(content_type.substr(0, kForm.size())).starts_with(kForm)) {
     if (body.empty()) throw HttpError(400, "the request holds no image: its body is to be the image file's bytes");
     return {{"the image", body}};
   }
   const std::string boundary = parameter(content_type, "boundary");
-  if (boundary.empty() || boundary.size() > kLongestBoundary) fail("its boundary is to have 1 to 70 characters");
+  if (boundary.empty() || boundary.size() > kLongestBoundary) fail_form("its boundary is to have 1 to 70 characters");
   const std::string first = "--" + boundary, next = fmt::format("\r\n--{}", boundary);
   // What is in front of the first boundary is no part of the form.
   size_t at = body.starts_with(first) ? first.size() : body.find(next);
-  if (at == std::string_view::npos) fail("there is no part in it");
+  if (at == std::string_view::npos) fail_form("there is no part in it");
   if (!body.starts_with(first)) at += next.size();
 
   std::vector<Upload> uploads;
   while (body.substr(at, 2) != "--") {
     at = body.find_first_not_of(" \t", at);
-    if (at == std::string_view::npos || body.substr(at, 2) != kLineEnd) fail("it is cut short");
+    if (at == std::string_view::npos || body.substr(at, 2) != kPartLineEnd) fail_form("it is cut short");
     // Headers may be missing: the part then begins with the empty line.
     const size_t headers_end = body.substr(0, std::min(body.size(), at + kLongestHeader)).find(kHeaderEnd, at);
-    if (headers_end == std::string_view::npos) fail("a part's headers do not end");
+    if (headers_end == std::string_view::npos) fail_form("a part's headers do not end");
     const size_t begin = headers_end + kHeaderEnd.size(), end = body.find(next, begin);
-    if (end == std::string_view::npos) fail("it is cut short");
+    if (end == std::string_view::npos) fail_form("it is cut short");
     const std::string name = name_of(body.substr(at, headers_end - at), uploads.size() + 1);
     if (end == begin) throw HttpError(400, name + " is empty");
     if (std::ssize(uploads) == most) {

@@ -45,7 +45,7 @@ TEST_CASE("every metric has its help and type once, and gauges their values") {
   const std::string text = metrics.text();
   for (const char* name : {"settrain_requests_total", "settrain_predict_seconds", "settrain_batch_images",
                            "settrain_set_size", "settrain_waiting_images", "settrain_connections",
-                           "process_resident_memory_bytes", "process_start_time_seconds"}) {
+                           "process_resident_memory_bytes", "settrain_start_time_seconds"}) {
     const std::string help = std::string("# HELP ") + name + ' ', type = std::string("# TYPE ") + name + ' ';
     CHECK(text.find(help) != std::string::npos);
     CHECK(text.find(help) == text.rfind(help));
