@@ -23,10 +23,10 @@ function element(tag, attributes = {}, ...children) {
 const whole = (number) => number.toLocaleString("en");
 const mebibytes = (bytes) => `${Math.ceil((10 * bytes) / 2 ** 20) / 10} MiB`;
 
-/** "tops; no shoes" becomes ["Tops.", "No shoes."]. */
-function sentences(text) {
-  return text.split("; ").map((part) => part.charAt(0).toUpperCase() + part.slice(1) + (/[.!?]$/.test(part) ? "" : "."));
-}
+/** "no shoes" becomes "No shoes.". */
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+/** What rules promise and need has semicolons between. */
+const sentences = (text) => text.split("; ").map(sentence);
 
 function percent(probability) {
   const shown = (100 * probability).toFixed(1);
@@ -51,7 +51,7 @@ async function ask(path, options) {
     if (!(error instanceof SyntaxError)) throw problem("The server does not answer. It was stopped, or the network is gone.", true);
   }
   if (response.ok && content) return content;
-  const text = sentences(content?.error ?? `The server answered ${response.status}, without a reason`).join(" ");
+  const text = sentence(content?.error ?? `the server answered ${response.status}, without a reason`);
   throw problem(text + (response.status === 503 ? " Try again in a moment." : ""), [408, 500, 503].includes(response.status));
 }
 

@@ -147,7 +147,7 @@ class Serve(ServingTest):
         self.assertEqual(self.ask("POST", "/predict", good)[0], 200)
 
     def test_a_randomised_rule_has_one_answer_to_an_image(self):
-        rule = "conformal:aps(randomised):0.3"
+        rule = "conformal:aps(randomised=true):0.3"
         self.run_program("calibrate", "runs/trees", "--rules", rule, "--device", "cpu")
         self.start_server("--rule", rule)
         answers = [self.predict(name)["sets"][rule] for name in PHOTOGRAPHS * 3]

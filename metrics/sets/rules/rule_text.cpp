@@ -90,6 +90,10 @@ void RuleText::check_arguments(const RulePart& part, std::span<const std::string
     if (keys.empty()) fail(config::in_quotes(part.name) + " takes nothing in parentheses");
     if (std::find(keys.begin(), keys.end(), argument->key) == keys.end()) {
       const std::string shown = argument->key.empty() ? argument->value : argument->key;
+      if (std::find(keys.begin(), keys.end(), shown) != keys.end()) {
+        fail(fmt::format("{} of {} has no value: write {}=VALUE", config::in_quotes(shown),
+                         config::in_quotes(part.name), shown));
+      }
       fail_unknown("a parameter of '" + part.name + "'", shown, keys);
     }
     if (std::find_if(part.arguments.begin(), argument, same) != argument) {

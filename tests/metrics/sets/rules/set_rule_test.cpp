@@ -67,6 +67,7 @@ TEST_CASE("a rule that cannot be read is refused with what is wrong", "[fast]") 
                             {"conformal:raps(lambda=-1):0.1", "lambda must be at least 0"},
                             {"conformal:raps(lambda=inf):0.1", "lambda must be a number"},
                             {"conformal:aps(randomised=yes):0.1", "true or false"},
+                            {"conformal:aps(randomised):0.1", "write randomised=VALUE"},
                             {"conformal:wpas:0.1", "wpas(weights=FILE)"},
                             {"conformal:aps(randomised=true:0.1", "parentheses do not match"},
                             {"conformal:aps)(:0.1", "parentheses do not match"},
