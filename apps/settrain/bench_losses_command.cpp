@@ -80,14 +80,14 @@ void add_bench_losses_command(CLI::App& bench_app, CommandLine& line) {
                    "Standard deviations of the noise, such as 0.2,1; the first for all losses, the others for those "
                    "with draws, in a table of their own")
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_between(0, 1e6))
       ->capture_default_str();
   command
       ->add_option("--scores-sd", options.scores_sds,
                    "Standard deviations of the scores, such as 3,1,0.3; the first for all losses, "
                    "those with draws for each of them and each epsilon")
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_between(0, 1e6))
       ->capture_default_str();
   command
       ->add_option("--losses", options.losses, "Losses to measure beside cross-entropy, such as noised_topk,focal; all")

@@ -185,6 +185,18 @@ void add_config_options(CLI::App& command, CommandLine& line, bool required) {
       ->allow_extra_args(false);
 }
 
+CLI::Validator number_between(double least, double most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) {
+        double value = 0;
+        const bool is_number = CLI::detail::lexical_cast(text, value);
+        return is_number && value >= least && value <= most
+                   ? std::string()
+                   : fmt::format("{} is no number from {} to {}", text, least, most);
+      },
+      fmt::format("FLOAT in [{} - {}]", least, most));
+}
+
 void add_device_option(CLI::App& command, CommandLine& line) {
   command.add_option("--device", line.device, "auto, cpu, cuda or cuda:N; auto takes a GPU where there is one")
       ->capture_default_str();

@@ -28,6 +28,9 @@ struct CommandLine {
 
 /// Options that several subcommands take.
 void add_config_options(CLI::App& command, CommandLine& line, bool required);
+/// A validator: from `least` to `most`. CLI::Range takes nan too.
+CLI::Validator number_between(double least, double most);
+
 void add_device_option(CLI::App& command, CommandLine& line);
 
 /// The file that --config names; an empty path without --config.

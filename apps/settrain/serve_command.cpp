@@ -35,6 +35,7 @@ int serve_model(const CommandLine& line, ServeArguments& arguments) {
   options.http.bytes = static_cast<int64_t>(arguments.mebibytes * (1 << 20));
   options.most_pixels = static_cast<int64_t>(arguments.megapixels * 1e6);
   options.batch.seconds = options.http.seconds;
+  if (options.host.empty()) throw ConfigError("--host is empty: 127.0.0.1 is this machine, 0.0.0.0 all its addresses");
   if (options.batch.most_waiting < options.http.images) {
     throw ConfigError(fmt::format("--queue {}: the {} images of one request (--images) would never find room",
                                   options.batch.most_waiting, options.http.images));
@@ -76,7 +77,7 @@ void add_serve_command(CLI::App& app, CommandLine& line) {
   command
       ->add_option("--window", options.batch.window_ms,
                    "Milliseconds for which an image waits for others that have arrived and are being decoded")
-      ->check(CLI::Range(0.0, 10'000.0))
+      ->check(number_between(0.0, 10'000.0))
       ->capture_default_str();
   command
       ->add_option("--queue", options.batch.most_waiting,
@@ -90,15 +91,15 @@ void add_serve_command(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(int64_t{1}, int64_t{1024}))
       ->capture_default_str();
   command->add_option("--mebibytes", arguments->mebibytes, "The most bytes of a request, in MiB (413)")
-      ->check(CLI::Range(0.001, 1024.0))
+      ->check(number_between(0.001, 1024.0))
       ->capture_default_str();
   command->add_option("--megapixels", arguments->megapixels, "The most pixels of an image, in millions (413)")
-      ->check(CLI::Range(0.001, 178.0))
+      ->check(number_between(0.001, 178.0))
       ->capture_default_str();
   command
       ->add_option("--timeout", options.http.seconds,
                    "Seconds for a request to arrive (408), and then to reach the model (503)")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(number_between(0.1, 3600.0))
       ->capture_default_str();
   command->callback([&line, arguments] { line.action = [&line, arguments] { return serve_model(line, *arguments); }; });
 }

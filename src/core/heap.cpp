@@ -16,6 +16,12 @@ void keep_freed_memory() {
 #endif
 }
 
+void share_arenas() {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 void give_back_freed_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);

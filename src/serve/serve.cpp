@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "src/core/heap.h"
 #include "src/serve/http/http_server.h"
 #include "src/serve/http/listening_socket.h"
 #include "src/serve/http/service_metrics.h"
@@ -21,6 +22,7 @@ void Server::run(const TrainedModel& model, const SetMaker& maker, const std::fu
                  const std::function<bool()>& stop) {
   // Batches here have any size, and cuDNN would search for its fastest algorithms with each new one.
   at::globalContext().setBenchmarkCuDNN(false);
+  share_arenas();
   ServiceMetrics metrics;
   ModelService service(model, maker, options_, metrics);
   HttpServer server({.page_html = serve_parts::page_html,

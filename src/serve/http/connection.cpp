@@ -15,6 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kLooksForStop = std::chrono::milliseconds(100);
+constexpr auto kArrivesAtStop = std::chrono::seconds(5);  // what is on its way when the server stops
 constexpr auto kLongestLinger = std::chrono::seconds(1);
 
 Clock::time_point after(double seconds) {
@@ -62,7 +63,10 @@ bool Connection::wait_for_request() {
 
 // Whether there is something in the buffer, which was empty.
 bool Connection::receive() {
-  if (!poll_for(POLLIN, deadline_)) {
+  while (!poll_for(POLLIN, std::min(deadline_, Clock::now() + kLooksForStop))) {
+    if (stopping_ && !is_last_) deadline_ = std::min(deadline_, Clock::now() + kArrivesAtStop);
+    is_last_ = stopping_;
+    if (Clock::now() < deadline_) continue;
     timed_out_ = true;
     return false;
   }

@@ -63,7 +63,8 @@ class Connection : public httplib::Stream {
   const std::atomic<bool>& stopping_;
   Clock::time_point deadline_{};
   bool timed_out_ = false, too_long_ = false, answered_ = false, closes_ = false;
-  std::string head_{};  // to be read before what comes
+  bool is_last_ = false;  // the server stops
+  std::string head_{};    // to be read before what comes
   size_t head_read_ = 0;
   int64_t body_bytes_left_ = 0;
   std::array<char, 4> last_{};        // bytes of the body

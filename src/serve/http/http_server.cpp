@@ -90,7 +90,7 @@ void HttpServer::serve_connection(int socket) {
   const OpenConnection open(*this);
   Connection connection(socket, limits_, stopping_);
   try {
-    if (open.is_one_too_many()) return Router::refuse(connection, 503, "too many connections are open");
+    if (open.is_one_too_many()) return router_->refuse(connection, 503, "too many connections are open");
     while (!connection.closes() && connection.wait_for_request()) router_->answer_request(connection, stopping_);
   } catch (const std::exception& error) {
     log::error(fmt::format("[serve] a connection is closed: {}", error.what()));

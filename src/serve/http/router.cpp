@@ -239,6 +239,7 @@ void Router::answer_request(Connection& connection, bool closes) {
 void Router::refuse(Connection& connection, int status, const std::string& message) {
   connection.close_after_answer();
   write_error(connection, status, message, /*keeps_open=*/false, "");
+  metrics_.add_answer("other", status, 0);
 }
 
 }  // namespace settrain

@@ -26,7 +26,7 @@ class Router : private httplib::Server {
   void answer_request(Connection& connection, bool closes);
 
   /// Without a request.
-  static void refuse(Connection& connection, int status, const std::string& message);
+  void refuse(Connection& connection, int status, const std::string& message);
 
  private:
   struct Exchange;

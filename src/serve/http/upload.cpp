@@ -49,7 +49,8 @@ std::string name_of(std::string_view headers, size_t number) {
 }  // namespace
 
 std::vector<Upload> find_uploads(std::string_view body, std::string_view content_type, int64_t most) {
-  if (!lower_case(content_type.substr(0, kForm.size())).starts_with(kForm)) {
+  const std::string_view type = content_type.substr(0, content_type.find_first_of("; \t"));
+  if (lower_case(type) != kForm) {
     if (body.empty()) throw HttpError(400, "the request holds no image: its body is to be the image file's bytes");
     return {{"the image", body}};
   }

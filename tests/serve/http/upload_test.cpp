@@ -43,7 +43,8 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("a body that is no form is one image") {
-  for (const char* type : {"", "image/jpeg", "application/octet-stream", "text/plain; boundary=xyz"}) {
+  for (const char* type : {"", "image/jpeg", "application/octet-stream", "text/plain; boundary=xyz",
+                           "multipart/form-dataX; boundary=xyz"}) {
     CHECK(contents("--xyz", type) == Names{"the image=--xyz"});
   }
   CHECK(refusal("", "image/png").starts_with("400 the request holds no image"));
