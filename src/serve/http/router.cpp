@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -19,8 +20,9 @@ struct Router::Exchange {
   Connection& connection;
   std::string text = {}, path = "other";  // its head as it came; its path, where that is known
   RequestHead head = {};
-  bool keeps_open = false;  // the connection, for another request
-  int status = 0;           // of the answer; 0: there was none
+  bool keeps_open = false;    // the connection, for another request
+  bool body_is_read = false;  // all of it
+  int status = 0;             // of the answer; 0: there was none
 };
 
 namespace {
@@ -30,6 +32,7 @@ constexpr const char *kJson = "application/json", *kReads = "GET, HEAD", *kPredi
 constexpr const char* kContentSecurity =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+constexpr int64_t kMostReserved = 1 << 20;  // bytes, of what a client says that its body will have
 constexpr const char* kTooLate = "the request did not arrive in time";
 
 std::string error_json(const std::string& message) {
@@ -128,8 +131,10 @@ Router::Router(HttpAnswers answers, const HttpLimits& limits, ServiceMetrics& me
   set_payload_max_length(static_cast<size_t>(limits.bytes));
   set_default_headers({{"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-store"}});
   set_exception_handler([](const httplib::Request& request, httplib::Response& response, std::exception_ptr problem) {
-    exchange_in_hand->keeps_open = false;  // of the body, there may be unread bytes
-    response.set_header("Connection", "close");
+    if (exchange_in_hand->keeps_open && !exchange_in_hand->body_is_read) {
+      exchange_in_hand->keeps_open = false;
+      response.set_header("Connection", "close");
+    }
     or_refuse(
         request.path, [&] { std::rethrow_exception(problem); },
         [&](int status, const std::string& message) { fill(response, status, message); });
@@ -168,10 +173,10 @@ void Router::add_routes() {
 }
 
 void Router::predict(httplib::Response& response, const httplib::ContentReader& reader) {
-  const Exchange& exchange = *exchange_in_hand;
+  Exchange& exchange = *exchange_in_hand;
   BodyMemory memory(bytes_in_memory_, kBodiesInMemory * limits_.bytes);
   std::string body;
-  body.reserve(static_cast<size_t>(exchange.head.body_bytes));
+  body.reserve(static_cast<size_t>(std::min(exchange.head.body_bytes, kMostReserved)));
   const bool is_complete = reader([&](const char* bytes, size_t size) {
     if (std::ssize(body) + static_cast<int64_t>(size) > limits_.bytes) {
       throw HttpError(413, fmt::format("the body is larger than the {} bytes that are taken", limits_.bytes));
@@ -185,6 +190,7 @@ void Router::predict(httplib::Response& response, const httplib::ContentReader& 
   if (!is_complete || (exchange.head.is_chunked && !exchange.connection.ends_with_empty_line())) {
     throw HttpError(400, "the body is cut short, or its chunks cannot be read");
   }
+  exchange.body_is_read = true;
   response.set_content(answers_.predict(find_uploads(body, exchange.head.value("content-type"), limits_.images)),
                        kJson);
 }

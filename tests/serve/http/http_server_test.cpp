@@ -125,6 +125,11 @@ TEST_CASE("a connection answers one request after the other") {
   CHECK(answers_in(answer_to(test, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n" + post("abc"))) == 1);
 }
 
+TEST_CASE("an image that is refused does not end the connection") {
+  TestServer test;
+  CHECK(answers_in(answer_to(test, post("refuse") + post("fail") + post("abc"))) == 3);
+}
+
 TEST_CASE("errors are JSON with a status that fits") {
   TestServer test;
   const auto refused = [&](const std::string& sent) {
