@@ -83,21 +83,20 @@ void BatchScorer::show_waiting() {
 }
 
 // Empty at the end.
-std::vector<BatchScorer::Job> BatchScorer::next_batch() {
+std::list<BatchScorer::Job> BatchScorer::next_batch() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
   if (queue_.empty()) return {};
   const std::chrono::duration<double, std::milli> window(options_.window_ms);
   changed_.wait_until(lock, later<Clock>(queue_.front().since, window),
                       [this] { return stopping_ || announced_images_ == 0 || queued_images_ >= options_.most_images; });
-  std::vector<Job> batch;
+  std::list<Job> batch;
   int64_t images = 0;
   while (!queue_.empty()) {
     const int64_t count = std::ssize(queue_.front().images);
     if (!batch.empty() && images + count > options_.most_images) break;
     images += count;
-    batch.push_back(std::move(queue_.front()));
-    queue_.pop_front();
+    batch.splice(batch.end(), queue_, queue_.begin());  // cannot fail
   }
   queued_images_ -= images;
   show_waiting();
@@ -120,7 +119,7 @@ at::Tensor BatchScorer::scores_of(const std::vector<at::Tensor>& images) const {
 }
 
 // Each job gets its result or a problem.
-void BatchScorer::score(std::vector<Job>& batch) const {
+void BatchScorer::score(std::list<Job>& batch) const {
   std::vector<at::Tensor> images;
   for (Job& job : batch) {
     if (Clock::now() > job.deadline) {
@@ -157,7 +156,7 @@ void BatchScorer::work(const at::Tensor& views, std::promise<void>& is_ready) {
     is_ready.set_exception(std::current_exception());
     return;
   }
-  for (std::vector<Job> batch = next_batch(); !batch.empty(); batch = next_batch()) {
+  for (std::list<Job> batch = next_batch(); !batch.empty(); batch = next_batch()) {
     try {
       score(batch);
     } catch (...) {

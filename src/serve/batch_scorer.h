@@ -6,9 +6,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <future>
+#include <list>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -64,8 +64,8 @@ class BatchScorer {
   };
 
   void work(const at::Tensor& views, std::promise<void>& is_ready);
-  std::vector<Job> next_batch();
-  void score(std::vector<Job>& batch) const;
+  std::list<Job> next_batch();
+  void score(std::list<Job>& batch) const;
   at::Tensor scores_of(const std::vector<at::Tensor>& images) const;
   void show_waiting();  // with mutex_ held
 
@@ -75,7 +75,7 @@ class BatchScorer {
   int64_t views_;
   std::mutex mutex_{};
   std::condition_variable changed_{};
-  std::deque<Job> queue_{};
+  std::list<Job> queue_{};
   int64_t queued_images_ = 0, announced_images_ = 0;
   bool stopping_ = false;
   std::thread thread_{};

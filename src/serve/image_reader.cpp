@@ -21,7 +21,7 @@ class ImageReader::Turn {
   Turn(ImageReader& reader, bool is_large, Clock::time_point deadline) : reader_(reader), is_large_(is_large) {
     std::unique_lock lock(reader_.mutex_);
     const auto is_free = [this] { return !reader_.free_.empty() && !(is_large_ && reader_.decodes_large_); };
-    if (!reader_.changed_.wait_until(lock, deadline, is_free)) {
+    if (!reader_.changed_.wait_until(lock, deadline, is_free) || Clock::now() > deadline) {
       throw HttpError(503, "too many images are being decoded at a time");
     }
     memory_ = std::move(reader_.free_.back());
@@ -66,11 +66,14 @@ at::Tensor ImageReader::no_image() const {
 at::Tensor ImageReader::read(const Upload& image, Clock::time_point deadline) {
   const std::span bytes(reinterpret_cast<const uint8_t*>(image.bytes.data()), image.bytes.size());
   const ImageHeader header = parse_image_header(bytes);
-  if (header.height > 0 && header.width > most_pixels_ / header.height) {
+  if (header.height == 0 || header.width == 0) {
+    throw HttpError(400, fmt::format("{} cannot be read: is no JPEG, PNG, BMP, WebP or TIFF image", image.name));
+  }
+  if (header.width > most_pixels_ / header.height) {
     throw HttpError(413, fmt::format("{} has {} x {} pixels, more than the {} that are taken", image.name, header.width,
                                      header.height, format_count(most_pixels_)));
   }
-  Turn turn(*this, header.height > 0 && header.width > kLargeImage / header.height, deadline);
+  Turn turn(*this, header.width > kLargeImage / header.height, deadline);
   std::vector<View> views;
   const auto choose = [&](int64_t height, int64_t width) {
     views = transform_.pipeline().views_of(height, width, /*epoch=*/0, /*sample_id=*/0);

@@ -75,8 +75,10 @@ struct Scored {
     auto places = std::make_unique<BatchScorer::Places>(scorer, std::ssize(values));
     std::vector<at::Tensor> images;
     for (const float value : values) images.push_back(image(value));
-    return std::async(std::launch::async,
-                      [places = std::move(places), images = std::move(images)] { return places->score(images); });
+    return std::async(std::launch::async, [places = std::move(places), images = std::move(images)]() mutable {
+      const auto own = std::move(places);  // ends with the thread, not with the future
+      return own->score(images);
+    });
   }
 };
 

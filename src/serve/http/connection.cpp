@@ -36,7 +36,8 @@ Connection::~Connection() {
 void Connection::linger() {
   ::shutdown(socket_, SHUT_WR);
   const auto until = Clock::now() + kLongestLinger;
-  while (poll_for(POLLIN, until) && ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT) > 0) {
+  while (Clock::now() < until && poll_for(POLLIN, until) &&
+         ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT) > 0) {
   }
 }
 
@@ -57,18 +58,20 @@ bool Connection::wait_for_request() {
     if (stopping_ || Clock::now() >= idle_end) return false;
   }
   deadline_ = after(limits_.seconds);
-  timed_out_ = too_long_ = answered_ = false;
+  timed_out_ = too_long_ = saw_stop_ = false;
   return true;
 }
 
 // Whether there is something in the buffer, which was empty.
 bool Connection::receive() {
-  while (!poll_for(POLLIN, std::min(deadline_, Clock::now() + kLooksForStop))) {
-    if (stopping_ && !is_last_) deadline_ = std::min(deadline_, Clock::now() + kArrivesAtStop);
-    is_last_ = stopping_;
-    if (Clock::now() < deadline_) continue;
-    timed_out_ = true;
-    return false;
+  for (;;) {
+    if (stopping_ && !saw_stop_) {
+      saw_stop_ = true;
+      deadline_ = std::min(deadline_, Clock::now() + kArrivesAtStop);
+    }
+    timed_out_ = Clock::now() >= deadline_;
+    if (timed_out_) return false;
+    if (poll_for(POLLIN, std::min(deadline_, Clock::now() + kLooksForStop))) break;
   }
   const ssize_t received = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
   begin_ = 0;
@@ -126,7 +129,6 @@ ssize_t Connection::read(char* bytes, size_t size) {
 }
 
 ssize_t Connection::write(const char* bytes, size_t size) {
-  answered_ = true;
   const auto until = after(limits_.seconds);
   for (size_t sent = 0; sent < size;) {
     const ssize_t count = ::send(socket_, bytes + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);

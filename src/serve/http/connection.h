@@ -31,6 +31,8 @@ class Connection : public httplib::Stream {
   std::string read_head();
   /// From now on reads `head`, and behind it at most `body_bytes` of what comes.
   void begin_reading(std::string head, int64_t body_bytes);
+  /// And so many more.
+  void allow(int64_t body_bytes) { body_bytes_left_ += body_bytes; }
 
   /// No further request is to be read: of this one, there may be unread bytes.
   void close_after_answer() { closes_ = true; }
@@ -40,8 +42,6 @@ class Connection : public httplib::Stream {
   bool is_too_long() const { return too_long_; }
   /// Whether what was read last is the end of a chunked body (RFC 9112, 7.1).
   bool ends_with_empty_line() const { return std::string_view(last_.data(), last_.size()) == "\r\n\r\n"; }
-  /// Whether anything was written since wait_for_request().
-  bool has_answered() const { return answered_; }
 
   bool is_readable() const override;
   bool is_writable() const override;
@@ -62,9 +62,9 @@ class Connection : public httplib::Stream {
   const HttpLimits& limits_;
   const std::atomic<bool>& stopping_;
   Clock::time_point deadline_{};
-  bool timed_out_ = false, too_long_ = false, answered_ = false, closes_ = false;
-  bool is_last_ = false;  // the server stops
-  std::string head_{};    // to be read before what comes
+  bool timed_out_ = false, too_long_ = false, closes_ = false;
+  bool saw_stop_ = false;  // in this request
+  std::string head_{};     // to be read before what comes
   size_t head_read_ = 0;
   int64_t body_bytes_left_ = 0;
   std::array<char, 4> last_{};        // bytes of the body

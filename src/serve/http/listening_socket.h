@@ -7,8 +7,8 @@ namespace settrain {
 
 class ListeningSocket {
  public:
-  /// Takes the address; `port` 0: any free one. Throws Error where it cannot be had. Clients are refused until the
-  /// first accept().
+  /// Takes the address; `port` 0: any free one. Throws Error where it cannot be had. Clients are refused until
+  /// listen().
   ListeningSocket(const std::string& host, int port);
   ~ListeningSocket();
   ListeningSocket(const ListeningSocket&) = delete;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdint>
 
@@ -12,9 +11,6 @@
 
 namespace settrain {
 namespace {
-
-constexpr std::string_view kLineEnd = "\r\n";
-constexpr std::array<std::string_view, 3> kDropped{"range", "accept-encoding", "content-type"};
 
 [[noreturn]] void fail(const char* why) {
   throw HttpError(400, fmt::format("this is no HTTP request: {}", why));
@@ -55,19 +51,35 @@ void read_request_line(std::string_view line, RequestHead& head) {
   const std::string_view target = line.substr(first + 1, second - first - 1), version = line.substr(second + 1);
   head.path = target.substr(0, target.find_first_of("?#"));
   if (!is_token(head.method) || target.empty()) fail("its first line");
+  head.is_http_1_0 = version == "HTTP/1.0";
   if (version != "HTTP/1.1" && version != "HTTP/1.0") fail("its version is neither HTTP/1.1 nor HTTP/1.0");
 }
 
 }  // namespace
 
-std::string RequestHead::value(std::string_view name) const {
-  const auto found =
-      std::find_if(headers.begin(), headers.end(), [name](const auto& header) { return header.first == name; });
-  return found == headers.end() ? "" : found->second;
+std::vector<std::string> RequestHead::values(std::string_view name) const {
+  std::vector<std::string> found;
+  for (const auto& [other, value] : headers) {
+    if (other == name) found.push_back(value);
+  }
+  return found;
 }
 
 bool RequestHead::closes() const {
-  return lower_case(value("connection")).find("close") != std::string::npos;
+  if (is_http_1_0) return true;
+  for (const std::string& options : values("connection")) {
+    for (std::string_view left = options; !left.empty();) {
+      const size_t comma = std::min(left.find(','), left.size());
+      if (lower_case(without_blanks(left.substr(0, comma))) == "close") return true;
+      left.remove_prefix(std::min(comma + 1, left.size()));
+    }
+  }
+  return false;
+}
+
+bool RequestHead::waits_for_continue() const {
+  const std::vector<std::string> expected = values("expect");
+  return !is_http_1_0 && !expected.empty() && lower_case(expected[0]) == "100-continue";
 }
 
 RequestHead parse_request_head(std::string_view text) {
@@ -84,13 +96,9 @@ RequestHead parse_request_head(std::string_view text) {
 }
 
 void check_request(RequestHead& head, std::string_view methods, const HttpLimits& limits) {
-  std::vector<std::string> lengths, encodings;
-  for (const auto& [name, value] : head.headers) {
-    if (name == "content-length") lengths.push_back(value);
-    if (name == "transfer-encoding") encodings.push_back(lower_case(value));
-  }
+  const std::vector<std::string> lengths = head.values("content-length"), encodings = head.values("transfer-encoding");
   if (lengths.size() + encodings.size() > 1) throw HttpError(400, "it is said twice how long the body is");
-  if (!encodings.empty() && encodings[0] != "chunked") {
+  if (!encodings.empty() && lower_case(encodings[0]) != "chunked") {
     throw HttpError(501, "of transfer encodings, chunked alone is understood");
   }
   head.is_chunked = !encodings.empty();
@@ -110,7 +118,8 @@ void check_request(RequestHead& head, std::string_view methods, const HttpLimits
     return;
   }
   if (lengths.empty() && encodings.empty()) throw HttpError(411, "it is not said how long the body is");
-  if (const std::string coding = lower_case(head.value("content-encoding")); !coding.empty() && coding != "identity") {
+  for (const std::string& coding : head.values("content-encoding")) {
+    if (lower_case(coding) == "identity") continue;
     throw HttpError(415, "compressed bodies are not taken: send the image as it is");
   }
   if (head.body_bytes > limits.bytes) {
@@ -118,16 +127,15 @@ void check_request(RequestHead& head, std::string_view methods, const HttpLimits
   }
 }
 
-std::string head_for_httplib(std::string_view text) {
-  std::string kept;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = text.find(kLineEnd, begin) + kLineEnd.size();
-    const std::string_view line = text.substr(begin, end - begin);
-    const std::string name = lower_case(line.substr(0, line.find(':')));
-    if (std::find(kDropped.begin(), kDropped.end(), name) == kDropped.end()) kept += line;
-    begin = end;
+std::string head_for_httplib(const RequestHead& head) {
+  std::string text = fmt::format("{} {} HTTP/1.1\r\n", head.method, head.path);
+  if (head.is_chunked) {
+    text += "Transfer-Encoding: chunked\r\n";
+  } else if (head.method == "POST") {
+    text += fmt::format("Content-Length: {}\r\n", head.body_bytes);
   }
-  return kept;
+  if (head.waits_for_continue()) text += "Expect: 100-continue\r\n";
+  return text + "\r\n";
 }
 
 }  // namespace settrain

@@ -12,16 +12,19 @@ namespace settrain {
 
 struct RequestHead {
   std::string method, path;                                    // the path without a query
+  bool is_http_1_0 = false;                                    // which has one request a connection
   std::vector<std::pair<std::string, std::string>> headers{};  // names in lower case, values without blanks around them
   bool is_chunked = false;                                     // its body, see check_request()
   int64_t body_bytes = 0;                                      // where it is not
 
-  /// Empty where there is none.
-  std::string value(std::string_view name) const;
-  /// Whether a body may come, as far as its headers say.
-  bool announces_body() const { return value("content-length") + value("transfer-encoding") != ""; }
+  /// Of all headers of that name, in their order.
+  std::vector<std::string> values(std::string_view name) const;
+  /// Whether its headers say that a body comes, or how long none is.
+  bool announces_body() const { return !values("content-length").empty() || !values("transfer-encoding").empty(); }
   /// Whether the client wants the connection to be closed.
   bool closes() const;
+  /// Whether the client waits for "100 Continue" before it sends the body.
+  bool waits_for_continue() const;
 };
 
 /// `text` ends with the empty line. Throws HttpError 400 where it is no HTTP/1 request: other ends of lines than CR LF,
@@ -34,9 +37,10 @@ RequestHead parse_request_head(std::string_view text);
 /// HEAD"; empty where there is nothing. Throws HttpError 400, 404, 405, 411, 413, 415 or 501.
 void check_request(RequestHead& head, std::string_view methods, const HttpLimits& limits);
 
-/// The text for httplib, without the headers that it acts upon and the server does not want acted upon: parts of
-/// answers (Range), compressed answers (Accept-Encoding), which take more time than they save, and Content-Type, since
-/// httplib would read forms by regular expressions, for which a client can make lines that take minutes.
-std::string head_for_httplib(std::string_view text);
+/// The head that httplib is given in its place: of what the client wrote, the method and the path alone, which were
+/// checked. httplib decodes, guesses and forgives, and would act upon more than the server wants to: ranges, compressed
+/// answers and bodies, and forms, which it reads by regular expressions for which a client can make lines that take
+/// minutes.
+std::string head_for_httplib(const RequestHead& head);
 
 }  // namespace settrain

@@ -7,7 +7,9 @@
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "src/core/log.h"
 #include "src/serve/http/http_error.h"
@@ -32,7 +34,7 @@ constexpr const char *kJson = "application/json", *kReads = "GET, HEAD", *kPredi
 constexpr const char* kContentSecurity =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-constexpr int64_t kMostReserved = 1 << 20;  // bytes, of what a client says that its body will have
+constexpr int64_t kMostChunkHead = 16;  // bytes of a chunk's size and the ends of its lines, as clients send them
 constexpr const char* kTooLate = "the request did not arrive in time";
 
 std::string error_json(const std::string& message) {
@@ -91,9 +93,8 @@ const char* reason_of(int status) {
 }
 
 // Where httplib has no response to be filled.
-void write_error(Connection& connection, int status, const std::string& message, bool keeps_open,
+void write_error(Connection& connection, int status, const std::string& body, bool keeps_open,
                  const std::string& allowed) {
-  const std::string body = error_json(message);
   const std::string answer = fmt::format(
       "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}{}{}\r\n{}", status, reason_of(status), kJson,
       body.size(), status == 503 ? "Retry-After: 1\r\n" : "",
@@ -113,9 +114,9 @@ class Router::BodyMemory {
   BodyMemory(const BodyMemory&) = delete;
   BodyMemory& operator=(const BodyMemory&) = delete;
 
-  void add(size_t bytes) {
-    bytes_ += static_cast<int64_t>(bytes);
-    if (taken_.fetch_add(static_cast<int64_t>(bytes)) + static_cast<int64_t>(bytes) <= most_) return;
+  void add(int64_t bytes) {
+    bytes_ += bytes;
+    if (taken_.fetch_add(bytes) + bytes <= most_) return;
     throw HttpError(503, "too many images are being sent at a time");
   }
 
@@ -131,15 +132,15 @@ Router::Router(HttpAnswers answers, const HttpLimits& limits, ServiceMetrics& me
   set_payload_max_length(static_cast<size_t>(limits.bytes));
   set_default_headers({{"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-store"}});
   set_exception_handler([](const httplib::Request& request, httplib::Response& response, std::exception_ptr problem) {
-    if (exchange_in_hand->keeps_open && !exchange_in_hand->body_is_read) {
-      exchange_in_hand->keeps_open = false;
-      response.set_header("Connection", "close");
-    }
     or_refuse(
         request.path, [&] { std::rethrow_exception(problem); },
         [&](int status, const std::string& message) { fill(response, status, message); });
   });
   set_error_handler(HandlerWithResponse([](const httplib::Request&, httplib::Response& response) {
+    if (exchange_in_hand->keeps_open && !exchange_in_hand->body_is_read) {
+      exchange_in_hand->keeps_open = false;
+      response.set_header("Connection", "close");
+    }
     if (response.body.empty()) fill(response, response.status, "the request cannot be read");
     return HandlerResponse::Handled;
   }));
@@ -175,24 +176,32 @@ void Router::add_routes() {
 void Router::predict(httplib::Response& response, const httplib::ContentReader& reader) {
   Exchange& exchange = *exchange_in_hand;
   BodyMemory memory(bytes_in_memory_, kBodiesInMemory * limits_.bytes);
+  const auto too_large = [this] {
+    return HttpError(413, fmt::format("the body is larger than the {} bytes that are taken", limits_.bytes));
+  };
   std::string body;
-  body.reserve(static_cast<size_t>(std::min(exchange.head.body_bytes, kMostReserved)));
   const bool is_complete = reader([&](const char* bytes, size_t size) {
-    if (std::ssize(body) + static_cast<int64_t>(size) > limits_.bytes) {
-      throw HttpError(413, fmt::format("the body is larger than the {} bytes that are taken", limits_.bytes));
+    const int64_t needed = std::ssize(body) + static_cast<int64_t>(size), room = static_cast<int64_t>(body.capacity());
+    if (needed > limits_.bytes) throw too_large();
+    if (needed > room) {
+      const int64_t wanted = std::max(needed, std::min(2 * room, limits_.bytes));
+      memory.add(wanted - room);
+      body.reserve(static_cast<size_t>(wanted));
     }
-    memory.add(size);
     body.append(bytes, size);
+    if (exchange.head.is_chunked) exchange.connection.allow(static_cast<int64_t>(size) + kMostChunkHead);
     return true;
   });
   if (exchange.connection.timed_out()) throw HttpError(408, kTooLate);
+  if (exchange.connection.is_too_long()) throw too_large();
   // httplib takes a chunk that is followed by something else for the last one.
   if (!is_complete || (exchange.head.is_chunked && !exchange.connection.ends_with_empty_line())) {
     throw HttpError(400, "the body is cut short, or its chunks cannot be read");
   }
   exchange.body_is_read = true;
-  response.set_content(answers_.predict(find_uploads(body, exchange.head.value("content-type"), limits_.images)),
-                       kJson);
+  const std::vector<std::string> types = exchange.head.values("content-type");
+  const std::string type = types.empty() ? "" : types.front();
+  response.set_content(answers_.predict(find_uploads(body, type, limits_.images)), kJson);
 }
 
 // Reads the head, and refuses what is not welcome.
@@ -213,6 +222,7 @@ void Router::read_request(Exchange& exchange, bool closes) {
   check_request(head, methods == methods_.end() ? "" : methods->second, limits_);
   // What is behind a chunked body depends on how chunks are read: nothing is.
   exchange.keeps_open = may_keep_open && !head.is_chunked;
+  exchange.body_is_read = !head.is_chunked && head.body_bytes == 0;
 }
 
 void Router::answer_request(Connection& connection, bool closes) {
@@ -222,8 +232,7 @@ void Router::answer_request(Connection& connection, bool closes) {
   const auto answer = [&] {
     read_request(exchange, closes);
     const RequestHead& head = exchange.head;
-    connection.begin_reading(head_for_httplib(exchange.text),
-                             head.is_chunked ? limits_.bytes + limits_.bytes / 4 + kLongestHead : head.body_bytes);
+    connection.begin_reading(head_for_httplib(head), head.is_chunked ? kLongestHead : head.body_bytes);
     bool ends = false;
     const bool is_written = process_request(connection, !exchange.keeps_open, ends, nullptr);
     exchange.keeps_open &= is_written && !ends;
@@ -231,8 +240,8 @@ void Router::answer_request(Connection& connection, bool closes) {
   const auto refuse_it = [&](int status, const std::string& message) {
     if (exchange.text.empty() && status == 400) return;  // the client has gone
     exchange.status = status;
-    exchange.keeps_open &= exchange.head.method != "HEAD";  // whose answers have no body
-    write_error(connection, status, message, exchange.keeps_open, status == 405 ? methods_.at(exchange.path) : "");
+    const std::string body = exchange.head.method == "HEAD" ? "" : error_json(message);
+    write_error(connection, status, body, exchange.keeps_open, status == 405 ? methods_.at(exchange.path) : "");
   };
   or_refuse(exchange.path, answer, refuse_it);
   if (!exchange.keeps_open) connection.close_after_answer();
@@ -244,7 +253,7 @@ void Router::answer_request(Connection& connection, bool closes) {
 
 void Router::refuse(Connection& connection, int status, const std::string& message) {
   connection.close_after_answer();
-  write_error(connection, status, message, /*keeps_open=*/false, "");
+  write_error(connection, status, error_json(message), /*keeps_open=*/false, "");
   metrics_.add_answer("other", status, 0);
 }
 

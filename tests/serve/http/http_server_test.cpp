@@ -62,6 +62,18 @@ std::string read_all(int socket) {
   return text;
 }
 
+// -1 where nobody listens.
+int connect_to(int port) {
+  const int client = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(client, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) return client;
+  ::close(client);
+  return -1;
+}
+
 // All that comes back for `sent`, which the client sends at once. It then closes its side, or says nothing any more.
 std::string answer_to(TestServer& test, const std::string& sent, bool closes = true) {
   int sockets[2];
@@ -181,6 +193,10 @@ TEST_CASE("what readers of HTTP may understand differently ends the connection")
         kHead + ("Content-Length : " + length) + "\r\n\r\n" + hidden,
         kHead + ("Content-Length: " + length) + "\n\r\n" + hidden,
         kHead + ("X: y\r\n Content-Length: " + length) + "\r\n\r\n" + hidden,
+        kHead + std::string("Content-Length: \r\n\r\n") + hidden,
+        kHead + std::string("Content-Length:\r\nContent-Length: 26\r\n\r\n") + hidden,
+        kHead + std::string("Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n\r\n") + hidden,
+        post(hidden, "Content-Encoding:\r\nContent-Encoding: gzip\r\n"),
         kHead + std::string("Content-Length: %32%36\r\n\r\n") + hidden,
         kHead + std::string("Content-Length: 0x1a\r\n\r\n") + hidden,
         kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3\r\nabcjunk\r\n") + hidden,
@@ -203,8 +219,54 @@ TEST_CASE("headers that httplib acts upon in its own ways are not acted upon") {
   CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n"), EndsWith("\r\n\r\nok\n"));
 }
 
+TEST_CASE("lines as long as they may be reach httplib as well as short ones") {
+  TestServer test;
+  const std::string path = "POST /predict?a?b=";
+  for (const size_t more : {0, 1, 2, 8000, 8192 - 27, 8192 - 28}) {
+    const std::string line = path + std::string(more, 'a') + " HTTP/1.1\r\n";
+    CHECK_THAT(answer_to(test, line + "Content-Length: 3\r\n\r\nabc"), StartsWith("HTTP/1.1 200") && EndsWith("1 3\n"));
+  }
+  for (const size_t size : {8189, 8190, 8191, 8192}) {
+    CHECK_THAT(
+        answer_to(test, post("abc", "X: " + std::string(size - 3, 'x') + "\r\n") + "GET /healthz HTTP/1.1\r\n\r\n"),
+        StartsWith("HTTP/1.1 200") && Contains("1 3\n") && EndsWith("ok\n"));
+  }
+}
+
+TEST_CASE("a client that drips at the end does not hold it up") {
+  TestServer test;
+  ListeningSocket socket("127.0.0.1", 0);
+  socket.listen();
+  std::atomic<bool> stop{false};
+  std::thread thread([&] { test.server.run(socket, [&] { return stop.load(); }); });
+  const int client = connect_to(socket.port());
+  const std::string start = "POST /predict HTTP/1.1\r\nContent-Length: 1000\r\n\r\n";
+  REQUIRE(::send(client, start.data(), start.size(), MSG_NOSIGNAL) == std::ssize(start));
+  while (test.metrics.text().find("settrain_connections 1\n") == std::string::npos) std::this_thread::yield();
+  stop = true;
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<bool> has_ended{false};
+  std::thread drip([&] {
+    while (!has_ended && ::send(client, "x", 1, MSG_NOSIGNAL) == 1)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  });
+  thread.join();
+  has_ended = true;
+  drip.join();
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));  // and not the 60 s of its limit
+  CHECK_THAT(read_all(client), StartsWith("HTTP/1.1 408"));
+  ::close(client);
+}
+
 TEST_CASE("small differences of harmless clients are understood") {
   TestServer test;
+  CHECK_THAT(answer_to(test, post("abc", "Expect: 100-Continue\r\n")), StartsWith("HTTP/1.1 100"));
+  CHECK(answers_in(answer_to(test, "GET /healthz HTTP/1.0\r\n\r\nGET /healthz HTTP/1.0\r\n\r\n")) == 1);
+  CHECK(answers_in(answer_to(test, "GET /nothing HTTP/1.0\r\n\r\nGET /healthz HTTP/1.0\r\n\r\n")) == 1);
+  CHECK(answers_in(answer_to(test, "GET /healthz HTTP/1.1\r\nConnection: keep-alive\r\nConnection: x, CLOSE\r\n\r\n" +
+                                       post("abc"))) == 1);
+  CHECK_THAT(answer_to(test, "HEAD /nothing HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n"),
+             StartsWith("HTTP/1.1 404") && !Contains("error") && EndsWith("ok\n"));
   CHECK_THAT(answer_to(test, "GET /healthz?x=y HTTP/1.1\r\ncontent-length: 0\r\n\r\n"), StartsWith("HTTP/1.1 200"));
   CHECK_THAT(answer_to(test, std::string(kHead) + "transfer-encoding: Chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\n\r\n"),
              StartsWith("HTTP/1.1 200"));
@@ -259,7 +321,8 @@ TEST_CASE("bodies that together take too much memory are refused") {
     threads.emplace_back([&test, socket = sockets[0]] { test.server.serve_connection(socket); });
   }
   std::string answer;
-  while (!answer.starts_with("HTTP/1.1 503")) answer = answer_to(test, post("abcdefghi"));  // once all have arrived
+  while (!answer.starts_with("HTTP/1.1 503"))
+    answer = answer_to(test, post(std::string(200, 'x')));  // once all have arrived
   CHECK_THAT(answer, Contains("too many images are being sent"));
   for (const int socket : held) {
     ::send(socket, "x", 1, MSG_NOSIGNAL);
@@ -299,21 +362,18 @@ TEST_CASE("a server listens, answers what has begun, and stops") {
   std::atomic<bool> stop{false};
   std::thread thread([&] { test.server.run(socket, [&] { return stop.load(); }); });
 
-  const int client = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(socket.port()));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  REQUIRE(::connect(client, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  const int client = connect_to(socket.port());
+  REQUIRE(client >= 0);
   const std::string sent = post("abc");
   REQUIRE(::send(client, sent.data(), sent.size() - 1, MSG_NOSIGNAL) == std::ssize(sent) - 1);
   while (test.metrics.text().find("settrain_connections 1\n") == std::string::npos) std::this_thread::yield();
   stop = true;
-  const int late = ::socket(AF_INET, SOCK_STREAM, 0);
-  while (::connect(late, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) std::this_thread::yield();
+  for (int late = 0; late >= 0;) {
+    late = connect_to(socket.port());
+    if (late >= 0) ::close(late);
+  }
   REQUIRE(::send(client, "c", 1, MSG_NOSIGNAL) == 1);
   CHECK_THAT(read_all(client), StartsWith("HTTP/1.1 200") && EndsWith("1 3\n"));
   thread.join();
   ::close(client);
-  ::close(late);
 }
