@@ -192,7 +192,7 @@ CLI::Validator number_between(double least, double most) {
         const bool is_number = CLI::detail::lexical_cast(text, value);
         return is_number && value >= least && value <= most
                    ? std::string()
-                   : fmt::format("{} is no number from {} to {}", text, least, most);
+                   : fmt::format("Value {} not in range [{} - {}]", text, least, most);
       },
       fmt::format("FLOAT in [{} - {}]", least, most));
 }
