@@ -13,12 +13,9 @@ Sources: Berrada et al., ICLR 2018; Garcin et al., ICML 2022; Garcin's thesis, 2
 noised, smoothed and exact ones, have no second derivative. Wrong values are ValueErrors.
 """
 
-from collections.abc import Sequence
+from torch import Tensor
 
-import torch
-from torch import Tensor, nn
-
-from settrain._ops import integers, ops, tensor
+from settrain._loss import Integers, Loss, NoisedLoss
 
 __all__ = [
     "AssumeNegative",
@@ -44,88 +41,6 @@ __all__ = [
     "TopKHingeScaled",
     "TopKZeroOne",
 ]
-
-Integers = Sequence[int] | Tensor
-Reals = Sequence[float] | Tensor
-
-
-class Loss(nn.Module):
-    """Base of the losses: a name in settrain's registry, and its keys."""
-
-    name: str
-
-    def __init__(
-        self,
-        keys: dict[str, object],
-        *,
-        reduction: str = "mean",
-        class_weights: Reals | None = None,
-        class_counts: Integers | None = None,
-    ) -> None:
-        super().__init__()
-        if reduction not in ("mean", "sum", "none"):
-            raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
-        self.reduction = reduction
-        if class_weights is not None:
-            weights = tensor(class_weights, torch.float64).tolist()
-            keys = keys | {"class_weights": "list", "class_weight_list": weights}
-            class_counts = [1] * len(weights) if class_counts is None else class_counts  # not read, but their number is checked
-        self._keys = keys
-        self._class_counts = integers(class_counts)
-        self._settings = "\n".join([f"loss.name={self.name}", *(f"loss.{key}={_yaml(value)}" for key, value in keys.items())])
-        ops.check_loss(self._settings)
-
-    def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
-        return self._loss(scores, labels)
-
-    def _loss(self, scores: Tensor, labels: Tensor, *, scores_multi: Tensor | None = None, estimates: Tensor | None = None) -> Tensor:
-        return self._reduced(ops.loss(scores, scores_multi, estimates, labels, None, None, 0, self._settings, self._class_counts))
-
-    def _reduced(self, per_sample: Tensor) -> Tensor:
-        if self.reduction == "none":
-            return per_sample
-        return per_sample.mean() if self.reduction == "mean" else per_sample.sum()
-
-    def extra_repr(self) -> str:
-        shown = [f"{key}={value!r}" for key, value in self._keys.items() if key not in ("class_weights", "class_weight_list")]
-        return ", ".join([*shown, f"reduction={self.reduction!r}"])
-
-
-def _yaml(value: object) -> str:
-    """A value as settrain's configs have it, every bit of a float included."""
-    return str(value).lower() if isinstance(value, bool) else float.__repr__(value) if isinstance(value, float) else str(value)
-
-
-class _NoisedLoss(Loss):
-    """A loss with noise, which is a function of (seed, step, row, class, draw): counter-based, so that the CPU and CUDA draw the
-    same numbers and a step can be repeated alone.
-
-    `step` is a buffer that grows by 1 with every call in training mode; `seed` is drawn from torch's generator where none is given, so
-    that torch.manual_seed() decides it. Both are in the state_dict: training that goes on from one draws what it would have drawn.
-    With a `generator` the step of every call is drawn from it instead. Processes that train one model need different seeds.
-    """
-
-    def __init__(self, keys: dict[str, object], *, seed: int | None = None, generator: torch.Generator | None = None, **others) -> None:
-        super().__init__(keys, **others)
-        self.seed = int(torch.randint(2**62, ()).item()) if seed is None else int(seed)
-        self.generator = generator
-        self.register_buffer("step", torch.zeros((), dtype=torch.int64))
-
-    def forward(self, scores: Tensor, labels: Tensor, noise: Tensor | None = None) -> Tensor:
-        """`noise`, [batch, num_draws, classes] standard normals, takes the place of drawn ones."""
-        step = self.step
-        if self.generator is not None:
-            step = torch.randint(2**31, (), generator=self.generator, device=self.generator.device)
-        per_sample = ops.loss(scores, None, None, labels, noise, step, self.seed, self._settings, self._class_counts)
-        if self.training and self.generator is None:
-            self.step.add_(1)
-        return self._reduced(per_sample)
-
-    def get_extra_state(self) -> dict[str, int]:
-        return {"seed": self.seed}
-
-    def set_extra_state(self, state: dict[str, int]) -> None:
-        self.seed = int(state["seed"])
 
 
 class CrossEntropy(Loss):
@@ -241,7 +156,7 @@ class SmoothedTopKHinge(Loss):
         super().__init__({"k": k, "tau": tau, "alpha": alpha, "reference_threshold": reference_threshold}, **others)
 
 
-class NoisedTopK(_NoisedLoss):
+class NoisedTopK(NoisedLoss):
     """Noised top-K loss, for balanced data (Garcin et al., ICML 2022, eq. 10 to 12): (margin + t - s_y)_+, t the (K+1)-th largest of the
     scores with noise, averaged over draws.
 
@@ -254,7 +169,7 @@ class NoisedTopK(_NoisedLoss):
         super().__init__({"k": k, "epsilon": epsilon, "num_draws": num_draws, "margin": margin}, **others)
 
 
-class NoisedTopKImbalanced(_NoisedLoss):
+class NoisedTopKImbalanced(NoisedLoss):
     """Noised top-K loss with larger margins for rarer classes (Garcin et al., ICML 2022, eq. 13). Scores are cosines, of features and
     class weights of length 1.
 

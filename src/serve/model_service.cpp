@@ -39,6 +39,7 @@ ModelService::ModelService(const TrainedModel& model, const SetMaker& maker, con
                            ServiceMetrics& metrics)
     : model_(model),
       maker_(maker),
+      kind_(class_facts(model.card).probability),
       json_(maker),
       options_(options),
       metrics_(metrics),
@@ -55,7 +56,7 @@ at::Tensor ModelService::scores_of(std::span<const Upload> images) {
 std::string ModelService::answer(std::span<const Upload> images) {
   const c10::InferenceMode inference;
   at::Tensor scores = scores_of(images);
-  if (images.size() > 1) scores = group_scores(scores, class_facts(model_.card).probability);
+  if (images.size() > 1) scores = group_scores(scores, kind_);
   const std::vector<PredictedSet> sets = maker_(scores, number_of(images)).front();
   for (size_t i = 0; i < sets.size(); ++i) metrics_.add_set(maker_.rule_names()[i], std::ssize(sets[i].members));
   return fmt::format("{{\"images\":{},\"sets\":{}}}\n", images.size(), json_(sets));

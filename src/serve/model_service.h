@@ -32,6 +32,7 @@ class ModelService {
 
   const TrainedModel& model_;
   const SetMaker& maker_;
+  ProbabilityKind kind_;
   SetsAsJson json_;
   ServeOptions options_;
   ServiceMetrics& metrics_;

@@ -29,12 +29,7 @@ class Predict(ProgramTest):
         if Predict.trained:
             shutil.copytree(Predict.trained, self.folder, dirs_exist_ok=True)
             return
-        for split in ("train", "val", "test"):
-            for number, name in enumerate(CLASSES):
-                folder = self.folder / "pictures" / split / name
-                folder.mkdir(parents=True)
-                for i in range(4):
-                    write_png(folder / f"{i}.png", 20 + i, 24, 40 * number + 3 * i)
+        self.write_pictures(CLASSES, images=4, step=40)
         self.write("genera.csv", "".join(f"{name},{name.split('_')[0]}\n" for name in CLASSES))
         config = self.write("trees.yaml", CONFIG)
         self.run_program("--config", config, "--device", "cpu")

@@ -43,12 +43,7 @@ class ServingTest(ProgramTest):
         if ServingTest.trained:
             shutil.copytree(ServingTest.trained, self.folder, dirs_exist_ok=True)
             return
-        for split in ("train", "val", "test"):
-            for number, name in enumerate(CLASSES):
-                folder = self.folder / "pictures" / split / name
-                folder.mkdir(parents=True)
-                for i in range(6):
-                    write_png(folder / f"{i}.png", 20 + i, 24, 60 * number + 3 * i)
+        self.write_pictures(CLASSES, images=6, step=60)
         self.write("genera.csv", "".join(f"{name},{name.split('_')[0]}\n" for name in CLASSES))
         self.run_program("--config", self.write("trees.yaml", CONFIG), "--device", "cpu")
         self.run_program("calibrate", "runs/trees", *(f"--rules={rule}" for rule in RULES), "--device", "cpu")
