@@ -42,6 +42,13 @@ config::Keys LongTailOptions::keys() {
               .one_of({O::kNearest, O::kDown})};
 }
 
+void long_tail_rule(const config::Config& config) {
+  const bool has_tail = config.get<double>(kImbalance) > 1;
+  for (const char* path : {"data.long_tail.seed", "data.long_tail.rounding"}) {
+    config.refuse_unread(path, has_tail, fmt::format("{} above 1", kImbalance));
+  }
+}
+
 std::vector<int64_t> long_tail_counts(const LongTailOptions& options, std::vector<int64_t> counts) {
   constexpr double kTiny = 1e-9;  // 500 * 100^-1 is 5, whatever its last bit says
   const auto largest = static_cast<double>(*std::max_element(counts.begin(), counts.end()));

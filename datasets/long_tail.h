@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "src/config/config.h"
 #include "src/config/key.h"
 
 namespace settrain {
@@ -18,6 +19,9 @@ struct LongTailOptions {
   static constexpr const char *kNearest = "nearest", *kDown = "down";
   static config::Keys keys();
 };
+
+/// Refuses the other keys where nothing is left out.
+void long_tail_rule(const config::Config& config);
 
 /// How many images of each class stay of `counts`, as apply_long_tail() says.
 std::vector<int64_t> long_tail_counts(const LongTailOptions& options, std::vector<int64_t> counts);

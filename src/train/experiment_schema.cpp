@@ -75,6 +75,15 @@ config::Rule class_weight_rule(const Registries& registries) {
   };
 }
 
+void warmup_rule(const config::Config& config) {
+  const auto warmup = config.get<double>("schedule.warmup_epochs");
+  const auto epochs = config.get<int64_t>("train.epochs");
+  if (epochs == 0 || warmup <= static_cast<double>(epochs)) return;
+  config.fail(
+      "schedule.warmup_epochs",
+      fmt::format("{} are more than train.epochs, {}: the rate would never reach optimizer.lr", warmup, epochs));
+}
+
 // Two metrics must not share a file: a rule's name may hold what RunFolder::checkpoint_name() replaces.
 void check_checkpoint_names(const config::Config& config) {
   std::map<std::string, std::string> metrics;
@@ -201,6 +210,7 @@ config::Schema experiment_schema(const Registries& registries) {
       {"parallel", "Several processes that train one model.", ParallelOptions::keys(), "", "", {}},
   };
   schema.rules = {head_rule(registries),
+                  long_tail_rule,
                   class_weight_rule(registries),
                   mix_rule(registries.losses),
                   model_rule,
@@ -210,6 +220,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   optimizer_rule(registries.optimizers),
                   head_rate_rule,
                   schedule_rule(),
+                  warmup_rule,
                   threshold_rule,
                   calibration_rule,
                   set_rules_rule,

@@ -219,7 +219,7 @@ Pretrained load(const ModelOptions& options, Model& model) {
   loaded.num_tensors = copy_tensors(path, file, entries, targets);
   if (options.pretrained_head == ModelOptions::kTauNormalised) {
     normalise_head(choice.kept.front(), options.head_tau, targets);
-    loaded.change = fmt::format(", head {} normalised with tau {}", choice.kept.front(), options.head_tau);
+    loaded.change = fmt::format("head {} normalised with tau {}", choice.kept.front(), options.head_tau);
   }
   return loaded;
 }
@@ -229,7 +229,7 @@ Pretrained load(const ModelOptions& options, Model& model) {
 std::string Pretrained::describe() const {
   const std::string heads = drawn.empty() ? "" : fmt::format(", head {} left as drawn", fmt::join(drawn, " and "));
   return fmt::format("weights of '{}' (SHA-256 {}): {} tensors{}{}{}", file, sha256.substr(0, 16), num_tensors,
-                     from.empty() ? "" : " (" + from + ")", heads, change);
+                     from.empty() ? "" : " (" + from + ")", heads, change.empty() ? "" : ", " + change);
 }
 
 std::string missing_pretrained(const ModelRegistry& registry, const config::Config& config) {

@@ -25,11 +25,8 @@ nlohmann::ordered_json to_json(const LabelNoiseReport& noise) {
 }
 
 nlohmann::ordered_json to_json(const Pretrained& weights) {
-  return {{"file", weights.file},
-          {"sha256", weights.sha256},
-          {"tensors", weights.num_tensors},
-          {"from", weights.from},
-          {"drawn", weights.drawn}};
+  return {{"file", weights.file}, {"sha256", weights.sha256}, {"tensors", weights.num_tensors},
+          {"from", weights.from}, {"drawn", weights.drawn},   {"change", weights.change}};
 }
 
 nlohmann::ordered_json provenance_of(const Experiment& run, const std::vector<std::string>& command_line) {

@@ -57,6 +57,13 @@ extends: tiny.yaml
 loss: {name: role, k: 2, lambda: 1.0, theta_lr: 100}
 train: {epochs: 4, accumulate: 2, checkpoint_every: {steps: 2}}
 """,
+    "second_stage": """
+extends: tiny.yaml
+data: {imbalance: 10, sampler: class_balanced}
+model: {head: scaled, pretrained: runs/plain/checkpoints/last.safetensors, trainable: [head]}
+loss: {name: cross_entropy}
+train: {epochs: 4, checkpoint_every: {steps: 2}}
+""",
 }
 
 

@@ -1,5 +1,6 @@
 """A body that is trained first, and a head that is balanced afterwards (Kang et al., ICLR 2020)."""
 
+import json
 
 from program import TINY, ProgramTest, main, tensors_of
 
@@ -51,6 +52,7 @@ class TwoStages(ProgramTest):
         done = self.train("tau", f"model.pretrained={FIRST}", "model.pretrained_head=tau_normalised", "model.head_tau=1", "train.epochs=0")
         self.assertIn("head fc normalised with tau 1", done.stderr)
         self.assertEqual(self.changed("tau"), {"model.fc.weight", "model.fc.bias"})
+        self.assertEqual(json.loads((self.folder / "runs/tau/provenance.json").read_text())["pretrained"]["change"], "head fc normalised with tau 1")
 
     def test_what_would_do_nothing_is_refused(self):
         for settings, reason in (
@@ -60,6 +62,8 @@ class TwoStages(ProgramTest):
             (("model.head_tau=2",), "only with model.pretrained_head: tau_normalised"),
             ((f"model.pretrained={FIRST}", "model.head=scaled"), "set model.trainable: [head]"),
             ((f"model.pretrained={FIRST}", "model.trainable=[head]", "optimizer.head_lr_factor=3"), "only with model.trainable: [body, head]"),
+            (("data.long_tail.rounding=down",), "only with data.long_tail.imbalance above 1"),
+            (("schedule.warmup_epochs=3",), "the rate would never reach optimizer.lr"),
             (("train.mixup_alpha=0.4",), "only with train.mix: mixup or either"),
             (("train.mix=mixup", "train.cutmix_alpha=0.4"), "only with train.mix: cutmix or either"),
             (("train.mix=mixup", "data.batch_size=1"), "data.batch_size is 1"),

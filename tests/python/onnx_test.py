@@ -80,6 +80,9 @@ class Export(TensorTest):
     def test_heads(self):
         self.check_network("resnet20", "model.width=4", "model.head=normalised", "loss.name=ldam", "loss.scale=40", scale=40)
         self.check_network("resnet32", "model.width=4", "model.head=two_head", "loss.name=average_k_two_head", "loss.k=2")
+        self.train("first", "model.name=resnet8", "model.width=4")
+        shutil.move(self.folder / "runs/first/checkpoints/last.safetensors", self.folder / "first.safetensors")
+        self.check_network("resnet8", "model.width=4", "model.head=scaled", "model.trainable=[head]", "model.pretrained=first.safetensors")
 
     def predicted(self, name, rule):
         """The classes of each test image's set, and the probabilities of all classes."""
