@@ -1,6 +1,7 @@
 """settrain serve: sets over HTTP, as `settrain predict` gives them, whatever clients send."""
 
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import pathlib
@@ -205,7 +206,8 @@ class Serve(ServingTest):
         limit = time.monotonic() + 60
         with self.assertRaises(ConnectionRefusedError):
             while time.monotonic() < limit:
-                socket.create_connection(("127.0.0.1", self.port), timeout=60).close()
+                with contextlib.suppress(ConnectionResetError):  # it came as the door closed
+                    socket.create_connection(("127.0.0.1", self.port), timeout=60).close()
         self.assertIsNone(self.server.poll())
         begun.sendall(body[10:])
         answer = b""
