@@ -58,6 +58,13 @@ void model_rule(const config::Config& config) {
   if (!has_file && !trains_body) {
     config.fail("model.trainable", "leaves a body as it was drawn; set model.pretrained to a trained run's checkpoint");
   }
+  config.refuse_unread(
+      "model.sync_batch_norm", trains_body,
+      "model.trainable: [body, head] or [body]; a body that is not trained keeps its batch statistics");
+  const bool trains_head = std::ranges::count(options.trainable, ModelOptions::kHead) > 0;
+  if (options.pretrained_head == ModelOptions::kDraw && !trains_head) {
+    config.fail("model.pretrained_head", "draw leaves a head as it was drawn, which model.trainable has not");
+  }
   if (options.head == "scaled" && trains_body) {
     config.fail("model.head", "scaled is for a body and a head that stay as they are; set model.trainable: [head]");
   }

@@ -22,7 +22,7 @@ std::filesystem::path chosen_checkpoint(const CommandLine& line, const Checkpoin
                                         const RunFolder& folder) {
   if (!choice.checkpoint.empty()) return folder.checkpoint(choice.checkpoint);
   if (!choice.metric.empty()) return folder.checkpoint(folder.selected_checkpoint(choice.metric).stem().string());
-  const config::Config config = config::load(experiment_schema(line.registries), folder.config(), {});
+  const config::Config config = config::load_recorded(experiment_schema(line.registries), folder.config());
   const auto& select = config.get<config::Texts>("select");
   const auto files = chosen_checkpoints(folder, select);
   warn_of_last_weights(folder, select, files);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "models/cost.h"
+#include "models/model_options.h"
 #include "src/config/format.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
@@ -30,7 +31,7 @@ int64_t measured_batch(int64_t batch, const at::Device& device) {
 }
 
 // The model, and how it is computed. Losses and heads are left at their defaults, since they take next to nothing of a
-// step (docs/benchmarks.md).
+// step (docs/benchmarks.md); what a body that stays as it is saves, images_of_run() counts.
 StepKind step_kind(const ModelEntry& model, const config::Config& config, const DataFacts& facts,
                    const at::Device& device) {
   const int64_t batch = measured_batch(config.get<int64_t>("data.batch_size"), device);
@@ -39,21 +40,37 @@ StepKind step_kind(const ModelEntry& model, const config::Config& config, const 
   for (const config::Entry& entry : config.entries()) {
     const bool is_of_step =
         entry.path.starts_with("model.") || entry.path == "train.precision" || entry.path == "train.channels_last";
-    const bool is_apart = entry.path == "model.pretrained" || entry.path.starts_with("model.head");
+    const bool is_apart = entry.path.starts_with("model.pretrained") || entry.path == "model.trainable" ||
+                          entry.path.starts_with("model.head");
     if (!is_of_step || is_apart) continue;
     kind.push_back(fmt::format("{}={}", entry.path, config::yaml_value(entry.key, entry.value)));
   }
   return kind;
 }
 
+// Of the splits that the key names. Images for calibration count among those of validation.
+int64_t images_of_splits(const config::Config& config, const char* path, const DataFacts& facts) {
+  int64_t images = 0;
+  for (const std::string& split : config.get<config::Texts>(path)) {
+    if (split == "val") images += facts.val;
+    if (split == "test") images += facts.test;
+  }
+  return images;
+}
+
+// As many as would take as long if a network were trained on all of them.
 double images_of_run(const config::Config& config, const DataFacts& facts) {
   const auto epochs = config.get<int64_t>("train.epochs"), every = config.get<int64_t>("eval.every");
-  const double crops = config.get<std::string>("eval.crops") == "ten" ? 10 : 1;
-  const auto selected = static_cast<double>(config.get<config::Texts>("select").size());
-  const double trained = static_cast<double>(epochs * facts.train);
-  const double evaluated =
-      static_cast<double>(epochs / every * facts.val) + selected * crops * static_cast<double>(facts.val + facts.test);
-  return trained + evaluated / kPassesOfTraining;
+  const auto& trainable = config.get<config::Texts>("model.trainable");
+  const bool trains_body = std::ranges::count(trainable, ModelOptions::kBody) > 0;
+  const int64_t crops = config.get<std::string>("eval.crops") == "ten" ? 10 : 1;
+  const int64_t selected = std::max<int64_t>(1, std::ssize(config.get<config::Texts>("select")));
+  const int64_t trained = epochs * facts.train;
+  const int64_t evaluations = (epochs + every - 1) / every;  // one after the last epoch
+  const int64_t evaluated = evaluations * images_of_splits(config, "eval.during_training", facts) +
+                            selected * crops * images_of_splits(config, "eval.splits", facts);
+  const double passes = trains_body ? kPassesOfTraining : 1;
+  return (passes * static_cast<double>(trained) + static_cast<double>(evaluated)) / kPassesOfTraining;
 }
 
 }  // namespace

@@ -177,6 +177,13 @@ void warn_of_another_curve(const config::Config& config, const ResumePoint& poin
       log::warning(fmt::format("[run] {} spans all epochs: from here on it follows the curve of {}, not of {}", curve,
                                after, before));
     }
+    const auto every = config.get<int64_t>("eval.every");
+    if (std::stoll(before) % every != 0) {
+      log::warning(fmt::format(
+          "[run] epoch {} was evaluated since it was the last, and may be selected; a run of {} epochs from the start "
+          "evaluates after every {}",
+          before, after, every));
+    }
   }
 }
 
@@ -187,14 +194,8 @@ config::Config config_to_resume(const CommandLine& line, const std::filesystem::
       throw ConfigError(fmt::format("--set {}: a run goes on where it is; its folder can be moved", setting));
     }
   }
-  return line.config.empty() ? config::load(experiment_schema(line.registries), recorded, line.settings)
+  return line.config.empty() ? config::load_amended(experiment_schema(line.registries), recorded, line.settings)
                              : load_config(line);
-}
-
-config::Config recorded_config(const CommandLine& line, const RunFolder& folder) {
-  config::Schema schema = experiment_schema(line.registries);
-  schema.rules.clear();  // what was right at the start, such as a folder, may be what the settings mend
-  return config::load(schema, folder.config(), {});
 }
 
 // `folder`: of the first process; null in the others.
@@ -205,7 +206,8 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
   group->first_does([&] {
     ResumeTerms terms = arguments.terms;
     terms.processes = group->world_size();
-    point = find_resume_point(*folder, recorded_config(line, *folder), wanted, terms);
+    point = find_resume_point(*folder, config::load_recorded(experiment_schema(line.registries), folder->config()),
+                              wanted, terms);
     known[0] = point->is_finished;
     known[1] = point->checkpoint.has_value();
     if (point->is_finished) {

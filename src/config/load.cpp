@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "src/config/declarations.h"
 #include "src/config/files.h"
@@ -14,13 +15,20 @@
 namespace settrain::config {
 namespace {
 
+std::optional<PlacedError> violation(const Rule& rule, const Config& config) {
+  try {
+    rule(config);
+  } catch (const PlacedError& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
 void check_rules(const Schema& schema, const Config& config) {
   Problems problems;
-  for (const Rule& rule : schema.rules) {
-    try {
-      rule(config);
-    } catch (const PlacedError& error) {
-      problems.add(error.origin(), error.what());
+  for (const std::vector<Rule>* rules : {&schema.rules, &schema.needs}) {
+    for (const Rule& rule : *rules) {
+      if (const auto error = violation(rule, config)) problems.add(error->origin(), error->what());
     }
   }
   problems.throw_if_any();
@@ -59,6 +67,18 @@ Config load(const Schema& schema, const std::filesystem::path& file, const std::
   std::optional<std::vector<Layer>> layers = read_files(file, stem, declarations, problems);
   if (!layers) problems.throw_if_any();
   return of_layers(schema, declarations, std::move(*layers), stem, overrides, places, problems);
+}
+
+Config load_recorded(const Schema& schema, const std::filesystem::path& file) {
+  return load({schema.sections, {}}, file, {});
+}
+
+Config load_amended(const Schema& schema, const std::filesystem::path& file,
+                    const std::vector<std::string>& overrides) {
+  const Config recorded = load_recorded(schema, file);
+  Schema applied = schema;
+  std::erase_if(applied.rules, [&recorded](const Rule& rule) { return violation(rule, recorded).has_value(); });
+  return load(applied, file, overrides);
 }
 
 Config load_resolved(const Schema& schema, const std::string& yaml, const std::string& name,

@@ -34,7 +34,8 @@ using Rule = std::function<void(const Config&)>;
 
 struct Schema {
   std::vector<Section> sections;  // in the order of the dump and of the reference page; parents before their children
-  std::vector<Rule> rules;
+  std::vector<Rule> rules;        // on the config alone
+  std::vector<Rule> needs{};      // on what must be there outside of it, such as a folder
 };
 
 }  // namespace settrain::config

@@ -61,9 +61,7 @@ Checkpoint read_exported(const fs::path& file) {
 
 // Rules of the config are for training: here data and folders that they ask for may be gone.
 config::Schema schema_without_rules(const Registries& registries) {
-  config::Schema schema = experiment_schema(registries);
-  schema.rules.clear();
-  return schema;
+  return {experiment_schema(registries).sections, {}};
 }
 
 config::Config config_of(const Registries& registries, const Checkpoint& file,

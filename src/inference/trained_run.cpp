@@ -65,14 +65,13 @@ TrainedRun open_trained_run(const Registries& registries, const fs::path& folder
                             const std::vector<std::string>& checkpoints, at::Device device,
                             const std::vector<std::string>& settings) {
   const RunFolder run = RunFolder::open_existing(folder);
-  config::Schema schema = experiment_schema(registries);
+  const config::Schema schema = experiment_schema(registries);
   // What the run selected on need not be measured again.
   std::vector<std::string> all_settings = settings;
   all_settings.emplace_back("select=[]");
-  config::Config config = config::load(schema, run.config(), all_settings);
+  config::Config config = config::load_amended(schema, run.config(), all_settings);
   check_settings(config, settings);
-  schema.rules.clear();  // the settings may be there to mend what a rule refuses; `select` need not suit `eval` either
-  auto select = config::load(schema, run.config(), {}).get<config::Texts>("select");
+  auto select = config::load_recorded(schema, run.config()).get<config::Texts>("select");
   std::vector<fs::path> files;
   for (const std::string& name : checkpoints) files.push_back(run.checkpoint(name));
   if (files.empty()) {

@@ -42,7 +42,7 @@ ComparedRun read_run(const config::Schema& schema, const fs::path& folder, order
         "with it. Its curves and configuration are shown.",
         folder.string()));
   }
-  config::Config config = config::load(schema, run.config(), {});
+  config::Config config = config::load_recorded(schema, run.config());
   const auto seed = config.get<int64_t>("seed");
   return {folder, std::move(config), seed, {}};
 }

@@ -193,15 +193,15 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   seed_aten(static_cast<uint64_t>(run.general.seed), kSeedOfInitialWeights);
   const ModelEntry& model = registries.models.at(c.get<std::string>("model.name"));
   const ModelContext context{data.num_classes(), run.input.channels, run.input.height, run.input.width};
-  if (load_weights && run.train.epochs > 0) check_batches_of_one(model, c, context, training);
+  const config::Texts trainable = c.read<ModelOptions>("model").trainable;
+  const auto is_frozen = [&trainable](const char* part) { return std::ranges::count(trainable, part) == 0; };
+  if (load_weights && run.train.epochs > 0 && !is_frozen(ModelOptions::kBody)) {
+    check_batches_of_one(model, c, context, training);
+  }
   run.model = model.make(c, context);
   if (load_weights) run.pretrained = load_pretrained(c, *run.model);
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
   place_model(*run.model, run.computation);
-  const config::Texts trainable = c.read<ModelOptions>("model").trainable;
-  const auto is_frozen = [&trainable](const char* part) {
-    return std::find(trainable.begin(), trainable.end(), part) == trainable.end();
-  };
   run.model->freeze(is_frozen(ModelOptions::kBody), is_frozen(ModelOptions::kHead));
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
   check_loss_takes_sets(registries, c, data);

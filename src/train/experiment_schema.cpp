@@ -164,6 +164,10 @@ void threshold_rule(const config::Config& config) {
                 "data.val_size is 0, so no validation images can set thresholds; set eval.threshold_from: same, or a "
                 "folder of images");
   }
+}
+
+void threshold_folder_rule(const config::Config& config) {
+  const auto& from = config.get<std::string>("eval.threshold_from");
   if (from != "val" && from != "same" && !std::filesystem::is_directory(from)) {
     config.fail("eval.threshold_from", "'" + from + "' is neither val nor same nor a folder of images");
   }
@@ -226,6 +230,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   set_rules_rule,
                   no_validation_rule("eval.during_training", "[], or [test] to watch the test split"),
                   no_validation_rule("eval.splits", "[test]")};
+  schema.needs = {threshold_folder_rule};
   return schema;
 }
 

@@ -71,9 +71,9 @@ config::Keys MixOptions::keys() {
           "ICCV 2019); or either, one of the two for each batch. For losses of class probabilities.")
           .one_of({kNone, kMixup, kCutmix, kEither}),
       key("mixup_alpha", &MixOptions::mixup_alpha, 0.2, "The share of an image is drawn from Beta(alpha, alpha).")
-          .above(0)
+          .at_least(0.001)
           .at_most(1),
-      key("cutmix_alpha", &MixOptions::cutmix_alpha, 1.0, "The same for cutmix.").above(0).at_most(1)};
+      key("cutmix_alpha", &MixOptions::cutmix_alpha, 1.0, "The same for cutmix.").at_least(0.001).at_most(1)};
 }
 
 config::Rule mix_rule(const LossRegistry& losses) {

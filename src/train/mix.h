@@ -44,7 +44,8 @@ struct MixedBatch {
 /// its share is then that of the pixels. either: one of the two for each batch. A function of the arguments alone.
 MixedBatch mix(const MixOptions& options, const at::Tensor& images, const at::Tensor& labels, const MixKey& key);
 
-/// share L(s, y) + (1 - share) L(s, y'), for every sample and in sum.
+/// share L(s, y) + (1 - share) L(s, y'), for every sample and in sum. Partners are the batch's own images in another
+/// order, so a sum of class weights over the batch (Loss::divisor) is that of either label.
 LossValue mixed_loss(Loss& loss, const LossInput& input, const MixedBatch& mixed);
 
 }  // namespace settrain

@@ -91,11 +91,22 @@ bool head_fits(const std::string& head, const NamedTensors& targets, const Entri
   return theirs == 0;
 }
 
+// A normalised head has its weight as [features, classes], all others as [classes, features].
+bool is_transposed(const at::Tensor& target, const TensorEntry& entry) {
+  return target.dim() == 2 && target.size(0) != target.size(1) && target.t().sizes() == at::IntArrayRef(entry.shape);
+}
+
 // Of a head for as many classes and features that does not fit: why, or an empty text. It would be lost otherwise.
-std::string head_problem(const std::string& head, const NamedTensors& targets, const Entries& entries) {
+std::string head_problem(const ModelOptions& options, const std::string& head, const NamedTensors& targets,
+                         const Entries& entries) {
   const auto in_file = [&](const char* name) { return entries.contains(head + name); };
   for (const auto& [name, target] : targets) {
-    if (name != head + ".weight" || !in_file(".weight") || !fits(target, entries.at(name))) continue;
+    if (name != head + ".weight" || !in_file(".weight")) continue;
+    if (is_transposed(target, entries.at(name))) {
+      const char* kind = options.head == "normalised" ? "linear" : "normalised";
+      return fmt::format("has a {0} head; set model.head: {0}", kind);
+    }
+    if (!fits(target, entries.at(name))) continue;
     if (in_file(".factor")) return "has a scaled head; `settrain export` makes it a linear one";
     const auto is_ours = [&](const auto& tensor) { return tensor.first == head + ".bias"; };
     const bool has_bias = std::any_of(targets.begin(), targets.end(), is_ours);
@@ -168,13 +179,19 @@ HeadChoice choose_heads(const ModelOptions& options, const std::vector<std::stri
   for (const std::string& head : heads) {
     const bool keeps = !draw_all && head_fits(head, targets, entries);
     (keeps ? choice.kept : choice.drawn).push_back(head);
-    if (!keeps && !draw_all && choice.problem.empty()) choice.problem = head_problem(head, targets, entries);
+    if (!keeps && !draw_all && choice.problem.empty()) choice.problem = head_problem(options, head, targets, entries);
   }
   const bool needs_head = options.pretrained_head == ModelOptions::kTauNormalised || options.head == "scaled";
   if (needs_head && choice.kept.empty() && choice.problem.empty()) {
     throw KeyError(kKey,
                    fmt::format("'{}' has no head of this many classes that model.{} could change", options.pretrained,
                                options.head == "scaled" ? "head: scaled" : "pretrained_head: tau_normalised"));
+  }
+  const bool trains_head = std::ranges::count(options.trainable, ModelOptions::kHead) > 0;
+  if (!choice.drawn.empty() && !trains_head && choice.problem.empty()) {
+    throw KeyError(kKey, fmt::format("'{}' has no head of this many classes, and model.trainable would leave the one "
+                                     "that was drawn as it is",
+                                     options.pretrained));
   }
   return choice;
 }

@@ -145,7 +145,7 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
   const auto or_none = [](const std::string& value) { return value.empty() ? "no such key" : value; };
   std::string lines, allow;
   for (const auto& [path, before, after] : changes) {
-    const bool is_fixed = is_of_network(path) || path == "train.ema_decay";  // an average began with the run
+    const bool is_fixed = is_of_network(path) || path == "train.ema_decay" || path == "optimizer.name";  // their state
     const bool allowed = std::count(terms.allowed_keys.begin(), terms.allowed_keys.end(), path) > 0;
     if ((allowed && !is_fixed) || is_free(wanted, path)) continue;
     lines += fmt::format("\n  {}: {} there, {} now{}", path, or_none(before), or_none(after),
@@ -165,11 +165,12 @@ void check_epochs(const config::Config& wanted, const TrainingState& state) {
                                           state.batch > 0 ? " and begun another" : ""));
 }
 
-// Sums over an epoch are of what was measured from its start.
-void check_measured(const ResumePoint& point) {
+// Sums over an epoch are of what was measured from its start, and its images come in one order.
+void check_epoch(const ResumePoint& point) {
   if (point.state.batch == 0) return;
   for (const auto& [path, before, after] : point.changes) {
-    if (path != "train.top_k" && path != "train.gradient_nonzeros") continue;
+    if (path != "train.top_k" && path != "train.gradient_nonzeros" && path != "data.sampler" && path != "seed")
+      continue;
     throw RunError(fmt::format(
         "{} stands within an epoch, over which {} cannot change: leave the key as it was, or change it where the run "
         "has ended an epoch (--set train.epochs={})",
@@ -288,7 +289,7 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
   compare_steps(processes_of(*point.checkpoint), wanted, terms.processes, point.changes);
   check_changes(point.changes, wanted, terms, file);
   check_epochs(wanted, point.state);
-  check_measured(point);
+  check_epoch(point);
   check_log(folder.metrics_jsonl(), *point.checkpoint);
   forget_lost_checkpoints(folder, wanted, terms, point);
   point.is_finished = point.state.epoch == wanted.get<int64_t>("train.epochs") &&

@@ -135,6 +135,30 @@ TEST_CASE("rules run once everything else is right, and all of them are reported
   CHECK_THROWS_WITH(load(schema, good, {"seed=x"}), "--set seed=x: seed: 'x' is not an integer");
 }
 
+TEST_CASE("rules that a recorded config breaks by itself are not applied to it", "[fast]") {
+  const Folder folder;
+  Schema schema = sample_schema();
+  const std::string recorded = folder.write("config.yaml", "seed: 13\noptimizer: {lr: 2}\n").string();
+  schema.rules.push_back([](const Config& config) {  // of a later version
+    if (config.get<double>("optimizer.lr") > 1) config.fail("optimizer.lr", "too bold");
+  });
+  schema.rules.push_back([](const Config& config) {
+    if (config.get<int64_t>("seed") == 7) config.fail("seed", "unlucky");
+  });
+  CHECK_THROWS_AS(load(schema, recorded, {}), ConfigError);
+  CHECK(load_recorded(schema, recorded).get<int64_t>("seed") == 13);
+  CHECK(load_amended(schema, recorded, {"seed=8"}).get<int64_t>("seed") == 8);
+  CHECK_THROWS_WITH(load_amended(schema, recorded, {"seed=7"}), "--set seed=7: seed: unlucky");
+  CHECK_THROWS_AS(load_amended(schema, recorded, {"sed=8"}), ConfigError);
+
+  schema.needs.push_back([](const Config& config) {
+    if (config.get<int64_t>("seed") == 13) config.fail("seed", "is not there");
+  });
+  CHECK_NOTHROW(load_recorded(schema, recorded));
+  CHECK_NOTHROW(load_amended(schema, recorded, {"seed=8"}));
+  CHECK_THROWS_WITH(load_amended(schema, recorded, {}), recorded + ":1:7: seed: is not there");
+}
+
 TEST_CASE("what shows only later fails with the place of the key", "[fast]") {
   const Folder folder;
   const Config config = folder.load("optimizer: {lr: 2}\n");

@@ -175,6 +175,35 @@ class Table(ProgramTest):
             for file in sorted(SHIPPED.rglob("*.yaml")):
                 self.assertRegex(listed, rf"\| {re.escape(file.parent.name)}/{re.escape(file.stem)} +\|.*\| (measured|[0-9]+) +\|")
 
+    def test_every_other_preset_of_a_shipped_table_resolves(self):
+        self.train_tiny("stray", "--set", "train.epochs=0")
+        resolved = set()
+        for file in sorted(SHIPPED.rglob("*.yaml")):
+            for preset in re.findall(r"^  (\w+):", file.read_text().partition("\npresets:\n")[2], re.M):
+                if preset in ("small", "smoke"):  # planned above
+                    continue
+                name = f"{file.parent.name}/{file.stem}"
+                error = self.run_program("table", name, "--preset", preset, "--collect", "runs/stray", expect=1).stderr
+                self.assertIn("none of the runs has results for a cell", error)
+                resolved.add((name, preset))
+        self.assertLessEqual({("ldam2019/cifar100", "bf16"), ("icml2022/4", "index_block")}, resolved)
+
+    def test_the_cost_counts_the_splits_that_are_evaluated(self):
+        # ResNet-32: three stages of ten convolutions with 3x3 weights, 16, 32 and 64 channels; 200 epochs of 10,847 images, three passes each, and
+        # the 10,000 test images after each epoch and for two checkpoints. Five losses.
+        block = 16 * 16 * 9 * 32 * 32
+        forward = 3 * 16 * 9 * 32 * 32 + 10 * block + 2 * (block // 2 + 9 * block) + 64 * 100
+        multiply_adds = 5 * forward * (3 * 200 * 10847 + 200 * 10000 + 2 * 10000)
+        listed = self.run_program("table", "list").stdout
+        printed = float(re.search(r"\| ldam2019/cifar100 +\|.*?\| ([0-9.]+e\+[0-9]+) +\|", listed).group(1))
+        self.assertAlmostEqual(printed / multiply_adds, 1, delta=0.02)  # two digits are printed
+
+    def test_a_second_stage_can_be_planned(self):
+        self.train_tiny("first", "--set", "train.epochs=0")
+        stages = "set: {model.pretrained: runs/first/checkpoints/last.safetensors, model.pretrained_head: draw, model.trainable: [head], data.label_noise.kind: superclass}"
+        self.write("mine.yaml", TABLE.replace("set: {data.label_noise.kind: superclass}", stages))
+        self.assertRegex(self.table("--dry-run").stdout, r"all 12 runs one after the other: ")
+
     def test_the_list_measures_only_when_asked_and_refuses_what_it_ignores(self):
         listed = self.run_program("table", "list", "--preset", "smoke")
         self.assertIn("| multiply-adds |", listed.stdout)

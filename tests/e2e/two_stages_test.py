@@ -1,6 +1,8 @@
 """A body that is trained first, and a head that is balanced afterwards (Kang et al., ICLR 2020)."""
 
 import json
+import pathlib
+import re
 
 from program import TINY, ProgramTest, main, tensors_of
 
@@ -62,6 +64,8 @@ class TwoStages(ProgramTest):
             (("model.head_tau=2",), "only with model.pretrained_head: tau_normalised"),
             ((f"model.pretrained={FIRST}", "model.head=scaled"), "set model.trainable: [head]"),
             ((f"model.pretrained={FIRST}", "model.trainable=[head]", "optimizer.head_lr_factor=3"), "only with model.trainable: [body, head]"),
+            ((f"model.pretrained={FIRST}", "model.trainable=[body]", "model.pretrained_head=draw"), "which model.trainable has not"),
+            ((f"model.pretrained={FIRST}", "model.trainable=[head]", "model.sync_batch_norm=true"), "keeps its batch statistics"),
             (("data.long_tail.rounding=down",), "only with data.long_tail.imbalance above 1"),
             (("schedule.warmup_epochs=3",), "the rate would never reach optimizer.lr"),
             (("train.mixup_alpha=0.4",), "only with train.mix: mixup or either"),
@@ -71,6 +75,32 @@ class TwoStages(ProgramTest):
             with self.subTest(settings=settings):
                 arguments = [word for setting in settings for word in ("--set", setting)]
                 self.assertIn(reason, self.run_program("--config", "tail.yaml", *arguments, "--device", "cpu", expect=2).stderr)
+
+    def test_a_body_that_is_not_trained_takes_batches_of_one(self):
+        one_left = ("data.batch_size=479", "data.image_size=4", "train.epochs=1", "schedule.warmup_epochs=0")
+        trained = [word for setting in one_left for word in ("--set", setting)]
+        self.assertIn("batch", self.run_program("--config", "tail.yaml", "--device", "cpu", *trained, expect=1).stderr)
+        self.second("one", *one_left, "data.sampler=class_balanced")
+
+    def test_a_finished_run_is_read_whatever_later_versions_refuse(self):
+        recorded = self.folder / "runs/first/config.yaml"
+        text = recorded.read_text()
+        broken = text.replace("warmup_epochs: 0.5", "warmup_epochs: 5.0")
+        self.assertNotEqual(text, broken)
+        recorded.write_text(broken)
+        self.assertIn("warmup_epochs", self.run_program("--config", "runs/first/config.yaml", "--device", "cpu", expect=2).stderr)
+        for command in (("eval",), ("eval", "--set", "eval.top_k=[1]"), ("compare",), ("report",)):
+            self.run_program(command[0], "runs/first", *command[1:])
+        self.assertIn("eval.top_k", self.run_program("eval", "runs/first", "--set", "eval.top_k=[]", "--set", "eval.average_k=[]", expect=2).stderr)
+
+    def test_the_shipped_second_stages_resolve(self):
+        configs = pathlib.Path(__file__).resolve().parents[2] / "configs"
+        lines = (configs / "cifar100/long_tail_crt.yaml").read_text().splitlines()
+        variants = [re.findall(r"--set \S+", line) for line in lines if line.startswith("#") and "--set model." in line]
+        self.assertEqual(len(variants), 2)
+        for settings in ([], *variants):
+            shown = self.run_program("config", "show", "--config", "cifar100/long_tail_crt.yaml", *" ".join(settings).split()).stdout
+            self.assertIn("trainable: [head]", shown)
 
     def test_a_first_stage_that_is_not_there_is_to_be_trained_first(self):
         missing = ("--set", "model.pretrained=runs/none/checkpoints/last.safetensors")

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "tests/losses/build_loss.h"
 #include "tests/support/gradient_check.h"
@@ -51,6 +52,8 @@ TEST_CASE("A class without training images takes no part", "[fast]") {
       [&](const at::Tensor& s) { return (*loss)(input_of(s, at::tensor({int64_t{0}}))).sum; }, kThreeScores);
   CHECK(gradient[0][1].item<double>() == 0);
   CHECK(gradient[0][2].item<double>() == Approx(1 / (1 + std::exp(1.5))).epsilon(1e-12));
+  CHECK(loss_at("logit_adjusted", {4, 0, 4}, 1) == std::numeric_limits<double>::infinity());
+  CHECK(loss_at("logit_adjusted", {4, 0, 4}, 1, {"tau=0"}) == loss_at("cross_entropy", {4, 0, 4}, 1));
 }
 
 }  // namespace

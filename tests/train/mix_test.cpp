@@ -105,6 +105,66 @@ TEST_CASE("the loss of mixed labels is the cross-entropy with their shares", "[f
   CHECK(value.count == 4);
 }
 
+TEST_CASE("class weights are of each of the two labels, and their sum is that of either", "[fast]") {
+  const std::vector<std::string> weights{"loss.class_weights=list", "loss.class_weight_list=[0.5, 0.25, 1, 2, 4]",
+                                         "loss.class_weight_mean=weights"};
+  auto model = fresh_model();
+  auto plain = make_loss("cross_entropy"), weighted = make_loss("cross_entropy", weights);
+  const at::Tensor weight = at::tensor({0.5, 0.25, 1.0, 2.0, 4.0}, at::kDouble);
+  const Batch batch = samples(0, 7);
+  const MixedBatch mixed = mix(options_of("mixup", 1), batch.images.to(at::kDouble), batch.labels, {3, 5});
+  LossInput own, partners;
+  own.output = partners.output = model->forward(mixed.images);
+  own.labels = batch.labels;
+  partners.labels = mixed.partner_labels;
+  const at::Tensor expected =
+      mixed.share * weight.index_select(0, own.labels) * (*plain)(own).per_sample +
+      (1 - mixed.share) * weight.index_select(0, partners.labels) * (*plain)(partners).per_sample;
+  CHECK(at::allclose(mixed_loss(*weighted, own, mixed).per_sample, expected));
+  CHECK(weighted->divisor(mixed.partner_labels, 0) == Approx(weighted->divisor(batch.labels, 0)).epsilon(1e-14));
+}
+
+TEST_CASE("the accuracy of a step is of the label with the larger share", "[fast]") {
+  int64_t of_partners = 0;
+  for (int64_t step = 0; step < 12; ++step) {
+    auto model = fresh_model();
+    auto loss = make_loss("cross_entropy");
+    Sgd optimizer = make_optimizer(*model);
+    const Batch batch = samples(0, 8);
+    const MixOptions options = options_of("mixup", 1);
+    const MixedBatch mixed = mix(options, batch.images, batch.labels, {1, step});
+    const at::Tensor labels = mixed.share < 0.5 ? mixed.partner_labels : batch.labels;
+    of_partners += mixed.share < 0.5;
+    const int64_t expected = model->forward(mixed.images).scores.argmax(1).eq(labels).sum().item<int64_t>();
+    OneStep settings{1, step, 0.1, 0};
+    settings.mix = &options;
+    CHECK(train_step(*model, *loss, optimizer, {batch}, Computation{}, settings).correct == expected);
+  }
+  CHECK(of_partners > 0);
+  CHECK(of_partners < 12);
+}
+
+TEST_CASE("the batches of a step are mixed by their numbers", "[fast]") {
+  // The same batch twice: the mean of two losses, which differ by their mixes alone.
+  auto model = fresh_model();
+  auto loss = make_loss("cross_entropy");
+  const Batch batch = samples(0, 6);
+  const MixOptions options = options_of("mixup", 1);
+  double expected = 0;
+  for (int64_t number = 0; number < 2; ++number) {
+    const MixedBatch mixed = mix(options, batch.images, batch.labels, {1, 0, number});
+    LossInput input;
+    input.labels = batch.labels;
+    input.output = model->forward(mixed.images);
+    expected += mixed_loss(*loss, input, mixed).sum.item<double>();
+  }
+  Sgd optimizer = make_optimizer(*model);
+  OneStep settings{1, 0, 0.1, 0};
+  settings.mix = &options;
+  const StepResult twice = train_step(*model, *loss, optimizer, {batch, batch}, Computation{}, settings);
+  CHECK(twice.loss_sum == Approx(expected).epsilon(1e-6));
+}
+
 TEST_CASE("a step mixes each of its batches", "[fast]") {
   const auto weight_after = [](const MixOptions& options) {
     auto model = fresh_model();

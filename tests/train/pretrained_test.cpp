@@ -1,6 +1,7 @@
 #include "src/train/pretrained.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -103,6 +104,27 @@ TEST_CASE("a head that fits is loaded, all of it or nothing", "[fast]") {
   theirs["fc.factor"] = theirs["fc.bias"];
   CHECK_THROWS_WITH(weights.load(theirs, *other),
                     Contains("has a scaled head; `settrain export` makes it a linear one"));
+}
+
+TEST_CASE("a head of as many classes that would be lost is refused: of another kind, or drawn and never trained",
+          "[fast]") {
+  const Weights weights("resnet8");
+  for (const auto& [theirs, ours] : {std::pair{"normalised", "linear"}, {"linear", "normalised"}}) {
+    TensorMap tensors;
+    for (const auto& [name, tensor] : state_dict(*weights.draw(1, theirs))) tensors[name] = tensor.detach();
+    const auto model = weights.draw(2, ours);
+    write_tensor_file(weights.file(), tensors);
+    CHECK_THROWS_WITH(load_pretrained(weights.config({std::string("model.head=") + ours}), *model),
+                      Contains(fmt::format("has a {0} head; set model.head: {0}, or", theirs)));
+    CHECK_NOTHROW(
+        load_pretrained(weights.config({std::string("model.head=") + ours, "model.pretrained_head=draw"}), *model));
+  }
+  const Weights others("resnet8", 1000);
+  write_tensor_file(others.file(), others.others());
+  const auto model = others.draw(2);
+  CHECK_THROWS_WITH(load_pretrained(others.config({"model.trainable=[body]"}), *model),
+                    Contains("no head of this many classes") && Contains("model.trainable"));
+  CHECK_NOTHROW(load_pretrained(others.config(), *model));
 }
 
 TEST_CASE("a head that fits can be drawn all the same, normalised, or scaled", "[fast]") {

@@ -104,6 +104,12 @@ TEST_CASE("the model cannot change within a run, allowed or not", "[fast]") {
   }
 }
 
+TEST_CASE("nor can the optimizer", "[fast]") {
+  const StoppedRun run({});
+  CHECK_THROWS_WITH(run.find({"optimizer.name=adamw"}, {"optimizer.name"}),
+                    Contains("optimizer.name: sgd there, adamw now (cannot change within a run)"));
+}
+
 TEST_CASE("an allowed key that does not exist is a typing error", "[fast]") {
   const StoppedRun run({});
   CHECK_THROWS_WITH(run.find({}, {"optimiser.lr"}), Contains("did you mean 'optimizer.lr'"));
@@ -130,6 +136,18 @@ TEST_CASE("fewer epochs than were begun cannot be asked for", "[fast]") {
   const StoppedRun within({"train.epochs=4"}, state);
   CHECK_THROWS_WITH(within.find({"train.epochs=2"}), Contains("begun another"));
   CHECK_NOTHROW(within.find({"train.epochs=3"}));
+}
+
+TEST_CASE("the order of the images cannot change within an epoch", "[fast]") {
+  TrainingState state;
+  state.epoch = 1;
+  for (const std::string key : {"data.sampler", "seed"}) {
+    const std::string setting = key + (key == "seed" ? "=99" : "=square_root");
+    state.batch = 0;
+    CHECK_NOTHROW(StoppedRun({}, state).find({setting}, {key}));
+    state.batch = 1;
+    CHECK_THROWS_WITH(StoppedRun({}, state).find({setting}, {key}), Contains("over which " + key + " cannot change"));
+  }
 }
 
 TEST_CASE("what is measured cannot change within an epoch", "[fast]") {

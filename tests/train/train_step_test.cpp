@@ -182,18 +182,25 @@ TEST_CASE("a mean over weights takes larger steps where the weights are small", 
   const std::vector<std::string> weights{"loss.class_weights=list", "loss.class_weight_list=[0.5, 0.25, 1, 0.25, 0.5]"};
   std::vector<std::string> of_weights = weights;
   of_weights.emplace_back("loss.class_weight_mean=weights");
-  const auto update = [](const std::vector<Batch>& batches, const std::vector<std::string>& settings) {
+  const auto update = [](const std::vector<Batch>& batches, const std::vector<std::string>& settings,
+                         int64_t epoch = 0) {
     auto model = fresh_model();
     auto loss = make_loss("cross_entropy", settings);
     Sgd optimizer(TrainedParameters{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
     const at::Tensor before = model->parameters()[0].detach().clone();
-    train_step(*model, *loss, optimizer, batches, Computation{}, {1, 0, 1.0, 0});
+    train_step(*model, *loss, optimizer, batches, Computation{}, {1, 0, 1.0, 0, epoch});
     return model->parameters()[0].detach() - before;
   };
   const at::Tensor over_samples = update({samples(0, 8)}, weights), over_weights = update({samples(0, 8)}, of_weights);
   CHECK((over_samples * 8 - over_weights * 4.25).abs().max().item<double>() < 1e-14);
   CHECK(over_samples.abs().max().item<double>() > 1e-3);
   CHECK((update({samples(0, 5), samples(5, 3)}, of_weights) - over_weights).abs().max().item<double>() < 1e-14);
+
+  // Before deferred weights begin, steps are those without weights.
+  std::vector<std::string> deferred = of_weights;
+  deferred.emplace_back("loss.class_weights_from_epoch=1");
+  CHECK(update({samples(0, 8)}, deferred, 0).equal(update({samples(0, 8)}, {}, 0)));
+  CHECK(update({samples(0, 8)}, deferred, 1).equal(over_weights));
 }
 
 TEST_CASE("class weights know the epoch, and losses of sets the sets", "[fast]") {

@@ -30,7 +30,7 @@ std::vector<std::pair<fs::path, config::Config>> load_configs(const config::Sche
   std::vector<std::pair<fs::path, config::Config>> all;
   for (const fs::path& folder : runs) {
     try {
-      all.emplace_back(folder, config::load(schema, folder / "config.yaml", {}));
+      all.emplace_back(folder, config::load_recorded(schema, folder / "config.yaml"));
     } catch (const ConfigError& problem) {
       remarks.push_back(problem.what());
     }

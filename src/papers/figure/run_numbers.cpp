@@ -63,7 +63,7 @@ const std::vector<MetricsRow>& RunNumbers::epochs(const fs::path& run) {
   const auto known = epochs_.find(run);
   if (known != epochs_.end()) return known->second;
   const RunFolder folder = RunFolder::open_existing(run);
-  const auto finished = config::load(schema_, folder.config(), {}).get<int64_t>("train.epochs");
+  const auto finished = config::load_recorded(schema_, folder.config()).get<int64_t>("train.epochs");
   return epochs_.emplace(run, read_metrics(folder.metrics_jsonl(), finished)).first->second;
 }
 

@@ -79,7 +79,7 @@ std::vector<ComparedRun> read_runs(const config::Schema& schema, const std::vect
   std::vector<ComparedRun> runs;
   for (const fs::path& folder : folders) {
     const RunFolder run = RunFolder::open_existing(folder);
-    config::Config config = config::load(schema, run.config(), {});
+    config::Config config = config::load_recorded(schema, run.config());
     const auto seed = config.get<int64_t>("seed");
     runs.push_back({folder, std::move(config), seed, read_results(run.results_json())});
   }
@@ -91,6 +91,12 @@ const CheckpointValues& checkpoint_for(const ComparedRun& run, const std::string
     const std::string wanted = RunFolder::checkpoint_name("val/" + name_of_metric(selected));
     for (const CheckpointValues& checkpoint : run.checkpoints) {
       if (checkpoint.name == wanted) return checkpoint;
+    }
+  }
+  // Whatever the order of `select`, and never one that was chosen on test images where there is another.
+  for (const std::string& start : {RunFolder::checkpoint_name("val/"), std::string(RunFolder::kLast)}) {
+    for (const CheckpointValues& checkpoint : run.checkpoints) {
+      if (checkpoint.name.starts_with(start)) return checkpoint;
     }
   }
   return run.checkpoints.front();

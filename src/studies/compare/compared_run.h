@@ -34,7 +34,8 @@ std::vector<std::filesystem::path> find_runs(const std::vector<std::string>& arg
 std::vector<ComparedRun> read_runs(const config::Schema& schema, const std::vector<std::filesystem::path>& folders);
 
 /// The checkpoint that a metric is read from: for "test/top5", and for its size or threshold, the one that was chosen
-/// on the validation split by the same metric, best-val-top5; where the run did not select on it, its first one.
+/// on the validation split by the same metric, best-val-top5; where the run did not select on it, the first that was
+/// chosen there by another, else the last epoch's, else its first one.
 const CheckpointValues& checkpoint_for(const ComparedRun& run, const std::string& metric);
 
 /// The value of a metric, "test/top5", where the checkpoint's results have it.

@@ -148,7 +148,7 @@ int64_t SweepFolder::find_runs(const std::vector<SweepPoint>& points, const conf
   for (const auto& entry : fs::directory_iterator(path_, error)) {
     if (!RunFolder::is_begun(entry.path())) continue;
     try {
-      const config::Config config = config::load(schema, entry.path() / "config.yaml", {});
+      const config::Config config = config::load_recorded(schema, entry.path() / "config.yaml");
       by_identity.emplace(identity_of(config), entry.path());
     } catch (const ConfigError& problem) {
       log::warning(fmt::format("[sweep] the run '{}' is left alone: {}", entry.path().string(), problem.what()));

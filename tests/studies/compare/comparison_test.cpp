@@ -61,6 +61,17 @@ TEST_CASE("A value comes from the checkpoint that was chosen by its metric, else
   CHECK(checkpoint_for(run, "test/top5").name == "best-val-top1");
 }
 
+TEST_CASE("A checkpoint that was chosen on test images is read only where there is no other", "[fast]") {
+  const CheckpointValues last{"last", {}}, on_test{"best-test-top1", {}}, on_val{"best-val-top5", {}};
+  const auto chosen = [](const Checkpoints& checkpoints) {
+    return checkpoint_for(some_run("a", 1, {}, checkpoints), "test/top1").name;
+  };
+  CHECK(chosen({on_test, last}) == "last");
+  CHECK(chosen({last, on_test}) == "last");
+  CHECK(chosen({last, on_test, on_val}) == "best-val-top5");
+  CHECK(chosen({on_test}) == "best-test-top1");
+}
+
 TEST_CASE("A size of a set rule comes from the checkpoint chosen by it, else from that chosen by its coverage",
           "[fast]") {
   const std::string coverage = "best-val-coverage@conformal-lac-0.1", size = "best-val-size@conformal-lac-0.1";
