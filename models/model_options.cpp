@@ -19,8 +19,9 @@ config::Keys ModelOptions::keys() {
                   "Whether linear heads have a bias; a normalised one has none."),
       config::key("pretrained", &ModelOptions::pretrained, kNone,
                   "Pretrained weights: none, for random initialisation; or a file with torchvision's names, in "
-                  "safetensors or torch.save's format. A head whose shape does not match the file is initialised "
-                  "randomly. The file is read only when a run starts.")
+                  "safetensors or torch.save's format. A head for another number of classes is initialised "
+                  "randomly; one of another kind for as many is refused, unless model.pretrained_head is draw. The "
+                  "file is read only when a run starts.")
           .not_empty(),
       config::key(
           "pretrained_head", &ModelOptions::pretrained_head, kKeep,
@@ -43,6 +44,10 @@ config::Keys ModelOptions::keys() {
           .not_empty()};
 }
 
+bool ModelOptions::trains(const char* part) const {
+  return std::ranges::count(trainable, part) > 0;
+}
+
 void model_rule(const config::Config& config) {
   const auto options = config.read<ModelOptions>("model");
   const bool has_file = options.pretrained != ModelOptions::kNone;
@@ -54,16 +59,18 @@ void model_rule(const config::Config& config) {
   config.refuse_unread("model.pretrained_head", has_file, "model.pretrained");
   config.refuse_unread("model.head_tau", options.pretrained_head == ModelOptions::kTauNormalised,
                        "model.pretrained_head: tau_normalised");
-  const bool trains_body = std::ranges::count(options.trainable, ModelOptions::kBody) > 0;
+  const bool trains_body = options.trains(ModelOptions::kBody), trains_head = options.trains(ModelOptions::kHead);
   if (!has_file && !trains_body) {
     config.fail("model.trainable", "leaves a body as it was drawn; set model.pretrained to a trained run's checkpoint");
   }
   config.refuse_unread(
       "model.sync_batch_norm", trains_body,
       "model.trainable: [body, head] or [body]; a body that is not trained keeps its batch statistics");
-  const bool trains_head = std::ranges::count(options.trainable, ModelOptions::kHead) > 0;
-  if (options.pretrained_head == ModelOptions::kDraw && !trains_head) {
-    config.fail("model.pretrained_head", "draw leaves a head as it was drawn, which model.trainable has not");
+  if (!trains_head && !has_file) {
+    config.fail("model.trainable", "leaves a head as it was drawn; set model.pretrained to a trained run's checkpoint");
+  }
+  if (!trains_head && options.pretrained_head == ModelOptions::kDraw) {
+    config.fail("model.pretrained_head", "draw makes a head that model.trainable leaves as it was drawn");
   }
   if (options.head == "scaled" && trains_body) {
     config.fail("model.head", "scaled is for a body and a head that stay as they are; set model.trainable: [head]");

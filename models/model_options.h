@@ -22,6 +22,8 @@ struct ModelOptions {
   static constexpr const char *kKeep = "keep", *kDraw = "draw", *kTauNormalised = "tau_normalised";
   static constexpr const char *kBody = "body", *kHead = "head";
 
+  bool trains(const char* part) const;  // kBody or kHead
+
   static config::Keys keys();
 };
 

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "models/cost.h"
 #include "models/model_options.h"
@@ -31,7 +33,7 @@ int64_t measured_batch(int64_t batch, const at::Device& device) {
 }
 
 // The model, and how it is computed. Losses and heads are left at their defaults, since they take next to nothing of a
-// step (docs/benchmarks.md); what a body that stays as it is saves, images_of_run() counts.
+// step (docs/benchmarks.md); images_of_run() allows for a body that is not trained.
 StepKind step_kind(const ModelEntry& model, const config::Config& config, const DataFacts& facts,
                    const at::Device& device) {
   const int64_t batch = measured_batch(config.get<int64_t>("data.batch_size"), device);
@@ -48,21 +50,26 @@ StepKind step_kind(const ModelEntry& model, const config::Config& config, const 
   return kind;
 }
 
-// Of the splits that the key names. Images for calibration count among those of validation.
+// Of the splits that the key names, and of those that give them thresholds or calibrate their rules.
 int64_t images_of_splits(const config::Config& config, const char* path, const DataFacts& facts) {
-  int64_t images = 0;
-  for (const std::string& split : config.get<config::Texts>(path)) {
-    if (split == "val") images += facts.val;
-    if (split == "test") images += facts.test;
-  }
-  return images;
+  const auto& named = config.get<config::Texts>(path);
+  std::set<std::string> splits(named.begin(), named.end());
+  const bool has_thresholds = !config.get<config::Reals>("eval.average_k").empty();
+  if (!splits.empty() && has_thresholds && config.get<std::string>("eval.threshold_from") == "val")
+    splits.insert("val");
+  const bool has_rules = !config.get<config::Texts>("eval.rules").empty();
+  if (splits.contains("test") && has_rules) splits.insert(facts.calibration > 0 ? "calibration" : "val");
+  const std::map<std::string, int64_t> images{
+      {"train", facts.train}, {"val", facts.val}, {"calibration", facts.calibration}, {"test", facts.test}};
+  int64_t sum = 0;
+  for (const std::string& split : splits) sum += images.at(split);
+  return sum;
 }
 
 // As many as would take as long if a network were trained on all of them.
 double images_of_run(const config::Config& config, const DataFacts& facts) {
   const auto epochs = config.get<int64_t>("train.epochs"), every = config.get<int64_t>("eval.every");
-  const auto& trainable = config.get<config::Texts>("model.trainable");
-  const bool trains_body = std::ranges::count(trainable, ModelOptions::kBody) > 0;
+  const bool trains_body = config.read<ModelOptions>("model").trains(ModelOptions::kBody);
   const int64_t crops = config.get<std::string>("eval.crops") == "ten" ? 10 : 1;
   const int64_t selected = std::max<int64_t>(1, std::ssize(config.get<config::Texts>("select")));
   const int64_t trained = epochs * facts.train;

@@ -167,7 +167,7 @@ int train(const CommandLine& line, const TrainArguments& arguments, config::Conf
 }
 
 // More epochs are the same run for longer only where nothing looks at their number.
-void warn_of_another_curve(const config::Config& config, const ResumePoint& point) {
+void warn_of_other_epochs(const config::Config& config, const ResumePoint& point) {
   std::vector<const char*> curves;
   if (config.get<std::string>("schedule.name") == "cosine") curves.push_back("schedule cosine");
   if (config.get<std::string>("data.sampler") == Sampling::kProgressive) curves.push_back("sampler progressive");
@@ -178,7 +178,8 @@ void warn_of_another_curve(const config::Config& config, const ResumePoint& poin
                                after, before));
     }
     const auto every = config.get<int64_t>("eval.every");
-    if (std::stoll(before) % every != 0) {
+    const bool has_ended = point.state.epoch >= std::stoll(before);
+    if (has_ended && std::stoll(before) % every != 0 && !config.get<config::Texts>("eval.during_training").empty()) {
       log::warning(fmt::format(
           "[run] epoch {} was evaluated since it was the last, and may be selected; a run of {} epochs from the start "
           "evaluates after every {}",
@@ -215,7 +216,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
           fmt::format("[run] {} is finished: {} epochs, its results are in results.txt; --set train.epochs=N trains on",
                       folder->path().string(), point->state.epoch));
     } else {
-      warn_of_another_curve(wanted, *point);
+      warn_of_other_epochs(wanted, *point);
     }
   });
   group->broadcast({known});

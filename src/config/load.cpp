@@ -77,7 +77,14 @@ Config load_amended(const Schema& schema, const std::filesystem::path& file,
                     const std::vector<std::string>& overrides) {
   const Config recorded = load_recorded(schema, file);
   Schema applied = schema;
-  std::erase_if(applied.rules, [&recorded](const Rule& rule) { return violation(rule, recorded).has_value(); });
+  for (Rule& rule : applied.rules) {
+    const auto known = violation(rule, recorded);
+    if (!known) continue;
+    rule = [rule, text = std::string(known->what())](const Config& config) {
+      const auto error = violation(rule, config);
+      if (error && error->what() != text) throw PlacedError(*error);
+    };
+  }
   return load(applied, file, overrides);
 }
 

@@ -33,7 +33,7 @@ Config load(const Schema& schema, const std::filesystem::path& file, const std::
 /// The config that a run recorded in `file`, whatever rules say of it: they may be of a later version than the run.
 Config load_recorded(const Schema& schema, const std::filesystem::path& file);
 
-/// The same with `overrides`, to be run or evaluated with: rules apply but for those that the file breaks by itself.
+/// The same with `overrides`, to be run or evaluated with: rules apply, but what the file breaks by itself is let pass.
 Config load_amended(const Schema& schema, const std::filesystem::path& file, const std::vector<std::string>& overrides);
 
 /// The same as load() for what Config::to_yaml() wrote, out of a file that nobody vouches for: `yaml` can neither

@@ -59,7 +59,7 @@ Checkpoint read_exported(const fs::path& file) {
   return {std::move(contents.tensors), std::move(contents.metadata), file};
 }
 
-// Rules of the config are for training: here data and folders that they ask for may be gone.
+// Rules are for training, and of the version that trained; data and folders that they ask for may be gone here.
 config::Schema schema_without_rules(const Registries& registries) {
   return {experiment_schema(registries).sections, {}};
 }

@@ -193,16 +193,14 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
   seed_aten(static_cast<uint64_t>(run.general.seed), kSeedOfInitialWeights);
   const ModelEntry& model = registries.models.at(c.get<std::string>("model.name"));
   const ModelContext context{data.num_classes(), run.input.channels, run.input.height, run.input.width};
-  const config::Texts trainable = c.read<ModelOptions>("model").trainable;
-  const auto is_frozen = [&trainable](const char* part) { return std::ranges::count(trainable, part) == 0; };
-  if (load_weights && run.train.epochs > 0 && !is_frozen(ModelOptions::kBody)) {
-    check_batches_of_one(model, c, context, training);
-  }
+  const auto options = c.read<ModelOptions>("model");
+  const bool trains_body = options.trains(ModelOptions::kBody);
+  if (load_weights && run.train.epochs > 0 && trains_body) check_batches_of_one(model, c, context, training);
   run.model = model.make(c, context);
   if (load_weights) run.pretrained = load_pretrained(c, *run.model);
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
   place_model(*run.model, run.computation);
-  run.model->freeze(is_frozen(ModelOptions::kBody), is_frozen(ModelOptions::kHead));
+  run.model->freeze(!trains_body, !options.trains(ModelOptions::kHead));
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
   check_loss_takes_sets(registries, c, data);
   run.loss = make_loss(registries.losses, c,

@@ -96,15 +96,24 @@ bool is_transposed(const at::Tensor& target, const TensorEntry& entry) {
   return target.dim() == 2 && target.size(0) != target.size(1) && target.t().sizes() == at::IntArrayRef(entry.shape);
 }
 
+// What the options do to a head of the file, which has to be a linear one; an empty text for nothing.
+std::string change_of_head(const ModelOptions& options) {
+  if (options.head == "scaled") return "head: scaled";
+  return options.pretrained_head == ModelOptions::kTauNormalised ? "pretrained_head: tau_normalised" : "";
+}
+
 // Of a head for as many classes and features that does not fit: why, or an empty text. It would be lost otherwise.
 std::string head_problem(const ModelOptions& options, const std::string& head, const NamedTensors& targets,
                          const Entries& entries) {
   const auto in_file = [&](const char* name) { return entries.contains(head + name); };
   for (const auto& [name, target] : targets) {
     if (name != head + ".weight" || !in_file(".weight")) continue;
-    if (is_transposed(target, entries.at(name))) {
-      const char* kind = options.head == "normalised" ? "linear" : "normalised";
-      return fmt::format("has a {0} head; set model.head: {0}", kind);
+    const bool is_normalised = options.head == "normalised";
+    if (is_transposed(target, entries.at(name)) || (is_normalised && in_file(".bias"))) {
+      if (const std::string change = change_of_head(options); !change.empty()) {
+        return fmt::format("has a normalised head; model.{} is for linear ones", change);
+      }
+      return fmt::format("has a {0} head; set model.head: {0}", is_normalised ? "linear" : "normalised");
     }
     if (!fits(target, entries.at(name))) continue;
     if (in_file(".factor")) return "has a scaled head; `settrain export` makes it a linear one";
@@ -181,17 +190,14 @@ HeadChoice choose_heads(const ModelOptions& options, const std::vector<std::stri
     (keeps ? choice.kept : choice.drawn).push_back(head);
     if (!keeps && !draw_all && choice.problem.empty()) choice.problem = head_problem(options, head, targets, entries);
   }
-  const bool needs_head = options.pretrained_head == ModelOptions::kTauNormalised || options.head == "scaled";
-  if (needs_head && choice.kept.empty() && choice.problem.empty()) {
-    throw KeyError(kKey,
-                   fmt::format("'{}' has no head of this many classes that model.{} could change", options.pretrained,
-                               options.head == "scaled" ? "head: scaled" : "pretrained_head: tau_normalised"));
+  const std::string change = change_of_head(options);
+  if (!change.empty() && choice.kept.empty() && choice.problem.empty()) {
+    throw KeyError(kKey, fmt::format("'{}' has no head of this many classes that model.{} could change",
+                                     options.pretrained, change));
   }
-  const bool trains_head = std::ranges::count(options.trainable, ModelOptions::kHead) > 0;
-  if (!choice.drawn.empty() && !trains_head && choice.problem.empty()) {
-    throw KeyError(kKey, fmt::format("'{}' has no head of this many classes, and model.trainable would leave the one "
-                                     "that was drawn as it is",
-                                     options.pretrained));
+  if (!choice.drawn.empty() && choice.problem.empty() && !options.trains(ModelOptions::kHead)) {
+    choice.problem = fmt::format("has no weights that fit {}, which model.trainable would leave as drawn",
+                                 fmt::join(choice.drawn, " and "));
   }
   return choice;
 }
@@ -231,8 +237,11 @@ Pretrained load(const ModelOptions& options, Model& model) {
 
   const std::string lines = misfits(targets, entries);
   if (!lines.empty()) throw KeyError(kKey, fmt::format("'{}' has other tensors than the model:{}", path, lines));
-  if (!choice.problem.empty())
-    throw KeyError(kKey, fmt::format("'{}' {}, or model.pretrained_head: draw", path, choice.problem));
+  if (!choice.problem.empty()) {
+    const bool may_draw = change_of_head(options).empty() && options.trains(ModelOptions::kHead);
+    throw KeyError(kKey,
+                   fmt::format("'{}' {}{}", path, choice.problem, may_draw ? ", or model.pretrained_head: draw" : ""));
+  }
   loaded.num_tensors = copy_tensors(path, file, entries, targets);
   if (options.pretrained_head == ModelOptions::kTauNormalised) {
     normalise_head(choice.kept.front(), options.head_tau, targets);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -145,7 +146,8 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
   const auto or_none = [](const std::string& value) { return value.empty() ? "no such key" : value; };
   std::string lines, allow;
   for (const auto& [path, before, after] : changes) {
-    const bool is_fixed = is_of_network(path) || path == "train.ema_decay" || path == "optimizer.name";  // their state
+    const bool is_fixed = is_of_network(path) || path == "train.ema_decay" ||
+                          path == "optimizer.name";  // the checkpoint holds what they keep
     const bool allowed = std::count(terms.allowed_keys.begin(), terms.allowed_keys.end(), path) > 0;
     if ((allowed && !is_fixed) || is_free(wanted, path)) continue;
     lines += fmt::format("\n  {}: {} there, {} now{}", path, or_none(before), or_none(after),
@@ -165,12 +167,13 @@ void check_epochs(const config::Config& wanted, const TrainingState& state) {
                                           state.batch > 0 ? " and begun another" : ""));
 }
 
-// Sums over an epoch are of what was measured from its start, and its images come in one order.
+// Sums over an epoch are of what was measured from its start; in another order, some of its images would come twice and
+// others never.
 void check_epoch(const ResumePoint& point) {
   if (point.state.batch == 0) return;
   for (const auto& [path, before, after] : point.changes) {
-    if (path != "train.top_k" && path != "train.gradient_nonzeros" && path != "data.sampler" && path != "seed")
-      continue;
+    constexpr std::array kOfAnEpoch{"train.top_k", "train.gradient_nonzeros", "data.sampler", "seed"};
+    if (std::ranges::count(kOfAnEpoch, path) == 0) continue;
     throw RunError(fmt::format(
         "{} stands within an epoch, over which {} cannot change: leave the key as it was, or change it where the run "
         "has ended an epoch (--set train.epochs={})",

@@ -141,6 +141,7 @@ TEST_CASE("rules that a recorded config breaks by itself are not applied to it",
   const std::string recorded = folder.write("config.yaml", "seed: 13\noptimizer: {lr: 2}\n").string();
   schema.rules.push_back([](const Config& config) {  // of a later version
     if (config.get<double>("optimizer.lr") > 1) config.fail("optimizer.lr", "too bold");
+    if (config.get<int64_t>("seed") == 5) config.fail("seed", "too low");
   });
   schema.rules.push_back([](const Config& config) {
     if (config.get<int64_t>("seed") == 7) config.fail("seed", "unlucky");
@@ -149,6 +150,8 @@ TEST_CASE("rules that a recorded config breaks by itself are not applied to it",
   CHECK(load_recorded(schema, recorded).get<int64_t>("seed") == 13);
   CHECK(load_amended(schema, recorded, {"seed=8"}).get<int64_t>("seed") == 8);
   CHECK_THROWS_WITH(load_amended(schema, recorded, {"seed=7"}), "--set seed=7: seed: unlucky");
+  CHECK_THROWS_WITH(load_amended(schema, recorded, {"seed=5", "optimizer.lr=1"}), "--set seed=5: seed: too low");
+  CHECK_THROWS_WITH(load_amended(schema, recorded, {"optimizer.lr=3"}), "--set optimizer.lr=3: optimizer.lr: too bold");
   CHECK_THROWS_AS(load_amended(schema, recorded, {"sed=8"}), ConfigError);
 
   schema.needs.push_back([](const Config& config) {

@@ -49,11 +49,14 @@ class Training(ProgramTest):
         self.assertAlmostEqual(bayes["avg2_size"], 2.0)
 
     def test_splits_are_evaluated_after_every_so_many_epochs_and_after_the_last(self):
-        self.train_tiny("second", "--set", "eval.every=2", "--set", "train.epochs=3", "--set", "schedule.name=constant")
+        constant = ("--set", "eval.every=2", "--set", "train.epochs=3", "--set", "schedule.name=constant")
+        self.train_tiny("second", *constant)
         self.assertEqual([row["epoch"] for row in self.metrics("second") if "val/top1" in row], [2, 3])
         warning = self.run_program("--resume", "runs/second", "--set", "train.epochs=4", "--device", "cpu").stderr
         self.assertIn("epoch 3 was evaluated since it was the last", warning)
         self.assertEqual([row["epoch"] for row in self.metrics("second") if "val/top1" in row], [2, 3, 4])
+        self.train_tiny("unwatched", *constant, "--set", "eval.during_training=[]", "--set", "select=[last]")
+        self.assertNotIn("was evaluated", self.run_program("--resume", "runs/unwatched", "--set", "train.epochs=4", "--device", "cpu").stderr)
 
     def test_a_run_without_validation_images_keeps_the_last_epoch_and_the_best_on_test(self):
         self.train_tiny("all", "--set", "data.val_size=0", "--set", "eval.during_training=[test]", "--set", "eval.splits=[test]", "--set", "eval.threshold_from=same",

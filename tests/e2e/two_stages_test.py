@@ -64,7 +64,8 @@ class TwoStages(ProgramTest):
             (("model.head_tau=2",), "only with model.pretrained_head: tau_normalised"),
             ((f"model.pretrained={FIRST}", "model.head=scaled"), "set model.trainable: [head]"),
             ((f"model.pretrained={FIRST}", "model.trainable=[head]", "optimizer.head_lr_factor=3"), "only with model.trainable: [body, head]"),
-            ((f"model.pretrained={FIRST}", "model.trainable=[body]", "model.pretrained_head=draw"), "which model.trainable has not"),
+            ((f"model.pretrained={FIRST}", "model.trainable=[body]", "model.pretrained_head=draw"), "leaves as it was drawn"),
+            (("model.trainable=[body]",), "leaves a head as it was drawn"),
             ((f"model.pretrained={FIRST}", "model.trainable=[head]", "model.sync_batch_norm=true"), "keeps its batch statistics"),
             (("data.long_tail.rounding=down",), "only with data.long_tail.imbalance above 1"),
             (("schedule.warmup_epochs=3",), "the rate would never reach optimizer.lr"),
@@ -79,7 +80,7 @@ class TwoStages(ProgramTest):
     def test_a_body_that_is_not_trained_takes_batches_of_one(self):
         one_left = ("data.batch_size=479", "data.image_size=4", "train.epochs=1", "schedule.warmup_epochs=0")
         trained = [word for setting in one_left for word in ("--set", setting)]
-        self.assertIn("batch", self.run_program("--config", "tail.yaml", "--device", "cpu", *trained, expect=1).stderr)
+        self.assertIn("a batch of one image", self.run_program("--config", "tail.yaml", "--device", "cpu", *trained, expect=1).stderr)
         self.second("one", *one_left, "data.sampler=class_balanced")
 
     def test_a_finished_run_is_read_whatever_later_versions_refuse(self):

@@ -123,8 +123,18 @@ TEST_CASE("a head of as many classes that would be lost is refused: of another k
   write_tensor_file(others.file(), others.others());
   const auto model = others.draw(2);
   CHECK_THROWS_WITH(load_pretrained(others.config({"model.trainable=[body]"}), *model),
-                    Contains("no head of this many classes") && Contains("model.trainable"));
+                    Contains("has no weights that fit fc, which model.trainable") && !Contains("draw,"));
   CHECK_NOTHROW(load_pretrained(others.config(), *model));
+
+  // Advice is only what other rules let be.
+  const Weights normalised("resnet8");
+  TensorMap tensors;
+  for (const auto& [name, tensor] : state_dict(*normalised.draw(1, "normalised"))) tensors[name] = tensor.detach();
+  write_tensor_file(normalised.file(), tensors);
+  const auto linear = normalised.draw(2);
+  CHECK_THROWS_WITH(
+      load_pretrained(normalised.config({"model.pretrained_head=tau_normalised"}), *linear),
+      Contains("has a normalised head; model.pretrained_head: tau_normalised is for linear ones") && !Contains("draw"));
 }
 
 TEST_CASE("a head that fits can be drawn all the same, normalised, or scaled", "[fast]") {

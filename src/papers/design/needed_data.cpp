@@ -36,7 +36,8 @@ std::optional<DataFacts> facts_of(const DatasetRegistry& datasets, const config:
   if (facts->size == 0) facts->size = kCrop;
   facts->train = long_tail_size(facts->train, facts->classes, config.read<LongTailOptions>("data"));
   const double calibration = config.read<CalibrationOptions>("data").share * static_cast<double>(facts->val);
-  facts->val -= std::llround(calibration);
+  facts->calibration = std::llround(calibration);
+  facts->val -= facts->calibration;
   if (const auto size = config.get<int64_t>("data.input_size"); size > 0) facts->size = size;
   return facts;
 }

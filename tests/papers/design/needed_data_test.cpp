@@ -46,6 +46,7 @@ TEST_CASE("sizes are those that are published, less what is held out", "[fast]")
   CHECK(cifar.size == 32);
   CHECK(facts({"data.input_size=64"})->size == 64);
   CHECK(facts({"data.calibration_share=0.3"})->val == 3500);
+  CHECK(facts({"data.calibration_share=0.3"})->calibration == 1500);
   CHECK(facts({"data.name=imagenet"})->size == 224);
 }
 
