@@ -109,7 +109,8 @@ std::string head_problem(const ModelOptions& options, const std::string& head, c
   for (const auto& [name, target] : targets) {
     if (name != head + ".weight" || !in_file(".weight")) continue;
     const bool is_normalised = options.head == "normalised";
-    if (is_transposed(target, entries.at(name)) || (is_normalised && in_file(".bias"))) {
+    const bool is_square_linear = is_normalised && in_file(".bias") && fits(target, entries.at(name));
+    if (is_transposed(target, entries.at(name)) || is_square_linear) {
       if (const std::string change = change_of_head(options); !change.empty()) {
         return fmt::format("has a normalised head; model.{} is for linear ones", change);
       }

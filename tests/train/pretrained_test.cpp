@@ -49,9 +49,9 @@ class Weights {
     return tensors;
   }
 
-  std::optional<Pretrained> load(const TensorMap& tensors, Model& model) const {
+  std::optional<Pretrained> load(const TensorMap& tensors, Model& model, const std::string& head = "linear") const {
     write_tensor_file(file(), tensors);
-    return load_pretrained(config(), model);
+    return load_pretrained(config({"model.head=" + head}), model);
   }
 
   config::Config config(std::vector<std::string> settings = {}) const {
@@ -72,7 +72,7 @@ TEST_CASE("weights are loaded by name, and a head of other classes stays as draw
   for (const std::string head : {"linear", "normalised", "two_head"}) {
     CAPTURE(head);
     const auto model = weights.draw(2, head), drawn = weights.draw(2, head);
-    const auto loaded = weights.load(theirs, *model);
+    const auto loaded = weights.load(theirs, *model, head);
     REQUIRE(loaded);
     const std::vector<std::string> heads =
         head == "two_head" ? std::vector<std::string>{"fc", "fc_multi"} : std::vector<std::string>{"fc"};
