@@ -256,13 +256,14 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
 int try_out(const CommandLine& line) {
   const at::Device device = find_device(line.device);
   Experiment run = make_experiment(line.registries, load_config(line), device, FirstWeights::kPretrained);
+  const auto& folder = run.config.get<std::string>("run.dir");
+  RunFolder::check_not_foreign(folder);
   catch_interrupts();
   std::cout << run.config.to_yaml_with_origins() << '\n';
   log_start(run, line);
   ProgressBar bar;
   const DryRun cost = dry_run(run, bar);
   std::cout << format_dry_run(run, cost);
-  const auto& folder = run.config.get<std::string>("run.dir");
   std::cout << fmt::format("{:<12} {}{}\n", "run folder", folder,
                            RunFolder::is_there(folder) ? " (holds a run: --resume or --overwrite it)" : "");
   if (cost.disk_bytes <= cost.free_disk_bytes) return kSuccess;

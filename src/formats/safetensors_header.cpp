@@ -70,7 +70,7 @@ SafetensorsEntry decode_entry(const std::string& name, const Json& json, uint64_
   const std::vector<int64_t> offsets = decode_integers(json["data_offsets"], what + ": its data_offsets");
   if (offsets.size() != 2 || offsets[0] > offsets[1] || static_cast<uint64_t>(offsets[1]) > data_size) {
     throw RunError(what + ": its data_offsets are not a range within the " + std::to_string(data_size) +
-                   " bytes of data");
+                   " bytes of data; the file may be cut off");
   }
   entry.begin = static_cast<uint64_t>(offsets[0]);
   entry.end = static_cast<uint64_t>(offsets[1]);

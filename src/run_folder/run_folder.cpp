@@ -82,14 +82,6 @@ void remove_files(const fs::path& folder, bool (*chosen)(const fs::path&)) {
   }
 }
 
-void check_not_foreign(const fs::path& folder) {
-  const std::vector<fs::path> entries = entries_of(folder);
-  if (entries.empty() || is_run(folder)) return;
-  throw RunError("'" + folder.string() + "' is not a run's folder and not empty (it has '" +
-                 entries.front().filename().string() +
-                 "'), so nothing is written or removed there; choose another run.dir");
-}
-
 // A run that was stopped before its config was recorded.
 bool is_blank(const fs::path& folder) {
   std::error_code ignored;
@@ -176,6 +168,16 @@ RunFolder RunFolder::open_to_resume(const fs::path& given) {
   remove_files(run.path_ / "checkpoints", is_left_half_written);
   remove_files(run.path_, is_left_half_written);
   return run;
+}
+
+void RunFolder::check_not_foreign(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored) || is_there(path)) return;
+  const std::vector<fs::path> entries = entries_of(path);
+  if (entries.empty()) return;
+  throw RunError("'" + path.string() + "' is not a run's folder and not empty (it has '" +
+                 entries.front().filename().string() +
+                 "'), so nothing is written or removed there; choose another run.dir");
 }
 
 bool RunFolder::is_there(const fs::path& path) {

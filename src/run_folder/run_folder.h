@@ -30,6 +30,9 @@ class RunFolder {
   /// removed. Throws RunError as open_existing(), and where another process writes to it.
   static RunFolder open_to_resume(const std::filesystem::path& path);
 
+  /// Throws RunError where create() would since `path` is not empty and not a run's folder.
+  static void check_not_foreign(const std::filesystem::path& path);
+
   /// Whether `path` is a run's folder.
   static bool is_there(const std::filesystem::path& path);
 

@@ -20,6 +20,7 @@
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/formats/state_dict_names.h"
+#include "src/run_folder/run_folder.h"
 #include "src/train/checkpoint.h"
 #include "src/train/weight_tensors.h"
 
@@ -163,7 +164,12 @@ void check_finite(const std::string& path, const std::string& name, const at::Te
 void normalise_head(const std::string& head, double tau, const NamedTensors& tensors) {
   const at::NoGradGuard no_grad;
   for (auto [name, tensor] : tensors) {
-    if (name == head + ".weight") tensor.div_(tensor.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12).pow(tau));
+    if (name == head + ".weight") {
+      tensor.div_(tensor.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12).pow(tau));
+      if (!tensor.isfinite().all().item<bool>()) {
+        throw KeyError("model.head_tau", fmt::format("{}: {} is then not finite; the paper takes 0 to 1", tau, name));
+      }
+    }
     if (name == head + ".bias") tensor.zero_();
   }
 }
@@ -266,6 +272,10 @@ std::string missing_pretrained(const ModelRegistry& registry, const config::Conf
   const PretrainedSource& source = registry.at(model).pretrained;
   std::string text =
       fmt::format("{}: {}: there is no file '{}', of weights to start from", config.at(kKey).origin.text, kKey, file);
+  if (RunFolder::is_there(file)) {
+    return text + fmt::format("; this is a run's folder: name one of its checkpoints, such as '{}'",
+                              (fs::path(file) / "checkpoints" / "last.safetensors").string());
+  }
   if (!source.url.empty()) text += fmt::format("; for {}, {} has them: {}", model, source.name, source.url);
   if (file.find("checkpoints/") != std::string::npos) return text + "\nIt is a run's checkpoint: train that run first.";
   return text +

@@ -145,6 +145,7 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
                    const ResumeTerms& terms, const fs::path& made_by) {
   const auto or_none = [](const std::string& value) { return value.empty() ? "no such key" : value; };
   std::string lines, allow;
+  bool any_is_fixed = false;
   for (const auto& [path, before, after] : changes) {
     const bool is_fixed = is_of_network(path) || path == "train.ema_decay" ||
                           path == "optimizer.name";  // the checkpoint holds what they keep
@@ -152,10 +153,11 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
     if ((allowed && !is_fixed) || is_free(wanted, path)) continue;
     lines += fmt::format("\n  {}: {} there, {} now{}", path, or_none(before), or_none(after),
                          is_fixed ? " (cannot change within a run)" : "");
-    if (!is_fixed) allow += " --allow " + path;
+    any_is_fixed |= is_fixed;
+    allow += " --allow " + path;
   }
   if (lines.empty()) return;
-  if (!allow.empty()) allow = "; or, where the change is meant for the rest of this one, add" + allow;
+  allow = any_is_fixed ? "" : "; or, where the change is meant for the rest of this one, add" + allow;
   throw ConfigError(
       fmt::format("{} was made with another configuration:{}\nStart a new run{}", quoted(made_by), lines, allow));
 }

@@ -188,6 +188,13 @@ class Table(ProgramTest):
                 resolved.add((name, preset))
         self.assertLessEqual({("ldam2019/cifar100", "bf16"), ("icml2022/4", "index_block")}, resolved)
 
+    def test_the_config_of_ldam_drw_is_that_of_its_column(self):
+        run = self.folder / "runs/drw"
+        run.mkdir(parents=True)
+        for name, remark in (("long_tail_ldam_drw", "has no results yet"), ("long_tail_resnet32", "has no results yet"), ("densenet40_40", "its config is that of no cell; nearest: ")):
+            (run / "config.yaml").write_text(self.run_program("config", "show", "--config", f"cifar100/{name}.yaml").stdout)
+            self.assertIn(f"runs/drw: {remark}", self.run_program("table", "ldam2019/cifar100", "--collect", "runs/drw", expect=1).stderr)
+
     def test_the_cost_counts_the_splits_that_are_evaluated(self):
         # ResNet-32: three stages of ten convolutions with 3x3 weights, 16, 32 and 64 channels; 200 epochs of 10,847 images, three passes each, and
         # the 10,000 test images after each epoch and for two checkpoints. Five losses.

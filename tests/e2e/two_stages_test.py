@@ -106,6 +106,15 @@ class TwoStages(ProgramTest):
     def test_a_first_stage_that_is_not_there_is_to_be_trained_first(self):
         missing = ("--set", "model.pretrained=runs/none/checkpoints/last.safetensors")
         self.assertIn("train that run first", self.run_program("--config", "tail.yaml", *missing, "--device", "cpu", expect=1).stderr)
+        folder = ("--set", "model.pretrained=runs/first")
+        self.assertIn(f"such as '{FIRST}'", self.run_program("--config", "tail.yaml", *folder, "--device", "cpu", expect=1).stderr)
+
+    def test_a_dry_run_refuses_the_folder_that_the_run_would(self):
+        (self.folder / "mine").mkdir()
+        (self.folder / "mine/notes.txt").write_text("mine")
+        for dry in ((), ("--dry-run",)):
+            error = self.run_program("--config", "tail.yaml", "--set", "run.dir=mine", "--device", "cpu", *dry, expect=1).stderr
+            self.assertIn("is not a run's folder and not empty (it has 'notes.txt')", error)
 
     def test_a_damaged_first_stage_is_found(self):
         file = self.folder / FIRST

@@ -107,6 +107,8 @@ TEST_CASE("A folder that is not a run's is refused, overwrite or not, and nothin
         RunFolder::create(folder / "home", overwrite),
         Contains("home' is not a run's folder and not empty (it has 'config.yaml')") && EndsWith("run.dir"));
   }
+  CHECK_THROWS_WITH(RunFolder::check_not_foreign(folder / "home"), Contains("is not a run's folder and not empty"));
+  CHECK_NOTHROW(RunFolder::check_not_foreign(folder / "none"));
   CHECK(test::read_file(folder / "home" / "config.yaml") == "mine");
   CHECK(std::distance(fs::directory_iterator(folder / "home"), {}) == 1);
 }

@@ -155,6 +155,9 @@ TEST_CASE("a head that fits can be drawn all the same, normalised, or scaled", "
   CHECK_THAT(loaded->describe(), Contains("head fc normalised with tau 0.5"));
   CHECK(at::allclose(normalised->named_parameters()["fc.weight"], weight / weight.norm(2, 1, true).sqrt()));
   CHECK(normalised->named_parameters()["fc.bias"].abs().max().item<double>() == 0);
+  CHECK_THROWS_WITH(
+      load_pretrained(weights.config({"model.pretrained_head=tau_normalised", "model.head_tau=1000"}), *normalised),
+      Contains("model.head_tau: 1000: fc.weight is then not finite"));
 
   const auto scaled = weights.draw(2, "scaled");
   CHECK(load_pretrained(weights.config({"model.head=scaled"}), *scaled)->drawn.empty());

@@ -106,8 +106,10 @@ TEST_CASE("the model cannot change within a run, allowed or not", "[fast]") {
 
 TEST_CASE("nor can the optimizer", "[fast]") {
   const StoppedRun run({});
-  CHECK_THROWS_WITH(run.find({"optimizer.name=adamw"}, {"optimizer.name"}),
-                    Contains("optimizer.name: sgd there, adamw now (cannot change within a run)"));
+  // Nor is it advised to allow the other changes: they do not help.
+  CHECK_THROWS_WITH(run.find({"optimizer.name=adamw", "data.batch_size=3"}, {"optimizer.name"}),
+                    Contains("optimizer.name: sgd there, adamw now (cannot change within a run)") &&
+                        Contains("data.batch_size") && !Contains("--allow"));
 }
 
 TEST_CASE("an allowed key that does not exist is a typing error", "[fast]") {

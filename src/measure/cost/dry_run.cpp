@@ -36,12 +36,18 @@ double seconds_since(Clock::time_point start) {
 
 double measure_step(Throughput& throughput, ProgressBar& bar) {
   StepTimes times;
-  Progress progress{"[dry run] steps", 0, kMostSteps, 0, ""};
+  Progress progress{"[dry run] steps", 0, 0, 0, ""};
   const auto start = Clock::now();
   throughput.take_from_loader(kWarmUp, kWarmUp, times);
-  while (progress.done < kMostSteps && (progress.done < kLeastSteps || seconds_since(start) < kSeconds)) {
+  int64_t steps = 0;
+  while (steps < kMostSteps && (steps < kLeastSteps || seconds_since(start) < kSeconds)) {
     throughput.take_from_loader(1, 0, times);
-    ++progress.done;
+    ++steps;
+    // So many will be measured, where they go on at this speed.
+    const double expected = kSeconds * static_cast<double>(kWarmUp + steps) / seconds_since(start);
+    progress.done = times.images;
+    progress.total =
+        times.images / steps * std::clamp(static_cast<int64_t>(expected), std::max(steps, kLeastSteps), kMostSteps);
     bar.update(progress);
   }
   bar.hide();

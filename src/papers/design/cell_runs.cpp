@@ -1,13 +1,13 @@
 #include "src/papers/design/cell_runs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 
 #include "src/config/format.h"
 #include "src/config/load.h"
-#include "src/core/digest.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -15,7 +15,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string experiment_of_cell(const RunDesign& design, const WantedCell& cell, const config::Schema& schema) {
+// What a run was trained and tested with, by key: seed, compute threads, checkpoints that were kept, metrics that were
+// asked for and the folder of its first weights apart. Runs of one cell have it in common.
+using ExperimentKeys = std::map<std::string, std::string>;
+
+ExperimentKeys experiment_of(const config::Config& config) {
+  static const std::set<std::string> kApart{"name",
+                                            "seed",
+                                            "select",
+                                            "run.dir",
+                                            "run.threads",
+                                            "eval.top_k",
+                                            "eval.average_k",
+                                            "eval.count_bins",
+                                            "eval.splits",
+                                            "eval.during_training",
+                                            "eval.superclass_accuracy",
+                                            "train.top_k",
+                                            "train.gradient_nonzeros"};
+  ExperimentKeys keys;
+  for (const config::Entry& entry : config.entries()) {
+    if (entry.key.is_free || kApart.contains(entry.path)) continue;
+    // Where the file of first weights lies does not matter.
+    const bool is_file = entry.path == "model.pretrained";
+    keys[entry.path] = is_file ? fs::path(config.get<std::string>(entry.path)).filename().string()
+                               : config::yaml_value(entry.key, entry.value);
+  }
+  return keys;
+}
+
+ExperimentKeys experiment_of_cell(const RunDesign& design, const WantedCell& cell, const config::Schema& schema) {
   std::vector<std::string> overrides;
   for (const auto& [key, value] : design.settings(cell.row, cell.column)) {
     overrides.push_back(fmt::format("{}={}", key, value));
@@ -43,39 +72,42 @@ std::vector<std::pair<fs::path, config::Config>> load_configs(const config::Sche
   return all;
 }
 
-}  // namespace
-
-std::string experiment_of(const config::Config& config) {
-  static const std::set<std::string> kApart{"name",
-                                            "seed",
-                                            "select",
-                                            "run.dir",
-                                            "run.threads",
-                                            "eval.top_k",
-                                            "eval.average_k",
-                                            "eval.count_bins",
-                                            "eval.splits",
-                                            "eval.during_training",
-                                            "eval.superclass_accuracy",
-                                            "train.top_k",
-                                            "train.gradient_nonzeros"};
-  std::string text;
-  for (const config::Entry& entry : config.entries()) {
-    if (entry.key.is_free || kApart.contains(entry.path)) continue;
-    // Where the file of first weights lies does not matter.
-    const bool is_file = entry.path == "model.pretrained";
-    text += fmt::format("{}: {}\n", entry.path,
-                        is_file ? fs::path(config.get<std::string>(entry.path)).filename().string()
-                                : config::yaml_value(entry.key, entry.value));
+// "train.precision: float32 in the run, bf16 in the cell", of each key that differs.
+std::vector<std::string> differences(const ExperimentKeys& run, const ExperimentKeys& cell) {
+  const auto value = [](const ExperimentKeys& keys, const std::string& path) {
+    const auto found = keys.find(path);
+    return found == keys.end() ? "no such key" : found->second;
+  };
+  ExperimentKeys all = run;
+  all.insert(cell.begin(), cell.end());
+  std::vector<std::string> lines;
+  for (const auto& [path, unused] : all) {
+    const std::string theirs = value(run, path), ours = value(cell, path);
+    if (theirs != ours) lines.push_back(fmt::format("{}: {} in the run, {} in the cell", path, theirs, ours));
   }
-  return sha256(text);
+  return lines;
 }
+
+// Of a run that belongs to no cell: what keeps it from the one that is nearest.
+std::string least_differences(const ExperimentKeys& run, const std::vector<ExperimentKeys>& cells) {
+  constexpr size_t kMostKeys = 4;
+  std::vector<std::string> least;
+  for (const ExperimentKeys& cell : cells) {
+    std::vector<std::string> lines = differences(run, cell);
+    if (least.empty() || lines.size() < least.size()) least = std::move(lines);
+  }
+  const size_t shown = std::min(least.size(), kMostKeys);
+  const std::string more = least.size() > shown ? fmt::format("; {} more keys", least.size() - shown) : "";
+  return fmt::format("{}{}", fmt::join(least.begin(), least.begin() + static_cast<int64_t>(shown), "; "), more);
+}
+
+}  // namespace
 
 CellRuns find_cell_runs(const RunDesign& design, const std::vector<WantedCell>& cells, const config::Schema& schema,
                         const std::vector<fs::path>& runs, bool of_design_only) {
   CellRuns result;
-  std::map<std::string, RunsBySeed> by_experiment;
-  std::vector<std::string> experiments;  // of the cells
+  std::map<ExperimentKeys, RunsBySeed> by_experiment;
+  std::vector<ExperimentKeys> experiments;  // of the cells
   for (const WantedCell& cell : cells) {
     experiments.push_back(experiment_of_cell(design, cell, schema));
     by_experiment[experiments.back()];
@@ -84,9 +116,11 @@ CellRuns find_cell_runs(const RunDesign& design, const std::vector<WantedCell>& 
   const std::set<std::string> wanted(design.seeds.begin(), design.seeds.end());
   for (const auto& [folder, config] : load_configs(schema, runs, result.remarks)) {
     const auto seed = config.get<int64_t>("seed");
-    const auto cell = by_experiment.find(experiment_of(config));
+    const ExperimentKeys experiment = experiment_of(config);
+    const auto cell = by_experiment.find(experiment);
     if (cell == by_experiment.end()) {
-      result.remarks.push_back(fmt::format("{}: its config is that of no cell", folder.string()));
+      result.remarks.push_back(fmt::format("{}: its config is that of no cell; nearest: {}", folder.string(),
+                                           least_differences(experiment, experiments)));
     } else if (of_design_only && !wanted.empty() && !wanted.contains(std::to_string(seed))) {
       continue;
     } else if (!fs::exists(folder / "results.json")) {

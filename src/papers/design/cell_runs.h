@@ -21,12 +21,9 @@ struct CellRuns {
   std::vector<std::string> remarks{};                         // runs that are not in it, and why
 };
 
-/// The digest of what a run was trained and tested with, seed, compute threads, checkpoints that were kept, metrics
-/// that were asked for and the folder of its first weights apart: runs of one cell have it in common.
-std::string experiment_of(const config::Config& config);
-
-/// Finds the cells that finished runs belong to by their configs. `of_design_only`: seeds that the design does not name
-/// are left out. Of runs of one cell and seed, one that measured more in its steps (train.top_k,
+/// Finds the cells that finished runs belong to by their configs: seed, compute threads, checkpoints that were kept,
+/// metrics that were asked for and the folder of first weights may differ. `of_design_only`: seeds that the design does
+/// not name are left out. Of runs of one cell and seed, one that measured more in its steps (train.top_k,
 /// train.gradient_nonzeros) is taken, otherwise the first. Runs that belong to no cell, cannot be read, have no
 /// results, or repeat a seed, are remarks. Throws ConfigError where a cell's config is none.
 CellRuns find_cell_runs(const RunDesign& design, const std::vector<WantedCell>& cells, const config::Schema& schema,
