@@ -191,6 +191,7 @@ class Table(ProgramTest):
     def test_the_config_of_ldam_drw_is_that_of_its_column(self):
         run = self.folder / "runs/drw"
         run.mkdir(parents=True)
+        (run / ".settrain-run").touch()  # marks a folder as a run's
         for name, remark in (("long_tail_ldam_drw", "has no results yet"), ("long_tail_resnet32", "has no results yet"), ("densenet40_40", "its config is that of no cell; nearest: ")):
             (run / "config.yaml").write_text(self.run_program("config", "show", "--config", f"cifar100/{name}.yaml").stdout)
             self.assertIn(f"runs/drw: {remark}", self.run_program("table", "ldam2019/cifar100", "--collect", "runs/drw", expect=1).stderr)
