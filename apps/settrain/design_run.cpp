@@ -47,7 +47,7 @@ void add_preset_option(CLI::App& command, std::string& preset) {
       .add_option(
           "--preset", preset,
           "paper: the exact protocol; small: the same at a size for one GPU and minutes; smoke: to see that all "
-          "of it works; or one that its file has beside them")
+          "of it works; or another that its file defines")
       ->capture_default_str();
 }
 

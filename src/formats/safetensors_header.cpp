@@ -68,9 +68,10 @@ SafetensorsEntry decode_entry(const std::string& name, const Json& json, uint64_
   }
   SafetensorsEntry entry{name, decode_dtype(json["dtype"], what), decode_integers(json["shape"], what + ": its shape")};
   const std::vector<int64_t> offsets = decode_integers(json["data_offsets"], what + ": its data_offsets");
-  if (offsets.size() != 2 || offsets[0] > offsets[1] || static_cast<uint64_t>(offsets[1]) > data_size) {
+  const bool is_range = offsets.size() == 2 && offsets[0] <= offsets[1];
+  if (!is_range || static_cast<uint64_t>(offsets[1]) > data_size) {
     throw RunError(what + ": its data_offsets are not a range within the " + std::to_string(data_size) +
-                   " bytes of data; the file may be cut off");
+                   " bytes of data" + (is_range ? "; the file may be cut off" : ""));
   }
   entry.begin = static_cast<uint64_t>(offsets[0]);
   entry.end = static_cast<uint64_t>(offsets[1]);

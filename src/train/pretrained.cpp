@@ -165,10 +165,13 @@ void normalise_head(const std::string& head, double tau, const NamedTensors& ten
   const at::NoGradGuard no_grad;
   for (auto [name, tensor] : tensors) {
     if (name == head + ".weight") {
-      tensor.div_(tensor.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12).pow(tau));
-      if (!tensor.isfinite().all().item<bool>()) {
-        throw KeyError("model.head_tau", fmt::format("{}: {} is then not finite; the paper takes 0 to 1", tau, name));
+      const at::Tensor divisors = tensor.norm(2, 1, /*keepdim=*/true).clamp_min(1e-12).pow(tau);
+      if (!divisors.isfinite().logical_and(divisors.gt(0)).all().item<bool>()) {
+        throw KeyError(
+            "model.head_tau",
+            fmt::format("{}: a norm of {} to this power is 0 or infinite; the paper takes 0 to 1", tau, name));
       }
+      tensor.div_(divisors);
     }
     if (name == head + ".bias") tensor.zero_();
   }

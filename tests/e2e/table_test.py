@@ -192,9 +192,9 @@ class Table(ProgramTest):
         run = self.folder / "runs/drw"
         run.mkdir(parents=True)
         (run / ".settrain-run").touch()  # marks a folder as a run's
-        for name, remark in (("long_tail_ldam_drw", "has no results yet"), ("long_tail_resnet32", "has no results yet"), ("densenet40_40", "its config is that of no cell; nearest: ")):
+        for name, remark in (("long_tail_ldam_drw", "has no results yet"), ("long_tail_resnet32", "has no results yet"), ("densenet40_40", r"its config is that of no cell; nearest: .*; and \d+ more")):
             (run / "config.yaml").write_text(self.run_program("config", "show", "--config", f"cifar100/{name}.yaml").stdout)
-            self.assertIn(f"runs/drw: {remark}", self.run_program("table", "ldam2019/cifar100", "--collect", "runs/drw", expect=1).stderr)
+            self.assertRegex(self.run_program("table", "ldam2019/cifar100", "--collect", "runs/drw", expect=1).stderr, f"runs/drw: {remark}")
 
     def test_the_cost_counts_the_splits_that_are_evaluated(self):
         # ResNet-32: three stages of ten convolutions with 3x3 weights, 16, 32 and 64 channels; 200 epochs of 10,847 images, three passes each, and

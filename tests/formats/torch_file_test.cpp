@@ -15,6 +15,7 @@ namespace settrain {
 namespace {
 
 using Catch::Contains;
+using Catch::EndsWith;
 using test::dict;
 using test::floats;
 using test::integer;
@@ -272,6 +273,15 @@ TEST_CASE("a safetensors file is one whatever the length of its header", "[fast]
     CHECK(File(test::little_endian(uint64_t{length}) + header + floats(1)).values() ==
           std::vector<std::vector<float>>{{0}});
   }
+}
+
+TEST_CASE("a safetensors file that ends too early may be cut off", "[fast]") {
+  const auto open_with = [](const std::string& offsets) {
+    const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":)" + offsets + "}}";
+    File(test::little_endian(uint64_t{header.size()}) + header + floats(1)).open();
+  };
+  CHECK_THROWS_WITH(open_with("[0,8]"), EndsWith("not a range within the 4 bytes of data; the file may be cut off"));
+  CHECK_THROWS_WITH(open_with("[8,0]"), EndsWith("not a range within the 4 bytes of data"));
 }
 
 TEST_CASE("a long header takes time in proportion", "[fast]") {

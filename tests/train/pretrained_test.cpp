@@ -155,9 +155,15 @@ TEST_CASE("a head that fits can be drawn all the same, normalised, or scaled", "
   CHECK_THAT(loaded->describe(), Contains("head fc normalised with tau 0.5"));
   CHECK(at::allclose(normalised->named_parameters()["fc.weight"], weight / weight.norm(2, 1, true).sqrt()));
   CHECK(normalised->named_parameters()["fc.bias"].abs().max().item<double>() == 0);
-  CHECK_THROWS_WITH(
-      load_pretrained(weights.config({"model.pretrained_head=tau_normalised", "model.head_tau=1000"}), *normalised),
-      Contains("model.head_tau: 1000: fc.weight is then not finite"));
+  for (const double factor : {1.0, 100.0}) {  // norms below and above 1
+    const Weights extreme("resnet8");
+    TensorMap tensors = theirs;
+    tensors["fc.weight"] = factor * weight;
+    write_tensor_file(extreme.file(), tensors);
+    CHECK_THROWS_WITH(load_pretrained(extreme.config({"model.pretrained_head=tau_normalised", "model.head_tau=1000"}),
+                                      *weights.draw(2)),
+                      Contains("model.head_tau: 1000: a norm of fc.weight to this power is 0 or infinite"));
+  }
 
   const auto scaled = weights.draw(2, "scaled");
   CHECK(load_pretrained(weights.config({"model.head=scaled"}), *scaled)->drawn.empty());

@@ -44,10 +44,10 @@ double measure_step(Throughput& throughput, ProgressBar& bar) {
     throughput.take_from_loader(1, 0, times);
     ++steps;
     // So many will be measured, where they go on at this speed.
-    const double expected = kSeconds * static_cast<double>(kWarmUp + steps) / seconds_since(start);
+    const double all = kSeconds * static_cast<double>(kWarmUp + steps) / seconds_since(start);
+    const int64_t measured = std::clamp(static_cast<int64_t>(all) - kWarmUp, std::max(steps, kLeastSteps), kMostSteps);
     progress.done = times.images;
-    progress.total =
-        times.images / steps * std::clamp(static_cast<int64_t>(expected), std::max(steps, kLeastSteps), kMostSteps);
+    progress.total = times.images * measured / steps;
     bar.update(progress);
   }
   bar.hide();

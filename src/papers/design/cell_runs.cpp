@@ -73,7 +73,7 @@ std::vector<std::pair<fs::path, config::Config>> load_configs(const config::Sche
 }
 
 // "train.precision: float32 in the run, bf16 in the cell", of each key that differs.
-std::vector<std::string> differences(const ExperimentKeys& run, const ExperimentKeys& cell) {
+std::vector<std::string> differing_keys(const ExperimentKeys& run, const ExperimentKeys& cell) {
   const auto value = [](const ExperimentKeys& keys, const std::string& path) {
     const auto found = keys.find(path);
     return found == keys.end() ? "no such key" : found->second;
@@ -93,11 +93,11 @@ std::string least_differences(const ExperimentKeys& run, const std::vector<Exper
   constexpr size_t kMostKeys = 4;
   std::vector<std::string> least;
   for (const ExperimentKeys& cell : cells) {
-    std::vector<std::string> lines = differences(run, cell);
+    std::vector<std::string> lines = differing_keys(run, cell);
     if (least.empty() || lines.size() < least.size()) least = std::move(lines);
   }
   const size_t shown = std::min(least.size(), kMostKeys);
-  const std::string more = least.size() > shown ? fmt::format("; {} more keys", least.size() - shown) : "";
+  const std::string more = least.size() > shown ? fmt::format("; and {} more", least.size() - shown) : "";
   return fmt::format("{}{}", fmt::join(least.begin(), least.begin() + static_cast<int64_t>(shown), "; "), more);
 }
 
