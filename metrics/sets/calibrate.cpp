@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "metrics/checks.h"
@@ -27,18 +28,20 @@ std::vector<int64_t> whole_numbers(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<int64_t>(), tensor.const_data_ptr<int64_t>() + tensor.numel()};
 }
 
-/// The largest threshold that at most a share `error` of the labels' probabilities lies below.
-double average_error_threshold(std::vector<double> probabilities, double error) {
-  const auto images = std::ssize(probabilities);
+/// The largest threshold that at most a share `error` of the labels' probabilities lies below. `scores`: these times
+/// -1.
+DoubleDouble average_error_threshold(std::vector<DoubleDouble> scores, double error) {
+  const auto images = std::ssize(scores);
   const auto below = static_cast<int64_t>(std::floor(error * static_cast<double>(images) * (1 + 1e-14)));
-  const auto place = probabilities.begin() + std::min(below, images - 1);
-  std::nth_element(probabilities.begin(), place, probabilities.end());
-  return *place;
+  const auto place = scores.begin() + std::min(below, images - 1);
+  std::nth_element(scores.begin(), place, scores.end(), std::greater<>());
+  return -*place;
 }
 
 /// [classes] the quantile of the superclass that each class is of.
-std::vector<double> superclass_thresholds(const std::vector<double>& scores, const std::vector<int64_t>& labels,
-                                          const std::vector<int64_t>& superclass_of, double alpha) {
+std::vector<DoubleDouble> superclass_thresholds(const std::vector<DoubleDouble>& scores,
+                                                const std::vector<int64_t>& labels,
+                                                const std::vector<int64_t>& superclass_of, double alpha) {
   std::vector<int64_t> numbers = superclass_of;
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
@@ -47,30 +50,63 @@ std::vector<double> superclass_thresholds(const std::vector<double>& scores, con
     group_of_class.push_back(std::lower_bound(numbers.begin(), numbers.end(), superclass) - numbers.begin());
   }
   for (const int64_t label : labels) group_of_image.push_back(group_of_class[static_cast<size_t>(label)]);
-  const std::vector<double> quantiles = conformal_quantiles(scores, group_of_image, std::ssize(numbers), alpha);
-  std::vector<double> thresholds;
+  const std::vector<DoubleDouble> quantiles = conformal_quantiles(scores, group_of_image, std::ssize(numbers), alpha);
+  std::vector<DoubleDouble> thresholds;
   for (const int64_t group : group_of_class) thresholds.push_back(quantiles[static_cast<size_t>(group)]);
   return thresholds;
 }
 
-/// tau min(q_y, 1) + (1 - tau) q: no score of lac is above 1.
-std::vector<double> interpolated_thresholds(std::vector<double> classwise, double marginal, double tau) {
-  for (double& threshold : classwise) {
-    const double own = tau * std::min(threshold, 1.0);
-    threshold = tau < 1 ? own + (1 - tau) * marginal : own;
+/// tau min(q_y, 0) + (1 - tau) q of lac, whose scores are -p: linear in p, or in 1 - p, where both are above 1/2.
+std::vector<DoubleDouble> interpolated_thresholds(std::vector<DoubleDouble> classwise, DoubleDouble marginal,
+                                                  double tau) {
+  const auto rest = [](DoubleDouble score) { return (score.high + 1) + score.low; };
+  for (DoubleDouble& threshold : classwise) {
+    const DoubleDouble own = std::min(threshold, DoubleDouble());
+    if (tau == 1) {
+      threshold = own;
+    } else if (own.high < -0.5 && marginal.high < -0.5) {
+      threshold = DoubleDouble::sum(-1, tau * rest(own) + (1 - tau) * rest(marginal));
+    } else {
+      threshold = tau * own.high + (1 - tau) * marginal.high;
+    }
   }
   return classwise;
+}
+
+/// Says where the one threshold of all classes gives more than 1 - alpha, because many scores are the same.
+void note_ties(CalibratedRule& calibrated, const std::vector<DoubleDouble>& scores) {
+  constexpr double kWorthSaying = 0.01;
+  const SetRule& rule = calibrated.rule;
+  const DoubleDouble threshold = calibrated.thresholds.front();
+  const auto same = std::count(scores.begin(), scores.end(), threshold);
+  const double share = static_cast<double>(same) / static_cast<double>(scores.size());
+  const bool can_draw = is_ranked(rule.score) && !rule.randomised;
+  // Of raps and saps the largest score depends on lambda.
+  const bool has_largest = rule.score != ConformalScore::kRaps && rule.score != ConformalScore::kSaps;
+  if (has_largest && threshold == DoubleDouble()) {
+    calibrated.notes.push_back(fmt::format(
+        "the threshold is the largest score there is, which {:.3g} % of the calibration images have: their "
+        "label {}. Every set holds all classes; {}",
+        100 * share, is_ranked(rule.score) ? "is the least probable class" : "has the probability 0",
+        can_draw ? "a larger alpha, or randomised=true, gives smaller ones" : "a larger alpha gives smaller ones"));
+  } else if (same > 1 && share > kWorthSaying) {
+    calibrated.notes.push_back(
+        fmt::format("{:.3g} % of the calibration images have the very score of the threshold, and coverage may be that "
+                    "much above {:.10g}{}",
+                    100 * share, 1 - rule.level, can_draw ? "; randomised=true avoids it" : ""));
+  }
 }
 
 void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, const at::Tensor& scores,
                          const at::Tensor& labels) {
   const SetRule& rule = calibrated.rule;
   const double alpha = rule.level;
-  const std::vector<double> s = label_scores(calibrated, scores, labels);
+  const std::vector<DoubleDouble> s = label_scores(calibrated, scores, labels);
   const std::vector<int64_t> y = whole_numbers(labels);
   switch (rule.threshold) {
     case ConformalThreshold::kMarginal:
       calibrated.thresholds = {conformal_quantile(s, alpha)};
+      note_ties(calibrated, s);
       return;
     case ConformalThreshold::kClasswise:
       calibrated.thresholds = conformal_quantiles(s, y, facts.classes, alpha);
@@ -121,7 +157,7 @@ const char* images_of_threshold(ConformalThreshold threshold) {
 }
 
 void note_infinite(CalibratedRule& calibrated) {
-  const auto infinite = std::count(calibrated.thresholds.begin(), calibrated.thresholds.end(), kAlwaysIn);
+  const auto infinite = std::count(calibrated.thresholds.begin(), calibrated.thresholds.end(), DoubleDouble(kAlwaysIn));
   if (infinite == 0 || calibrated.rule.kind != SetRule::Kind::kConformal) return;
   const std::string needs =
       fmt::format("alpha {} needs {} calibration images", calibrated.rule.level, images_needed(calibrated.rule.level));
@@ -164,12 +200,11 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
   }
   switch (rule.kind) {
     case SetRule::Kind::kAverage:
-      calibrated.thresholds =
-          average_k_thresholds(probabilities_of(rows, facts.probability), std::array{rule.level}, Ties::kKeepAll);
+      calibrated.thresholds = {
+          average_k_thresholds(probabilities_of(rows, facts.probability), std::array{rule.level}, Ties::kKeepAll)[0]};
       break;
     case SetRule::Kind::kAverageError:
-      calibrated.thresholds = {
-          average_error_threshold(label_probabilities(rows, row_labels, facts.probability), rule.level)};
+      calibrated.thresholds = {average_error_threshold(label_scores(calibrated, rows, row_labels), rule.level)};
       break;
     default:
       calibrate_conformal(calibrated, facts, rows, row_labels);

@@ -1,7 +1,7 @@
 // Rules that answer with sets: calibrated on scores, and their sets.
 //
-// p is the softmax (or sigmoid) of an image's scores, in their type; o the rank of a class by the scores from 1, ties
-// to the lower class; sums are in float64, in the order of the ranks.
+// p is the softmax (or sigmoid) of an image's scores, in float64 whatever their dtype; o is the rank of a class by the
+// scores from 1, ties to the lower class. behind_o is the sum of the probabilities of the classes behind rank o.
 //
 //   top:K            the K classes with the largest scores (Garcin 2023, 2.2.1: point-wise size)
 //   average:K        p_y >= threshold: sets of K classes on average (Garcin 2023, eq. 2.31, Algorithm 1)
@@ -19,13 +19,19 @@
 //   pas   -p_y / pi_y, pi_y the class' share of training images Ding, Fermanian and Salmon 2025
 //   wpas  -w_y p_y / pi_y; pi_y = 0: the class is in every set, of pas too
 //
+// All but pas and wpas are stored minus 1: lac as -p_y, aps as -(behind_o + u p_y). A confident network gives p_(1) = 1
+// to the last digit of a double, and 1 minus that is 0; the sum of the other probabilities, 1e-30 say, has its digits.
+// Scores and thresholds are therefore sums of two numbers (double_double.h). Scores tie where logits tie, and where a
+// logit lies more than 708 below the largest, since its probability is 0 even in float64.
+//
 // The images that calibrate a class' q, and the probability that is at least 1 - alpha:
 //
 //   marginal           all: P(label in set)
 //   classwise          the class' own: P(label in set | label = y)
 //   superclass         those of its superclass: P(label in set | superclass of the label)
-//   interpolated(TAU)  TAU min(q_y, 1) + (1 - TAU) q, of classwise and marginal, for lac (Ding et al. 2025): P(label in
-//                      set), at least 1 - 2 alpha
+//   interpolated(TAU)  TAU min(q_y, 1) + (1 - TAU) q, of classwise and marginal, for lac, linear in p (Ding et al.
+//   2025):
+//                      P(label in set), at least 1 - 2 alpha
 //   rc3p               its own, with a limit to o (rc3p.h; Shi, Ghosh, Belkhouja, Doppa and Yan 2024): none exactly
 //   clustered          those of its cluster (clustered.h; Ding et al. 2023): P(label in set | cluster of the label)
 //   fuzzy(SIGMA)       those of classes as rare (fuzzy.h; Ding, Fermanian and Salmon 2025): P(label in set)
@@ -55,12 +61,19 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
 /// number of the first one, from which its u follows.
 at::Tensor sets_of(const CalibratedRule& rule, const at::Tensor& scores, int64_t first_image = 0);
 
-/// [classes] the smallest float32 probability with which each class is in a set; infinite where none is. For the rules
-/// that compare each class' probability alone: average, average-error, and lac, pas and wpas without a limit to ranks.
-std::vector<float> smallest_probabilities(const CalibratedRule& rule);
+/// [classes] the probabilities with which each class is in a set: p >= least where p <= 1/2, else 1 - p <= most_rest.
+/// Of the two the smaller number has all its digits.
+struct ProbabilityBounds {
+  std::vector<double> least;      // infinite: with no p <= 1/2
+  std::vector<double> most_rest;  // below 0: with no p at all
+};
 
-/// Softmax or sigmoid of the scores, those that make the sets: [images, classes] of their dtype, on the CPU. Throws
-/// what check_scores() throws.
+/// For the rules that compare each class' probability alone: average, average-error, lac, pas and wpas. Leaves limits
+/// to ranks out.
+ProbabilityBounds probability_bounds(const CalibratedRule& rule);
+
+/// Softmax or sigmoid of the scores, those that make the sets: [images, classes] float64 on the CPU. Throws what
+/// check_scores() throws.
 at::Tensor probabilities_of(const at::Tensor& scores, ProbabilityKind kind);
 
 }  // namespace settrain

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "metrics/sets/rules/double_double.h"
 #include "metrics/sets/set_noise.h"
 #include "src/core/permutation.h"
 
@@ -13,8 +14,8 @@ namespace settrain {
 
 /// What calibration knows of some images.
 struct LabelScores {
-  std::vector<double> scores;   // [images] the conformal score of the label
-  std::vector<int64_t> labels;  // [images] in [0, classes)
+  std::vector<DoubleDouble> scores;  // [images] the conformal score of the label
+  std::vector<int64_t> labels;       // [images] in [0, classes)
 };
 
 /// `first` of the images, and the others. A function of the arguments alone.

@@ -51,7 +51,7 @@ std::vector<int64_t> cluster(const SetRule& rule, const LabelScores& images, int
                              uint64_t seed) {
   std::vector<std::vector<double>> of_class(static_cast<size_t>(classes));
   for (size_t i = 0; i < images.labels.size(); ++i) {
-    of_class[static_cast<size_t>(images.labels[i])].push_back(images.scores[i]);
+    of_class[static_cast<size_t>(images.labels[i])].push_back(images.scores[i].high);
   }
   std::vector<Embedding> points;
   std::vector<double> weights;
@@ -82,8 +82,9 @@ ClusteredThresholds clustered_thresholds(const SetRule& rule, const LabelScores&
   std::vector<int64_t> image_clusters;
   for (const int64_t label : calibration.labels) image_clusters.push_back(cluster_of[static_cast<size_t>(label)]);
   const int64_t clusters = *std::max_element(cluster_of.begin(), cluster_of.end()) + 1;
-  const std::vector<double> quantiles = conformal_quantiles(calibration.scores, image_clusters, clusters, rule.level);
-  const double marginal = conformal_quantile(calibration.scores, rule.level);
+  const std::vector<DoubleDouble> quantiles =
+      conformal_quantiles(calibration.scores, image_clusters, clusters, rule.level);
+  const DoubleDouble marginal = conformal_quantile(calibration.scores, rule.level);
 
   ClusteredThresholds result;
   for (const int64_t number : cluster_of) {

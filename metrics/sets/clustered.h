@@ -11,8 +11,8 @@
 namespace settrain {
 
 struct ClusteredThresholds {
-  std::vector<double> thresholds;  // [classes]
-  std::string note;                // how many clusters and classes without one there are
+  std::vector<DoubleDouble> thresholds;  // [classes]
+  std::string note;                      // how many clusters and classes without one there are
 };
 
 /// One part of the images clusters the classes: those with at least n_alpha of its images, the fewest with a finite

@@ -25,25 +25,30 @@ class DescendingRow {
   /// Goes to another row, which must stay where it is.
   void start(const T* row) {
     row_ = row;
-    size_ = classes_;
     sorted_ = 0;
     bound_ = std::numeric_limits<T>::infinity();
   }
 
-  /// Goes to the part of another row that ends with `last`.
-  void start_until(const T* row, int64_t last) {
-    start(row);
-    sort_down_to(row[last]);
-    const auto end = keys_.begin() + sorted_;
-    size_ = std::lower_bound(keys_.begin(), end, key(last)) - keys_.begin() + 1;
-  }
-
-  int64_t size() const { return size_; }
-
-  /// The class at `rank`, from 0, below size().
+  /// The class at `rank`, from 0, below the number of classes.
   int64_t at(int64_t rank) {
     while (rank >= sorted_) sort_more();
     return static_cast<int64_t>(static_cast<uint32_t>(keys_[static_cast<size_t>(rank)]));
+  }
+
+  /// How many ranks have been sorted.
+  int64_t sorted() const { return sorted_; }
+
+  /// The sum of `values` [classes] over the classes that have not been sorted.
+  double sum_of_others(const double* values) const {
+    constexpr int64_t kAtOnce = 8;
+    double sums[kAtOnce]{}, sum = 0;
+    const int64_t whole = classes_ / kAtOnce * kAtOnce;
+    for (int64_t c = 0; c < whole; c += kAtOnce) {
+      for (int64_t i = 0; i < kAtOnce; ++i) sums[i] += row_[c + i] < bound_ ? values[c + i] : 0;
+    }
+    for (int64_t c = whole; c < classes_; ++c) sum += row_[c] < bound_ ? values[c] : 0;
+    for (const double part : sums) sum += part;
+    return sum;
   }
 
  private:
@@ -105,7 +110,7 @@ class DescendingRow {
   const T* row_ = nullptr;
   std::vector<Key> keys_;  // [classes + 1]: of the first `sorted_` ranks; one more for what is not taken
   std::vector<Key> scratch_;
-  int64_t size_ = 0, sorted_ = 0;
+  int64_t sorted_ = 0;
   T bound_ = 0;
 };
 

@@ -36,77 +36,87 @@ LabelScores sorted_by_score(const LabelScores& images) {
   return sorted;
 }
 
-/// The F_y of all classes.
+/// The F_y of all classes. One takes time in proportion to the images, however many classes there are.
 class FuzzyDistributions {
  public:
   FuzzyDistributions(const LabelScores& images, std::vector<double> places, double sigma)
       : images_(sorted_by_score(images)), places_(std::move(places)), counts_(places_.size()), sigma_(sigma) {
     for (const int64_t label : images_.labels) ++counts_[static_cast<size_t>(label)];
+    std::vector<size_t> number(places_.size());
+    for (size_t z = 0; z < counts_.size(); ++z) {
+      if (counts_[z] == 0) continue;
+      number[z] = labels_.size();
+      labels_.push_back(z);
+    }
+    for (const int64_t label : images_.labels) label_of_image_.push_back(number[static_cast<size_t>(label)]);
   }
 
-  const std::vector<double>& scores() const { return images_.scores; }
+  const std::vector<DoubleDouble>& scores() const { return images_.scores; }
 
   /// [scores] F_y of each.
-  void fill(size_t y, std::vector<double>& shares) const {
-    std::vector<double> weights;
-    for (const double place : places_) {
-      const double distance = places_[y] - place;
+  std::vector<double> shares(size_t y) const {
+    std::vector<double> weights, shares;
+    for (const size_t z : labels_) {
+      const double distance = places_[y] - places_[z];
       weights.push_back(std::exp(-distance * distance * (static_cast<double>(counts_[y]) + 1) / (2 * sigma_)));
     }
-    shares.clear();
     double sum = 0;
-    for (const int64_t label : images_.labels) shares.push_back(sum += weights[static_cast<size_t>(label)]);
+    for (const size_t label : label_of_image_) shares.push_back(sum += weights[label]);
     for (double& share : shares) share /= sum + 1;
+    return shares;
   }
 
  private:
   LabelScores images_;
   std::vector<double> places_;
   std::vector<int64_t> counts_;
+  std::vector<size_t> labels_;          // the classes that have images
+  std::vector<size_t> label_of_image_;  // [images] a place in labels_
   double sigma_;
 };
 
-/// Calls use(y, shares) for all classes.
 template <class Use>
-void for_each_class(const FuzzyDistributions& distributions, size_t classes, const Use& use) {
+void for_each_class(size_t classes, const Use& use) {
   at::parallel_for(0, static_cast<int64_t>(classes), 1, [&](int64_t begin, int64_t end) {
-    std::vector<double> shares;
-    for (int64_t y = begin; y < end; ++y) {
-      distributions.fill(static_cast<size_t>(y), shares);
-      use(static_cast<size_t>(y), shares);
-    }
+    for (int64_t y = begin; y < end; ++y) use(static_cast<size_t>(y));
   });
 }
 
 }  // namespace
 
-std::vector<double> fuzzy_thresholds(const SetRule& rule, const LabelScores& images,
-                                     const std::vector<int64_t>& train_counts, uint64_t seed) {
+std::vector<DoubleDouble> fuzzy_thresholds(const SetRule& rule, const LabelScores& images,
+                                           const std::vector<int64_t>& train_counts, uint64_t seed) {
   constexpr int64_t kMostHeldOut = 5000;
   const int64_t n = std::ssize(images.labels);
   const int64_t first =
       rule.share > 0 ? static_cast<int64_t>(rule.share * static_cast<double>(n)) : n - std::min(kMostHeldOut, n / 4);
   const auto [weighted, held_out] = parts_of(images, first, seed);
   const FuzzyDistributions distributions(weighted, rarities(train_counts, seed), rule.sigma);
-  const std::vector<double>& scores = distributions.scores();
+  const std::vector<DoubleDouble>& scores = distributions.scores();
 
   std::vector<std::vector<size_t>> held_out_of(train_counts.size());
   for (size_t i = 0; i < held_out.labels.size(); ++i) held_out_of[static_cast<size_t>(held_out.labels[i])].push_back(i);
-  std::vector<double> levels(held_out.labels.size());
-  for_each_class(distributions, train_counts.size(), [&](size_t y, const std::vector<double>& shares) {
+  std::vector<DoubleDouble> levels(held_out.labels.size());
+  for_each_class(train_counts.size(), [&, &all = held_out](size_t y) {
+    if (held_out_of[y].empty()) return;
+    const std::vector<double> shares = distributions.shares(y);
     for (const size_t i : held_out_of[y]) {
-      const auto above = std::upper_bound(scores.begin(), scores.end(), held_out.scores[i]) - scores.begin();
+      const auto above = std::upper_bound(scores.begin(), scores.end(), all.scores[i]) - scores.begin();
       levels[i] = above == 0 ? 0 : shares[static_cast<size_t>(above) - 1];
     }
   });
-  const double level = conformal_quantile(std::move(levels), rule.level);
+  const double level = conformal_quantile(std::move(levels), rule.level).high;
 
-  std::vector<double> thresholds(train_counts.size(), kAlwaysIn);
-  for_each_class(distributions, train_counts.size(), [&](size_t y, const std::vector<double>& shares) {
+  std::vector<DoubleDouble> thresholds(train_counts.size(), kAlwaysIn);
+  for_each_class(train_counts.size(), [&](size_t y) {
+    const std::vector<double> shares = distributions.shares(y);
     const auto next = std::upper_bound(shares.begin(), shares.end(), level);
     if (next == shares.end()) return;
-    thresholds[y] =
-        std::nextafter(scores[static_cast<size_t>(next - shares.begin())], -std::numeric_limits<double>::infinity());
+    // The largest number below the first score whose share is above the level.
+    thresholds[y] = scores[static_cast<size_t>(next - shares.begin())];
+    if (std::isfinite(thresholds[y].high)) {
+      thresholds[y].low = std::nextafter(thresholds[y].low, -std::numeric_limits<double>::infinity());
+    }
   });
   return thresholds;
 }

@@ -18,7 +18,7 @@ namespace settrain {
 ///
 /// Held out are 5,000 images, as in the authors' experiments, but at most a fourth; `rule.share` stands in for the
 /// other images' share.
-std::vector<double> fuzzy_thresholds(const SetRule& rule, const LabelScores& images,
-                                     const std::vector<int64_t>& train_counts, uint64_t seed);
+std::vector<DoubleDouble> fuzzy_thresholds(const SetRule& rule, const LabelScores& images,
+                                           const std::vector<int64_t>& train_counts, uint64_t seed);
 
 }  // namespace settrain

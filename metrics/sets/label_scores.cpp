@@ -1,8 +1,6 @@
 #include "metrics/sets/label_scores.h"
 
-#include "metrics/sets/class_score.h"
-#include "metrics/sets/descending_row.h"
-#include "metrics/sets/ranked_score.h"
+#include "metrics/sets/conformal_scores.h"
 #include "metrics/sets/score_rows.h"
 #include "metrics/sets/set_noise.h"
 
@@ -10,47 +8,42 @@ namespace settrain {
 namespace {
 
 template <class T>
-void probabilities_of_labels(const at::Tensor& scores, const int64_t* labels, ProbabilityKind kind, double* found) {
-  for_each_score_row<T>(scores, kind, [&] {
-    return [=](int64_t i, const T*, const T* p) { found[i] = static_cast<double>(p[labels[i]]); };
+void find_class_scores(const CalibratedRule& rule, const at::Tensor& scores, const int64_t* labels,
+                       DoubleDouble* found) {
+  for_each_score_row<T>(scores, rule.probability, [&] {
+    return [&, labels, found](const ScoreRow<T>& row) {
+      const int64_t label = labels[row.image];
+      found[row.image] = class_score(rule, static_cast<size_t>(label), row.p[label], row.rest(label));
+    };
   });
 }
 
 template <class T>
-void ranked_scores_of_labels(const CalibratedRule& rule, const at::Tensor& scores, const int64_t* labels,
-                             double* found) {
+void find_ranked_scores(const CalibratedRule& rule, const at::Tensor& scores, const int64_t* labels,
+                        DoubleDouble* found) {
   for_each_score_row<T>(scores, rule.probability, [&] {
-    return [=, &rule, order = DescendingRow<T>(scores.size(1))](int64_t i, const T* row, const T* p) mutable {
-      const double u =
-          rule.rule.randomised ? set_noise(rule.seed, SetNoise::kCalibrationImage, i) : fixed_u(rule.rule.score);
+    return [&, labels, found, ranked = RankedRow<T>(rule.classes)](const ScoreRow<T>& row) mutable {
+      const double u = rule.rule.randomised ? set_noise(rule.seed, SetNoise::kCalibrationImage, row.image)
+                                            : fixed_u(rule.rule.score);
       RankedScore score(rule.rule, u);
-      order.start_until(row, labels[i]);
-      for (int64_t rank = 0; rank < order.size(); ++rank) found[i] = score.next(p[order.at(rank)]);
+      ranked.start(row);
+      for (int64_t rank = 0;; ++rank) {
+        found[row.image] = score.next(ranked.p(rank), ranked.behind(rank));
+        if (ranked.at(rank) == labels[row.image]) break;
+      }
     };
   });
 }
 
 }  // namespace
 
-std::vector<double> label_probabilities(const at::Tensor& scores, const at::Tensor& labels, ProbabilityKind kind) {
-  std::vector<double> found(static_cast<size_t>(labels.size(0)));
-  const auto find =
-      scores.scalar_type() == at::kDouble ? probabilities_of_labels<double> : probabilities_of_labels<float>;
-  find(scores, labels.const_data_ptr<int64_t>(), kind, found.data());
-  return found;
-}
-
-std::vector<double> label_scores(const CalibratedRule& rule, const at::Tensor& scores, const at::Tensor& labels) {
-  const auto* classes = labels.const_data_ptr<int64_t>();
-  if (is_ranked(rule.rule.score)) {
-    std::vector<double> found(static_cast<size_t>(labels.size(0)));
-    const auto find =
-        scores.scalar_type() == at::kDouble ? ranked_scores_of_labels<double> : ranked_scores_of_labels<float>;
-    find(rule, scores, classes, found.data());
-    return found;
-  }
-  std::vector<double> found = label_probabilities(scores, labels, rule.probability);
-  for (size_t i = 0; i < found.size(); ++i) found[i] = class_score(rule, static_cast<size_t>(classes[i]), found[i]);
+std::vector<DoubleDouble> label_scores(const CalibratedRule& rule, const at::Tensor& scores, const at::Tensor& labels) {
+  std::vector<DoubleDouble> found(static_cast<size_t>(labels.size(0)));
+  const bool ranked = rule.rule.kind == SetRule::Kind::kConformal && is_ranked(rule.rule.score);
+  const auto find = scores.scalar_type() == at::kDouble
+                        ? (ranked ? find_ranked_scores<double> : find_class_scores<double>)
+                        : (ranked ? find_ranked_scores<float> : find_class_scores<float>);
+  find(rule, scores, labels.const_data_ptr<int64_t>(), found.data());
   return found;
 }
 

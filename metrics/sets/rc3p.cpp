@@ -7,9 +7,9 @@
 
 namespace settrain {
 
-RankCalibration calibrate_ranks(const std::vector<double>& scores, const std::vector<int64_t>& ranks,
+RankCalibration calibrate_ranks(const std::vector<DoubleDouble>& scores, const std::vector<int64_t>& ranks,
                                 const std::vector<int64_t>& labels, int64_t classes, double alpha) {
-  std::vector<std::vector<double>> class_scores(static_cast<size_t>(classes));
+  std::vector<std::vector<DoubleDouble>> class_scores(static_cast<size_t>(classes));
   std::vector<std::vector<int64_t>> class_ranks(class_scores.size());
   for (size_t i = 0; i < scores.size(); ++i) {
     class_scores[static_cast<size_t>(labels[i])].push_back(scores[i]);

@@ -1,4 +1,4 @@
-// Scores row by row, with their probabilities.
+// Scores row by row, with their probabilities in float64.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -6,40 +6,103 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/sigmoid.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "losses/kernels/softmax_kernels.h"
 #include "metrics/checks.h"
+#include "metrics/sets/descending_row.h"
 #include "metrics/sets/rules/calibrated_rule.h"
 
 namespace settrain {
 
-/// Calls `use(row, scores, probabilities)` with pointers to the classes of every row. `make_use()` makes the `use` of a
-/// thread. A row's probabilities are the same bits whatever the rows beside it. `scores` [rows, classes] T on the CPU,
-/// contiguous. Throws what check_finite() throws, after some of the rows.
+/// An image's scores and the probabilities of its classes. T: float or double.
+template <class T>
+struct ScoreRow {
+  int64_t image = 0, classes = 0;
+  ProbabilityKind kind = ProbabilityKind::kSoftmax;
+  const T* scores = nullptr;  // [classes]
+  const double* p = nullptr;  // [classes]
+
+  /// 1 - p[c] with all its digits, however close p[c] is to 1.
+  double rest(int64_t c) const {
+    if (p[c] <= 0.5) return 1 - p[c];
+    if (kind == ProbabilityKind::kSigmoid) return 1 / (1 + std::exp(static_cast<double>(scores[c])));
+    double sum = 0;
+    for (int64_t other = 0; other < classes; ++other) sum += other == c ? 0 : p[other];
+    return sum;
+  }
+};
+
+/// Calls `use(row)` with the ScoreRow of every image. `make_use()` makes the `use` of a thread. A row's probabilities
+/// are the same bits whatever the rows beside it. `scores` [rows, classes] T on the CPU, contiguous. Throws what
+/// check_finite() throws, after some of the rows.
 template <class T, class MakeUse>
 void for_each_score_row(const at::Tensor& scores, ProbabilityKind kind, const MakeUse& make_use) {
   constexpr int64_t kRowsOfThread = 64;
   const int64_t classes = scores.size(1);
   if (kind == ProbabilityKind::kSigmoid) check_finite("scores", scores);
-  const auto softmax = SETTRAIN_PICK(instruction_set(), softmax_row<T>);
+  const auto softmax = SETTRAIN_PICK(instruction_set(), softmax_row<double>);
   at::parallel_for(0, scores.size(0), kRowsOfThread, [&](int64_t begin, int64_t end) {
     const at::NoGradGuard no_grad;
     auto use = make_use();
-    std::vector<T> probabilities(static_cast<size_t>(classes));
+    std::vector<double> exact(static_cast<size_t>(classes)), probabilities(static_cast<size_t>(classes));
     for (int64_t i = begin; i < end; ++i) {
-      const T* row = scores.const_data_ptr<T>() + i * classes;
+      ScoreRow<T> row{i, classes, kind, scores.const_data_ptr<T>() + i * classes, probabilities.data()};
       if (kind == ProbabilityKind::kSigmoid) {
         // ATen computes the last elements of a tensor by other instructions: of one row these are always the same.
-        const at::Tensor p = at::sigmoid(scores.select(0, i));
-        use(i, row, p.const_data_ptr<T>());
-        continue;
+        const at::Tensor p = at::sigmoid(scores.select(0, i).to(at::kDouble));
+        std::copy_n(p.const_data_ptr<double>(), classes, probabilities.data());
+      } else {
+        std::copy_n(row.scores, classes, exact.data());
+        if (!softmax(exact.data(), classes, probabilities.data())) check_finite("scores", scores);
       }
-      if (!softmax(row, classes, probabilities.data())) check_finite("scores", scores);
-      use(i, row, static_cast<const T*>(probabilities.data()));
+      use(row);
     }
   });
 }
+
+/// The classes of an image from the largest score to the smallest, ties to the lower class, with the probability behind
+/// each: the sum over the classes of higher ranks. Sums of positive numbers, from the small ones up: each has its
+/// digits, where 1 minus the sum of the first classes would lose them. Sorted only as far as it is read.
+template <class T>
+class RankedRow {
+ public:
+  explicit RankedRow(int64_t classes) : order_(classes), behind_(static_cast<size_t>(classes)) {}
+
+  void start(const ScoreRow<T>& row) {
+    row_ = &row;
+    order_.start(row.scores);
+    summed_ = 0;
+  }
+
+  int64_t image() const { return row_->image; }
+  /// The class at `rank`, from 0.
+  int64_t at(int64_t rank) { return order_.at(rank); }
+  double p(int64_t rank) { return row_->p[order_.at(rank)]; }
+  double rest(int64_t rank) { return row_->rest(order_.at(rank)); }
+
+  /// The summed probabilities of the classes behind `rank`; exactly 0 behind the last.
+  double behind(int64_t rank) {
+    order_.at(rank);
+    if (rank >= summed_) {
+      double sum = order_.sum_of_others(row_->p);
+      for (int64_t r = order_.sorted() - 1; r >= summed_; --r) {
+        behind_[static_cast<size_t>(r)] = sum;
+        sum += p(r);
+      }
+      summed_ = order_.sorted();
+    }
+    return behind_[static_cast<size_t>(rank)];
+  }
+
+ private:
+  const ScoreRow<T>* row_ = nullptr;
+  DescendingRow<T> order_;
+  std::vector<double> behind_;  // [classes] of the first `summed_` ranks
+  int64_t summed_ = 0;
+};
 
 }  // namespace settrain

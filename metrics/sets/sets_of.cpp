@@ -1,20 +1,15 @@
 // sets_of(): the sets of a calibrated rule.
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
 #include "metrics/checks.h"
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/class_score.h"
-#include "metrics/sets/descending_row.h"
-#include "metrics/sets/ranked_score.h"
+#include "metrics/sets/conformal_scores.h"
 #include "metrics/sets/score_rows.h"
 #include "metrics/sets/set_noise.h"
 #include "src/core/shape.h"
@@ -24,21 +19,21 @@ namespace {
 
 using RuleKind = SetRule::Kind;
 
-/// The smallest number p >= 0 of type T for which `is_in(p)`, which larger numbers keep; infinite where 2 is not in.
-template <class T, class IsIn>
-T smallest_in(const IsIn& is_in) {
-  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;  // of numbers >= 0, which they order
-  Bits low = 0, high = std::bit_cast<Bits>(T{2});
-  if (!is_in(2.0)) return std::numeric_limits<T>::infinity();
-  while (low < high) {
-    const Bits middle = low + (high - low) / 2;
-    if (is_in(static_cast<double>(std::bit_cast<T>(middle)))) {
-      high = middle;
+/// The smallest number in [0, high] for which `is_in` holds, as it then does for all larger ones; infinite where there
+/// is none. Goes by halves through the bits of the numbers, which order as they do.
+template <class IsIn>
+double smallest_in(double high, const IsIn& is_in) {
+  if (!is_in(high)) return std::numeric_limits<double>::infinity();
+  uint64_t low = 0, in = std::bit_cast<uint64_t>(high);
+  while (low < in) {
+    const uint64_t middle = low + (in - low) / 2;
+    if (is_in(std::bit_cast<double>(middle))) {
+      in = middle;
     } else {
       low = middle + 1;
     }
   }
-  return std::bit_cast<T>(high);
+  return std::bit_cast<double>(in);
 }
 
 /// What a rule asks of every class, in the form that the loops over images need.
@@ -57,71 +52,65 @@ struct ClassLimits {
     }
   }
 
-  std::vector<double> thresholds;   // [classes]
-  std::vector<int64_t> most_ranks;  // [classes]
-  std::vector<char> always;         // [classes] whether the class is in every set
+  std::vector<DoubleDouble> thresholds;  // [classes]
+  std::vector<int64_t> most_ranks;       // [classes]
+  std::vector<char> always;              // [classes] whether the class is in every set
   // No class further down the order than both is in a set, but those that are in every set.
-  double largest_threshold = -std::numeric_limits<double>::infinity();  // of the finite ones
-  int64_t largest_rank = 0;                                             // of classes without a finite threshold
+  DoubleDouble largest_threshold = -kAlwaysIn;  // of the finite ones
+  int64_t largest_rank = 0;                     // of classes without a finite threshold
 };
 
-/// Sets that hold the first classes of the order, up to one that `next(rank, class, p)` says no class behind can be in.
-/// `next` says which classes are in, too.
 enum class Next { kIn, kOut, kEnd };
 
+/// Walks down each image's classes. `make_next(ranked)` makes the function of an image: next(rank) says whether the
+/// class at `rank` is in the set, or that neither it nor a class behind it is.
 template <class T, class MakeNext>
 void walk(const CalibratedRule& rule, const at::Tensor& scores, const std::vector<char>& always, bool* sets,
           const MakeNext& make_next) {
   const int64_t classes = rule.classes;
   for_each_score_row<T>(scores, rule.probability, [&] {
-    return [=, &always, &make_next, order = DescendingRow<T>(classes)](int64_t i, const T* row, const T* p) mutable {
-      bool* set = sets + i * classes;
+    return [=, &always, &make_next, ranked = RankedRow<T>(classes)](const ScoreRow<T>& row) mutable {
+      bool* set = sets + row.image * classes;
       std::memcpy(set, always.data(), always.size());
-      order.start(row);
-      auto next = make_next(i, p);
+      ranked.start(row);
+      auto next = make_next(ranked);
       for (int64_t rank = 0; rank < classes; ++rank) {
-        const int64_t category = order.at(rank);
-        const Next verdict = next(rank, category);
+        const Next verdict = next(rank);
         if (verdict == Next::kEnd) break;
-        if (verdict == Next::kIn) set[category] = true;
+        if (verdict == Next::kIn) set[ranked.at(rank)] = true;
       }
     };
   });
 }
 
-/// The smallest probability with which each class is in a set.
-template <class T>
-std::vector<T> smallest_of(const CalibratedRule& rule, const ClassLimits& limits) {
-  std::vector<T> smallest;
-  for (size_t c = 0; c < limits.thresholds.size(); ++c) {
-    const double threshold = limits.thresholds[c];
-    if (rule.rule.kind == RuleKind::kConformal) {
-      smallest.push_back(smallest_in<T>([&](double p) { return class_score(rule, c, p) <= threshold; }));
-    } else {
-      smallest.push_back(smallest_in<T>([&](double p) { return p >= threshold; }));
-    }
-  }
-  return smallest;
+bool is_within(const ProbabilityBounds& bounds, size_t category, double p, double rest) {
+  return p > 0.5 ? rest <= bounds.most_rest[category] : p >= bounds.least[category];
 }
 
 template <class T>
 void sets_by_probability(const CalibratedRule& rule, const at::Tensor& scores, const ClassLimits& limits, bool* sets) {
-  const std::vector<T> smallest = smallest_of<T>(rule, limits);
+  const ProbabilityBounds bounds = probability_bounds(rule);
   const int64_t classes = rule.classes;
   if (rule.most_ranks.empty()) {
     for_each_score_row<T>(scores, rule.probability, [&] {
-      return [=, bounds = smallest.data()](int64_t i, const T*, const T* p) {
-        for (int64_t c = 0; c < classes; ++c) sets[i * classes + c] = p[c] >= bounds[c];
+      return [&, sets, classes](const ScoreRow<T>& row) {
+        bool* set = sets + row.image * classes;
+        const double* least = bounds.least.data();
+        for (int64_t c = 0; c < classes; ++c) set[c] = row.p[c] >= least[c];
+        for (int64_t c = 0; c < classes; ++c) {
+          if (row.p[c] > 0.5) set[c] = is_within(bounds, static_cast<size_t>(c), row.p[c], row.rest(c));
+        }
       };
     });
     return;
   }
   const int64_t last = *std::max_element(limits.most_ranks.begin(), limits.most_ranks.end());
-  walk<T>(rule, scores, limits.always, sets, [&](int64_t, const T* p) {
-    return [&, p](int64_t rank, int64_t category) {
+  walk<T>(rule, scores, limits.always, sets, [&, last](RankedRow<T>& ranked) {
+    return [&, last](int64_t rank) {
       if (rank >= last) return Next::kEnd;
-      const auto c = static_cast<size_t>(category);
-      return rank < limits.most_ranks[c] && p[c] >= smallest[c] ? Next::kIn : Next::kOut;
+      const auto c = static_cast<size_t>(ranked.at(rank));
+      const bool is_in = rank < limits.most_ranks[c] && is_within(bounds, c, ranked.p(rank), ranked.rest(rank));
+      return is_in ? Next::kIn : Next::kOut;
     };
   });
 }
@@ -129,12 +118,12 @@ void sets_by_probability(const CalibratedRule& rule, const at::Tensor& scores, c
 template <class T>
 void ranked_sets(const CalibratedRule& rule, const at::Tensor& scores, const ClassLimits& limits, int64_t first_image,
                  bool* sets) {
-  walk<T>(rule, scores, limits.always, sets, [&](int64_t i, const T* p) {
-    const double u =
-        rule.rule.randomised ? set_noise(rule.seed, SetNoise::kJudgedImage, first_image + i) : fixed_u(rule.rule.score);
-    return [&, p, score = RankedScore(rule.rule, u)](int64_t rank, int64_t category) mutable {
-      const auto c = static_cast<size_t>(category);
-      const double value = score.next(static_cast<double>(p[c]));
+  walk<T>(rule, scores, limits.always, sets, [&, first_image](RankedRow<T>& ranked) {
+    const double u = rule.rule.randomised ? set_noise(rule.seed, SetNoise::kJudgedImage, first_image + ranked.image())
+                                          : fixed_u(rule.rule.score);
+    return [&, score = RankedScore(rule.rule, u)](int64_t rank) mutable {
+      const auto c = static_cast<size_t>(ranked.at(rank));
+      const DoubleDouble value = score.next(ranked.p(rank), ranked.behind(rank));
       if (value > limits.largest_threshold && rank >= limits.largest_rank) return Next::kEnd;
       return value <= limits.thresholds[c] && rank < limits.most_ranks[c] ? Next::kIn : Next::kOut;
     };
@@ -147,22 +136,19 @@ void make_sets(const CalibratedRule& rule, const at::Tensor& scores, int64_t fir
   switch (rule.rule.kind) {
     case RuleKind::kTop: {
       const auto k = static_cast<int64_t>(rule.rule.level);
-      walk<T>(rule, scores, limits.always, sets, [&](int64_t, const T*) {
-        return [k](int64_t rank, int64_t) { return rank < k ? Next::kIn : Next::kEnd; };
-      });
+      walk<T>(rule, scores, limits.always, sets,
+              [k](RankedRow<T>&) { return [k](int64_t rank) { return rank < k ? Next::kIn : Next::kEnd; }; });
       return;
     }
-    case RuleKind::kError: {
-      const double wanted = 1 - rule.rule.level;
-      walk<T>(rule, scores, limits.always, sets, [&](int64_t, const T* p) {
-        return [=, sum = 0.0](int64_t, int64_t category) mutable {
-          if (sum >= wanted) return Next::kEnd;
-          sum += static_cast<double>(p[category]);
+    case RuleKind::kError:
+      walk<T>(rule, scores, limits.always, sets, [error = rule.rule.level](RankedRow<T>& ranked) {
+        return [error, &ranked, outside = 1.0](int64_t rank) mutable {
+          if (outside <= error) return Next::kEnd;
+          outside = ranked.behind(rank);
           return Next::kIn;
         };
       });
       return;
-    }
     case RuleKind::kConformal:
       if (is_ranked(rule.rule.score)) return ranked_sets<T>(rule, scores, limits, first_image, sets);
       [[fallthrough]];
@@ -172,12 +158,9 @@ void make_sets(const CalibratedRule& rule, const at::Tensor& scores, int64_t fir
 }
 
 template <class T>
-void copy_probabilities(const at::Tensor& scores, ProbabilityKind kind, at::Tensor& probabilities) {
-  const int64_t classes = scores.size(1);
+void copy_probabilities(const at::Tensor& scores, ProbabilityKind kind, double* to) {
   for_each_score_row<T>(scores, kind, [&] {
-    return [=, to = probabilities.mutable_data_ptr<T>()](int64_t i, const T*, const T* p) {
-      std::copy_n(p, classes, to + i * classes);
-    };
+    return [to](const ScoreRow<T>& row) { std::copy_n(row.p, row.classes, to + row.image * row.classes); };
   });
 }
 
@@ -193,16 +176,28 @@ at::Tensor sets_of(const CalibratedRule& rule, const at::Tensor& scores, int64_t
   return sets;
 }
 
-std::vector<float> smallest_probabilities(const CalibratedRule& rule) {
-  return smallest_of<float>(rule, ClassLimits(rule));
+ProbabilityBounds probability_bounds(const CalibratedRule& rule) {
+  const ClassLimits limits(rule);
+  const bool conformal = rule.rule.kind == RuleKind::kConformal;
+  ProbabilityBounds bounds;
+  for (size_t c = 0; c < limits.thresholds.size(); ++c) {
+    // average and average-error have p >= threshold: a score of -p is at most -threshold.
+    const DoubleDouble threshold = conformal ? limits.thresholds[c] : -limits.thresholds[c];
+    const double least = smallest_in(0.5, [&](double p) { return class_score(rule, c, p, 1 - p) <= threshold; });
+    const double out = smallest_in(1, [&](double rest) { return class_score(rule, c, 1, rest) > threshold; });
+    bounds.least.push_back(least);
+    // A class that is in with a probability of 1/2 is in with all larger ones.
+    bounds.most_rest.push_back(least <= 0.5 || std::isinf(out) ? 1 : std::nextafter(out, -1));
+  }
+  return bounds;
 }
 
 at::Tensor probabilities_of(const at::Tensor& scores, ProbabilityKind kind) {
   check_score_layout("scores", scores);
   const at::Tensor rows = scores.detach().cpu().contiguous();
-  at::Tensor probabilities = at::empty_like(rows);
+  at::Tensor probabilities = at::empty(rows.sizes(), at::kDouble);
   const auto copy = rows.scalar_type() == at::kDouble ? copy_probabilities<double> : copy_probabilities<float>;
-  copy(rows, kind, probabilities);
+  copy(rows, kind, probabilities.mutable_data_ptr<double>());
   return probabilities;
 }
 

@@ -49,13 +49,13 @@ at::Tensor GroupSums::log_probabilities(const at::Tensor& scores) const {
 }
 
 at::Tensor GroupSums::scores_of(const Group& group) const {
-  at::Tensor scores = at::empty({1, std::ssize(group.sum)}, at::kFloat);
-  float* score = scores.mutable_data_ptr<float>();
+  at::Tensor scores = at::empty({1, std::ssize(group.sum)}, at::kDouble);
+  double* score = scores.mutable_data_ptr<double>();
   for (const double sum : group.sum) {
     const double log_p = sum / static_cast<double>(group.images);
     // The logit of p, where a sigmoid makes the probability; rounding may have made p 1.
     const double log_not_p = std::log(std::max(-std::expm1(log_p), 1e-300));
-    *score++ = static_cast<float>(kind_ == ProbabilityKind::kSoftmax ? log_p : log_p - log_not_p);
+    *score++ = kind_ == ProbabilityKind::kSoftmax ? log_p : log_p - log_not_p;
   }
   return scores;
 }

@@ -33,8 +33,8 @@ class GroupSums {
   /// [images, classes] float64: what add() takes, of scores as rules take them.
   at::Tensor log_probabilities(const at::Tensor& scores) const;
 
-  /// [1, classes] float scores whose probabilities are the geometric means over the group's images; those of a softmax
-  /// then add up to 1 again.
+  /// [1, classes] float64 scores whose probabilities are the geometric means over the group's images; those of a
+  /// softmax then add up to 1 again.
   at::Tensor scores_of(const Group& group) const;
 
  private:

@@ -29,13 +29,21 @@ std::vector<std::string> store_rules(const RunFolder& folder, const std::string&
   StoredRules all = rules;
   std::vector<std::string> dropped;
   const int64_t classes = rules.rules.empty() ? 0 : rules.rules.front().classes;
+  const auto has_rule = [&rules](const SetRule& wanted) {
+    return std::any_of(rules.rules.begin(), rules.rules.end(),
+                       [&wanted](const CalibratedRule& rule) { return rule.rule == wanted; });
+  };
   try {
     const auto before = load_stored_rules(folder, checkpoint, rules.checkpoint_sha256, classes);
     const bool stay =
         before && before->temperature == rules.temperature && before->calibrated_on == rules.calibrated_on;
+    if (before) {
+      for (const SetRule& old : before->outdated) {
+        if (!has_rule(old)) dropped.push_back(old.name());
+      }
+    }
     for (const CalibratedRule& old : before ? before->rules : std::vector<CalibratedRule>{}) {
-      const auto same_name = [&](const CalibratedRule& rule) { return rule.rule == old.rule; };
-      if (std::any_of(rules.rules.begin(), rules.rules.end(), same_name)) continue;
+      if (has_rule(old.rule)) continue;
       if (stay) {
         all.rules.push_back(old);
       } else {

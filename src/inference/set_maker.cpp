@@ -10,6 +10,7 @@
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/rules/rule_suits.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -24,6 +25,9 @@ std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<s
   }
   if (!rules.empty()) return rules;
   if (model.rules) {
+    for (const SetRule& outdated : model.rules->outdated) {
+      log::warning(std::string("[rules] left out: ") + OutdatedRule(outdated).what());
+    }
     for (const CalibratedRule& stored : model.rules->rules) {
       const bool fits = stored.rule.kind != SetRule::Kind::kTop || stored.rule.level <= static_cast<double>(members);
       if (fits)
@@ -41,6 +45,8 @@ const CalibratedRule& stored_rule(const TrainedModel& model, const SetRule& rule
       if (stored.rule == rule) return stored;
       names.push_back(stored.rule.name());
     }
+    const std::vector<SetRule>& outdated = model.rules->outdated;
+    if (std::find(outdated.begin(), outdated.end(), rule) != outdated.end()) throw OutdatedRule(rule);
   }
   throw ConfigError(
       fmt::format("the rule {} is not calibrated for '{}'; calibrated are: {}. `settrain calibrate RUN --checkpoint {} "
@@ -49,14 +55,14 @@ const CalibratedRule& stored_rule(const TrainedModel& model, const SetRule& rule
                   model.is_exported ? "NAME" : model.file.stem().string(), rule.name()));
 }
 
-PredictedSet ordered_set(const bool* set, const float* probabilities, int64_t count) {
+PredictedSet ordered_set(const bool* set, const double* probabilities, int64_t count) {
   PredictedSet ordered;
   for (int64_t c = 0; c < count; ++c) {
     if (set[c]) ordered.members.push_back(c);
   }
   std::stable_sort(ordered.members.begin(), ordered.members.end(),
                    [probabilities](int64_t a, int64_t b) { return probabilities[a] > probabilities[b]; });
-  for (const int64_t c : ordered.members) ordered.probabilities.push_back(probabilities[c]);
+  for (const int64_t c : ordered.members) ordered.probabilities.push_back(static_cast<float>(probabilities[c]));
   return ordered;
 }
 
@@ -78,12 +84,12 @@ SetMaker::SetMaker(const TrainedModel& model, const std::vector<std::string>& ru
 
 at::Tensor SetMaker::superclass_probabilities(const at::Tensor& probabilities) const {
   const int64_t images = probabilities.size(0), classes = probabilities.size(1), count = std::ssize(names_);
-  at::Tensor result = at::zeros({images, count}, at::kFloat);
-  const float* from = probabilities.const_data_ptr<float>();
-  float* to = result.mutable_data_ptr<float>();
+  at::Tensor result = at::zeros({images, count}, at::kDouble);
+  const double* from = probabilities.const_data_ptr<double>();
+  double* to = result.mutable_data_ptr<double>();
   for (int64_t i = 0; i < images; ++i, from += classes, to += count) {
     for (int64_t c = 0; c < classes; ++c) {
-      float& sum = to[superclass_of_[static_cast<size_t>(c)]];
+      double& sum = to[superclass_of_[static_cast<size_t>(c)]];
       sum = kind_ == ProbabilityKind::kSigmoid ? std::max(sum, from[c]) : sum + from[c];
     }
   }
@@ -102,7 +108,7 @@ at::Tensor SetMaker::superclass_sets(const at::Tensor& sets) const {
 }
 
 std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& scores, int64_t first_number) const {
-  constexpr float kLeast = 1e-37F;  // a probability of 0 has no logarithm
+  constexpr double kLeast = 1e-300;  // a probability of 0 has no logarithm
   const bool by_superclass = !superclass_of_.empty();
   at::Tensor probabilities = probabilities_of(scores, kind_);
   at::Tensor superclass_scores;
@@ -118,7 +124,7 @@ std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& sc
     if (by_superclass && !on_superclasses) sets = superclass_sets(sets);
     for (int64_t i = 0; i < images; ++i) {
       answers[static_cast<size_t>(i)].push_back(ordered_set(sets.const_data_ptr<bool>() + i * count,
-                                                            probabilities.const_data_ptr<float>() + i * count, count));
+                                                            probabilities.const_data_ptr<double>() + i * count, count));
     }
   }
   return answers;

@@ -33,8 +33,8 @@ class SetMaker {
   /// Of what the sets hold.
   const std::vector<std::string>& names() const { return names_; }
 
-  /// [images][rules]; `scores` [images, classes] float logits on the CPU. `first_number`: of the first image, from
-  /// which randomised rules draw.
+  /// [images][rules]; `scores` [images, classes] float32 or float64 logits on the CPU. `first_number`: of the first
+  /// image, from which randomised rules draw.
   std::vector<std::vector<PredictedSet>> operator()(const at::Tensor& scores, int64_t first_number) const;
 
  private:

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/ranked_score.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -14,6 +13,27 @@ namespace {
 
 int64_t number(OnnxType type) {
   return static_cast<int64_t>(type);
+}
+
+/// [batch, classes] float64: the probabilities that rules see.
+struct Probabilities {
+  std::string p;
+  std::string rest;  // 1 - p where p > 1/2, with all its digits, as [batch, 1] or [batch, classes]; elsewhere anything
+};
+
+Probabilities probabilities_of(OnnxGraph& graph, const std::string& logits, ProbabilityKind kind) {
+  const std::string exact = graph.add("Cast", {logits}, {{"to", number(OnnxType::kFloat64)}});
+  if (kind == ProbabilityKind::kSigmoid) {
+    return {graph.add("Sigmoid", {exact}), graph.add("Sigmoid", {graph.add("Neg", {exact})})};
+  }
+  // The softmax, whose sum over the classes but the largest is the rest of that one.
+  const auto largest = graph.add("TopK", {exact, graph.constant(std::vector<int64_t>{1})}, {{"axis", int64_t{1}}}, 2);
+  const std::string powers = graph.add("Exp", {graph.add("Sub", {exact, largest[0]})});
+  const std::string zero = graph.add("Sub", {largest[0], largest[0]});
+  const std::string others = graph.add("ScatterElements", {powers, largest[1], zero}, {{"axis", int64_t{1}}});
+  const std::string behind = graph.add("ReduceSum", {others, graph.constant(std::vector<int64_t>{1})});
+  const std::string sum = graph.add("Add", {behind, graph.constant(1.0)});
+  return {graph.add("Div", {powers, sum}), graph.add("Div", {behind, sum})};
 }
 
 /// The classes of each image from the largest score, ties to the lower class.
@@ -34,6 +54,13 @@ struct Order {
     const std::string all = graph.add("ScatterElements", {none, classes, chosen}, {{"axis", int64_t{1}}});
     return graph.add("Cast", {all}, {{"to", number(OnnxType::kBool)}});
   }
+
+  /// [batch, count] float64: the sum of `p` over the classes behind each, which keeps the digits of small ones.
+  std::string behind(const std::string& p) const {
+    const std::string ordered = graph.add("GatherElements", {p, classes}, {{"axis", int64_t{1}}});
+    return graph.add("CumSum", {ordered, graph.constant(int64_t{1})},
+                     {{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}});
+  }
 };
 
 std::string top(OnnxGraph& graph, int64_t k, const std::string& logits) {
@@ -42,62 +69,59 @@ std::string top(OnnxGraph& graph, int64_t k, const std::string& logits) {
   return order.by_class(graph.add("Equal", {zeros, graph.constant(int64_t{0})}));
 }
 
-/// [batch, classes] float64: the probabilities from the most probable class on.
-std::string ordered(OnnxGraph& graph, const Order& order, const std::string& probabilities) {
-  const std::string p = graph.add("GatherElements", {probabilities, order.classes}, {{"axis", int64_t{1}}});
-  return graph.add("Cast", {p}, {{"to", number(OnnxType::kFloat64)}});
-}
-
-/// The running sums along an image's classes; without those of the class itself where `exclusive`.
-std::string sums(OnnxGraph& graph, const std::string& p, bool exclusive) {
-  return graph.add("CumSum", {p, graph.constant(int64_t{1})}, {{"exclusive", int64_t{exclusive}}});
-}
-
-std::string error(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits,
-                  const std::string& probabilities) {
+/// A class is in where the classes before it leave more than `error`: the classes behind the one before it.
+std::string error(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
   const Order order(graph, logits, rule.classes);
-  const std::string before = sums(graph, ordered(graph, order, probabilities), true);
-  return order.by_class(graph.add("Less", {before, graph.constant(1 - rule.rule.level)}));
+  const std::string p = probabilities_of(graph, logits, rule.probability).p;
+  const std::string ordered = graph.add("GatherElements", {p, order.classes}, {{"axis", int64_t{1}}});
+  const std::string outside = graph.add("Add", {order.behind(p), ordered});
+  return order.by_class(graph.add("Greater", {outside, graph.constant(rule.rule.level)}));
 }
 
-/// [classes] thresholds of the classes in the order, or one for all.
-std::string thresholds_in_order(OnnxGraph& graph, const CalibratedRule& rule, const Order& order) {
-  const std::string thresholds = graph.constant(rule.thresholds, {std::ssize(rule.thresholds)});
-  return rule.thresholds.size() == 1 ? thresholds
-                                     : graph.add("Gather", {thresholds, order.classes}, {{"axis", int64_t{0}}});
-}
-
-/// aps, raps and saps with the u of rules that are not randomised.
-std::string ranked(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits,
-                   const std::string& probabilities) {
+/// aps, raps and saps with the u of rules that are not randomised: a penalty by rank minus a probability.
+std::string ranked(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
   const Order order(graph, logits, rule.classes);
-  const std::string p = ordered(graph, order, probabilities);
-  const auto by_rank = [&](const auto& penalty) {
-    std::vector<double> penalties;
-    for (int64_t rank = 1; rank <= rule.classes; ++rank)
-      penalties.push_back(rule.rule.lambda * penalty(static_cast<double>(rank)));
-    return graph.constant(penalties, {1, rule.classes});
-  };
-  std::string scores;
-  if (rule.rule.score == ConformalScore::kSaps) {
-    const std::string largest =
-        graph.add("Slice", {p, graph.constant(std::vector<int64_t>{0}), graph.constant(std::vector<int64_t>{1}),
-                            graph.constant(std::vector<int64_t>{1})});
-    scores = graph.add("Add", {largest, by_rank([](double rank) { return rank - 1; })});
-  } else {
-    scores = sums(graph, p, false);
-    if (rule.rule.score == ConformalScore::kRaps) {
-      const auto k = static_cast<double>(rule.rule.k);
-      scores = graph.add("Add", {scores, by_rank([k](double rank) { return std::max(0.0, rank - k); })});
-    }
+  const SetRule& name = rule.rule;
+  std::string behind = order.behind(probabilities_of(graph, logits, rule.probability).p);
+  std::vector<double> penalties, high, low;
+  for (int64_t rank = 1; rank <= rule.classes; ++rank) {
+    const int64_t counted = name.score == ConformalScore::kRaps ? std::max<int64_t>(0, rank - name.k) : rank - 1;
+    penalties.push_back(name.score == ConformalScore::kAps ? 0 : name.lambda * static_cast<double>(counted));
   }
-  return order.by_class(graph.add("LessOrEqual", {scores, thresholds_in_order(graph, rule, order)}));
+  for (const DoubleDouble& threshold : rule.thresholds) {
+    high.push_back(threshold.high);
+    low.push_back(threshold.low);
+  }
+  if (name.score == ConformalScore::kSaps) {
+    const auto whole = [&](int64_t value) { return graph.constant(std::vector<int64_t>{value}); };
+    behind = graph.add("Slice", {behind, whole(0), whole(1), whole(1)});
+  }
+  // The sum of both and what rounding takes from it, as DoubleDouble::sum() has it, compared as DoubleDoubles are.
+  const std::string penalty = graph.constant(penalties, {1, rule.classes}), minus = graph.add("Neg", {behind});
+  const std::string sum = graph.add("Add", {penalty, minus}), from_second = graph.add("Sub", {sum, penalty});
+  const std::string rounding = graph.add("Add", {graph.add("Sub", {penalty, graph.add("Sub", {sum, from_second})}),
+                                                 graph.add("Sub", {minus, from_second})});
+  const auto in_order = [&](const std::vector<double>& values) {
+    const std::string constant = graph.constant(values, {std::ssize(values)});
+    return values.size() == 1 ? constant : graph.add("Gather", {constant, order.classes}, {{"axis", int64_t{0}}});
+  };
+  const std::string threshold = in_order(high);
+  const std::string same =
+      graph.add("And", {graph.add("Equal", {sum, threshold}), graph.add("LessOrEqual", {rounding, in_order(low)})});
+  return order.by_class(graph.add("Or", {graph.add("Less", {sum, threshold}), same}));
+}
+
+std::string by_probability(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
+  const auto [p, rest] = probabilities_of(graph, logits, rule.probability);
+  const ProbabilityBounds bounds = probability_bounds(rule);
+  const std::string unlikely = graph.add("GreaterOrEqual", {p, graph.constant(bounds.least, {rule.classes})});
+  const std::string likely = graph.add("LessOrEqual", {rest, graph.constant(bounds.most_rest, {rule.classes})});
+  return graph.add("Where", {graph.add("Greater", {p, graph.constant(0.5)}), likely, unlikely});
 }
 
 }  // namespace
 
-std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits,
-                     const std::string& probabilities) {
+std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
   if (rule.rule.randomised || !rule.most_ranks.empty()) {
     throw ConfigError(fmt::format(
         "the rule {} cannot be exported to ONNX: {}", rule.rule.name(),
@@ -105,10 +129,9 @@ std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::st
   }
   using Kind = SetRule::Kind;
   if (rule.rule.kind == Kind::kTop) return top(graph, static_cast<int64_t>(rule.rule.level), logits);
-  if (rule.rule.kind == Kind::kError) return error(graph, rule, logits, probabilities);
-  if (rule.rule.kind == Kind::kConformal && is_ranked(rule.rule.score))
-    return ranked(graph, rule, logits, probabilities);
-  return graph.add("GreaterOrEqual", {probabilities, graph.constant(smallest_probabilities(rule), {rule.classes})});
+  if (rule.rule.kind == Kind::kError) return error(graph, rule, logits);
+  if (rule.rule.kind == Kind::kConformal && is_ranked(rule.rule.score)) return ranked(graph, rule, logits);
+  return by_probability(graph, rule, logits);
 }
 
 }  // namespace settrain

@@ -8,10 +8,9 @@
 
 namespace settrain {
 
-/// Adds the nodes of the rule, and returns the name of its sets, [batch, classes] bool. `logits` and `probabilities`
-/// are names of [batch, classes] float32. Sums are in float64, as sets_of() has them. Throws ConfigError for a rule
-/// that is randomised, whose draws go by the number of an image, and for rc3p.
-std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits,
-                     const std::string& probabilities);
+/// Adds the nodes of the rule, and returns the name of its sets, [batch, classes] bool. `logits` is the name of
+/// [batch, classes] float32. Probabilities are float64, as sets_of() has them. Throws ConfigError for a rule that is
+/// randomised, whose draws go by the number of an image, and for rc3p.
+std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits);
 
 }  // namespace settrain

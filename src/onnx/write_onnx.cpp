@@ -46,7 +46,7 @@ OnnxFile write_onnx(const std::filesystem::path& file, Model& model, const Model
   graph.fact("card", to_text(card));
   graph.fact("classes", nlohmann::json(card.class_names).dump());
   if (options.rule) {
-    graph.output("set", add_sets(graph, *options.rule, logits, probabilities), OnnxType::kBool, of_classes);
+    graph.output("set", add_sets(graph, *options.rule, logits), OnnxType::kBool, of_classes);
     graph.fact("rule", options.rule->rule.name());
     graph.fact("guarantee", options.rule->guarantee);
   }

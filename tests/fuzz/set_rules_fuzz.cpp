@@ -22,7 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       must(numbers == 0 || numbers == classes, "a number for each class, or none");
     }
     must(rule.thresholds.size() <= 1 || rule.thresholds.size() == classes, "a threshold, or one for each class");
-    for (const double threshold : rule.thresholds) must(!std::isnan(threshold), "scores compare with thresholds");
+    for (const DoubleDouble& threshold : rule.thresholds) {
+      must(threshold.high + threshold.low == threshold.high, "the low part is what rounding took");
+    }
     for (const int64_t rank : rule.most_ranks) must(rank >= 1 && rank <= kClasses, "ranks are those of classes");
     for (const double factor : rule.class_factor) must(factor >= 0, "factors are no NaN and not negative");
   }

@@ -7,6 +7,7 @@
 
 #include "metrics/sets/calibrate.h"
 #include "src/core/error.h"
+#include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {
@@ -38,8 +39,8 @@ TEST_CASE("rules come back from a run's folder to the bit, and later ones join t
   REQUIRE(stored);
   CHECK(stored->temperature == 1.25);
   REQUIRE(stored->rules.size() == 3);
-  CHECK(stored->rules[0].thresholds == calibrated("conformal:lac:0.1:classwise").thresholds);
-  CHECK(stored->rules[2].thresholds == calibrated("conformal:lac:0.1").thresholds);
+  CHECK((stored->rules[0].thresholds == calibrated("conformal:lac:0.1:classwise").thresholds));
+  CHECK((stored->rules[2].thresholds == calibrated("conformal:lac:0.1").thresholds));
 }
 
 TEST_CASE("rules of another temperature, or of other images, do not stay, and are told", "[fast]") {
@@ -53,6 +54,21 @@ TEST_CASE("rules of another temperature, or of other images, do not stay, and ar
   warmer.calibrated_on = "25 images of val";
   warmer.rules.front() = calibrated("conformal:lac:0.1");
   CHECK(store_rules(folder, "last", warmer) == std::vector<std::string>{"top:1"});
+}
+
+TEST_CASE("rules that must be calibrated again do not stay, and are told", "[fast]") {
+  const test::TemporaryFolder files;
+  const RunFolder folder = RunFolder::create(files / "run", false);
+  store_rules(folder, "last", some_rules("abc", {"conformal:lac:0.1", "conformal:aps:0.1", "conformal:saps:0.1"}));
+  std::string text = test::read_file(folder.rules("last"));
+  for (const std::string version : {"\"rules_version\":2", "\"version\":2"}) {
+    for (size_t at = 0; (at = text.find(version)) != std::string::npos;) text[at + version.size() - 1] = '1';
+  }
+  std::ofstream(folder.rules("last")) << text;
+  CHECK(load_stored_rules(folder, "last", "abc", 3)->outdated.size() == 2);
+  CHECK(store_rules(folder, "last", some_rules("abc", {"conformal:aps:0.1"})) ==
+        std::vector<std::string>{"conformal:saps:0.1"});
+  CHECK(load_stored_rules(folder, "last", "abc", 3)->rules.size() == 2);
 }
 
 TEST_CASE("rules of other weights, and damaged ones, are refused, and replaced by new ones", "[fast]") {

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "metrics/sets/rules/double_double.h"
 #include "metrics/sets/rules/set_rule.h"
+#include "src/core/error.h"
 
 namespace settrain {
 
@@ -31,7 +33,8 @@ struct CalibratedRule {
   SetRule rule;
   ProbabilityKind probability = ProbabilityKind::kSoftmax;
   int64_t classes = 0;
-  std::vector<double> thresholds = {};   // [1] or [classes]; empty for top and error, which need none
+  // [1] or [classes], as calibrate.h says of scores; p of average and average-error; empty for top and error.
+  std::vector<DoubleDouble> thresholds = {};
   std::vector<int64_t> most_ranks = {};  // [classes] of rc3p: the largest rank, from 1, of a class in a set; else empty
   std::vector<double> class_factor = {};  // [classes] of pas and wpas: w_y / pi_y, kAlwaysIn where pi_y = 0; else empty
   uint64_t seed = 0;                      // of u, where the rule is randomised
@@ -40,8 +43,21 @@ struct CalibratedRule {
   std::vector<std::string> notes = {};  // what a user should know, such as classes with too few images for alpha
 };
 
+/// The version of what to_json() writes. Version 1 had float32's digits, and no number.
+inline constexpr int64_t kRuleVersion = 2;
+
+/// A rule that an earlier version calibrated, and whose thresholds mean something else today.
+class OutdatedRule : public RunError {
+ public:
+  explicit OutdatedRule(const SetRule& rule);
+
+  SetRule rule;
+};
+
 nlohmann::ordered_json to_json(const CalibratedRule& rule);
-/// Trusts nothing: throws RunError that says what is wrong where it is not what to_json() writes for `classes` classes.
+/// Reads rules of earlier versions where they mean the same sets, and throws OutdatedRule where not: aps, raps and saps
+/// of version 1. Trusts nothing: throws RunError that says what is wrong where it is not what to_json() writes for
+/// `classes` classes.
 CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classes);
 
 }  // namespace settrain

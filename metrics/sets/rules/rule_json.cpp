@@ -21,15 +21,20 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
   throw RunError("a calibrated rule: " + what);
 }
 
-Json json_of(const std::vector<double>& values) {
+Json json_of(double value) {
+  if (!std::isinf(value)) return value;
+  return value > 0 ? "infinity" : "-infinity";
+}
+
+/// A list of both parts where there is a low one.
+Json json_of(const DoubleDouble& value) {
+  return value.low == 0 ? json_of(value.high) : Json::array({value.high, value.low});
+}
+
+template <class T>
+Json json_of(const std::vector<T>& values) {
   Json list = Json::array();
-  for (const double value : values) {
-    if (std::isinf(value)) {
-      list.push_back(value > 0 ? "infinity" : "-infinity");
-    } else {
-      list.push_back(value);
-    }
-  }
+  for (const T& value : values) list.push_back(json_of(value));
   return list;
 }
 
@@ -50,21 +55,44 @@ bool is_count(const Json& json) {
   return json.is_number_unsigned() || (json.is_number_integer() && json.get<int64_t>() >= 0);
 }
 
-/// `size` numbers, `least` or above; infinite ones are texts.
-std::vector<double> doubles(const Json& json, const char* name, int64_t size, double least) {
+/// A number; infinite ones are texts.
+void read(const Json& item, const char* name, double& value) {
+  value = std::numeric_limits<double>::quiet_NaN();
+  if (item.is_number()) value = item.get<double>();
+  if (item.is_string() && item.get_ref<const std::string&>() == "infinity") value = kInfinity;
+  if (item.is_string() && item.get_ref<const std::string&>() == "-infinity") value = -kInfinity;
+  if (item.is_number() && std::isinf(value)) damaged(fmt::format("'{}' has a number that is too large", name));
+  if (std::isnan(value)) damaged(fmt::format("'{}' has an entry that is no number", name));
+}
+
+void read(const Json& item, const char* name, DoubleDouble& value) {
+  if (!item.is_array()) return read(item, name, value.high);
+  double low = 0;
+  if (item.size() != 2) damaged(fmt::format("'{}' has a list that is no pair", name));
+  read(item[0], name, value.high);
+  read(item[1], name, low);
+  if (!std::isfinite(value.high) || !(value.high + low == value.high)) {
+    damaged(fmt::format("'{}' has a pair whose second number is not what rounding took from the first", name));
+  }
+  value.low = low;
+}
+
+template <class T>
+std::vector<T> numbers(const Json& json, const char* name, int64_t size) {
   const Json& list = member(json, name, is_array);
   if (std::ssize(list) != size) damaged(fmt::format("'{}' has {} numbers, expected {}", name, list.size(), size));
-  std::vector<double> values;
-  for (const Json& item : list) {
-    double value = std::numeric_limits<double>::quiet_NaN();
-    if (item.is_number()) value = item.get<double>();
-    if (item.is_string() && item.get_ref<const std::string&>() == "infinity") value = kInfinity;
-    if (item.is_string() && item.get_ref<const std::string&>() == "-infinity") value = -kInfinity;
-    if (item.is_number() && std::isinf(value)) damaged(fmt::format("'{}' has a number that is too large", name));
-    if (!(value >= least)) damaged(fmt::format("'{}' has what is no such number", name));
-    values.push_back(value);
-  }
+  std::vector<T> values(list.size());
+  for (size_t i = 0; i < values.size(); ++i) read(list[i], name, values[i]);
   return values;
+}
+
+/// Brings the thresholds of a rule of version 1 to today's scale. Version 1 stored lac's as 1 - p. Those of ranked
+/// scores were sums of float32 probabilities, which a confident network rounded to 1.
+void update_thresholds(CalibratedRule& rule) {
+  if (rule.rule.kind != SetRule::Kind::kConformal) return;
+  if (is_ranked(rule.rule.score)) throw OutdatedRule(rule.rule);
+  if (rule.rule.score != ConformalScore::kLac) return;
+  for (DoubleDouble& threshold : rule.thresholds) threshold = DoubleDouble::sum(-1, threshold.high);
 }
 
 std::vector<int64_t> ranks(const Json& json, int64_t size, int64_t classes) {
@@ -90,8 +118,15 @@ SetRule rule_of(const std::string& name) {
 
 }  // namespace
 
+OutdatedRule::OutdatedRule(const SetRule& outdated)
+    : RunError(fmt::format("the rule {} was calibrated by an earlier version of settrain, whose probabilities had the "
+                           "digits of float32: calibrate it again",
+                           outdated.name())),
+      rule(outdated) {}
+
 nlohmann::ordered_json to_json(const CalibratedRule& rule) {
   Json json;
+  json["version"] = kRuleVersion;
   json["rule"] = rule.rule.name();
   json["probability"] = rule.probability == ProbabilityKind::kSigmoid ? "sigmoid" : "softmax";
   json["classes"] = rule.classes;
@@ -107,6 +142,14 @@ nlohmann::ordered_json to_json(const CalibratedRule& rule) {
 
 CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classes) {
   if (!json.is_object()) damaged("it is no object");
+  int64_t version = 1;  // which did not write its number
+  if (json.contains("version")) {
+    const Json& number = member(json, "version", is_count);
+    if (number < 1 || number > kRuleVersion) {
+      damaged(fmt::format("its version is {}, and this program knows 1 to {}", number.dump(), kRuleVersion));
+    }
+    version = number.get<int64_t>();
+  }
   CalibratedRule rule;
   rule.rule = rule_of(member(json, "rule", is_text).get_ref<const std::string&>());
   const auto& probability = member(json, "probability", is_text).get_ref<const std::string&>();
@@ -127,9 +170,13 @@ CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classe
   const bool ranked = conformal && rule.rule.threshold == ConformalThreshold::kRc3p;
   const bool weighted =
       conformal && (rule.rule.score == ConformalScore::kPas || rule.rule.score == ConformalScore::kWpas);
-  rule.thresholds = doubles(json, "thresholds", !needs_images(rule.rule) ? 0 : by_class ? classes : 1, -kInfinity);
+  rule.thresholds = numbers<DoubleDouble>(json, "thresholds", !needs_images(rule.rule) ? 0 : by_class ? classes : 1);
+  if (version == 1) update_thresholds(rule);
   rule.most_ranks = ranks(json, ranked ? classes : 0, classes);
-  rule.class_factor = doubles(json, "class_factor", weighted ? classes : 0, 0);
+  rule.class_factor = numbers<double>(json, "class_factor", weighted ? classes : 0);
+  if (std::any_of(rule.class_factor.begin(), rule.class_factor.end(), [](double factor) { return factor < 0; })) {
+    damaged("'class_factor' has a negative number");
+  }
   rule.seed = member(json, "seed", is_count).get<uint64_t>();
   rule.images = member(json, "images", is_count).get<int64_t>();
   if (rule.images < 0) damaged("'images' is too large");

@@ -17,26 +17,33 @@ using nlohmann::ordered_json;
 
 constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kTemperature = "temperature",
                      *kCalibratedOn = "calibrated_on", *kRules = "rules";
-constexpr int kCurrentVersion = 1;
 constexpr size_t kMostDepth = 16;
 
 StoredRules from_json(const ordered_json& json, int64_t classes) {
-  if (json.at(kVersion) != kCurrentVersion) {
-    throw RunError(fmt::format("the rules are not of version {}, which this program knows", kCurrentVersion));
+  const ordered_json& version = json.at(kVersion);
+  if (!version.is_number_integer() || version < 1 || version > kRuleVersion) {
+    throw RunError(
+        fmt::format("the rules are of version {}, and this program knows 1 to {}", version.dump(), kRuleVersion));
   }
   StoredRules stored;
   stored.temperature = json.at(kTemperature).get<double>();
   if (!(stored.temperature > 0) || !std::isfinite(stored.temperature)) throw RunError("the temperature is not above 0");
   stored.calibrated_on = json.at(kCalibratedOn).get<std::string>();
   stored.checkpoint_sha256 = json.value(kDigest, std::string());
-  for (const ordered_json& rule : json.at(kRules)) stored.rules.push_back(rule_from_json(rule, classes));
+  for (const ordered_json& rule : json.at(kRules)) {
+    try {
+      stored.rules.push_back(rule_from_json(rule, classes));
+    } catch (const OutdatedRule& problem) {
+      stored.outdated.push_back(problem.rule);
+    }
+  }
   return stored;
 }
 
 }  // namespace
 
 std::string to_text(const StoredRules& stored) {
-  ordered_json json{{kVersion, kCurrentVersion}, {kTemperature, stored.temperature}};
+  ordered_json json{{kVersion, kRuleVersion}, {kTemperature, stored.temperature}};
   json[kCalibratedOn] = stored.calibrated_on;
   if (!stored.checkpoint_sha256.empty()) json[kDigest] = stored.checkpoint_sha256;
   ordered_json rules = ordered_json::array();

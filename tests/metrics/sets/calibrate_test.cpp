@@ -45,7 +45,7 @@ const at::Tensor& labels() {
 double threshold(const std::string& name) {
   const CalibratedRule rule = calibrate(parse_set_rule(name), three_classes(), scores(), labels(), 0);
   REQUIRE(rule.thresholds.size() == 1);
-  return rule.thresholds[0];
+  return rule.thresholds[0].high;
 }
 
 at::Tensor set_of(const CalibratedRule& rule, const std::vector<double>& probabilities) {
@@ -53,19 +53,20 @@ at::Tensor set_of(const CalibratedRule& rule, const std::vector<double>& probabi
 }
 
 TEST_CASE("thresholds of each score, by hand", "[fast]") {
-  // Of three images, alpha 0.5 takes the second smallest score, 0.25 the largest, 0.75 the smallest.
-  CHECK(threshold("conformal:lac:0.75") == Approx(0.5));
-  CHECK(threshold("conformal:lac:0.5") == Approx(0.7));
-  CHECK(threshold("conformal:lac:0.25") == Approx(0.8));
-  CHECK(threshold("conformal:aps:0.75") == Approx(0.5));
-  CHECK(threshold("conformal:aps:0.5") == Approx(0.9));
-  CHECK(threshold("conformal:aps:0.25") == Approx(1.0));
-  CHECK(threshold("conformal:raps(lambda=0.5,k=1):0.75") == Approx(0.5));
-  CHECK(threshold("conformal:raps(lambda=0.5,k=1):0.5") == Approx(1.4));
-  CHECK(threshold("conformal:raps(lambda=0.5,k=1):0.25") == Approx(2.0));
-  CHECK(threshold("conformal:saps(lambda=0.5):0.75") == Approx(0.5));
-  CHECK(threshold("conformal:saps(lambda=0.5):0.5") == Approx(1.1));
-  CHECK(threshold("conformal:saps(lambda=0.5):0.25") == Approx(1.45));
+  // alpha 0.5 takes the second smallest score of three images, 0.25 the largest, 0.75 the smallest. All scores but
+  // those of pas are stored minus 1.
+  CHECK(threshold("conformal:lac:0.75") == Approx(0.5 - 1));
+  CHECK(threshold("conformal:lac:0.5") == Approx(0.7 - 1));
+  CHECK(threshold("conformal:lac:0.25") == Approx(0.8 - 1));
+  CHECK(threshold("conformal:aps:0.75") == Approx(0.5 - 1));
+  CHECK(threshold("conformal:aps:0.5") == Approx(0.9 - 1));
+  CHECK(threshold("conformal:aps:0.25") == Approx(0).margin(1e-12));
+  CHECK(threshold("conformal:raps(lambda=0.5,k=1):0.75") == Approx(0.5 - 1));
+  CHECK(threshold("conformal:raps(lambda=0.5,k=1):0.5") == Approx(1.4 - 1));
+  CHECK(threshold("conformal:raps(lambda=0.5,k=1):0.25") == Approx(2.0 - 1));
+  CHECK(threshold("conformal:saps(lambda=0.5):0.75") == Approx(0.5 - 1));
+  CHECK(threshold("conformal:saps(lambda=0.5):0.5") == Approx(1.1 - 1));
+  CHECK(threshold("conformal:saps(lambda=0.5):0.25") == Approx(1.45 - 1));
   // p / pi of the labels: .5 / .5, .3 / .4, .2 / .1.
   CHECK(threshold("conformal:pas:0.75") == Approx(-2));
   CHECK(threshold("conformal:pas:0.5") == Approx(-1));
@@ -116,28 +117,28 @@ TEST_CASE("each class, superclass and rank has its own threshold", "[fast]") {
     return calibrate(parse_set_rule(name), three_classes(), logits, y, 0);
   };
   const CalibratedRule classwise = calibrated("conformal:lac:0.5:classwise");
-  CHECK(classwise.thresholds[0] == Approx(0.7));
+  CHECK(classwise.thresholds[0] == Approx(-0.3));
   CHECK(classwise.thresholds[1] == kInfinity);
-  CHECK(classwise.thresholds[2] == Approx(0.8));
+  CHECK(classwise.thresholds[2] == Approx(-0.2));
   CHECK_THAT(classwise.notes.at(0), Catch::Contains("1 of 3 classes") && Catch::Contains("needs 1 calibration images"));
   CHECK(set_of(classwise, {.29, .6, .11}).equal(labels_of({0, 1, 0})));
   CHECK(set_of(classwise, {.31, .01, .68}).equal(labels_of({1, 1, 1})));
 
   const CalibratedRule superclass = calibrated("conformal:lac:0.5:superclass");
   CHECK(superclass.thresholds[1] == superclass.thresholds[0]);
-  CHECK(superclass.thresholds[0] == Approx(0.7));
+  CHECK(superclass.thresholds[0] == Approx(-0.3));
 
   const CalibratedRule interpolated = calibrated("conformal:lac:0.5:interpolated(0.25)");
-  CHECK(interpolated.thresholds[0] == Approx(0.25 * 0.7 + 0.75 * 0.7));
-  CHECK(interpolated.thresholds[1] == Approx(0.25 + 0.75 * 0.7));
-  CHECK(calibrated("conformal:lac:0.1:interpolated(1)").thresholds == std::vector<double>{1, 1, 1});
+  CHECK(interpolated.thresholds[0] == Approx(0.25 * -0.3 + 0.75 * -0.3));
+  CHECK(interpolated.thresholds[1] == Approx(0.75 * -0.3));
+  CHECK((calibrated("conformal:lac:0.1:interpolated(1)").thresholds == std::vector<DoubleDouble>{0, 0, 0}));
   CHECK(calibrated("conformal:lac:0.1:interpolated(0.5)").thresholds[0] == kInfinity);
 
   // Half of class 0's labels have a rank above 1: k = 1 at alpha 0.6, at level 0.1, which two images do not reach.
   const CalibratedRule ranks = calibrated("conformal:lac:0.6:rc3p");
   CHECK(ranks.most_ranks == std::vector<int64_t>{1, 3, 3});
   CHECK(ranks.thresholds[0] == kInfinity);
-  CHECK(ranks.thresholds[2] == Approx(0.8));
+  CHECK(ranks.thresholds[2] == Approx(-0.2));
   CHECK(set_of(ranks, {.4, .5, .1}).equal(labels_of({0, 1, 0})));
   CHECK(set_of(ranks, {.5, .3, .2}).equal(labels_of({1, 1, 1})));
   CHECK(calibrated("conformal:lac:0.5:rc3p").most_ranks[0] == 2);

@@ -43,7 +43,7 @@ LabelScores two_kinds(int64_t classes, int64_t per_class) {
   for (int64_t i = 0; i < classes * per_class; ++i) {
     const int64_t label = i % classes;
     images.labels.push_back(label);
-    images.scores.push_back(0.3 * unit(1, i) + static_cast<double>(label % 2));
+    images.scores.emplace_back(0.3 * unit(1, i) + static_cast<double>(label % 2));
   }
   return images;
 }
@@ -55,7 +55,7 @@ TEST_CASE("classes with scores alike share the threshold of their images in the 
   const LabelScores other = parts_of(images, 240, 7).second;
   std::vector<int64_t> kinds;
   for (const int64_t label : other.labels) kinds.push_back(label % 2);
-  const std::vector<double> expected = conformal_quantiles(other.scores, kinds, 2, 0.1);
+  const std::vector<DoubleDouble> expected = conformal_quantiles(other.scores, kinds, 2, 0.1);
   for (size_t c = 0; c < 10; ++c) CHECK(clustered.thresholds[c] == expected[c % 2]);
   CHECK_THAT(clustered.note, Catch::StartsWith("0 of 10 classes are in no cluster") && Catch::Contains("2 clusters"));
 }
@@ -65,10 +65,10 @@ TEST_CASE("rare classes, and all where there are too few, have the threshold of 
   const SetRule rule = parse_set_rule("conformal:lac:0.1:clustered(clusters=2,share=0.4)");
   for (int64_t i = 0; i < 5; ++i) {
     images.labels.push_back(10);
-    images.scores.push_back(2);
+    images.scores.emplace_back(2);
   }
   const auto clustered = clustered_thresholds(rule, images, 12, 7);
-  const double marginal = conformal_quantile(parts_of(images, 242, 7).second.scores, 0.1);
+  const DoubleDouble marginal = conformal_quantile(parts_of(images, 242, 7).second.scores, 0.1);
   CHECK(clustered.thresholds[10] == marginal);
   CHECK(clustered.thresholds[11] == marginal);
   CHECK(clustered.thresholds[0] != marginal);
@@ -84,7 +84,7 @@ TEST_CASE("number of clusters and share follow the paper's rule", "[fast]") {
   const auto automatic = clustered_thresholds(parse_set_rule("conformal:lac:0.1:clustered"), images, 75, 3);
   const auto given =
       clustered_thresholds(parse_set_rule("conformal:lac:0.1:clustered(clusters=5,share=0.5)"), images, 75, 3);
-  CHECK(automatic.thresholds == given.thresholds);
+  CHECK((automatic.thresholds == given.thresholds));
   CHECK_THAT(automatic.note, Catch::Contains("5 clusters"));
 }
 

@@ -25,14 +25,16 @@ void check_rows(const at::Tensor& rows) {
     const std::vector<int64_t> expected = slow_order(row, classes);
     order.start(row);
     std::vector<int64_t> found;
-    for (int64_t rank = 0; rank < order.size(); ++rank) found.push_back(order.at(rank));
+    const at::Tensor values = at::rand({classes}, at::kDouble);
+    const double* value = values.const_data_ptr<double>();
+    for (int64_t rank = 0; rank < classes; ++rank) {
+      found.push_back(order.at(rank));
+      double others = 0;
+      for (int64_t r = order.sorted(); r < classes; ++r) others += value[expected[static_cast<size_t>(r)]];
+      CHECK(order.sum_of_others(value) == Approx(others).margin(1e-12));
+    }
     CHECK(found == expected);
-    const int64_t last = (i * 7) % classes;
-    order.start_until(row, last);
-    found.clear();
-    for (int64_t rank = 0; rank < order.size(); ++rank) found.push_back(order.at(rank));
-    REQUIRE(found.back() == last);
-    CHECK(std::equal(found.begin(), found.end(), expected.begin()));
+    CHECK(order.sum_of_others(value) == 0);
   }
 }
 

@@ -16,14 +16,14 @@ LabelScores random_images(int64_t images, int64_t classes) {
   for (int64_t i = 0; i < images; ++i) {
     found.labels.push_back(
         static_cast<int64_t>(set_noise(5, SetNoise::kJudgedImage, i) * static_cast<double>(classes)));
-    found.scores.push_back(set_noise(6, SetNoise::kJudgedImage, i));
+    found.scores.emplace_back(set_noise(6, SetNoise::kJudgedImage, i));
   }
   return found;
 }
 
 /// F_y(s), by the definition.
 double share_below(const LabelScores& part, const std::vector<int64_t>& train_counts, double sigma, uint64_t seed,
-                   size_t y, double s) {
+                   size_t y, DoubleDouble s) {
   const auto place = [&](size_t c) {
     return static_cast<double>(train_counts[c]) / 10 +
            0.01 * (2 * set_noise(seed, SetNoise::kRarity, static_cast<int64_t>(c)) - 1);
@@ -45,19 +45,19 @@ TEST_CASE("a class is in a set where its weighted distribution stays below the h
   for (const double sigma : {1e-3, 0.1, 100.0}) {
     SetRule rule = parse_set_rule("conformal:lac:0.1:fuzzy(1)");
     rule.sigma = sigma;
-    const std::vector<double> thresholds = fuzzy_thresholds(rule, images, train_counts, 9);
+    const std::vector<DoubleDouble> thresholds = fuzzy_thresholds(rule, images, train_counts, 9);
     const auto [weighted, held_out] = parts_of(images, 150, 9);
-    const auto share = [&, part = weighted](size_t y, double s) {
+    const auto share = [&, part = weighted](size_t y, DoubleDouble s) {
       return share_below(part, train_counts, sigma, 9, y, s);
     };
-    std::vector<double> levels;
+    std::vector<DoubleDouble> levels;
     for (size_t i = 0; i < held_out.labels.size(); ++i) {
-      levels.push_back(share(static_cast<size_t>(held_out.labels[i]), held_out.scores[i]));
+      levels.emplace_back(share(static_cast<size_t>(held_out.labels[i]), held_out.scores[i]));
     }
-    const double level = conformal_quantile(levels, 0.1);
+    const double level = conformal_quantile(levels, 0.1).high;
     for (size_t y = 0; y < train_counts.size(); ++y) {
-      for (const double s : images.scores) {
-        CAPTURE(sigma, y, s);
+      for (const DoubleDouble s : images.scores) {
+        CAPTURE(sigma, y, s.high);
         if (std::abs(share(y, s) - level) > 1e-12) CHECK((s <= thresholds[y]) == (share(y, s) <= level));
       }
     }
@@ -71,16 +71,16 @@ TEST_CASE("a wide Gaussian pools all classes, a narrow one leaves a class withou
     rule.sigma = sigma;
     return fuzzy_thresholds(rule, images, {10, 6, 3, 2, 0}, 2);
   };
-  const std::vector<double> wide = thresholds(1e30), narrow = thresholds(1e-12);
-  for (const double threshold : wide) CHECK(threshold == wide[0]);
+  const std::vector<DoubleDouble> wide = thresholds(1e30), narrow = thresholds(1e-12);
+  for (const DoubleDouble threshold : wide) CHECK(threshold == wide[0]);
   CHECK(narrow[4] == kUnlimited);
   CHECK(narrow[0] != narrow[1]);
 }
 
 TEST_CASE("without held-out images every class is in", "[fast]") {
-  const std::vector<double> thresholds =
+  const std::vector<DoubleDouble> thresholds =
       fuzzy_thresholds(parse_set_rule("conformal:lac:0.1:fuzzy(1)"), random_images(3, 2), {1, 2}, 0);
-  CHECK(thresholds == std::vector<double>{kUnlimited, kUnlimited});
+  CHECK((thresholds == std::vector<DoubleDouble>{kUnlimited, kUnlimited}));
 }
 
 }  // namespace

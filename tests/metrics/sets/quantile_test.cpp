@@ -50,7 +50,8 @@ TEST_CASE("the quantile is the m-th smallest score, infinite where there are few
 }
 
 TEST_CASE("groups have quantiles of their own", "[fast]") {
-  CHECK(conformal_quantiles({5, 1, 4, 2, 9}, {0, 1, 0, 1, -1}, 3, 0.4) == std::vector<double>{5, 2, kNoQuantile});
+  CHECK(
+      (conformal_quantiles({5, 1, 4, 2, 9}, {0, 1, 0, 1, -1}, 3, 0.4) == std::vector<DoubleDouble>{5, 2, kNoQuantile}));
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ TEST_CASE("a rule keeps every bit as JSON", "[fast]") {
                            "conformal:raps:0.2:rc3p", "conformal:lac:0.1:fuzzy(1e-5)", "conformal:lac:0.001"}) {
     CAPTURE(name);
     CalibratedRule rule = calibrated_rule(name);
-    if (!rule.thresholds.empty()) rule.thresholds[0] += 0x1p-52;
+    if (!rule.thresholds.empty()) rule.thresholds[0] = DoubleDouble::sum(rule.thresholds[0].high, 1e-40);
     const CalibratedRule read = rule_from_json(Json::parse(to_json(rule).dump()), 5);
     CHECK(read.rule == rule.rule);
-    CHECK(read.thresholds == rule.thresholds);
+    CHECK((read.thresholds == rule.thresholds));
     CHECK(read.most_ranks == rule.most_ranks);
     CHECK(read.class_factor == rule.class_factor);
     CHECK(read.seed == rule.seed);
@@ -52,6 +52,40 @@ TEST_CASE("infinite numbers are texts", "[fast]") {
   CHECK(rule_from_json(below, 5).thresholds[0] == -std::numeric_limits<double>::infinity());
 }
 
+TEST_CASE("a low part stands beside the high one", "[fast]") {
+  CalibratedRule rule = calibrated_rule("conformal:lac:0.3");
+  rule.thresholds = {DoubleDouble::sum(-1, 1e-30)};
+  const Json json = to_json(rule);
+  CHECK(json["version"] == 2);
+  CHECK(json["thresholds"][0] == Json::array({-1.0, 1e-30}));
+  CHECK(rule_from_json(json, 5).thresholds[0] == DoubleDouble::sum(-1, 1e-30));
+  rule.thresholds = {-0.5};
+  CHECK(to_json(rule)["thresholds"] == Json::array({-0.5}));
+}
+
+TEST_CASE("rules of version 1 are read where they mean the same sets", "[fast]") {
+  const at::Tensor scores = at::randn({200, 5}).mul(3);
+  const auto old = [](const std::string& name, double threshold) {
+    Json json = to_json(calibrated_rule(name));
+    json.erase("version");
+    for (Json& value : json["thresholds"]) value = threshold;
+    return json;
+  };
+  // lac was stored as 1 - p.
+  const CalibratedRule lac = rule_from_json(old("conformal:lac:0.1", 0.875), 5);
+  CHECK(lac.thresholds[0] == DoubleDouble(-0.125));
+  CHECK(sets_of(lac, scores).equal(at::softmax(scores.to(at::kDouble), 1).ge(0.125)));
+  CHECK(rule_from_json(old("conformal:lac:0.1:classwise", 1), 5).thresholds[4] == DoubleDouble(0));
+  CHECK(rule_from_json(old("conformal:pas:0.1", -0.25), 5).thresholds[0] == DoubleDouble(-0.25));
+  CHECK(rule_from_json(old("average-error:0.1", 0.25), 5).thresholds[0] == DoubleDouble(0.25));
+  CHECK_NOTHROW(rule_from_json(old("top:2", 0), 5));
+  for (const char* name :
+       {"conformal:aps:0.1", "conformal:raps(randomised=true):0.1", "conformal:saps:0.2:classwise"}) {
+    CHECK_THROWS_AS(rule_from_json(old(name, 0.9), 5), OutdatedRule);
+    CHECK_THROWS_WITH(rule_from_json(old(name, 0.9), 5), Catch::Contains(name));
+  }
+}
+
 TEST_CASE("JSON that to_json() does not write is refused", "[fast]") {
   const Json good = to_json(calibrated_rule("conformal:pas:0.3:rc3p"));
   CHECK_NOTHROW(rule_from_json(good, 5));
@@ -62,8 +96,10 @@ TEST_CASE("JSON that to_json() does not write is refused", "[fast]") {
   for (const auto& [key, value] : good.items()) {
     Json missing = good;
     missing.erase(key);
-    CHECK_THROWS_AS(rule_from_json(missing, 5), RunError);
-    CHECK_THROWS_WITH(rule_from_json(missing, 5), Catch::Contains("'" + key + "'"));
+    if (key != "version") {  // version 1 has none
+      CHECK_THROWS_AS(rule_from_json(missing, 5), RunError);
+      CHECK_THROWS_WITH(rule_from_json(missing, 5), Catch::Contains("'" + key + "'"));
+    }
     for (const Json& other : {Json(), Json(-1), Json(1.5), Json::object(), Json("\xFF"), Json::array({Json::object()}),
                               Json::array({1, 2, 3, 4, Json()}), Json::array({1, 2, 3, 4, -1e300})}) {
       Json wrong = good;
@@ -86,6 +122,11 @@ TEST_CASE("JSON that to_json() does not write is refused", "[fast]") {
                                                       {"most_ranks", {1, 2, 3, 4, 18446744073709551615U}},
                                                       {"class_factor", {1, 2, 3, 4, "nan"}},
                                                       {"images", 18446744073709551615U},
+                                                      {"version", 0},
+                                                      {"version", 3},
+                                                      {"thresholds", {Json::array({-0.25, 0.1}), 1, 1, 1, 1}},
+                                                      {"thresholds", {Json::array({-0.25}), 1, 1, 1, 1}},
+                                                      {"thresholds", {Json::array({"infinity", 0}), 1, 1, 1, 1}},
                                                       {"classes", 18446744073709551615U}}) {
     Json wrong = good;
     wrong[key] = value;

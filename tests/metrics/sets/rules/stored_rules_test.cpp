@@ -32,7 +32,7 @@ TEST_CASE("rules come back from text to the bit", "[fast]") {
   CHECK(read.checkpoint_sha256 == rules.checkpoint_sha256);
   REQUIRE(read.rules.size() == 2);
   CHECK(read.rules[0].rule == rules.rules[0].rule);
-  CHECK(read.rules[0].thresholds == rules.rules[0].thresholds);
+  CHECK((read.rules[0].thresholds == rules.rules[0].thresholds));
   CHECK(read.rules[0].most_ranks == rules.rules[0].most_ranks);
   CHECK(read.rules[0].class_factor == rules.rules[0].class_factor);
   CHECK(read.rules[0].seed == rules.rules[0].seed);
@@ -40,10 +40,31 @@ TEST_CASE("rules come back from text to the bit", "[fast]") {
   CHECK(to_text(read) == to_text(rules));
 }
 
+TEST_CASE("a file of version 1 keeps its rules, but for those that mean something else today", "[fast]") {
+  // As version 1 wrote them, for three classes.
+  const std::string text =
+      R"({"rules_version": 1, "temperature": 1.5, "calibrated_on": "20 images of val", "checkpoint_sha256": "abc", "rules": [
+      {"rule": "conformal:lac:0.1", "probability": "softmax", "classes": 3, "thresholds": [0.75], "most_ranks": [],
+       "class_factor": [], "seed": 1, "images": 20, "guarantee": "g", "notes": []},
+      {"rule": "conformal:aps:0.1", "probability": "softmax", "classes": 3, "thresholds": [0.99999994], "most_ranks": [],
+       "class_factor": [], "seed": 1, "images": 20, "guarantee": "g", "notes": []},
+      {"rule": "top:2", "probability": "softmax", "classes": 3, "thresholds": [], "most_ranks": [], "class_factor": [],
+       "seed": 1, "images": 0, "guarantee": "no guarantee: g", "notes": []}]})";
+  const StoredRules read = stored_rules_from_text(text, 3, "a file");
+  REQUIRE(read.rules.size() == 2);
+  CHECK(read.rules[0].thresholds[0] == DoubleDouble(-0.25));
+  CHECK(read.rules[1].rule.name() == "top:2");
+  REQUIRE(read.outdated.size() == 1);
+  CHECK(read.outdated[0].name() == "conformal:aps:0.1");
+  const StoredRules again = stored_rules_from_text(to_text(read), 3, "a file");
+  CHECK(again.rules.size() == 2);
+  CHECK(again.outdated.empty());
+}
+
 TEST_CASE("text that is no rules of a model is refused, with its place", "[fast]") {
   CHECK_THROWS_WITH(stored_rules_from_text(to_text(some_rules()), 4, "'model.safetensors'"),
                     Contains("'model.safetensors': ") && Contains("3 classes, expected 4"));
-  for (const char* text : {"", "[]", "{}", "{\"rules_version\": 2}", "{\"rules_version\": 2e84}",
+  for (const char* text : {"", "[]", "{}", "{\"rules_version\": 3}", "{\"rules_version\": 2e84}",
                            "{\"rules_version\": 1, \"temperature\": -1, \"calibrated_on\": \"\", \"rules\": []}",
                            "{\"rules_version\": 1, \"temperature\": 1e999, \"calibrated_on\": \"\", \"rules\": []}",
                            "{\"rules_version\": 1, \"temperature\": 1, \"calibrated_on\": \"\", \"rules\": [7]}"}) {

@@ -1,0 +1,228 @@
+// Coverage where a network is sure: probabilities of 0 and 1 to the last digit of a float, and of a double.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include "metrics/sets/calibrate.h"
+#include "metrics/sets/quantile.h"
+#include "metrics/sets/rule_metrics.h"
+#include "tests/metrics/random_split.h"
+#include "tests/support/temporary_folder.h"
+
+namespace settrain {
+namespace {
+
+constexpr int64_t kImageCount = 1500, kClassCount = 12;
+
+/// Normal logits times `scale`; about two labels in three have the largest. No logit of a scale up to 100 lies more
+/// than 708 below another, where its probability would be 0 even in float64.
+SplitScores confident_split(uint64_t seed, double scale, at::ScalarType dtype) {
+  at::manual_seed(seed);
+  SplitScores split;
+  split.labels = at::randint(kClassCount, {kImageCount}, at::kLong);
+  at::Tensor logits = at::randn({kImageCount, kClassCount}, at::kDouble).clamp(-2.2, 2.2);
+  logits.scatter_add_(1, split.labels.unsqueeze(1), at::rand({kImageCount, 1}, at::kDouble).mul(1.6).add(1));
+  split.scores = logits.mul(scale).to(dtype);
+  return split;
+}
+
+ClassFacts some_facts() {
+  ClassFacts facts;
+  facts.classes = kClassCount;
+  for (int64_t c = 0; c < kClassCount; ++c) {
+    facts.train_counts.push_back(c < 4 ? 100 : 7 + c);
+    facts.superclass_of.push_back(c / 4);
+  }
+  return facts;
+}
+
+/// How far the number of covered images is from what is expected, in standard deviations: with continuous scores it is
+/// beta-binomial.
+double deviations(double coverage, int64_t calibrated, int64_t judged, double alpha) {
+  const auto n = static_cast<double>(judged), all = static_cast<double>(calibrated) + 1;
+  const double m = std::min(all, static_cast<double>(conformal_rank(calibrated, alpha)));
+  const double deviation = std::sqrt(n * m * (all - m) * (all + n) / (all * all * (all + 1)));
+  return (coverage * n - n * m / all) / deviation;
+}
+
+constexpr double kMost = 4;  // deviations; the draws are the same in every run
+
+struct Scores {
+  std::string name;
+  bool may_tie = false;  // then coverage may be larger
+};
+
+std::vector<Scores> every_score(const std::string& weights) {
+  return {{"lac"},
+          {"aps"},
+          {"aps(randomised=true)"},
+          {"raps", true},
+          {"raps(randomised=true)"},
+          {"saps", true},
+          {"saps(randomised=true)"},
+          {"pas"},
+          {"wpas(weights=" + weights + ")"}};
+}
+
+class WeightsFile {
+ public:
+  WeightsFile() {
+    std::ofstream file(path());
+    for (int64_t c = 0; c < kClassCount; ++c) file << c << "," << 1 + c % 3 << "\n";
+  }
+  std::string path() const { return (folder_.path() / "weights.csv").string(); }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+TEST_CASE("coverage follows alpha however sure the network is", "[fast]") {
+  const WeightsFile weights;
+  for (const double scale : {1.0, 10.0, 100.0}) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+      const SplitScores calibration = confident_split(1, scale, dtype), judged = confident_split(2, scale, dtype);
+      for (const auto& [score, may_tie] : every_score(weights.path())) {
+        for (const char* alpha : {"0.3", "0.1", "0.05", "0.01"}) {
+          const SetRule rule = parse_set_rule("conformal:" + score + ":" + alpha);
+          const CalibratedRule calibrated =
+              calibrate(rule, some_facts(), calibration.scores, calibration.labels, /*seed=*/3);
+          const at::Tensor sets = sets_of(calibrated, judged.scores);
+          const double coverage = sets.gather(1, judged.labels.unsqueeze(1)).to(at::kDouble).mean().item<double>();
+          const double off = deviations(coverage, kImageCount, kImageCount, rule.level);
+          CAPTURE(rule.name(), scale, dtype, coverage);
+          CHECK(off > -kMost);
+          if (!may_tie) CHECK(off < kMost);
+          // Another alpha gives other sets.
+          CHECK(sets.sum().item<int64_t>() < kImageCount * kClassCount);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("classes, superclasses, clusters and rare classes are covered however sure the network is", "[fast]") {
+  const WeightsFile weights;
+  struct Threshold {
+    std::string name;
+    std::vector<int64_t> group_of;  // [classes] the images that calibrate together
+  };
+  std::vector<int64_t> each, by_superclass = some_facts().superclass_of;
+  for (int64_t c = 0; c < kClassCount; ++c) each.push_back(c);
+  for (const double scale : {1.0, 100.0}) {
+    const SplitScores calibration = confident_split(5, scale, at::kFloat),
+                      judged = confident_split(6, scale, at::kFloat);
+    for (const auto& [score, may_tie] : every_score(weights.path())) {
+      const auto coverage_of = [&](const std::string& name, const std::vector<int64_t>& group_of) {
+        const CalibratedRule rule =
+            calibrate(parse_set_rule(name), some_facts(), calibration.scores, calibration.labels, 3);
+        const at::Tensor covered = sets_of(rule, judged.scores).gather(1, judged.labels.unsqueeze(1)).squeeze(1);
+        std::map<int64_t, std::array<int64_t, 3>> counts;  // calibrating, judged, covered
+        for (int64_t i = 0; i < kImageCount; ++i) {
+          const auto label = [i](const SplitScores& split) {
+            return static_cast<size_t>(split.labels.const_data_ptr<int64_t>()[i]);
+          };
+          ++counts[group_of[label(calibration)]][0];
+          auto& group = counts[group_of[label(judged)]];
+          ++group[1];
+          group[2] += covered.const_data_ptr<bool>()[i];
+        }
+        return counts;
+      };
+      for (const auto& [threshold, group_of] : {Threshold{"classwise", each}, {"superclass", by_superclass}}) {
+        for (const double alpha : {0.3, 0.1}) {
+          const std::string name = fmt::format("conformal:{}:{}:{}", score, alpha, threshold);
+          for (const auto& [group, count] : coverage_of(name, group_of)) {
+            const auto [calibrated, found, covered] = count;
+            const double off =
+                deviations(static_cast<double>(covered) / static_cast<double>(found), calibrated, found, alpha);
+            CAPTURE(name, scale, group, covered, found);
+            CHECK(off > -kMost);
+            if (!may_tie) CHECK(off < kMost);
+          }
+        }
+      }
+      // These promise the coverage of all images together, from a part of them, and no upper bound.
+      std::vector<std::string> whole{":0.2:clustered(clusters=2,share=0.4)", ":0.2:fuzzy(0.01)"};
+      if (score == "lac") whole.emplace_back(":0.1:interpolated(0.5)");
+      for (const std::string& rest : whole) {
+        const auto [calibrated, found, covered] =
+            coverage_of("conformal:" + score + rest, std::vector<int64_t>(kClassCount)).at(0);
+        CAPTURE(score, rest, scale, covered);
+        const double coverage = static_cast<double>(covered) / static_cast<double>(found);
+        CHECK(deviations(coverage, calibrated / 4, found, 0.2) > -kMost);
+        CHECK(coverage < 0.97);
+      }
+    }
+  }
+}
+
+TEST_CASE("average and point-wise errors keep their digits", "[fast]") {
+  const SplitScores split = confident_split(9, 100, at::kFloat);
+  const auto sets = [&](const std::string& name) {
+    return sets_of(calibrate(parse_set_rule(name), some_facts(), split.scores, split.labels, 0), split.scores);
+  };
+  const auto lost = [&](const std::string& name) {
+    return kImageCount - sets(name).gather(1, split.labels.unsqueeze(1)).sum().item<int64_t>();
+  };
+  CHECK(lost("average-error:0.3") == kImageCount * 3 / 10);
+  CHECK(lost("average-error:0.01") == kImageCount / 100);
+  CHECK(sets("average:3").sum().item<int64_t>() == 3 * kImageCount);
+  // A smaller error takes more classes, though the first probabilities are all 1 in float64.
+  CHECK(sets("error:1e-30").sum().item<int64_t>() > sets("error:1e-20").sum().item<int64_t>());
+}
+
+TEST_CASE("the metrics of eval.rules follow alpha however sure the network is", "[fast]") {
+  const WeightsFile weights;
+  SplitScores split = confident_split(11, 2, at::kFloat);
+  const SplitScores calibration = confident_split(12, 2, at::kFloat);
+  std::vector<SetRule> rules;
+  for (const auto& [score, may_tie] : every_score(weights.path()))
+    rules.push_back(parse_set_rule("conformal:" + score + ":0.2"));
+  MetricContext context;
+  context.train_counts = some_facts().train_counts;
+  context.score_scale = 30;
+  context.calibration = &calibration;
+  const EvaluationResult result = RuleMetrics(rules).prepare(split, context)({});
+  for (const SetRule& rule : rules) {
+    const double off = deviations(test::value_of(result, "coverage@" + rule.name()), kImageCount, kImageCount, 0.2);
+    CAPTURE(rule.name(), off);
+    CHECK(std::abs(off) < kMost);
+  }
+}
+
+TEST_CASE("a threshold that many images share is told, with what helps", "[fast]") {
+  // Two classes: in aps the score of a wrong label is the largest there is.
+  const at::Tensor scores = at::tensor({3.0F, 0.0F}).repeat({100, 1}), labels = at::zeros({100}, at::kLong);
+  labels.slice(0, 0, 30).fill_(1);
+  const auto notes = [&](const std::string& name) {
+    const auto rule = calibrate(parse_set_rule(name), {.classes = 2}, scores, labels, 0);
+    return rule.notes.empty() ? "" : rule.notes.front();
+  };
+  CHECK_THAT(notes("conformal:aps:0.1"), Catch::Contains("30 %") && Catch::Contains("randomised=true"));
+  CHECK_THAT(notes("conformal:aps:0.4"), Catch::Contains("70 %") && Catch::Contains("0.6"));
+  CHECK(notes("conformal:aps(randomised=true):0.1").empty());
+  CHECK_THAT(notes("conformal:lac:0.1"), Catch::Contains("30 %"));
+}
+
+TEST_CASE("interpolated thresholds are linear in the probability, near 0 and near 1", "[fast]") {
+  // Two classes whose labels have 1 - p of e^-60 and e^-50; the quantile of all is the larger.
+  const at::Tensor scores = at::tensor({60.0, 0.0, 0.0, 50.0}, at::kDouble).view({2, 2});
+  const at::Tensor labels = at::tensor({0, 1}, at::kLong);
+  const auto rule =
+      calibrate(parse_set_rule("conformal:lac:0.5:interpolated(0.75)"), {.classes = 2}, scores, labels, 0);
+  const double marginal = std::exp(-50.0), own = std::exp(-60.0);
+  CHECK(rule.thresholds[0].high == -1);
+  CHECK(rule.thresholds[0].low == Approx(0.75 * own + 0.25 * marginal).epsilon(1e-12));
+  const auto unlikely = calibrate(parse_set_rule("conformal:lac:0.5:interpolated(0.75)"), {.classes = 2}, scores,
+                                  at::tensor({1, 0}, at::kLong), 0);
+  CHECK(unlikely.thresholds[1].high == Approx(-own).epsilon(1e-12));
+  CHECK(unlikely.thresholds[0].high == Approx(-(0.75 * marginal + 0.25 * own)).epsilon(1e-12));
+}
+
+}  // namespace
+}  // namespace settrain
