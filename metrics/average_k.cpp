@@ -5,6 +5,9 @@
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "metrics/class_hits.h"
@@ -23,6 +26,9 @@ double mean_set_size(const SetSizeHistogram& histogram) {
   }
   return static_cast<double>(returned) / static_cast<double>(samples);
 }
+
+constexpr double kSmallestFloat = std::numeric_limits<float>::min();
+constexpr double kFloatRounding = 4 * std::numeric_limits<float>::epsilon();
 
 /// The sets of one K.
 struct Sets {
@@ -105,15 +111,27 @@ std::vector<std::string> AverageK::names() const {
 
 AverageKValues average_k_values(const AverageKOptions& options, const SplitScores& split,
                                 const MetricContext& context) {
-  const auto values_of = [&](const at::Tensor& scores) {
-    if (options.average_k_score == "raw") return scores;
-    const at::Tensor logits = context.score_scale == 1.0 ? scores : scores.mul(context.score_scale);
-    return options.average_k_score == "softmax" ? at::softmax(logits, 1) : at::sigmoid(logits);
+  const bool is_raw = options.average_k_score == "raw";
+  const auto decided = [&](at::ScalarType dtype) {
+    const auto values_of = [&](const at::Tensor& scores) {
+      if (is_raw) return scores;
+      const at::Tensor logits = (context.score_scale == 1.0 ? scores : scores.mul(context.score_scale)).to(dtype);
+      return options.average_k_score == "softmax" ? at::softmax(logits, 1) : at::sigmoid(logits);
+    };
+    AverageKValues result{values_of(split.scores), {}, Ties::kKeepAll};
+    if (options.average_k_ties == "strict") result.ties = Ties::kStrict;
+    result.lambdas =
+        average_k_thresholds(context.threshold_scores ? values_of(*context.threshold_scores) : result.values,
+                             options.average_k, result.ties);
+    return result;
   };
-  AverageKValues result{values_of(split.scores), {}, Ties::kKeepAll};
-  if (options.average_k_ties == "strict") result.ties = Ties::kStrict;
-  result.lambdas = average_k_thresholds(context.threshold_scores ? values_of(*context.threshold_scores) : result.values,
-                                        options.average_k, result.ties);
+  AverageKValues result = decided(split.scores.scalar_type());
+  // Where a network is so sure that a threshold lies at 0 or 1, float32's probabilities tie. Float64 takes twice the
+  // memory and three times as long.
+  const bool ties = std::any_of(result.lambdas.begin(), result.lambdas.end(), [](double lambda) {
+    return (lambda >= 0 && lambda < kSmallestFloat) || (lambda > 1 - kFloatRounding && std::isfinite(lambda));
+  });
+  if (ties && !is_raw && split.scores.scalar_type() == at::kFloat) result = decided(at::kDouble);
   return result;
 }
 

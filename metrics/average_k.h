@@ -28,7 +28,7 @@ struct AverageKOptions {
 /// What decides the sets of a split: those of K hold the classes returned_classes(values, lambdas[i], ties), for i of K
 /// in AverageKOptions::average_k.
 struct AverageKValues {
-  at::Tensor values;            // [samples, classes] of the scores' dtype: what is compared with lambda
+  at::Tensor values;            // [samples, classes] float32 or float64: what is compared with lambda
   std::vector<double> lambdas;  // one a K
   Ties ties = Ties::kKeepAll;
 };

@@ -1,5 +1,5 @@
-// The conformal scores of a class (metrics/sets/calibrate.h has the formulas). Calibration and prediction compute them by
-// the same operations, so that the image whose score is the threshold is in its own set.
+// The conformal scores of a class (metrics/sets/calibrate.h has the formulas). Calibration and prediction compute them
+// by the same operations, so that the image whose score is the threshold is in its own set.
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 
 namespace settrain {
 
-/// lac, pas and wpas: -(p factor), by the class' probability `p` and the probability `rest` = 1 - p of all other classes.
-/// Takes the smaller of the two, which has all its digits.
+/// lac, pas and wpas: -(p factor), by the class' probability `p` and the probability `rest` = 1 - p of all other
+/// classes. Takes the smaller of the two, which has all its digits.
 inline DoubleDouble class_score(const CalibratedRule& rule, size_t category, double p, double rest) {
   const double factor = rule.class_factor.empty() ? 1 : rule.class_factor[category];
   if (std::isinf(factor)) return -kAlwaysIn;
   return p <= 0.5 ? DoubleDouble(-(p * factor)) : DoubleDouble::sum(-factor, rest * factor);
 }
 
-/// aps, raps and saps, minus 1: where an image is all but sure, these scores lie so close to 1 that a double would round
-/// them to it, and the probability `behind` a class keeps them apart. next() gives the scores of an image's classes from
-/// the most probable one on. They never fall.
+/// aps, raps and saps, minus 1: where an image is all but sure, these scores lie so close to 1 that a double would
+/// round them to it, and the probability `behind` a class keeps them apart. next() gives the scores of an image's
+/// classes from the most probable one on. They never fall.
 class RankedScore {
  public:
   RankedScore(const SetRule& rule, double u)

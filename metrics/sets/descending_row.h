@@ -38,18 +38,8 @@ class DescendingRow {
   /// How many ranks have been sorted.
   int64_t sorted() const { return sorted_; }
 
-  /// The sum of `values` [classes] over the classes that have not been sorted.
-  double sum_of_others(const double* values) const {
-    constexpr int64_t kAtOnce = 8;
-    double sums[kAtOnce]{}, sum = 0;
-    const int64_t whole = classes_ / kAtOnce * kAtOnce;
-    for (int64_t c = 0; c < whole; c += kAtOnce) {
-      for (int64_t i = 0; i < kAtOnce; ++i) sums[i] += row_[c + i] < bound_ ? values[c + i] : 0;
-    }
-    for (int64_t c = whole; c < classes_; ++c) sum += row_[c] < bound_ ? values[c] : 0;
-    for (const double part : sums) sum += part;
-    return sum;
-  }
+  /// All values >= it have been sorted, and no others.
+  T bound() const { return bound_; }
 
  private:
   // The value's bits, which order as descending values do, and behind them the class.

@@ -18,21 +18,36 @@
 
 namespace settrain {
 
+/// The sum of value(i) for i in [0, count), by several running sums, so that none waits for the one before it.
+template <class Value>
+double sum_of(int64_t count, const Value& value) {
+  constexpr int64_t kAtOnce = 8;
+  double sums[kAtOnce]{}, sum = 0;
+  const int64_t whole = count / kAtOnce * kAtOnce;
+  for (int64_t i = 0; i < whole; i += kAtOnce) {
+    for (int64_t j = 0; j < kAtOnce; ++j) sums[j] += value(i + j);
+  }
+  for (int64_t i = whole; i < count; ++i) sum += value(i);
+  for (const double part : sums) sum += part;
+  return sum;
+}
+
 /// An image's scores and the probabilities of its classes. T: float or double.
 template <class T>
 struct ScoreRow {
   int64_t image = 0, classes = 0;
   ProbabilityKind kind = ProbabilityKind::kSoftmax;
-  const T* scores = nullptr;  // [classes]
-  const double* p = nullptr;  // [classes]
+  const T* scores = nullptr;      // [classes]
+  const double* exact = nullptr;  // [classes] the scores
+  const double* p = nullptr;      // [classes]
 
   /// 1 - p[c] with all its digits, however close p[c] is to 1.
   double rest(int64_t c) const {
     if (p[c] <= 0.5) return 1 - p[c];
-    if (kind == ProbabilityKind::kSigmoid) return 1 / (1 + std::exp(static_cast<double>(scores[c])));
-    double sum = 0;
-    for (int64_t other = 0; other < classes; ++other) sum += other == c ? 0 : p[other];
-    return sum;
+    if (kind == ProbabilityKind::kSigmoid) return 1 / (1 + std::exp(exact[c]));
+    const double* behind = p + c + 1;
+    return sum_of(c, [this](int64_t i) { return p[i]; }) +
+           sum_of(classes - c - 1, [behind](int64_t i) { return behind[i]; });
   }
 };
 
@@ -50,16 +65,16 @@ void for_each_score_row(const at::Tensor& scores, ProbabilityKind kind, const Ma
     auto use = make_use();
     std::vector<double> exact(static_cast<size_t>(classes)), probabilities(static_cast<size_t>(classes));
     for (int64_t i = begin; i < end; ++i) {
-      ScoreRow<T> row{i, classes, kind, scores.const_data_ptr<T>() + i * classes, probabilities.data()};
+      const T* row = scores.const_data_ptr<T>() + i * classes;
+      std::copy_n(row, classes, exact.data());
       if (kind == ProbabilityKind::kSigmoid) {
         // ATen computes the last elements of a tensor by other instructions: of one row these are always the same.
         const at::Tensor p = at::sigmoid(scores.select(0, i).to(at::kDouble));
         std::copy_n(p.const_data_ptr<double>(), classes, probabilities.data());
       } else {
-        std::copy_n(row.scores, classes, exact.data());
         if (!softmax(exact.data(), classes, probabilities.data())) check_finite("scores", scores);
       }
-      use(row);
+      use(ScoreRow<T>{i, classes, kind, row, exact.data(), probabilities.data()});
     }
   });
 }
@@ -73,22 +88,24 @@ class RankedRow {
   explicit RankedRow(int64_t classes) : order_(classes), behind_(static_cast<size_t>(classes)) {}
 
   void start(const ScoreRow<T>& row) {
-    row_ = &row;
+    row_ = row;
     order_.start(row.scores);
     summed_ = 0;
   }
 
-  int64_t image() const { return row_->image; }
+  int64_t image() const { return row_.image; }
   /// The class at `rank`, from 0.
   int64_t at(int64_t rank) { return order_.at(rank); }
-  double p(int64_t rank) { return row_->p[order_.at(rank)]; }
-  double rest(int64_t rank) { return row_->rest(order_.at(rank)); }
+  double p(int64_t rank) { return row_.p[order_.at(rank)]; }
+  double rest(int64_t rank) { return row_.rest(order_.at(rank)); }
 
   /// The summed probabilities of the classes behind `rank`; exactly 0 behind the last.
   double behind(int64_t rank) {
     order_.at(rank);
     if (rank >= summed_) {
-      double sum = order_.sum_of_others(row_->p);
+      const double bound = order_.bound();
+      double sum = sum_of(row_.classes,
+                          [=, scores = row_.exact, p = row_.p](int64_t c) { return scores[c] < bound ? p[c] : 0; });
       for (int64_t r = order_.sorted() - 1; r >= summed_; --r) {
         behind_[static_cast<size_t>(r)] = sum;
         sum += p(r);
@@ -99,7 +116,7 @@ class RankedRow {
   }
 
  private:
-  const ScoreRow<T>* row_ = nullptr;
+  ScoreRow<T> row_;
   DescendingRow<T> order_;
   std::vector<double> behind_;  // [classes] of the first `summed_` ranks
   int64_t summed_ = 0;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "metrics/checks.h"
+#include "metrics/count.h"
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/conformal_scores.h"
 #include "metrics/sets/score_rows.h"
@@ -97,6 +98,7 @@ void sets_by_probability(const CalibratedRule& rule, const at::Tensor& scores, c
         bool* set = sets + row.image * classes;
         const double* least = bounds.least.data();
         for (int64_t c = 0; c < classes; ++c) set[c] = row.p[c] >= least[c];
+        if (count_above(row.p, classes, 0.5) == 0) return;
         for (int64_t c = 0; c < classes; ++c) {
           if (row.p[c] > 0.5) set[c] = is_within(bounds, static_cast<size_t>(c), row.p[c], row.rest(c));
         }

@@ -35,6 +35,19 @@ std::vector<int64_t> sizes_of(const EvaluationResult& result, const std::string&
   return {};
 }
 
+TEST_CASE("sets hold K classes on average however sure the network is", "[fast]") {
+  // The probabilities of most classes are 0 in float32, and those of most largest ones 1.
+  for (const auto& [k, scale] : {std::pair(0.25, 40.0), {5.0, 100.0}, {12.0, 100.0}}) {
+    SplitScores split = test::random_split(3, 400, 20, at::kFloat);
+    split.scores.mul_(scale);
+    const EvaluationResult result =
+        AverageK(
+            {.average_k = {k}, .average_k_score = "softmax", .average_k_ties = "keep_all", .threshold_from = "same"})
+            .prepare(split, {.train_counts = std::vector<int64_t>(20, 1)})({});
+    CHECK(test::value_of(result, average_k_name(k) + "_size") == Approx(k).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("average-K names show whole and fractional K", "[fast]") {
   CHECK(average_k_name(2) == "avg2");
   CHECK(average_k_name(2.5) == "avg2.5");

@@ -1,12 +1,19 @@
 // A published checkpoint of other people's, on the images and with the logits that came with it.
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
+#include <span>
 
+#include "metrics/sets/calibrate.h"
+#include "metrics/sets/quantile.h"
+#include "metrics/sets/set_quality.h"
 #include "models/model.h"
 #include "models/model_options.h"
 #include "src/config/load.h"
+#include "src/core/permutation.h"
 #include "src/train/pretrained.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
@@ -14,45 +21,95 @@
 namespace settrain {
 namespace {
 
-constexpr int64_t kImages = 64, kCifarClasses = 10, kPixels = 3 * 32 * 32;
+constexpr int64_t kImages = 512, kLogits = 64, kCifarClasses = 10, kPixels = 3 * 32 * 32;
 
-// Records of a label and the red, green and blue planes, normalised as its authors did.
-at::Tensor images_of(const std::string& records) {
+std::filesystem::path published_folder() {
+  return std::filesystem::path(test::environment("SETTRAIN_TEST_DATA")) / "cifar10-resnet20";
+}
+
+struct PublishedModel {
+  std::shared_ptr<Model> model;
+  std::optional<Pretrained> loaded;
+};
+
+PublishedModel published_model() {
+  ModelRegistry models("model");
+  register_builtin_models(models);
+  const std::string file = (published_folder() / "resnet20-12fca82f.th").string();
+  const config::Config config = config::load({{model_section(models)}, {}}, {}, {"model.pretrained=" + file});
+  PublishedModel published;
+  published.model = models.at("resnet20").make(config, {kCifarClasses, 3, 32, 32});
+  published.loaded = load_pretrained(config, *published.model);
+  published.model->eval();
+  return published;
+}
+
+/// The test records: a label and the red, green and blue planes, normalised as the model's authors did.
+SplitScores published_images() {
+  const std::string records = test::read_file(published_folder() / "cifar10_test_first512.bin");
   at::Tensor bytes = at::empty({kImages, 1 + kPixels}, at::kByte);
-  REQUIRE(records.size() >= static_cast<size_t>(bytes.numel()));
-  std::memcpy(bytes.mutable_data_ptr(), records.data(), static_cast<size_t>(bytes.numel()));
+  REQUIRE(records.size() == static_cast<size_t>(bytes.numel()));
+  std::memcpy(bytes.mutable_data_ptr(), records.data(), records.size());
   const at::Tensor pixels = bytes.slice(1, 1).to(at::kFloat).view({kImages, 3, 32, 32}) / 255;
   const at::Tensor mean = at::tensor({0.485F, 0.456F, 0.406F}).view({3, 1, 1});
   const at::Tensor deviation = at::tensor({0.229F, 0.224F, 0.225F}).view({3, 1, 1});
-  return (pixels - mean) / deviation;
+  return {(pixels - mean) / deviation, bytes.select(1, 0).to(at::kLong)};
 }
 
 }  // namespace
 
 TEST_CASE("CIFAR-10's ResNet-20 of a legacy file gives its recorded logits", "[data]") {
-  const std::string data = test::environment("SETTRAIN_TEST_DATA");
-  const std::filesystem::path folder = std::filesystem::path(data) / "cifar10-resnet20";
-  SKIP_UNLESS(!data.empty() && exists(folder), "SETTRAIN_TEST_DATA has no cifar10-resnet20");
-  ModelRegistry models("model");
-  register_builtin_models(models);
-  const std::string file = (folder / "resnet20-12fca82f.th").string();
-  const config::Config config = config::load({{model_section(models)}, {}}, {}, {"model.pretrained=" + file});
-  const auto model = models.at("resnet20").make(config, {kCifarClasses, 3, 32, 32});
-  const auto loaded = load_pretrained(config, *model);
+  SKIP_UNLESS(exists(published_folder()), "SETTRAIN_TEST_DATA has no cifar10-resnet20");
+  const auto [model, loaded] = published_model();
   REQUIRE(loaded);
   CHECK(loaded->drawn.empty());
   CHECK(loaded->num_tensors == 97);
   CHECK(loaded->from == "its key state_dict, without the prefix module.");
 
   at::NoGradGuard no_grad;
-  model->eval();
-  const at::Tensor logits = model->forward(images_of(test::read_file(folder / "cifar10_test_first512.bin"))).scores;
-  const std::string recorded = test::read_file(folder / "resnet20_logits_first64.f32");
-  at::Tensor expected = at::empty({kImages, kCifarClasses});
+  const at::Tensor logits = model->forward(published_images().scores.narrow(0, 0, kLogits)).scores;
+  const std::string recorded = test::read_file(published_folder() / "resnet20_logits_first64.f32");
+  at::Tensor expected = at::empty({kLogits, kCifarClasses});
   REQUIRE(recorded.size() == expected.nbytes());
   std::memcpy(expected.mutable_data_ptr(), recorded.data(), recorded.size());
   CHECK((logits - expected).abs().max().item<double>() < 1e-4);  // of logits up to 20, in float32
   CHECK(at::equal(logits.argmax(1), expected.argmax(1)));
+}
+
+TEST_CASE("the sets of CIFAR-10's ResNet-20 cover what alpha says", "[data]") {
+  SKIP_UNLESS(exists(published_folder()), "SETTRAIN_TEST_DATA has no cifar10-resnet20");
+  at::NoGradGuard no_grad;
+  const SplitScores images = published_images();
+  const SplitScores scores{published_model().model->forward(images.scores).scores, images.labels};
+  // Float32 cannot tell the network's surest answers apart.
+  CHECK(at::softmax(scores.scores, 1).eq(1).any(1).sum().item<int64_t>() > kImages / 5);
+  ClassFacts facts{.classes = kCifarClasses};
+  for (int64_t c = 0; c < kCifarClasses; ++c) facts.train_counts.push_back(5000 - 400 * c);
+  constexpr int64_t kHalf = kImages / 2, kDraws = 20;
+  for (const char* score : {"lac", "aps", "aps(randomised=true)", "raps", "raps(randomised=true)", "saps",
+                            "saps(randomised=true)", "pas"}) {
+    for (const double alpha : {0.2, 0.1, 0.05}) {
+      const SetRule rule = parse_set_rule(fmt::format("conformal:{}:{}", score, alpha));
+      // One half calibrates and the other judges: coverage is beta-binomial.
+      const auto n = static_cast<double>(kHalf), m = static_cast<double>(conformal_rank(kHalf, alpha));
+      const double expected = m / (n + 1);
+      const double deviation = std::sqrt(m * (n + 1 - m) * (2 * n + 1) / (n * (n + 1) * (n + 1) * (n + 2)));
+      double mean = 0;
+      for (int64_t draw = 0; draw < kDraws; ++draw) {
+        const auto order = permutation(kImages, static_cast<uint64_t>(draw), Stream::kCalibration);
+        const SplitScores calibration = samples_of(scores, std::span(order).first(kHalf));
+        const SplitScores judged = samples_of(scores, std::span(order).last(kHalf));
+        const at::Tensor sets =
+            sets_of(calibrate(rule, facts, calibration.scores, calibration.labels, /*seed=*/1), judged.scores);
+        const double coverage = set_quality(sets, judged.labels, 1 - alpha, {}).coverage;
+        CAPTURE(rule.name(), draw, coverage, expected, deviation);
+        CHECK(std::abs(coverage - expected) < 4 * deviation);
+        mean += coverage / kDraws;
+      }
+      CAPTURE(rule.name(), mean, expected);
+      CHECK(std::abs(mean - expected) < 1.5 * deviation);
+    }
+  }
 }
 
 }  // namespace settrain
