@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "apps/settrain/checkpoint_choice.h"
 #include "apps/settrain/command_line.h"
@@ -68,6 +69,7 @@ std::vector<SetRule> rules_of(const CalibrateArguments& arguments, const ClassFa
 }
 
 void show(const CalibrateArguments& arguments, const Calibration& calibration) {
+  for (const std::string& warning : calibration.warnings) log::warning("[calibrate] " + warning);
   std::cout << (arguments.json ? calibration_json(calibration).dump(1) + "\n" : format_calibration(calibration));
   if (arguments.figure.empty()) return;
   for (const auto& file : draw_charts({calibration_chart(calibration)}, arguments.figure)) {
@@ -75,12 +77,17 @@ void show(const CalibrateArguments& arguments, const Calibration& calibration) {
   }
 }
 
-void warn_of_probabilities(const ScoreFile& scores, const std::string& file) {
-  if (scores.facts.probability == ProbabilityKind::kSigmoid || !are_probabilities(scores.scores.scores)) return;
-  log::warning(
-      fmt::format("[calibrate] '{}': each image's scores sum to 1, as probabilities do; scores are expected as "
-                  "they are before the softmax: store the logits, or the logarithms of the probabilities",
-                  file));
+// What is wrong with scores that are no logits; none of logits.
+std::vector<std::string> warnings_of_scale(const ScoreFile& scores, const std::string& file) {
+  if (scores.facts.probability == ProbabilityKind::kSigmoid) return {};
+  const ScoreScale scale = scale_of(scores.scores.scores);
+  if (scale == ScoreScale::kLogits) return {};
+  const auto [sum, kind] =
+      scale == ScoreScale::kProbabilities ? std::pair(1, "probabilities") : std::pair(100, "percentages");
+  return {
+      fmt::format("'{}': each image's scores sum to {}, as {} do; scores are expected as they are before the "
+                  "softmax: store the logits, or the logarithms of the {}",
+                  file, sum, kind, kind)};
 }
 
 int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments) {
@@ -89,7 +96,7 @@ int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments
   }
   CalibrationRequest request = request_of(arguments);
   const ScoreFile calibration = read_score_file(arguments.scores);
-  warn_of_probabilities(calibration, arguments.scores);
+  std::vector<std::string> warnings = warnings_of_scale(calibration, arguments.scores);
   std::optional<ScoreFile> test;
   if (!arguments.test.empty()) {
     if (std::filesystem::equivalent(arguments.scores, arguments.test)) {
@@ -100,14 +107,17 @@ int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments
     }
     test = read_score_file(arguments.test);
     check_same_model(arguments.scores, calibration, arguments.test, *test);
+    for (std::string& warning : warnings_of_scale(*test, arguments.test)) warnings.push_back(std::move(warning));
   } else if (!request.share) {
     request.share = kUsualShare;
   }
   request.rules = rules_of(arguments, calibration.facts);
   request.no_guarantee = calibration.no_guarantee;
   request.by_alpha = !arguments.figure.empty();
-  show(arguments, calibrate_and_judge(request, calibration.facts, calibration.scores, arguments.scores,
-                                      test ? &test->scores : nullptr, arguments.test));
+  Calibration done = calibrate_and_judge(request, calibration.facts, calibration.scores, arguments.scores,
+                                         test ? &test->scores : nullptr, arguments.test);
+  done.warnings.insert(done.warnings.begin(), warnings.begin(), warnings.end());
+  show(arguments, done);
   return kSuccess;
 }
 
@@ -186,7 +196,7 @@ void add_calibrate_command(CLI::App& app, CommandLine& line) {
       ->excludes(test);
   command->add_option("--temperature", arguments->temperature,
                       "Scores are divided by it: a number, or fit: the most likely one for a fifth of the calibration "
-                      "images, which then do not calibrate rules");
+                      "images, which then do not calibrate rules. A fit without a maximum is refused, and it stays 1");
   command->add_option("--seed", arguments->seed, "Of what is drawn")->capture_default_str();
   command->add_flag("--json", arguments->json, "Prints JSON, with the coverage of every class");
   command->add_flag("--dry-run", arguments->dry_run,

@@ -1,10 +1,14 @@
 #include "metrics/sets/temperature.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/softmax.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace settrain {
@@ -12,23 +16,60 @@ namespace {
 
 constexpr int kHalvings = 60;  // of the logarithm's range, 13.8: down to the last bits
 
-// The derivative of the mean log-likelihood with respect to 1/T: mean of s_y - E[s] under softmax(s / T).
-double slope(const at::Tensor& scores, const at::Tensor& label_scores, double inverse) {
-  const at::Tensor expected = at::softmax(scores.mul(inverse), 1).mul_(scores).sum(1);
-  return label_scores.sub(expected).mean().item<double>();
-}
+// The scores of images, each minus the largest of its image: the same probabilities, and nothing overflows.
+struct Likelihood {
+  at::Tensor scores;        // [images, classes] float64, at most 0
+  at::Tensor label_scores;  // [images]
+
+  Likelihood(const at::Tensor& given, const at::Tensor& labels) {
+    const at::Tensor doubles = given.to(at::kCPU, at::kDouble);
+    scores = doubles - doubles.amax(1, /*keepdim=*/true);
+    label_scores = scores.gather(1, labels.cpu().unsqueeze(1)).squeeze(1);
+  }
+
+  // The derivative of the mean log-likelihood with respect to 1/T: mean of s_y - E[s] under softmax(s / T).
+  double slope(double temperature) const {
+    const at::Tensor expected = at::softmax(scores.div(temperature), 1).mul_(scores).sum(1);
+    return label_scores.sub(expected).mean().item<double>();
+  }
+
+  // Why it has no maximum; an empty text where it has one at some T > 0.
+  std::string without_maximum() const {
+    const double spread = -scores.mean().item<double>();  // 0 where all scores of each image are equal
+    if (spread == 0) return "all scores of each image are equal, so that every temperature is as likely";
+    if (label_scores.eq(0).all().item<bool>()) {
+      return "every label has the largest score of its image, so that a smaller temperature is always more likely";
+    }
+    // At T = infinity all classes are equally probable. The tolerance is for rounding.
+    constexpr double kRounding = 1e-12;
+    if (label_scores.mean().item<double>() + spread <= kRounding * spread) {
+      return "the labels' scores are on average not above the mean of all scores, so that a larger temperature is "
+             "always more likely";
+    }
+    return "";
+  }
+};
 
 }  // namespace
 
-double fit_temperature(const at::Tensor& given, const at::Tensor& labels) {
-  const at::Tensor scores = given.to(at::kCPU, at::kDouble);
-  const at::Tensor label_scores = scores.gather(1, labels.cpu().unsqueeze(1)).squeeze(1);
+TemperatureFit fit_temperature(const at::Tensor& scores, const at::Tensor& labels) {
+  const Likelihood likelihood(scores, labels);
+  if (std::string reason = likelihood.without_maximum(); !reason.empty()) return {.refused = std::move(reason)};
+  for (const auto& [edge, is_outside, side] :
+       {std::tuple(kLeastTemperature, likelihood.slope(kLeastTemperature) >= 0, "below"),
+        std::tuple(kLargestTemperature, likelihood.slope(kLargestTemperature) <= 0, "above")}) {
+    if (is_outside) {
+      return {.refused = fmt::format("the most likely temperature is {} {:g}, the end of the range that is searched; "
+                                     "are the scores on the scale of logits?",
+                                     side, edge)};
+    }
+  }
   double low = std::log(kLeastTemperature), high = std::log(kLargestTemperature);
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = (low + high) / 2;
-    (slope(scores, label_scores, std::exp(middle)) < 0 ? high : low) = middle;
+    (likelihood.slope(std::exp(middle)) < 0 ? low : high) = middle;
   }
-  return std::exp(-(low + high) / 2);
+  return {.temperature = std::exp((low + high) / 2)};
 }
 
 double expected_calibration_error(const at::Tensor& scores, const at::Tensor& labels, int64_t bins) {

@@ -4,17 +4,30 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string>
 
 namespace settrain {
 
 inline constexpr double kLeastTemperature = 1e-3, kLargestTemperature = 1e3;
 
+/// With fewer images a fitted temperature depends more on which images these are than on the model.
+inline constexpr int64_t kImagesForTemperature = 50;
+
+struct TemperatureFit {
+  double temperature = 1;  // 1 where the fit is refused
+  std::string refused{};   // a clause that says why there is no temperature; empty where there is one
+};
+
 /// The temperature T > 0 for which softmax(scores / T) gives the labels the largest likelihood (Guo et al., "On
 /// calibration of modern neural networks", ICML 2017, section 4.2). The mean log-likelihood is concave in 1/T, whose
-/// derivative is brought to zero by bisection between these two; one of them where it is zero nowhere there.
+/// derivative is brought to zero by bisection between the two temperatures above.
 ///
-/// `scores` [images, classes] float32 or float64 logits, `labels` [images] int64.
-double fit_temperature(const at::Tensor& scores, const at::Tensor& labels);
+/// The fit is refused where the likelihood has no maximum: all scores of each image are equal, every label has the
+/// largest score of its image (then it grows as T falls to 0), or the labels' scores are on average not above the mean
+/// of all scores (then it grows as T rises). It is refused, too, where the maximum lies outside of this range.
+///
+/// `scores` [images, classes] float32 or float64 finite logits, `labels` [images] int64; at least one image.
+TemperatureFit fit_temperature(const at::Tensor& scores, const at::Tensor& labels);
 
 /// Expected calibration error (Naeini et al., AAAI 2015; Guo et al., eq. 3): images fall into `bins` bins of equal
 /// width by their largest softmax probability; the mean over images of |share that is right - mean probability| of

@@ -15,6 +15,7 @@
 #include "metrics/threshold.h"
 #include "metrics/topk_accuracy.h"
 #include "python/ops/value_errors.h"
+#include "src/core/error.h"
 #include "src/core/shape.h"
 
 namespace settrain {
@@ -97,7 +98,9 @@ std::tuple<std::vector<std::string>, std::vector<double>> accuracies_op(
 double temperature_op(const at::Tensor& scores, const at::Tensor& labels) {
   return with_value_errors([&] {
     check_split({scores, labels});
-    return fit_temperature(scores, labels);
+    const TemperatureFit fit = fit_temperature(scores, labels);
+    if (!fit.refused.empty()) throw RunError("no temperature can be fitted: " + fit.refused);
+    return fit.temperature;
   });
 }
 

@@ -111,7 +111,10 @@ def coverage(sets: object, labels: object) -> float:
 
 
 def fit_temperature(scores: object, labels: object) -> float:
-    """The temperature T for which softmax(scores / T) gives the labels the largest likelihood (Guo et al., ICML 2017)."""
+    """The temperature T for which softmax(scores / T) gives the labels the largest likelihood (Guo et al., ICML 2017).
+
+    Raises ValueError that says why where there is none: where every label has the largest score, for instance.
+    """
     return ops.fit_temperature(*scores_and_labels(scores, labels))
 
 

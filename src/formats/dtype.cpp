@@ -5,7 +5,7 @@
 namespace settrain {
 namespace {
 
-constexpr std::array<DtypeNames, 10> kDtypes{{
+constexpr std::array<DtypeNames, 13> kDtypes{{
     {Dtype::kFloat64, 8, "float64", "F64", "DoubleStorage"},
     {Dtype::kFloat32, 4, "float32", "F32", "FloatStorage"},
     {Dtype::kFloat16, 2, "float16", "F16", "HalfStorage"},
@@ -14,6 +14,9 @@ constexpr std::array<DtypeNames, 10> kDtypes{{
     {Dtype::kInt32, 4, "int32", "I32", "IntStorage"},
     {Dtype::kInt16, 2, "int16", "I16", "ShortStorage"},
     {Dtype::kInt8, 1, "int8", "I8", "CharStorage"},
+    {Dtype::kUint64, 8, "uint64", "U64", ""},
+    {Dtype::kUint32, 4, "uint32", "U32", ""},
+    {Dtype::kUint16, 2, "uint16", "U16", ""},
     {Dtype::kUint8, 1, "uint8", "U8", "ByteStorage"},
     {Dtype::kBool, 1, "bool", "BOOL", "BoolStorage"},
 }};

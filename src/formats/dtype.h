@@ -1,4 +1,4 @@
-// The types of elements that files of weights hold, and what each format calls them.
+// The types of elements that files of weights and of scores hold, and what each format calls them.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,28 @@
 
 namespace settrain {
 
-enum class Dtype : uint8_t { kFloat64, kFloat32, kFloat16, kBfloat16, kInt64, kInt32, kInt16, kInt8, kUint8, kBool };
+enum class Dtype : uint8_t {
+  kFloat64,
+  kFloat32,
+  kFloat16,
+  kBfloat16,
+  kInt64,
+  kInt32,
+  kInt16,
+  kInt8,
+  kUint64,
+  kUint32,
+  kUint16,
+  kUint8,
+  kBool
+};
 
 struct DtypeNames {
   Dtype dtype;
   uint64_t bytes;                // of an element
   std::string_view name;         // "float32", as Python's packages print it
   std::string_view safetensors;  // "F32"
-  std::string_view storage;      // "FloatStorage", PyTorch's class
+  std::string_view storage;      // "FloatStorage", PyTorch's class; empty where it has none
 };
 
 /// All of them.

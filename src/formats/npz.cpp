@@ -89,15 +89,18 @@ class NumpyHeaderReader {
 };
 
 std::optional<Dtype> dtype_of_descr(const std::string& descr) {
-  constexpr std::array<std::pair<std::string_view, Dtype>, 9> kKnown{{{"<f8", Dtype::kFloat64},
-                                                                      {"<f4", Dtype::kFloat32},
-                                                                      {"<f2", Dtype::kFloat16},
-                                                                      {"<i8", Dtype::kInt64},
-                                                                      {"<i4", Dtype::kInt32},
-                                                                      {"<i2", Dtype::kInt16},
-                                                                      {"|i1", Dtype::kInt8},
-                                                                      {"|u1", Dtype::kUint8},
-                                                                      {"|b1", Dtype::kBool}}};
+  constexpr std::array<std::pair<std::string_view, Dtype>, 12> kKnown{{{"<f8", Dtype::kFloat64},
+                                                                       {"<f4", Dtype::kFloat32},
+                                                                       {"<f2", Dtype::kFloat16},
+                                                                       {"<i8", Dtype::kInt64},
+                                                                       {"<i4", Dtype::kInt32},
+                                                                       {"<i2", Dtype::kInt16},
+                                                                       {"|i1", Dtype::kInt8},
+                                                                       {"<u8", Dtype::kUint64},
+                                                                       {"<u4", Dtype::kUint32},
+                                                                       {"<u2", Dtype::kUint16},
+                                                                       {"|u1", Dtype::kUint8},
+                                                                       {"|b1", Dtype::kBool}}};
   const auto* const found =
       std::find_if(kKnown.begin(), kKnown.end(), [&](const auto& known) { return known.first == descr; });
   return found == kKnown.end() ? std::nullopt : std::optional(found->second);
@@ -128,8 +131,9 @@ NumpyArray parse_npy(const InputFile& file, const std::string& name, std::vector
   if (!header) fail("its header cannot be read");
   const auto dtype = dtype_of_descr(header->descr);
   if (!dtype) {
-    fail(fmt::format("of dtype {}; float16, 32 and 64, int8 to int64, uint8 and truth values are read, little-endian",
-                     shown(header->descr)));
+    fail(fmt::format(
+        "of dtype {}; float16, 32 and 64, int8 to int64, uint8 to uint64 and truth values are read, little-endian",
+        shown(header->descr)));
   }
   NumpyArray array{*dtype, header->shape, {}, {}};
   if (const std::string problem = shape_problem(*dtype, array.shape); !problem.empty()) fail(problem);

@@ -23,7 +23,7 @@ bool is_zip(const std::filesystem::path& file);
 
 /// Those of the `wanted` arrays that the archive has, by their names without ".npy". Nothing in the file is trusted:
 /// sizes are checked before memory is taken. Throws RunError that names the file and the array where it is damaged, of
-/// another byte order, or of a dtype that Dtype does not have.
+/// another byte order, or of a dtype that Dtype does not have, such as texts.
 std::map<std::string, NumpyArray> read_npz(const std::filesystem::path& file, const std::set<std::string>& wanted);
 
 }  // namespace settrain

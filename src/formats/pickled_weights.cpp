@@ -28,7 +28,7 @@ std::optional<Dtype> storage_type(std::string_view global) {
   for (const std::string_view module : {"torch.cuda.", "torch."}) {
     if (!global.starts_with(module)) continue;
     for (const DtypeNames& names : dtypes()) {
-      if (global.substr(module.size()) == names.storage) return names.dtype;
+      if (!names.storage.empty() && global.substr(module.size()) == names.storage) return names.dtype;
     }
   }
   return std::nullopt;

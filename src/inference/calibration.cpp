@@ -1,13 +1,17 @@
 #include "src/inference/calibration.h"
 
+#include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <tuple>
 #include <utility>
 
+#include "metrics/label_rank.h"
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/temperature.h"
 #include "src/core/error.h"
@@ -16,7 +20,8 @@
 namespace settrain {
 namespace {
 
-constexpr int64_t kTemperatureShare = 5;  // one image in five
+constexpr int64_t kTemperatureShare = 5;    // one image in five
+constexpr int64_t kImagesForAccuracy = 30;  // with fewer, an accuracy cannot be told from guessing
 constexpr std::array<double, 8> kAlphas{0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01};
 
 SplitScores on_cpu(const SplitScores& scores) {
@@ -40,6 +45,115 @@ std::vector<AlphaPoint> by_alpha(SetRule rule, const Calibration& on, uint64_t s
 
 std::string images_phrase(int64_t images, const std::string& name) {
   return fmt::format("{} image{} of {}", images, images == 1 ? "" : "s", name);
+}
+
+// A temperature for the scores of `fit`, which is taken or refused.
+void set_temperature(Calibration& result, const SplitScores& fit, const std::string& name) {
+  const std::string images = images_phrase(fit.scores.size(0), name);
+  TemperatureFit fitted = fit_temperature(fit.scores, fit.labels);
+  result.temperature = fitted.temperature;
+  result.temperature_refused = std::move(fitted.refused);
+  if (!result.temperature_refused.empty()) {
+    result.warnings.push_back(
+        fmt::format("the temperature stays 1, for a fit to {} is refused: {}", images, result.temperature_refused));
+  } else if (fit.scores.size(0) < kImagesForTemperature) {
+    result.warnings.push_back(
+        fmt::format("the temperature {:.4g} is fitted to {} only; with fewer than {} it depends on which images these "
+                    "are, and more calibration images help",
+                    result.temperature, images, kImagesForTemperature));
+  }
+}
+
+double top1_accuracy(const SplitScores& scores) {
+  return label_ranks(scores.scores, scores.labels).eq(0).mean(at::kDouble).item<double>();
+}
+
+// So many standard errors of a share of that many images above it.
+double clearly_above(double share, int64_t images, double errors) {
+  return share + errors * std::sqrt(share * (1 - share) / static_cast<double>(images));
+}
+
+// "With every label smaller by 1 it would be 93.1 %.", behind a blank, or an empty text where such a shift does not
+// help.
+std::string shift_of_labels(const SplitScores& scores) {
+  const at::Tensor answers = scores.scores.argmax(1);
+  const int64_t images = answers.size(0);
+  // One answer for all images gives at most this, whatever the shift.
+  const double commonest = scores.labels.bincount().max().item<double>() / static_cast<double>(images);
+  for (const auto& [shift, word] : {std::pair(-1, "smaller"), std::pair(1, "larger")}) {
+    const double share = answers.eq(scores.labels + shift).mean(at::kDouble).item<double>();
+    if (share > clearly_above(commonest, images, /*errors=*/5)) {
+      return fmt::format(" With every label {} by 1 it would be {:.1f} %.", word, 100 * share);
+    }
+  }
+  return "";
+}
+
+// Labels that are off by one, or of another order than the scores, show in an accuracy like that of guessing.
+void compare_with_guessing(Calibration& result) {
+  const double chance = 1 / static_cast<double>(result.facts.classes);
+  std::string where, shift;
+  for (const auto& [scores, top1, phrase] :
+       {std::tie(result.calibration, result.calibration_top1, result.calibrated_on),
+        std::tie(result.judged, result.judged_top1, result.judged_on)}) {
+    const int64_t images = scores.scores.size(0);
+    if (result.facts.classes < 2 || images < kImagesForAccuracy || top1 > clearly_above(chance, images, /*errors=*/2)) {
+      continue;
+    }
+    where += fmt::format("{}{:.1f} % on {}", where.empty() ? "" : " and ", 100 * top1, phrase);
+    if (shift.empty()) shift = shift_of_labels(scores);
+  }
+  if (where.empty()) return;
+  result.warnings.push_back(
+      fmt::format("top-1 accuracy is {}, not clearly above the {:.2g} % of guessing: is the model trained, and are the "
+                  "labels counted from 0, in the order of the scores' columns?{}",
+                  where, 100 * chance, shift));
+}
+
+// What makes the sets of a rule smaller than all classes.
+std::string help_where_full(const CalibratedRule& calibrated) {
+  const SetRule& rule = calibrated.rule;
+  if (rule.kind == SetRule::Kind::kAverage) return "a smaller K helps, unless the scores are equal";
+  if (rule.kind == SetRule::Kind::kError) return "a larger E helps, or --temperature fit";
+  if (rule.kind == SetRule::Kind::kAverageError) return "a larger E helps, or a better model";
+  const bool has_few = std::any_of(calibrated.thresholds.begin(), calibrated.thresholds.end(),
+                                   [](double threshold) { return std::isinf(threshold); });
+  return fmt::format("the threshold is beyond nearly all classes; a larger alpha helps, {}{}or a better model",
+                     has_few ? "more calibration images, " : "",
+                     is_ranked(rule.score) && !rule.randomised ? "randomised=true, " : "");
+}
+
+// What leaves fewer images without a class. `top1` is the model's accuracy on them.
+std::string help_where_empty(const CalibratedRule& calibrated, const SetQuality& quality, double top1) {
+  const SetRule& rule = calibrated.rule;
+  const double wanted = rule.wanted_coverage();
+  if (std::isnan(wanted)) return "a larger K helps";
+  if (quality.interval[1] < wanted) {
+    return fmt::format(
+        "the sets hold {:.1f} % of the labels, and {:g} % are wanted; are the images that judge like the {} that "
+        "calibrate, and are these enough?",
+        100 * quality.coverage, 100 * wanted, calibrated.images);
+  }
+  const bool is_conformal = rule.kind == SetRule::Kind::kConformal;
+  const char* name = is_conformal ? "alpha" : "E";
+  return fmt::format(
+      "{} is {:g}, and the model's top-1 error {:.3g}; a smaller {} helps{}", name, rule.level, 1 - top1, name,
+      is_conformal && is_ranked(rule.score) ? ", and an empty set of this rule can be read as the most probable class"
+                                            : "");
+}
+
+// Says so where most sets are full or empty, which tell users nothing.
+void note_sets_without_use(CalibratedRule& calibrated, const SetQuality& quality, double top1) {
+  constexpr double kMost = 0.5;
+  if (calibrated.rule.kind == SetRule::Kind::kTop) return;  // its size is asked for
+  if (quality.full > kMost) {
+    calibrated.notes.push_back(fmt::format("{:.1f} % of the sets have all {} classes: {}", 100 * quality.full,
+                                           calibrated.classes, help_where_full(calibrated)));
+  }
+  if (quality.empty > kMost) {
+    calibrated.notes.push_back(fmt::format("{:.1f} % of the sets are empty: {}", 100 * quality.empty,
+                                           help_where_empty(calibrated, quality, top1)));
+  }
 }
 
 }  // namespace
@@ -78,8 +192,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   const auto calibrating = static_cast<int64_t>(std::llround(share * static_cast<double>(images - fitting)));
   if (calibrating == 0 || (request.fit_temperature && fitting == 0) ||
       (request.share && calibrating == images - fitting)) {
-    throw ConfigError(
-        fmt::format("the {} of {} are too few to divide", images_phrase(images, "calibration"), calibration_name));
+    throw ConfigError(fmt::format("the {} are too few to divide", images_phrase(images, calibration_name)));
   }
 
   Calibration result{.facts = facts, .temperature = request.temperature, .temperature_images = fitting};
@@ -92,10 +205,10 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   result.judged = judged ? on_cpu(*judged) : part(fitting + calibrating, images - fitting - calibrating);
   result.calibrated_on = images_phrase(calibrating, calibration_name);
   result.judged_on = images_phrase(result.judged.scores.size(0), judged ? judged_name : calibration_name);
-  if (request.fit_temperature) {
-    const SplitScores fit = part(0, fitting);
-    result.temperature = fit_temperature(fit.scores, fit.labels);
-  }
+  if (request.fit_temperature) set_temperature(result, part(0, fitting), calibration_name);
+  result.calibration_top1 = top1_accuracy(result.calibration);
+  result.judged_top1 = top1_accuracy(result.judged);
+  compare_with_guessing(result);
   result.error_before = calibration_error(result.judged);
   result.calibration.scores = result.calibration.scores.div(result.temperature);
   result.judged.scores = result.judged.scores.div(result.temperature);
@@ -107,6 +220,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
     if (!request.no_guarantee.empty() && done.rule.images > 0)
       done.rule.guarantee = "no guarantee: " + request.no_guarantee;
     done.quality = judge(done.rule, result);
+    note_sets_without_use(done.rule, done.quality, result.judged_top1);
     if (request.by_alpha && rule.kind == SetRule::Kind::kConformal)
       done.by_alpha = by_alpha(rule, result, request.seed);
     result.rules.push_back(std::move(done));

@@ -37,25 +37,29 @@ struct JudgedRule {
 struct Calibration {
   ClassFacts facts;
   double temperature = 1;
-  int64_t temperature_images = 0;  // that fitted it; 0: it was given
+  int64_t temperature_images = 0;     // kept for its fit, taken or refused; 0: it was given
+  std::string temperature_refused{};  // why the fit was refused, and the temperature stayed 1; empty where it was not
+  double calibration_top1 = 0, judged_top1 = 0;  // top-1 accuracy of the images that calibrate, and of those that judge
   double error_before = 0,
          error_after = 0;  // expected calibration error of the judged images, without and with it; NaN of sigmoids
   SplitScores calibration{}, judged{};       // after the temperature; without the images that fitted it
   std::string calibrated_on{}, judged_on{};  // phrases: "1000 images of val"
-  std::vector<JudgedRule> rules{};
+  std::vector<JudgedRule> rules{};           // a note says so where most sets of a rule are full or empty
+  std::vector<std::string> warnings{};       // sentences: what makes the above doubtful, and what helps
 };
 
 /// What is calibrated where nothing is said: a rule of each kind that suits the classes.
 std::vector<SetRule> usual_rules(const ClassFacts& facts);
 
 /// `judged`: the images that judge; none where the request has a share. The names say what images they are: "val",
-/// "calibration.npz". Throws ConfigError where a rule does not suit the classes, or a part of the images would be
+/// "calibration.npz". Where the fit of the temperature is refused, the images that it had still do not calibrate: the
+/// refusal depends on them. Throws ConfigError where a rule does not suit the classes, or a part of the images would be
 /// empty.
 Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFacts& facts,
                                 const SplitScores& calibration, const std::string& calibration_name,
                                 const SplitScores* judged, const std::string& judged_name);
 
-/// Tables for people, with each rule's guarantee and notes.
+/// Tables for people, with warnings, and each rule's guarantee and notes.
 std::string format_calibration(const Calibration& calibration);
 
 /// Everything: by rule what format_calibration() shows, in full precision, and the coverage of every class; null where

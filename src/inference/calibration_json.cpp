@@ -55,8 +55,12 @@ ordered_json calibration_json(const Calibration& calibration) {
           {"judged_on", calibration.judged_on},
           {"temperature", calibration.temperature},
           {"temperature_images", calibration.temperature_images},
+          {"temperature_refused",
+           calibration.temperature_refused.empty() ? ordered_json() : ordered_json(calibration.temperature_refused)},
+          {"top1", {{"calibration", calibration.calibration_top1}, {"judged", calibration.judged_top1}}},
           {"calibration_error",
            {{"before", defined(calibration.error_before)}, {"after", defined(calibration.error_after)}}},
+          {"warnings", calibration.warnings},
           {"train_counts", calibration.facts.train_counts},
           {"rules", std::move(rules)}};
 }

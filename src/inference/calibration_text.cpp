@@ -6,7 +6,6 @@
 #include <map>
 #include <vector>
 
-#include "metrics/sets/temperature.h"
 #include "src/core/human.h"
 #include "src/core/table_text.h"
 #include "src/inference/calibration.h"
@@ -51,21 +50,21 @@ std::string format_calibration(const Calibration& calibration) {
     for (const std::string& note : rule.notes) notes.push_back(name + ": " + note);
   }
   std::string text = fmt::format("Calibrated on {}, judged on {}.\n", calibration.calibrated_on, calibration.judged_on);
-  if (calibration.temperature_images > 0 || calibration.temperature != 1) {
+  text += fmt::format("Top-1 accuracy: {} % of the images that calibrate, {} % of those that judge.\n",
+                      percent(calibration.calibration_top1), percent(calibration.judged_top1));
+  const std::string fitting = fmt::format("{} other image{}", format_count(calibration.temperature_images),
+                                          calibration.temperature_images == 1 ? "" : "s");
+  const bool is_refused = !calibration.temperature_refused.empty();
+  if (is_refused) text += fmt::format("Temperature 1: the fit to {} is refused.\n", fitting);
+  if (!is_refused && (calibration.temperature_images > 0 || calibration.temperature != 1)) {
     text += fmt::format("Temperature {:.4g}", calibration.temperature);
-    if (calibration.temperature_images > 0) {
-      text += fmt::format(", fitted to {} other images", format_count(calibration.temperature_images));
-      if (calibration.temperature < 1.001 * kLeastTemperature ||
-          calibration.temperature > 0.999 * kLargestTemperature) {
-        text += " (the end of the range that is searched)";
-      }
-    }
+    if (calibration.temperature_images > 0) text += ", fitted to " + fitting;
     text += fmt::format("; expected calibration error (15 bins) {} % before, {} % after.\n",
                         percent(calibration.error_before), percent(calibration.error_after));
   } else if (!std::isnan(calibration.error_before)) {
     text += fmt::format("Expected calibration error (15 bins): {} %.\n", percent(calibration.error_before));
   }
-  text += "\n" +
+  text += bullets("Warnings:", calibration.warnings) + "\n" +
           markdown_table({"rule", "coverage, %", "95 % interval", "mean size", "median", "empty, %", "full, %"}, sets);
   text +=
       "\nCoverage by class, %\n\n" + markdown_table({"rule", "macro", "few", "medium", "many", "classes under 50",

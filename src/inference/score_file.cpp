@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -56,7 +57,7 @@ class ScoreFileReader {
     }
     result.scores.scores = scores.scalar_type() == at::kDouble ? scores : scores.to(at::kFloat);
     const int64_t images = scores.size(0), classes = scores.size(1);
-    result.scores.labels = integers(kLabels, wanted(kLabels), images);
+    result.scores.labels = integers(kLabels, wanted(kLabels), images, "image");
     check_score_layout(place_ + ": " + kScores, result.scores.scores);
     check_finite(result.scores.scores);
     check_labels(result.scores.labels, classes);
@@ -82,13 +83,26 @@ class ScoreFileReader {
     return found->second;
   }
 
-  at::Tensor integers(const char* name, const at::Tensor& tensor, int64_t count) const {
+  // As int64: few operations take unsigned integers of more than 8 bits. `of` says what there is a number for.
+  at::Tensor integers(const char* name, const at::Tensor& tensor, int64_t count, const char* of) const {
     if (!at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false) || tensor.dim() != 1 ||
         tensor.size(0) != count) {
       fail(fmt::format("{} must be [{}] integers, and are [{}] {}", name, count, fmt::join(tensor.sizes(), ", "),
                        c10::toString(tensor.scalar_type())));
     }
-    return tensor.to(at::kLong);
+    at::Tensor numbers = tensor.to(at::kLong);
+    if (tensor.scalar_type() == at::kUInt64) check_fits(name, numbers, of);
+    return numbers;
+  }
+
+  // Numbers of uint64 above the largest of int64 have become negative.
+  void check_fits(const char* name, const at::Tensor& numbers, const char* of) const {
+    for (int64_t i = 0; i < numbers.size(0); ++i) {
+      const int64_t number = numbers.const_data_ptr<int64_t>()[i];
+      if (number >= 0) continue;
+      fail(fmt::format("{}: the number of {} {} is {}, above the largest of int64", name, of, i,
+                       static_cast<uint64_t>(number)));
+    }
   }
 
   void check_finite(const at::Tensor& scores) const {
@@ -114,7 +128,7 @@ class ScoreFileReader {
   std::vector<int64_t> numbers(const char* name, int64_t classes) const {
     const auto found = arrays_.tensors.find(name);
     if (found == arrays_.tensors.end()) return {};
-    const at::Tensor values = integers(name, found->second, classes);
+    const at::Tensor values = integers(name, found->second, classes, "class");
     std::vector<int64_t> list(values.const_data_ptr<int64_t>(), values.const_data_ptr<int64_t>() + classes);
     const bool is_superclass = name == std::string_view(kSuperclassOf);
     for (const int64_t value : list) {
@@ -166,10 +180,18 @@ ScoreFile read_score_file(const std::filesystem::path& file) {
   return ScoreFileReader(file).read();
 }
 
-bool are_probabilities(const at::Tensor& scores) {
-  constexpr double kRounding = 1e-3;
-  if (scores.min().item<double>() < 0) return false;
-  return scores.sum(1, /*keepdim=*/false, at::kDouble).sub(1).abs().max().item<double>() < kRounding;
+ScoreScale scale_of(const at::Tensor& scores) {
+  // Of many classes most probabilities are rounded to 0, at 4 digits each up to half of the last one.
+  const double rounding = std::clamp(5e-5 * static_cast<double>(scores.size(1)), 0.05, 0.25);
+  constexpr double kBelowZero = -1e-6;  // 1 - p may be rounded to less than 0
+  if (scores.numel() == 0 || scores.min().item<double>() < kBelowZero) return ScoreScale::kLogits;
+  const at::Tensor sums = scores.sum(1, /*keepdim=*/false, at::kDouble);
+  const double least = sums.min().item<double>(), largest = sums.max().item<double>();
+  const auto is_about = [&](double whole) {
+    return least >= whole * (1 - rounding) && largest <= whole * (1 + rounding);
+  };
+  if (is_about(1)) return ScoreScale::kProbabilities;
+  return is_about(100) ? ScoreScale::kPercentages : ScoreScale::kLogits;
 }
 
 void check_same_model(const std::string& name, const ScoreFile& file, const std::string& other_name,

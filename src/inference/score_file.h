@@ -25,13 +25,17 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
                       const std::map<std::string, std::string>& origin);
 
 /// Reads such a file, a safetensors file of another program, or an .npz archive: `scores` [images, classes] floating
-/// point (half precision becomes float32), `labels` [images] of integers, and, where they are there, `train_counts`
-/// and `superclass_of` [classes]. Nothing in it is trusted. Throws RunError, naming the file, where it is damaged,
-/// lacks one of the two, or they do not fit together, and NumericalError where a score is not finite.
+/// point (half precision becomes float32), `labels` [images] of integers of any width, signed or not, and, where they
+/// are there, `train_counts` and `superclass_of` [classes]. Nothing in it is trusted. Throws RunError, naming the file,
+/// where it is damaged, lacks one of the two, or they do not fit together, and NumericalError where a score is not
+/// finite.
 ScoreFile read_score_file(const std::filesystem::path& file);
 
-/// Whether the scores of every image are at least 0 and sum to 1, but for rounding: then they are no logits.
-bool are_probabilities(const at::Tensor& scores);
+enum class ScoreScale { kLogits, kProbabilities, kPercentages };
+
+/// What the scores [images, classes] look like: probabilities where those of every image are at least 0 and sum to 1,
+/// percentages where they sum to 100, but for rounding to 4 digits or so; else logits.
+ScoreScale scale_of(const at::Tensor& scores);
 
 /// Throws ConfigError unless both are scores of one model, as far as they say, for as many classes, called alike where
 /// both have names.

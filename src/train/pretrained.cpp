@@ -69,8 +69,13 @@ std::string describe(at::IntArrayRef sizes, std::optional<Dtype> type) {
   return fmt::format("[{}] {}", fmt::join(sizes, ", "), type ? names_of(*type).name : "of another type");
 }
 
+// Wide unsigned integers are no weights and no counter of any model, and may not fit into int64.
+bool is_wide_unsigned(Dtype type) {
+  return type == Dtype::kUint64 || type == Dtype::kUint32 || type == Dtype::kUint16;
+}
+
 bool fits(const at::Tensor& target, const TensorEntry& entry) {
-  return target.sizes() == at::IntArrayRef(entry.shape) &&
+  return target.sizes() == at::IntArrayRef(entry.shape) && !is_wide_unsigned(entry.dtype) &&
          target.is_floating_point() == at::isFloatingType(scalar_type(entry.dtype));
 }
 

@@ -18,8 +18,8 @@ struct Safetensors {
   TextMap metadata;  // the header's __metadata__
 };
 
-/// Writes `tensors` (float64/32/16, bfloat16, int64/32/16/8, uint8 or bool; any device, any strides), one at a time, so
-/// that no second copy of them all is made. The same tensors and metadata give the same bytes.
+/// Writes `tensors` (float64/32/16, bfloat16, int64/32/16/8, uint64/32/16/8 or bool; any device, any strides), one at a
+/// time, so that no second copy of them all is made. The same tensors and metadata give the same bytes.
 ///
 /// Throws RunError as write_safetensors() of src/formats, and for undefined and sparse tensors and other dtypes.
 void write_tensor_file(const std::filesystem::path& file, const TensorMap& tensors, const TextMap& metadata = {});

@@ -22,6 +22,12 @@ at::ScalarType scalar_type(Dtype dtype) {
       return at::kShort;
     case Dtype::kInt8:
       return at::kChar;
+    case Dtype::kUint64:
+      return at::kUInt64;
+    case Dtype::kUint32:
+      return at::kUInt32;
+    case Dtype::kUint16:
+      return at::kUInt16;
     case Dtype::kUint8:
       return at::kByte;
     case Dtype::kBool:

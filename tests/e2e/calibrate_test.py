@@ -1,6 +1,7 @@
 """settrain scores and settrain calibrate: from a run to rules, and from files of scores."""
 
 import json
+import random
 import struct
 import zipfile
 
@@ -13,7 +14,7 @@ def npy(descr, shape, values):
     """The bytes of a .npy file."""
     header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
     header = header.ljust(117) + "\n"
-    kind = {"<f4": "f", "<i8": "q"}[descr]
+    kind = {"<f4": "f", "<i8": "q", "<u2": "H", "<u4": "I", "<u8": "Q"}[descr]
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}{kind}", *values)
 
 
@@ -26,11 +27,11 @@ class Calibrate(ProgramTest):
     def calibrate(self, *arguments, expect=0):
         return self.run_program("calibrate", *arguments, *(() if "--scores" in arguments else ("--device", "cpu")), expect=expect)
 
-    def npz(self, name, scores, labels, compression=zipfile.ZIP_STORED):
+    def npz(self, name, scores, labels, compression=zipfile.ZIP_STORED, label_type="<i8"):
         with zipfile.ZipFile(self.folder / name, "w", compression) as archive:
             classes = len(scores[0])
             archive.writestr("scores.npy", npy("<f4", (len(scores), classes), [score for row in scores for score in row]))
-            archive.writestr("labels.npy", npy("<i8", (len(labels),), labels))
+            archive.writestr("labels.npy", npy(label_type, (len(labels),), labels))
 
     def test_a_run_keeps_its_rules_and_says_what_they_promise(self):
         self.train("data.calibration_share=0.5")
@@ -82,6 +83,123 @@ class Calibrate(ProgramTest):
         # Half the images must be covered: the threshold is the best class' probability, and three labels of four are the best class.
         self.assertEqual(plain["rules"][0]["quality"]["coverage"], 0.75)
         self.assertEqual(plain["rules"][0]["quality"]["mean_size"], 1)
+
+    def drawn(self, name, images, seed, scale=1.0, right=0.9, shift=0):
+        """A file of scores that are right for a share of the images; with labels that are larger by `shift`."""
+        draw = random.Random(seed)
+        scores, labels = [], []
+        for _ in range(images):
+            label = draw.randrange(10)
+            row = [scale * draw.gauss(0, 1) for _ in range(10)]
+            row[label if draw.random() < right else draw.randrange(10)] += 6 * scale
+            scores.append(row)
+            labels.append((label + shift) % 10)
+        self.npz(name, scores, labels)
+
+    def fit(self, *arguments):
+        done = self.calibrate(*arguments, "--rules", "conformal:aps:0.1", "--temperature", "fit", "--json")
+        return json.loads(done.stdout), done.stderr
+
+    def test_a_temperature_is_refused_where_it_has_no_maximum(self):
+        self.drawn("test.npz", 300, seed=1)
+        self.drawn("right.npz", 60, seed=2, right=1.0)
+        self.drawn("guessed.npz", 60, seed=2, right=0.0, shift=1)
+        self.npz("equal.npz", [[0.25] * 10] * 60, [i % 10 for i in range(60)])
+        self.drawn("five.npz", 5, seed=3, right=1.0)
+        for name, fitting in (("right.npz", 12), ("equal.npz", 12), ("five.npz", 1)):
+            done, errors = self.fit("--scores", name, "--test", "test.npz")
+            self.assertEqual((done["temperature"], done["temperature_images"]), (1, fitting), name)
+            self.assertTrue(done["temperature_refused"], name)
+            self.assertEqual(done["calibration_error"]["before"], done["calibration_error"]["after"])
+            self.assertTrue(any(done["temperature_refused"] in warning for warning in done["warnings"]), name)
+            self.assertRegex(errors, "warning: \\[calibrate\\] .*temperature", name)
+            text = self.calibrate("--scores", name, "--test", "test.npz", "--rules", "top:2", "--temperature", "fit").stdout
+            self.assertRegex(text, rf"(?m)^Temperature 1: .*\b{fitting} other image", name)
+        # Half of the seeds of this file had ended at the edge of the search.
+        self.drawn("few.npz", 60, seed=4)
+        for seed in range(8):
+            done, errors = self.fit("--scores", "few.npz", "--test", "test.npz", "--seed", str(seed))
+            self.assertGreater(done["temperature"], 0.01)
+            self.assertTrue(done["warnings"])
+            self.assertIn("warning", errors)
+        self.drawn("enough.npz", 250, seed=5)
+        done, errors = self.fit("--scores", "enough.npz", "--test", "test.npz")
+        self.assertEqual((done["temperature_images"], done["temperature_refused"], done["warnings"], errors), (50, None, [], ""))
+
+    def test_a_run_keeps_no_refused_temperature(self):
+        # Weights as drawn: for some draws of 24 images no temperature is better than the next larger one.
+        self.train("train.epochs=0", "select=[last]")
+        run = self.folder / "runs/tiny"
+        refused = []
+        for seed in range(10):
+            arguments = ("runs/tiny", "--rules", "conformal:aps:0.2", "--temperature", "fit", "--seed", str(seed), "--json")
+            done = json.loads(self.calibrate(*arguments).stdout)
+            kept = json.loads((run / "rules-last.json").read_text())
+            measured = json.loads((run / "calibration-last.json").read_text())
+            self.assertEqual(kept["temperature"], done["temperature"])
+            self.assertEqual(done["temperature_images"], 24)
+            self.assertTrue(done["warnings"])  # 24 images are few
+            for key in ("temperature", "temperature_refused", "warnings", "top1"):
+                self.assertEqual(measured[key], done[key])
+            refused.append(done["temperature_refused"] is not None)
+            self.assertEqual(done["temperature"] == 1, refused[-1])
+        self.assertIn(True, refused)
+
+    def test_the_accuracy_shows_labels_that_are_off_by_one(self):
+        self.drawn("calibrating.npz", 200, seed=1)
+        for name, shift in (("test.npz", 0), ("larger.npz", 1), ("smaller.npz", 9)):
+            self.drawn(name, 200, seed=2, shift=shift)
+        for name, is_right in (("test.npz", True), ("larger.npz", False), ("smaller.npz", False)):
+            done = self.calibrate("--scores", "calibrating.npz", "--test", name, "--rules", "top:2", "--json")
+            values = json.loads(done.stdout)
+            self.assertGreater(values["top1"]["calibration"], 0.8)
+            self.assertEqual(values["top1"]["judged"] > 0.8, is_right)
+            self.assertEqual(bool(values["warnings"]), not is_right)
+            self.assertEqual("warning" in done.stderr, not is_right)
+        text = self.calibrate("--scores", "calibrating.npz", "--test", "larger.npz", "--rules", "top:2").stdout
+        self.assertRegex(text, r"(?m)^Top-1 accuracy: \d+\.\d % .*, \d+\.\d % ")
+        self.assertIn("smaller by 1", " ".join(text.split()))
+
+    def test_probabilities_and_percentages_are_told_in_either_file(self):
+        self.drawn("logits.npz", 60, seed=1)
+        rows = [[0.91, 0.05, 0.04], [0.02, 0.97, 0.02], [0.2, 0.1, 0.7]] * 20  # the second ones sum to 1.01
+        labels = [0, 1, 2] * 20
+        logits = [[10 * p for p in row] for row in rows]
+        self.npz("logits.npz", logits, labels)
+        self.npz("probabilities.npz", rows, labels)
+        self.npz("percentages.npz", [[100 * p for p in row] for row in rows], labels)
+        for scores, test, told in (
+            ("probabilities.npz", "logits.npz", ["'probabilities.npz'"]),
+            ("logits.npz", "percentages.npz", ["'percentages.npz'"]),
+            ("percentages.npz", "probabilities.npz", ["'percentages.npz'", "'probabilities.npz'"]),
+        ):
+            done = self.calibrate("--scores", scores, "--test", test, "--rules", "top:2", "--json")
+            warnings = json.loads(done.stdout)["warnings"]
+            self.assertEqual([warning.split(":")[0] for warning in warnings], told)
+            for name in told:
+                self.assertRegex(done.stderr, f"warning: .*{name}")
+
+    def test_unsigned_labels_are_read(self):
+        scores, labels = [[3.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 3.0], [0.0, 3.0, 0.0]] * 10, [0, 1, 2, 1] * 10
+        expected = None
+        for kind in ("<i8", "<u2", "<u4", "<u8"):
+            self.npz("labels.npz", scores, labels, label_type=kind)
+            done = json.loads(self.calibrate("--scores", "labels.npz", "--rules", "conformal:lac:0.2", "--json").stdout)
+            expected = expected or done
+            self.assertEqual(done, expected, kind)
+        self.assertEqual(expected["top1"], {"calibration": 1, "judged": 1})
+        self.npz("labels.npz", scores, [0, 1, 2, 2**64 - 1] * 10, label_type="<u8")
+        refused = self.calibrate("--scores", "labels.npz", expect=1).stderr
+        self.assertIn("image 3 is 18446744073709551615", refused)
+
+    def test_sets_without_use_are_noted(self):
+        self.drawn("calibrating.npz", 100, seed=1)
+        self.drawn("test.npz", 100, seed=2)
+        done = self.calibrate("--scores", "calibrating.npz", "--test", "test.npz", "--json", "--rules", "conformal:lac:0.001", "conformal:lac:0.9", "conformal:lac:0.1")
+        full, empty, usual = json.loads(done.stdout)["rules"]
+        self.assertIn("100.0 % of the sets have all 10 classes", " ".join(full["notes"]))
+        self.assertIn(f"{100 * empty['quality']['empty']:.1f} % of the sets are empty", " ".join(empty["notes"]))
+        self.assertEqual(usual["notes"], [])
 
     def test_bad_input_is_told_with_its_name(self):
         self.npz("good.npz", [[1.0, 0.0]] * 4, [0, 1, 0, 1])

@@ -1,5 +1,7 @@
 #include "src/formats/npz.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -63,6 +65,15 @@ TEST_CASE("arrays of NumPy are read with their shapes, orders and types", "[fast
   CHECK(arrays.at("a").bytes == std::vector<uint8_t>{1, 2, 3, 4});
   CHECK(arrays.at("b").dtype == Dtype::kInt16);
   CHECK(arrays.at("b").stride == std::vector<int64_t>{1, 1});
+  for (const auto& [descr, dtype] :
+       {std::pair("<u2", Dtype::kUint16), std::pair("<u4", Dtype::kUint32), std::pair("<u8", Dtype::kUint64)}) {
+    const std::string eight = kFourBytes + kFourBytes;
+    const int64_t length = 8 / (descr[2] - '0');
+    const NumpyArray array = arrays_in(with_array(npy(descr, "False", fmt::format("({},)", length), eight))).at("a");
+    CHECK(array.dtype == dtype);
+    CHECK(array.shape == std::vector<int64_t>{length});
+    CHECK(array.bytes == std::vector<uint8_t>{1, 2, 3, 4, 1, 2, 3, 4});
+  }
   CHECK(arrays_in(with_array(npy("|u1", "False", "()", "\x01"))).at("a").shape.empty());
   CHECK(arrays_in(with_array(npy("|u1", "False", "(4,)", kFourBytes))).at("a").shape == std::vector<int64_t>{4});
 }
@@ -102,6 +113,7 @@ TEST_CASE("a damaged or foreign array is refused by name", "[fast]") {
   check_refused("", "no array");
   check_refused(npy("<f4", "False", "(2, 2)", kFourBytes), "has 4 bytes, and its shape asks for 16");
   check_refused(npy(">f4", "False", "(1,)", kFourBytes), "of dtype \">f4\"");
+  check_refused(npy(">u2", "False", "(2,)", kFourBytes), "of dtype \">u2\"");
   check_refused(npy("<U1", "False", "(1,)", kFourBytes), "of dtype");
   check_refused(npy("|u1", "Perhaps", "(4,)", kFourBytes), "header cannot be read");
   check_refused(npy("|u1", "False", "(-4,)", kFourBytes), "header cannot be read");

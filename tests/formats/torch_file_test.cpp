@@ -156,6 +156,12 @@ TEST_CASE("tensors that do not lie within their storage are refused", "[fast]") 
                      "one of more than 64");
 }
 
+TEST_CASE("a storage without a type's name is refused, though some types have no storage in PyTorch", "[fast]") {
+  for (const char* type : {"", "UInt16Storage"}) {
+    check_both_refused(dict({text("a"), tensor(storage("0", 6, type), 0, {6}, {1})}), {floats(6)}, "");
+  }
+}
+
 TEST_CASE("storages that are not what the pickle says are refused", "[fast]") {
   check_torch_file_refused(torch_zip(one_tensor(0, {7}, {1}, 7), {floats(6)}).bytes(),
                            "should have 7 elements, and has 24 bytes");

@@ -75,6 +75,121 @@ TEST_CASE("a temperature is fitted to images that do not calibrate", "[fast]") {
   CHECK_THAT(format_calibration(done), Contains("fitted to 2,000 other images"));
 }
 
+TEST_CASE("a temperature that cannot be fitted is refused, and its images still do not calibrate", "[fast]") {
+  CalibrationRequest request = request_for({"conformal:lac:0.1"});
+  request.fit_temperature = true;
+  SplitScores val = drawn_scores(60, 1);
+  val.labels = val.scores.argmax(1);  // all right
+  const SplitScores test = drawn_scores(500, 2);
+  const Calibration done = calibrate_and_judge(request, kFacts, val, "val", &test, "test");
+  CHECK(done.temperature == 1);
+  CHECK(done.temperature_images == 12);
+  CHECK_THAT(done.temperature_refused, Contains("the largest score"));
+  CHECK(done.calibrated_on == "48 images of val");
+  CHECK(done.error_after == done.error_before);
+  CHECK(at::equal(done.judged.scores, test.scores));
+  REQUIRE(done.warnings.size() == 1);
+  CHECK_THAT(done.warnings[0], Contains("12 images") && Contains(done.temperature_refused));
+  const std::string text = format_calibration(done);
+  CHECK_THAT(text, Contains("\nTemperature 1: ") && Contains("12 other images") && Contains("the largest score"));
+  const auto json = calibration_json(done);
+  CHECK(json.at("temperature") == 1);
+  CHECK(json.at("temperature_images") == 12);
+  CHECK(json.at("temperature_refused") == done.temperature_refused);
+  CHECK(json.at("warnings").size() == 1);
+}
+
+TEST_CASE("few images fit a temperature with a warning, enough without one", "[fast]") {
+  CalibrationRequest request = request_for({"conformal:lac:0.1"});
+  request.fit_temperature = true;
+  const SplitScores test = drawn_scores(500, 2);
+  const Calibration few = calibrate_and_judge(request, kFacts, drawn_scores(245, 1), "val", &test, "test");
+  CHECK(few.temperature != 1);
+  CHECK(few.temperature_images == 49);
+  CHECK(few.temperature_refused.empty());
+  REQUIRE(few.warnings.size() == 1);
+  CHECK_THAT(few.warnings[0], Contains("49 images") && Contains("50"));
+  CHECK(calibration_json(few).at("temperature_refused").is_null());
+  CHECK_THAT(format_calibration(few), Contains(few.warnings[0].substr(0, 20)));
+  const Calibration enough = calibrate_and_judge(request, kFacts, drawn_scores(250, 1), "val", &test, "test");
+  CHECK(enough.temperature_images == 50);
+  CHECK(enough.warnings.empty());
+  CHECK(calibration_json(enough).at("warnings").empty());
+}
+
+TEST_CASE("labels that are off by one show in the accuracy", "[fast]") {
+  const CalibrationRequest request = request_for({"conformal:lac:0.1"});
+  SplitScores val = drawn_scores(400, 1), test = drawn_scores(300, 2);
+  const auto right = [](const SplitScores& scores) {
+    return scores.scores.argmax(1).eq(scores.labels).to(at::kDouble).mean().item<double>();
+  };
+  const Calibration good = calibrate_and_judge(request, kFacts, val, "val", &test, "test");
+  CHECK(good.calibration_top1 == Approx(right(val)));
+  CHECK(good.judged_top1 == Approx(right(test)));
+  CHECK(good.calibration_top1 > 0.5);
+  CHECK(good.warnings.empty());
+  const auto json = calibration_json(good);
+  CHECK(json.at("top1").at("calibration") == good.calibration_top1);
+  CHECK(json.at("top1").at("judged") == good.judged_top1);
+  CHECK_THAT(format_calibration(good), Contains("Top-1 accuracy: "));
+
+  // One split alone is wrong, by one more or by one less; the last class becomes the first one, and the reverse.
+  const auto shifted = [](const SplitScores& scores, int64_t by) {
+    return SplitScores{scores.scores, (scores.labels + by).remainder(8)};
+  };
+  const SplitScores larger = shifted(test, 1), smaller = shifted(val, -1);
+  const Calibration test_wrong = calibrate_and_judge(request, kFacts, val, "val", &larger, "test");
+  REQUIRE(test_wrong.warnings.size() == 1);
+  CHECK_THAT(test_wrong.warnings[0], Contains("300 images of test") && !Contains("of val") && Contains("smaller by 1"));
+  const Calibration both_wrong = calibrate_and_judge(request, kFacts, smaller, "val", &larger, "test");
+  REQUIRE(both_wrong.warnings.size() == 1);
+  CHECK_THAT(both_wrong.warnings[0], Contains("of test") && Contains("of val") && Contains("larger by 1"));
+  // Labels of another order: no shift helps.
+  const SplitScores random{test.scores, at::randint(8, {300}, at::kLong)};
+  const Calibration guessed = calibrate_and_judge(request, kFacts, val, "val", &random, "test");
+  REQUIRE(guessed.warnings.size() == 1);
+  CHECK_THAT(guessed.warnings[0], !Contains("by 1"));
+  // A handful of images says nothing.
+  const SplitScores few{random.scores.narrow(0, 0, 20), random.labels.narrow(0, 0, 20)};
+  CHECK(calibrate_and_judge(request, kFacts, val, "val", &few, "test").warnings.empty());
+}
+
+TEST_CASE("a rule whose sets are mostly full or empty has a note with the share", "[fast]") {
+  const SplitScores val = drawn_scores(2000, 1), test = drawn_scores(1000, 2);
+  const auto notes_of = [&](const std::string& name, const SplitScores& calibrating, const SplitScores& judging) {
+    const Calibration done = calibrate_and_judge(request_for({name}), kFacts, calibrating, "val", &judging, "test");
+    INFO(name << ": full " << done.rules[0].quality.full << ", empty " << done.rules[0].quality.empty);
+    CHECK(calibration_json(done).at("rules").at(0).at("notes") == done.rules[0].rule.notes);
+    std::string all;
+    for (const std::string& note : done.rules[0].rule.notes) all += note + "\n";
+    return all;
+  };
+  for (const char* name : {"conformal:lac:0.1", "conformal:aps:0.1", "error:0.1", "average:2", "top:8"}) {
+    CHECK_THAT(notes_of(name, val, test), !Contains("of the sets"));
+  }
+  const SplitScores guessed{val.scores, at::randint(8, {2000}, at::kLong)},
+      judged{test.scores, at::randint(8, {1000}, at::kLong)};
+  for (const char* name : {"conformal:lac:0.001", "conformal:aps:0.001", "conformal:aps(randomised=true):0.001"}) {
+    const std::string notes = notes_of(name, guessed, judged);
+    CHECK_THAT(notes, Contains("% of the sets have all 8 classes: ") && Contains("a larger alpha"));
+    const bool is_advised = notes.find("randomised=true") != std::string::npos;
+    CHECK(is_advised == (std::string(name) == "conformal:aps:0.001"));
+  }
+  const SplitScores few{val.scores.narrow(0, 0, 5), val.labels.narrow(0, 0, 5)};
+  CHECK_THAT(notes_of("conformal:lac:0.1", few, test), Contains("100.0 % of the sets") && Contains("more calibration"));
+  CHECK_THAT(notes_of("average:7.99", val, test), Contains("a smaller K"));
+  CHECK_THAT(notes_of("average-error:0.0001", guessed, judged), Contains("a larger E"));
+
+  CHECK_THAT(notes_of("conformal:lac:0.8", val, test),
+             Contains("% of the sets are empty: ") && Contains("a smaller alpha") && !Contains("most probable"));
+  CHECK_THAT(notes_of("conformal:aps:0.8", val, test), Contains("a smaller alpha") && Contains("most probable"));
+  CHECK_THAT(notes_of("average-error:0.8", val, test), Contains("a smaller E"));
+  CHECK_THAT(notes_of("average:0.3", val, test), Contains("a larger K"));
+  // The images that judge are other ones: their probabilities are smaller.
+  const SplitScores other{test.scores / 20, test.labels};
+  CHECK_THAT(notes_of("conformal:lac:0.5", val, other), Contains("are empty") && Contains("50 % are wanted"));
+}
+
 TEST_CASE("where nothing is guaranteed, every calibrated rule says so", "[fast]") {
   CalibrationRequest request = request_for({"conformal:lac:0.1"});
   request.no_guarantee = "the images chose the epoch";

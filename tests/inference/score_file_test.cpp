@@ -50,6 +50,40 @@ TEST_CASE("scores of other programs are read in their own types", "[fast]") {
   CHECK(read_score_file(folder / "double.safetensors").scores.scores.scalar_type() == at::kDouble);
 }
 
+TEST_CASE("labels and counts of unsigned integers are read", "[fast]") {
+  const test::TemporaryFolder folder;
+  const at::Tensor scores = some_scores().scores.scores, labels = at::tensor({2, 0}, at::kLong),
+                   counts = at::tensor({5, 0, 60000}, at::kLong), superclasses = at::tensor({0, 1, 1}, at::kLong);
+  for (const at::ScalarType type : {at::kUInt16, at::kUInt32, at::kUInt64}) {
+    INFO(c10::toString(type));
+    write_tensor_file(folder / "u.safetensors", {{"scores", scores},
+                                                 {"labels", labels.to(type)},
+                                                 {"train_counts", counts.to(type)},
+                                                 {"superclass_of", superclasses.to(type)}});
+    const ScoreFile read = read_score_file(folder / "u.safetensors");
+    CHECK(read.scores.labels.scalar_type() == at::kLong);
+    CHECK(at::equal(read.scores.labels, labels));
+    CHECK(read.facts.train_counts == std::vector<int64_t>{5, 0, 60000});
+    CHECK(read.facts.superclass_of == std::vector<int64_t>{0, 1, 1});
+    // 2^16 - 1 and 2^32 - 1 are no classes; -1 of int64 has the bits of 2^64 - 1.
+    write_tensor_file(folder / "l.safetensors",
+                      {{"scores", scores}, {"labels", at::tensor({0, -1}, at::kLong).to(type)}});
+    const std::string largest = type == at::kUInt16   ? "is 65535"
+                                : type == at::kUInt32 ? "is 4294967295"
+                                                      : "is 18446744073709551615";
+    CHECK_THROWS_WITH(read_score_file(folder / "l.safetensors"),
+                      Contains("l.safetensors'") && Contains("image 1") && Contains(largest));
+  }
+  write_tensor_file(
+      folder / "c.safetensors",
+      {{"scores", scores}, {"labels", labels}, {"train_counts", at::tensor({1, 2, -1}, at::kLong).to(at::kUInt64)}});
+  CHECK_THROWS_WITH(read_score_file(folder / "c.safetensors"),
+                    Contains("train_counts") && Contains("class 2 is 18446744073709551615"));
+  write_tensor_file(folder / "s.safetensors",
+                    {{"scores", superclasses.view({1, 3}).to(at::kUInt16)}, {"labels", at::zeros({1}, at::kLong)}});
+  CHECK_THROWS_WITH(read_score_file(folder / "s.safetensors"), Contains("floating-point"));
+}
+
 TEST_CASE("scores that do not fit together are refused with the file's name", "[fast]") {
   const test::TemporaryFolder folder;
   const at::Tensor scores = at::zeros({2, 3}), labels = at::tensor({2, 0}, at::kLong);
@@ -77,14 +111,31 @@ TEST_CASE("scores that do not fit together are refused with the file's name", "[
   check_refused({{"scores", bad}, {"labels", labels}}, "the score of image 1 for class 2 is nan");
 }
 
-TEST_CASE("probabilities are told from logits", "[fast]") {
+TEST_CASE("probabilities and percentages are told from logits", "[fast]") {
   at::manual_seed(1);
   const at::Tensor logits = at::randn({20, 6});
-  CHECK(are_probabilities(logits.softmax(1)));
-  CHECK(are_probabilities(logits.to(at::kDouble).softmax(1)));
-  CHECK_FALSE(are_probabilities(logits));
-  CHECK_FALSE(are_probabilities(logits.log_softmax(1)));
-  CHECK_FALSE(are_probabilities(logits.sigmoid()));
+  CHECK(scale_of(logits.softmax(1)) == ScoreScale::kProbabilities);
+  CHECK(scale_of(logits.to(at::kDouble).softmax(1)) == ScoreScale::kProbabilities);
+  CHECK(scale_of(logits.softmax(1).to(at::kBFloat16).to(at::kFloat)) == ScoreScale::kProbabilities);
+  CHECK(scale_of(logits.softmax(1) * 100) == ScoreScale::kPercentages);
+  for (const at::Tensor& other : {logits, logits.log_softmax(1), logits.sigmoid(), logits.relu(),
+                                  logits.softmax(1) * 10, at::zeros({5, 6}), logits.softmax(1) - 0.01}) {
+    CHECK(scale_of(other) == ScoreScale::kLogits);
+  }
+  // One image that is none is enough.
+  CHECK(scale_of(at::cat({logits.softmax(1), at::full({1, 6}, 0.5)})) == ScoreScale::kLogits);
+}
+
+TEST_CASE("rounded probabilities of many classes are probabilities", "[fast]") {
+  at::manual_seed(1);
+  for (const int64_t classes : {10, 1000, 20000}) {
+    const at::Tensor exact = (at::randn({30, classes}, at::kDouble) * 4).softmax(1);
+    const at::Tensor sums = exact.round(4).sum(1);
+    INFO(classes << " classes, sums of " << sums.min().item<double>() << " to " << sums.max().item<double>());
+    CHECK(scale_of(exact.round(4)) == ScoreScale::kProbabilities);
+    CHECK(scale_of((exact * 100).round(2).to(at::kFloat)) == ScoreScale::kPercentages);
+  }
+  CHECK(scale_of((at::randn({200, 10}) * 2).softmax(1).round(2)) == ScoreScale::kProbabilities);
 }
 
 TEST_CASE("two files must be of one model and its classes", "[fast]") {

@@ -231,11 +231,15 @@ TEST_CASE("all that does not fit is said at once, and nothing is copied", "[fast
   theirs["conv1.weight"] = at::zeros({16, 1, 3, 3});
   theirs["layer4.0.conv1.weight"] = at::zeros({2});
   theirs["bn1.weight"] = at::zeros({16}, at::kLong);
+  theirs["bn1.bias"] = at::zeros({16}, at::kLong).to(at::kUInt16);
+  theirs["bn1.num_batches_tracked"] = at::zeros({}, at::kLong).to(at::kUInt64);
   const auto model = weights.draw(2);
   CHECK_THROWS_WITH(weights.load(theirs, *model),
                     Contains("layer1.0.bn1.weight: missing") && Contains("layer4.0.conv1.weight: the model has no") &&
                         Contains("conv1.weight: [16, 1, 3, 3] float32, expected [16, 3, 3, 3] float32") &&
-                        Contains("bn1.weight: [16] int64, expected [16] float32"));
+                        Contains("bn1.weight: [16] int64, expected [16] float32") &&
+                        Contains("bn1.bias: [16] uint16, expected [16] float32") &&
+                        Contains("bn1.num_batches_tracked: [] uint64, expected [] int64"));
   CHECK(at::equal(model->named_parameters()["layer2.0.conv1.weight"],
                   weights.draw(2)->named_parameters()["layer2.0.conv1.weight"]));
 }

@@ -50,6 +50,19 @@ TEST_CASE("Every dtype comes back as it was, with its shape", "[fast]") {
   }
 }
 
+TEST_CASE("Unsigned integers of other programs come back as they were", "[fast]") {
+  const test::TemporaryFolder folder;
+  const at::Tensor numbers = at::tensor({0, 1, 65535}, at::kLong);
+  for (const at::ScalarType dtype : {at::kUInt16, at::kUInt32, at::kUInt64}) {
+    INFO(c10::toString(dtype));
+    write_tensor_file(folder / "a", {{"x", numbers.to(dtype)}});
+    const at::Tensor read = read_safetensors(folder / "a").tensors.at("x");
+    CHECK(read.scalar_type() == dtype);
+    CHECK(at::equal(read.to(at::kLong), numbers));
+    CHECK_THAT(header_of(read_file(folder / "a")), Contains("\"U" + std::to_string(8 * read.element_size()) + "\""));
+  }
+}
+
 TEST_CASE("Bits survive: NaN payloads, infinities, negative zero and subnormals", "[fast]") {
   const test::TemporaryFolder folder;
   const std::vector<int32_t> bits{0x7FC12345, -1, 0x7F800000, static_cast<int32_t>(0x80000000), 1};

@@ -19,15 +19,42 @@ std::pair<at::Tensor, at::Tensor> two_classes(double gap, int64_t right) {
 TEST_CASE("the temperature makes probabilities as large as the share of right answers", "[fast]") {
   // sigmoid(6 / T) = 0.75 where 6 / T = log 3.
   const auto [scores, labels] = two_classes(6, 75);
-  CHECK(fit_temperature(scores, labels) == Approx(6 / std::log(3.0)).epsilon(1e-12));
-  CHECK(fit_temperature(scores.to(at::kFloat), labels) == Approx(6 / std::log(3.0)).epsilon(1e-6));
+  CHECK(fit_temperature(scores, labels).temperature == Approx(6 / std::log(3.0)).epsilon(1e-12));
+  CHECK(fit_temperature(scores, labels).refused.empty());
+  CHECK(fit_temperature(scores.to(at::kFloat), labels).temperature == Approx(6 / std::log(3.0)).epsilon(1e-6));
   const auto [doubtful, their_labels] = two_classes(0.5, 90);
-  CHECK(fit_temperature(doubtful, their_labels) == Approx(0.5 / std::log(9.0)).epsilon(1e-12));
+  CHECK(fit_temperature(doubtful, their_labels).temperature == Approx(0.5 / std::log(9.0)).epsilon(1e-12));
 }
 
-TEST_CASE("the temperature stays in its range where every answer is right", "[fast]") {
-  const auto [scores, labels] = two_classes(1, 100);
-  CHECK(fit_temperature(scores, labels) == Approx(1e-3));
+TEST_CASE("a temperature is refused where the likelihood has no maximum, and is then 1", "[fast]") {
+  const auto check_refused = [](const std::pair<at::Tensor, at::Tensor>& images, const std::string& reason) {
+    const TemperatureFit fit = fit_temperature(images.first, images.second);
+    CHECK(fit.temperature == 1);
+    CHECK_THAT(fit.refused, Catch::Contains(reason));
+  };
+  check_refused(two_classes(1, 100), "the largest score");
+  check_refused(two_classes(1, 50), "not above the mean");  // as good as guessing
+  check_refused(two_classes(1, 0), "not above the mean");
+  check_refused({at::full({9, 3}, 0.1), at::zeros({9}, at::kLong)}, "are equal");
+  // Equal within each image is enough, and a tie for the largest score is a largest score.
+  check_refused({at::arange(5, at::kDouble).unsqueeze(1).repeat({1, 3}), at::arange(5).remainder(3)}, "are equal");
+  check_refused({at::tensor({2.0, 2.0, 0.0}).view({1, 3}), at::ones({1}, at::kLong)}, "the largest score");
+  check_refused({at::randn({1, 1}), at::zeros({1}, at::kLong)}, "are equal");
+  // sigmoid(gap / T) = 0.75 lies outside of the range.
+  check_refused(two_classes(1e-5, 75), "below 0.001");
+  check_refused(two_classes(1e5, 75), "above 1000");
+}
+
+TEST_CASE("a temperature within its range is taken, however near to an end and however large the scores", "[fast]") {
+  const auto [small, labels] = two_classes(1.2e-3, 75);
+  CHECK(fit_temperature(small, labels).temperature == Approx(1.2e-3 / std::log(3.0)).epsilon(1e-9));
+  const auto [large, more_labels] = two_classes(1e3, 75);
+  CHECK(fit_temperature(large, more_labels).temperature == Approx(1e3 / std::log(3.0)).epsilon(1e-9));
+  // One common summand changes no probability.
+  CHECK(fit_temperature(large + 1e9, more_labels).temperature == Approx(1e3 / std::log(3.0)).epsilon(1e-6));
+  // One wrong answer of many is enough for a maximum.
+  const auto [sure, nearly_right] = two_classes(1, 99);
+  CHECK(fit_temperature(sure, nearly_right).temperature == Approx(1 / std::log(99.0)).epsilon(1e-9));
 }
 
 TEST_CASE("the calibration error is the difference of probabilities and right answers, by bins", "[fast]") {
