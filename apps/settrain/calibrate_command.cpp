@@ -153,10 +153,10 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   write_file_atomically(folder.calibration(checkpoint), calibration_json(done).dump() + "\n");
   show(arguments, done);
   if (!dropped.empty()) {
-    log::warning(
-        fmt::format("[calibrate] no longer kept, for they were calibrated on other images or for another "
-                    "temperature: {}",
-                    fmt::join(dropped, ", ")));
+    log::warning(fmt::format(
+        "[calibrate] no longer kept, for they were calibrated on other images, for another temperature, or by an "
+        "earlier version: {}",
+        fmt::join(dropped, ", ")));
   }
   log::info(fmt::format("[calibrate] the rules are kept in '{}'", folder.rules(checkpoint).string()));
   return kSuccess;

@@ -117,7 +117,7 @@ std::string help_where_full(const CalibratedRule& calibrated) {
   if (rule.kind == SetRule::Kind::kError) return "a larger E helps, or --temperature fit";
   if (rule.kind == SetRule::Kind::kAverageError) return "a larger E helps, or a better model";
   const bool has_few = std::any_of(calibrated.thresholds.begin(), calibrated.thresholds.end(),
-                                   [](double threshold) { return std::isinf(threshold); });
+                                   [](const DoubleDouble& threshold) { return std::isinf(threshold.high); });
   return fmt::format("the threshold is beyond nearly all classes; a larger alpha helps, {}{}or a better model",
                      has_few ? "more calibration images, " : "",
                      is_ranked(rule.score) && !rule.randomised ? "randomised=true, " : "");

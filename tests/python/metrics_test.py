@@ -2,6 +2,7 @@
 
 from package import TensorTest, golden, main
 
+import json
 import math
 
 import numpy
@@ -155,6 +156,40 @@ class Sets(TensorTest):
                 self.assertEqual((chosen.shape, chosen.dtype), (scores.shape, torch.bool))
                 self.assertGreater(metrics.coverage(chosen, labels), 0.25)
                 self.assertTrue(torch.equal(sets.CalibratedRule(str(rule)).sets(scores), chosen))
+
+    def test_coverage_follows_alpha_however_sure_the_network_is(self):
+        generator = torch.Generator().manual_seed(4)
+        images, classes = 3000, 12
+        labels = torch.randint(classes, (images,), generator=generator)
+        base = torch.randn(images, classes, generator=generator).clamp(-2.2, 2.2)
+        base[torch.arange(images), labels] += 1 + 1.6 * torch.rand(images, generator=generator)
+        half = images // 2
+        names = ("lac", "aps", "aps(randomised=true)", "raps", "raps(randomised=true)", "saps", "saps(randomised=true)", "pas")
+        for scale in (1, 30, 100):
+            for name in names:
+                for alpha in (0.3, 0.1, 0.02):
+                    with self.subTest(scale=scale, name=name, alpha=alpha):
+                        scores = base * scale
+                        rule = sets.calibrate(f"conformal:{name}:{alpha}", scores[:half], labels[:half], train_counts=self.COUNTS)
+                        chosen = rule.sets(scores[half:])
+                        m = math.ceil((half + 1) * (1 - alpha) - 1e-9)
+                        deviation = math.sqrt(m * (half + 1 - m) * (2 * half + 1) / (half * (half + 1) ** 2 * (half + 2)))
+                        self.assertAlmostEqual(metrics.coverage(chosen, labels[half:]), m / (half + 1), delta=4 * deviation)
+                        self.assertTrue(torch.equal(rule.sets(scores[half:].double()), chosen))
+                        self.assertTrue(torch.equal(sets.CalibratedRule(str(rule)).sets(scores[half:]), chosen))
+
+    def test_rules_of_an_earlier_version(self):
+        scores, labels = drawn()
+
+        def as_version_1(name, threshold):
+            text = json.loads(str(sets.calibrate(name, scores, labels)))
+            del text["version"]
+            return json.dumps({**text, "thresholds": [threshold]})
+
+        lac = sets.CalibratedRule(as_version_1("conformal:lac:0.1", 0.875))  # 1 - p
+        self.assertTrue(torch.equal(lac.sets(scores), scores.double().softmax(1) >= 0.125))
+        with self.assertRaisesRegex(ValueError, "conformal:aps:0.1"):
+            sets.CalibratedRule(as_version_1("conformal:aps:0.1", 0.9)).sets(scores)
 
     def test_the_first_images_number_counts_for_randomised_rules(self):
         scores, labels = drawn()

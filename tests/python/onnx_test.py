@@ -108,6 +108,25 @@ class Export(TensorTest):
                 facts = session.get_modelmeta().custom_metadata_map
                 self.assertEqual((facts["rule"], json.loads(facts["classes"])), (rule, [f"class_{c}" for c in range(CLASSES)]))
 
+    def test_rules_of_a_network_that_is_sure(self):
+        """A scale of 100 gives probabilities of 0 and 1 in float32: the sets of both still agree, and follow alpha."""
+        self.train("resnet8", "model.width=4", "model.head=normalised", "loss.name=ldam", "loss.scale=100", "data.calibration_share=0.5",
+                   "train.epochs=4", "optimizer.lr=0.02")
+        rules = [f"conformal:{score}:{alpha}" for score in ("lac", "aps", "raps", "saps", "pas") for alpha in (0.3, 0.1)]
+        rules += ["average:2", "average-error:0.1", "conformal:lac:0.3:classwise", "conformal:lac:0.3:interpolated(0.5)", "conformal:aps:0.3:classwise"]
+        self.run_program("calibrate", "runs/resnet8", "--device", "cpu", "--rules", *rules)
+        sizes = {}
+        for rule in ["error:0.001", *rules]:
+            with self.subTest(rule=rule):
+                session = self.export("resnet8", "--rule", rule)
+                probabilities, sets = session.run(["probabilities", "set"], {"pixels": self.pixels})
+                self.assertGreater((probabilities > 1 - 1e-7).any(1).mean(), 0.05)
+                expected, _ = self.predicted("resnet8", rule)
+                self.assertEqual([row.nonzero()[0].tolist() for row in sets], expected)
+                sizes[rule] = sets.sum()
+        for score in ("lac", "aps", "raps", "saps", "pas"):
+            self.assertGreater(sizes[f"conformal:{score}:0.1"], sizes[f"conformal:{score}:0.3"])
+
     def test_pixels_as_numbers(self):
         self.train("resnet8", "model.width=4")
         of_bytes = self.export("resnet8").run(["scores"], {"pixels": self.pixels})[0]
