@@ -116,7 +116,8 @@ std::string by_probability(OnnxGraph& graph, const CalibratedRule& rule, const s
   const ProbabilityBounds bounds = probability_bounds(rule);
   const std::string unlikely = graph.add("GreaterOrEqual", {p, graph.constant(bounds.least, {rule.classes})});
   const std::string likely = graph.add("LessOrEqual", {rest, graph.constant(bounds.most_rest, {rule.classes})});
-  return graph.add("Where", {graph.add("Greater", {p, graph.constant(0.5)}), likely, unlikely});
+  const std::string above = graph.add("And", {graph.add("Greater", {p, graph.constant(0.5)}), likely});
+  return graph.add("Or", {unlikely, above});  // where p > 1/2 reaches `least`, any rest will do
 }
 
 }  // namespace
