@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "losses/kernels/noise_kernels.h"
+#include "losses/ops/loss_kernels.h"
 
 #if defined(SETTRAIN_HAS_CUDA)
 #include <c10/cuda/CUDAGuard.h>
@@ -35,7 +36,7 @@ at::Tensor noise_on_cpu(const NoiseCounter& first, int64_t batch, int64_t draws,
 at::Tensor gaussian_noise(const NoiseKey& key, int64_t batch, int64_t draws, int64_t classes, at::Device device) {
   const NoiseCounter first = noise_counter(key, batch);
 #if defined(SETTRAIN_HAS_CUDA)
-  if (device.is_cuda()) {
+  if (device.is_cuda() && has_loss_kernels(device)) {
     const c10::cuda::CUDAGuard guard(device);
     at::Tensor noise = at::empty({batch, draws, classes}, at::TensorOptions(device).dtype(at::kFloat));
     launch_noise(first, key.step_on_device, batch, draws, classes, noise.data_ptr<float>(),
