@@ -20,13 +20,13 @@ prints one table, in which "below" marks a figure that falls short of what is wa
 under ten minutes.
 
 On a machine where scripts/setup ran:
-  pack [FILE]      packs the source, as committed, and the third-party headers and libraries, below 64 MiB, into FILE
+  pack [FILE]      packs the source, as committed, and the third-party headers and libraries into FILE
                    (default: build/gpu_check/settrain.tar.gz); unpack it on the other machine. In a tree that is there already,
                    the folder build/gpu_check/bundle is enough.
                    Where this machine has nvcc, it builds the programs first and packs them too: then the other machine need not
                    build, if its C library is not older
     --without-programs  never the programs
-    --with-data      also Fashion-MNIST's files, for the step quickstart, which takes synthetic images without them
+    --with-data      also Fashion-MNIST's files (30 MB), for the step quickstart, which else takes synthetic images
 
 On the machine with the GPU:
   (none)           build, where there are no packed programs; then resume
