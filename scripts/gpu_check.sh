@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# shellcheck disable=SC2034
+# shellcheck disable=SC2034,SC2154
 # Builds, tests and measures settrain on a machine with an NVIDIA GPU and no network. See --help.
 set -euo pipefail
 source "$(dirname "$(readlink -f "$0")")/common.sh"

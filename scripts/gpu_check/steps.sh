@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
 # The steps that are run there, and the table of their results. For scripts/gpu_check.sh.
 
-# --- Results: a file of lines "STEP RESULT SECONDS FIGURE", separated by tabs, below a line that says what they are of. Two machines
-# may have taken turns.
+# --- Results: a file of lines "STEP RESULT SECONDS FIGURE", separated by tabs, below a line that names the
+# source and the GPU. Several machines of one kind may have added to it, one after the other.
 
 results_head() { echo "settrain source $(source_digest) on ${gpu:-no GPU}; PyTorch ${torch_version:-not found}"; }
 

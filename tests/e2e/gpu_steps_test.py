@@ -36,7 +36,6 @@ class Steps(unittest.TestCase):
             if "bench_against_python.py" in " ".join(command) and not python:
                 continue  # no Python with PyTorch here
             with self.subTest(command=" ".join(command)):
-                # The program itself is asked what the Python script would ask it.
                 done = subprocess.run(command, capture_output=True, text=True, check=False)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertTrue(any(text in done.stdout + done.stderr for text in MISSING), done.stdout + done.stderr)
