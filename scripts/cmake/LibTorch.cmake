@@ -33,7 +33,7 @@ if(NOT SETTRAIN_CUDA STREQUAL "OFF")
   find_library(SETTRAIN_CUDNN NAMES libcudnn.so.9 HINTS "${site_packages}/nvidia/cudnn/lib" PATHS /usr/local/cuda/lib64)
   # ProcessGroupNCCL.hpp includes it. The wheel's own comes first: its version is that of the library.
   find_path(SETTRAIN_NCCL nccl.h HINTS "${site_packages}/nvidia/nccl/include" PATHS /usr/local/cuda/include)
-  if(SETTRAIN_NVCC AND SETTRAIN_CUDNN AND SETTRAIN_NCCL AND EXISTS "${torch}/lib/libtorch_cuda.so")
+  if(SETTRAIN_NVCC AND SETTRAIN_CUDNN AND (SETTRAIN_NCCL OR SETTRAIN_ONLY_PYTHON) AND EXISTS "${torch}/lib/libtorch_cuda.so")
     set(SETTRAIN_HAS_CUDA ON)
   elseif(SETTRAIN_CUDA STREQUAL "ON")
     message(FATAL_ERROR "SETTRAIN_CUDA=ON, but nvcc ('${SETTRAIN_NVCC}'), cuDNN ('${SETTRAIN_CUDNN}'), nccl.h ('${SETTRAIN_NCCL}') or "
