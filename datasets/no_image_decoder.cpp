@@ -3,6 +3,7 @@
 
 #include "datasets/decode_image.h"
 #include "datasets/encode_png.h"
+#include "datasets/jpeg_decoder.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -15,6 +16,14 @@ constexpr const char* kNoDecoder =
 }  // namespace
 
 void decode_image(std::span<const uint8_t>, const DecodeOptions&, const ChoosePart&, ImagePart&) {
+  throw std::runtime_error(kNoDecoder);
+}
+
+bool is_jpeg(std::span<const uint8_t>) {
+  throw Error(kNoDecoder);
+}
+
+void decode_jpeg(std::span<const uint8_t>, int64_t, const ChoosePart&, ImagePart&) {
   throw std::runtime_error(kNoDecoder);
 }
 

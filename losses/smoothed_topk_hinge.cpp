@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "losses/kernels/smoothed_hinge_kernels.h"
+#include "losses/ops/loss_kernels.h"
 #include "losses/ops/polynomials.h"
 #include "losses/ops/rowwise.h"
 #include "losses/ops/score_ops.h"
@@ -54,7 +55,7 @@ bool has_kernel(const at::Tensor& scores, int64_t k) {
   const double log_sets = std::lgamma(classes + 1) - std::lgamma(size + 1) - std::lgamma(classes - size + 1);
   if (log_sets > 690) return false;
 #if defined(SETTRAIN_HAS_CUDA)
-  if (scores.is_cuda()) return k <= kMostSmoothedHingeK;
+  if (scores.is_cuda()) return has_loss_kernels(scores.device()) && k <= kMostSmoothedHingeK;
 #endif
   // The shares of the k highest classes take k^3 operations.
   constexpr int64_t kMost = 128, kMostBytes = int64_t{1} << 26;

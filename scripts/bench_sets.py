@@ -15,7 +15,6 @@ import time
 import torch
 
 from bench_pairs import built_program, cpu_name, output_of, print_ratio
-from record_sets_golden import StandIns
 
 ALPHA = 0.1
 TORCHCP = {"lac": "LAC", "aps": "APS", "raps": "RAPS"}
@@ -99,6 +98,8 @@ def compare_sets(args):
 
     if args.program is None:
         args.program = built_program()
+    from record_sets_golden import StandIns  # needs NumPy, which the other comparisons do not
+
     sys.meta_path.append(StandIns())
     torch.set_num_threads(args.threads)
     scores, labels = random_scores(args.images, args.classes)

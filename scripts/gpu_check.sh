@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# shellcheck disable=SC2034
+# shellcheck disable=SC2034,SC2154
 # Builds, tests and measures settrain on a machine with an NVIDIA GPU and no network. See --help.
 set -euo pipefail
 source "$(dirname "$(readlink -f "$0")")/common.sh"
@@ -7,41 +7,48 @@ say() { printf '[gpu_check] %s\n' "$*" >&2; }
 
 work=${SETTRAIN_GPU_CHECK:-$root/build/gpu_check}
 bundle=$work/bundle
-results=$work/results
+results=$work/results.tsv
 logs=${OUT:-$work/logs}
 
 usage() {
   cat <<END
-Usage: scripts/gpu_check.sh [--dry-run] [--sanitize] [--limit N] [COMMAND]
+Usage: scripts/gpu_check.sh [--dry-run] [--sanitize] [--limit N] [--time N] [COMMAND]
 
 Builds settrain on a machine that has an NVIDIA GPU, nvcc 13, CMake, ninja, g++ and a Python with PyTorch, but neither a network nor
 Debian packages; runs the tests tagged [gpu], \`settrain check\`, short trainings and the benches there, also beside Python's PyTorch; and
-prints one table, in which "below" marks a figure that falls short of what is wanted.
+prints one table, in which "below" marks a figure that falls short of what is wanted. docs/gpu_check.md has the whole in three calls of
+under ten minutes.
 
 On a machine where scripts/setup ran:
-  pack [FILE]      packs the source, as committed, and the third-party headers and libraries, below 64 MiB, into FILE
+  pack [FILE]      packs the source, as committed, and the third-party headers and libraries into FILE
                    (default: build/gpu_check/settrain.tar.gz); unpack it on the other machine. In a tree that is there already,
                    the folder build/gpu_check/bundle is enough.
-    --with-programs  also the programs, where \`scripts/gpu_check.sh build\` was run before; then the other machine may skip
-                   its build
-    --with-data      also Fashion-MNIST's files, for the step quickstart, which takes synthetic images without them
+                   Where this machine has nvcc, it builds the programs first and packs them too: then the other machine need not
+                   build, if its C library is not older
+    --without-programs  never the programs
+    --with-data      also Fashion-MNIST's files (30 MB), for the step quickstart, which else takes synthetic images
 
 On the machine with the GPU:
-  (none)           build, then run
+  (none)           build, where there are no packed programs; then resume
+  configure        configures the build, and finds out whether it knows every target and source file; needs no GPU
   build            builds what is needed; may be interrupted and goes on where it was
-  run [STEP...]    runs all steps, or these, and prints the table; exit code 1 where one has failed
-  resume           runs the steps that have not been run since the build
+  resume           runs the steps that have no result yet, and prints the table; exit code 1 where one has failed
+  run [STEP...]    runs all steps, or these, again
   table            prints the table again
 
   --dry-run        says what is missing, and prints the commands instead of running them
   --sanitize       also runs the tests of the CUDA kernels under compute-sanitizer's memcheck and racecheck, as steps of those names
   --limit N        the most seconds a step may take; default 300
+  --time N         the most seconds the steps of this call may take together: those that do not fit are left for the next
   --help           this text
+
+Results are kept in build/gpu_check/results.tsv, and beside the logs. On another machine put that file there again, and resume goes on
+where it was. It is of one source and one kind of GPU: with another of either it is begun anew.
 
 A test that is skipped on that machine counts as failed. No image files can be decoded in this build: data sets are synthetic, CIFAR-100
 and Fashion-MNIST.
 
-Environment: OUT                 folder for the logs and the table, in place of build/gpu_check/logs
+Environment: OUT                 folder for the logs, the table and results.tsv, in place of build/gpu_check/logs
              SETTRAIN_PYTHON     the Python that has PyTorch, in place of python3
              SETTRAIN_GPU_CHECK  in place of the folder build/gpu_check
              CUDACXX             nvcc, where it is neither on the PATH nor in /usr/local/cuda
@@ -51,20 +58,21 @@ END
 
 dry_run=false
 sanitize=false
-with_programs=false
+with_programs=true
 with_data=false
 limit=300
+time_left=
 command=
 arguments=()
 while (($#)); do
   case $1 in
     --dry-run) dry_run=true ;;
     --sanitize) sanitize=true ;;
-    --with-programs) with_programs=true ;;
+    --without-programs) with_programs=false ;;
     --with-data) with_data=true ;;
-    --limit)
-      if [[ ! ${2:-} =~ ^[1-9][0-9]*$ ]]; then fail "--limit takes a whole number of seconds, from 1"; fi
-      limit=$2
+    --limit | --time)
+      if [[ ! ${2:-} =~ ^[1-9][0-9]*$ ]]; then fail "$1 takes a whole number of seconds, from 1"; fi
+      if [[ $1 == --limit ]]; then limit=$2; else time_left=$2; fi
       shift
       ;;
     --help | -h)
@@ -91,6 +99,12 @@ print_command() {
   echo "${line% }"
 }
 
+# source_digest: of all files that the programs and the steps' results depend on, committed or not.
+source_digest() {
+  (cd "$root" && find CMakeLists.txt apps configs datasets losses metrics models python src tests scripts/cmake -type f \
+    ! -name '*.pyc' -print0 2>/dev/null | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-12)
+}
+
 source_commit() {
   { [[ -e $root/.git ]] && git -C "$root" rev-parse HEAD 2>/dev/null; } || cat "$bundle/commit" 2>/dev/null || echo 'an unknown commit'
 }
@@ -108,7 +122,7 @@ case ${command:-all} in
     pack "${arguments[@]}"
     exit
     ;;
-  all | build | run | resume | table) ;;
+  all | configure | build | run | resume | table) ;;
   *)
     say "unknown command '$command'"
     usage >&2
@@ -116,18 +130,21 @@ case ${command:-all} in
     ;;
 esac
 find_torch
-if [[ ${command:-all} == all || $command == build ]]; then find_compilers; fi
-if [[ $command != build && $command != table ]]; then find_gpu; fi
-if $sanitize; then find_sanitizer; fi
 if [[ $command == run || $command == resume ]]; then find_programs now; else find_programs later; fi
+case ${command:-all} in
+  all) if [[ $programs == built ]]; then find_compilers; fi ;;
+  configure | build) find_compilers ;;
+esac
+if [[ $command != configure && $command != build && $command != table ]]; then find_gpu; fi
+if $sanitize; then find_sanitizer; fi
 if [[ $command != table ]]; then stop_if_missing; fi
 case ${command:-all} in
   all)
-    build_here
-    find_programs now
-    run_steps all
+    if [[ $programs == built ]]; then build_here; fi
+    run_steps unrecorded
     finish
     ;;
+  configure) configure_here && resolve_targets ;;
   build) build_here ;;
   run)
     if ((${#arguments[@]})); then run_steps "${arguments[@]}"; else run_steps all; fi

@@ -72,8 +72,9 @@ void refuse_unknown_subcommand(const CLI::App& app, const std::vector<std::strin
 std::string out_of_memory(const std::string& what) {
   return what +
          "\nOut of memory. Lower data.batch_size (with train.accumulate raised, a step sees as many images as before), "
-         "data.eval_batch_size or data.prefetch, set train.gradient_checkpointing: true, or choose a smaller model; --dry-run "
-         "tells what a run needs";
+         "data.eval_batch_size or data.prefetch, set train.gradient_checkpointing: true or train.precision: bf16, or choose a "
+         "smaller model; --dry-run tells what a run needs. On a GPU, train.graph: off keeps no captured step in memory, and "
+         "data.drop_last: true leaves out an epoch's smaller last step, which runs beside it";
 }
 
 int run_action(const CommandLine& line) {

@@ -96,7 +96,7 @@ at::Tensor ClassWeights::apply(const at::Tensor& losses, const at::Tensor& label
 
 double ClassWeights::total(const at::Tensor& labels, int64_t epoch) const {
   if (epoch < from_epoch_ || !mean_over_weights_) return static_cast<double>(labels.size(0));
-  const at::Tensor contiguous = labels.contiguous();
+  const at::Tensor contiguous = labels.cpu().contiguous();
   const auto* label = contiguous.const_data_ptr<int64_t>();
   return std::accumulate(label, label + labels.size(0), 0.0,
                          [&](double sum, int64_t j) { return sum + weights_.at(static_cast<size_t>(j)); });

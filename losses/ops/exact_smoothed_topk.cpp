@@ -14,6 +14,7 @@
 #include <string>
 
 #include "losses/kernels/exact_topk_kernels.h"
+#include "losses/ops/loss_kernels.h"
 #include "losses/ops/polynomials.h"
 #include "losses/ops/quadrature.h"
 #include "losses/ops/rowwise.h"
@@ -86,7 +87,7 @@ at::Tensor plain_exact_topk(const at::Tensor& scores, int64_t rank, double epsil
 
 bool has_exact_kernel(const at::Tensor& scores, int64_t rank) {
 #if defined(SETTRAIN_HAS_CUDA)
-  if (scores.is_cuda()) return rank <= kMostExactTopkRank;
+  if (scores.is_cuda()) return has_loss_kernels(scores.device()) && rank <= kMostExactTopkRank;
 #endif
   constexpr int64_t kMostBytes = int64_t{1} << 26;
   return scores.is_cpu() && SETTRAIN_PICK(instruction_set(), exact_topk_workspace)(scores.size(1), rank) <= kMostBytes;

@@ -2,10 +2,13 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "losses/kernels/noise_kernels.h"
+#include "losses/ops/loss_kernels.h"
 
 #if defined(SETTRAIN_HAS_CUDA)
 #include <c10/cuda/CUDAGuard.h>
@@ -30,20 +33,29 @@ at::Tensor noise_on_cpu(const NoiseCounter& first, int64_t batch, int64_t draws,
   return noise;
 }
 
+// With the step itself, where the key has it in the memory of the device. A GPU is waited for.
+NoiseKey with_known_step(NoiseKey key, at::Device device) {
+  if (!key.step_on_device) return key;
+  const auto options = at::TensorOptions(device).dtype(at::kLong);
+  key.step =
+      at::from_blob(const_cast<int64_t*>(std::exchange(key.step_on_device, nullptr)), {}, options).item<int64_t>();
+  return key;
+}
+
 }  // namespace
 
 at::Tensor gaussian_noise(const NoiseKey& key, int64_t batch, int64_t draws, int64_t classes, at::Device device) {
-  const NoiseCounter first = noise_counter(key, batch);
 #if defined(SETTRAIN_HAS_CUDA)
-  if (device.is_cuda()) {
+  if (device.is_cuda() && has_loss_kernels(device)) {
     const c10::cuda::CUDAGuard guard(device);
+    const NoiseCounter first = noise_counter(key, batch);
     at::Tensor noise = at::empty({batch, draws, classes}, at::TensorOptions(device).dtype(at::kFloat));
     launch_noise(first, key.step_on_device, batch, draws, classes, noise.data_ptr<float>(),
                  c10::cuda::getCurrentCUDAStream());
     return noise;
   }
 #endif
-  return noise_on_cpu(first, batch, draws, classes).to(device);
+  return noise_on_cpu(noise_counter(with_known_step(key, device), batch), batch, draws, classes).to(device);
 }
 
 }  // namespace settrain

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "losses/kernels/noised_hinge_kernels.h"
+#include "losses/ops/loss_kernels.h"
 #include "losses/ops/score_ops.h"
 #include "losses/ops/with_gradient.h"
 #include "src/core/shape.h"
@@ -107,12 +108,7 @@ struct NoisedHingeFunction : torch::autograd::Function<NoisedHingeFunction> {
 };
 
 bool has_noised_kernel(const at::Tensor& scores) {
-#if defined(SETTRAIN_HAS_CUDA)
-  const bool on_device = scores.is_cpu() || scores.is_cuda();
-#else
-  const bool on_device = scores.is_cpu();
-#endif
-  return on_device && scores.scalar_type() == at::kFloat;
+  return has_loss_kernels(scores.device()) && scores.scalar_type() == at::kFloat;
 }
 
 // Without the pointers.

@@ -31,11 +31,13 @@ set(SETTRAIN_HAS_CUDA OFF)
 if(NOT SETTRAIN_CUDA STREQUAL "OFF")
   find_program(SETTRAIN_NVCC nvcc HINTS ENV CUDACXX "${site_packages}/nvidia/cu13/bin" PATHS /usr/local/cuda/bin)
   find_library(SETTRAIN_CUDNN NAMES libcudnn.so.9 HINTS "${site_packages}/nvidia/cudnn/lib" PATHS /usr/local/cuda/lib64)
-  if(SETTRAIN_NVCC AND SETTRAIN_CUDNN AND EXISTS "${torch}/lib/libtorch_cuda.so")
+  # ProcessGroupNCCL.hpp includes it. The wheel's own comes first: its version is that of the library.
+  find_path(SETTRAIN_NCCL nccl.h HINTS "${site_packages}/nvidia/nccl/include" PATHS /usr/local/cuda/include)
+  if(SETTRAIN_NVCC AND SETTRAIN_CUDNN AND (SETTRAIN_NCCL OR SETTRAIN_ONLY_PYTHON) AND EXISTS "${torch}/lib/libtorch_cuda.so")
     set(SETTRAIN_HAS_CUDA ON)
   elseif(SETTRAIN_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "SETTRAIN_CUDA=ON, but nvcc ('${SETTRAIN_NVCC}'), cuDNN ('${SETTRAIN_CUDNN}') or '${torch}/lib/"
-                        "libtorch_cuda.so' is missing. Run scripts/setup --cuda")
+    message(FATAL_ERROR "SETTRAIN_CUDA=ON, but nvcc ('${SETTRAIN_NVCC}'), cuDNN ('${SETTRAIN_CUDNN}'), nccl.h ('${SETTRAIN_NCCL}') or "
+                        "'${torch}/lib/libtorch_cuda.so' is missing. Run scripts/setup --cuda")
   endif()
 endif()
 
@@ -53,7 +55,7 @@ target_link_libraries(settrain_torch INTERFACE
 if(SETTRAIN_HAS_CUDA)
   # CMake 3.25 does not know that nvcc 13 no longer has compute_52, its default.
   set(CMAKE_CUDA_COMPILER "${SETTRAIN_NVCC}")
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "Compute capabilities to compile for")
+  set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90 CACHE STRING "Compute capabilities to compile for")
   enable_language(CUDA)
   # CMake 3.25 does not know CUDA C++20 with nvcc 13.
   set(CMAKE_CUDA_STANDARD 17)

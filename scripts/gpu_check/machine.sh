@@ -42,9 +42,21 @@ find_compilers() {
   elif [[ $(printf '%s\n' 3.25 "$version" | sort -V | head -n 1) != 3.25 ]]; then
     missing+=("CMake 3.25 or later: it is $version")
   fi
+  if ! has_nccl_header; then
+    missing+=("nccl.h: neither beside PyTorch, in nvidia/nccl/include, nor in /usr/include, /usr/local/include or /usr/local/cuda/include")
+  fi
   if [[ ! -f $bundle/commit ]]; then
     missing+=("the third-party libraries: no $bundle (scripts/gpu_check.sh pack on another machine makes it)")
   fi
+}
+
+# has_nccl_header: whether CMake will find it (scripts/cmake/LibTorch.cmake). Without PyTorch nothing is known of it.
+has_nccl_header() {
+  local folder
+  for folder in "$(dirname "$torch")/nvidia/nccl/include" /usr/include /usr/local/include /usr/local/cuda/include; do
+    if [[ -f $folder/nccl.h ]]; then return; fi
+  done
+  [[ -z $torch_version ]]
 }
 
 find_gpu() {
@@ -62,19 +74,25 @@ find_sanitizer() {
   fi
 }
 
-# find_programs: those built here, or else those that were packed.
+# find_programs now | later: those built here, or else those that were packed, of this source. Sets `programs` to "built" or "packed".
 find_programs() {
-  programs=$work/build
-  settrain=$programs/apps/settrain/settrain
-  tests=$programs/tests
-  if [[ ! -x $settrain && -x $bundle/programs/bin/settrain ]]; then
-    settrain=$bundle/programs/bin/settrain
-    tests=$bundle/programs/bin
-    local folders=("$torch/lib" "$(dirname "$torch")"/nvidia/*/lib "$bundle"/lib/*-linux-gnu*)
-    library_path=$(IFS=:; echo "${folders[*]}")
-  elif [[ ! -x $settrain && $1 != later ]]; then
-    missing+=("the programs: run scripts/gpu_check.sh build first")
+  programs=built
+  settrain=$work/build/apps/settrain/settrain
+  tests=$work/build/tests
+  if [[ -x $settrain ]]; then return; fi
+  local why=
+  if [[ -x $bundle/programs/bin/settrain ]]; then
+    if [[ $(<"$bundle/programs/source") == "$(source_digest)" ]]; then
+      programs=packed
+      settrain=$bundle/programs/bin/settrain
+      tests=$bundle/programs/bin
+      local folders=("$torch/lib" "$(dirname "$torch")"/nvidia/*/lib "$bundle"/lib/*-linux-gnu*)
+      library_path=$(IFS=:; echo "${folders[*]}")
+      return
+    fi
+    why='those that were packed are of another source; '
   fi
+  if [[ $1 == now ]]; then missing+=("the programs: ${why}run scripts/gpu_check.sh build first"); fi
 }
 
 # stop_if_missing: tells all that is missing, at once.

@@ -12,7 +12,7 @@ struct NoiseKey {
   int64_t step = 0;            // global optimizer step, from 0
   int64_t first_position = 0;  // of this batch's first sample within the step's global batch
   // Where set, CUDA kernels read the step there, in memory of their device, and `step` counts for nothing: a CUDA graph
-  // repeats the arguments with which it was captured. The CPU has no use for it.
+  // repeats the arguments with which it was captured. Where no kernel reads it, it is copied to the host.
   const int64_t* step_on_device = nullptr;
 };
 

@@ -30,9 +30,8 @@ using Milliseconds = std::chrono::milliseconds;
 
 constexpr const char *kAuto = "auto", *kGloo = "gloo", *kNccl = "nccl";
 
-Milliseconds in_milliseconds(double seconds) {
-  return Milliseconds(static_cast<int64_t>(1000 * seconds));
-}
+// The search for the culprit takes up to twice kPatience, and leaving the others as long again.
+constexpr Milliseconds kNcclsGrace = 12 * kPatience;
 
 // What goes wrong is told by errors; c10d's own lines, with their stacks, would come before.
 void keep_c10d_quiet() {
@@ -75,13 +74,21 @@ config::Keys ParallelOptions::keys() {
           .free()};
 }
 
+Milliseconds ParallelOptions::gloo_timeout() const {
+  return Milliseconds(static_cast<int64_t>(1000 * timeout));
+}
+
+Milliseconds ParallelOptions::nccl_timeout() const {
+  return gloo_timeout() + kNcclsGrace;
+}
+
 struct ProcessGroup::Connection {
   Milliseconds timeout;
   Membership membership;
   c10::intrusive_ptr<c10d::Backend> on_host, on_device;  // one and the same on a CPU
 
   Connection(const Launch& launch, const ParallelOptions& options)
-      : timeout(in_milliseconds(options.timeout)), membership(launch, timeout) {}
+      : timeout(options.gloo_timeout()), membership(launch, timeout) {}
 
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -99,7 +106,7 @@ struct ProcessGroup::Connection {
       auto gloo = c10d::ProcessGroupGloo::Options::create(timeout);
       gloo->devices.push_back(network());
       membership.meet();
-      connect(launch, where.is_cuda() && options.backend != kGloo, gloo);
+      connect(launch, where.is_cuda() && options.backend != kGloo, gloo, options.nccl_timeout());
     } catch (const ParallelError&) {
       leave();
       throw;
@@ -109,7 +116,8 @@ struct ProcessGroup::Connection {
     }
   }
 
-  void connect(const Launch& launch, bool with_nccl, const c10::intrusive_ptr<c10d::ProcessGroupGloo::Options>& gloo) {
+  void connect(const Launch& launch, bool with_nccl, const c10::intrusive_ptr<c10d::ProcessGroupGloo::Options>& gloo,
+               [[maybe_unused]] Milliseconds nccl_timeout) {
     const auto rank = static_cast<int>(launch.rank), world = static_cast<int>(launch.world_size);
     during("connecting",
            [&] { on_host = c10::make_intrusive<c10d::ProcessGroupGloo>(membership.store(), rank, world, gloo); });
@@ -117,7 +125,7 @@ struct ProcessGroup::Connection {
 #ifdef SETTRAIN_HAS_CUDA
     if (!with_nccl) return;
     auto nccl = c10d::ProcessGroupNCCL::Options::create();
-    nccl->timeout = timeout;
+    nccl->timeout = nccl_timeout;
     during("connecting GPUs", [&] {
       on_device = c10::make_intrusive<c10d::ProcessGroupNCCL>(
           c10::make_intrusive<c10d::PrefixStore>("nccl", membership.store()), rank, world, nccl);

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,6 +21,10 @@ struct ParallelOptions {
   double timeout = 0;      // seconds
   double bucket_size = 0;  // MiB
 
+  /// How long Gloo waits for the other processes, and how long NCCL does. NCCL's watchdog kills the process when its
+  /// time is over: before that, Gloo must have failed, and the message that names the culprit must be out.
+  std::chrono::milliseconds gloo_timeout() const;
+  std::chrono::milliseconds nccl_timeout() const;
   int64_t bucket_bytes() const { return static_cast<int64_t>(bucket_size * (1 << 20)); }
 
   static config::Keys keys();

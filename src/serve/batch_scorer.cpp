@@ -1,5 +1,6 @@
 #include "src/serve/batch_scorer.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/isfinite.h>
@@ -142,6 +143,8 @@ void BatchScorer::score(std::list<Job>& batch) const {
 }
 
 void BatchScorer::work(const at::Tensor& views, std::promise<void>& is_ready) {
+  // Batches here have any size, and cuDNN would search for its fastest algorithms with each new one.
+  at::globalContext().setBenchmarkCuDNN(false);
   at::init_num_threads();  // the process' number of compute threads is set thread by thread
   const c10::InferenceMode inference;
   try {

@@ -1,7 +1,5 @@
 #include "src/serve/serve.h"
 
-#include <ATen/Context.h>
-
 #include <span>
 
 #include "src/core/heap.h"
@@ -20,8 +18,6 @@ Server::~Server() = default;
 
 void Server::run(const TrainedModel& model, const SetMaker& maker, const std::function<void(int port)>& ready,
                  const std::function<bool()>& stop) {
-  // Batches here have any size, and cuDNN would search for its fastest algorithms with each new one.
-  at::globalContext().setBenchmarkCuDNN(false);
   share_arenas();
   ServiceMetrics metrics;
   ModelService service(model, maker, options_, metrics);

@@ -69,17 +69,19 @@ config::Keys TrainOptions::keys() {
           .at_least(0),
       key("deterministic", &TrainOptions::deterministic, "auto",
           "Use deterministic algorithms only, so that results are reproducible bit for bit; auto: on the CPU, but "
-          "not on a GPU, where it costs speed. Several processes then add gradients in the order of the batches, which "
-          "gives the bits of one process; otherwise as parallel.backend does, in buckets.")
+          "not on a GPU, where it is expected to cost speed (not run on one yet). Several processes then add gradients in "
+          "the order of the batches, which gives the bits of one process; otherwise as parallel.backend does, in "
+          "buckets.")
           .one_of({"auto", "true", "false"}),
       key("precision", &TrainOptions::precision, "float32",
-          "bf16: mixed precision; convolutions and matrix products take bfloat16 inputs, which is faster on GPUs and "
-          "on CPUs with AVX-512 BF16, and slower on others. Weights, the head's scores and the loss stay "
-          "float32. Evaluation uses the same precision.")
+          "bf16: mixed precision; convolutions and matrix products take bfloat16 inputs, which is faster on CPUs "
+          "with AVX-512 BF16, slower on others, and meant to be faster on GPUs (not run on one yet). Weights, the head's "
+          "scores and the loss stay float32. Evaluation uses the same precision.")
           .one_of({"float32", "bf16"}),
       key("channels_last", &TrainOptions::channels_last, "auto",
           "Memory layout of weights and activations; it changes speed and the last bits of the results. auto: "
-          "channels last on the CPU and for bf16 on a GPU, where it is faster.")
+          "channels last on the CPU, where it is faster, and for bf16 on a GPU, where it is expected to be (not run on one "
+          "yet).")
           .one_of({"auto", "true", "false"}),
       key("gradient_checkpointing", &TrainOptions::gradient_checkpointing, false,
           "Recompute the activations within blocks in the backward pass instead of storing them: less memory for "

@@ -29,7 +29,8 @@ constexpr int64_t kStepsBefore = 3;
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
 // LibTorch 2.11 leaves a capture that CUDA refused half open: its allocators would go on to defer what is freed, and
-// its generator refuses to draw.
+// its generator refuses to draw. Where capture_end() failed later, at instantiating the graph, it had closed all of it
+// before, and the graph gives its memory back when it is destroyed: then the first call here throws.
 void close_failed_capture(at::cuda::MempoolId_t pool) {
   const c10::DeviceIndex device = c10::cuda::current_device();
   allocator::endAllocateToPool(device, pool);
@@ -49,6 +50,16 @@ std::function<void()> capture_cuda_graph(const std::function<void()>& operations
   allocator::emptyCache();
   // Of this thread alone: the loader's threads go on asking for pinned memory.
   graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
+  run_between(
+      operations, [&] { graph->capture_end(); }, [&] { close_failed_capture(pool); });
+  return [graph] { graph->replay(); };
+}
+#endif
+
+}  // namespace
+
+void run_between(const std::function<void()>& operations, const std::function<void()>& end,
+                 const std::function<void()>& clean_up) {
   std::exception_ptr failure;
   try {
     operations();
@@ -56,17 +67,16 @@ std::function<void()> capture_cuda_graph(const std::function<void()>& operations
     failure = std::current_exception();
   }
   try {
-    graph->capture_end();
-  } catch (const c10::Error&) {
-    close_failed_capture(pool);
-    if (!failure) throw;
+    end();
+  } catch (...) {
+    if (!failure) failure = std::current_exception();
+    try {
+      clean_up();
+    } catch (const std::exception&) {  // it follows from the first error
+    }
   }
   if (failure) std::rethrow_exception(failure);
-  return [graph] { graph->replay(); };
 }
-#endif
-
-}  // namespace
 
 Capture cuda_graph_capture([[maybe_unused]] at::Device device) {
 #ifdef SETTRAIN_HAS_CUDA

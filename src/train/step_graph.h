@@ -15,6 +15,11 @@ namespace settrain {
 /// Takes note of operations without running them, and returns what runs them all, as often as it is called.
 using Capture = std::function<std::function<void()>(const std::function<void()>& operations)>;
 
+/// Runs the operations, then `end`, whatever they threw, and `clean_up` where `end` fails. Throws the first error:
+/// those after it are its consequences.
+void run_between(const std::function<void()>& operations, const std::function<void()>& end,
+                 const std::function<void()>& clean_up);
+
 /// What captures operations as a CUDA graph. It throws what the operations do, and c10::Error where one of them cannot
 /// be captured. From now on this thread computes on that device, on a stream of its own, since the default one cannot
 /// be captured. Empty in a build without CUDA.
@@ -33,6 +38,9 @@ class StepGraph {
   /// The results of the operations on `inputs`, in memory that the next call writes anew. A step that cannot be
   /// captured runs as it is, as all after it, which is said once.
   at::Tensor operator()(const StepInputs& inputs, int64_t epoch);
+
+  /// Whether operations are captured, which keep the memory of their activations.
+  bool is_captured() const { return captured_ != nullptr; }
 
   /// Gives back the memory that the captured operations keep.
   void drop();

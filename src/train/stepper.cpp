@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "losses/ops/loss_kernels.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
@@ -25,6 +26,7 @@ Optimizer::Named trainable(const Model& model) {
 // Why the operations of a step differ from step to step, or cannot be captured; empty where nothing is known.
 std::string obstacle_to_capture(const Experiment& run) {
   if (!run.device.is_cuda()) return "the device is not a GPU";
+  if (!has_loss_kernels(run.device)) return "this build has no kernels for the GPU, and noise is drawn on the CPU";
   if (run.config.read<MixOptions>("train").is_on()) return "train.mix draws shares on the CPU";
   if (run.train.gradient_checkpointing) return "train.gradient_checkpointing sets the random generator back";
   if (!run.dataset.train.label_sets.empty()) return "samples have several labels, whose numbers differ";

@@ -7,6 +7,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 
 #include "models/model.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 #include "src/optim/clip.h"
 #include "src/train/aten_seed.h"
 #include "src/train/non_finite.h"
@@ -72,7 +74,7 @@ LaunchedStep TrainStep::launch(const std::vector<Batch>& batches, const StepNumb
   // A captured step cannot seed the generator itself: it has one micro-batch.
   if (!inputs.parts.empty()) seed_for(inputs.parts[0], number);
   if (graph_ && !phases) {
-    sums = (*graph_)(inputs, number.epoch);
+    sums = run_with_graph(inputs, number);
   } else {
     PhaseTimer timer(phases, computation_.device);
     sums = compute(inputs, plan, number, timer);
@@ -80,6 +82,19 @@ LaunchedStep TrainStep::launch(const std::vector<Batch>& batches, const StepNumb
   // The loss' own tensors lie on the CPU: only a loss that has some is waited for.
   if (!loss_.state().empty() && stop_.item<float>() == 0) loss_.update(number.lr);
   return {sums, plan.count, [this, inputs, plan, number](size_t failed) { explain(inputs, plan, number, failed); }};
+}
+
+at::Tensor TrainStep::run_with_graph(const StepInputs& inputs, const StepNumber& number) {
+  try {
+    return (*graph_)(inputs, number.epoch);
+  } catch (const c10::OutOfMemoryError&) {
+    if (!graph_->is_captured() || updates_) throw;
+  }
+  log::info(fmt::format("[train] step {}: no memory beside the captured CUDA graph, which is dropped", number.step));
+  graph_->drop();
+  statistics_.release();
+  seed_for(inputs.parts[0], number);
+  return (*graph_)(inputs, number.epoch);
 }
 
 // Dropout draws from ATen's own generator: tied to the micro-batch, it repeats after a resume and in any process.
@@ -157,6 +172,7 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, const StepPlan& plan, co
   const int64_t measured = settings_.metrics ? std::ssize(settings_.metrics->names()) : 0;
   const at::Tensor rows = at::zeros({std::ssize(plan.rounds), 2 + measured}, stop_.options().dtype(at::kDouble));
   std::vector<at::Tensor> statistics;
+  updates_ = false;
   optimizer_.zero_grad();
   if (gradients_) gradients_->start();
   timer.end(&StepPhases::update);
@@ -177,6 +193,7 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, const StepPlan& plan, co
   statistics_.release();
   const c10::NoGradGuard no_grad;
   const at::Tensor sums = rows_of(plan.all(), rows);
+  updates_ = true;
   statistics_.replay(rows_of(with_own_statistics(plan), at::stack(statistics)));
   if (gradients_) gradients_->finish();
   const at::Tensor is_finite = at::isfinite(sums.select(1, 0)).all();

@@ -64,6 +64,9 @@ class TrainStep {
     LossValue value;
   };
 
+  // The captured step, or the step itself. Where that lacks memory beside what the captured one keeps, as an epoch's
+  // smaller last step may, the captured one is dropped and the step runs once more.
+  at::Tensor run_with_graph(const StepInputs& inputs, const StepNumber& number);
   void seed_for(const StepPart& part, const StepNumber& number) const;
   // Forward and loss of one part.
   PartValue evaluate(const StepPart& part, const StepNumber& number, const at::Tensor& step);
@@ -94,6 +97,7 @@ class TrainStep {
   StepNumber number_;
   StepPlan plan_;
   std::optional<StepGraph> graph_;
+  bool updates_ = false;  // whether compute() has come to where it changes the model
 };
 
 }  // namespace settrain

@@ -12,6 +12,7 @@
 #include "src/core/error.h"
 #include "src/parallel/bucketed_sum.h"
 #include "src/parallel/ordered_sum.h"
+#include "src/parallel/store_client.h"
 #include "tests/support/threads_as_processes.h"
 
 namespace settrain {
@@ -19,6 +20,14 @@ namespace {
 
 using Catch::Contains;
 using namespace test;
+
+TEST_CASE("NCCL waits until Gloo has failed and the culprit is named", "[fast]") {
+  for (const double seconds : {1.0, 300.0, 86400.0}) {
+    const ParallelOptions options{.backend = "auto", .timeout = seconds};
+    CHECK(options.gloo_timeout() == std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)));
+    CHECK(options.nccl_timeout() >= options.gloo_timeout() + 4 * kPatience);
+  }
+}
 
 TEST_CASE("processes tell each other tensors and texts, in the order of their ranks", "[fast]") {
   std::vector<at::Tensor> gathered(3), exchanged(3), taken(3);

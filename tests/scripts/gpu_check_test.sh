@@ -12,7 +12,7 @@ for name in losses train core studies/one; do
 done
 echo 'TEST_CASE("one", "[gpu]") {}' | tee "$folder"/tests/{losses/ops,studies/one}/one_gpu_test.cpp >"$folder/tests/train/two_gpu_test.cpp"
 echo 'TEST_CASE("two", "[fast]") {}' >"$folder/tests/core/three_test.cpp"
-for tool in bash cat cut date dirname basename readlink sed env grep xargs sort awk nproc head tail tee mkdir rm cp find timeout git; do
+for tool in bash cat cut date dirname basename readlink sed env grep xargs sort awk nproc head tail tee mkdir rm cp mv find timeout git sha256sum; do
   ln -s "$(command -v $tool)" "$folder/bin/$tool"
 done
 work=$folder/build/gpu_check
@@ -49,6 +49,7 @@ expect 0 'Usage: scripts/gpu_check.sh' --help
 expect 2 "unknown argument '--gpu'" --gpu
 expect 2 "unknown command 'bench'" bench
 expect 1 '--limit takes a whole number' --limit soon
+expect 1 '--time takes a whole number' --time 0
 
 # A bare machine: everything that is missing, at once.
 stand_in bin/python3 'exit 1'
@@ -58,7 +59,8 @@ also 'missing: a C++ compiler: no g++' 'missing: ninja' 'missing: CMake' 'missin
 expect 1 'missing: the programs: run scripts/gpu_check.sh build first' run
 
 # With everything but a GPU.
-torch() { stand_in bin/python3 "printf '%s\n' /opt/torch 2.11.0+cu130 $1"; }
+mkdir -p "$folder/opt/nvidia/nccl/include"
+torch() { stand_in bin/python3 "printf '%s\n' $folder/opt/torch 2.11.0+cu130 $1"; }
 torch ''
 stand_in bin/nvcc 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
 stand_in bin/g++ ''
@@ -67,7 +69,11 @@ stand_in bin/ninja 'echo "[1/1] Linking"'
 mkdir -p "$work/bundle/lib/x86_64-linux-gnu"
 echo 0123456789abcdef >"$work/bundle/commit"
 expect 1 'missing: CMake 3.25 or later: it is 3.24.1' build
+if [[ ! -f /usr/include/nccl.h && ! -f /usr/local/include/nccl.h && ! -f /usr/local/cuda/include/nccl.h ]]; then
+  also 'missing: nccl.h'
+fi
 stand_in bin/cmake 'if [[ $1 == --version ]]; then echo "cmake version 4.0.2"; fi'
+touch "$folder/opt/nvidia/nccl/include/nccl.h"
 expect 1 'missing: a GPU: no NVIDIA GPU that PyTorch 2.11.0+cu130 sees; nor is there nvidia-smi'
 stand_in bin/nvidia-smi 'echo "No devices were found"'
 expect 1 'nvidia-smi says: No devices were found'
@@ -75,15 +81,17 @@ expect 1 'nvidia-smi says: No devices were found'
 # What it would do.
 expect 0 "cmake -S $folder -B $work/build -G Ninja" --dry-run --sanitize
 also 'missing: a GPU' 'missing: compute-sanitizer' "-D CMAKE_PREFIX_PATH=$work/bundle -D CMAKE_LIBRARY_ARCHITECTURE=x86_64-linux-gnu" \
-  '-D SETTRAIN_TORCH_ROOT=/opt/torch -D SETTRAIN_CUDA=ON' '-D SETTRAIN_IMAGE_FILES=OFF -D SETTRAIN_ONNX=OFF' \
+  "-D SETTRAIN_TORCH_ROOT=$folder/opt/torch -D SETTRAIN_CUDA=ON" '-D SETTRAIN_IMAGE_FILES=OFF -D SETTRAIN_ONNX=OFF' \
   'settrain tests_losses tests_studies_one tests_train' "tests/tests_losses '[gpu]'" 'compute-sanitizer --tool memcheck' \
-  'compute-sanitizer --tool racecheck' 'settrain check losses --device cuda' 'settrain bench metrics --device cuda' 'settrain bench loader' \
+  'compute-sanitizer --tool racecheck' "tests/tests_losses '[gpu]~[capture]'" 'settrain check losses --device cuda' 'settrain bench metrics --device cuda' 'settrain bench loader' \
   'trainings.py quickstart' 'trainings.py resume' '--model resnet50 --batch 256 --precision bf16 --compile default'
 if [[ $output == *tests_core* || -e $work/results || -e $work/logs ]]; then fail 'a dry run left files, or names tests_core:' "$output"; fi
 
 # With a GPU: builds, runs, and tells what went wrong.
 torch "'NVIDIA H100 80GB HBM3' 90"
 expect 0 'Linking' build
+mkdir -p "$work/build" && touch "$work/build/build.ninja"
+expect 0 'can be built: settrain tests_losses tests_studies_one tests_train' configure
 stand_in build/gpu_check/build/apps/settrain/settrain 'case "$1 $2" in
   "check "*) echo "3 of 3 rows passed" ;;
   "bench losses") printf "loss ms\nnoised_topk   0.125  1.50\nlegend\ntime of the device, forward and backward  us\nnoised_topk  7.5\nsmoothed_topk_hinge  5\ndivide and conquer, their backward    1000  10  8\nsmoothed_topk_hinge 1000 0.5 0.1\n" ;;
@@ -107,7 +115,6 @@ expect 1 'settrain 0123456789ab on NVIDIA H100 80GB HBM3; PyTorch 2.11.0+cu130' 
 row() {
   if ! grep -qE "^$1 +$2 +[0-9]+  $3\$" <<<"$output"; then fail "no row $1, $2, $3 in:" "$output"; fi
 }
-row build ok 'settrain tests_losses tests_studies_one tests_train'
 row tests_train FAILED 'skipped: no CUDA device'
 row tests_losses ok 'All tests passed \(9 assertions in 2 test cases\)'
 row check_models ok '3 of 3 rows passed'
@@ -132,17 +139,54 @@ stand_in bin/python3 'case "$*" in
   *" losses "*) echo "ratio settrain / pytopk in speed, N(0, 3^2), epsilon 0.2: median 12.5, 95" ;;
   *) printf "%s\n" /opt/torch 2.11.0+cu130 "NVIDIA H100 80GB HBM3" 90 ;;
 esac'
-rm "$work/results/tests_train" "$work/results/bench_metrics" "$work/results/resume" "$work/results/pairs_losses"
+sed -i -E '/^(tests_train|bench_metrics|resume|pairs_losses)\t/d' "$work/results.tsv"
 stand_in build/gpu_check/build/apps/settrain/settrain 'printf "  at::sort of all values  207 33 9 MiB\n  at::topk of each row  4 6 9 KiB\nthe whole evaluation      8.50    -\n"'
 expect 0 'the whole evaluation 8.50 ms; thresholds_over_sort 33 (wanted >= 5), evaluation_over_sorts 24.8' resume
 row pairs_losses ok '; over_pytopk 12.5 \(wanted >= 10\)'
 row check_models ok '3 of 3 rows passed'
+also '[gpu_check] 4 steps, about '
 expect 0 'tests_train                ok' table
+expect 0 '[gpu_check] 0 steps, about 0 minutes' resume
+
+# Two calls of a time that does not fit all steps, and another machine between them, which gets the results alone.
+not_run() { grep -qE "^$1 +- +-  not run\$" <<<"$output" || fail "$1 has a result:" "$output"; }
+rm -r "$work/logs" "$work/results.tsv"
+expect 0 '[gpu_check] quickstart: left for the next call' --time 50 resume
+row tests_losses ok 'All tests passed \(9 assertions in 2 test cases\)'
+not_run quickstart
+mv "$work/logs/results.tsv" "$work/results.tsv"
+rm -r "$work/logs"
+expect 1 '[gpu_check] quickstart: ok' --time 600 resume
+if [[ $output == *'[gpu_check] tests_losses'* ]]; then fail 'a step that had a result was run again:' "$output"; fi
+row tests_losses ok 'All tests passed \(9 assertions in 2 test cases\)'
+
+# A step that this call's end stops is left; results of another source, or of another GPU, are dropped.
+stand_in build/gpu_check/build/tests/tests_train 'sleep 60'
+sed -i '/^tests_train\t/d' "$work/results.tsv"
+sed -i 's/tests_\$name" tests 40/tests_$name" tests 1/' "$folder/scripts/gpu_check/steps.sh"
+expect 1 'tests_train: stopped at the end of this call, and left for the next' --time 2 resume
+not_run tests_train
+torch "'NVIDIA H200' 90"
+expect 1 'settrain 0123456789ab on NVIDIA H100 80GB HBM3; PyTorch' table
+touch "$folder/losses/other.cpp"
+expect 0 'are of another source or GPU, and are dropped' --time 1 resume
+
+# Packed programs of this source save the build; those of another do not.
+mkdir -p "$work/bundle/programs/bin"
+mv "$work/build/apps/settrain/settrain" "$work/build/tests/"* "$work/bundle/programs/bin"
+echo 0123 >"$work/bundle/programs/source"
+expect 1 'missing: the programs: those that were packed are of another source; run scripts/gpu_check.sh build first' resume
+
+# A test that captures a CUDA graph says so by its tag, which keeps it out of the sanitizer's steps.
+captures=$(cd "$SETTRAIN_SOURCE_DIR/tests" && grep -lrE 'capture_begin|cuda_graph_capture|measure_device_times' --include='*_gpu_test.cpp' .)
+for file in $captures; do
+  grep -qF '[gpu][capture]' "$SETTRAIN_SOURCE_DIR/tests/$file" || fail "tests/$file captures a CUDA graph, and no case of it is tagged [capture]"
+done
 
 # Packing, where the source is a git clone on a machine with the packages.
 if ! command -v dpkg-query >/dev/null || ! git -C "$SETTRAIN_SOURCE_DIR" rev-parse HEAD >/dev/null 2>&1; then exit 77; fi
 packing() { SETTRAIN_GPU_CHECK=$folder/packed "$SETTRAIN_SOURCE_DIR/scripts/gpu_check.sh" "$@" 2>&1; }
-packing pack "$folder/all.tar.gz" >"$folder/said" || fail 'pack failed:' "$(<"$folder/said")"
+packing pack --without-programs "$folder/all.tar.gz" >"$folder/said" || fail 'pack failed:' "$(<"$folder/said")"
 most=$((64 * 1024 * 1024))
 if (($(gzip -dc "$folder/all.tar.gz" | wc -c) > most)); then fail "the archive holds more than 64 MiB"; fi
 tar -tzf "$folder/all.tar.gz" >"$folder/list"

@@ -103,6 +103,12 @@ TEST_CASE("the model is asked at the start, alone and with the largest batch") {
   CHECK(scored.metrics.text().find("settrain_batch_images_count 0\n") != std::string::npos);
 }
 
+TEST_CASE("cuDNN does not search for algorithms anew with every size of a batch") {
+  at::globalContext().setBenchmarkCuDNN(true);
+  const Scored scored({.most_images = 7});
+  CHECK_FALSE(at::globalContext().benchmarkCuDNN());
+}
+
 TEST_CASE("what comes while the model is busy makes the next batch, and each has its own scores") {
   Scored scored({.most_images = 4, .window_ms = 0});
   scored.pixel->hold(true);

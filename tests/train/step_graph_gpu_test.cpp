@@ -21,7 +21,7 @@ Batch random_batch(int64_t step, int64_t count) {
   return batch;
 }
 
-TEST_CASE("a captured step replays to the bits of the step itself", "[gpu]") {
+TEST_CASE("a captured step replays to the bits of the step itself", "[gpu][capture]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   at::globalContext().setDeterministicCuDNN(true);
@@ -50,7 +50,8 @@ TEST_CASE("a captured step replays to the bits of the step itself", "[gpu]") {
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/false);
 }
 
-TEST_CASE("after a capture that CUDA refused, steps run as they are, with flat memory and random numbers", "[gpu]") {
+TEST_CASE("after a capture that CUDA refused, steps run as they are, with flat memory and random numbers",
+          "[gpu][capture]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   const InputStream to_device(at::kCUDA);
   StepGraph graph(cuda_graph_capture(at::kCUDA), [](const StepInputs& inputs) {
@@ -69,7 +70,7 @@ TEST_CASE("after a capture that CUDA refused, steps run as they are, with flat m
   }
 }
 
-TEST_CASE("a loss that is not finite stops the replayed steps and is told with its samples", "[gpu]") {
+TEST_CASE("a loss that is not finite stops the replayed steps and is told with its samples", "[gpu][capture]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   const Computation computation{at::kCUDA};
   at::manual_seed(5);

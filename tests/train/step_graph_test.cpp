@@ -67,6 +67,21 @@ TEST_CASE("where the capture fails, steps run as they are from then on", "[fast]
   CHECK(attempts == 1);
 }
 
+TEST_CASE("a capture that fails throws the first error, whatever its end and the clean-up throw", "[fast]") {
+  const auto fail = [](const char* message) { return [message] { throw std::runtime_error(message); }; };
+  const auto nothing = [] {};
+  bool cleaned_up = false;
+  const auto clean_up = [&] { cleaned_up = true; };
+  CHECK_THROWS_WITH(run_between(nothing, fail("no memory to instantiate"), fail("not recording")),
+                    "no memory to instantiate");
+  CHECK_THROWS_WITH(run_between(fail("the operations'"), fail("the end's"), fail("the clean-up's")), "the operations'");
+  CHECK_THROWS_WITH(run_between(fail("the operations'"), nothing, clean_up), "the operations'");
+  CHECK_NOTHROW(run_between(nothing, nothing, clean_up));
+  CHECK_FALSE(cleaned_up);
+  CHECK_THROWS_WITH(run_between(nothing, fail("the end's"), clean_up), "the end's");
+  CHECK(cleaned_up);
+}
+
 TEST_CASE("a batch of another size before the capture does not stand for the others", "[fast]") {
   FakeCapture fake;
   StepGraph graph(fake.capture(), [](const StepInputs& inputs) { return inputs.parts[0].images.sum(0); });
@@ -79,6 +94,28 @@ TEST_CASE("a batch of another size before the capture does not stand for the oth
   graph.drop();
   graph(inputs_of(1), 0);
   CHECK(fake.replays == 3);
+}
+
+TEST_CASE("a smaller step without memory beside the captured one drops that one and runs again, to the same bits",
+          "[fast]") {
+  FakeCapture fake;
+  int passes = 0;
+  const auto fails_at_first = [&](int64_t images) {
+    if (images == 6) TORCH_CHECK_WITH(OutOfMemoryError, ++passes % 2 == 0, "CUDA out of memory");
+  };
+  const Trained plain = train_two_epochs("cross_entropy", {}),
+                again = train_two_epochs("cross_entropy", fake.capture(), {}, false, fails_at_first);
+  CHECK(passes == 4);
+  CHECK(fake.captures == 2);
+  CHECK(again.sum.loss_sum == plain.sum.loss_sum);
+  for (size_t i = 0; i < plain.state.size(); ++i) CHECK(again.state[i].equal(plain.state[i]));
+
+  passes = 0;
+  const auto always_fails = [&](int64_t images) {
+    if (images == 6) TORCH_CHECK_WITH(OutOfMemoryError, ++passes == 0, "CUDA out of memory");
+  };
+  CHECK_THROWS_AS(train_two_epochs("cross_entropy", fake.capture(), {}, false, always_fails), c10::OutOfMemoryError);
+  CHECK(passes == 2);
 }
 
 TEST_CASE("replayed steps have the numbers of steps that run as they are", "[fast]") {

@@ -2,6 +2,7 @@
 // batches that are added up and an epoch's smaller last step.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,29 @@ struct Trained {
   StepResult sum;
 };
 
+/// A model that tells how many images went through it.
+class ToldConvNext : public ConvNext {
+ public:
+  ToldConvNext(const std::function<void(int64_t images)>& tell, const ModelOptions& options,
+               const ModelContext& context)
+      : ConvNext(ConvNextShape{{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, options, context), tell_(tell) {}
+
+  ModelOutput forward(const at::Tensor& images) override {
+    ModelOutput output = ConvNext::forward(images);
+    if (tell_) tell_(images.size(0));
+    return output;
+  }
+
+ private:
+  std::function<void(int64_t images)> tell_;
+};
+
+/// `after_forward` is called with the number of images.
 inline Trained train_two_epochs(const std::string& loss_name, const Capture& capture,
-                                const Computation& computation = {}, bool adamw = false) {
+                                const Computation& computation = {}, bool adamw = false,
+                                const std::function<void(int64_t images)>& after_forward = {}) {
   at::manual_seed(5);
-  ConvNext model(ConvNextShape{{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, ModelOptions{}, ModelContext{5, 3, 32, 32});
+  ToldConvNext model(after_forward, ModelOptions{}, ModelContext{5, 3, 32, 32});
   for (const auto& item : model.named_parameters()) {
     if (item.key().ends_with("layer_scale")) item.value().data().fill_(1);
   }

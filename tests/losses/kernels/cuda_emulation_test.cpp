@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "losses/kernels/cuda/warp.cuh"
+
 namespace settrain::cuda_emulation {
 namespace {
 
@@ -27,6 +29,18 @@ TEST_CASE("CUDA emulation: barriers and warp operations", "[fast]") {
       out[blockIdx.x * 64 + threadIdx.x] = right;
     });
     CHECK(std::count(out.begin(), out.end(), 1) == 3 * 64);
+  }
+}
+
+TEST_CASE("sum and least of a warp by shuffles are those of the instructions", "[fast]") {
+  for (const Settings& settings : kSettings) {
+    int right = 0;
+    launch<Memory>(1, 64, settings, [&](Memory&) {
+      const unsigned word = (threadIdx.x * 2654435761U) ^ 0x80000000U;
+      right += sum_by_shuffles(word) == __reduce_add_sync(kWholeWarp, word) &&
+               min_by_shuffles(word) == __reduce_min_sync(kWholeWarp, word);
+    });
+    CHECK(right == 64);
   }
 }
 

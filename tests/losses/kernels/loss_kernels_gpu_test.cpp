@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "losses/ops/loss_kernels.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/skip.h"
 #include "tests/support/tolerance.h"
@@ -31,6 +32,11 @@ GpuResult compute(const std::string& name, const std::vector<std::string>& setti
   const LossValue value = (*loss)(input);
   value.sum.backward();
   return {value.per_sample.detach().cpu(), leaf.grad().cpu()};
+}
+
+TEST_CASE("this build's kernels run on this GPU", "[gpu]") {
+  SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
+  CHECK(has_loss_kernels(at::kCUDA));
 }
 
 TEST_CASE("Noised losses on CUDA choose the CPU's classes in every draw", "[gpu]") {
@@ -80,7 +86,7 @@ TEST_CASE("Smoothed and exact losses on CUDA agree with the CPU's", "[gpu]") {
 }
 
 #if defined(SETTRAIN_HAS_CUDA)
-TEST_CASE("A CUDA graph of a noised loss reads the step from the device", "[gpu]") {
+TEST_CASE("A CUDA graph of a noised loss reads the step from the device", "[gpu][capture]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   const at::Tensor scores = at::randn({8, 100}).cuda(), labels = at::arange(8, at::kLong).cuda();
   const at::Tensor step = at::zeros({1}, at::TensorOptions(at::kCUDA).dtype(at::kLong));

@@ -78,6 +78,15 @@ TEST_CASE("deferred weights begin with their epoch", "[fast]") {
   CHECK(test::near((*deferred)(input).per_sample, (*plain)(input).per_sample * expected));
 }
 
+TEST_CASE("the mean over weights takes labels of any device to the CPU", "[fast]") {
+  const auto loss = build_loss("cross_entropy", context_of(4),
+                               {"class_weights=list", "class_weight_list=[2, 0.5, 1, 3]", "class_weight_mean=weights"});
+  const at::Tensor labels = at::tensor({0, 1, 3, 3}, at::kLong);
+  CHECK(loss->divisor(labels, 0) == 2 + 0.5 + 3 + 3);
+  // The meta device stands for a GPU: its tensors have no memory that the CPU can read, and nothing to copy.
+  CHECK_THROWS_WITH(loss->divisor(labels.to(at::kMeta), 0), Contains("Cannot copy out of meta tensor"));
+}
+
 TEST_CASE("weights that cannot be are refused with the fix", "[fast]") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     if (!entry.couples_samples && !entry.takes_label_sets) continue;

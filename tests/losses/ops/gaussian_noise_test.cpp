@@ -19,6 +19,12 @@ at::Tensor noise_of(const NoiseKey& key, int64_t batch = 3, int64_t draws = 5, i
   return gaussian_noise(key, batch, draws, classes, at::kCPU);
 }
 
+TEST_CASE("a step in the memory of the device is read where no kernel reads it", "[fast]") {
+  const int64_t step = 17;
+  const NoiseKey known{.seed = 4, .step = 17}, read{.seed = 4, .step_on_device = &step};
+  CHECK(at::equal(gaussian_noise(read, 3, 2, 5, at::kCPU), gaussian_noise(known, 3, 2, 5, at::kCPU)));
+}
+
 TEST_CASE("The noise of a batch is normal(noise_word()) bit for bit, for any number of draws", "[fast]") {
   for (int64_t draws = 1; draws <= 9; ++draws) {
     for (const int64_t classes : {1, 2, 63, 64, 131}) {

@@ -9,7 +9,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("the losses that have kernels are captured, and take longer than a small kernel", "[gpu]") {
+TEST_CASE("the losses that have kernels are captured, and take longer than a small kernel", "[gpu][capture]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   LossBenchOptions options;
   options.losses = {"noised_topk", "smoothed_topk_hinge"};
