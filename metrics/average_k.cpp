@@ -126,8 +126,8 @@ AverageKValues average_k_values(const AverageKOptions& options, const SplitScore
     return result;
   };
   AverageKValues result = decided(split.scores.scalar_type());
-  // Where a network is so sure that a threshold lies at 0 or 1, float32's probabilities tie. Float64 takes twice the
-  // memory and three times as long.
+  // Where a network is so sure that a threshold lies at 0 or 1, float32's probabilities tie. Float64 takes several
+  // times the memory and the time.
   const bool ties = std::any_of(result.lambdas.begin(), result.lambdas.end(), [](double lambda) {
     return (lambda >= 0 && lambda < kSmallestFloat) || (lambda > 1 - kFloatRounding && std::isfinite(lambda));
   });

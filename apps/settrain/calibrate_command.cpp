@@ -77,7 +77,7 @@ void show(const CalibrateArguments& arguments, const Calibration& calibration) {
   }
 }
 
-// What is wrong with scores that are no logits; none of logits.
+// Warnings of scores that are no logits.
 std::vector<std::string> warnings_of_scale(const ScoreFile& scores, const std::string& file) {
   if (scores.facts.probability == ProbabilityKind::kSigmoid) return {};
   const ScoreScale scale = scale_of(scores.scores.scores);

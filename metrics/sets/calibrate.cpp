@@ -56,21 +56,15 @@ std::vector<DoubleDouble> superclass_thresholds(const std::vector<DoubleDouble>&
   return thresholds;
 }
 
-/// tau min(q_y, 0) + (1 - tau) q of lac, whose scores are -p: linear in p, or in 1 - p, where both are above 1/2.
-std::vector<DoubleDouble> interpolated_thresholds(std::vector<DoubleDouble> classwise, DoubleDouble marginal,
-                                                  double tau) {
-  const auto rest = [](DoubleDouble score) { return (score.high + 1) + score.low; };
-  for (DoubleDouble& threshold : classwise) {
-    const DoubleDouble own = std::min(threshold, DoubleDouble());
-    if (tau == 1) {
-      threshold = own;
-    } else if (own.high < -0.5 && marginal.high < -0.5) {
-      threshold = DoubleDouble::sum(-1, tau * rest(own) + (1 - tau) * rest(marginal));
-    } else {
-      threshold = tau * own.high + (1 - tau) * marginal.high;
-    }
-  }
-  return classwise;
+/// tau min(q_y, 0) + (1 - tau) q of lac, whose scores are -p: linear in p. A score near -1 is taken as -1 and the rest,
+/// 1 - p, which has the digits.
+DoubleDouble interpolated(DoubleDouble own, DoubleDouble marginal, double tau) {
+  own = std::min(own, DoubleDouble());
+  if (tau == 1) return own;
+  const auto is_near = [](DoubleDouble score) { return score.high < -0.5; };
+  const auto small = [&](DoubleDouble score) { return is_near(score) ? (score.high + 1) + score.low : score.high; };
+  const double ones = is_near(own) && is_near(marginal) ? 1 : is_near(own) ? tau : is_near(marginal) ? 1 - tau : 0;
+  return DoubleDouble::sum(-ones, tau * small(own) + (1 - tau) * small(marginal));
 }
 
 /// Says where the one threshold of all classes gives more than 1 - alpha, because many scores are the same.
@@ -81,13 +75,13 @@ void note_ties(CalibratedRule& calibrated, const std::vector<DoubleDouble>& scor
   const auto same = std::count(scores.begin(), scores.end(), threshold);
   const double share = static_cast<double>(same) / static_cast<double>(scores.size());
   const bool can_draw = is_ranked(rule.score) && !rule.randomised;
-  // Of raps and saps the largest score depends on lambda.
+  // The largest score of raps and saps depends on lambda.
   const bool has_largest = rule.score != ConformalScore::kRaps && rule.score != ConformalScore::kSaps;
   if (has_largest && threshold == DoubleDouble()) {
     calibrated.notes.push_back(fmt::format(
         "the threshold is the largest score there is, which {:.3g} % of the calibration images have: their "
         "label {}. Every set holds all classes; {}",
-        100 * share, is_ranked(rule.score) ? "is the least probable class" : "has the probability 0",
+        100 * share, is_ranked(rule.score) ? "has no probability behind it" : "has a probability or a weight of 0",
         can_draw ? "a larger alpha, or randomised=true, gives smaller ones" : "a larger alpha gives smaller ones"));
   } else if (same > 1 && share > kWorthSaying) {
     calibrated.notes.push_back(
@@ -114,10 +108,12 @@ void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, co
     case ConformalThreshold::kSuperclass:
       calibrated.thresholds = superclass_thresholds(s, y, facts.superclass_of, alpha);
       return;
-    case ConformalThreshold::kInterpolated:
-      calibrated.thresholds = interpolated_thresholds(conformal_quantiles(s, y, facts.classes, alpha),
-                                                      conformal_quantile(s, alpha), rule.tau);
+    case ConformalThreshold::kInterpolated: {
+      const DoubleDouble marginal = conformal_quantile(s, alpha);
+      calibrated.thresholds = conformal_quantiles(s, y, facts.classes, alpha);
+      for (DoubleDouble& threshold : calibrated.thresholds) threshold = interpolated(threshold, marginal, rule.tau);
       return;
+    }
     case ConformalThreshold::kRc3p: {
       RankCalibration ranks =
           calibrate_ranks(s, whole_numbers(label_ranks(scores, labels).add(1)), y, facts.classes, alpha);

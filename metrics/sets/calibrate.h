@@ -21,17 +21,17 @@
 //
 // All but pas and wpas are stored minus 1: lac as -p_y, aps as -(behind_o + u p_y). A confident network gives p_(1) = 1
 // to the last digit of a double, and 1 minus that is 0; the sum of the other probabilities, 1e-30 say, has its digits.
-// Scores and thresholds are therefore sums of two numbers (double_double.h). Scores tie where logits tie, and where a
-// logit lies more than 708 below the largest, since its probability is 0 even in float64.
+// Scores and thresholds are therefore sums of two numbers (double_double.h). Conformal scores tie where logits tie,
+// where a weight is 0, and where a logit lies more than 708 below the largest, since its probability is 0 even in
+// float64. The threshold of average:K is one double.
 //
 // The images that calibrate a class' q, and the probability that is at least 1 - alpha:
 //
 //   marginal           all: P(label in set)
 //   classwise          the class' own: P(label in set | label = y)
 //   superclass         those of its superclass: P(label in set | superclass of the label)
-//   interpolated(TAU)  TAU min(q_y, 1) + (1 - TAU) q, of classwise and marginal, for lac, linear in p (Ding et al.
-//   2025):
-//                      P(label in set), at least 1 - 2 alpha
+//   interpolated(TAU)  TAU min(q_y, 1) + (1 - TAU) q, of classwise and marginal, for lac (Ding et al. 2025): P(label in
+//                      set), at least 1 - 2 alpha
 //   rc3p               its own, with a limit to o (rc3p.h; Shi, Ghosh, Belkhouja, Doppa and Yan 2024): none exactly
 //   clustered          those of its cluster (clustered.h; Ding et al. 2023): P(label in set | cluster of the label)
 //   fuzzy(SIGMA)       those of classes as rare (fuzzy.h; Ding, Fermanian and Salmon 2025): P(label in set)
@@ -62,7 +62,7 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
 at::Tensor sets_of(const CalibratedRule& rule, const at::Tensor& scores, int64_t first_image = 0);
 
 /// [classes] the probabilities with which each class is in a set: p >= least where p <= 1/2, else 1 - p <= most_rest.
-/// Of the two the smaller number has all its digits.
+/// The smaller of p and 1 - p has all its digits.
 struct ProbabilityBounds {
   std::vector<double> least;      // infinite: with no p <= 1/2
   std::vector<double> most_rest;  // below 0: with no p at all

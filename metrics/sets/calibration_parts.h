@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "metrics/sets/rules/double_double.h"
 #include "metrics/sets/set_noise.h"
+#include "src/core/double_double.h"
 #include "src/core/permutation.h"
 
 namespace settrain {

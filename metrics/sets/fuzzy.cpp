@@ -113,10 +113,8 @@ std::vector<DoubleDouble> fuzzy_thresholds(const SetRule& rule, const LabelScore
     const auto next = std::upper_bound(shares.begin(), shares.end(), level);
     if (next == shares.end()) return;
     // The largest number below the first score whose share is above the level.
-    thresholds[y] = scores[static_cast<size_t>(next - shares.begin())];
-    if (std::isfinite(thresholds[y].high)) {
-      thresholds[y].low = std::nextafter(thresholds[y].low, -std::numeric_limits<double>::infinity());
-    }
+    const DoubleDouble above = scores[static_cast<size_t>(next - shares.begin())];
+    thresholds[y] = DoubleDouble::sum(above.high, std::nextafter(above.low, -std::numeric_limits<double>::infinity()));
   });
   return thresholds;
 }

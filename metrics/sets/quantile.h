@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "metrics/sets/rules/double_double.h"
+#include "src/core/double_double.h"
 
 namespace settrain {
 

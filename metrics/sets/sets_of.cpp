@@ -180,13 +180,17 @@ at::Tensor sets_of(const CalibratedRule& rule, const at::Tensor& scores, int64_t
 
 ProbabilityBounds probability_bounds(const CalibratedRule& rule) {
   const ClassLimits limits(rule);
-  const bool conformal = rule.rule.kind == RuleKind::kConformal;
   ProbabilityBounds bounds;
   for (size_t c = 0; c < limits.thresholds.size(); ++c) {
-    // average and average-error have p >= threshold: a score of -p is at most -threshold.
-    const DoubleDouble threshold = conformal ? limits.thresholds[c] : -limits.thresholds[c];
-    const double least = smallest_in(0.5, [&](double p) { return class_score(rule, c, p, 1 - p) <= threshold; });
-    const double out = smallest_in(1, [&](double rest) { return class_score(rule, c, 1, rest) > threshold; });
+    const DoubleDouble threshold = limits.thresholds[c];
+    const auto is_in = [&](double p, double rest) {
+      if (rule.rule.kind == RuleKind::kConformal) return class_score(rule, c, p, rest) <= threshold;
+      // average-error's threshold is a score times -1. average's is a double, and keeps what ties with it.
+      if (rule.rule.kind == RuleKind::kAverageError) return class_score(rule, c, p, rest) <= -threshold;
+      return (p <= 0.5 ? p : 1 - rest) >= threshold.high;
+    };
+    const double least = smallest_in(0.5, [&](double p) { return is_in(p, 1 - p); });
+    const double out = smallest_in(1, [&](double rest) { return !is_in(1, rest); });
     bounds.least.push_back(least);
     // A class that is in with a probability of 1/2 is in with all larger ones.
     bounds.most_rest.push_back(least <= 0.5 || std::isinf(out) ? 1 : std::nextafter(out, -1));

@@ -68,7 +68,7 @@ double top1_accuracy(const SplitScores& scores) {
   return label_ranks(scores.scores, scores.labels).eq(0).mean(at::kDouble).item<double>();
 }
 
-// So many standard errors of a share of that many images above it.
+// The share plus `errors` standard errors of it, where that many images measured it.
 double clearly_above(double share, int64_t images, double errors) {
   return share + errors * std::sqrt(share * (1 - share) / static_cast<double>(images));
 }
@@ -110,7 +110,7 @@ void compare_with_guessing(Calibration& result) {
                   where, 100 * chance, shift));
 }
 
-// What makes the sets of a rule smaller than all classes.
+// Advice that makes the sets of a rule smaller than all classes.
 std::string help_where_full(const CalibratedRule& calibrated) {
   const SetRule& rule = calibrated.rule;
   if (rule.kind == SetRule::Kind::kAverage) return "a smaller K helps, unless the scores are equal";
@@ -123,7 +123,7 @@ std::string help_where_full(const CalibratedRule& calibrated) {
                      is_ranked(rule.score) && !rule.randomised ? "randomised=true, " : "");
 }
 
-// What leaves fewer images without a class. `top1` is the model's accuracy on them.
+// Advice that leaves fewer images without a class. `top1` is the model's accuracy on them.
 std::string help_where_empty(const CalibratedRule& calibrated, const SetQuality& quality, double top1) {
   const SetRule& rule = calibrated.rule;
   const double wanted = rule.wanted_coverage();
@@ -145,8 +145,11 @@ std::string help_where_empty(const CalibratedRule& calibrated, const SetQuality&
 // Says so where most sets are full or empty, which tell users nothing.
 void note_sets_without_use(CalibratedRule& calibrated, const SetQuality& quality, double top1) {
   constexpr double kMost = 0.5;
-  if (calibrated.rule.kind == SetRule::Kind::kTop) return;  // its size is asked for
-  if (quality.full > kMost) {
+  // The size of top:K is asked for. Where the threshold is the largest score, calibrate() has said so.
+  if (calibrated.rule.kind == SetRule::Kind::kTop || calibrated.classes < 2) return;
+  const bool is_known = calibrated.rule.kind == SetRule::Kind::kConformal && calibrated.thresholds.size() == 1 &&
+                        calibrated.thresholds.front() == DoubleDouble();
+  if (quality.full > kMost && !is_known) {
     calibrated.notes.push_back(fmt::format("{:.1f} % of the sets have all {} classes: {}", 100 * quality.full,
                                            calibrated.classes, help_where_full(calibrated)));
   }

@@ -111,7 +111,7 @@ class ScoreFileReader {
     const int64_t first = wrong[0].item<int64_t>(), image = first / scores.size(1), category = first % scores.size(1);
     fail(
         fmt::format("the score of image {} for class {} is {}; scores are finite: in place of the logarithm of 0 take "
-                    "a number such as -1000",
+                    "that of the smallest probability that can be told from 0, such as -20",
                     image, category, scores[image][category].item<double>()));
   }
 
@@ -181,14 +181,15 @@ ScoreFile read_score_file(const std::filesystem::path& file) {
 }
 
 ScoreScale scale_of(const at::Tensor& scores) {
-  // Of many classes most probabilities are rounded to 0, at 4 digits each up to half of the last one.
+  // With many classes most probabilities are rounded to 0, and 4 digits leave out up to half of the last one each.
   const double rounding = std::clamp(5e-5 * static_cast<double>(scores.size(1)), 0.05, 0.25);
   constexpr double kBelowZero = -1e-6;  // 1 - p may be rounded to less than 0
   if (scores.numel() == 0 || scores.min().item<double>() < kBelowZero) return ScoreScale::kLogits;
   const at::Tensor sums = scores.sum(1, /*keepdim=*/false, at::kDouble);
   const double least = sums.min().item<double>(), largest = sums.max().item<double>();
+  const double highest = scores.max().item<double>();  // none is above the whole
   const auto is_about = [&](double whole) {
-    return least >= whole * (1 - rounding) && largest <= whole * (1 + rounding);
+    return least >= whole * (1 - rounding) && largest <= whole * (1 + rounding) && highest <= whole * 1.001;
   };
   if (is_about(1)) return ScoreScale::kProbabilities;
   return is_about(100) ? ScoreScale::kPercentages : ScoreScale::kLogits;

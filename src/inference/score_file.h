@@ -33,8 +33,8 @@ ScoreFile read_score_file(const std::filesystem::path& file);
 
 enum class ScoreScale { kLogits, kProbabilities, kPercentages };
 
-/// What the scores [images, classes] look like: probabilities where those of every image are at least 0 and sum to 1,
-/// percentages where they sum to 100, but for rounding to 4 digits or so; else logits.
+/// The scale that the scores [images, classes] seem to have: probabilities where those of every image are at least 0
+/// and sum to 1, percentages where they sum to 100, but for rounding to 4 digits or so; else logits.
 ScoreScale scale_of(const at::Tensor& scores);
 
 /// Throws ConfigError unless both are scores of one model, as far as they say, for as many classes, called alike where

@@ -1,16 +1,17 @@
 #include "src/inference/set_maker.h"
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/rules/rule_suits.h"
 #include "src/core/error.h"
-#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -25,9 +26,6 @@ std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<s
   }
   if (!rules.empty()) return rules;
   if (model.rules) {
-    for (const SetRule& outdated : model.rules->outdated) {
-      log::warning(std::string("[rules] left out: ") + OutdatedRule(outdated).what());
-    }
     for (const CalibratedRule& stored : model.rules->rules) {
       const bool fits = stored.rule.kind != SetRule::Kind::kTop || stored.rule.level <= static_cast<double>(members);
       if (fits)
@@ -55,13 +53,14 @@ const CalibratedRule& stored_rule(const TrainedModel& model, const SetRule& rule
                   model.is_exported ? "NAME" : model.file.stem().string(), rule.name()));
 }
 
-PredictedSet ordered_set(const bool* set, const double* probabilities, int64_t count) {
+/// By the scores: probabilities near 0 and 1 may tie.
+PredictedSet ordered_set(const bool* set, const double* scores, const double* probabilities, int64_t count) {
   PredictedSet ordered;
   for (int64_t c = 0; c < count; ++c) {
     if (set[c]) ordered.members.push_back(c);
   }
   std::stable_sort(ordered.members.begin(), ordered.members.end(),
-                   [probabilities](int64_t a, int64_t b) { return probabilities[a] > probabilities[b]; });
+                   [scores](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   for (const int64_t c : ordered.members) ordered.probabilities.push_back(static_cast<float>(probabilities[c]));
   return ordered;
 }
@@ -82,15 +81,22 @@ SetMaker::SetMaker(const TrainedModel& model, const std::vector<std::string>& ru
   }
 }
 
-at::Tensor SetMaker::superclass_probabilities(const at::Tensor& probabilities) const {
-  const int64_t images = probabilities.size(0), classes = probabilities.size(1), count = std::ssize(names_);
-  at::Tensor result = at::zeros({images, count}, at::kDouble);
-  const double* from = probabilities.const_data_ptr<double>();
-  double* to = result.mutable_data_ptr<double>();
-  for (int64_t i = 0; i < images; ++i, from += classes, to += count) {
-    for (int64_t c = 0; c < classes; ++c) {
-      double& sum = to[superclass_of_[static_cast<size_t>(c)]];
-      sum = kind_ == ProbabilityKind::kSigmoid ? std::max(sum, from[c]) : sum + from[c];
+at::Tensor SetMaker::superclass_scores(const at::Tensor& scores) const {
+  constexpr double kLeast = -1e300;  // of a superclass without classes
+  const int64_t images = scores.size(0), classes = scores.size(1), count = std::ssize(names_);
+  const at::Tensor exact = scores.to(at::kDouble).contiguous();
+  at::Tensor result = at::full({images, count}, kLeast, at::kDouble);
+  const double* from = exact.const_data_ptr<double>();
+  double* largest = result.mutable_data_ptr<double>();
+  std::vector<double> sums(names_.size());
+  for (int64_t i = 0; i < images; ++i, from += classes, largest += count) {
+    const auto of = [this](int64_t c) { return static_cast<size_t>(superclass_of_[static_cast<size_t>(c)]); };
+    for (int64_t c = 0; c < classes; ++c) largest[of(c)] = std::max(largest[of(c)], from[c]);
+    if (kind_ == ProbabilityKind::kSigmoid) continue;
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (int64_t c = 0; c < classes; ++c) sums[of(c)] += std::exp(from[c] - largest[of(c)]);
+    for (size_t s = 0; s < sums.size(); ++s) {
+      if (sums[s] > 0) largest[s] += std::log(sums[s]);
     }
   }
   return result;
@@ -108,22 +114,18 @@ at::Tensor SetMaker::superclass_sets(const at::Tensor& sets) const {
 }
 
 std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& scores, int64_t first_number) const {
-  constexpr double kLeast = 1e-300;  // a probability of 0 has no logarithm
   const bool by_superclass = !superclass_of_.empty();
-  at::Tensor probabilities = probabilities_of(scores, kind_);
-  at::Tensor superclass_scores;
-  if (by_superclass) {
-    probabilities = superclass_probabilities(probabilities);
-    superclass_scores = probabilities.clamp_min(kLeast).log();
-  }
+  const at::Tensor member_scores = by_superclass ? superclass_scores(scores) : scores.to(at::kDouble).contiguous();
+  const at::Tensor probabilities = probabilities_of(member_scores, kind_);
   const int64_t images = scores.size(0), count = std::ssize(names_);
   std::vector<std::vector<PredictedSet>> answers(static_cast<size_t>(images));
   for (const CalibratedRule& rule : rules_) {
     const bool on_superclasses = by_superclass && !needs_images(rule.rule);
-    at::Tensor sets = sets_of(rule, on_superclasses ? superclass_scores : scores, first_number);
+    at::Tensor sets = sets_of(rule, on_superclasses ? member_scores : scores, first_number);
     if (by_superclass && !on_superclasses) sets = superclass_sets(sets);
     for (int64_t i = 0; i < images; ++i) {
       answers[static_cast<size_t>(i)].push_back(ordered_set(sets.const_data_ptr<bool>() + i * count,
+                                                            member_scores.const_data_ptr<double>() + i * count,
                                                             probabilities.const_data_ptr<double>() + i * count, count));
     }
   }

@@ -38,7 +38,8 @@ class SetMaker {
   std::vector<std::vector<PredictedSet>> operator()(const at::Tensor& scores, int64_t first_number) const;
 
  private:
-  at::Tensor superclass_probabilities(const at::Tensor& probabilities) const;
+  /// [images, superclasses] float64 scores whose probabilities are those of the superclass' classes together.
+  at::Tensor superclass_scores(const at::Tensor& scores) const;
   at::Tensor superclass_sets(const at::Tensor& sets) const;
 
   std::vector<CalibratedRule> rules_;

@@ -139,6 +139,12 @@ void wire_model(const Registries& registries, at::Device device, bool is_exporte
   model.model->eval();
 }
 
+void warn_of_outdated(const StoredRules& rules) {
+  for (const SetRule& rule : rules.outdated) {
+    log::warning(std::string("[rules] left out: ") + OutdatedRule(rule).what());
+  }
+}
+
 }  // namespace
 
 ModelCard card_of_checkpoint(const Registries& registries, const Checkpoint& checkpoint, at::Device device,
@@ -164,8 +170,10 @@ std::optional<StoredRules> rules_of_checkpoint(const Checkpoint& checkpoint, int
   const fs::path run = run_of(checkpoint.file);
   if (run.empty()) return std::nullopt;
   try {
-    return load_stored_rules(RunFolder::open_existing(run), checkpoint.file.stem().string(), checkpoint.text("sha256"),
-                             classes);
+    auto rules = load_stored_rules(RunFolder::open_existing(run), checkpoint.file.stem().string(),
+                                   checkpoint.text("sha256"), classes);
+    if (rules) warn_of_outdated(*rules);
+    return rules;
   } catch (const RunError& problem) {
     throw RunError(
         fmt::format("{}\n`settrain calibrate` writes the rules anew; without the file there are none", problem.what()));
@@ -210,6 +218,7 @@ TrainedModel open_trained_model(const Registries& registries, const fs::path& pa
     model.rules = rules_of_checkpoint(file, classes);
   } else if (const auto found = file.metadata.find("rules"); found != file.metadata.end()) {
     model.rules = stored_rules_from_text(found->second, classes, quoted(path) + ": its rules");
+    warn_of_outdated(*model.rules);
     if (model.rules->checkpoint_sha256 != file.text("checkpoint.sha256")) {
       throw RunError(quoted(path) + ": its rules were calibrated for other weights");
     }

@@ -24,7 +24,12 @@ struct Probabilities {
 Probabilities probabilities_of(OnnxGraph& graph, const std::string& logits, ProbabilityKind kind) {
   const std::string exact = graph.add("Cast", {logits}, {{"to", number(OnnxType::kFloat64)}});
   if (kind == ProbabilityKind::kSigmoid) {
-    return {graph.add("Sigmoid", {exact}), graph.add("Sigmoid", {graph.add("Neg", {exact})})};
+    // ONNX Runtime's Sigmoid of float64 has the digits of float32 only.
+    const auto sigmoid = [&](const std::string& negative) {
+      const std::string sum = graph.add("Add", {graph.add("Exp", {negative}), graph.constant(1.0)});
+      return graph.add("Div", {graph.constant(1.0), sum});
+    };
+    return {sigmoid(graph.add("Neg", {exact})), sigmoid(exact)};
   }
   // The softmax, whose sum over the classes but the largest is the rest of that one.
   const auto largest = graph.add("TopK", {exact, graph.constant(std::vector<int64_t>{1})}, {{"axis", int64_t{1}}}, 2);

@@ -48,6 +48,7 @@ OnnxFile write_onnx(const std::filesystem::path& file, Model& model, const Model
   if (options.rule) {
     graph.output("set", add_sets(graph, *options.rule, logits), OnnxType::kBool, of_classes);
     graph.fact("rule", options.rule->rule.name());
+    graph.fact("rules_version", std::to_string(kRuleVersion));
     graph.fact("guarantee", options.rule->guarantee);
   }
   for (const auto& [key, value] : options.facts) graph.fact(key, value);

@@ -171,7 +171,8 @@ TEST_CASE("a rule whose sets are mostly full or empty has a note with the share"
       judged{test.scores, at::randint(8, {1000}, at::kLong)};
   for (const char* name : {"conformal:lac:0.001", "conformal:aps:0.001", "conformal:aps(randomised=true):0.001"}) {
     const std::string notes = notes_of(name, guessed, judged);
-    CHECK_THAT(notes, Contains("% of the sets have all 8 classes: ") && Contains("a larger alpha"));
+    CHECK_THAT(notes, (Contains("% of the sets have all 8 classes: ") || Contains("Every set holds all classes")) &&
+                          Contains("a larger alpha"));
     const bool is_advised = notes.find("randomised=true") != std::string::npos;
     CHECK(is_advised == (std::string(name) == "conformal:aps:0.001"));
   }

@@ -35,7 +35,7 @@ std::vector<int64_t> sizes_of(const EvaluationResult& result, const std::string&
   return {};
 }
 
-TEST_CASE("sets hold K classes on average however sure the network is", "[fast]") {
+TEST_CASE("sets hold K classes on average where float32 has probabilities of 0 and 1", "[fast]") {
   // The probabilities of most classes are 0 in float32, and those of most largest ones 1.
   for (const auto& [k, scale] : {std::pair(0.25, 40.0), {5.0, 100.0}, {12.0, 100.0}}) {
     SplitScores split = test::random_split(3, 400, 20, at::kFloat);

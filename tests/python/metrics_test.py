@@ -99,6 +99,14 @@ class Accuracies(TensorTest):
         gaps = [((best[bins == b] == labels[bins == b]).double().sum() - p[bins == b].sum()).abs().item() for b in range(15)]
         self.assertAlmostEqual(metrics.expected_calibration_error(scores, labels), sum(gaps) / len(labels), 9)
 
+    def test_a_temperature_that_does_not_exist(self):
+        scores = torch.eye(12)
+        for labels, message in ((torch.arange(12), "largest"), (torch.arange(12).roll(1), "")):
+            with self.assertRaisesRegex(ValueError, message):
+                metrics.fit_temperature(scores, labels)
+        with self.assertRaisesRegex(ValueError, "equal"):
+            metrics.fit_temperature(torch.zeros(12, 12), torch.arange(12))
+
     def test_errors(self):
         scores, labels = drawn(20)
         wrong = [

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "metrics/sets/rules/double_double.h"
 #include "metrics/sets/rules/set_rule.h"
+#include "src/core/double_double.h"
 #include "src/core/error.h"
 
 namespace settrain {

@@ -86,13 +86,27 @@ std::vector<T> numbers(const Json& json, const char* name, int64_t size) {
   return values;
 }
 
-/// Brings the thresholds of a rule of version 1 to today's scale. Version 1 stored lac's as 1 - p. Those of ranked
-/// scores were sums of float32 probabilities, which a confident network rounded to 1.
+/// Brings the thresholds of a rule of version 1 to today's scale. Its probabilities were float32's, which a confident
+/// network rounded to 1: ranked scores summed them, and a threshold within that rounding of p = 1 held more
+/// probabilities than 1 alone.
 void update_thresholds(CalibratedRule& rule) {
-  if (rule.rule.kind != SetRule::Kind::kConformal) return;
-  if (is_ranked(rule.rule.score)) throw OutdatedRule(rule.rule);
-  if (rule.rule.score != ConformalScore::kLac) return;
-  for (DoubleDouble& threshold : rule.thresholds) threshold = DoubleDouble::sum(-1, threshold.high);
+  constexpr double kRounding = 0x1p-20;
+  const bool conformal = rule.rule.kind == SetRule::Kind::kConformal;
+  if (conformal && is_ranked(rule.rule.score)) throw OutdatedRule(rule.rule);
+  const bool is_lac = conformal && rule.rule.score == ConformalScore::kLac;  // stored as 1 - p
+  for (size_t i = 0; i < rule.thresholds.size(); ++i) {
+    DoubleDouble& threshold = rule.thresholds[i];
+    if (threshold.low != 0) damaged("'thresholds' has a pair, which version 1 did not write");
+    if (is_lac) threshold = DoubleDouble::sum(-1, threshold.high);
+    const auto is_certain = [&](double factor) {
+      return std::isfinite(factor) && std::abs(std::abs(threshold.high) - factor) < kRounding * factor;
+    };
+    const std::vector<double>& factors = rule.class_factor;
+    const bool certain = factors.empty()               ? is_certain(1)
+                         : rule.thresholds.size() == 1 ? std::any_of(factors.begin(), factors.end(), is_certain)
+                                                       : is_certain(factors[i]);
+    if (certain) throw OutdatedRule(rule.rule);
+  }
 }
 
 std::vector<int64_t> ranks(const Json& json, int64_t size, int64_t classes) {
@@ -171,12 +185,13 @@ CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classe
   const bool weighted =
       conformal && (rule.rule.score == ConformalScore::kPas || rule.rule.score == ConformalScore::kWpas);
   rule.thresholds = numbers<DoubleDouble>(json, "thresholds", !needs_images(rule.rule) ? 0 : by_class ? classes : 1);
-  if (version == 1) update_thresholds(rule);
+
   rule.most_ranks = ranks(json, ranked ? classes : 0, classes);
   rule.class_factor = numbers<double>(json, "class_factor", weighted ? classes : 0);
   if (std::any_of(rule.class_factor.begin(), rule.class_factor.end(), [](double factor) { return factor < 0; })) {
     damaged("'class_factor' has a negative number");
   }
+  if (version == 1) update_thresholds(rule);
   rule.seed = member(json, "seed", is_count).get<uint64_t>();
   rule.images = member(json, "images", is_count).get<int64_t>();
   if (rule.images < 0) damaged("'images' is too large");

@@ -31,6 +31,7 @@ StoredRules from_json(const ordered_json& json, int64_t classes) {
   stored.calibrated_on = json.at(kCalibratedOn).get<std::string>();
   stored.checkpoint_sha256 = json.value(kDigest, std::string());
   for (const ordered_json& rule : json.at(kRules)) {
+    if (version > 1 && !rule.contains("version")) throw RunError("a rule has no version");
     try {
       stored.rules.push_back(rule_from_json(rule, classes));
     } catch (const OutdatedRule& problem) {

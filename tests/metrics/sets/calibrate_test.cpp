@@ -117,20 +117,20 @@ TEST_CASE("each class, superclass and rank has its own threshold", "[fast]") {
     return calibrate(parse_set_rule(name), three_classes(), logits, y, 0);
   };
   const CalibratedRule classwise = calibrated("conformal:lac:0.5:classwise");
-  CHECK(classwise.thresholds[0] == Approx(-0.3));
+  CHECK(classwise.thresholds[0].high == Approx(-0.3));
   CHECK(classwise.thresholds[1] == kInfinity);
-  CHECK(classwise.thresholds[2] == Approx(-0.2));
+  CHECK(classwise.thresholds[2].high == Approx(-0.2));
   CHECK_THAT(classwise.notes.at(0), Catch::Contains("1 of 3 classes") && Catch::Contains("needs 1 calibration images"));
   CHECK(set_of(classwise, {.29, .6, .11}).equal(labels_of({0, 1, 0})));
   CHECK(set_of(classwise, {.31, .01, .68}).equal(labels_of({1, 1, 1})));
 
   const CalibratedRule superclass = calibrated("conformal:lac:0.5:superclass");
   CHECK(superclass.thresholds[1] == superclass.thresholds[0]);
-  CHECK(superclass.thresholds[0] == Approx(-0.3));
+  CHECK(superclass.thresholds[0].high == Approx(-0.3));
 
   const CalibratedRule interpolated = calibrated("conformal:lac:0.5:interpolated(0.25)");
-  CHECK(interpolated.thresholds[0] == Approx(0.25 * -0.3 + 0.75 * -0.3));
-  CHECK(interpolated.thresholds[1] == Approx(0.75 * -0.3));
+  CHECK(interpolated.thresholds[0].high == Approx(0.25 * -0.3 + 0.75 * -0.3));
+  CHECK(interpolated.thresholds[1].high == Approx(0.75 * -0.3));
   CHECK((calibrated("conformal:lac:0.1:interpolated(1)").thresholds == std::vector<DoubleDouble>{0, 0, 0}));
   CHECK(calibrated("conformal:lac:0.1:interpolated(0.5)").thresholds[0] == kInfinity);
 
@@ -138,7 +138,7 @@ TEST_CASE("each class, superclass and rank has its own threshold", "[fast]") {
   const CalibratedRule ranks = calibrated("conformal:lac:0.6:rc3p");
   CHECK(ranks.most_ranks == std::vector<int64_t>{1, 3, 3});
   CHECK(ranks.thresholds[0] == kInfinity);
-  CHECK(ranks.thresholds[2] == Approx(-0.2));
+  CHECK(ranks.thresholds[2].high == Approx(-0.2));
   CHECK(set_of(ranks, {.4, .5, .1}).equal(labels_of({0, 1, 0})));
   CHECK(set_of(ranks, {.5, .3, .2}).equal(labels_of({1, 1, 1})));
   CHECK(calibrated("conformal:lac:0.5:rc3p").most_ranks[0] == 2);

@@ -79,6 +79,15 @@ TEST_CASE("rules of version 1 are read where they mean the same sets", "[fast]")
   CHECK(rule_from_json(old("conformal:pas:0.1", -0.25), 5).thresholds[0] == DoubleDouble(-0.25));
   CHECK(rule_from_json(old("average-error:0.1", 0.25), 5).thresholds[0] == DoubleDouble(0.25));
   CHECK_NOTHROW(rule_from_json(old("top:2", 0), 5));
+  // A threshold within float32's rounding of p = 1 held more than it would today.
+  CHECK_THROWS_AS(rule_from_json(old("conformal:lac:0.1", 0), 5), OutdatedRule);
+  CHECK_THROWS_AS(rule_from_json(old("conformal:lac:0.1:classwise", 1e-7), 5), OutdatedRule);
+  CHECK_THROWS_AS(rule_from_json(old("average-error:0.1", 1), 5), OutdatedRule);
+  CHECK_THROWS_AS(rule_from_json(old("conformal:pas:0.1", -13.0 / 4), 5), OutdatedRule);  // a class' 1 / pi
+  CHECK_NOTHROW(rule_from_json(old("conformal:lac:0.1", 1e-5), 5));
+  Json pair = old("conformal:lac:0.1", 0.5);
+  pair["thresholds"] = {Json::array({0.5, 1e-20})};
+  CHECK_THROWS_AS(rule_from_json(pair, 5), RunError);
   for (const char* name :
        {"conformal:aps:0.1", "conformal:raps(randomised=true):0.1", "conformal:saps:0.2:classwise"}) {
     CHECK_THROWS_AS(rule_from_json(old(name, 0.9), 5), OutdatedRule);

@@ -28,7 +28,6 @@ struct DoubleDouble {
     result.low = -low;
     return result;
   }
-  explicit operator double() const { return high; }
 
   friend auto operator<=>(const DoubleDouble&, const DoubleDouble&) = default;
 };
