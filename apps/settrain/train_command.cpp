@@ -22,7 +22,6 @@
 #include "src/inference/trained_run.h"
 #include "src/measure/cost/dry_run.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/provenance.h"
 #include "src/train/record.h"
 #include "src/train/resume.h"
 #include "src/train/same_everywhere.h"
