@@ -207,17 +207,17 @@ mkdir -p "$work/bundle/programs/bin"
 mv "$work/build/apps/settrain/settrain" "$work/build/tests/"* "$work/bundle/programs/bin"
 echo 0123 >"$work/bundle/programs/source"
 expect 1 'missing: the programs: those that were packed are of another source; run scripts/gpu_check.sh build first' resume
-digest=$(cd "$folder" && find CMakeLists.txt apps configs datasets losses metrics models src scripts/cmake python tests -type f -print0 2>/dev/null |
+digest=$(cd "$folder" && { find CMakeLists.txt apps configs datasets losses metrics models src scripts/cmake python tests -type f -print0 2>/dev/null || true; } |
   LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-12)
 echo "$digest" >"$work/bundle/programs/source"
 stand_in build/gpu_check/bundle/programs/bin/settrain 'echo "version GLIBC_2.40 not found" && exit 1'
 expect 1 'those that were packed do not start here (version GLIBC_2.40 not found); run scripts/gpu_check.sh build first' resume
 stand_in bin/ninja 'echo "[1/1] Linking"'
 stand_in bin/cmake 'if [[ $1 == --version ]]; then echo "cmake version 4.0.2"; fi'
-expect 0 'do not start here (version GLIBC_2.40 not found); they are built now' --time 1
+expect 1 'do not start here (version GLIBC_2.40 not found); they are built now' --time 30 # and the stand-ins are gone
 rm "$work/build/source"
 stand_in build/gpu_check/bundle/programs/bin/settrain '[[ $LD_LIBRARY_PATH == *opt/torch/lib* ]]'
-expect 0 'tests_losses: left for the next call' --time 1 resume
+expect 0 '[gpu_check] tests_losses: ok' run tests_losses
 
 # A test case that captures a CUDA graph says so by its tag, which keeps it out of the sanitizer's steps.
 untagged() {
@@ -232,6 +232,18 @@ printf '%s\n' 'TEST_CASE("a",' '          "[gpu]") {' '  graph.capture_begin();'
 [[ $(untagged "$folder/cases.cpp") == *'TEST_CASE("a",'* && $(untagged "$folder/cases.cpp") != *'"b"'* ]] || fail 'untagged cases are not found'
 grep -lrF '[gpu]' "$SETTRAIN_SOURCE_DIR/tests" --include='*.cpp' | while read -r file; do untagged "$file"; done >"$folder/untagged"
 if [[ -s $folder/untagged ]]; then fail 'these capture a CUDA graph and are not tagged [capture]:' "$(<"$folder/untagged")"; fi
+
+# A signal ends the step in hand and all that it started.
+stand_in build/gpu_check/bundle/programs/bin/tests_train "(trap '' TERM; sleep 2.5; echo alive >$folder/alive) & echo >$folder/begun; sleep 60"
+env -i HOME="$folder" PATH="$folder/bin" bash "$folder/scripts/gpu_check.sh" run tests_train >"$folder/said" 2>&1 &
+script=$!
+for ((i = 0; i < 200; ++i)); do if [[ ! -e $folder/begun ]]; then sleep 0.05; fi; done
+kill -TERM "$script"
+status=0
+wait "$script" || status=$?
+[[ $status == 143 ]] || fail "exit code $status where it got SIGTERM:" "$(<"$folder/said")"
+sleep 2.6
+if [[ -e $folder/alive ]]; then fail 'a process of a step outlives SIGTERM'; fi
 
 # Packing, where the source is a git clone on a machine with the packages.
 if ! command -v dpkg-query >/dev/null || ! git -C "$SETTRAIN_SOURCE_DIR" rev-parse HEAD >/dev/null 2>&1; then exit 77; fi
