@@ -47,7 +47,7 @@ find_compilers() {
     missing+=("nccl.h: neither beside PyTorch, in nvidia/nccl/include, nor in /usr/include, /usr/local/include or /usr/local/cuda/include")
   fi
   if [[ -n $torch_version ]] && ! has_cuda_libraries; then
-    missing+=("CUDA's libraries: no libcudnn.so.9 beside PyTorch, in nvidia/cudnn/lib, nor where the system has its libraries")
+    missing+=("CUDA's libraries: no libtorch_cuda.so in PyTorch, or no libcudnn.so.9, neither in nvidia/cudnn/lib beside it nor where the system has its libraries")
   fi
 }
 
@@ -57,11 +57,12 @@ find_bundle() {
   fi
 }
 
-# has_cuda_libraries: whether CMake will find cuDNN. A PyTorch set up for the CPU alone may have libtorch_cuda.so too.
+# has_cuda_libraries: whether CMake will find LibTorch's and cuDNN's. A PyTorch set up for the CPU alone may have libtorch_cuda.so too.
 has_cuda_libraries() {
-  local file
-  for file in "$(dirname "$torch")/nvidia/cudnn/lib" /usr/local/cuda/lib64 /usr/lib /usr/lib/*-linux-gnu /usr/local/lib; do
-    if [[ -f $file/libcudnn.so.9 ]]; then return; fi
+  local folder
+  if [[ ! -f $torch/lib/libtorch_cuda.so ]]; then return 1; fi
+  for folder in "$(dirname "$torch")/nvidia/cudnn/lib" /usr/local/cuda/lib64 /usr/lib /usr/lib/*-linux-gnu /usr/local/lib; do
+    if [[ -f $folder/libcudnn.so.9 ]]; then return; fi
   done
   return 1
 }

@@ -59,7 +59,7 @@ also 'missing: a C++ compiler: no g++' 'missing: ninja' 'missing: CMake' 'missin
 expect 1 'missing: the programs: run scripts/gpu_check.sh build first' run
 
 # With everything but a GPU.
-mkdir -p "$folder/opt/nvidia/"{nccl/include,cudnn/lib}
+mkdir -p "$folder"/opt/{nvidia/{nccl/include,cudnn/lib},torch/lib}
 torch() { stand_in bin/python3 "printf '%s\n' $folder/opt/torch 2.11.0+cu130 $1"; }
 torch ''
 stand_in bin/nvcc 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
@@ -74,10 +74,8 @@ if [[ ! -f /usr/include/nccl.h && ! -f /usr/local/include/nccl.h && ! -f /usr/lo
 fi
 stand_in bin/cmake 'if [[ $1 == --version ]]; then echo "cmake version 4.0.2"; fi'
 touch "$folder/opt/nvidia/nccl/include/nccl.h"
-if ! compgen -G '/usr/lib/*-linux-gnu/libcudnn.so.9' >/dev/null && [[ ! -f /usr/local/cuda/lib64/libcudnn.so.9 ]]; then
-  expect 1 "missing: CUDA's libraries" build
-fi
-touch "$folder/opt/nvidia/cudnn/lib/libcudnn.so.9"
+expect 1 "missing: CUDA's libraries" build
+touch "$folder/opt/nvidia/cudnn/lib/libcudnn.so.9" "$folder/opt/torch/lib/libtorch_cuda.so"
 expect 1 'missing: a GPU: no NVIDIA GPU that PyTorch 2.11.0+cu130 sees; nor is there nvidia-smi'
 stand_in bin/nvidia-smi 'echo "No devices were found"'
 expect 1 'nvidia-smi says: No devices were found'
