@@ -108,7 +108,7 @@ stand_in bin/python3 'case "$*" in
   *bench_against_python*) printf "settrain, contiguous   1500.0  1\nratio settrain / PyTorch (contiguous): median 1.750, 95\nratio settrain / torch.compile, default: median 1.012, 95\n" ;;
   *resume*) echo "74 of 75 tensors"; exit 1 ;;
   *trainings*) echo "cuda - cpu +0.0010, tolerance 0.0050" ;;
-  *) printf "%s\n" /opt/torch 2.11.0+cu130 "NVIDIA H100 80GB HBM3" 90 ;;
+  *) printf "%s\n" '"$folder"'/opt/torch 2.11.0+cu130 "NVIDIA H100 80GB HBM3" 90 ;;
 esac'
 ln -s tests_losses "$folder/build/gpu_check/build/tests/tests_studies_one"
 stand_in build/gpu_check/build/tests/tests_train 'echo "[skipped] no CUDA device"; exit 77'
@@ -147,7 +147,7 @@ expect 1 'no test passed: No tests ran' run tests_train
 stand_in build/gpu_check/build/tests/tests_train 'echo "All tests passed (1 assertion in 1 test case)"'
 stand_in bin/python3 'case "$*" in
   *" losses "*) echo "ratio settrain / pytopk in speed, N(0, 3^2), epsilon 0.2: median 12.5, 95" ;;
-  *) printf "%s\n" /opt/torch 2.11.0+cu130 "NVIDIA H100 80GB HBM3" 90 ;;
+  *) printf "%s\n" '"$folder"'/opt/torch 2.11.0+cu130 "NVIDIA H100 80GB HBM3" 90 ;;
 esac'
 sed -i -E '/^(tests_train|bench_metrics|resume|pairs_losses)\t/d' "$work/results.tsv"
 stand_in build/gpu_check/build/apps/settrain/settrain 'printf "  at::sort of all values  207 33 9 MiB\n  at::topk of each row  4 6 9 KiB\nthe whole evaluation      8.50    -\n"'
