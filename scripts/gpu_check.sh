@@ -38,12 +38,13 @@ On the machine with the GPU:
 
   --dry-run        says what is missing, and prints the commands instead of running them
   --sanitize       also runs the tests of the CUDA kernels under compute-sanitizer's memcheck and racecheck, as steps of those names
-  --limit N        the most seconds a step may take; default 300
+  --limit N        the most seconds a step may take; default: three times the guess, from 60 to 540
   --time N         the most seconds the steps of this call may take together: those that do not fit are left for the next
   --help           this text
 
 Results are kept in build/gpu_check/results.tsv, and beside the logs. On another machine put that file there again, and resume goes on
-where it was. It is of one source and one kind of GPU: with another of either it is begun anew.
+where it was. It is of one kind of GPU: with another one it is put aside under another name. Each result belongs to the files that its step
+depends on; where those have changed, the table calls it older, and resume runs the step again.
 
 A test that is skipped on that machine counts as failed. No image files can be decoded in this build: data sets are synthetic, CIFAR-100
 and Fashion-MNIST.
@@ -60,7 +61,7 @@ dry_run=false
 sanitize=false
 with_programs=true
 with_data=false
-limit=300
+limit=
 time_left=
 command=
 arguments=()
@@ -99,11 +100,15 @@ print_command() {
   echo "${line% }"
 }
 
-# source_digest: of all files that the programs and the steps' results depend on, committed or not.
-source_digest() {
-  (cd "$root" && find CMakeLists.txt apps configs datasets losses metrics models python src tests scripts/cmake -type f \
-    ! -name '*.pyc' -print0 2>/dev/null | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-12)
+code=(CMakeLists.txt apps configs datasets losses metrics models src scripts/cmake)
+
+# digest_of ROOT PATH...: of all files there, committed or not. A path may be missing.
+digest_of() {
+  (cd "$1" && { find "${@:2}" -type f ! -name '*.pyc' -print0 2>/dev/null || true; } | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-12)
 }
+
+# source_digest [ROOT]: of all files that the programs are built from.
+source_digest() { digest_of "${1:-$root}" "${code[@]}" python tests; }
 
 source_commit() {
   { [[ -e $root/.git ]] && git -C "$root" rev-parse HEAD 2>/dev/null; } || cat "$bundle/commit" 2>/dev/null || echo 'an unknown commit'
@@ -132,15 +137,18 @@ esac
 find_torch
 if [[ $command == run || $command == resume ]]; then find_programs now; else find_programs later; fi
 case ${command:-all} in
-  all) if [[ $programs == built ]]; then find_compilers; fi ;;
-  configure | build) find_compilers ;;
+  all) if [[ $programs == none ]]; then find_compilers && find_bundle; fi ;;
+  configure | build) find_compilers && find_bundle ;;
 esac
 if [[ $command != configure && $command != build && $command != table ]]; then find_gpu; fi
 if $sanitize; then find_sanitizer; fi
 if [[ $command != table ]]; then stop_if_missing; fi
 case ${command:-all} in
   all)
-    if [[ $programs == built ]]; then build_here; fi
+    if [[ $programs == none ]]; then
+      say "${why_none:-there are no programs yet; }they are built now"
+      build_here
+    fi
     run_steps unrecorded
     finish
     ;;

@@ -128,6 +128,7 @@ int bench_train(const CommandLine& line, const TrainBench& bench) {
   const at::Device device = find_device(line.device);
   Experiment run = make_experiment(line.registries, bench_config(line, bench), device);
   catch_interrupts();
+  warn_without_loss_kernels(device);
   Throughput throughput(run);
   const MeasuredTraining measured = measure(throughput, bench, /*with_loader=*/!line.config.empty());
   std::cout << (bench.json ? as_json(run, measured) : as_table(run, measured, bench));

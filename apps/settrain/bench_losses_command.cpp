@@ -34,6 +34,7 @@ int bench_losses(const CommandLine& line, const LossesBench& bench) {
   if (report.device.is_cpu()) keep_freed_memory();  // as in training
   catch_interrupts();
 
+  warn_without_loss_kernels(report.device);
   log::info("[bench] losses");
   report.losses = measure_losses(losses, options, report.device);
   report.scores = measure_scores(losses, options, report.device);

@@ -99,8 +99,10 @@ void add_check_command(CLI::App& app, CommandLine& line) {
       };
     });
   };
-  kind("losses", "losses",
-       [&line](at::Device d, const Files& files) { return check_losses(line.registries.losses, d, files); });
+  kind("losses", "losses", [&line](at::Device d, const Files& files) {
+    warn_without_loss_kernels(d);
+    return check_losses(line.registries.losses, d, files);
+  });
   kind("metrics", "metrics.json", [](at::Device d, const Files& files) { return check_metrics(d, files); });
   kind("models", "models",
        [&line](at::Device d, const Files& files) { return check_models(line.registries.models, d, files); });

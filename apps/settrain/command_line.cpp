@@ -16,6 +16,7 @@
 #include "apps/settrain/run_command_line.h"
 #include "apps/settrain/table_command.h"
 #include "datasets/decode_image.h"
+#include "losses/ops/loss_kernels.h"
 #include "metrics/sets/rule_metrics.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
@@ -25,6 +26,7 @@
 #include "src/core/terminal.h"
 #include "src/train/build_info.h"
 #include "src/train/experiment_schema.h"
+#include "src/train/provenance.h"
 
 namespace settrain {
 namespace {
@@ -116,6 +118,14 @@ std::string version_text() {
 }
 
 }  // namespace
+
+void warn_without_loss_kernels(at::Device device) {
+  if (has_loss_kernels(device)) return;
+  log::warning(
+      fmt::format("[model] this build has no kernels for a GPU of compute capability {}: losses take LibTorch's "
+                  "operations, which are slower; CMAKE_CUDA_ARCHITECTURES chooses what is built",
+                  describe_gpu(device).at("compute_capability").get<std::string>()));
+}
 
 int run_command_line(int argc, char** argv) {
   open_standard_streams();

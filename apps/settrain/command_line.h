@@ -1,6 +1,8 @@
 // The command line: subcommands, and what becomes of errors.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
@@ -32,6 +34,9 @@ void add_config_options(CLI::App& command, CommandLine& line, bool required);
 CLI::Validator number_between(double least, double most);
 
 void add_device_option(CLI::App& command, CommandLine& line);
+
+/// Says where losses are computed without their kernels, as on a GPU that this build is not for.
+void warn_without_loss_kernels(at::Device device);
 
 /// The file that --config names; an empty path without --config.
 std::filesystem::path config_file(const CommandLine& line);

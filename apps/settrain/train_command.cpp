@@ -13,7 +13,6 @@
 #include "apps/settrain/command_line.h"
 #include "apps/settrain/processes.h"
 #include "datasets/calibration_split.h"
-#include "losses/ops/loss_kernels.h"
 #include "models/model.h"
 #include "src/config/load.h"
 #include "src/core/human.h"
@@ -23,7 +22,6 @@
 #include "src/inference/trained_run.h"
 #include "src/measure/cost/dry_run.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/provenance.h"
 #include "src/train/record.h"
 #include "src/train/resume.h"
 #include "src/train/same_everywhere.h"
@@ -62,12 +60,7 @@ void log_start(const Experiment& run, const CommandLine& line) {
   if (balances) log::info("[data] " + describe_imbalance(data, sampling));
   log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
                         format_count(run.model->num_parameters()), run.computation.describe()));
-  if (!has_loss_kernels(run.device)) {
-    log::warning(
-        fmt::format("[model] this build has no kernels for a GPU of compute capability {}: losses take LibTorch's "
-                    "operations, which are slower; CMAKE_CUDA_ARCHITECTURES chooses what is built",
-                    describe_gpu(run.device).at("compute_capability").get<std::string>()));
-  }
+  warn_without_loss_kernels(run.device);
   if (run.pretrained) log::info("[model] " + run.pretrained->describe());
   if (run.computation.bf16 && bf16_is_emulated(run.device)) {
     log::warning("[model] this CPU has no instructions for bf16, which is slower here than train.precision: float32");

@@ -19,4 +19,8 @@ SETTRAIN_IN_EVERY_SET(void fill_noise_row(const NoiseCounter& counter, int64_t d
 void launch_noise(const NoiseCounter& first, const int64_t* step, int64_t batch, int64_t draws, int64_t classes,
                   float* out, CUstream_st* stream);
 
+/// Whether this build has machine code for the current CUDA device, or code that its driver can compile: a build for
+/// newer devices has neither. Throws Error where CUDA fails for another reason. Only in builds with CUDA.
+bool has_code_here();
+
 }  // namespace settrain

@@ -40,8 +40,8 @@ class ClassWeights {
   /// [batch] `losses` times the weights of `labels`; before the first weighted epoch, `losses`.
   at::Tensor apply(const at::Tensor& losses, const at::Tensor& labels, int64_t epoch) const;
 
-  /// What the sum of the losses of samples with these labels, [batch] int64, counts as for a mean: their number, or the
-  /// sum of their weights, for which a GPU that holds the labels is waited for.
+  /// The divisor of a mean loss over samples with these labels, [batch] int64: their number, or the sum of their
+  /// weights. For the latter it waits for a GPU that holds the labels.
   double total(const at::Tensor& labels, int64_t epoch) const;
 
  private:

@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "losses/kernels/has_code_here.h"
+#include "losses/kernels/noise_kernels.h"
 #endif
 
 namespace settrain {

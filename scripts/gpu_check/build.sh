@@ -1,6 +1,7 @@
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 # The build on the machine with the GPU. For scripts/gpu_check.sh.
 
+built_now=false
 targets=(settrain "${gpu_tests[@]/#/tests_}")
 
 configure_here() {
@@ -29,10 +30,14 @@ resolve_targets() {
 }
 
 build_here() {
-  local start=$SECONDS
+  local start=$SECONDS source
+  source=$(source_digest)
+  built_now=true
+  $dry_run || rm -f "$work/build/source" # it says that the build is whole, and of which source
   configure_here
   say "building with $(parallel_jobs) compilers at once"
   build_step ninja -C "$work/build" -j "$(parallel_jobs)" "${targets[@]}" || build_failed "the build failed"
+  if ! $dry_run; then echo "$source ${capability:-all}" >"$work/build/source"; fi
   say "built in $((SECONDS - start)) s"
 }
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 # The archive that a machine with a GPU and no network starts from. For scripts/gpu_check.sh.
 
 # What the build needs beside LibTorch, without what decodes image files (Debian's libraries for that drag in hundreds of MB).
@@ -27,17 +27,27 @@ pack() {
   done
   if ((${#missing[@]})); then fail "not installed: ${missing[*]}; scripts/setup installs them"; fi
   git -C "$root" rev-parse HEAD >/dev/null 2>&1 || fail "pack takes the source from git, and $root is no clone"
-  if $with_programs && [[ -z $(machine_nvcc) ]]; then
-    say 'this machine has no nvcc 13, so the programs will be built on the other one'
-    with_programs=false
-  fi
   local images=/usr/share/datasets/fashion-mnist
   if $with_data && [[ ! -d $images ]]; then fail "--with-data: there is no $images; the package dataset-fashion-mnist has it"; fi
   if $dry_run; then
     packed_files
     return
   fi
-  if [[ -n $(git -C "$root" status --porcelain) ]]; then say "what is not committed stays behind"; fi
+  if [[ -n $(git -C "$root" status --porcelain) ]]; then
+    if $with_programs; then
+      fail 'the source has changes or files that are not committed, and the programs would be built of them: commit, or pack --without-programs'
+    fi
+    say 'what is not committed stays behind'
+  fi
+  if $with_programs; then
+    find_torch
+    find_compilers
+    if ((${#missing[@]})); then
+      printf '%s\n' "${missing[@]}" | while IFS= read -r what; do say "missing: $what"; done
+      say 'so the programs will be built on the other machine'
+      with_programs=false
+    fi
+  fi
 
   mkdir -p "$work" "$(dirname "$archive")"
   rm -rf "$bundle"
@@ -49,14 +59,11 @@ pack() {
   if $with_data; then mkdir -p "$bundle/share/datasets" && cp -r "$images" "$bundle/share/datasets"; fi
   pack_pytopk
   if $with_programs; then
-    find_torch
-    find_compilers
-    stop_if_missing
     capability= # for every GPU, whatever this machine has
     build_here
     cmake --install "$work/build" --prefix "$bundle/programs" --strip >/dev/null
     for name in "${gpu_tests[@]}"; do strip -o "$bundle/programs/bin/tests_$name" "$work/build/tests/tests_$name"; done
-    source_digest >"$bundle/programs/source"
+    packed_digest >"$bundle/programs/source"
   fi
 
   local tar_file
@@ -71,6 +78,15 @@ pack() {
     say "that is more than the 64 MiB meant; it is less without --with-data, or with --without-programs"
   fi
   say "on the other machine: $(estimate all)"
+}
+
+# packed_digest: the digest of the source as it will be unpacked.
+packed_digest() {
+  local folder
+  folder=$(mktemp -d "$work/source.XXXXXX")
+  git -C "$root" archive HEAD | tar -C "$folder" --extract
+  source_digest "$folder"
+  rm -r "$folder"
 }
 
 # pack_pytopk: what the losses are compared with, where a Python here has it.

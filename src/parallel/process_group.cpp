@@ -30,7 +30,8 @@ using Milliseconds = std::chrono::milliseconds;
 
 constexpr const char *kAuto = "auto", *kGloo = "gloo", *kNccl = "nccl";
 
-// The search for the culprit takes up to twice kPatience, and leaving the others as long again.
+// The search for the culprit takes up to twice kPatience, and leaving the others as long again. NCCL waits three times
+// as long as both, since the store may be slow.
 constexpr Milliseconds kNcclsGrace = 12 * kPatience;
 
 // What goes wrong is told by errors; c10d's own lines, with their stacks, would come before.
@@ -124,6 +125,8 @@ struct ProcessGroup::Connection {
     on_device = on_host;
 #ifdef SETTRAIN_HAS_CUDA
     if (!with_nccl) return;
+    // 2: after an error NCCL's watchdog ends the calls. By default it ends the process, before the culprit is named.
+    ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2", /*overwrite=*/0);
     auto nccl = c10d::ProcessGroupNCCL::Options::create();
     nccl->timeout = nccl_timeout;
     during("connecting GPUs", [&] {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "src/core/characters.h"
 #include "src/core/error.h"
@@ -30,16 +31,16 @@ namespace allocator = c10::cuda::CUDACachingAllocator;
 
 // LibTorch 2.11 leaves a capture that CUDA refused half open: its allocators would go on to defer what is freed, and
 // its generator refuses to draw. Where capture_end() failed later, at instantiating the graph, it had closed all of it
-// before, and the graph gives its memory back when it is destroyed: then the first call here throws.
-void close_failed_capture(at::cuda::MempoolId_t pool) {
+// before, and the graph gives its memory back when it is destroyed: then the calls for memory throw.
+std::vector<std::function<void()>> close_failed_capture(at::cuda::MempoolId_t pool) {
   const c10::DeviceIndex device = c10::cuda::current_device();
-  allocator::endAllocateToPool(device, pool);
-  allocator::releasePool(device, pool);
   at::HostAllocator* const host = at::getHostAllocator(at::kCUDA);
-  host->end_allocate_to_pool(pool);
-  host->release_pool(pool);
-  at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(device);
-  generator.graphsafe_set_state(generator.clone());
+  return {[=] { allocator::endAllocateToPool(device, pool); }, [=] { allocator::releasePool(device, pool); },
+          [=] { host->end_allocate_to_pool(pool); }, [=] { host->release_pool(pool); },
+          [=] {
+            at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(device);
+            generator.graphsafe_set_state(generator.clone());
+          }};
 }
 
 std::function<void()> capture_cuda_graph(const std::function<void()>& operations) {
@@ -50,16 +51,16 @@ std::function<void()> capture_cuda_graph(const std::function<void()>& operations
   allocator::emptyCache();
   // Of this thread alone: the loader's threads go on asking for pinned memory.
   graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
-  run_between(
-      operations, [&] { graph->capture_end(); }, [&] { close_failed_capture(pool); });
+  close_after(
+      operations, [&] { graph->capture_end(); }, close_failed_capture(pool));
   return [graph] { graph->replay(); };
 }
 #endif
 
 }  // namespace
 
-void run_between(const std::function<void()>& operations, const std::function<void()>& end,
-                 const std::function<void()>& clean_up) {
+void close_after(const std::function<void()>& operations, const std::function<void()>& close,
+                 const std::vector<std::function<void()>>& clean_up) {
   std::exception_ptr failure;
   try {
     operations();
@@ -67,12 +68,14 @@ void run_between(const std::function<void()>& operations, const std::function<vo
     failure = std::current_exception();
   }
   try {
-    end();
+    close();
   } catch (...) {
     if (!failure) failure = std::current_exception();
-    try {
-      clean_up();
-    } catch (const std::exception&) {  // it follows from the first error
+    for (const std::function<void()>& call : clean_up) {
+      try {
+        call();
+      } catch (const std::exception&) {  // it follows from the first error
+      }
     }
   }
   if (failure) std::rethrow_exception(failure);
@@ -93,9 +96,9 @@ StepGraph::StepGraph(Capture capture, Operations operations)
     : capture_(std::move(capture)), operations_(std::move(operations)) {}
 
 std::unique_ptr<StepGraph::Captured> StepGraph::captured(const StepInputs& inputs) {
-  auto captured = std::make_unique<Captured>(cloned(inputs), at::Tensor(), std::function<void()>());
   std::string problem;
   try {
+    auto captured = std::make_unique<Captured>(cloned(inputs), at::Tensor(), std::function<void()>());
     captured->replay = capture_([this, to = captured.get()] { to->results = operations_(to->inputs); });
     return captured;
   } catch (const c10::Error& error) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "src/train/step_inputs.h"
 
@@ -15,10 +16,10 @@ namespace settrain {
 /// Takes note of operations without running them, and returns what runs them all, as often as it is called.
 using Capture = std::function<std::function<void()>(const std::function<void()>& operations)>;
 
-/// Runs the operations, then `end`, whatever they threw, and `clean_up` where `end` fails. Throws the first error:
-/// those after it are its consequences.
-void run_between(const std::function<void()>& operations, const std::function<void()>& end,
-                 const std::function<void()>& clean_up);
+/// Runs the operations, then `close`, whatever they threw; where `close` fails, each call of `clean_up`, whatever the
+/// one before it threw. Throws the first error: those after it are its consequences.
+void close_after(const std::function<void()>& operations, const std::function<void()>& close,
+                 const std::vector<std::function<void()>>& clean_up);
 
 /// What captures operations as a CUDA graph. It throws what the operations do, and c10::Error where one of them cannot
 /// be captured. From now on this thread computes on that device, on a stream of its own, since the default one cannot

@@ -85,6 +85,7 @@ LaunchedStep TrainStep::launch(const std::vector<Batch>& batches, const StepNumb
 }
 
 at::Tensor TrainStep::run_with_graph(const StepInputs& inputs, const StepNumber& number) {
+  updates_ = false;  // compute() itself may fail before it says so
   try {
     return (*graph_)(inputs, number.epoch);
   } catch (const c10::OutOfMemoryError&) {

@@ -1,5 +1,7 @@
-# The archive that scripts/gpu_check.sh packs can be built where it is unpacked, without git: CMake configures it with nvcc exactly as on a
-# machine with a GPU, and ninja knows how to make every target. Nothing is compiled. The archive holds what is committed.
+# CMake configures the archive of scripts/gpu_check.sh with nvcc where it is unpacked, without git, and ninja knows how to make every target.
+# Nothing is compiled. A machine with a GPU differs in two ways: it builds for its own GPU alone, while here the list of architectures is
+# CMake's default; and it may lack Debian's packages, which CMake could find here in place of the packed ones. The archive holds what is
+# committed.
 set -euo pipefail
 skip() {
   echo "[skipped] $*"

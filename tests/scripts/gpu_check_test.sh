@@ -12,7 +12,7 @@ for name in losses train core studies/one; do
 done
 echo 'TEST_CASE("one", "[gpu]") {}' | tee "$folder"/tests/{losses/ops,studies/one}/one_gpu_test.cpp >"$folder/tests/train/two_gpu_test.cpp"
 echo 'TEST_CASE("two", "[fast]") {}' >"$folder/tests/core/three_test.cpp"
-for tool in bash cat cut date dirname basename readlink sed env grep xargs sort awk nproc head tail tee mkdir rm cp mv find timeout git sha256sum; do
+for tool in sleep bash cat cut date dirname basename readlink sed env grep xargs sort awk nproc head tail tee mkdir rm cp mv find timeout git sha256sum; do
   ln -s "$(command -v $tool)" "$folder/bin/$tool"
 done
 work=$folder/build/gpu_check
@@ -59,7 +59,7 @@ also 'missing: a C++ compiler: no g++' 'missing: ninja' 'missing: CMake' 'missin
 expect 1 'missing: the programs: run scripts/gpu_check.sh build first' run
 
 # With everything but a GPU.
-mkdir -p "$folder/opt/nvidia/nccl/include"
+mkdir -p "$folder"/opt/{nvidia/{nccl/include,cudnn/lib},torch/lib}
 torch() { stand_in bin/python3 "printf '%s\n' $folder/opt/torch 2.11.0+cu130 $1"; }
 torch ''
 stand_in bin/nvcc 'echo "Cuda compilation tools, release 13.0, V13.0.88"'
@@ -74,6 +74,8 @@ if [[ ! -f /usr/include/nccl.h && ! -f /usr/local/include/nccl.h && ! -f /usr/lo
 fi
 stand_in bin/cmake 'if [[ $1 == --version ]]; then echo "cmake version 4.0.2"; fi'
 touch "$folder/opt/nvidia/nccl/include/nccl.h"
+expect 1 "missing: CUDA's libraries" build
+touch "$folder/opt/nvidia/cudnn/lib/libcudnn.so.9" "$folder/opt/torch/lib/libtorch_cuda.so"
 expect 1 'missing: a GPU: no NVIDIA GPU that PyTorch 2.11.0+cu130 sees; nor is there nvidia-smi'
 stand_in bin/nvidia-smi 'echo "No devices were found"'
 expect 1 'nvidia-smi says: No devices were found'
@@ -89,8 +91,8 @@ if [[ $output == *tests_core* || -e $work/results || -e $work/logs ]]; then fail
 
 # With a GPU: builds, runs, and tells what went wrong.
 torch "'NVIDIA H100 80GB HBM3' 90"
-expect 0 'Linking' build
 mkdir -p "$work/build" && touch "$work/build/build.ninja"
+expect 0 'Linking' build
 expect 0 'can be built: settrain tests_losses tests_studies_one tests_train' configure
 stand_in build/gpu_check/build/apps/settrain/settrain 'case "$1 $2" in
   "check "*) echo "3 of 3 rows passed" ;;
@@ -106,7 +108,7 @@ stand_in bin/python3 'case "$*" in
   *bench_against_python*) printf "settrain, contiguous   1500.0  1\nratio settrain / PyTorch (contiguous): median 1.750, 95\nratio settrain / torch.compile, default: median 1.012, 95\n" ;;
   *resume*) echo "74 of 75 tensors"; exit 1 ;;
   *trainings*) echo "cuda - cpu +0.0010, tolerance 0.0050" ;;
-  *) printf "%s\n" /opt/torch 2.11.0+cu130 "NVIDIA H100 80GB HBM3" 90 ;;
+  *) printf "%s\n" '"$folder"'/opt/torch 2.11.0+cu130 "NVIDIA H100 80GB HBM3" 90 ;;
 esac'
 ln -s tests_losses "$folder/build/gpu_check/build/tests/tests_studies_one"
 stand_in build/gpu_check/build/tests/tests_train 'echo "[skipped] no CUDA device"; exit 77'
@@ -130,14 +132,22 @@ grep -q 'rows passed' "$work/logs/check.log" || fail 'check.log lacks what was p
 
 expect 1 "there is no step 'bench_speed', but there are: tests_losses tests_studies_one tests_train check_losses" run bench_speed
 stand_in build/gpu_check/build/tests/tests_train 'sleep 60'
-ln -s "$(command -v sleep)" "$folder/bin/sleep"
-expect 1 'stopped after 1 s (--limit)' --limit 1 run tests_train
+expect 1 "stopped after 1 s (the step's limit)" --limit 1 run tests_train
+# What a step started ends with it.
+stand_in build/gpu_check/build/tests/tests_train "(trap '' TERM; sleep 3.21; echo alive >$folder/alive) & sleep 60"
+expect 1 "stopped after 1 s (the step's limit)" --limit 1 run tests_train
+sleep 3
+if [[ -e $folder/alive ]]; then fail 'a process that a step started outlives it'; fi
+# A program that cannot be started is no result.
+stand_in build/gpu_check/build/tests/tests_train 'echo "tests_train: error while loading shared libraries: libfmt.so.9"; exit 127'
+sed -i '/^tests_train\t/d' "$work/results.tsv"
+expect 1 'tests_train: its program could not be started, which is no result: tests_train: error while loading' resume
 stand_in build/gpu_check/build/tests/tests_train 'echo "No tests ran"'
 expect 1 'no test passed: No tests ran' run tests_train
 stand_in build/gpu_check/build/tests/tests_train 'echo "All tests passed (1 assertion in 1 test case)"'
 stand_in bin/python3 'case "$*" in
   *" losses "*) echo "ratio settrain / pytopk in speed, N(0, 3^2), epsilon 0.2: median 12.5, 95" ;;
-  *) printf "%s\n" /opt/torch 2.11.0+cu130 "NVIDIA H100 80GB HBM3" 90 ;;
+  *) printf "%s\n" '"$folder"'/opt/torch 2.11.0+cu130 "NVIDIA H100 80GB HBM3" 90 ;;
 esac'
 sed -i -E '/^(tests_train|bench_metrics|resume|pairs_losses)\t/d' "$work/results.tsv"
 stand_in build/gpu_check/build/apps/settrain/settrain 'printf "  at::sort of all values  207 33 9 MiB\n  at::topk of each row  4 6 9 KiB\nthe whole evaluation      8.50    -\n"'
@@ -147,6 +157,8 @@ row check_models ok '3 of 3 rows passed'
 also '[gpu_check] 4 steps, about '
 expect 0 'tests_train                ok' table
 expect 0 '[gpu_check] 0 steps, about 0 minutes' resume
+sed -i '/^tests_train\t/d' "$work/results.tsv"
+expect 0 '[gpu_check] 1 step, about 1 minute (' resume
 
 # Two calls of a time that does not fit all steps, and another machine between them, which gets the results alone.
 not_run() { grep -qE "^$1 +- +-  not run\$" <<<"$output" || fail "$1 has a result:" "$output"; }
@@ -160,28 +172,76 @@ expect 1 '[gpu_check] quickstart: ok' --time 600 resume
 if [[ $output == *'[gpu_check] tests_losses'* ]]; then fail 'a step that had a result was run again:' "$output"; fi
 row tests_losses ok 'All tests passed \(9 assertions in 2 test cases\)'
 
-# A step that this call's end stops is left; results of another source, or of another GPU, are dropped.
+# A step that this call's end stops is left for the next call, where it comes first; stopped there too, it has failed. Results of another
+# GPU are put aside; those of another source are older.
 stand_in build/gpu_check/build/tests/tests_train 'sleep 60'
-sed -i '/^tests_train\t/d' "$work/results.tsv"
+sed -i '/^tests_\(train\|losses\)\t/d' "$work/results.tsv"
 sed -i 's/tests_\$name" tests 40/tests_$name" tests 1/' "$folder/scripts/gpu_check/steps.sh"
-expect 1 'tests_train: stopped at the end of this call, and left for the next' --time 2 resume
+expect 1 'tests_train: stopped at the end of this call, and left for the next' --time 3 resume
 not_run tests_train
-torch "'NVIDIA H200' 90"
+expect 1 'tests_train: FAILED' --time 3 resume
+row tests_train FAILED 'stopped after [1-3] s \(--time\)'
+row bench_loader ok '.*'
+echo '#' >>"$folder/tests/core/three_test.cpp"
 expect 1 'settrain 0123456789ab on NVIDIA H100 80GB HBM3; PyTorch' table
-touch "$folder/losses/other.cpp"
-expect 0 'are of another source or GPU, and are dropped' --time 1 resume
+row tests_losses older 'older source: ok; All tests passed .*'
+row bench_loader ok '.*'
+echo '#' >>"$folder/losses/kernels/noise.cu"
+expect 0 'settrain 0123456789ab on NVIDIA H100 80GB HBM3; PyTorch' table
+row bench_loader older 'older source: ok; .*'
+expect 1 'missing: the programs: those that were built are of another source or GPU, or their build was not finished; run' resume
+expect 0 Linking build
+torch "'NVIDIA B200' 100"
+expect 1 'those that were built are of another source or GPU' resume
+expect 0 Linking build
+expect 0 'are of another GPU or PyTorch (settrain on NVIDIA H100 80GB HBM3; PyTorch 2.11.0+cu130), and are kept in' --time 1 resume
+not_run bench_loader
+stand_in bin/ninja 'echo "[1/2] Compiling"; exit 1'
+expect 1 'the build failed' build
+expect 1 'or their build was not finished' resume
 
 # Packed programs of this source save the build; those of another do not.
 mkdir -p "$work/bundle/programs/bin"
 mv "$work/build/apps/settrain/settrain" "$work/build/tests/"* "$work/bundle/programs/bin"
 echo 0123 >"$work/bundle/programs/source"
 expect 1 'missing: the programs: those that were packed are of another source; run scripts/gpu_check.sh build first' resume
+digest=$(cd "$folder" && { find CMakeLists.txt apps configs datasets losses metrics models src scripts/cmake python tests -type f -print0 2>/dev/null || true; } |
+  LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-12)
+echo "$digest" >"$work/bundle/programs/source"
+stand_in build/gpu_check/bundle/programs/bin/settrain 'echo "version GLIBC_2.40 not found" && exit 1'
+expect 1 'those that were packed do not start here (version GLIBC_2.40 not found); run scripts/gpu_check.sh build first' resume
+stand_in bin/ninja 'echo "[1/1] Linking"'
+stand_in bin/cmake 'if [[ $1 == --version ]]; then echo "cmake version 4.0.2"; fi'
+expect 1 'do not start here (version GLIBC_2.40 not found); they are built now' --time 30 # and the stand-ins are gone
+rm "$work/build/source"
+stand_in build/gpu_check/bundle/programs/bin/settrain '[[ $LD_LIBRARY_PATH == *opt/torch/lib* ]]'
+expect 0 '[gpu_check] tests_losses: ok' run tests_losses
 
-# A test that captures a CUDA graph says so by its tag, which keeps it out of the sanitizer's steps.
-captures=$(cd "$SETTRAIN_SOURCE_DIR/tests" && grep -lrE 'capture_begin|cuda_graph_capture|measure_device_times' --include='*_gpu_test.cpp' .)
-for file in $captures; do
-  grep -qF '[gpu][capture]' "$SETTRAIN_SOURCE_DIR/tests/$file" || fail "tests/$file captures a CUDA graph, and no case of it is tagged [capture]"
-done
+# A test case that captures a CUDA graph says so by its tag, which keeps it out of the sanitizer's steps.
+untagged() {
+  awk -v captures='capture_begin|cuda_graph_capture|measure_device_times' '
+    function done() { if (title && does && title !~ /\[capture\]/) print FILENAME ": " title }
+    /^TEST_CASE\(/ { done(); title = ""; does = 0; in_title = 1 }
+    in_title { title = title $0; if (/\{$/) in_title = 0 }
+    !in_title && $0 ~ captures { does = 1 }
+    END { done() }' "$1"
+}
+printf '%s\n' 'TEST_CASE("a",' '          "[gpu]") {' '  graph.capture_begin();' '}' 'TEST_CASE("b", "[gpu][capture]") {' '  capture_begin();' '}' >"$folder/cases.cpp"
+[[ $(untagged "$folder/cases.cpp") == *'TEST_CASE("a",'* && $(untagged "$folder/cases.cpp") != *'"b"'* ]] || fail 'untagged cases are not found'
+grep -lrF '[gpu]' "$SETTRAIN_SOURCE_DIR/tests" --include='*.cpp' | while read -r file; do untagged "$file"; done >"$folder/untagged"
+if [[ -s $folder/untagged ]]; then fail 'these capture a CUDA graph and are not tagged [capture]:' "$(<"$folder/untagged")"; fi
+
+# A signal ends the step in hand and all that it started.
+stand_in build/gpu_check/bundle/programs/bin/tests_train "(trap '' TERM; sleep 2.5; echo alive >$folder/alive) & echo >$folder/begun; sleep 60"
+env -i HOME="$folder" PATH="$folder/bin" bash "$folder/scripts/gpu_check.sh" run tests_train >"$folder/said" 2>&1 &
+script=$!
+for ((i = 0; i < 200; ++i)); do if [[ ! -e $folder/begun ]]; then sleep 0.05; fi; done
+kill -TERM "$script"
+status=0
+wait "$script" || status=$?
+[[ $status == 143 ]] || fail "exit code $status where it got SIGTERM:" "$(<"$folder/said")"
+sleep 2.6
+if [[ -e $folder/alive ]]; then fail 'a process of a step outlives SIGTERM'; fi
 
 # Packing, where the source is a git clone on a machine with the packages.
 if ! command -v dpkg-query >/dev/null || ! git -C "$SETTRAIN_SOURCE_DIR" rev-parse HEAD >/dev/null 2>&1; then exit 77; fi

@@ -72,13 +72,13 @@ TEST_CASE("a capture that fails throws the first error, whatever its end and the
   const auto nothing = [] {};
   bool cleaned_up = false;
   const auto clean_up = [&] { cleaned_up = true; };
-  CHECK_THROWS_WITH(run_between(nothing, fail("no memory to instantiate"), fail("not recording")),
-                    "no memory to instantiate");
-  CHECK_THROWS_WITH(run_between(fail("the operations'"), fail("the end's"), fail("the clean-up's")), "the operations'");
-  CHECK_THROWS_WITH(run_between(fail("the operations'"), nothing, clean_up), "the operations'");
-  CHECK_NOTHROW(run_between(nothing, nothing, clean_up));
+  CHECK_THROWS_WITH(close_after(fail("the operations'"), fail("the end's"), {fail("the clean-up's")}),
+                    "the operations'");
+  CHECK_THROWS_WITH(close_after(fail("the operations'"), nothing, {clean_up}), "the operations'");
+  CHECK_NOTHROW(close_after(nothing, nothing, {clean_up}));
   CHECK_FALSE(cleaned_up);
-  CHECK_THROWS_WITH(run_between(nothing, fail("the end's"), clean_up), "the end's");
+  CHECK_THROWS_WITH(close_after(nothing, fail("no memory to instantiate"), {fail("not recording"), clean_up}),
+                    "no memory to instantiate");
   CHECK(cleaned_up);
 }
 
@@ -116,6 +116,53 @@ TEST_CASE("a smaller step without memory beside the captured one drops that one 
   };
   CHECK_THROWS_AS(train_two_epochs("cross_entropy", fake.capture(), {}, false, always_fails), c10::OutOfMemoryError);
   CHECK(passes == 2);
+}
+
+// Its first update of the epoch's smaller last step fails, after the step has begun to change the model.
+class FailingSgd : public Sgd {
+ public:
+  using Sgd::Sgd;
+  int fails_at = 0, updates = 0;
+
+  void step(const at::Tensor& lr, const std::optional<at::Tensor>& stop) override {
+    TORCH_CHECK_WITH(OutOfMemoryError, ++updates != fails_at, "CUDA out of memory");
+    Sgd::step(lr, stop);
+  }
+};
+
+TEST_CASE("a step without memory is not run again once its update has begun", "[fast]") {
+  FakeCapture fake;
+  int passes = 0;
+  ToldConvNext model([&](int64_t images) { passes += images == 6; }, ModelOptions{}, ModelContext{5, 3, 32, 32});
+  const auto loss = make_loss("cross_entropy");
+  TrainedParameters parameters;
+  for (const auto& item : model.named_parameters()) parameters.push_back({item.key(), item.value()});
+  FailingSgd optimizer(parameters, SgdOptions{0.1, 0.9, 1e-3, true});
+  optimizer.fails_at = 6;
+  ProcessGroup alone;
+  TrainStep step(model, *loss, optimizer, {}, alone, {.seed = 3, .capture = fake.capture()});
+  const auto launch = [&](int64_t i) {
+    std::vector<Batch> batches{samples(0, i == 5 ? 6 : 8)};
+    batches[0].images = at::ones({batches[0].size(), 3, 32, 32});
+    step.launch(batches, {i, 0.1, 0, 1});
+  };
+  for (int64_t i = 0; i < 5; ++i) launch(i);
+  CHECK_THROWS_AS(launch(5), c10::OutOfMemoryError);
+  CHECK(passes == 1);
+}
+
+TEST_CASE("a step without memory before anything of it ran is run again, whatever the step before did", "[fast]") {
+  int replays = 0;
+  const Capture capture = [&](const std::function<void()>& operations) -> std::function<void()> {
+    return [&replays, operations] {
+      TORCH_CHECK_WITH(OutOfMemoryError, ++replays != 2, "CUDA out of memory");
+      operations();
+    };
+  };
+  const Trained plain = train_two_epochs("cross_entropy", {}), again = train_two_epochs("cross_entropy", capture);
+  CHECK(replays > 2);
+  CHECK(again.sum.loss_sum == plain.sum.loss_sum);
+  for (size_t i = 0; i < plain.state.size(); ++i) CHECK(again.state[i].equal(plain.state[i]));
 }
 
 TEST_CASE("replayed steps have the numbers of steps that run as they are", "[fast]") {

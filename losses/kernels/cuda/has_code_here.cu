@@ -1,6 +1,5 @@
-#include <cuda_runtime_api.h>
-
-#include "losses/kernels/has_code_here.h"
+#include "losses/kernels/noise_kernels.h"
+#include "src/core/cuda_check.h"
 
 namespace settrain {
 namespace {
@@ -12,9 +11,17 @@ __global__ void nothing() {}
 
 bool has_code_here() {
   cudaFuncAttributes unused;
-  const bool found = cudaFuncGetAttributes(&unused, nothing) == cudaSuccess;
-  if (!found) static_cast<void>(cudaGetLastError());  // the next check would report it as its own
-  return found;
+  const cudaError_t status = cudaFuncGetAttributes(&unused, nothing);
+  switch (status) {
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorUnsupportedPtxVersion:
+      static_cast<void>(cudaGetLastError());  // the next check would report it as its own
+      return false;
+    default:
+      cuda_check(status, "looking for the code of the losses");
+      return true;
+  }
 }
 
 }  // namespace settrain
