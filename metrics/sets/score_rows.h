@@ -13,6 +13,7 @@
 
 #include "losses/kernels/softmax_kernels.h"
 #include "metrics/checks.h"
+#include "metrics/count.h"
 #include "metrics/sets/descending_row.h"
 #include "metrics/sets/rules/calibrated_rule.h"
 
@@ -32,6 +33,15 @@ double sum_of(int64_t count, const Value& value) {
   return sum;
 }
 
+/// Below it exponentials of doubles near their end.
+inline constexpr double kLeastExponent = -600;
+
+/// exp(x) for x <= 0, never 0: below kLeastExponent it falls only as 1 / |x| does. So it still orders the classes whose
+/// probabilities would be 0, and it is too small to change a sum with any other.
+inline double tail_exponential(double x) {
+  return std::exp(std::max(x, kLeastExponent)) * (kLeastExponent / std::min(x, kLeastExponent));
+}
+
 /// An image's scores and the probabilities of its classes. T: float or double.
 template <class T>
 struct ScoreRow {
@@ -44,12 +54,24 @@ struct ScoreRow {
   /// 1 - p[c] with all its digits, however close p[c] is to 1.
   double rest(int64_t c) const {
     if (p[c] <= 0.5) return 1 - p[c];
-    if (kind == ProbabilityKind::kSigmoid) return 1 / (1 + std::exp(exact[c]));
+    if (kind == ProbabilityKind::kSigmoid) return tail_exponential(-exact[c]) / (1 + tail_exponential(-exact[c]));
     const double* behind = p + c + 1;
     return sum_of(c, [this](int64_t i) { return p[i]; }) +
            sum_of(classes - c - 1, [behind](int64_t i) { return behind[i]; });
   }
 };
+
+/// Gives probabilities that are 0, or nearly, those of tail_exponential().
+inline void extend_tail(const double* scores, int64_t classes, ProbabilityKind kind, double* p) {
+  constexpr double kTail = 1e-259;  // above exp(kLeastExponent)
+  if (count_at_least(p, classes, kTail) == classes) return;
+  const int64_t largest = std::max_element(scores, scores + classes) - scores;
+  const bool is_softmax = kind == ProbabilityKind::kSoftmax;
+  for (int64_t c = 0; c < classes; ++c) {
+    if (p[c] >= kTail) continue;
+    p[c] = is_softmax ? tail_exponential(scores[c] - scores[largest]) * p[largest] : tail_exponential(scores[c]);
+  }
+}
 
 /// Calls `use(row)` with the ScoreRow of every image. `make_use()` makes the `use` of a thread. A row's probabilities
 /// are the same bits whatever the rows beside it. `scores` [rows, classes] T on the CPU, contiguous. Throws what
@@ -74,6 +96,7 @@ void for_each_score_row(const at::Tensor& scores, ProbabilityKind kind, const Ma
       } else {
         if (!softmax(exact.data(), classes, probabilities.data())) check_finite("scores", scores);
       }
+      extend_tail(exact.data(), classes, kind, probabilities.data());
       use(ScoreRow<T>{i, classes, kind, row, exact.data(), probabilities.data()});
     }
   });

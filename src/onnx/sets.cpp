@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "metrics/sets/calibrate.h"
+#include "metrics/sets/score_rows.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -21,19 +22,27 @@ struct Probabilities {
   std::string rest;  // 1 - p where p > 1/2, with all its digits, as [batch, 1] or [batch, classes]; elsewhere anything
 };
 
+/// As tail_exponential() of metrics/sets/score_rows.h.
+std::string tail_exponential(OnnxGraph& graph, const std::string& x) {
+  const std::string least = graph.constant(kLeastExponent);
+  const std::string power = graph.add("Exp", {graph.add("Max", {x, least})});
+  return graph.add("Mul", {power, graph.add("Div", {least, graph.add("Min", {x, least})})});
+}
+
 Probabilities probabilities_of(OnnxGraph& graph, const std::string& logits, ProbabilityKind kind) {
   const std::string exact = graph.add("Cast", {logits}, {{"to", number(OnnxType::kFloat64)}});
   if (kind == ProbabilityKind::kSigmoid) {
-    // ONNX Runtime's Sigmoid of float64 has the digits of float32 only.
-    const auto sigmoid = [&](const std::string& negative) {
-      const std::string sum = graph.add("Add", {graph.add("Exp", {negative}), graph.constant(1.0)});
-      return graph.add("Div", {graph.constant(1.0), sum});
-    };
-    return {sigmoid(graph.add("Neg", {exact})), sigmoid(exact)};
+    // ONNX Runtime's Sigmoid of float64 has the digits of float32 only. With e = exp(-|x|) it is 1 / (1 + e) or
+    // e / (1 + e).
+    const std::string e = tail_exponential(graph, graph.add("Neg", {graph.add("Abs", {exact})}));
+    const std::string one = graph.constant(1.0), sum = graph.add("Add", {e, one});
+    const std::string larger = graph.add("Div", {one, sum}), smaller = graph.add("Div", {e, sum});
+    const std::string is_positive = graph.add("Greater", {exact, graph.constant(0.0)});
+    return {graph.add("Where", {is_positive, larger, smaller}), graph.add("Where", {is_positive, smaller, larger})};
   }
   // The softmax, whose sum over the classes but the largest is the rest of that one.
   const auto largest = graph.add("TopK", {exact, graph.constant(std::vector<int64_t>{1})}, {{"axis", int64_t{1}}}, 2);
-  const std::string powers = graph.add("Exp", {graph.add("Sub", {exact, largest[0]})});
+  const std::string powers = tail_exponential(graph, graph.add("Sub", {exact, largest[0]}));
   const std::string zero = graph.add("Sub", {largest[0], largest[0]});
   const std::string others = graph.add("ScatterElements", {powers, largest[1], zero}, {{"axis", int64_t{1}}});
   const std::string behind = graph.add("ReduceSum", {others, graph.constant(std::vector<int64_t>{1})});

@@ -79,7 +79,7 @@ class WeightsFile {
 
 TEST_CASE("coverage follows alpha however sure the network is", "[fast]") {
   const WeightsFile weights;
-  for (const double scale : {1.0, 10.0, 100.0}) {
+  for (const double scale : {1.0, 10.0, 100.0, 1e4}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
       const SplitScores calibration = confident_split(1, scale, dtype), judged = confident_split(2, scale, dtype);
       for (const std::string& score : every_score(weights.path())) {
@@ -110,7 +110,7 @@ TEST_CASE("classes, superclasses, clusters and rare classes are covered however 
   };
   std::vector<int64_t> each, by_superclass = some_facts().superclass_of;
   for (int64_t c = 0; c < kClassCount; ++c) each.push_back(c);
-  for (const double scale : {1.0, 100.0}) {
+  for (const double scale : {1.0, 100.0, 1e4}) {
     const SplitScores calibration = confident_split(5, scale, at::kFloat),
                       judged = confident_split(6, scale, at::kFloat);
     for (const std::string& score : every_score(weights.path())) {
