@@ -13,7 +13,6 @@
 
 #include "losses/kernels/softmax_kernels.h"
 #include "metrics/checks.h"
-#include "metrics/count.h"
 #include "metrics/sets/descending_row.h"
 #include "metrics/sets/rules/calibrated_rule.h"
 
@@ -33,11 +32,11 @@ double sum_of(int64_t count, const Value& value) {
   return sum;
 }
 
-/// Below it exponentials of doubles near their end.
+/// Near the least exponent of a double that is not 0, about -708.
 inline constexpr double kLeastExponent = -600;
 
-/// exp(x) for x <= 0, never 0: below kLeastExponent it falls only as 1 / |x| does. So it still orders the classes whose
-/// probabilities would be 0, and it is too small to change a sum with any other.
+/// exp(x) for x <= 0, and not 0 for differences of float32 scores: below kLeastExponent it falls only as 1 / |x| does.
+/// So it still orders the classes whose probabilities would be 0, and it is too small to change a sum with any other.
 inline double tail_exponential(double x) {
   return std::exp(std::max(x, kLeastExponent)) * (kLeastExponent / std::min(x, kLeastExponent));
 }
@@ -61,10 +60,23 @@ struct ScoreRow {
   }
 };
 
+/// The smallest of `values`, by several running ones, as sum_of().
+inline double smallest_of(const double* values, int64_t count) {
+  constexpr int64_t kAtOnce = 8;
+  double smallest[kAtOnce];
+  std::fill_n(smallest, kAtOnce, values[0]);
+  const int64_t whole = count / kAtOnce * kAtOnce;
+  for (int64_t i = 0; i < whole; i += kAtOnce) {
+    for (int64_t j = 0; j < kAtOnce; ++j) smallest[j] = values[i + j] < smallest[j] ? values[i + j] : smallest[j];
+  }
+  for (int64_t i = whole; i < count; ++i) smallest[0] = std::min(smallest[0], values[i]);
+  return *std::min_element(smallest, smallest + kAtOnce);
+}
+
 /// Gives probabilities that are 0, or nearly, those of tail_exponential().
 inline void extend_tail(const double* scores, int64_t classes, ProbabilityKind kind, double* p) {
   constexpr double kTail = 1e-259;  // above exp(kLeastExponent)
-  if (count_at_least(p, classes, kTail) == classes) return;
+  if (smallest_of(p, classes) >= kTail) return;
   const int64_t largest = std::max_element(scores, scores + classes) - scores;
   const bool is_softmax = kind == ProbabilityKind::kSoftmax;
   for (int64_t c = 0; c < classes; ++c) {
