@@ -1,7 +1,6 @@
 // Odd and broken files, and what Pillow makes of each.
 #include <algorithm>
 #include <array>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include "datasets/image_files.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 using namespace settrain;

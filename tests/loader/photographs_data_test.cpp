@@ -1,7 +1,6 @@
 // Decoding, scaling and cropping of real photographs, to the bytes of Pillow and torchvision.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,6 +11,7 @@
 #include "src/core/digest.h"
 #include "src/loader/pipeline.h"
 #include "tests/loader/render.h"
+#include "tests/support/catch2.h"
 #include "tests/support/image_part.h"
 #include "tests/support/skip.h"
 
