@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #else
 #include <catch2/catch_all.hpp>
-
 #include <string>
 #include <utility>
 
