@@ -25,7 +25,7 @@ pack() {
   for package in "${packages[@]}"; do
     if ! dpkg-query -L "$package" >/dev/null 2>&1; then missing+=("$package"); fi
   done
-  if ((${#missing[@]})); then fail "not installed: ${missing[*]}; scripts/setup installs them"; fi
+  if ((${#missing[@]})); then fail "not installed: ${missing[*]}; scripts/setup --tests installs them"; fi
   git -C "$root" rev-parse HEAD >/dev/null 2>&1 || fail "pack takes the source from git, and $root is no clone"
   local images=/usr/share/datasets/fashion-mnist
   if $with_data && [[ ! -d $images ]]; then fail "--with-data: there is no $images; the package dataset-fashion-mnist has it"; fi
