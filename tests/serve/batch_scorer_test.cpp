@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "models/model.h"
-#include "src/serve/http/http_error.h"
+#include "src/serve/http/http_server.h"
 
 using namespace settrain;
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "src/serve/http/http_error.h"
+#include "src/serve/http/http_server.h"
 
 using namespace settrain;
 
