@@ -36,7 +36,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 using Parser = http::request_parser<http::buffer_body>;
 
-constexpr milliseconds kLooksForStop{50};
+constexpr milliseconds kLooksForStop{100};
 constexpr milliseconds kArrivesAtStop{5000};  // for what is on its way when the server stops
 constexpr milliseconds kLongestLinger{1000};
 // Connections beyond the limit that are told so at a time. If there are still more, they are closed without a word.
@@ -80,7 +80,7 @@ Answer refusal(int status, const std::string& message, const std::string& header
           .headers = status == 503 ? "Retry-After: 1\r\n" : headers};
 }
 
-// Memory that a body takes of what all bodies may take together.
+// A body's share of the memory for all bodies.
 struct BodyMemory {
   std::atomic<int64_t>& taken;
   int64_t most, bytes = 0;
@@ -197,9 +197,9 @@ bool HttpServer::Connection::send(const Answer& answer, bool closes, bool is_hea
   return send_bytes(text);
 }
 
-// All up to and with the empty line. Its lines have the right ends and lengths, and no header goes on in a second one.
+// Receives a request up to and with the empty line. Throws where a line ends or begins wrongly or is too long.
 std::string_view HttpServer::Connection::receive_head() {
-  size_t size = 0, line = 0;  // of the part that is looked at; where its last line begins
+  size_t size = 0, line = 0;  // bytes that were looked at; where the last line among them begins
   for (bool ends = false; !ends; ++size) {
     if (begin_ + size == end_) receive();
     const char c = buffer_[begin_ + size];
@@ -216,14 +216,14 @@ std::string_view HttpServer::Connection::receive_head() {
   return {buffer_.data() + begin_ - size, size};
 }
 
-// Throws where two readers might understand the head differently, even if Beast would take it.
+// Throws where two readers might understand the head differently, also where Beast would accept it.
 void HttpServer::Connection::parse_head(Parser& parser) {
   const std::string_view head = receive_head();
   boost::beast::error_code problem;
   parser.header_limit(kLongestHead);
   parser.body_limit(std::numeric_limits<uint64_t>::max());  // predict() says more about one that is too large
   const size_t parsed = parser.put(boost::asio::const_buffer(head.data(), head.size()), problem);
-  if (problem == http::error::bad_content_length) {  // which it also says of a number beyond 64 bits
+  if (problem == http::error::bad_content_length) {  // the error for numbers beyond 64 bits, too
     const std::string_view digits = "0123456789", rest = head.substr(parsed);
     const size_t number = rest.find_first_of(digits);
     if (rest.find_first_not_of(digits, number) - number >= 20) throw too_large();
@@ -237,7 +237,7 @@ void HttpServer::Connection::parse_head(Parser& parser) {
   if (view(length).find(',') != std::string_view::npos) throw HttpError(400, "Content-Length is no number");
   if (request.count(http::field::transfer_encoding) > 0 && !iequals(encoding, "chunked"))
     throw HttpError(501, "the only transfer encoding that is taken is chunked");
-  // Chunks are read in many ways, so that nobody knows what another reader finds behind them.
+  // Readers of chunks differ most, so no request is read behind them.
   may_go_on_ = request.version() == 11 && parser.keep_alive() && !parser.chunked();
 }
 
@@ -245,7 +245,7 @@ HttpError HttpServer::Connection::too_large() const {
   return {413, fmt::format("the body is larger than the {} bytes that are taken", limits_.bytes)};
 }
 
-// Takes memory as the bytes come, whatever length was announced.
+// Takes memory as the bytes come, and not as their number is announced.
 std::string HttpServer::Connection::read_body(Parser& parser, BodyMemory& memory) {
   const auto& request = parser.get();
   const auto headers = std::distance(request.begin(), request.end());
@@ -295,7 +295,7 @@ Answer HttpServer::Connection::predict(Parser& parser) {
               server_.answers_.predict(find_uploads(body, view(request[http::field::content_type]), limits_.images))};
 }
 
-// `path` becomes the request's, where it is one of the server's own.
+// Sets `path` to the request's where there is something at it.
 Answer HttpServer::Connection::answer_to(Parser& parser, std::string& path) {
   parse_head(parser);
   struct Page {
@@ -369,7 +369,8 @@ void HttpServer::serve_connection(int socket) {
 }
 
 void HttpServer::run(ListeningSocket& listening, const std::function<bool()>& stop) {
-  std::list<std::future<void>> threads;  // one a connection, whose end it waits for; by then they are told to stop
+  // One for each connection. They are destroyed last, which waits for the threads; by then these are told to stop.
+  std::list<std::future<void>> threads;
   const struct AtTheEnd {
     std::atomic<bool>& stopping;
     ~AtTheEnd() { stopping = true; }
