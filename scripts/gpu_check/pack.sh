@@ -13,7 +13,7 @@ packed_files() {
       /usr/share/doc/*/copyright) echo "$file" ;;
       /usr/share/doc/*) ;;
       /usr/include/*) if [[ ! -d $file ]]; then echo "$file"; fi ;;
-      *.cmake | */chart.min.js | */libcrypto.a | */libz.a | */libCatch2WithMain.a) echo "$file" ;;
+      *.cmake | */chart.min.js | */libcrypto.a | */libz.a | */libCatch2*.a) echo "$file" ;;
       */libyaml-cpp.so | */libfmt.so | */libspdlog.so) printf '%s\n' "$file"* ;; # the library and its links
     esac
   done

@@ -34,8 +34,10 @@ std::string differing(const nlohmann::json& first, const nlohmann::json& other) 
     lines += fmt::format("\n    {}: {} instead of {}", path, after, before);
   }
   for (const auto& [name, value] : first.items()) {
-    if (is_compared(name) && other.value(name, "") != value)
-      lines += fmt::format("\n    {}: {} instead of {}", name, other.value(name, "none"), value.get<std::string>());
+    if (!is_compared(name)) continue;
+    const auto before = value.get<std::string>();
+    if (other.value(name, "") != before)
+      lines += fmt::format("\n    {}: {} instead of {}", name, other.value(name, "none"), before);
   }
   return lines;
 }

@@ -1,8 +1,7 @@
 #include "src/config/differences.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using config::Difference;

@@ -1,4 +1,3 @@
-#include <catch2/catch.hpp>
 #include <cstring>
 #include <fstream>
 #include <random>
@@ -6,6 +5,7 @@
 #include "src/config/format.h"
 #include "src/config/load.h"
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 namespace {

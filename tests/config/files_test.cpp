@@ -1,9 +1,9 @@
 // Which files are read: extends, and what cannot be read.
-#include <catch2/catch.hpp>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 

@@ -2,10 +2,9 @@
 
 #include <stdlib.h>
 
-#include <catch2/catch.hpp>
-
 #include "src/config/load.h"
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 namespace {

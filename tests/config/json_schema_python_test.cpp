@@ -1,10 +1,10 @@
 // The JSON Schema as another program reads it, against what load() says of the same files.
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
 
 #include "src/config/document.h"
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 namespace settrain::config::test {

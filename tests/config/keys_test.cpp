@@ -1,7 +1,7 @@
 // Keys that are unknown, misplaced, repeated or misshapen.
-#include <catch2/catch.hpp>
 
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 

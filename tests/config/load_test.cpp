@@ -1,9 +1,8 @@
 #include "src/config/load.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 

@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
 
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 

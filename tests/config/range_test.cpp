@@ -1,8 +1,7 @@
 #include "src/config/range.h"
 
-#include <catch2/catch.hpp>
-
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 

@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-#include <catch2/catch.hpp>
 #include <fstream>
 #include <stdexcept>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 

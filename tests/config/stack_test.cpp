@@ -1,7 +1,7 @@
 // How layers change a section's variant.
-#include <catch2/catch.hpp>
 
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 

@@ -1,9 +1,9 @@
 #include "src/config/typing.h"
 
-#include <catch2/catch.hpp>
 #include <limits>
 
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 

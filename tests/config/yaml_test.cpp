@@ -1,7 +1,6 @@
 // YAML that is wrong, hostile, or more than a configuration needs.
 #include "src/config/yaml.h"
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <fstream>
 #include <random>
@@ -9,6 +8,7 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "tests/config/sample.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::config::test {
 namespace {

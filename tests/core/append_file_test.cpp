@@ -1,7 +1,6 @@
 #include "src/core/append_file.h"
 
-#include <catch2/catch.hpp>
-
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
@@ -27,7 +26,7 @@ TEST_CASE("An append file can be cut back, and not beyond its end", "[fast]") {
   file.truncate_to(4);
   file.append("three\n");
   CHECK(read_file(folder / "a") == "one\nthree\n");
-  CHECK_THROWS_WITH(file.truncate_to(11), Catch::Matchers::Contains("a' has 10 bytes, expected at least 11"));
+  CHECK_THROWS_WITH(file.truncate_to(11), Catch::Contains("a' has 10 bytes, expected at least 11"));
 }
 
 TEST_CASE("A record that does not fit on the disk is not there at all", "[fast]") {
@@ -50,5 +49,5 @@ TEST_CASE("A record that does not fit on the disk is not there at all", "[fast]"
 
 TEST_CASE("An append file that cannot be opened is named", "[fast]") {
   const test::TemporaryFolder folder;
-  CHECK_THROWS_WITH(AppendFile(folder / "none" / "a"), Catch::Matchers::Contains("none/a': No such file"));
+  CHECK_THROWS_WITH(AppendFile(folder / "none" / "a"), Catch::Contains("none/a': No such file"));
 }

@@ -1,6 +1,6 @@
 #include "src/core/characters.h"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -2,17 +2,17 @@
 
 #include <sys/file.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <stdexcept>
 
 #include "src/core/error.h"
 #include "src/core/file_lock.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <catch2/catch.hpp>
 #include <cerrno>
 #include <string>
+
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

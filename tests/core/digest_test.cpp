@@ -1,9 +1,9 @@
 #include "src/core/digest.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;

@@ -3,15 +3,15 @@
 #include <unistd.h>
 
 #include <array>
-#include <catch2/catch.hpp>
 #include <optional>
 
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("A lock held by another process is refused with its id and host, until that process dies", "[fast]") {
   const test::TemporaryFolder folder;

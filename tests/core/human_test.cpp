@@ -1,7 +1,8 @@
 #include "src/core/human.h"
 
-#include <catch2/catch.hpp>
 #include <limits>
+
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

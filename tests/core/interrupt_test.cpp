@@ -3,8 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
-
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 
 using namespace settrain;

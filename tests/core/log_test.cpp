@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <iostream>
 #include <regex>
 #include <thread>
 #include <vector>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
@@ -84,14 +84,14 @@ TEST_CASE("A line is in the file at once, not at the end", "[fast]") {
           ::raise(SIGKILL);
           return 0;
         }) == 128 + SIGKILL);
-  CHECK_THAT(read_file(folder / "log.txt"), Catch::Matchers::EndsWith("info: here\n"));
+  CHECK_THAT(read_file(folder / "log.txt"), Catch::EndsWith("info: here\n"));
 }
 
 TEST_CASE("A log file that cannot be opened is an error that names it", "[fast]") {
   const test::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "log.txt");
   CHECK_THROWS_AS(log::open_file(folder / "log.txt"), RunError);
-  CHECK_THROWS_WITH(log::open_file(folder / "log.txt"), Catch::Matchers::Contains("log.txt': "));
+  CHECK_THROWS_WITH(log::open_file(folder / "log.txt"), Catch::Contains("log.txt': "));
 }
 
 TEST_CASE("A full disk is told once, and lines still reach stderr", "[fast]") {
@@ -103,7 +103,7 @@ TEST_CASE("A full disk is told once, and lines still reach stderr", "[fast]") {
     for (int i = 0; i < 3; ++i) log::info("y");
   });
   CHECK(std::count(text.begin(), text.end(), 'z') == 300);
-  CHECK_THAT(text, Catch::Matchers::Contains("warning: the log file misses lines: "));
+  CHECK_THAT(text, Catch::Contains("warning: the log file misses lines: "));
   CHECK(text.find("misses lines") == text.rfind("misses lines"));
 }
 

@@ -1,10 +1,11 @@
 #include "src/core/mean_interval.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <vector>
+
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -1,7 +1,8 @@
 #include "src/core/noise.h"
 
-#include <catch2/catch.hpp>
 #include <set>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,11 +1,11 @@
 #include "src/core/normal.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <vector>
 
 #include "src/core/streams.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

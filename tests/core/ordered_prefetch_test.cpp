@@ -1,12 +1,13 @@
 #include "src/core/ordered_prefetch.h"
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -1,9 +1,10 @@
 #include "src/core/own_cores.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <map>
 #include <thread>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

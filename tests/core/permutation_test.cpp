@@ -1,10 +1,11 @@
 #include "src/core/permutation.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 #include <stdexcept>
+
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -1,9 +1,9 @@
 #include "src/core/philox.h"
 
 #include <array>
-#include <catch2/catch.hpp>
 
 #include "src/core/streams.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,9 +1,10 @@
 #include "src/core/student_t.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -1,6 +1,6 @@
 #include "src/core/table_text.h"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

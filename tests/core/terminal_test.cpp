@@ -5,8 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
-
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 
 using namespace settrain;

@@ -2,17 +2,17 @@
 
 #include <sys/stat.h>
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using test::read_file;
 namespace fs = std::filesystem;
 

@@ -1,6 +1,5 @@
 #include "src/data_tools/fetch.h"
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <set>
 
@@ -8,11 +7,12 @@
 #include "src/core/error.h"
 #include "src/data_tools/checksum.h"
 #include "tests/support/builtin_datasets.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using test::read_file;
 namespace fs = std::filesystem;
 

@@ -1,8 +1,7 @@
 #include "src/data_tools/lorenz.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/data_tools/summary.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -1,16 +1,16 @@
 #include "src/data_tools/split_files.h"
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
 #include "datasets/class_table.h"
 #include "datasets/image_list.h"
 #include "src/core/error.h"
 #include "tests/data_tools/class_folders.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using test::add_class;
 
 namespace {

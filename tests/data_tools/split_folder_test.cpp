@@ -1,13 +1,13 @@
 #include "src/data_tools/split_folder.h"
 
-#include <catch2/catch.hpp>
 #include <set>
 
 #include "src/core/error.h"
 #include "tests/data_tools/class_folders.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using test::add_class;
 namespace fs = std::filesystem;
 

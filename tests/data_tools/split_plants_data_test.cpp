@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
 
@@ -7,6 +6,7 @@
 #include "datasets/file_list.h"
 #include "datasets/find_images.h"
 #include "src/data_tools/split_files.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,11 +1,10 @@
 #include "src/data_tools/split_rule.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("a tenth of a multiple of ten is exact", "[fast]") {
   const Fraction tenth("0.1", "--val");

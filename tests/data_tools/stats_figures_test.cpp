@@ -1,18 +1,18 @@
 // What figures of a data set hold; with gnuplot, where it is installed, the pictures too.
 #include "src/data_tools/stats_figures.h"
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "src/core/error.h"
 #include "src/data_tools/noise_figure.h"
 #include "src/data_tools/stats_files.h"
 #include "tests/plot/has_gnuplot.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -1,6 +1,5 @@
 #include "src/data_tools/stats.h"
 
-#include <catch2/catch.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -9,9 +8,10 @@
 #include "src/data_tools/stats_json.h"
 #include "src/data_tools/stats_text.h"
 #include "tests/data_tools/odd_folder.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -1,15 +1,15 @@
 #include "src/data_tools/verify.h"
 
-#include <catch2/catch.hpp>
 #include <csignal>
 #include <numeric>
 
 #include "src/core/interrupt.h"
 #include "tests/data_tools/odd_folder.h"
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

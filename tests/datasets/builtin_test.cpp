@@ -1,5 +1,4 @@
 // Every registered data set, and the section data.label_noise, through a configuration.
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "datasets/imagenet_lt.h"
@@ -11,6 +10,7 @@
 #include "src/config/variants.h"
 #include "src/core/error.h"
 #include "tests/support/builtin_datasets.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;

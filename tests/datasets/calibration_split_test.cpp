@@ -1,15 +1,15 @@
 #include "datasets/calibration_split.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <tuple>
 
 #include "datasets/synthetic.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

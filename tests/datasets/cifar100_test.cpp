@@ -1,7 +1,6 @@
 #include "datasets/cifar100.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <set>
 #include <string>
 
@@ -9,6 +8,7 @@
 #include "datasets/cifar100_names.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;

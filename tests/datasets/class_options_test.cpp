@@ -1,7 +1,6 @@
 // Superclasses and names of classes from text files.
 #include "datasets/class_options.h"
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "datasets/class_table.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;

@@ -1,9 +1,9 @@
 #include "datasets/encode_png.h"
 
-#include <catch2/catch.hpp>
 #include <stdexcept>
 
 #include "datasets/decode_image.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 

@@ -1,8 +1,8 @@
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <numeric>
 
 #include "datasets/fashion_mnist.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 using namespace settrain;

@@ -1,10 +1,10 @@
 #include "datasets/fashion_mnist.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "src/core/error.h"
 #include "tests/datasets/idx_test_files.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using Catch::Contains;

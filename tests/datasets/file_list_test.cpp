@@ -1,12 +1,12 @@
 // ListFiles of image files, with one label a line or several.
 #include "datasets/file_list.h"
 
-#include <catch2/catch.hpp>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
 #include "datasets/image_list.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
@@ -93,9 +93,9 @@ TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
   check("a.png 1,2,1\n", ":1: ", "label 1 is named twice");
   check("\n\nabsent.png 1\n", ":3: ", "absent.png");
   check("\n \n", "'", "lists no image");
-  CHECK_THROWS_MATCHES(read_image_list(lists.folder / "none.txt", 5, lists.files), DataError,
-                       Catch::Matchers::Message("cannot open '" + (lists.folder / "none.txt").string() +
-                                                "': No such file or directory"));
+  CHECK_THROWS_MATCHES(
+      read_image_list(lists.folder / "none.txt", 5, lists.files), DataError,
+      Catch::Message("cannot open '" + (lists.folder / "none.txt").string() + "': No such file or directory"));
 }
 
 TEST_CASE("a data set of lists", "[fast]") {

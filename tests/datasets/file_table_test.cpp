@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
-
 #include "datasets/file_list.h"
 #include "datasets/file_places.h"
 #include "datasets/find_images.h"
 #include "datasets/image_list.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;

@@ -1,11 +1,11 @@
 #include "datasets/idx_file.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "tests/datasets/idx_test_files.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using Catch::Contains;

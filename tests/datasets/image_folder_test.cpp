@@ -1,12 +1,12 @@
 // A folder for every class.
 #include "datasets/image_folder.h"
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;

@@ -1,6 +1,5 @@
 #include "datasets/image_header.h"
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
@@ -8,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
 

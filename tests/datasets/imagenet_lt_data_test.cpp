@@ -1,11 +1,11 @@
 // The published lists, without their images.
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <filesystem>
 
 #include "datasets/file_list.h"
 #include "datasets/file_places.h"
 #include "datasets/image_list.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 using namespace settrain;

@@ -1,10 +1,9 @@
 // ImageNet-LT: a file_list with defaults, whose classes are named by folders.
 #include "datasets/imagenet_lt.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
 #include "tests/datasets/tiny_images.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using Catch::Contains;

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 
 #include "datasets/imagenet_labels.h"
 #include "src/core/error.h"
 #include "tests/datasets/tiny_images.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using Catch::Contains;

@@ -1,7 +1,6 @@
 #include "datasets/jpeg_decoder.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <iterator>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
@@ -9,6 +8,7 @@
 #include <stdexcept>
 
 #include "src/core/streams.h"
+#include "tests/support/catch2.h"
 #include "tests/support/image_part.h"
 
 using namespace settrain;

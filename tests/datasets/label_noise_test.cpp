@@ -1,13 +1,13 @@
 #include "datasets/label_noise.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;

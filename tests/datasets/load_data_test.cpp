@@ -1,7 +1,6 @@
 // In which order the parts of the section `data` change a data set.
 #include "datasets/load_data.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "datasets/validation_split.h"
 #include "src/config/load.h"
 #include "src/config/variants.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -1,11 +1,11 @@
 #include "datasets/long_tail.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <numeric>
 #include <set>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

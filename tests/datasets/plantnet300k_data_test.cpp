@@ -1,10 +1,10 @@
 // Real plants in Pl@ntNet-300K's layout, and its published names.
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
 
 #include "datasets/plantnet300k.h"
 #include "datasets/plantnet300k_json.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 using namespace settrain;

@@ -1,11 +1,10 @@
 // Pl@ntNet-300K's folders and JSON files.
 #include "datasets/plantnet300k.h"
 
-#include <catch2/catch.hpp>
-
 #include "datasets/plantnet300k_json.h"
 #include "src/core/error.h"
 #include "tests/datasets/tiny_images.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using Catch::Contains;

@@ -1,7 +1,6 @@
 #include "datasets/synthetic.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -10,6 +9,7 @@
 #include "datasets/synthetic_images.h"
 #include "datasets/synthetic_joint.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

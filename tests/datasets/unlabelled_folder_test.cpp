@@ -1,11 +1,11 @@
 #include "datasets/unlabelled_folder.h"
 
-#include <catch2/catch.hpp>
 #include <iterator>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;

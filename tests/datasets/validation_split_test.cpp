@@ -1,11 +1,11 @@
 #include "datasets/validation_split.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

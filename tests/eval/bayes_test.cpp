@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "metrics/average_k.h"
@@ -10,6 +9,7 @@
 #include "src/core/error.h"
 #include "src/eval/evaluator.h"
 #include "tests/metrics/random_split.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

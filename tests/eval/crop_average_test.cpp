@@ -3,9 +3,10 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <stdexcept>
+
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +10,7 @@
 #include "src/core/error.h"
 #include "src/eval/score_collector.h"
 #include "tests/metrics/random_split.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,8 +1,9 @@
 #include "src/eval/results_table.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

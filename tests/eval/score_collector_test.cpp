@@ -2,10 +2,10 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <limits>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,7 +1,8 @@
 #include "src/formats/crc32c.h"
 
-#include <catch2/catch.hpp>
 #include <string>
+
+#include "tests/support/catch2.h"
 
 using settrain::crc32c;
 

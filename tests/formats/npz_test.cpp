@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
 #include <cstring>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/weight_bytes.h"
 

@@ -1,8 +1,7 @@
 #include "src/formats/pickle.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/weight_bytes.h"
 

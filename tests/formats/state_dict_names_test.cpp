@@ -1,9 +1,9 @@
 #include "src/formats/state_dict_names.h"
 
-#include <catch2/catch.hpp>
 #include <vector>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,8 +1,8 @@
 // TensorBoard itself reads what the writer writes.
-#include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "src/formats/tensorboard.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,9 +1,9 @@
 #include "src/formats/tensorboard.h"
 
-#include <catch2/catch.hpp>
 #include <cstring>
 
 #include "src/formats/crc32c.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 

@@ -1,5 +1,4 @@
 // Files of torch.save, made by hand: right ones, and those that mean harm.
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -7,6 +6,7 @@
 
 #include "src/core/error.h"
 #include "src/formats/weight_file.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/weight_bytes.h"

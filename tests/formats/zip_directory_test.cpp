@@ -1,9 +1,8 @@
 #include "src/formats/zip_directory.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
 #include "src/formats/crc_check.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/weight_bytes.h"
 

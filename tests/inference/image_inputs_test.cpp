@@ -1,12 +1,12 @@
 #include "src/inference/image_inputs.h"
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "src/core/error.h"
 #include "src/inference/image_groups.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

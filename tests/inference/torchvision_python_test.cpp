@@ -1,7 +1,6 @@
 // Weights go from torchvision's models to ours and back, without a bit changed.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "models/model.h"
@@ -11,6 +10,7 @@
 #include "src/inference/export_weights.h"
 #include "src/train/checkpoint.h"
 #include "src/train/pretrained.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include "src/core/error.h"
 #include "src/inference/export_weights.h"
 #include "tests/inference/stored_run.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

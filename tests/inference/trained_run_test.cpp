@@ -3,13 +3,13 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
 #include "src/inference/results.h"
 #include "tests/inference/stored_run.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

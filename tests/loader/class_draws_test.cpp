@@ -1,6 +1,6 @@
 #include "src/loader/class_draws.h"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -1,12 +1,12 @@
 #include "src/loader/data_options.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <thread>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "tests/support/builtin_datasets.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

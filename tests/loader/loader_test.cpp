@@ -3,13 +3,13 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <set>
 #include <stdexcept>
 
 #include "datasets/memory_images.h"
 #include "datasets/validation_split.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

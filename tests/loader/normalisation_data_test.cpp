@@ -1,6 +1,5 @@
 // The recorded statistics against the images that they were computed from.
 #include <array>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 
@@ -8,6 +7,7 @@
 #include "datasets/fashion_mnist.h"
 #include "src/loader/normalisation.h"
 #include "tests/support/builtin_datasets.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 using namespace settrain;

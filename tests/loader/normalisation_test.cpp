@@ -1,9 +1,8 @@
 #include "src/loader/normalisation.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
 #include "tests/support/builtin_datasets.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

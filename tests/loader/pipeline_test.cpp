@@ -1,11 +1,11 @@
 #include "src/loader/pipeline.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using Catch::Contains;

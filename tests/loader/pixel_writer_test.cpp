@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -1,11 +1,12 @@
 #include "src/loader/random_crop.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 #include <stdexcept>
 #include <vector>
+
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -2,12 +2,12 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <stdexcept>
 
 #include "src/core/error.h"
 #include "src/loader/loader.h"
 #include "tests/loader/resident_loaders.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -3,13 +3,13 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "datasets/memory_images.h"
 #include "src/loader/loader.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::test {
 

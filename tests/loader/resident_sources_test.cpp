@@ -1,10 +1,9 @@
 #include "src/loader/resident_sources.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
 #include "src/loader/loader.h"
 #include "tests/loader/resident_loaders.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

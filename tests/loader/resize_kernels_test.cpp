@@ -1,10 +1,10 @@
 #include "src/loader/kernels/resize_kernels.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <vector>
 
 #include "src/core/streams.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -1,13 +1,13 @@
 #include "src/loader/sampler.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "src/core/permutation.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

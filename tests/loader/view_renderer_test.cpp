@@ -1,11 +1,11 @@
 #include "src/loader/view_renderer.h"
 
-#include <catch2/catch.hpp>
 #include <numeric>
 #include <stdexcept>
 
 #include "src/core/streams.h"
 #include "tests/loader/render.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using test::render;

@@ -1,6 +1,6 @@
 #include "src/loader/view.h"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

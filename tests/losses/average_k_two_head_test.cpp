@@ -3,10 +3,9 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
 
 namespace settrain {

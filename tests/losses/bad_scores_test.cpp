@@ -1,11 +1,11 @@
 // What losses make of NaN and of infinite scores, and what they refuse.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <limits>
 
 #include "src/core/error.h"
 #include "tests/losses/loss_grid.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,9 +1,8 @@
 // Binary cross-entropies of single labels.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/tolerance.h"
 

@@ -2,10 +2,9 @@
 // statements are of the sum of the K largest (proposition 3.3) and which of the K-th largest (3.5).
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "losses/ops/exact_smoothed_topk.h"
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
 
 namespace settrain {

@@ -2,9 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 #include "tests/support/tolerance.h"
 
 namespace settrain {

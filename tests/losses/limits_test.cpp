@@ -1,9 +1,8 @@
 // Losses that are one another at the ends of their parameters' ranges.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "tests/losses/loss_grid.h"
+#include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/tolerance.h"
 

@@ -1,9 +1,9 @@
 // Every loss at several places of its parameters' ranges, see loss_grid.h.
 #include "tests/losses/loss_grid.h"
 
-#include <catch2/catch.hpp>
 #include <set>
 
+#include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/tolerance.h"
 

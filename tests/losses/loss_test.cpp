@@ -2,11 +2,11 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <limits>
 
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,9 +1,8 @@
 // No loss may depend on the numbering of classes or samples.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "tests/losses/loss_grid.h"
+#include "tests/support/catch2.h"
 #include "tests/support/tolerance.h"
 
 namespace settrain {

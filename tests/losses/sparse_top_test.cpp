@@ -3,11 +3,10 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "losses/ops/sparse_top_projection.h"
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/tolerance.h"
 

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <catch2/catch.hpp>
 
 #include "metrics/average_k.h"
 #include "metrics/metric.h"
 #include "src/config/range.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -2,8 +2,9 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

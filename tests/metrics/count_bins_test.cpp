@@ -1,6 +1,6 @@
 #include "metrics/count_bins.h"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -3,12 +3,12 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
 #include "tests/metrics/random_split.h"
 #include "tests/metrics/slow_metrics.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,9 +1,8 @@
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "metrics/order_statistics.h"
 #include "metrics/threshold.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 namespace settrain {

@@ -4,13 +4,13 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "metrics/threshold.h"
 #include "src/core/values_in_sets.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,9 +1,8 @@
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "metrics/superclass_accuracy.h"
 #include "tests/metrics/random_split.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 namespace settrain {

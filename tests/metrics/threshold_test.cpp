@@ -2,12 +2,12 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
 #include "src/core/values_in_sets.h"
 #include "tests/metrics/random_split.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "metrics/class_hits.h"
 #include "tests/metrics/random_split.h"
 #include "tests/metrics/slow_metrics.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,13 +1,12 @@
 // What the CPU's tests of builtin_test.cpp say, on a GPU, whose backward pass has a thread of its own.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "models/autocast.h"
 #include "models/model.h"
 #include "models/model_options.h"
 #include "models/named_tensors.h"
 #include "src/config/load.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 namespace settrain {

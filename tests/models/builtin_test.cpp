@@ -1,7 +1,6 @@
 // What holds for every model that a config can name.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <set>
 
 #include "models/autocast.h"
@@ -11,6 +10,7 @@
 #include "models/named_tensors.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/tolerance.h"
 
 namespace settrain {

@@ -2,9 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "models/convnext_block.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -4,7 +4,6 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "models/layers.h"
 #include "models/small_densenet.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,10 +1,10 @@
 #include <ATen/ATen.h>
 
 #include <barrier>
-#include <catch2/catch.hpp>
 #include <thread>
 
 #include "models/layers.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "models/transformer_block.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

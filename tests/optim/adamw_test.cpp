@@ -3,8 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <array>
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

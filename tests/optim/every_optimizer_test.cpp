@@ -1,11 +1,11 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include <catch2/catch.hpp>
 #include <set>
 
 #include "src/config/load.h"
 #include "src/optim/make_optimizer.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

@@ -1,10 +1,10 @@
 #include "src/optim/schedule.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -2,10 +2,9 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
 #include "src/optim/clip.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

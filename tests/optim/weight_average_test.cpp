@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

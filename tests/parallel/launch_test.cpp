@@ -1,9 +1,9 @@
 #include "src/parallel/launch.h"
 
-#include <catch2/catch.hpp>
 #include <map>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "src/parallel/bucketed_sum.h"
 #include "src/parallel/ordered_sum.h"
 #include "src/parallel/store_client.h"
+#include "tests/support/catch2.h"
 #include "tests/support/threads_as_processes.h"
 
 namespace settrain {

@@ -1,7 +1,6 @@
 // With gnuplot itself.
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
 #include <iterator>
 #include <limits>
 
@@ -10,11 +9,12 @@
 #include "src/plot/chart_panel.h"
 #include "tests/plot/fake_gnuplot.h"
 #include "tests/plot/has_gnuplot.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 namespace fs = std::filesystem;
 
 namespace {

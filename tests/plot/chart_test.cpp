@@ -1,13 +1,13 @@
 #include "src/plot/chart.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
 #include "src/plot/chart_panel.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -1,14 +1,13 @@
 #include "src/plot/gnuplot.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
 #include "tests/plot/fake_gnuplot.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
-using Catch::Matchers::Message;
+using Catch::Contains;
+using Catch::Message;
 using test::FakeGnuplot;
 
 TEST_CASE("Without gnuplot the error names Debian's package", "[fast]") {

@@ -1,18 +1,17 @@
 // With gnuplot itself.
 #include "src/plot/pictures.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/plot/gnuplot.h"
 #include "src/plot/picture_text.h"
 #include "tests/plot/fake_gnuplot.h"
 #include "tests/plot/has_gnuplot.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("a text in a script is a text, whatever it holds", "[fast]") {
   CHECK(gnuplot_string("a (b), \u03b5 50 %") == "\"a (b), \u03b5 50 %\"");

@@ -1,6 +1,5 @@
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +8,7 @@
 #include "src/report/answers_json.h"
 #include "src/report/confusions.h"
 #include "src/report/example_choice.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,10 +1,10 @@
 #include "src/report/page.h"
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "src/report/page_parts.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,9 +1,8 @@
 #include "src/report/thumbnail.h"
 
-#include <catch2/catch.hpp>
-
 #include "datasets/decode_image.h"
 #include "datasets/memory_images.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,16 +1,16 @@
 #include "src/run_folder/metrics_log.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using test::read_file;
 
 namespace {

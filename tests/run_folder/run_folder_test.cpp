@@ -1,17 +1,17 @@
 #include "src/run_folder/run_folder.h"
 
-#include <catch2/catch.hpp>
 #include <optional>
 #include <set>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
-using Catch::Matchers::EndsWith;
+using Catch::Contains;
+using Catch::EndsWith;
 namespace fs = std::filesystem;
 
 namespace {

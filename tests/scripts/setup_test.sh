@@ -30,7 +30,8 @@ expect 2 "unknown argument '--gpu'" --gpu
 stand_in id 'echo 1000'
 stand_in dpkg-query 'printf "g++=installed cmake=not-installed "; exit 1'
 expect 1 'an administrator must run: apt-get update && apt-get install -y --no-install-recommends cmake ninja-build' --cpu
-expect 1 'clang-format' --cpu --tests
+expect 1 'catch2' --cpu --tests
+expect 1 'clang-format' --cpu --ci
 
 # With sudo: it says what it installs, asks sudo, and where that is refused gives the same line.
 stand_in sudo "echo \"asked: \$*\"; exit 1"

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <future>
@@ -17,6 +16,7 @@
 
 #include "models/model.h"
 #include "src/serve/http/http_server.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

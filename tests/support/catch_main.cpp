@@ -1,7 +1,7 @@
-#define CATCH_CONFIG_RUNNER
-#include <catch2/catch.hpp>
+#define CATCH_CONFIG_RUNNER  // for version 2; version 3 has its main in a library of its own
 
 #include "src/core/onednn.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 #ifdef __SANITIZE_THREAD__

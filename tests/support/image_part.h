@@ -1,7 +1,6 @@
 // Parts of images against the whole ones.
 #pragma once
 
-#include <catch2/catch.hpp>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "datasets/dataset.h"
 #include "datasets/jpeg_decoder.h"
 #include "src/core/streams.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::test {
 

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <functional>
 #include <stdexcept>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "src/parallel/process_group.h"
+#include "tests/support/catch2.h"
 
 namespace settrain::test {
 

@@ -2,14 +2,13 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using Tensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 namespace {

@@ -2,10 +2,9 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "models/model.h"
 #include "src/train/experiment.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

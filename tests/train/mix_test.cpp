@@ -2,11 +2,11 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "src/core/error.h"
 #include "src/train/run_options.h"
+#include "tests/support/catch2.h"
 #include "tests/train/linear_task.h"
 
 namespace settrain {

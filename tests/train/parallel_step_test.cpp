@@ -1,7 +1,6 @@
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
+#include "tests/support/catch2.h"
 #include "tests/support/threads_as_processes.h"
 #include "tests/train/linear_task.h"
 

@@ -1,7 +1,8 @@
 #include "src/train/peak_memory.h"
 
-#include <catch2/catch.hpp>
 #include <vector>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

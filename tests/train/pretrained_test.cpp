@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
 #include <fstream>
 
 #include "models/model.h"
@@ -12,6 +11,7 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/train/tensor_file.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

@@ -2,12 +2,12 @@
 
 #include <ATen/Parallel.h>
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "src/core/file_lock.h"
 #include "src/train/build_info.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
@@ -36,7 +36,7 @@ TEST_CASE("Provenance holds what the run was given and where it ran", "[fast]") 
     CHECK(std::regex_match(json["libraries"][library].get<std::string>(), std::regex(R"(\d+\.\d+\.\d+)")));
   }
   CHECK(std::regex_match(json["compiler"].get<std::string>(), std::regex(R"(\w+ \d+\.\d+\.\d+)")));
-  CHECK_THAT(json["libraries"]["opencv"].get<std::string>(), Catch::Matchers::StartsWith("4."));
+  CHECK_THAT(json["libraries"]["opencv"].get<std::string>(), Catch::StartsWith("4."));
   CHECK_FALSE(json["instruction_set"].get<std::string>().empty());
   CHECK_FALSE(json["processor"].get<std::string>().empty());
   CHECK(std::regex_match(json["date"].get<std::string>(),
@@ -69,7 +69,7 @@ TEST_CASE("Provenance is read back; a missing file is null, and a damaged one is
   CHECK(read_provenance(file)["seed"] == 4);
   for (const std::string damaged : {"", "{\"seed\": 4", "[1]", "{\"resumed\": 4}"}) {
     folder.write("provenance.json", damaged);
-    CHECK_THROWS_WITH(read_provenance(file), Catch::Matchers::Contains("provenance.json' is damaged"));
+    CHECK_THROWS_WITH(read_provenance(file), Catch::Contains("provenance.json' is damaged"));
     CHECK(test::read_file(file) == damaged);
   }
   std::filesystem::create_directory(folder / "folder");

@@ -2,7 +2,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -15,6 +14,7 @@
 #include "src/config/load.h"
 #include "src/core/permutation.h"
 #include "src/train/pretrained.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
 

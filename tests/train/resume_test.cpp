@@ -1,6 +1,5 @@
 #include "src/train/resume.h"
 
-#include <catch2/catch.hpp>
 #include <fstream>
 
 #include "metrics/sets/rule_metrics.h"
@@ -8,6 +7,7 @@
 #include "src/core/error.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/selection.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

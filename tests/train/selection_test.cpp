@@ -1,7 +1,8 @@
 #include "src/train/selection.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

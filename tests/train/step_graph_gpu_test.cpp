@@ -1,9 +1,8 @@
 #include <ATen/Context.h>
 
-#include <catch2/catch.hpp>
-
 #include "models/small_resnet.h"
 #include "src/train/peak_memory.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/train/two_epochs.h"
 

@@ -2,8 +2,7 @@
 
 #include <c10/util/Exception.h>
 
-#include <catch2/catch.hpp>
-
+#include "tests/support/catch2.h"
 #include "tests/train/two_epochs.h"
 
 namespace settrain {

@@ -1,7 +1,6 @@
 #include "src/train/step_inputs.h"
 
-#include <catch2/catch.hpp>
-
+#include "tests/support/catch2.h"
 #include "tests/train/linear_task.h"
 
 namespace settrain {

@@ -1,18 +1,18 @@
 // Files that are damaged or made to harm: an error that names what is wrong, never a crash.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
 
 #include "src/core/error.h"
 #include "src/formats/safetensors_header.h"
 #include "src/train/tensor_file.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -1,10 +1,10 @@
 // Python's safetensors package reads what we write, and the other way round.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 
 #include "src/train/checkpoint.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 

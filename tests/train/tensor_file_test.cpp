@@ -3,15 +3,15 @@
 #include <ATen/ATen.h>
 
 #include <bit>
-#include <catch2/catch.hpp>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using test::read_file;
 
 namespace {

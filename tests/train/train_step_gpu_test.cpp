@@ -1,7 +1,7 @@
-#include <catch2/catch.hpp>
 
 #include "src/measure/check/tolerance.h"
 #include "src/train/run_options.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/train/linear_task.h"
 

@@ -2,11 +2,10 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "models/convnext.h"
 #include "src/core/error.h"
 #include "src/train/run_options.h"
+#include "tests/support/catch2.h"
 #include "tests/train/linear_task.h"
 
 namespace settrain {

@@ -125,7 +125,8 @@ class ModelCheck {
     }
     const int64_t expected = golden_.at("parameters").get<int64_t>(), got = model->num_parameters();
     add("number of parameters", static_cast<double>(std::abs(got - expected)), 0, std::to_string(got));
-    add("filled weights", closed_fill(state_dict(*model), salt_) == golden_.at("fill_sha256") ? 0 : 1, 0);
+    add("filled weights",
+        closed_fill(state_dict(*model), salt_) == golden_.at("fill_sha256").get<std::string>() ? 0 : 1, 0);
   }
 
   void check_eval(at::ScalarType dtype) {

@@ -86,8 +86,10 @@ class FileCheck {
         continue;
       }
       const TensorEntry& entry = *found->second;
-      const bool is_same = names_of(entry.dtype).name == tensor.at("dtype") && entry.shape == tensor.at("shape") &&
-                           entry.stride == tensor.at("stride") && entry.offset == tensor.at("storage_offset");
+      const bool is_same = names_of(entry.dtype).name == tensor.at("dtype").get<std::string>() &&
+                           entry.shape == tensor.at("shape").get<std::vector<int64_t>>() &&
+                           entry.stride == tensor.at("stride").get<std::vector<int64_t>>() &&
+                           entry.offset == tensor.at("storage_offset");
       add(is_same ? value_error(read_tensor(file_, entry), tensor.at("values")) : kUnread, path);
     }
   }

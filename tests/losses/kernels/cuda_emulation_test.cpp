@@ -1,8 +1,7 @@
 #include "tests/support/cuda_emulation.h"
 
-#include <catch2/catch.hpp>
-
 #include "losses/kernels/cuda/warp.cuh"
+#include "tests/support/catch2.h"
 
 namespace settrain::cuda_emulation {
 namespace {

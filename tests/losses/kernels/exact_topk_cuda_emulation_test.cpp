@@ -1,7 +1,6 @@
 // The CUDA kernel of the exact smoothed top-K, emulated on the CPU, against ATen's operations in float64.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <limits>
 
 #include "losses/ops/exact_smoothed_topk.h"
@@ -10,6 +9,7 @@
 #include "tests/support/cuda_emulation.h"
 //
 #include "losses/kernels/cuda/exact_topk_block.cuh"
+#include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
 
 namespace settrain {

@@ -1,12 +1,12 @@
 // The CUDA kernels of the losses against those of the CPU.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
 #include "losses/ops/loss_kernels.h"
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/tolerance.h"
 

@@ -2,7 +2,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -15,6 +14,7 @@
 #include "losses/kernels/cuda/noised_hinge_block.cuh"
 #include "losses/ops/smoothed_topk.h"
 #include "src/core/noise_key.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -2,7 +2,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "losses/ops/exact_smoothed_topk.h"
 #include "losses/ops/quadrature.h"
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

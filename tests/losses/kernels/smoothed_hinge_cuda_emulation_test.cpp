@@ -1,7 +1,6 @@
 // The CUDA kernel of the smoothed top-K hinge, emulated on the CPU, against ATen's operations in float64.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <limits>
 
 #include "losses/ops/polynomials.h"
@@ -9,6 +8,7 @@
 #include "tests/support/cuda_emulation.h"
 //
 #include "losses/kernels/cuda/smoothed_hinge_block.cuh"
+#include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
 
 namespace settrain {

@@ -3,10 +3,11 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <numeric>
 
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 #include "tests/support/tolerance.h"
 
 namespace settrain {

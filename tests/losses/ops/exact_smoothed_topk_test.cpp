@@ -2,12 +2,11 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "losses/ops/quadrature.h"
 #include "losses/ops/smoothed_topk.h"
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
 
 namespace settrain {

@@ -1,9 +1,8 @@
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "losses/ops/gaussian_noise.h"
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/tolerance.h"
 

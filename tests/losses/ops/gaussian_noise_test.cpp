@@ -4,11 +4,11 @@
 #include <ATen/Parallel.h>
 
 #include <atomic>
-#include <catch2/catch.hpp>
 
 #include "src/core/error.h"
 #include "src/core/noise.h"
 #include "src/core/normal.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

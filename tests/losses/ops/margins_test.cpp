@@ -1,8 +1,7 @@
 #include "losses/ops/margins.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -4,13 +4,13 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "losses/kernels/noised_hinge_kernels.h"
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

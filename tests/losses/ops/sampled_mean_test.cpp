@@ -1,9 +1,8 @@
 // The noised losses estimate the exact ones, with the noise that training draws.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "tests/losses/build_loss.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

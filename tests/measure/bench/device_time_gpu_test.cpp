@@ -1,9 +1,8 @@
 #include <ATen/Context.h>
 
-#include <catch2/catch.hpp>
-
 #include "src/measure/bench/device_time.h"
 #include "tests/support/builtin_losses.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 namespace settrain {

@@ -1,8 +1,7 @@
 #include "src/measure/bench/device_time.h"
 
-#include <catch2/catch.hpp>
-
 #include "tests/support/builtin_losses.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,8 +1,9 @@
 #include "src/measure/bench/in_turns.h"
 
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

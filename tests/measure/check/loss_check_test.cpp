@@ -1,11 +1,11 @@
 #include "src/measure/check/loss_check.h"
 
-#include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "src/core/error.h"
 #include "tests/support/builtin_losses.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 

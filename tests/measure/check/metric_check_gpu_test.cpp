@@ -1,12 +1,11 @@
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
-
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
 #include "src/eval/evaluator.h"
 #include "src/measure/check/metric_check.h"
 #include "tests/metrics/random_split.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 namespace settrain {

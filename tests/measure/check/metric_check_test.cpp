@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include "src/eval/evaluator.h"
 #include "src/measure/check/metric_golden.h"
 #include "tests/metrics/random_split.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 namespace settrain {

@@ -1,8 +1,7 @@
 #include <ATen/Context.h>
 
-#include <catch2/catch.hpp>
-
 #include "src/measure/check/model_check.h"
+#include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
 namespace settrain {

@@ -1,11 +1,11 @@
 #include "metrics/sets/clustered.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
 
 #include "metrics/sets/k_means.h"
 #include "metrics/sets/quantile.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -13,6 +12,7 @@
 #include "metrics/sets/quantile.h"
 #include "metrics/sets/rule_metrics.h"
 #include "tests/metrics/random_split.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

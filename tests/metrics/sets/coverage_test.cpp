@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/quantile.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -3,8 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <numeric>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,10 +1,10 @@
 #include "metrics/sets/fuzzy.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
 #include "metrics/sets/quantile.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

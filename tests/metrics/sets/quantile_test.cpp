@@ -1,7 +1,8 @@
 #include "metrics/sets/quantile.h"
 
-#include <catch2/catch.hpp>
 #include <limits>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,13 +1,13 @@
 // Sets beside those that TorchCP and MAPIE answered with (scripts/record_sets_golden.py).
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "metrics/sets/calibrate.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
 

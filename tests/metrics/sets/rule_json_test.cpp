@@ -1,12 +1,12 @@
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "metrics/sets/calibrate.h"
 #include "src/core/error.h"
 #include "tests/metrics/random_split.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
 
@@ -11,9 +10,10 @@
 #include "src/core/error.h"
 #include "src/core/metric_name.h"
 #include "tests/metrics/random_split.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using test::value_of;
 
 namespace {

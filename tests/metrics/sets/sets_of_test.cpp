@@ -1,7 +1,6 @@
 // Sets against a reference that sorts every row and computes the score of every class.
 #include <ATen/ATen.h>
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
@@ -10,6 +9,7 @@
 #include "metrics/sets/set_noise.h"
 #include "src/core/error.h"
 #include "tests/metrics/random_split.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

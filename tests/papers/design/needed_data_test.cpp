@@ -1,6 +1,5 @@
 #include "src/papers/design/needed_data.h"
 
-#include <catch2/catch.hpp>
 #include <utility>
 
 #include "datasets/calibration_split.h"
@@ -8,6 +7,7 @@
 #include "src/config/load.h"
 #include "src/config/variants.h"
 #include "tests/support/builtin_datasets.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

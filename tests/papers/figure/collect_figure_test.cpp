@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "src/core/error.h"
 #include "tests/papers/figure/figure_files.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,6 +1,6 @@
 #include "src/papers/figure/lorenz_chart.h"
 
-#include <catch2/catch.hpp>
+#include "tests/support/catch2.h"
 
 namespace settrain {
 

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 
 #include "src/core/error.h"
 #include "src/papers/figure/paper_figure.h"
 #include "tests/papers/figure/figure_files.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,15 +1,15 @@
 #include "src/papers/level_sets/draw_level_sets.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 
 #include "src/core/error.h"
 #include "tests/plot/fake_gnuplot.h"
 #include "tests/support/builtin_losses.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using test::FakeGnuplot;
 namespace fs = std::filesystem;
 

@@ -1,10 +1,10 @@
 #include "src/papers/level_sets/level_set_figures.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "tests/support/builtin_losses.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

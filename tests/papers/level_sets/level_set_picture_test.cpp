@@ -1,12 +1,11 @@
 #include "src/papers/level_sets/level_set_picture.h"
 
-#include <catch2/catch.hpp>
-
 #include "src/papers/level_sets/level_set_data.h"
 #include "tests/support/builtin_losses.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -1,16 +1,16 @@
 // With gnuplot itself.
-#include <catch2/catch.hpp>
 
 #include "src/papers/level_sets/draw_level_sets.h"
 #include "src/plot/pictures.h"
 #include "tests/plot/has_gnuplot.h"
 #include "tests/support/builtin_losses.h"
+#include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("gnuplot draws every figure, with its panels' parameters and range", "[fast]") {
   SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);

@@ -1,13 +1,13 @@
 #include "src/papers/level_sets/level_sets.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "src/core/error.h"
 #include "tests/support/builtin_losses.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using test::builtin_losses;
 
 namespace {

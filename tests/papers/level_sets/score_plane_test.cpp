@@ -1,7 +1,8 @@
 #include "src/papers/level_sets/score_plane.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
+
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
-
 #include "tests/papers/figure/figure_files.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

@@ -1,9 +1,9 @@
-#include <catch2/catch.hpp>
 #include <fstream>
 
 #include "src/core/error.h"
 #include "src/papers/design/find_design.h"
 #include "src/papers/table/table.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

@@ -1,9 +1,9 @@
 #include "src/papers/table/table_formats.h"
 
-#include <catch2/catch.hpp>
 #include <regex>
 
 #include "src/papers/table/table_cells.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

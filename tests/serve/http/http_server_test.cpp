@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <future>
 #include <new>
@@ -18,6 +17,7 @@
 
 #include "src/core/error.h"
 #include "src/serve/http/listening_socket.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using Catch::Contains;

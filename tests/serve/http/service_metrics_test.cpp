@@ -1,7 +1,8 @@
 #include "src/serve/http/service_metrics.h"
 
-#include <catch2/catch.hpp>
 #include <string>
+
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using Catch::Contains;

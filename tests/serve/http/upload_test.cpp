@@ -1,10 +1,10 @@
 #include "src/serve/http/upload.h"
 
-#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
 #include "src/serve/http/http_server.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 

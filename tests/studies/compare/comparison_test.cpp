@@ -1,12 +1,12 @@
 #include "src/studies/compare/comparison.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
 #include "src/core/error.h"
 #include "src/studies/compare/comparison_text.h"
 #include "tests/studies/compare/some_runs.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using test::Checkpoints;

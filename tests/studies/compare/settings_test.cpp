@@ -1,8 +1,7 @@
 #include "src/studies/compare/settings.h"
 
-#include <catch2/catch.hpp>
-
 #include "tests/studies/compare/some_runs.h"
+#include "tests/support/catch2.h"
 
 using namespace settrain;
 using test::Given;

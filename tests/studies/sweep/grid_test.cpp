@@ -1,10 +1,10 @@
 #include "src/studies/sweep/grid.h"
 
-#include <catch2/catch.hpp>
 #include <set>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

@@ -1,11 +1,11 @@
 #include "src/studies/sweep/job_pool.h"
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <stdexcept>
 #include <system_error>
 
+#include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 
 namespace settrain {

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <catch2/catch.hpp>
 #include <fstream>
 
 #include "src/core/child_process.h"
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

@@ -1,11 +1,11 @@
 #include "src/studies/sweep/sweep_folder.h"
 
-#include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
 
 #include "src/core/error.h"
 #include "src/run_folder/run_folder.h"
+#include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {

@@ -1,7 +1,8 @@
 #include "src/studies/sweep/sweep_table.h"
 
-#include <catch2/catch.hpp>
 #include <regex>
+
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {

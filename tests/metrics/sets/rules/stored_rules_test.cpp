@@ -1,9 +1,9 @@
 #include "metrics/sets/rules/stored_rules.h"
 
-#include <catch2/catch.hpp>
 #include <limits>
 
 #include "src/core/error.h"
+#include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {
