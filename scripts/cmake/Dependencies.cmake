@@ -26,8 +26,7 @@ if(SETTRAIN_ONNX AND SETTRAIN_TORCH AND NOT SETTRAIN_ONLY_PYTHON)
 endif()
 
 if(SETTRAIN_SERVE AND NOT SETTRAIN_ONLY_PYTHON)
-  find_path(SETTRAIN_HTTPLIB_INCLUDE httplib.h REQUIRED) # Debian's libcpp-httplib-dev
-  find_library(SETTRAIN_HTTPLIB cpp-httplib REQUIRED)
+  find_package(Boost 1.74 CONFIG REQUIRED) # Beast, which is headers only
 endif()
 
 if(SETTRAIN_IMAGE_FILES)

@@ -12,7 +12,7 @@
 
 #include "models/model.h"
 #include "src/core/error.h"
-#include "src/serve/http/http_error.h"
+#include "src/serve/http/http_server.h"
 #include "src/train/evaluation.h"
 
 namespace settrain {

@@ -11,7 +11,7 @@
 #include "src/core/heap.h"
 #include "src/core/human.h"
 #include "src/loader/loader.h"
-#include "src/serve/http/http_error.h"
+#include "src/serve/http/http_server.h"
 
 namespace settrain {
 

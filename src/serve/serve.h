@@ -8,7 +8,7 @@
 
 #include "src/inference/set_maker.h"
 #include "src/inference/trained_model.h"
-#include "src/serve/http/limits.h"
+#include "src/serve/http/http_server.h"
 
 namespace settrain {
 

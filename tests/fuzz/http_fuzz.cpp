@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "src/serve/http/http_error.h"
 #include "src/serve/http/http_server.h"
 #include "tests/support/fuzzing.h"
 

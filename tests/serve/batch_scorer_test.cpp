@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "models/model.h"
-#include "src/serve/http/http_error.h"
+#include "src/serve/http/http_server.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;

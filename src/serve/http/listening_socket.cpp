@@ -78,7 +78,7 @@ int ListeningSocket::accept(int milliseconds) {
   const int connection = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
   if (connection >= 0) {
     const int yes = 1;
-    ::setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));  // an answer is written in two pieces
+    ::setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     return connection;
   }
   switch (errno) {

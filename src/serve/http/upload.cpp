@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "src/core/characters.h"
-#include "src/serve/http/http_error.h"
-#include "src/serve/http/lower_case.h"
+#include "src/serve/http/http_server.h"
 
 namespace settrain {
 namespace {
@@ -16,6 +15,15 @@ constexpr size_t kLongestBoundary = 70, kLongestHeader = 8192;
 
 [[noreturn]] void fail_form(const std::string& message) {
   throw HttpError(400, "the form cannot be read: " + message);
+}
+
+// With small ASCII letters for capital ones, whatever the locale.
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
 }
 
 // The value of `key="..."` or key=... behind a semicolon; empty where there is none.

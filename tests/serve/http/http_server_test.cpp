@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "src/core/error.h"
-#include "src/serve/http/http_error.h"
 #include "src/serve/http/listening_socket.h"
 #include "tests/support/catch2.h"
 
@@ -208,7 +207,20 @@ TEST_CASE("what readers of HTTP may understand differently ends the connection")
   }
 }
 
-TEST_CASE("headers that httplib acts upon in its own ways are not acted upon") {
+TEST_CASE("a body whose end is not understood ends the connection") {
+  TestServer test;
+  for (const char* header : {"Transfer-Encoding: gzip", "Transfer-Encoding: chunked, gzip", "Transfer-Encoding: x",
+                             "Transfer-Encoding:", "Content-Length: 0\r\nContent-Length: 0", "Content-Length: 0, 0"}) {
+    for (const char* start : {kHead, "GET /healthz HTTP/1.1\r\n"}) {
+      CAPTURE(header, start);
+      const std::string answer = answer_to(test, std::string(start) + header + "\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n");
+      CHECK(answers_in(answer) == 1);
+      CHECK_THAT(answer, Contains("Connection: close\r\n") && !StartsWith("HTTP/1.1 200"));
+    }
+  }
+}
+
+TEST_CASE("headers for ranges and compressed answers are not acted upon") {
   TestServer test;
   const std::string pages = "GET /page.css HTTP/1.1\r\nRange: bytes=0-0\r\nAccept-Encoding: br, gzip\r\n\r\n";
   CHECK_THAT(answer_to(test, pages),
@@ -219,7 +231,7 @@ TEST_CASE("headers that httplib acts upon in its own ways are not acted upon") {
   CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n"), EndsWith("\r\n\r\nok\n"));
 }
 
-TEST_CASE("lines as long as they may be reach httplib as well as short ones") {
+TEST_CASE("lines as long as they may be are read as well as short ones") {
   TestServer test;
   const std::string path = "POST /predict?a?b=";
   for (const size_t more : {0, 1, 2, 8000, 8192 - 27, 8192 - 28}) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "src/serve/http/http_error.h"
+#include "src/serve/http/http_server.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
