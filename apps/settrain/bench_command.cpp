@@ -2,8 +2,15 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -40,13 +47,56 @@ config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
   return config::load(experiment_schema(line.registries), config_file(line), settings);
 }
 
-struct MeasuredTraining {
-  StepTimes cached, from_loader;
-  std::vector<double> ratios;  // of each round, from the loader to cached; empty where that was not asked for
+// Processes that keep a core busy each while they are told to.
+class BusyProcesses {
+ public:
+  // They rest at first. They share this process' memory until one of both writes to it: best made while it is small.
+  explicit BusyProcesses(int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      const pid_t child = ::fork();
+      if (child < 0) throw Error(fmt::format("no process could be started: {}", std::strerror(errno)));
+      if (child == 0) be_busy();
+      children_.push_back(child);
+    }
+    rest();
+  }
+  ~BusyProcesses() {
+    tell(SIGKILL);
+    for (const pid_t child : children_) ::waitpid(child, nullptr, 0);
+  }
+  BusyProcesses(const BusyProcesses&) = delete;
+  BusyProcesses& operator=(const BusyProcesses&) = delete;
+
+  void work() { tell(SIGCONT); }
+  void rest() { tell(SIGSTOP); }
+
+ private:
+  [[noreturn]] static void be_busy() {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (volatile int turns = 0;;) turns = turns + 1;
+  }
+  void tell(int signal) {
+    for (const pid_t child : children_) ::kill(child, signal);
+  }
+
+  std::vector<pid_t> children_{};
 };
 
+struct MeasuredTraining {
+  StepTimes cached, from_loader, beside;
+  // Of each round, to cached: from the loader, and beside busy processes. Empty where that was not asked for.
+  std::vector<double> ratios, beside_ratios;
+};
+
+// What is measured behind it finds the threads as they wait for each other in the long run (set_compute_threads).
+void settle(Throughput& throughput) {
+  StepTimes unmeasured;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (std::chrono::steady_clock::now() < end) throughput.take_cached(1, unmeasured);
+}
+
 // In turns, so that a busy machine slows both alike.
-MeasuredTraining measure(Throughput& throughput, const TrainBench& bench, bool with_loader) {
+MeasuredTraining measure(Throughput& throughput, const TrainBench& bench, bool with_loader, BusyProcesses& busy) {
   MeasuredTraining all;
   StepTimes warm_up;
   ProgressBar bar;
@@ -55,9 +105,18 @@ MeasuredTraining measure(Throughput& throughput, const TrainBench& bench, bool w
     const int64_t images = bench.steps * throughput.loader().settings().batch_size;  // of a round
     bar.update(
         {.stage = "[bench] steps", .done = round * images, .total = bench.rounds * images, .after = 0, .figures = ""});
-    StepTimes cached, from_loader;
+    StepTimes cached, from_loader, beside;
     throughput.take_cached(bench.steps, cached);
     all.cached += cached;
+    if (bench.beside > 0) {
+      busy.work();
+      settle(throughput);
+      throughput.take_cached(bench.steps, beside);
+      busy.rest();
+      settle(throughput);
+      all.beside += beside;
+      all.beside_ratios.push_back(beside.images_per_second() / cached.images_per_second());
+    }
     if (!with_loader) continue;
     // The batches that were made ahead meanwhile came for nothing.
     const int64_t ahead = throughput.loader().settings().prefetch;
@@ -91,6 +150,10 @@ std::string as_json(const Experiment& run, const MeasuredTraining& measured) {
                               {"backward_ms", in_ms(cached.phases.backward, cached)},
                               {"update_ms", in_ms(cached.phases.update, cached)},
                               {"peak_memory_bytes", {{"host", peak_memory().host}, {"device", peak_memory().device}}}};
+  if (!measured.beside_ratios.empty()) {
+    json["images_per_second_beside"] = measured.beside.images_per_second();
+    json["ratios_of_beside_to_cached"] = measured.beside_ratios;
+  }
   if (!measured.ratios.empty()) {
     json["images_per_second_from_loader"] = measured.from_loader.images_per_second();
     json["ratios_of_loader_to_cached"] = measured.ratios;
@@ -114,23 +177,29 @@ std::string as_table(const Experiment& run, const MeasuredTraining& measured, co
       fmt::format("{:<18} {:>10} {:>12}\n", "batches", "images/s", "ms a step") + row("one, cached", cached) +
       part("forward", cached.phases.forward) + part("backward", cached.phases.backward) +
       part("update", cached.phases.update);
-  if (!measured.ratios.empty()) {
-    const auto [least, most] = std::minmax_element(measured.ratios.begin(), measured.ratios.end());
-    text += row("from the loader", measured.from_loader) +
-            fmt::format("loader / cached {:.3f} (median of {} rounds of {} steps each; from {:.3f} to {:.3f})\n",
-                        median(measured.ratios), bench.rounds, bench.steps, *least, *most);
+  const auto compared = [&](const char* what, const std::vector<double>& over) {
+    const auto [least, most] = std::minmax_element(over.begin(), over.end());
+    return fmt::format("{} {:.3f} (median of {} rounds of {} steps each; from {:.3f} to {:.3f})\n", what, median(over),
+                       bench.rounds, bench.steps, *least, *most);
+  };
+  if (!measured.beside_ratios.empty()) {
+    text += row(fmt::format("beside {} busy", bench.beside).c_str(), measured.beside) +
+            compared("beside / alone", measured.beside_ratios);
   }
+  if (!measured.ratios.empty())
+    text += row("from the loader", measured.from_loader) + compared("loader / cached", measured.ratios);
   return text + "peak memory " + format_memory(peak_memory()) + "\n";
 }
 
 int bench_train(const CommandLine& line, const TrainBench& bench) {
   if (bench.processes > 1) return bench_processes(line, bench, bench_config(line, bench));
+  BusyProcesses busy(bench.beside);
   const at::Device device = find_device(line.device);
   Experiment run = make_experiment(line.registries, bench_config(line, bench), device);
   catch_interrupts();
   warn_without_loss_kernels(device);
   Throughput throughput(run);
-  const MeasuredTraining measured = measure(throughput, bench, /*with_loader=*/!line.config.empty());
+  const MeasuredTraining measured = measure(throughput, bench, /*with_loader=*/!line.config.empty(), busy);
   std::cout << (bench.json ? as_json(run, measured) : as_table(run, measured, bench));
   return kSuccess;
 }
@@ -172,6 +241,12 @@ void add_bench_command(CLI::App& app, CommandLine& line) {
           "Compares so many processes on this machine with one, of as many compute threads as each of them has")
       ->check(CLI::Range(1, 64))
       ->excludes(config);
+  train
+      ->add_option(
+          "--beside", bench->beside,
+          "Measures the steps also beside so many busy processes, which it starts: how much a shared machine costs")
+      ->check(CLI::Range(1, 1024))
+      ->excludes("--processes");
   train->add_flag("--json", bench->json, "Prints JSON instead of a table");
   add_bench_loader_command(*command, line);
   add_bench_losses_command(*command, line);

@@ -11,7 +11,7 @@ namespace settrain {
 struct TrainBench {
   std::string model;
   int64_t batch = 0, size = 0, classes = 0;  // 0: not given
-  int64_t rounds = 5, steps = 20, warm_up = 3, processes = 1;
+  int64_t rounds = 5, steps = 20, warm_up = 3, processes = 1, beside = 0;
   bool json = false;
 };
 

@@ -9,6 +9,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/measure/bench/loss_report.h"
+#include "src/train/compute_threads.h"
 #include "src/train/experiment.h"
 
 namespace settrain {
@@ -30,7 +31,7 @@ int bench_losses(const CommandLine& line, const LossesBench& bench) {
   const LossRegistry& losses = line.registries.losses;
   check(losses, options, report.device);
   if (!bench.model.empty()) line.registries.models.at(bench.model);
-  if (bench.threads > 0) at::set_num_threads(bench.threads);
+  if (bench.threads > 0) set_compute_threads(bench.threads);
   if (report.device.is_cpu()) keep_freed_memory();  // as in training
   catch_interrupts();
 

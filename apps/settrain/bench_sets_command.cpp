@@ -12,6 +12,7 @@
 #include "src/core/table_text.h"
 #include "src/measure/bench/set_speed.h"
 #include "src/measure/cost/throughput.h"
+#include "src/train/compute_threads.h"
 
 namespace settrain {
 namespace {
@@ -55,7 +56,7 @@ int bench_sets(const SetsBench& bench) {
   catch_interrupts();
   std::vector<SetRule> rules;
   for (const std::string& rule : bench.rules) rules.push_back(parse_set_rule(rule));
-  at::set_num_threads(bench.threads);
+  set_compute_threads(bench.threads);
   const ScoreFile scores =
       bench.scores.empty() ? random_labelled_scores(bench.images, bench.classes) : read_score_file(bench.scores);
   const std::vector<SetTimes> times = measure(rules, scores, bench.rounds);

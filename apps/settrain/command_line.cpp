@@ -81,6 +81,7 @@ std::string out_of_memory(const std::string& what) {
 
 int run_action(const CommandLine& line) {
   try {
+    threads_of_environment();  // refuses a number that would take half a minute to start
     const int code = line.action();
     if (std::cout.flush()) return code;
     log::error("standard output could not be written");

@@ -1,7 +1,6 @@
 #include "src/train/experiment.h"
 
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,6 +29,7 @@
 #include "src/loader/loader.h"
 #include "src/loader/normalisation.h"
 #include "src/train/aten_seed.h"
+#include "src/train/compute_threads.h"
 
 namespace settrain {
 namespace {
@@ -262,7 +262,7 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
 }
 
 void prepare_process(const config::Config& config, at::Device device) {
-  at::set_num_threads(static_cast<int>(config.get<int64_t>("run.threads")));
+  set_compute_threads(config.get<int64_t>("run.threads"));
   set_determinism(config.read<TrainOptions>("train").deterministic, device);
   if (device.is_cpu()) keep_freed_memory();
 }

@@ -1,12 +1,10 @@
 #include "src/train/run_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <string_view>
 
 #include "src/core/own_cores.h"
+#include "src/train/compute_threads.h"
 
 namespace settrain {
 
@@ -35,7 +33,7 @@ config::Keys RunOptions::keys() {
           "Compute threads on the CPU; auto is OMP_NUM_THREADS if set, else one per core, of which several processes on a machine have equal shares. The last bits of the "
           "results depend on it, so a run keeps the number it started with.")
           .at_least(1)
-          .at_most(1024)
+          .at_most(kMostThreads)
           .word("auto", kAuto)
           .in("threads")
           .free(),
@@ -44,10 +42,7 @@ config::Keys RunOptions::keys() {
 
 int64_t RunOptions::resolved_threads() const {
   if (threads != kAuto) return threads;
-  const char* variable = std::getenv("OMP_NUM_THREADS");
-  const std::string_view wanted = variable ? variable : "";
-  int64_t number = 0;
-  std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
+  const int64_t number = threads_of_environment();
   return number > 0 ? number : own_cores();
 }
 
