@@ -14,7 +14,7 @@ PyTorch is what a careful user would write: the fused optimizer, gradients set t
 that is faster over all pairs counts; on a GPU, cuDNN's search for the fastest algorithm, and no TF32, as in settrain.
 
 With `--compile MODE`, which may be given several times, torch.compile of that mode is another contestant, in the memory format that
-settrain takes.
+settrain takes. With `--beside N`, N other processes keep a core busy each meanwhile.
 
 `loader`: training batches of random resized crops of 224x224 pixels, mirrored and normalised, float32, from the files of a folder,
 over and over where they are few; both on the same cores. Python's is torchvision's DataLoader with as many worker processes as
@@ -29,10 +29,12 @@ scores of one size (scripts/bench_losses.py).
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import time
 
@@ -197,6 +199,15 @@ def measure_pairs(args, contestants):
     return pairs
 
 
+@contextlib.contextmanager
+def busy_processes(count):
+    """So many processes, which keep a core busy each to the end of the `with`."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            stack.callback(stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"])).kill)
+        yield
+
+
 def medians(pairs, contestant):
     return {key: statistics.median(pair[contestant][key] for pair in pairs) for key in KEYS}
 
@@ -251,7 +262,8 @@ def compare_training(args):
         print(f"[bench] torch.compile, {mode}", file=sys.stderr, flush=True)
         trainer.measure(1, args.warm_up)  # compiles
         contestants[compiled_name(mode)] = lambda trainer=trainer: trainer.measure(args.steps, args.warm_up)
-    pairs = measure_pairs(args, contestants)
+    with busy_processes(args.beside):
+        pairs = measure_pairs(args, contestants)
 
     summary = {name: medians(pairs, name) for name in contestants}
     faster = max(FORMATS, key=lambda name: summary[name]["images_per_second"])
@@ -267,8 +279,9 @@ def compare_training(args):
 
     hardware = cpu_name() if args.device == "cpu" else f"{torch.cuda.get_device_name()}, {cpu_name()}"
     threads = "1 thread" if args.threads == 1 else f"{args.threads} threads"
+    beside = f" beside {args.beside} busy" if args.beside else ""
     print(f"{args.model}, {args.size}x{args.size} pixels, {args.classes} classes, batch {args.batch}, {args.precision}, on "
-          f"{args.device}: {hardware}; {threads}; torch {torch.__version__}, {version}")
+          f"{args.device}: {hardware}; {threads}{beside}; torch {torch.__version__}, {version}")
     if args.json:
         write_json(args, version, hardware, faster, ratios[faster], pairs)
 
@@ -325,6 +338,7 @@ def main():
     train.add_argument("--steps", type=at_least(1), default=3, help="measured steps each time (%(default)s)")
     train.add_argument("--warm-up", type=at_least(0), default=1, help="steps before them (%(default)s)")
     train.add_argument("--threads", type=at_least(1), help="compute threads of both (PyTorch's choice)")
+    train.add_argument("--beside", type=at_least(0), default=0, metavar="N", help="busy processes that share the cores (%(default)s)")
     train.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where both compute (%(default)s)")
     train.add_argument("--precision", choices=["float32", "bf16"], default="float32", help="bf16: autocast in both (%(default)s)")
     modes = ["default", "reduce-overhead", "max-autotune"]
