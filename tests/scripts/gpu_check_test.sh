@@ -251,11 +251,12 @@ most=$((64 * 1024 * 1024))
 if (($(gzip -dc "$folder/all.tar.gz" | wc -c) > most)); then fail "the archive holds more than 64 MiB"; fi
 tar -tzf "$folder/all.tar.gz" >"$folder/list"
 for file in CMakeLists.txt scripts/gpu_check.sh scripts/gpu_check/steps.sh configs/quickstart.yaml tests/golden/metrics.json \
-  build/gpu_check/bundle/{commit,include/{yaml-cpp/yaml.h,spdlog/spdlog.h,fmt/format.h,CLI/CLI.hpp,catch2/catch.hpp,nlohmann/json.hpp}} \
+  build/gpu_check/bundle/{commit,include/{yaml-cpp/yaml.h,spdlog/spdlog.h,fmt/format.h,CLI/CLI.hpp,nlohmann/json.hpp}} \
   build/gpu_check/bundle/include/{zlib.h,zconf.h,openssl/{evp,configuration}.h} \
   build/gpu_check/bundle/share/javascript/chart.js/chart.min.js; do
   grep -qxF "settrain/$file" "$folder/list" || fail "the archive lacks $file"
 done
+grep -qE '^settrain/build/gpu_check/bundle/include/catch2/catch(_all)?\.hpp$' "$folder/list" || fail 'the archive lacks Catch2'
 for library in libyaml-cpp.so libfmt.so libspdlog.so libcrypto.a libz.a; do
   grep -q "^settrain/build/gpu_check/bundle/lib/.*/$library" "$folder/list" || fail "the archive lacks $library"
 done
