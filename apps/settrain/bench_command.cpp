@@ -47,10 +47,10 @@ config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
   return config::load(experiment_schema(line.registries), config_file(line), settings);
 }
 
-// Processes that keep a core busy each while they are told to.
+// Processes that each keep a core busy between work() and rest().
 class BusyProcesses {
  public:
-  // They rest at first. They share this process' memory until one of both writes to it: best made while it is small.
+  // They rest at first. Made before the model, while this process is small: a fork copies what its parent has.
   explicit BusyProcesses(int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
       const pid_t child = ::fork();
@@ -84,11 +84,12 @@ class BusyProcesses {
 
 struct MeasuredTraining {
   StepTimes cached, from_loader, beside;
-  // Of each round, to cached: from the loader, and beside busy processes. Empty where that was not asked for.
+  // Ratios of each round, to cached: from the loader, and beside busy processes. Empty where not asked for.
   std::vector<double> ratios, beside_ratios;
 };
 
-// What is measured behind it finds the threads as they wait for each other in the long run (set_compute_threads).
+// Trains for two seconds without measuring, until the compute threads wait for each other as they will from then on
+// (set_compute_threads).
 void settle(Throughput& throughput) {
   StepTimes unmeasured;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);

@@ -20,7 +20,7 @@ int64_t threads_of_environment();
 /// number of threads stays as it is, and so do the results' bits.
 void set_compute_threads(int64_t threads);
 
-/// What the scheduler did with the threads of a process over some time, in seconds.
+/// The scheduler's counts for the threads of a process over some time, in seconds.
 struct SchedulerCounts {
   double ran = 0;     // on a core, summed over the threads
   double waited = 0;  // for a core, while they could have run
@@ -36,15 +36,15 @@ class SharedCores {
   /// `cores`: those that this process may run on.
   explicit SharedCores(int64_t cores) : cores_(cores) {}
 
-  /// What happened in the `seconds` since the last call.
+  /// Adds the counts of the `seconds` since the last call.
   void add(const SchedulerCounts& counts, double seconds);
 
   /// Whether compute threads should wait briefly: from two windows on in which the threads waited for a core for over a
   /// tenth of their time, until they did so for less than 3 % over a second.
   bool are_shared() const { return are_shared_; }
 
-  /// What to tell the user of a process with `threads` compute threads, at most once: after ten seconds in which the
-  /// threads waited for a core for over a fifth of their time, while other processes took at least half a core.
+  /// Advice for the user of a process with `threads` compute threads, given at most once: after ten seconds in which
+  /// the threads waited for a core for over a fifth of their time, while other processes took at least half a core.
   /// Otherwise empty.
   std::string advice(int64_t threads);
 

@@ -39,7 +39,7 @@ using Parser = http::request_parser<http::buffer_body>;
 constexpr milliseconds kLooksForStop{100};
 constexpr milliseconds kArrivesAtStop{5000};  // for what is on its way when the server stops
 constexpr milliseconds kLongestLinger{1000};
-// Connections beyond the limit that are told so at a time. If there are still more, they are closed without a word.
+// Connections beyond the limit that get a 503 at a time. Further ones are closed without an answer.
 constexpr size_t kMostRefusals = 16;
 constexpr size_t kLongestLine = 8192;   // bytes of a request's first line, and of each of its headers
 constexpr size_t kLongestHead = 65536;  // bytes of all of them together
@@ -62,7 +62,7 @@ bool is_ready(int socket, short events, Clock::time_point until) {
   return ::poll(&waited, 1, static_cast<int>(std::clamp(left, milliseconds(0), kLooksForStop).count())) > 0;
 }
 
-// Boost has views of text of its own, whose class differs between its versions.
+// The class of Boost's string views differs between its versions.
 template <class Text>
 std::string_view view(const Text& text) {
   return {text.data(), text.size()};
@@ -106,7 +106,7 @@ class HttpServer::Connection {
   bool wait_for_request();
   /// False where the connection is to be closed.
   bool answer_request();
-  /// Answers without a request. False where the client is gone.
+  /// Sends an answer. False where the client is gone.
   bool send(const Answer& answer, bool closes, bool is_head = false);
 
  private:
@@ -154,7 +154,7 @@ bool HttpServer::Connection::wait_for_request() {
   return true;
 }
 
-// Puts what has come behind the bytes that are not parsed yet. False where the client is gone.
+// Appends received bytes to those that are not parsed yet. False where the client is gone.
 bool HttpServer::Connection::fill_buffer() {
   std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   end_ -= std::exchange(begin_, 0);
@@ -216,7 +216,8 @@ std::string_view HttpServer::Connection::receive_head() {
   return {buffer_.data() + begin_ - size, size};
 }
 
-// Throws where two readers might understand the head differently, also where Beast would accept it.
+// Parses the head of a request. Refuses a head that two readers might understand differently, also where Beast accepts
+// it.
 void HttpServer::Connection::parse_head(Parser& parser) {
   const std::string_view head = receive_head();
   boost::beast::error_code problem;
@@ -245,7 +246,7 @@ HttpError HttpServer::Connection::too_large() const {
   return {413, fmt::format("the body is larger than the {} bytes that are taken", limits_.bytes)};
 }
 
-// Takes memory as the bytes come, and not as their number is announced.
+// Memory grows with the bytes that arrive, not with the announced length.
 std::string HttpServer::Connection::read_body(Parser& parser, BodyMemory& memory) {
   const auto& request = parser.get();
   const auto headers = std::distance(request.begin(), request.end());
@@ -281,7 +282,7 @@ std::string HttpServer::Connection::read_body(Parser& parser, BodyMemory& memory
 
 Answer HttpServer::Connection::predict(Parser& parser) {
   const auto& request = parser.get();
-  if (!parser.content_length() && !parser.chunked()) throw HttpError(411, "it is not said how long the body is");
+  if (!parser.content_length() && !parser.chunked()) throw HttpError(411, "Content-Length is missing");
   const auto codings = request.equal_range(http::field::content_encoding);
   if (std::any_of(codings.first, codings.second,
                   [](const auto& coding) { return !iequals(coding.value(), "identity"); }))
@@ -295,7 +296,7 @@ Answer HttpServer::Connection::predict(Parser& parser) {
               server_.answers_.predict(find_uploads(body, view(request[http::field::content_type]), limits_.images))};
 }
 
-// Sets `path` to the request's where there is something at it.
+// Sets `path` to the path of the request where the server has something at it.
 Answer HttpServer::Connection::answer_to(Parser& parser, std::string& path) {
   parse_head(parser);
   struct Page {
@@ -362,14 +363,15 @@ void HttpServer::serve_connection(int socket) {
       }
     }
   } catch (...) {
-    // Not even the refusal came about, for want of memory: there is nothing to say it with either.
+    // There was not even the memory for a refusal, so nothing can be sent.
   }
   if (!is_one_too_many) --connections_;
   metrics_.add_connections(-1);
 }
 
 void HttpServer::run(ListeningSocket& listening, const std::function<bool()>& stop) {
-  // One for each connection. They are destroyed last, which waits for the threads; by then these are told to stop.
+  // One thread for each connection. The list is destroyed after `at_the_end`, so the threads know that they stop before
+  // it waits for them.
   std::list<std::future<void>> threads;
   const struct AtTheEnd {
     std::atomic<bool>& stopping;
