@@ -13,6 +13,10 @@ target_compile_options(settrain_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${s
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(settrain_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
+# GCC 14 warns of array bounds inside std::vector<bool>, and of uninitialised members inside LibTorch's InferenceMode, where it inlines them.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 14)
+  target_compile_options(settrain_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-maybe-uninitialized>)
+endif()
 if(SETTRAIN_SANITIZE)
   target_compile_options(settrain_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${SETTRAIN_SANITIZE} -fno-omit-frame-pointer>)
   target_link_options(settrain_options INTERFACE -fsanitize=${SETTRAIN_SANITIZE})
