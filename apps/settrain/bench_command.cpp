@@ -54,16 +54,17 @@ class BusyProcesses {
   explicit BusyProcesses(int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
       const pid_t child = ::fork();
-      if (child < 0) throw Error(fmt::format("no process could be started: {}", std::strerror(errno)));
       if (child == 0) be_busy();
+      if (child < 0) {
+        const int why = errno;
+        end();
+        throw Error(fmt::format("no busy process could be started: {}", std::strerror(why)));
+      }
       children_.push_back(child);
     }
     rest();
   }
-  ~BusyProcesses() {
-    tell(SIGKILL);
-    for (const pid_t child : children_) ::waitpid(child, nullptr, 0);
-  }
+  ~BusyProcesses() { end(); }
   BusyProcesses(const BusyProcesses&) = delete;
   BusyProcesses& operator=(const BusyProcesses&) = delete;
 
@@ -71,14 +72,21 @@ class BusyProcesses {
   void rest() { tell(SIGSTOP); }
 
  private:
-  [[noreturn]] static void be_busy() {
+  [[noreturn]] void be_busy() const {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (volatile int turns = 0;;) turns = turns + 1;
+    volatile unsigned turns = 0;
+    while (turns % 65536 != 0 || ::getppid() == parent_) turns = turns + 1;  // the parent may have ended before prctl
+    ::_exit(0);
+  }
+  void end() {
+    tell(SIGKILL);
+    for (const pid_t child : children_) ::waitpid(child, nullptr, 0);
   }
   void tell(int signal) {
     for (const pid_t child : children_) ::kill(child, signal);
   }
 
+  pid_t parent_ = ::getpid();
   std::vector<pid_t> children_{};
 };
 

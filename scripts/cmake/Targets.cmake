@@ -97,8 +97,8 @@ function(settrain_tests folder)
     get_filename_component(file "${source}" NAME_WE)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${CMAKE_SOURCE_DIR}/tests" OUTPUT_VARIABLE test)
     string(REPLACE ".cpp" "" test "${test}")
-    # -#: a file's name is a tag of its cases. NoTests: a file without a case fails.
-    add_test(NAME ${test} COMMAND ${program} -\# --warn NoTests "[#${file}]")
+    # -#: a file's name is a tag of its cases. NoTests: a file without a case fails, which is Catch2 3's default.
+    add_test(NAME ${test} COMMAND ${program} -\# "$<$<VERSION_LESS:${Catch2_VERSION},3>:--warn;NoTests>" "[#${file}]" COMMAND_EXPAND_LISTS)
     settrain_test_properties(${test})
   endforeach()
 endfunction()

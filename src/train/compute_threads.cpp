@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
-#include <cstdlib>
 #include <ctime>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -21,6 +23,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "src/core/environment.h"
 #include "src/core/error.h"
@@ -35,7 +38,7 @@ constexpr double kCrowded = 0.10, kQuiet = 0.03,
 constexpr int kCrowdedWindows = 2;
 constexpr double kQuietSeconds = 1, kSecondsToTell = 10;
 constexpr double kLeastActivity = 0.2;  // threads that run or wait, on average: fewer say nothing about the cores
-constexpr double kLeastOthers = 0.5;    // cores
+constexpr int kMostCores = 64;          // beyond, an idle thread for each costs more than it brings
 
 double waiting_share(const SchedulerCounts& counts) {
   const double total = counts.ran + counts.waited;
@@ -48,13 +51,14 @@ void add_to(SchedulerCounts& sum, const SchedulerCounts& counts) {
   sum.others += counts.others;
 }
 
-// Seconds that the cores of this process were busy, whoever ran there: proc(5), /proc/stat.
-double busy_seconds_of_cores() {
+// Seconds that the cores of this process were busy, whoever ran there: proc(5), /proc/stat. None where it is not there.
+std::optional<double> busy_seconds_of_cores() {
   cpu_set_t own;
   CPU_ZERO(&own);
-  if (::sched_getaffinity(0, sizeof(own), &own) != 0) return 0;
+  if (::sched_getaffinity(0, sizeof(own), &own) != 0) return std::nullopt;
   const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
   std::ifstream file("/proc/stat");
+  if (!file) return std::nullopt;
   double busy = 0;
   for (std::string name; file >> name; file.ignore(4096, '\n')) {
     int core = -1;
@@ -84,45 +88,60 @@ class Watch {
   std::atomic<int64_t> threads = 1;
 
  private:
+  // A process that computes well must not end because of its watch.
   void run(const std::stop_token& stop) {
-    const bool may_wait_briefly = !std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT");
-    SharedCores cores(omp_get_num_procs());
-    std::optional<BriefWaits> brief;
-    SchedulerCounts last = scheduler_counts();
-    auto last_time = std::chrono::steady_clock::now();
-    std::mutex mutex;
-    std::condition_variable_any ended;
-    std::unique_lock lock(mutex);
-    while (!ended.wait_for(lock, stop, kWindow, [&stop] { return stop.stop_requested(); })) {
-      const SchedulerCounts counts = scheduler_counts();
-      const auto time = std::chrono::steady_clock::now();
-      cores.add(between(last, counts), std::chrono::duration<double>(time - last_time).count());
-      last = counts;
-      last_time = time;
-      if (threads < 2) {
-        brief.reset();
-        continue;
-      }
-      if (may_wait_briefly && cores.are_shared() != brief.has_value()) {
-        if (brief) {
-          brief.reset();
-        } else {
-          brief.emplace(threads);
-        }
-      }
-      if (const std::string advice = cores.advice(threads); !advice.empty()) log::info(advice);
+    try {
+      std::mutex mutex;
+      std::condition_variable_any ended;
+      std::unique_lock lock(mutex);
+      while (!ended.wait_for(lock, stop, kWindow, [&stop] { return stop.stop_requested(); })) look();
+    } catch (const std::exception& error) {
+      log::warning(fmt::format("[run] the cores are not watched any more: {}", error.what()));
     }
   }
 
-  std::jthread thread_;
+  void look() {
+    if (threads < 2) {
+      short_spin_.reset();
+      last_.reset();
+      return;
+    }
+    const std::optional<SchedulerCounts> counts = scheduler_counts();
+    const auto now = std::chrono::steady_clock::now();
+    if (counts && last_) cores_.add(between(*last_, *counts), std::chrono::duration<double>(now - last_time_).count());
+    last_ = counts;
+    last_time_ = now;
+    if (!cores_.are_shared()) {
+      short_spin_.reset();
+    } else if (!short_spin_ && can_shorten_) {
+      can_shorten_ = ShortSpin::is_possible(omp_get_num_procs());
+      if (can_shorten_) short_spin_.emplace();
+    }
+    if (const std::string advice = cores_.advice(threads); !advice.empty()) log::info(advice);
+  }
+
+  SharedCores cores_{omp_get_num_procs()};
+  std::optional<ShortSpin> short_spin_{};
+  bool can_shorten_ = true;
+  std::optional<SchedulerCounts> last_{};
+  std::chrono::steady_clock::time_point last_time_{};
+  std::jthread thread_;  // last: it uses the others
 };
+
+// Whether the user decided how threads wait or where they run.
+bool has_user_decided() {
+  const std::array names{"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY"};
+  return std::any_of(names.begin(), names.end(),
+                     [](const char* name) { return environment_variable(name).has_value(); });
+}
 
 }  // namespace
 
 int64_t threads_of_environment() {
   const std::string value = environment_variable("OMP_NUM_THREADS").value_or("");
+  const size_t start = std::min(value.find_first_not_of(" \t+"), value.size());  // libgomp passes over them, too
   int64_t number = 0;
-  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
+  const auto [end, problem] = std::from_chars(value.data() + start, value.data() + value.size(), number);
   if (problem == std::errc::result_out_of_range || number > kMostThreads) {
     throw ConfigError(fmt::format("OMP_NUM_THREADS is {}: at most {} compute threads are taken, as by run.threads",
                                   value, kMostThreads));
@@ -132,11 +151,14 @@ int64_t threads_of_environment() {
 
 void set_compute_threads(int64_t threads) {
   at::set_num_threads(static_cast<int>(threads));
+  static const bool has_decided = has_user_decided();
+  if (has_decided) return;
   static Watch watch;
   watch.threads = threads;
 }
 
-SchedulerCounts scheduler_counts() {
+std::optional<SchedulerCounts> scheduler_counts() {
+  const std::optional<double> busy = busy_seconds_of_cores();
   SchedulerCounts counts;
   timespec own{};
   if (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) == 0)
@@ -147,7 +169,8 @@ SchedulerCounts scheduler_counts() {
     double ran = 0, waited = 0;  // nanoseconds
     if (std::ifstream(task->path() / "schedstat") >> ran >> waited) counts.waited += 1e-9 * waited;
   }
-  counts.others = std::max(0.0, busy_seconds_of_cores() - counts.ran);
+  if (!busy || problem) return std::nullopt;
+  counts.others = std::max(0.0, *busy - counts.ran);
   return counts;
 }
 
@@ -175,41 +198,44 @@ std::string SharedCores::advice(int64_t threads) {
   if (has_advised_ || advised_seconds_ < kSecondsToTell) return "";
   const SchedulerCounts counts = std::exchange(advised_, {});
   const double seconds = std::exchange(advised_seconds_, 0), others = counts.others / seconds;
-  if (threads < 2 || waiting_share(counts) < kWorthTelling || others < kLeastOthers) return "";
+  const bool computes = counts.ran + counts.waited >= kLeastActivity * seconds;
+  const auto fewer = std::max<int64_t>(1, std::llround(static_cast<double>(cores_) - others));
+  if (!computes || waiting_share(counts) < kWorthTelling || fewer >= threads) return "";
   has_advised_ = true;
-  const auto fewer =
-      std::clamp<int64_t>(static_cast<int64_t>(static_cast<double>(cores_) - others + 0.25), 1, threads - 1);
   return fmt::format(
-      "[run] the cores are shared: for {:.0f} s other processes have taken {:.1f} of the {} cores, and the threads of this "
-      "one waited for a core for {:.0f} % of their time. {} compute thread{} (run.threads, or OMP_NUM_THREADS) in place "
+      "[run] the cores are shared: for {:.0f} s other processes have taken {:.1f} of the {} cores, and this process's "
+      "threads waited for a core for {:.0f} % of their time. {} compute thread{} (run.threads, or OMP_NUM_THREADS) in place "
       "of {} would probably be faster. A run that has begun keeps its number, on which the last bits depend",
       seconds, others, cores_, 100 * waiting_share(counts), fewer, fewer == 1 ? "" : "s", threads);
 }
 
-struct BriefWaits::Signal {
-  std::mutex mutex{};
-  std::condition_variable changed{};
-  bool is_over = false;
-};
-
-BriefWaits::BriefWaits(int64_t threads) : end_(std::make_shared<Signal>()) {
-  owner_ = std::thread([threads, end = end_] {
-    // With the compute threads and this one's team there is one thread more than cores.
-    const int team = std::max(2, omp_get_num_procs() - static_cast<int>(threads) + 2);
-    std::atomic<int> begun = 0;  // GCC leaves out a region that does nothing
-#pragma omp parallel num_threads(team)
-    ++begun;
-    std::unique_lock lock(end->mutex);
-    end->changed.wait(lock, [&end] { return end->is_over; });
-  });
+bool ShortSpin::is_possible(int cores) {
+  if (cores > kMostCores) return false;
+  std::promise<void> end;
+  const std::shared_future<void> is_over = end.get_future().share();
+  std::vector<std::thread> tried;
+  bool could_start = true;
+  try {
+    for (int i = 0; i <= cores; ++i) tried.emplace_back([is_over] { is_over.wait(); });
+  } catch (const std::exception&) {
+    could_start = false;
+  }
+  end.set_value();
+  for (std::thread& thread : tried) thread.join();
+  return could_start;
 }
 
-BriefWaits::~BriefWaits() {
-  {
-    const std::lock_guard lock(end_->mutex);
-    end_->is_over = true;
-  }
-  end_->changed.notify_all();
+ShortSpin::ShortSpin()
+    : owner_([is_over = end_.get_future().share()] {
+        std::atomic<int> started = 0;  // GCC leaves out a region that does nothing
+#pragma omp parallel num_threads(omp_get_num_procs() + 1)
+        ++started;
+        is_over.wait();
+      }) {
+}
+
+ShortSpin::~ShortSpin() {
+  end_.set_value();
   owner_.join();
 }
 

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <future>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -15,9 +16,10 @@ inline constexpr int64_t kMostThreads = 1024;
 int64_t threads_of_environment();
 
 /// Sets ATen's compute threads. From the first call on, a thread of its own reads the scheduler's counts ten times a
-/// second. While other threads take the cores, it makes the compute threads wait briefly for each other (BriefWaits),
-/// unless OMP_WAIT_POLICY or GOMP_SPINCOUNT is set, and it logs once that fewer threads are likely to be faster. The
-/// number of threads stays as it is, and so do the results' bits.
+/// second. While other threads take the cores, it shortens the spinning of the compute threads (ShortSpin), and it logs
+/// once if fewer threads are likely to be faster. The number of threads stays as it is, and so do the results' bits.
+/// Nothing is watched where the user decided: where OMP_WAIT_POLICY, GOMP_SPINCOUNT, OMP_PROC_BIND or GOMP_CPU_AFFINITY
+/// is set.
 void set_compute_threads(int64_t threads);
 
 /// The scheduler's counts for the threads of a process over some time, in seconds.
@@ -27,8 +29,9 @@ struct SchedulerCounts {
   double others = 0;  // cores' time that other processes took, of the cores that this process may run on
 };
 
-/// This process' counts since it began; `others` since the machine did. All 0 where Linux does not tell them.
-SchedulerCounts scheduler_counts();
+/// The counts of this process' living threads, and since the machine started of `others`. None where Linux does not
+/// tell them.
+std::optional<SchedulerCounts> scheduler_counts();
 
 /// Decides from the scheduler's counts whether other threads take the cores of the compute threads.
 class SharedCores {
@@ -39,13 +42,13 @@ class SharedCores {
   /// Adds the counts of the `seconds` since the last call.
   void add(const SchedulerCounts& counts, double seconds);
 
-  /// Whether compute threads should wait briefly: from two windows on in which the threads waited for a core for over a
+  /// Whether compute threads should spin shortly: from two windows on in which the threads waited for a core for over a
   /// tenth of their time, until they did so for less than 3 % over a second.
   bool are_shared() const { return are_shared_; }
 
   /// Advice for the user of a process with `threads` compute threads, given at most once: after ten seconds in which
-  /// the threads waited for a core for over a fifth of their time, while other processes took at least half a core.
-  /// Otherwise empty.
+  /// the threads waited for a core for over a fifth of their time, while other processes left fewer cores than
+  /// `threads`. Otherwise empty.
   std::string advice(int64_t threads);
 
  private:
@@ -56,23 +59,24 @@ class SharedCores {
   double quiet_seconds_ = 0, advised_seconds_ = 0;
 };
 
-/// While it lives, compute threads of libgomp that wait for each other sleep after about 100 looks in place of 300,000
-/// (3 ms or more). Where a core is shared, the thread that is waited for may not be running, and to look on for so long
-/// keeps it from running. libgomp has no call for that, but a rule in its manual (GOMP_SPINCOUNT): it looks 100 times
-/// only while there are more OpenMP threads than cores. So this keeps a team of idle threads, one more than there are
-/// cores for.
-class BriefWaits {
+/// While it lives, libgomp's threads that wait at a barrier spin about 100 times before they sleep, in place of 300,000
+/// (3 ms or more). Where a core is shared, a spinning thread can occupy the core that the missing thread needs. libgomp
+/// has no call for that, but a rule in its manual (GOMP_SPINCOUNT): it spins 100 times only while there are more OpenMP
+/// threads than cores. So this keeps a team of idle threads, one more than there are cores.
+class ShortSpin {
  public:
-  /// `threads`: the compute threads, at least 2.
-  explicit BriefWaits(int64_t threads);
-  ~BriefWaits();
-  BriefWaits(const BriefWaits&) = delete;
-  BriefWaits& operator=(const BriefWaits&) = delete;
+  /// Whether the team can be started: there are at most 64 cores, and the system grants as many threads now. libgomp
+  /// ends the process where it cannot start a thread.
+  static bool is_possible(int cores);
+
+  ShortSpin();
+  ~ShortSpin();
+  ShortSpin(const ShortSpin&) = delete;
+  ShortSpin& operator=(const ShortSpin&) = delete;
 
  private:
-  struct Signal;
-  std::shared_ptr<Signal> end_;
-  std::thread owner_;  // libgomp ends a team with the thread that began it
+  std::promise<void> end_{};
+  std::thread owner_;  // libgomp ends a team with the thread that started it
 };
 
 }  // namespace settrain

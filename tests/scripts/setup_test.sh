@@ -30,6 +30,11 @@ expect 2 "unknown argument '--gpu'" --gpu
 stand_in id 'echo 1000'
 stand_in dpkg-query 'printf "g++=installed cmake=not-installed "; exit 1'
 expect 1 'an administrator must run: apt-get update && apt-get install -y --no-install-recommends cmake ninja-build' --cpu
+missing=$(env -i HOME="$folder" PATH="$folder/bin" bash "$folder/scripts/setup" --cpu 2>&1) || true
+if [[ $missing == *catch2* || $missing == *chromium* || $missing == *clang* ]]; then
+  printf 'setup --cpu asks for what tests and CI need:\n%s\n' "$missing"
+  exit 1
+fi
 expect 1 'catch2' --cpu --tests
 expect 1 'clang-format' --cpu --ci
 

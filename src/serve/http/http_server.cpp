@@ -85,7 +85,10 @@ struct BodyMemory {
   std::atomic<int64_t>& taken;
   int64_t most, bytes = 0;
 
+  BodyMemory(std::atomic<int64_t>& taken, int64_t most) : taken(taken), most(most) {}
   ~BodyMemory() { taken -= bytes; }
+  BodyMemory(const BodyMemory&) = delete;
+  BodyMemory& operator=(const BodyMemory&) = delete;
   void add(size_t more) {
     bytes += static_cast<int64_t>(more);
     if ((taken += static_cast<int64_t>(more)) > most) throw HttpError(503, "too many images are being sent at a time");
@@ -165,7 +168,7 @@ bool HttpServer::Connection::fill_buffer() {
 
 // Waits for more of the request.
 void HttpServer::Connection::receive() {
-  if (end_ - begin_ == buffer_.size()) throw HttpError(431, "the headers are too long");
+  if (end_ - begin_ == buffer_.size()) throw HttpError(431, "the headers, or a chunk's, are too long");
   do {
     if (server_.stopping_) deadline_ = std::min(deadline_, Clock::now() + kArrivesAtStop);
     if (Clock::now() >= deadline_) throw HttpError(408, "the request did not arrive in time");
@@ -226,8 +229,9 @@ void HttpServer::Connection::parse_head(Parser& parser) {
   const size_t parsed = parser.put(boost::asio::const_buffer(head.data(), head.size()), problem);
   if (problem == http::error::bad_content_length) {  // the error for numbers beyond 64 bits, too
     const std::string_view digits = "0123456789", rest = head.substr(parsed);
-    const size_t number = rest.find_first_of(digits);
-    if (rest.find_first_not_of(digits, number) - number >= 20) throw too_large();
+    const std::string_view line = rest.substr(0, rest.find('\r'));
+    const size_t number = std::min(line.find_first_of(digits), line.size());
+    if (std::min(line.find_first_not_of(digits, number), line.size()) - number >= 20) throw too_large();
   }
   if (problem) throw HttpError(400, "this is no HTTP request: " + problem.message());
 
@@ -238,6 +242,7 @@ void HttpServer::Connection::parse_head(Parser& parser) {
   if (view(length).find(',') != std::string_view::npos) throw HttpError(400, "Content-Length is no number");
   if (request.count(http::field::transfer_encoding) > 0 && !iequals(encoding, "chunked"))
     throw HttpError(501, "the only transfer encoding that is taken is chunked");
+  if (request.count(http::field::host) > 1) throw HttpError(400, "duplicate Host");
   // Readers of chunks differ most, so no request is read behind them.
   may_go_on_ = request.version() == 11 && parser.keep_alive() && !parser.chunked();
 }
@@ -290,7 +295,7 @@ Answer HttpServer::Connection::predict(Parser& parser) {
   if (parser.content_length().value_or(0) > static_cast<uint64_t>(limits_.bytes)) throw too_large();
   if (request.version() == 11 && iequals(request[http::field::expect], "100-continue"))
     send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
-  BodyMemory memory{server_.bytes_in_memory_, kBodiesInMemory * limits_.bytes};
+  BodyMemory memory(server_.bytes_in_memory_, kBodiesInMemory * limits_.bytes);
   const std::string body = read_body(parser, memory);
   return {.content =
               server_.answers_.predict(find_uploads(body, view(request[http::field::content_type]), limits_.images))};

@@ -50,8 +50,9 @@ struct HttpAnswers {
 class ListeningSocket;
 
 /// GET /, /model, /healthz, /metrics and POST /predict; errors are JSON {"error": "..."}. Boost.Beast parses requests;
-/// the server refuses in addition everything that two readers might understand differently: behind a proxy, one
-/// client's bytes could pass for another's request. A whole request has a deadline, and a limit of bytes. Writes no
+/// the server refuses in addition what two readers might understand differently: line ends other than CR LF, folded
+/// headers, duplicate or conflicting lengths, duplicate Host, trailers. Behind a proxy, one client's bytes could
+/// otherwise pass for another's request. A whole request has a deadline, and a limit of bytes. Writes no
 /// files.
 class HttpServer {
  public:

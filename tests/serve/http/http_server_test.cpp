@@ -1,6 +1,7 @@
 #include "src/serve/http/http_server.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +11,8 @@
 #include <chrono>
 #include <future>
 #include <new>
+#include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -187,6 +190,7 @@ TEST_CASE("what readers of HTTP may understand differently ends the connection")
   for (const std::string& sent :
        {post(hidden, "Content-Encoding: gzip\r\n"),
         "GET /healthz HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + hidden,
+        "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" + hidden,
         "PUT /x HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + hidden, "nonsense\r\n" + hidden,
         "POST /" + std::string(9000, 'a') + " HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + hidden,
         kHead + ("Content-Length : " + length) + "\r\n\r\n" + hidden,
@@ -216,6 +220,39 @@ TEST_CASE("a body whose end is not understood ends the connection") {
       const std::string answer = answer_to(test, std::string(start) + header + "\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n");
       CHECK(answers_in(answer) == 1);
       CHECK_THAT(answer, Contains("Connection: close\r\n") && !StartsWith("HTTP/1.1 200"));
+    }
+  }
+}
+
+TEST_CASE("bodies that need more memory than they begin with arrive whole") {
+  std::mt19937 random(1);  // the same bytes each time
+  for (const size_t size : {65'535, 65'536, 65'537, 131'073, 300'000}) {
+    std::string body(size, ' ');
+    for (char& c : body) c = static_cast<char>(random());
+    std::string chunks = kHead + std::string("Transfer-Encoding: chunked\r\n\r\n");
+    for (size_t at = 0; at < size; at += 9'999) {
+      const std::string chunk = body.substr(at, 9'999);
+      chunks += fmt::format("{:x}\r\n", chunk.size()) + chunk + "\r\n";
+    }
+    chunks += "0\r\n\r\n";
+    ServiceMetrics metrics;
+    HttpLimits limits = small_limits();
+    limits.bytes = 300'000;
+    const auto compare = [&body](std::span<const Upload> images) { return images[0].bytes == body ? "same" : "other"; };
+    HttpServer server({.page_html = "", .page_css = "", .page_js = "", .model = "", .predict = compare}, limits,
+                      metrics);
+    for (const std::string& sent : {post(body), chunks}) {
+      int sockets[2];
+      REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
+      std::thread serving([&] { server.serve_connection(sockets[0]); });
+      for (size_t at = 0; at < sent.size(); at += 10'007) {
+        const size_t piece = std::min<size_t>(10'007, sent.size() - at);
+        CHECK(::send(sockets[1], sent.data() + at, piece, MSG_NOSIGNAL) == static_cast<ssize_t>(piece));
+      }
+      ::shutdown(sockets[1], SHUT_WR);
+      CHECK_THAT(read_all(sockets[1]), StartsWith("HTTP/1.1 200") && EndsWith("\r\n\r\nsame"));
+      serving.join();
+      ::close(sockets[1]);
     }
   }
 }
