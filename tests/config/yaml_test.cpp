@@ -29,7 +29,8 @@ TEST_CASE("a syntax error has its place", "[fast]") {
   CHECK(folder.error("seed: 1\nname: 'abc\n") == "run.yaml:3:1: YAML: illegal EOF in scalar (a quote is never closed)");
   CHECK(folder.error("name: \"abc") == "run.yaml:2:1: YAML: illegal EOF in scalar (a quote is never closed)");
   CHECK(folder.error("", {"name='abc"}) == "--set name='abc: YAML: illegal EOF in scalar (a quote is never closed)");
-  CHECK(folder.error("name: *nobody\n") == "run.yaml:1:7: YAML: the referenced anchor is not defined");
+  CHECK_THAT(folder.error("name: *nobody\n"),
+             Catch::StartsWith("run.yaml:1:7: YAML: the referenced anchor is not defined"));  // yaml-cpp 0.8 names it
 }
 
 TEST_CASE("tabs and unquoted references get advice", "[fast]") {
