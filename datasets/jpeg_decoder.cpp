@@ -1,8 +1,10 @@
+// clang-format off
+#include <cstdio>  // before jpeglib.h, which uses FILE and size_t
 #include <jpeglib.h>
+// clang-format on
 
 #include <algorithm>
 #include <csetjmp>
-#include <cstdio>
 #include <iterator>
 #include <stdexcept>
 #include <string>

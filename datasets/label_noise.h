@@ -27,7 +27,7 @@ config::Section label_noise_section();
 /// The section's values. A seed of `auto` becomes the run's.
 LabelNoiseOptions read_label_noise(const config::Config& config);
 
-/// What the noise changed. Fractions are of the training samples unless said otherwise.
+/// The effect of the noise. Fractions are of the training samples unless stated otherwise.
 struct LabelNoiseReport {
   std::string kind;
   double nominal_rate = 0;    // expected fraction of labels drawn anew; for confusion, the effective rate
