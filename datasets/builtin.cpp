@@ -1,12 +1,4 @@
-#include "datasets/cifar100.h"
-#include "datasets/fashion_mnist.h"
-#include "datasets/file_list.h"
-#include "datasets/image_folder.h"
-#include "datasets/imagenet.h"
-#include "datasets/imagenet_lt.h"
-#include "datasets/plantnet300k.h"
-#include "datasets/registry.h"
-#include "datasets/synthetic.h"
+#include "datasets/entries.h"
 
 namespace settrain {
 

@@ -16,7 +16,7 @@
 namespace settrain {
 namespace {
 
-// The rows of `samples`, of a table with `columns`.
+// The rows of `samples` of a row-major table with `columns` columns.
 std::vector<float> rows_of(const std::vector<float>& table, size_t columns, const std::vector<int64_t>& samples) {
   std::vector<float> rows;
   for (const int64_t sample : samples) {
@@ -38,8 +38,8 @@ config::Keys CalibrationOptions::keys() {
               .at_least(0)
               .below(1),
           key("calibration_seed", &O::seed, int64_t{1234},
-              "Seed of what calibration draws: which images data.calibration_share takes, and which half of a split "
-              "calibrates eval.rules; separate from the run's, so that runs with different seeds share it.")
+              "Seed that selects the images of data.calibration_share, and the half of a split that calibrates "
+              "eval.rules; separate from the run's seed, so that runs with different seeds share it.")
               .at_least(0)};
 }
 

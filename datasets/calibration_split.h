@@ -1,4 +1,4 @@
-// Validation images that only calibrate: keys of the section `data` that every data set has.
+// A calibration split, taken from the validation images: keys of the section `data` that every data set has.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct CalibrationOptions {
 };
 
 /// Moves that share of the validation images, rounded to whole images, from `val` to `calibration`. They are drawn
-/// uniformly and not by class, so that they and the test images stay exchangeable where validation and test are. A
+/// uniformly and not by class: so calibration and test images are exchangeable where validation and test images are. A
 /// share of 0 changes nothing. Throws KeyError where either part would be empty.
 void hold_out_calibration(const CalibrationOptions& options, Dataset& dataset);
 
-/// For sentences that count images: ", 1,500 calibration", or nothing where there are none.
+/// A part of a sentence that counts images: ", 1,500 calibration"; empty where there are none.
 std::string calibration_images(const Dataset& dataset);
 
 }  // namespace settrain

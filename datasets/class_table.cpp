@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "datasets/data_file_error.h"
+#include "datasets/file_bytes.h"
 #include "datasets/image_list.h"
 #include "src/core/error.h"
 #include "src/core/suggest.h"
@@ -22,10 +22,10 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
 }
 
-constexpr size_t kShown = 80;  // bytes of a text in a message: a file that is no table may be one line of megabytes
-constexpr size_t kSeveral = SIZE_MAX;  // the place of a name that several classes have
+constexpr size_t kShown = 80;          // bytes of a text in a message, since a line may be megabytes long
+constexpr size_t kSeveral = SIZE_MAX;  // marks a name of several classes
 
-// Where each class is, by key and by name; a key counts for more.
+// The index of each class, by key and by name. Keys take precedence over names.
 std::unordered_map<std::string, size_t> places_of(const std::vector<std::string>& classes,
                                                   const std::vector<std::string>& keys) {
   std::unordered_map<std::string, size_t> places, named;

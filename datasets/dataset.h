@@ -1,4 +1,4 @@
-// What a data set is to the rest of the program: images by id, labels, names, and splits. No LibTorch here.
+// The data set as the rest of the program sees it: images by id, labels, names, and splits. No LibTorch here.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-/// Some of an image's pixels: those from (`top`, `left`) on.
+/// A rectangle of an image's pixels, whose first is at (`top`, `left`).
 struct ImagePart {
   Image pixels;
   int64_t top = 0, left = 0;
 };
 
-/// Which part of an image is needed, given its size. The box lies within the image.
+/// Returns the part of an image that is needed, given the image's size. The box lies within the image.
 using ChoosePart = std::function<Box(int64_t height, int64_t width)>;
 
 /// Images by id, read on demand. Reading is thread-safe.
@@ -40,16 +40,36 @@ class ImageSource {
   virtual int64_t size() const = 0;
   /// Fills `image`, reusing its memory. Throws DataError naming the file where the image cannot be read.
   virtual void read(int64_t id, Image& image) const = 0;
-  /// The same for a part, or more than that: where it costs less than the whole, no more than is needed.
+  /// The same for a part. The result may hold more than the part, up to the whole image where that costs no more.
   virtual void read_part(int64_t id, const ChoosePart& choose, ImagePart& part) const;
-  /// What messages call an image: its file.
+  /// The image's name in messages, such as its file.
   virtual std::string describe(int64_t id) const;
 };
 
-/// Several labels a sample, one sample after the other: those of sample i are classes[offsets[i]] to classes[offsets[i
-/// + 1] - 1], at least one.
+/// Images of one size, one after the other.
+class MemoryImages : public ImageSource {
+ public:
+  /// `pixels`: [images, height, width, channels]. Throws std::invalid_argument where the sizes do not divide them.
+  MemoryImages(std::vector<uint8_t> pixels, int64_t height, int64_t width, int64_t channels);
+
+  int64_t size() const override { return size_; }
+  void read(int64_t id, Image& image) const override;
+
+  int64_t height() const { return height_; }
+  int64_t width() const { return width_; }
+  int64_t channels() const { return channels_; }
+  /// [images, height, width, channels].
+  std::span<const uint8_t> pixels() const { return pixels_; }
+
+ private:
+  std::vector<uint8_t> pixels_;
+  int64_t height_, width_, channels_, size_;
+};
+
+/// Several labels for each sample. The labels of sample i are classes[offsets[i]] to classes[offsets[i + 1] - 1], at
+/// least one.
 struct LabelLists {
-  std::vector<int64_t> offsets;  // [samples + 1], from 0; or empty: every sample has its one label alone
+  std::vector<int64_t> offsets;  // [samples + 1], from 0; or empty: every sample has one label
   std::vector<int64_t> classes;
 
   bool empty() const { return offsets.empty(); }
@@ -57,25 +77,25 @@ struct LabelLists {
   void add(std::span<const int64_t> labels);
 };
 
-/// Some images of a source with their labels. `ids[i]` is sample i's id in `images`, and its identity for the random
-/// numbers of augmentation and label noise: it does not depend on how the data were split.
+/// Some images of a source with their labels. `ids[i]` is the id of sample i in `images`. The random numbers of
+/// augmentation and label noise depend on it; it does not depend on how the data were split.
 struct Split {
   std::string name;  // "train", "val", "test", "calibration"
   std::shared_ptr<const ImageSource> images;
   std::vector<int64_t> ids;
-  std::vector<int64_t> labels;  // class indices, as trained on: label noise included
-  LabelLists label_sets{};      // where samples have several labels: all of them, `labels` their first
+  std::vector<int64_t> labels;  // class indices, with label noise
+  LabelLists label_sets{};      // where samples have several labels: all labels; `labels` has the first
 
   int64_t size() const { return static_cast<int64_t>(ids.size()); }
 };
 
-/// Per-channel mean and standard deviation, of pixels in [0, 1].
+/// Mean and standard deviation of each channel, for pixels in [0, 1].
 struct Normalisation {
   std::vector<float> mean, std;
 };
 
-/// P(y | x) of every sample, where it is known because the data were made: row i of `probabilities[split]`, [samples,
-/// classes] row-major. Splits in the order train, val, test, calibration. Label noise is not part of it.
+/// P(y | x) of every sample, which is known for generated data: row i of `probabilities[split]`, [samples,
+/// classes] row-major. Splits in the order train, val, test, calibration. Label noise is not included.
 struct KnownTruth {
   std::array<std::vector<float>, 4> probabilities;
 };
@@ -83,18 +103,30 @@ struct KnownTruth {
 struct Dataset {
   std::string name;
   std::vector<std::string> class_names;
-  std::vector<std::string> class_keys;          // [classes] what files call them besides: folders, ids; empty: nothing
+  std::vector<std::string> class_keys;          // [classes] other names in files, such as folders or ids; or empty
   std::vector<std::string> superclass_names;    // empty where there are none
   std::vector<int64_t> superclass_of;           // [classes], or empty
-  int64_t channels = 0, height = 0, width = 0;  // of every image; height and width 0: they differ
-  std::string normalisation;                    // the usual one for these images: a name in the registry, or none
+  int64_t channels = 0, height = 0, width = 0;  // of every image; height and width are 0 where they differ
+  std::string normalisation;                    // the usual one for these images, by name; or "none"
   Split train, val, test;
-  Split calibration{};                      // what data.calibration_share took out of val; mostly empty
+  Split calibration{};                      // images moved here from val by data.calibration_share; usually empty
   std::shared_ptr<const KnownTruth> truth;  // null for real data
-  std::string digest;                       // of the files or of the recipe: tells whether two runs saw the same data
+  std::string digest;                       // of the files or of the recipe: equal for the same data
 
   int64_t num_classes() const { return static_cast<int64_t>(class_names.size()); }
 };
+
+/// Sizes of a run's data that are known before the data are there: from the config and from what was published.
+struct DataFacts {
+  int64_t classes = 0;
+  int64_t train = 0, val = 0, test = 0;  // images
+  int64_t size = 0, channels = 3;        // height = width of an image in pixels, 0 where they differ
+  int64_t calibration = 0;               // images, taken from those for validation
+};
+
+/// Gives the classes superclasses, by the name of each class' superclass, [classes]. They are numbered in the order of
+/// the classes.
+void set_superclasses(const std::vector<std::string>& superclass_by_class, Dataset& dataset);
 
 /// "train", "val", "calibration" or "test".
 const Split& split_named(const Dataset& dataset, const std::string& name);
@@ -102,10 +134,10 @@ const Split& split_named(const Dataset& dataset, const std::string& name);
 /// "train", "val" and "test", and "calibration" where it has images.
 std::vector<std::string> split_names(const Dataset& dataset);
 
-/// The split with these samples, by their positions.
+/// The split with only these samples, given by their positions.
 Split some_of(const Split& split, const std::vector<int64_t>& samples);
 
-/// Number of training labels of every class, [classes]; of sets, every label counts.
+/// Number of labels of every class, [classes]. With label sets, every label counts.
 std::vector<int64_t> count_classes(const Split& split, int64_t num_classes);
 
 }  // namespace settrain

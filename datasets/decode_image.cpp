@@ -11,13 +11,12 @@
 #include <stdexcept>
 
 #include "datasets/image_header.h"
-#include "datasets/jpeg_decoder.h"
 
 namespace settrain {
 namespace {
 
-// Whether a JPEG goes on to its end marker. The decoder fills what is missing with grey and only mutters. The segments
-// before the pixels are skipped by their lengths, since a thumbnail in one of them has an end marker of its own.
+// Whether a JPEG lacks its end marker. The decoder fills missing pixels with grey and only warns. The segments before
+// the pixels are skipped by their lengths, since a thumbnail in one of them has an end marker of its own.
 bool jpeg_is_cut_short(std::span<const uint8_t> bytes) {
   constexpr uint8_t kEnd[] = {0xFF, 0xD9};
   size_t at = 2;
@@ -32,7 +31,7 @@ bool jpeg_is_cut_short(std::span<const uint8_t> bytes) {
     }
   }
   const auto pixels = bytes.subspan(std::min(at, bytes.size()));
-  // Most files have nothing behind it; trailing bytes are not rare, though.
+  // The marker is usually at the end, but trailing bytes are not rare.
   if (pixels.size() >= 2 && std::equal(pixels.end() - 2, pixels.end(), kEnd)) return false;
   return std::search(pixels.begin(), pixels.end(), std::begin(kEnd), std::end(kEnd)) == pixels.end();
 }
@@ -48,7 +47,7 @@ cv::Mat imdecode(std::span<const uint8_t> bytes, int mode) {
   return cv::imdecode(input, mode | cv::IMREAD_IGNORE_ORIENTATION);
 }
 
-// The whole image, by OpenCV.
+// Decodes the whole image by OpenCV.
 void decode_other(std::span<const uint8_t> bytes, int64_t channels, Image& image) {
   const cv::Mat decoded = imdecode(bytes, channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR);
   if (decoded.empty()) throw std::runtime_error("is no image that can be decoded");
@@ -64,7 +63,7 @@ void decode_other(std::span<const uint8_t> bytes, int64_t channels, Image& image
   }
 }
 
-// Turns and mirrors an image that lies as the EXIF orientation `orientation` (2 to 8) says.
+// Turns and mirrors an image upright from the EXIF orientation `orientation` (2 to 8).
 void orient(int orientation, Image& image) {
   const cv::Mat lying(static_cast<int>(image.height), static_cast<int>(image.width),
                       CV_8UC(static_cast<int>(image.channels)), image.pixels.data());
@@ -117,7 +116,7 @@ void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, 
 }
 
 void prepare_decoding() {
-  // OpenCV's own threads would compete with those that compute; images are read by several threads at a time anyway.
+  // OpenCV's own threads would compete with the compute threads. Several threads read images at a time anyway.
   cv::setNumThreads(1);
 }
 
@@ -127,6 +126,17 @@ std::string decoder_version() {
 
 void decode_by_opencv(std::span<const uint8_t> bytes) {
   imdecode(bytes, cv::IMREAD_COLOR);
+}
+
+std::vector<uint8_t> encode_png(const Image& image) {
+  if (image.channels != 1 && image.channels != 3) throw std::invalid_argument("a picture has 1 or 3 channels");
+  const cv::Mat rgb(static_cast<int>(image.height), static_cast<int>(image.width),
+                    CV_8UC(static_cast<int>(image.channels)), const_cast<uint8_t*>(image.pixels.data()));
+  cv::Mat bgr;
+  if (image.channels == 3) cv::cvtColor(rgb, bgr, cv::COLOR_RGB2BGR);
+  std::vector<uint8_t> png;
+  cv::imencode(".png", image.channels == 3 ? bgr : rgb, png, {cv::IMWRITE_PNG_COMPRESSION, 9});
+  return png;
 }
 
 }  // namespace settrain

@@ -1,38 +1,51 @@
-// From an image file to pixels.
+// From an image file to pixels, and from pixels to a PNG.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "datasets/dataset.h"
 
 namespace settrain {
 
-/// What the pixels of image files become.
+/// How image files are decoded.
 struct DecodeOptions {
   int64_t channels = 3;            // 3 (RGB) or 1 (grey)
-  bool apply_orientation = false;  // turn and mirror as the EXIF block of a JPEG asks for
+  bool apply_orientation = false;  // turn and mirror as the EXIF block of a JPEG says
 };
 
-/// The most pixels that an image may declare: Pillow's limit, above which it takes a file for an attack.
+/// The largest number of pixels that an image may declare. It is Pillow's limit, above which Pillow suspects an attack.
 inline constexpr int64_t kMostPixels = 178'956'970;
 
 /// Decodes at least the part that `choose` returns of a JPEG, PNG, BMP, WebP or TIFF file with these bytes, reusing the
-/// memory of `part`. Which of them it is, the bytes say. Transparency is dropped, deeper pixels become 8-bit, colour
-/// profiles are ignored. Throws std::runtime_error that says why where the bytes are no such image, cut short, or
-/// declare more than kMostPixels.
+/// memory of `part`. The format is recognised from the bytes. Transparency is dropped, deeper pixels become 8-bit,
+/// colour profiles are ignored. Throws std::runtime_error with the reason where the bytes are no such image, are cut
+/// short, or declare more than kMostPixels.
 void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
                   ImagePart& part);
 
-/// To be called before decoding. Throws Error in a build without image decoding (CMake: SETTRAIN_IMAGE_FILES=OFF),
-/// whose decode_image() knows no format (no_image_decoder.cpp).
+/// Must be called before decoding. Throws Error in a build without image decoding (no_image_decoder.cpp).
 void prepare_decoding();
 
 /// OpenCV's version, "4.6.0"; "none" in a build without image decoding.
 std::string decoder_version();
 
-/// Decodes the whole image by OpenCV alone and forgets it, for its speed.
+/// Decodes the whole image by OpenCV alone and discards it, to measure the speed.
 void decode_by_opencv(std::span<const uint8_t> bytes);
+
+/// Whether the bytes begin as a JPEG does.
+bool is_jpeg(std::span<const uint8_t> bytes);
+
+/// Decodes at least the part that `choose` returns to `channels` = 3 (RGB) or 1 (grey), reusing the memory of `part`.
+/// The pixels equal those of the whole image as Pillow decodes it: grey becomes R = G = B, and CMYK is multiplied out.
+/// Rows below the part are not decoded, and as few pixels above or beside it as the format allows. EXIF orientation is
+/// ignored. Throws std::runtime_error where the bytes cannot be decoded as JPEG.
+void decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChoosePart& choose, ImagePart& part);
+
+/// The bytes of a PNG file of an image. Throws std::invalid_argument where it has neither 1 (grey) nor 3 (RGB)
+/// channels; Error in a build without image files (no_image_decoder.cpp).
+std::vector<uint8_t> encode_png(const Image& image);
 
 }  // namespace settrain

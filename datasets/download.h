@@ -1,4 +1,4 @@
-// Where a data set comes from. `settrain data fetch` carries it out.
+// The source of a data set, for `settrain data fetch`.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@ struct Checksum {
   bool known() const { return kind != Kind::kNone; }
 };
 
-/// A file somewhere else.
+/// A file on another host.
 struct RemoteFile {
-  std::string name;   // of the file here
+  std::string name;   // of the local file
   std::string url;    // https://, http:// or file://
-  uint64_t size = 0;  // bytes; 0: not known
+  uint64_t size = 0;  // bytes; 0: unknown
   Checksum checksum{};
 };
 
 enum class Archive { kNone, kTarGz, kZip };
 
-/// Where a data set comes from, and what it becomes.
+/// The files of a data set, and the folder that they become.
 struct Download {
-  std::string name;                 // the data set's
+  std::string name;                 // of the data set
   std::string page;                 // for people
   std::string licence;              // in a few words
-  std::vector<RemoteFile> files{};  // none: it cannot be fetched, and `by_hand` says what to do
+  std::vector<RemoteFile> files{};  // empty: it cannot be fetched, and `by_hand` says what to do
   Archive archive = Archive::kNone;
-  std::string folder{};              // that it becomes, below the folder of all data
-  std::vector<std::string> proof{};  // files of that folder that are there once all is
-  std::string usual_place{};         // a folder outside where it may be installed; may be empty
-  std::string by_hand{};             // what to get and where to put it; {} stands for its folder
+  std::string folder{};              // the result, below the folder of all data
+  std::vector<std::string> proof{};  // files of that folder, which exist once it is complete
+  std::string usual_place{};         // another folder where it may be installed; may be empty
+  std::string by_hand{};             // instructions; {} stands for the data set's folder
 };
 
 }  // namespace settrain

@@ -1,19 +1,129 @@
-#include "datasets/fashion_mnist.h"
-
+// Fashion-MNIST: Xiao, Rasul and Vollgraf, "Fashion-MNIST: a novel image dataset for benchmarking machine learning
+// algorithms" (2017). Its files have the IDX format.
 #include <fmt/format.h>
+#include <zlib.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <memory>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "datasets/idx_file.h"
-#include "datasets/memory_images.h"
+#include "datasets/dataset.h"
+#include "datasets/entries.h"
+#include "datasets/readers.h"
+#include "datasets/registry.h"
+#include "datasets/validation_split.h"
+#include "src/config/key.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 
 namespace settrain {
 namespace {
+
+constexpr uint8_t kUnsignedByte = 0x08;  // the type code in the third byte of an IDX file
+
+// Reads a file through zlib, which also reads uncompressed files.
+class IdxReader {
+ public:
+  explicit IdxReader(const std::filesystem::path& file) : name_(file.string()), file_(gzopen(name_.c_str(), "rb")) {
+    if (!file_) fail(std::strerror(errno));
+  }
+
+  // Fills `bytes` until the end of the file, and returns the number of bytes read.
+  size_t read(std::span<uint8_t> bytes) {
+    const int got = gzread(file_.get(), bytes.data(), static_cast<unsigned>(bytes.size()));
+    // At a truncated end gzread() returns the bytes that it has, and only gzerror() reports the error.
+    int code = Z_OK;
+    const char* message = gzerror(file_.get(), &code);
+    if (got < 0 || code != Z_OK) fail(code == Z_BUF_ERROR ? "the compressed data end too early" : message);
+    sha_.add(bytes.first(static_cast<size_t>(got)));
+    return static_cast<size_t>(got);
+  }
+
+  std::string sha256() { return sha_.hex(); }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw DataError(fmt::format("'{}': {}. Get the file again", name_, what));
+  }
+
+ private:
+  struct Close {
+    void operator()(gzFile_s* file) const { gzclose(file); }
+  };
+  std::string name_;
+  std::unique_ptr<gzFile_s, Close> file_;
+  Sha256 sha_;
+};
+
+uint32_t big_endian(const uint8_t* bytes) {
+  return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | uint32_t{bytes[3]};
+}
+
+std::vector<int64_t> read_idx_header(IdxReader& reader, int rank, int64_t max_values) {
+  std::array<uint8_t, 4> magic;
+  if (reader.read(magic) != magic.size()) reader.fail("an IDX file starts with 4 bytes, this one is shorter");
+  if (magic[0] != 0 || magic[1] != 0 || magic[2] != kUnsignedByte || magic[3] != rank) {
+    reader.fail(
+        fmt::format("expected an IDX file of unsigned bytes with {} dimensions (it starts 00 00 08 {:02x}), got "
+                    "{:02x} {:02x} {:02x} {:02x}",
+                    rank, rank, magic[0], magic[1], magic[2], magic[3]));
+  }
+  std::vector<int64_t> sizes;
+  int64_t total = 1;
+  for (int i = 0; i < rank; ++i) {
+    std::array<uint8_t, 4> bytes;
+    if (reader.read(bytes) != bytes.size()) reader.fail("the IDX header ends too early");
+    sizes.push_back(big_endian(bytes.data()));
+    // A division, since the product of hostile sizes could overflow.
+    if (sizes.back() > 0 && total > max_values / sizes.back()) {
+      reader.fail(fmt::format("the IDX header declares more than {} values", max_values));
+    }
+    total *= sizes.back();
+  }
+  return sizes;
+}
+
+}  // namespace
+
+IdxArray read_idx(const std::filesystem::path& file, int rank, int64_t max_values) {
+  IdxReader reader(file);
+  IdxArray array;
+  array.sizes = read_idx_header(reader, rank, max_values);
+  size_t declared = 1;
+  for (const int64_t size : array.sizes) declared *= static_cast<size_t>(size);
+
+  constexpr size_t kPiece = size_t{1} << 20;
+  while (array.values.size() < declared) {
+    const size_t before = array.values.size();
+    array.values.resize(std::min(declared, before + kPiece));
+    const size_t got = reader.read(std::span(array.values).subspan(before));
+    if (got == 0) reader.fail(fmt::format("the IDX header declares {} values, the file holds {}", declared, before));
+    array.values.resize(before + got);
+  }
+  // Reading past the end also makes zlib compare the checksum.
+  uint8_t extra;
+  if (reader.read(std::span(&extra, 1)) != 0) {
+    reader.fail(fmt::format("the file holds more than the {} values that its IDX header declares", declared));
+  }
+  array.sha256 = reader.sha256();
+  return array;
+}
+
+namespace {
+
+struct FashionMnistOptions {
+  std::string root;
+  bool verify = false;
+
+  static config::Keys keys();
+};
 
 constexpr int64_t kSide = 28;
 constexpr const char* kDebianFolder = "/usr/share/datasets/fashion-mnist";
@@ -59,7 +169,7 @@ FoundFile read_file(const FashionMnistOptions& options, const IdxFileName& file,
   if (options.verify && found.array.sha256 != file.sha256) {
     throw DataError(fmt::format(
         "'{}': not Fashion-MNIST's {} as published: SHA-256 of the uncompressed content is {}, expected {}. "
-        "Get the file again, or set data.verify: false to take it as it is",
+        "Get the file again, or set data.verify: false to use it as it is",
         found.path, file.name, found.array.sha256, file.sha256));
   }
   return found;
@@ -117,8 +227,6 @@ Download fashion_download() {
   return download;
 }
 
-}  // namespace
-
 config::Keys FashionMnistOptions::keys() {
   using config::key;
   return {
@@ -127,10 +235,16 @@ config::Keys FashionMnistOptions::keys() {
           "dataset-fashion-mnist has them.")
           .not_empty()
           .free(),
-      key("verify", &FashionMnistOptions::verify, true, "Refuse files whose digest is not that of the published ones."),
+      key("verify", &FashionMnistOptions::verify, true, "Refuse files whose digest differs from the published one."),
   };
 }
 
+// 60,000 training and 10,000 test images of clothes, grey, 28x28, in ten balanced classes. The data set has no
+// superclasses; ours are tops (T-shirt/top, Pullover, Dress, Coat, Shirt), shoes (Sandal, Sneaker, Ankle boot),
+// trousers (Trouser) and bags (Bag).
+//
+// Throws DataError where a file is missing, is corrupt, does not match another or, with `verify`, does not have the
+// published digest.
 Dataset load_fashion_mnist(const FashionMnistOptions& options, const SplitOptions& split) {
   FashionPart train = read_fashion_part(options, kTrainImages, kTrainLabels);
   FashionPart test = read_fashion_part(options, kTestImages, kTestLabels);
@@ -150,6 +264,8 @@ Dataset load_fashion_mnist(const FashionMnistOptions& options, const SplitOption
   dataset.digest = sha256("fashion_mnist\n" + train.digests + test.digests + split.recipe());
   return dataset;
 }
+
+}  // namespace
 
 DatasetEntry fashion_mnist_entry() {
   return {.name = "fashion_mnist",

@@ -7,14 +7,16 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "datasets/data_file_error.h"
 #include "src/core/descriptor.h"
-#include "src/core/error.h"
 
 namespace settrain {
 
+DataError data_file_error(std::string_view action, const std::filesystem::path& file) {
+  return DataError(file_error(action, file, errno).what());
+}
+
 std::span<const uint8_t> read_file_bytes(const std::filesystem::path& file, std::vector<uint8_t>& memory) {
-  // Of a named pipe, O_NONBLOCK: it would wait for somebody to write.
+  // O_NONBLOCK: opening a named pipe would wait for a writer.
   const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!descriptor.is_open()) throw data_file_error("open", file);
   struct stat status {};
@@ -27,7 +29,7 @@ std::span<const uint8_t> read_file_bytes(const std::filesystem::path& file, std:
     const ssize_t got = ::read(descriptor.get(), memory.data() + filled, size - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw data_file_error("read", file);
-    if (got == 0) break;  // it has become shorter meanwhile
+    if (got == 0) break;  // the file became shorter meanwhile
     filled += static_cast<size_t>(got);
   }
   return {memory.data(), filled};

@@ -1,11 +1,11 @@
-#include "datasets/file_list.h"
-
+// Images that text files list: `file_list`, and `imagenet_lt` by the published lists of Liu et al., "Large-Scale
+// Long-Tailed Recognition in an Open World" (CVPR 2019).
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,8 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/file_places.h"
+#include "datasets/dataset.h"
+#include "datasets/entries.h"
+#include "datasets/file_table.h"
 #include "datasets/image_files.h"
+#include "datasets/image_list.h"
+#include "datasets/readers.h"
+#include "datasets/registry.h"
+#include "datasets/validation_split.h"
+#include "src/config/key.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
@@ -22,14 +29,34 @@
 namespace settrain {
 namespace {
 
+struct FileListOptions {
+  std::string root, train, val, test;
+  int64_t num_classes = 0;
+};
+
+// The keys of both data sets; an empty default or 0 means that the user must give the key. `root_help` and `train_help`
+// are the help of data.root and data.train.
+config::Keys list_keys(const FileListOptions& defaults, const char* root_help, const char* train_help) {
+  using config::key;
+  using O = FileListOptions;
+  return {key("root", &O::root, defaults.root, root_help).not_empty().free(),
+          key("train", &O::train, defaults.train, train_help).not_empty(),
+          key("val", &O::val, defaults.val, "The same for the validation images.").not_empty(),
+          key("test", &O::test, defaults.test, "The same for the test images.").not_empty(),
+          key("num_classes", &O::num_classes, defaults.num_classes, "Number of classes.")
+              .at_least(2)
+              .at_most(1e6)
+              .in("classes")};
+}
+
 std::string digest_of(const ImageList& list, const FileTable& files) {
   Sha256 sha;
   for (int64_t i = 0; i < list.size(); ++i) {
     std::string_view name = files.name(list.first_file + i);
-    std::string room;
+    std::string buffer;
     if (name.starts_with('/')) {
-      room = std::filesystem::path(name).lexically_relative(files.root()).string();  // empty elsewhere
-      if (!room.empty()) name = room;
+      buffer = std::filesystem::path(name).lexically_relative(files.root()).string();  // empty outside the root
+      if (!buffer.empty()) name = buffer;
     }
     sha.add(name).add(std::string_view("\n"));
   }
@@ -40,6 +67,7 @@ std::string digest_of(const ImageList& list, const FileTable& files) {
   return sha.hex();
 }
 
+// The places of a list's files. Warns of images that are listed twice.
 FilePlaces places_of(const ImageList& list, const FileTable& files) {
   FilePlaces places(files, list.first_file, list.first_file + list.size());
   std::string first;
@@ -53,7 +81,7 @@ FilePlaces places_of(const ImageList& list, const FileTable& files) {
   return places;
 }
 
-// An accuracy on images that were trained on says nothing.
+// Refuses training images in another list: an accuracy on them would be meaningless.
 void check_no_training_image(const ImageList& train, const FilePlaces& places, const ImageList& other,
                              const FileTable& files) {
   for (int64_t i = 0; i < other.size(); ++i) {
@@ -64,38 +92,13 @@ void check_no_training_image(const ImageList& train, const FilePlaces& places, c
   }
 }
 
-}  // namespace
+// The names of the classes: class_0, class_1, ...; or the folders of their training images, where every class has one
+// folder of its own.
+enum class ListedNames { kNumbers, kFolders };
 
-config::Keys FileListOptions::keys() {
-  using config::key;
-  using Options = FileListOptions;
-  const auto list = [](const char* name, std::string Options::*member, const char* help) {
-    return key(name, member, "", help).not_empty();
-  };
-  return {key("root", &Options::root, "", "Folder that the lists' paths start from.").not_empty().free(),
-          list("train", &Options::train,
-               "Text file of the training images, below data.root unless absolute: lines 'path label' or 'path "
-               "label,label,...', classes from 0."),
-          list("val", &Options::val, "The same of the validation images."),
-          list("test", &Options::test, "The same of the test images."),
-          key("num_classes", &Options::num_classes, 0, "Number of classes.").at_least(2).at_most(1e6).in("classes")};
-}
-
-std::vector<std::string> folders_of_classes(const ImageList& train, const FileTable& files, int64_t num_classes) {
-  std::vector<std::string> folders(static_cast<size_t>(num_classes));
-  for (int64_t i = 0; i < train.size(); ++i) {
-    std::string_view name = files.name(train.first_file + i);
-    name = name.substr(0, std::min(name.rfind('/'), name.size()));
-    if (name.size() == files.name(train.first_file + i).size()) return {};  // in no folder
-    name.remove_prefix(name.rfind('/') + 1);
-    std::string& folder = folders[static_cast<size_t>(train.labels[static_cast<size_t>(i)])];
-    if (folder.empty()) folder = name;
-    if (folder != name) return {};
-  }
-  const std::set<std::string_view> different(folders.begin(), folders.end());
-  return different.size() == folders.size() && !different.contains("") ? folders : std::vector<std::string>{};
-}
-
+// The images of three lists, see read_image_list(). The class keys are the classes' numbers. A sample's id is its place
+// in train, val and test, counted through. Throws DataError that names the file and the line, also where a training
+// image is in another list; KeyError for a missing list.
 Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& image_options, ListedNames names) {
   const std::filesystem::path root = options.root;
   FileTable files(root);
@@ -128,9 +131,8 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   files.shrink_to_fit();
   const auto images = std::make_shared<ImageFiles>(std::move(files), image_options);
   const auto part = [&](const char* name, ImageList& list) {
-    Split split{name, images, {}, std::move(list.labels), std::move(list.label_sets)};
-    split.ids.resize(split.labels.size());
-    std::iota(split.ids.begin(), split.ids.end(), list.first_file);
+    Split split = make_split(name, images, std::move(list.labels), list.first_file);
+    split.label_sets = std::move(list.label_sets);
     return split;
   };
   dataset.train = part("train", lists[0]);
@@ -140,13 +142,100 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   return dataset;
 }
 
+// Throws DataError that says at once what is missing, where it was looked for and where it comes from.
+void check_lists_present(const FileListOptions& options) {
+  const std::filesystem::path root = options.root;
+  std::string missing;
+  for (const auto& [key, file] :
+       {std::pair("data.train", options.train), {"data.val", options.val}, {"data.test", options.test}}) {
+    if (!std::filesystem::is_regular_file(root / file)) missing += fmt::format("\n  the list {} ({})", file, key);
+  }
+  // With all lists there, load_file_list() reports missing images.
+  if (!missing.empty() && !std::filesystem::is_directory(root / "train")) missing += "\n  ImageNet's folder train/";
+  if (!missing.empty() && !std::filesystem::is_directory(root / "val")) missing += "\n  ImageNet's folder val/";
+  if (missing.empty()) return;
+  throw DataError(fmt::format(
+      "imagenet_lt: in '{}' (data.root) there is not:{}\nThe lists come with the code of Liu et al. (CVPR 2019), "
+      "github.com/zhmiao/OpenLongTailRecognition-OLTR; the images, with a folder a class in train/ and val/, from "
+      "image-net.org, which asks for a registration",
+      options.root, missing));
+}
+
+// The published lists, whose classes are named by ImageNet's folders of their images.
+Dataset load_imagenet_lt(const FileListOptions& options, const ImageFileOptions& image_options) {
+  check_lists_present(options);
+  Dataset dataset = load_file_list(options, image_options, ListedNames::kFolders);
+  dataset.name = "imagenet_lt";
+  dataset.normalisation = "imagenet";
+  return dataset;
+}
+
+}  // namespace
+
+std::vector<std::string> folders_of_classes(const ImageList& train, const FileTable& files, int64_t num_classes) {
+  std::vector<std::string> folders(static_cast<size_t>(num_classes));
+  for (int64_t i = 0; i < train.size(); ++i) {
+    std::string_view name = files.name(train.first_file + i);
+    name = name.substr(0, std::min(name.rfind('/'), name.size()));
+    if (name.size() == files.name(train.first_file + i).size()) return {};  // in no folder
+    name.remove_prefix(name.rfind('/') + 1);
+    std::string& folder = folders[static_cast<size_t>(train.labels[static_cast<size_t>(i)])];
+    if (folder.empty()) folder = name;
+    if (folder != name) return {};
+  }
+  const std::set<std::string_view> different(folders.begin(), folders.end());
+  return different.size() == folders.size() && !different.contains("") ? folders : std::vector<std::string>{};
+}
+
 DatasetEntry file_list_entry() {
-  return {.name = "file_list",
-          .help = "Images that text files list with one label each, or several.",
-          .keys = config::joined(FileListOptions::keys(), ImageFileOptions::keys()),
-          .make = [](const config::Config& config) {
-            return load_file_list(config.read<FileListOptions>("data"), config.read<ImageFileOptions>("data"));
-          }};
+  return {
+      .name = "file_list",
+      .help = "Images that text files list, with one or several labels each.",
+      .keys = config::joined(
+          list_keys({}, "Folder that the lists' paths start from.",
+                    "Text file of the training images, below data.root unless absolute: lines 'path label' or 'path "
+                    "label,label,...', classes from 0."),
+          ImageFileOptions::keys()),
+      .make = [](const config::Config& config) {
+        return load_file_list(config.read<FileListOptions>("data"), config.read<ImageFileOptions>("data"),
+                              ListedNames::kNumbers);
+      }};
+}
+
+DatasetEntry imagenet_lt_entry() {
+  Download download = imagenet_entry().download.value();
+  download.name = "imagenet_lt";
+  download.page = "https://github.com/zhmiao/OpenLongTailRecognition-OLTR (lists); the images are ImageNet's";
+  download.by_hand +=
+      "Get the lists ImageNet_LT_train.txt, ImageNet_LT_val.txt and ImageNet_LT_test.txt by the links of\n"
+      "https://github.com/zhmiao/OpenLongTailRecognition-OLTR and put them into {}/\n";
+  for (const char* split : {"train", "val", "test"}) download.proof.push_back(fmt::format("ImageNet_LT_{}.txt", split));
+  return {.name = "imagenet_lt",
+          .help =
+              "ImageNet-LT (Liu et al. 2019): 115,846 training images of 1,000 classes, 5 to 1,280 of each, by the "
+              "published lists.",
+          .keys = config::joined(
+              list_keys({.root = "${env:SETTRAIN_DATA:-data}/imagenet",
+                         .train = "ImageNet_LT_train.txt",
+                         .val = "ImageNet_LT_val.txt",
+                         .test = "ImageNet_LT_test.txt",
+                         .num_classes = 1000},
+                        "Folder that the lists' paths, such as train/n01440764/n01440764_190.JPEG, start from.",
+                        "List of the training images, below data.root unless absolute: lines 'path label'."),
+              ImageFileOptions::keys()),
+          .make =
+              [](const config::Config& config) {
+                return load_imagenet_lt(config.read<FileListOptions>("data"), config.read<ImageFileOptions>("data"));
+              },
+          .facts =
+              [](const config::Config& config) {
+                return DataFacts{.classes = 1000,
+                                 .train = 115'846,
+                                 .val = 20'000,
+                                 .test = 50'000,
+                                 .channels = config.read<ImageFileOptions>("data").channels()};
+              },
+          .download = std::move(download)};
 }
 
 }  // namespace settrain

@@ -2,7 +2,28 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <functional>
+
 namespace settrain {
+namespace {
+
+// Whether a relative path has no empty, "." or ".." part.
+bool is_normal(std::string_view name) {
+  for (size_t begin = 0; begin <= name.size();) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+uint64_t hash_of(std::string_view text) {
+  return std::hash<std::string_view>{}(text);
+}
+
+}  // namespace
 
 void FileTable::add(std::string_view name, int64_t size) {
   characters_ += name;
@@ -33,7 +54,7 @@ std::filesystem::path FileTable::path(int64_t i) const {
 }
 
 std::optional<int64_t> FileTable::measure() {
-  // One text for all paths: a path object a file would cost more than the system's answer.
+  // One string for all paths: a path object for each file would cost more than the system call.
   const std::string folder = (root_ / "").string();
   std::string path;
   for (; measured_ < size(); ++measured_) {
@@ -51,6 +72,34 @@ std::optional<int64_t> FileTable::measure() {
 int64_t FileTable::bytes() const {
   return static_cast<int64_t>(characters_.capacity() + ends_.capacity() * sizeof(ends_[0]) +
                               sizes_.capacity() * sizeof(sizes_[0]));
+}
+
+FilePlaces::FilePlaces(const FileTable& files, int64_t begin, int64_t end)
+    : files_(files), normal_root_((files.root() / "").lexically_normal().string()) {
+  places_.reserve(static_cast<size_t>(end - begin));
+  std::string buffer;
+  for (int64_t i = begin; i < end; ++i) places_.emplace_back(hash_of(normal(files.name(i), buffer)), i);
+  std::sort(places_.begin(), places_.end());
+}
+
+// The path from the root, for a file below it. The result is a view of `name` or of `buffer`.
+std::string_view FilePlaces::normal(std::string_view name, std::string& buffer) const {
+  if (is_normal(name)) return name;
+  buffer = (files_.root() / name).lexically_normal().string();
+  if (normal_root_ == ".") return buffer;
+  if (buffer.starts_with(normal_root_)) return std::string_view(buffer).substr(normal_root_.size());
+  return buffer.insert(0, "//");  // outside of the root: differs from every path below it
+}
+
+std::optional<int64_t> FilePlaces::find(std::string_view name) const {
+  std::string buffer, other_buffer;
+  const std::string_view wanted = normal(name, buffer);
+  const uint64_t hash = hash_of(wanted);
+  auto place = std::lower_bound(places_.begin(), places_.end(), std::pair(hash, int64_t{0}));
+  for (; place != places_.end() && place->first == hash; ++place) {
+    if (normal(files_.name(place->second), other_buffer) == wanted) return place->second;
+  }
+  return std::nullopt;
 }
 
 }  // namespace settrain

@@ -1,4 +1,4 @@
-// The names of many files, in little memory.
+// The names of many files, in little memory, and a lookup by path.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace settrain {
@@ -18,7 +19,7 @@ class FileTable {
 
   /// Appends a file: its path from the root, or an absolute one. `size`: bytes, where it is known already.
   void add(std::string_view name, int64_t size = kUnmeasured);
-  /// Takes memory for more files, or gives back what was taken in advance.
+  /// Allocates memory for more files, or gives back what was allocated in advance.
   void reserve(int64_t more_files, int64_t more_characters);
   void shrink_to_fit();
 
@@ -28,24 +29,42 @@ class FileTable {
   std::string_view name(int64_t i) const;
   /// The root with the name behind it.
   std::filesystem::path path(int64_t i) const;
-  /// Of the file, in bytes; -1 where measure() has not seen it.
+  /// The size of the file in bytes; -1 where measure() has not seen it.
   int64_t file_size(int64_t i) const { return sizes_.at(static_cast<size_t>(i)); }
 
-  /// Asks the system for the size of every file that has none yet, once a file. The first that is no regular file ends
-  /// it, and is returned.
+  /// Asks the system for the size of every file that has none yet. Stops at the first that is no regular file, and
+  /// returns its place.
   std::optional<int64_t> measure();
 
-  /// Memory that the table holds.
+  /// Memory that the table holds, in bytes.
   int64_t bytes() const;
 
   static constexpr int64_t kUnmeasured = -1;
 
  private:
   std::filesystem::path root_;
-  std::string characters_;      // the names, one behind the other
-  std::vector<uint64_t> ends_;  // where in them each one ends
+  std::string characters_;      // all names, one after the other
+  std::vector<uint64_t> ends_;  // where each name ends in `characters_`
   std::vector<int64_t> sizes_;
-  int64_t measured_ = 0;  // files that measure() is done with
+  int64_t measured_ = 0;  // measure() has done the files before this one
+};
+
+/// Finds files by their paths, however these are written ("a/../b.png" is "b.png"): 16 bytes a file.
+class FilePlaces {
+ public:
+  /// Indexes the files from `begin` up to `end` of `files`, which must outlive this object and not change.
+  FilePlaces(const FileTable& files, int64_t begin, int64_t end);
+
+  /// The first of these files that is the same as `other`, a place in the same table or a name from its root.
+  std::optional<int64_t> find(int64_t other) const { return find(files_.name(other)); }
+  std::optional<int64_t> find(std::string_view name) const;
+
+ private:
+  std::string_view normal(std::string_view name, std::string& buffer) const;
+
+  const FileTable& files_;
+  std::string normal_root_;                           // with a slash at its end
+  std::vector<std::pair<uint64_t, int64_t>> places_;  // hash of a path, place in the table; sorted
 };
 
 }  // namespace settrain

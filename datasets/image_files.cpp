@@ -18,11 +18,10 @@ namespace settrain {
 config::Keys ImageFileOptions::keys() {
   using config::key;
   using Options = ImageFileOptions;
-  return {
-      key("grey", &Options::grey, false, "Decode to one grey channel instead of three of colour."),
-      key("apply_orientation", &Options::apply_orientation, false,
-          "Turn and mirror JPEGs as their EXIF orientation asks for. torchvision, which published results were made "
-          "with, does not.")};
+  return {key("grey", &Options::grey, false, "Decode to one grey channel instead of three colour channels."),
+          key("apply_orientation", &Options::apply_orientation, false,
+              "Turn and mirror JPEGs by their EXIF orientation. torchvision, with which published results were "
+              "made, ignores it.")};
 }
 
 ImageFiles::ImageFiles(FileTable files, const ImageFileOptions& options) : files_(std::move(files)), options_(options) {

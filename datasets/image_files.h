@@ -1,4 +1,4 @@
-// Image files, decoded when they are read.
+// Image files, which are decoded when they are read.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,8 @@ struct ImageFileOptions {
   int64_t channels() const { return grey ? 1 : 3; }
 };
 
-/// Images from files, of any size, decoded to pixels when they are read, see decode_image.h. read() and read_part()
-/// throw DataError, naming the file, where it is missing or no image that can be decoded. A build without image
-/// decoding refuses to make one (Error).
+/// Images of any size from files, see decode_image.h. read() and read_part() throw DataError, naming the file, where it
+/// is missing or cannot be decoded. In a build without image decoding the constructor throws Error.
 class ImageFiles : public ImageSource {
  public:
   ImageFiles(FileTable files, const ImageFileOptions& options);
@@ -31,7 +30,7 @@ class ImageFiles : public ImageSource {
   std::string describe(int64_t id) const override { return "'" + files_.path(id).string() + "'"; }
 
   const FileTable& files() const { return files_; }
-  /// Of the files' names and sizes.
+  /// A digest of the files' names and sizes.
   std::string digest() const;
 
  private:
@@ -39,7 +38,7 @@ class ImageFiles : public ImageSource {
   ImageFileOptions options_;
 };
 
-/// The file of an image; an empty path where its source holds no files.
+/// The file of an image; an empty path where the source has no files.
 std::filesystem::path file_of(const ImageSource& images, int64_t id);
 
 }  // namespace settrain

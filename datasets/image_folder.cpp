@@ -1,15 +1,20 @@
-#include "datasets/image_folder.h"
-
+// Images in a folder for every class.
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "datasets/class_folders.h"
+#include "datasets/dataset.h"
+#include "datasets/entries.h"
+#include "datasets/find_images.h"
 #include "datasets/image_files.h"
+#include "datasets/registry.h"
+#include "datasets/validation_split.h"
+#include "src/config/key.h"
 #include "src/core/digest.h"
 
 namespace settrain {
@@ -17,15 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files of a split with their labels, added to `files`.
-Split read_split(const std::string& name, const std::vector<std::string>& classes, FileTable& files) {
-  Split split{name, nullptr, {}, {}};
-  const int64_t first = files.size();
-  split.labels = read_class_images(name, classes, /*may_lack=*/name != "train", files);
-  split.ids.resize(split.labels.size());
-  std::iota(split.ids.begin(), split.ids.end(), first);
-  return split;
-}
+struct ImageFolderOptions {
+  std::string root;
+
+  static config::Keys keys();
+};
 
 std::string digest_of(const Dataset& dataset, const FileTable& files) {
   Sha256 sha;
@@ -34,8 +35,6 @@ std::string digest_of(const Dataset& dataset, const FileTable& files) {
   return sha.hex();
 }
 
-}  // namespace
-
 config::Keys ImageFolderOptions::keys() {
   return {config::key("root", &ImageFolderOptions::root, "",
                       "Folder with train, val and test, each with a folder of images for every class.")
@@ -43,6 +42,12 @@ config::Keys ImageFolderOptions::keys() {
               .free()};
 }
 
+// The images below root/train/CLASS, root/val/CLASS and root/test/CLASS, see find_images(). The classes are the folders
+// of root/train that are not hidden, in the order of their names. A sample's id is its place among all files of train,
+// val and test, in the order of their paths.
+//
+// A class without an image in val or test is a warning. Throws DataError, naming the folder, where a split is missing
+// or has no image, where val or test has a class that train lacks, and where a training class has no image.
 Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOptions& image_options) {
   const fs::path root = options.root;
   Dataset dataset;
@@ -54,7 +59,9 @@ Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOpti
   FileTable files(root);
   for (Split* split : {&dataset.train, &dataset.val, &dataset.test}) {
     const char* name = split == &dataset.train ? "train" : split == &dataset.val ? "val" : "test";
-    *split = read_split(name, dataset.class_names, files);
+    const int64_t first = files.size();
+    const bool may_lack = split != &dataset.train;
+    *split = make_split(name, nullptr, read_class_images(name, dataset.class_names, may_lack, files), first);
   }
   measure_found(files);
   dataset.digest = digest_of(dataset, files);
@@ -62,6 +69,8 @@ Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOpti
   for (Split* split : {&dataset.train, &dataset.val, &dataset.test}) split->images = images;
   return dataset;
 }
+
+}  // namespace
 
 DatasetEntry image_folder_entry() {
   return {.name = "image_folder",

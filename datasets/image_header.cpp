@@ -10,14 +10,14 @@ namespace {
 
 enum class Order { kBig, kLittle };
 
-// Bytes of which none is read that is not there. Offsets are sums of a few numbers below 2^33: they cannot overflow.
+// Bytes with checked access. Offsets are sums of a few numbers below 2^33, so they cannot overflow.
 class Bytes {
  public:
   explicit Bytes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
   bool has(size_t at, size_t size) const { return at <= bytes_.size() && size <= bytes_.size() - at; }
 
-  // An unsigned number of `size` [1 to 4] bytes; 0 where they are not all there.
+  // An unsigned number of `size` [1 to 4] bytes; 0 where some are missing.
   int64_t number(size_t at, size_t size, Order order) const {
     if (!has(at, size)) return 0;
     uint32_t value = 0;
@@ -43,12 +43,12 @@ class Bytes {
   std::span<const uint8_t> bytes_;
 };
 
-// TIFF 6.0, section 2. EXIF blocks are such files too.
+// TIFF 6.0, section 2. EXIF blocks have the same format.
 using namespace std::string_view_literals;
 constexpr std::string_view kLittleTiff = "II*\0"sv, kBigTiff = "MM\0*"sv;
 constexpr int64_t kWidthTag = 256, kHeightTag = 257, kOrientationTag = 274;
 
-// A field of the first directory that is one SHORT or LONG, or several of which it is the first; 0 where there is none.
+// The value of a field of the first directory that is a single SHORT or LONG; 0 where there is none.
 int64_t tiff_field(const Bytes& bytes, int64_t wanted) {
   const Order order = bytes.says(0, kBigTiff) ? Order::kBig : Order::kLittle;
   const auto directory = static_cast<size_t>(bytes.number(4, 4, order));
@@ -70,7 +70,7 @@ ImageHeader parse_tiff(const Bytes& bytes) {
   return {ImageFormat::kTiff, tiff_field(bytes, kHeightTag), tiff_field(bytes, kWidthTag)};
 }
 
-// 1 to 8; none where the segment is no EXIF block or says nothing of it.
+// The EXIF orientation, 1 to 8; none where the segment is no EXIF block or has none.
 std::optional<int> exif_orientation(const Bytes& segment) {
   constexpr std::string_view kExif = "Exif\0\0"sv;
   if (!segment.says(0, kExif)) return std::nullopt;
@@ -81,7 +81,7 @@ std::optional<int> exif_orientation(const Bytes& segment) {
   return static_cast<int>(value);
 }
 
-// ITU T.81, annex B. The segments up to the first scan; garbage between them is skipped, as decoders do.
+// ITU T.81, annex B. Reads the segments up to the first scan, and skips garbage between them, as decoders do.
 ImageHeader parse_jpeg(const Bytes& bytes) {
   ImageHeader header{.format = ImageFormat::kJpeg};
   std::optional<int> orientation;
@@ -97,7 +97,7 @@ ImageHeader parse_jpeg(const Bytes& bytes) {
     constexpr int64_t kTemporary = 0x01, kRestart0 = 0xD0, kStart = 0xD8, kEnd = 0xD9, kScan = 0xDA, kApp1 = 0xE1;
     if (code == kTemporary || (code >= kRestart0 && code <= kStart)) continue;  // these have no length
     if (code == kEnd || code == kScan) break;
-    // Its own two bytes included; decoders take a segment that says less for an empty one.
+    // The length includes its own two bytes. Decoders treat a segment with a smaller length as empty.
     const int64_t length = std::max<int64_t>(2, bytes.number(at, 2, Order::kBig));
     const Bytes segment = bytes.part(at + 2, static_cast<size_t>(length) - 2);
     // SOF0 to SOF15; between them lie DHT, JPG and DAC.
@@ -122,12 +122,12 @@ ImageHeader parse_png(const Bytes& bytes) {
   return header;
 }
 
-// A number of 32 bits with a sign.
+// A signed 32-bit number.
 int64_t signed_number(const Bytes& bytes, size_t at) {
   return static_cast<int32_t>(static_cast<uint32_t>(bytes.number(at, 4, Order::kLittle)));
 }
 
-// Windows' and OS/2's kinds differ in the length of their second header alone. A negative height: rows from the top.
+// The kinds of Windows and OS/2 differ only in the length of the second header. A negative height: rows from the top.
 ImageHeader parse_bmp(const Bytes& bytes) {
   constexpr int64_t kOldHeader = 12, kShortestHeader = 16, kLongestHeader = 124;
   const int64_t length = bytes.number(14, 4, Order::kLittle);
@@ -135,18 +135,18 @@ ImageHeader parse_bmp(const Bytes& bytes) {
     if (!bytes.has(18, 4)) return {ImageFormat::kBmp};
     return {ImageFormat::kBmp, bytes.number(20, 2, Order::kLittle), bytes.number(18, 2, Order::kLittle)};
   }
-  if (length < kShortestHeader || length > kLongestHeader) return {};  // "BM" begins many a text
+  if (length < kShortestHeader || length > kLongestHeader) return {};  // many texts begin with "BM"
   if (!bytes.has(18, 8)) return {ImageFormat::kBmp};
   return {ImageFormat::kBmp, std::abs(signed_number(bytes, 22)), signed_number(bytes, 18)};
 }
 
-// RFC 9649; of VP8, RFC 6386, section 9.1.
+// RFC 9649; for VP8, RFC 6386, section 9.1.
 ImageHeader parse_webp(const Bytes& bytes) {
   ImageHeader header{.format = ImageFormat::kWebp};
   constexpr size_t kData = 20;  // of the first chunk
   const auto number = [&](size_t at, size_t size) { return bytes.number(kData + at, size, Order::kLittle); };
   if (bytes.says(12, "VP8 ") && bytes.says(kData + 3, "\x9D\x01\x2A") && bytes.has(kData + 6, 4)) {
-    header.width = number(6, 2) & 0x3FFF;  // above them two bits of scale
+    header.width = number(6, 2) & 0x3FFF;  // two bits of scale lie above
     header.height = number(8, 2) & 0x3FFF;
   } else if (bytes.says(12, "VP8L") && bytes.says(kData, "\x2F") && bytes.has(kData + 1, 4)) {
     header.width = (number(1, 4) & 0x3FFF) + 1;
@@ -189,7 +189,7 @@ std::string_view name_of(ImageFormat format) {
 
 ImageHeader parse_image_header(std::span<const uint8_t> bytes) {
   ImageHeader header = parse(Bytes(bytes));
-  // No decoder takes such a file; half a size would mislead.
+  // No decoder accepts such a file, and a size with one zero would mislead.
   if (header.height <= 0 || header.width <= 0) header.height = header.width = 0;
   return header;
 }

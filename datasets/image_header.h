@@ -1,4 +1,4 @@
-// What an image file says of itself before its pixels: format, size, orientation. Nothing is decoded.
+// The format, size and orientation of an image file, from its header. No pixels are decoded.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ enum class ImageFormat { kJpeg, kPng, kBmp, kWebp, kTiff, kUnknown };
 /// "JPEG", "PNG", "BMP", "WebP", "TIFF", "unknown".
 std::string_view name_of(ImageFormat format);
 
-/// Height and width in pixels as they are stored, before any rotation; both 0 where they are not known.
+/// Height and width in pixels as stored, before any rotation; both are 0 where they are unknown.
 struct ImageHeader {
   ImageFormat format = ImageFormat::kUnknown;
   int64_t height = 0, width = 0;
   int orientation = 1;  // of a JPEG's EXIF block, 1 to 8: 1 is upright, 5 to 8 swap height and width
 };
 
-/// Reads the header of a JPEG, PNG, BMP, WebP or TIFF image, told by its content. `bytes` are the file's, or its first
-/// ones: what lies behind them (the directory of a TIFF, a JPEG's size behind long comments) is not known. Never fails,
-/// whatever the bytes.
+/// Reads the header of a JPEG, PNG, BMP, WebP or TIFF image, which is recognised by its content. `bytes` are the whole
+/// file or its first bytes. A size that lies behind them is unknown: it may be in the directory of a TIFF, or behind
+/// long comments of a JPEG. Never fails, whatever the bytes.
 ImageHeader parse_image_header(std::span<const uint8_t> bytes);
 
 }  // namespace settrain

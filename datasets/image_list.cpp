@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "datasets/data_file_error.h"
+#include "datasets/file_bytes.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kBlanksInLine = " \t";
 
-// For messages: a file that is no list may be one line of megabytes.
+// The start of a text, for messages: a line may be megabytes long.
 std::string start_of(std::string_view text) {
   constexpr size_t kShown = 80;
   return text.size() <= kShown ? std::string(text) : std::string(text.substr(0, kShown)) + "...";
@@ -71,7 +71,7 @@ void parse_line(const ListLine& line, int64_t num_classes, ImageList& list, File
     line.fail(fmt::format("expected labels without blanks between them, got '{}'", line.start()));
   list.lines.push_back(line.number);
   files.add(line.text.substr(0, path_end + 1));
-  // Sets are kept from the first line on that has several labels: most lists have no such line.
+  // Label sets are stored once a line has several labels; most lists have no such line.
   if (labels.size() > 1 && list.label_sets.empty()) {
     for (const int64_t& label : list.labels) list.label_sets.add({&label, 1});
   }

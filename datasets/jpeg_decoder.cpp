@@ -1,28 +1,30 @@
-#include "datasets/jpeg_decoder.h"
-
+// clang-format off
+#include <cstdio>  // before jpeglib.h, which uses FILE and size_t
 #include <jpeglib.h>
+// clang-format on
 
 #include <algorithm>
 #include <csetjmp>
-#include <cstdio>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "datasets/decode_image.h"
+
 namespace settrain {
 namespace {
 
 // Pixels around a part that are decoded too. Where decoding begins or ends within a row, the filter that enlarges the
-// colour planes takes that place for the image's edge: one colour sample, up to 4 pixels, comes out otherwise.
+// colour planes treats that place as the image's edge: one colour sample, up to 4 pixels, comes out wrong.
 constexpr int64_t kMargin = 4;
 
-// Scans of a progressive JPEG that are read; encoders write some ten. Each costs a pass over all blocks, whatever few
-// bytes it has: without a limit a megabyte keeps a core busy for minutes.
+// The most scans of a progressive JPEG; encoders write about ten. Each costs a pass over all blocks, however few bytes
+// it has: without a limit, a file of one megabyte could keep a core busy for minutes.
 constexpr int kMostScans = 500;
 
-// libjpeg's errors come by a function that must not return. They leave through longjmp, since no exception may pass
-// through C code.
+// libjpeg reports errors by a function that must not return. It leaves by longjmp, since no exception may pass through
+// C code.
 struct Errors {
   jpeg_error_mgr manager{};
   std::jmp_buf back{};
@@ -40,7 +42,7 @@ class Decompressor {
   Decompressor() {
     jpeg_.err = jpeg_std_error(&errors_.manager);
     errors_.manager.error_exit = &Errors::leave;
-    errors_.manager.output_message = [](j_common_ptr) {};  // warnings of damaged pixels: as in Pillow, no error
+    errors_.manager.output_message = [](j_common_ptr) {};  // damaged pixels are no error, as in Pillow
     guarded([this] { jpeg_create_decompress(&jpeg_); });
     progress_.progress_monitor = &Decompressor::count_scans;
     jpeg_.progress = &progress_;
@@ -51,7 +53,7 @@ class Decompressor {
 
   jpeg_decompress_struct& jpeg() { return jpeg_; }
 
-  // Runs calls of libjpeg. They hold nothing that has a destructor, which longjmp would skip.
+  // Runs calls of libjpeg. They must hold no object with a destructor, which longjmp would skip.
   template <class Calls>
   void guarded(const Calls& calls) {
     if (setjmp(errors_.back)) throw std::runtime_error(errors_.message);
@@ -77,7 +79,7 @@ uint8_t multiply(int a, int b) {
   return static_cast<uint8_t>(((product >> 8) + product) >> 8);
 }
 
-// `values` [pixels, 4] hold CMYK as every program writes it, 255 for no ink; [pixels, channels] come out in its place.
+// Converts `values` in place from CMYK [pixels, 4], 255 for no ink as every program writes it, to [pixels, channels].
 void multiply_out(std::vector<uint8_t>& values, int64_t channels) {
   auto out = values.begin();
   for (size_t i = 0; i < values.size(); i += 4) {
@@ -92,10 +94,10 @@ void multiply_out(std::vector<uint8_t>& values, int64_t channels) {
   values.resize(static_cast<size_t>(out - values.begin()));
 }
 
-// Whether libjpeg smooths the image across its blocks, as it does where a progressive file lacks scans.
+// Whether libjpeg smooths the image across its blocks, which it does where a progressive file lacks scans.
 bool is_smoothed(const jpeg_decompress_struct& jpeg) {
   if (!jpeg.progressive_mode) return false;
-  // The bits that are missing of every coefficient of every component's blocks; -1: all of them.
+  // coef_bits: the number of missing bits of each coefficient, for every component; -1 means all.
   return std::any_of(jpeg.coef_bits, jpeg.coef_bits + jpeg.num_components, [](const int(&bits)[DCTSIZE2]) {
     return std::any_of(std::begin(bits), std::end(bits), [](int missing) { return missing != 0; });
   });

@@ -1,11 +1,30 @@
 #include "datasets/load_data.h"
 
 #include "datasets/calibration_split.h"
-#include "datasets/class_options.h"
+#include "datasets/class_table.h"
 #include "datasets/long_tail.h"
 #include "src/core/error.h"
 
 namespace settrain {
+
+config::Keys ClassOptions::keys() {
+  using config::key;
+  return {key("superclasses", &ClassOptions::superclasses, "",
+              "Text file with a line 'class,superclass' for every class, for label noise within superclasses; where "
+              "empty, the data set's own superclasses, if any."),
+          key("class_names", &ClassOptions::class_names, "",
+              "Text file with a line 'class,name' for every class, for tables; where empty, the data set's own "
+              "names.")};
+}
+
+void apply_class_options(const ClassOptions& options, Dataset& dataset) {
+  if (!options.superclasses.empty()) {
+    set_superclasses(read_class_table(options.superclasses, dataset.class_names, dataset.class_keys), dataset);
+  }
+  if (!options.class_names.empty()) {
+    dataset.class_names = read_class_table(options.class_names, dataset.class_names, dataset.class_keys);
+  }
+}
 
 LoadedData load_data(const DatasetRegistry& registry, const config::Config& config) {
   try {
@@ -15,7 +34,7 @@ LoadedData load_data(const DatasetRegistry& registry, const config::Config& conf
     apply_long_tail(config.read<LongTailOptions>("data"), data.dataset);
     hold_out_calibration(config.read<CalibrationOptions>("data"), data.dataset);
     data.clean_labels = data.dataset.train.labels;
-    data.label_noise = apply_label_noise(config, data.dataset);
+    data.label_noise = apply_label_noise(read_label_noise(config), data.dataset);
     return data;
   } catch (const KeyError& error) {
     if (!config.has(error.path())) throw;

@@ -2,13 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "datasets/label_noise.h"
 #include "datasets/registry.h"
 #include "src/config/config.h"
+#include "src/config/key.h"
 
 namespace settrain {
+
+struct ClassOptions {
+  std::string superclasses, class_names;  // files, see read_class_table(); empty: the data set's own
+
+  static config::Keys keys();
+};
+
+/// Gives the data set the superclasses and the names of these files, in place of its own. Both files call a class
+/// by its key or by the data set's own name, see Dataset. Superclasses are numbered in the order of the classes. Throws
+/// DataError naming file and line where a file does not fit the classes.
+void apply_class_options(const ClassOptions& options, Dataset& dataset);
 
 struct LoadedData {
   Dataset dataset;                    // training labels with their noise

@@ -30,16 +30,18 @@ std::vector<std::vector<int64_t>> by_class(const Split& split, int64_t num_class
 config::Keys LongTailOptions::keys() {
   using config::key;
   using O = LongTailOptions;
-  return {key("long_tail.imbalance", &O::imbalance, 1.0,
-              "Imbalance factor: ratio of the training images of the first class to those of the last, with an "
-              "exponential profile between them; the other images are left out (Cao et al. 2019). 1 keeps all.")
-              .at_least(1)
-              .at_most(1e6),
-          key("long_tail.seed", &O::seed, int64_t{1}, "Which training images of a class are kept.").at_least(0),
-          key("long_tail.rounding", &O::rounding, O::kNearest,
-              "How a class' number of images becomes a whole one: nearest, or down, as in the code of Cao et al. "
-              "(CIFAR-100 with an imbalance of 100: 10,899 or 10,847 images).")
-              .one_of({O::kNearest, O::kDown})};
+  return {
+      key("long_tail.imbalance", &O::imbalance, 1.0,
+          "Imbalance factor: ratio of the training images of the first class to those of the last, with an "
+          "exponential profile between them; the other images are left out (Cao et al. 2019). 1 keeps all.")
+          .at_least(1)
+          .at_most(1e6),
+      key("long_tail.seed", &O::seed, int64_t{1}, "Seed that selects the training images that are kept of each class.")
+          .at_least(0),
+      key("long_tail.rounding", &O::rounding, O::kNearest,
+          "How a class' number of images becomes a whole one: nearest, or down, as in the code of Cao et al. "
+          "(CIFAR-100 with an imbalance of 100: 10,899 or 10,847 images).")
+          .one_of({O::kNearest, O::kDown})};
 }
 
 void long_tail_rule(const config::Config& config) {
@@ -50,7 +52,7 @@ void long_tail_rule(const config::Config& config) {
 }
 
 std::vector<int64_t> long_tail_counts(const LongTailOptions& options, std::vector<int64_t> counts) {
-  constexpr double kTiny = 1e-9;  // 500 * 100^-1 is 5, whatever its last bit says
+  constexpr double kTiny = 1e-9;  // 500 * 100^-1 counts as 5 whatever its last bit
   const auto largest = static_cast<double>(*std::max_element(counts.begin(), counts.end()));
   const double last = static_cast<double>(std::max<size_t>(counts.size() - 1, 1));
   for (size_t j = 0; j < counts.size(); ++j) {

@@ -1,4 +1,4 @@
-// A long tail made of a data set that has none: keys of the section `data` that every data set has.
+// An artificial long tail, data.long_tail: keys of the section `data` that every data set has.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ struct LongTailOptions {
   static config::Keys keys();
 };
 
-/// Refuses the other keys where nothing is left out.
+/// Refuses the other keys of data.long_tail where the imbalance is 1.
 void long_tail_rule(const config::Config& config);
 
-/// How many images of each class stay of `counts`, as apply_long_tail() says.
+/// The number of images that apply_long_tail() keeps of each class, given the classes' `counts`.
 std::vector<int64_t> long_tail_counts(const LongTailOptions& options, std::vector<int64_t> counts);
 
 /// Keeps n_j = max(1, n_0 * imbalance^(-j / (L - 1))) training images of class j, rounded as the options say, or all
 /// where there are fewer: n_0 is the largest class' number, j runs from 0 to L - 1 (Cao et al., "Learning imbalanced
-/// datasets with label-distribution-aware margin loss", 2019). Which ones, the seed says. An imbalance of 1 changes
+/// datasets with label-distribution-aware margin loss", 2019). The seed selects them. An imbalance of 1 changes
 /// nothing. Throws KeyError where P(y | x) is known (the data set `synthetic` has an imbalance of its own).
 void apply_long_tail(const LongTailOptions& options, Dataset& dataset);
 

@@ -1,9 +1,7 @@
-// In place of decode_image.cpp, encode_png.cpp and jpeg_decoder.cpp in a build with SETTRAIN_IMAGE_FILES=OFF.
+// Stands in for decode_image.cpp and jpeg_decoder.cpp in a build with SETTRAIN_IMAGE_FILES=OFF.
 #include <stdexcept>
 
 #include "datasets/decode_image.h"
-#include "datasets/encode_png.h"
-#include "datasets/jpeg_decoder.h"
 #include "src/core/error.h"
 
 namespace settrain {

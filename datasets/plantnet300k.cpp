@@ -1,27 +1,157 @@
-#include "datasets/plantnet300k.h"
-
+// Pl@ntNet-300K: Garcin et al., "Pl@ntNet-300K: a plant image dataset with high label ambiguity and a long-tailed
+// distribution" (NeurIPS Datasets and Benchmarks 2021).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
-#include <numeric>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "datasets/class_folders.h"
-#include "datasets/class_options.h"
-#include "datasets/plantnet300k_json.h"
+#include "datasets/dataset.h"
+#include "datasets/entries.h"
+#include "datasets/file_bytes.h"
+#include "datasets/file_table.h"
+#include "datasets/find_images.h"
+#include "datasets/image_files.h"
+#include "datasets/readers.h"
+#include "datasets/registry.h"
+#include "datasets/validation_split.h"
+#include "src/config/key.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/core/strict_json.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
+
+using nlohmann::json;
+
+[[noreturn]] void fail_json(const std::filesystem::path& file, const std::string& what) {
+  throw DataError(fmt::format("'{}': {}", file.string(), what));
+}
+
+constexpr size_t kDeepest = 32;  // levels: the library prints values by recursion, and 10,000 levels are too many
+
+json must_be_object(const std::filesystem::path& file, json content) {
+  if (!content.is_object()) fail_json(file, "expected a JSON object");
+  return content;
+}
+
+json read_json(const std::filesystem::path& file) {
+  std::vector<uint8_t> memory;
+  const auto bytes = read_file_bytes(file, memory);
+  try {
+    return must_be_object(file,
+                          parse_strict_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kDeepest));
+  } catch (const std::invalid_argument& problem) {
+    fail_json(file, problem.what());
+  }
+}
+
+// Parses a JSON file where `callback` drops parts as they come, so that the file is never in memory as a whole.
+void scan_json(const std::filesystem::path& file, const json::parser_callback_t& callback) {
+  std::ifstream stream(file);
+  if (!stream) throw data_file_error("open", file);
+  try {
+    must_be_object(file, json::parse(stream, [&](int depth, json::parse_event_t event, json& parsed) {
+                     if (depth > static_cast<int>(kDeepest))
+                       fail_json(file, fmt::format("is nested more than {} deep", kDeepest));
+                     return callback(depth, event, parsed);
+                   }));
+  } catch (const json::exception& error) {
+    fail_json(file, fmt::format("cannot be read as JSON: {}", error.what()));
+  }
+}
+
+// An id, which is a string or, in some versions, a number; empty for anything else.
+std::string text_of(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number_integer() ? fmt::format("{}", value.get<int64_t>()) : std::string();
+}
+
+}  // namespace
+
+std::vector<std::string> read_class_order(const std::filesystem::path& file) {
+  const json content = read_json(file);
+  std::vector<std::string> ids;
+  std::unordered_set<std::string> seen;
+  for (size_t c = 0; c < content.size(); ++c) {
+    const auto found = content.find(fmt::format("{}", c));
+    if (found == content.end())
+      fail_json(file, fmt::format("has {} entries, but none for class {}", content.size(), c));
+    ids.push_back(text_of(*found));
+    if (ids.back().empty()) fail_json(file, fmt::format("expected an id for class {}, got {}", c, found->dump()));
+    if (!seen.insert(ids.back()).second) fail_json(file, fmt::format("names the id {} twice", ids.back()));
+  }
+  return ids;
+}
+
+std::unordered_map<std::string, std::string> read_species_names(const std::filesystem::path& file) {
+  const json content = read_json(file);
+  std::unordered_map<std::string, std::string> names;
+  for (const auto& [id, name] : content.items()) {
+    if (!name.is_string() || name.get<std::string>().find_first_not_of(' ') == std::string::npos) {
+      fail_json(file, fmt::format("expected a name for the id {}, got {}", id, name.dump()));
+    }
+    names.emplace(id, name.get<std::string>());
+  }
+  return names;
+}
+
+std::array<MissingFiles, 3> find_missing_files(const std::filesystem::path& file,
+                                               const std::array<std::string, 3>& folders, const FileTable& files) {
+  const std::array<std::string, 3> splits = {"train", "val", "test"};
+  const FilePlaces places(files, 0, files.size());
+  std::array<MissingFiles, 3> report;
+  std::string image;
+  const auto look_for = [&](const json& entry) {
+    const std::string species = entry.contains("species_id") ? text_of(entry["species_id"]) : "";
+    const std::string split = entry.contains("split") ? text_of(entry["split"]) : "";
+    const auto s = static_cast<size_t>(std::find(splits.begin(), splits.end(), split) - splits.begin());
+    if (species.empty() || s == splits.size()) {
+      fail_json(file, fmt::format("expected species_id and split (train, val or test) of '{}', got {}", image,
+                                  entry.dump().substr(0, 120)));
+    }
+    const std::string path = fmt::format("{}/{}/{}.jpg", folders[s], species, image);
+    ++report[s].listed;
+    if (!places.find(path) && ++report[s].missing == 1) report[s].first = path;
+  };
+  // 300,000 images with six texts each would fill several hundred MB, so each is dropped after its check.
+  scan_json(file, [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth == 1 && event == json::parse_event_t::key) image = parsed.get<std::string>();
+    if (depth == 1 && event == json::parse_event_t::object_end) {
+      look_for(parsed);
+      return false;
+    }
+    return true;
+  });
+  return report;
+}
+
+namespace {
+
+struct Plantnet300kOptions {
+  std::string root, names;
+  // Expected sizes; kAny: not checked.
+  int64_t classes = 0, genera = 0, train = 0, val = 0, test = 0;
+
+  static constexpr int64_t kAny = -1;
+
+  static config::Keys keys();
+};
 
 constexpr std::array<const char*, 3> kSplits = {"train", "val", "test"};
 constexpr const char* kSource = "https://doi.org/10.5281/zenodo.5645731";
@@ -29,9 +159,9 @@ constexpr const char* kClassOrder = "class_idx_to_species_id.json";
 constexpr std::array<const char*, 2> kNames = {"plantnet300K_species_id_2_name.json", "species_id_2_name.json"};
 constexpr const char* kMetadata = "plantnet300K_metadata.json";
 
-using Folders = std::array<std::string, 3>;  // of the splits, from the root
+using Folders = std::array<std::string, 3>;  // of the splits, relative to the root
 
-// The folders of the splits in the first layout that has one of train.
+// The folders of the splits in the first layout whose training folder exists.
 Folders find_folders(const Plantnet300kOptions& options) {
   for (const char* before : {"images_", "images/", ""}) {
     Folders folders;
@@ -40,12 +170,12 @@ Folders find_folders(const Plantnet300kOptions& options) {
   }
   throw DataError(fmt::format(
       "plantnet300k: '{}' (data.root) {}, expected a folder of images for every species in images_train/, "
-      "images/train/ or train/, and the same for val and test. `settrain data fetch plantnet300k` fetches the data, and "
-      "so does {}; then set data.root or SETTRAIN_DATA",
+      "images/train/ or train/, and the same for val and test. `settrain data fetch plantnet300k` fetches the data, "
+      "and so does {}; then set data.root or SETTRAIN_DATA",
       options.root, fs::is_directory(options.root) ? "has no folder of training images" : "is not there", kSource));
 }
 
-// What differs from the options, for one error.
+// Collects the differences from the options, for one error.
 class Differences {
  public:
   void compare(const char* what, int64_t expected, int64_t found) {
@@ -66,7 +196,7 @@ class Differences {
   std::string text_;
 };
 
-// The folders of train; in the order of the file where it is there and fits them.
+// The folders of train; in the order of class_idx_to_species_id.json where it exists and matches them.
 std::vector<std::string> find_classes(const fs::path& root, const std::string& train, Differences& differences) {
   std::vector<std::string> folders = folders_in(root / train, "expected a folder for every species");
   if (!fs::exists(root / kClassOrder)) return folders;
@@ -93,8 +223,8 @@ std::string genus_of(const std::string& name) {
   return name.substr(begin, name.find(' ', begin) - begin);
 }
 
-// The file of the species' names: that of data.names, or the published one, which is also known by a shorter name.
-// Empty where there is none.
+// The file of the species' names: data.names, or the published file, which has a long and a short name. Empty where
+// there is none.
 fs::path find_names(const Plantnet300kOptions& options) {
   const fs::path root = options.root;
   if (!options.names.empty()) return fs::exists(root / options.names) ? root / options.names : fs::path();
@@ -104,7 +234,7 @@ fs::path find_names(const Plantnet300kOptions& options) {
   return {};
 }
 
-// Names classes and superclasses, where the file is there.
+// Names classes and superclasses, where the file of names exists.
 void name_classes(const Plantnet300kOptions& options, Dataset& dataset, Differences& differences) {
   dataset.class_keys = dataset.class_names;
   const fs::path file = find_names(options);
@@ -129,7 +259,7 @@ void name_classes(const Plantnet300kOptions& options, Dataset& dataset, Differen
   differences.compare("genera", options.genera, std::ssize(dataset.superclass_names));
 }
 
-// Which files are missing, by the metadata. Where that cannot be told, nothing.
+// Adds the files that the metadata list and that are missing. Without metadata it adds nothing.
 void add_missing_files(const fs::path& root, const Folders& folders, const FileTable& files, Differences& differences) {
   if (!fs::exists(root / kMetadata)) return;
   const auto missing = find_missing_files(root / kMetadata, folders, files);
@@ -148,7 +278,7 @@ std::string plantnet_digest(const Dataset& dataset, const FileTable& files) {
   return sha.hex();
 }
 
-// What must be there is what is there, where it is checked.
+// The facts are the expected sizes, unless one is not checked.
 std::optional<DataFacts> plantnet_facts(const config::Config& config) {
   const auto options = config.read<Plantnet300kOptions>("data");
   for (const int64_t number : {options.classes, options.train, options.val, options.test}) {
@@ -160,8 +290,6 @@ std::optional<DataFacts> plantnet_facts(const config::Config& config) {
                    .test = options.test,
                    .channels = config.read<ImageFileOptions>("data").channels()};
 }
-
-}  // namespace
 
 config::Keys Plantnet300kOptions::keys() {
   using config::key;
@@ -178,15 +306,22 @@ config::Keys Plantnet300kOptions::keys() {
       key("names", &Options::names, "",
           "JSON file with the species' names by id, below data.root unless absolute; the first word is the genus, which "
           "is the superclass. Where it is empty: plantnet300K_species_id_2_name.json, or species_id_2_name.json."),
-      expected("expected.classes", &Options::classes, 1081, "Species that must be there; any is not checked.",
-               "classes"),
-      expected("expected.genera", &Options::genera, 303, "Genera that must be there.", "superclasses"),
-      expected("expected.train", &Options::train, 243916, "Training images that must be there.", "images"),
-      expected("expected.val", &Options::val, 31118, "Validation images that must be there.", "images"),
-      expected("expected.test", &Options::test, 31112, "Test images that must be there.", "images"),
+      expected("expected.classes", &Options::classes, 1081, "Expected number of species; any: not checked.", "classes"),
+      expected("expected.genera", &Options::genera, 303, "Expected number of genera.", "superclasses"),
+      expected("expected.train", &Options::train, 243916, "Expected number of training images.", "images"),
+      expected("expected.val", &Options::val, 31118, "Expected number of validation images.", "images"),
+      expected("expected.test", &Options::test, 31112, "Expected number of test images.", "images"),
   };
 }
 
+// The images below root/images_SPLIT/ID, root/images/SPLIT/ID or root/SPLIT/ID, whichever exists, for the splits train,
+// val and test. The classes are the folders of train, in the order of class_idx_to_species_id.json where that file
+// exists, else in the order of their names. The file `names` names the classes, and the first word of a name, the
+// genus, is the superclass. Without that file, classes have the names of their folders and no superclass. A sample's id
+// is its place among all files of train, val and test, class by class, in the order of their paths.
+//
+// Throws DataError that lists everything that is missing or differs from the expected sizes, and the missing files by
+// plantnet300K_metadata.json where it exists; or one that names a JSON file and the error in it.
 Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOptions& image_options) {
   const fs::path root = options.root;
   const Folders folders = find_folders(options);
@@ -203,8 +338,6 @@ Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOpt
   const std::array<Split*, 3> splits = {&dataset.train, &dataset.val, &dataset.test};
   const std::array<int64_t, 3> sizes = {options.train, options.val, options.test};
   for (size_t s = 0; s < 3; ++s) {
-    Split& split = *splits[s];
-    split.name = kSplits[s];
     if (!fs::is_directory(root / folders[s])) {
       differences.add(fmt::format("no folder {}", folders[s]));
       continue;
@@ -215,10 +348,8 @@ Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOpt
                                   folders[0], unknown[0]));
     }
     const int64_t first = files.size();
-    split.labels = add_class_images(folders[s], dataset.class_keys, files);
-    split.ids.resize(split.labels.size());
-    std::iota(split.ids.begin(), split.ids.end(), first);
-    differences.compare(kSplits[s], sizes[s], split.size());
+    *splits[s] = make_split(kSplits[s], nullptr, add_class_images(folders[s], dataset.class_keys, files), first);
+    differences.compare(kSplits[s], sizes[s], splits[s]->size());
   }
   if (!differences.empty()) {
     add_missing_files(root, folders, files, differences);
@@ -233,6 +364,8 @@ Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOpt
   for (Split* split : splits) split->images = images;
   return dataset;
 }
+
+}  // namespace
 
 DatasetEntry plantnet300k_entry() {
   return {.name = "plantnet300k",

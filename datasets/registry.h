@@ -1,4 +1,4 @@
-// How a data set becomes something a config can name.
+// The data sets that a config can name.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "datasets/data_facts.h"
 #include "datasets/dataset.h"
 #include "datasets/download.h"
 #include "src/config/config.h"
@@ -20,20 +19,20 @@ struct NamedNormalisation {
   Normalisation statistics;
 };
 
-/// What the program knows of a data set. It stands in the data set's own file, and nowhere else.
+/// All that the program knows about a data set. It is written in the data set's own file, and nowhere else.
 ///
-/// `keys` are the keys of the section `data` that only this data set has. `make` reads them from
+/// `keys` are the keys of the section `data` that only this data set has. `make` reads them with
 /// config.read<Options>("data") and loads the data; it throws DataError that says what is missing, where it looked and
-/// where it comes from. `facts` says what the data will be like, or nothing where the config does not tell; data of the
-/// user's own have no such function.
+/// where the data come from. `facts` returns the sizes of the data before they are there, or nothing where the config
+/// does not determine them; data sets of the user's own files have no such function.
 struct DatasetEntry {
   std::string name;
   std::string help;
   config::Keys keys;
   std::function<Dataset(const config::Config&)> make;
   std::function<std::optional<DataFacts>(const config::Config&)> facts = {};
-  std::vector<NamedNormalisation> statistics = {};  // that it adds to the choices of data.normalisation
-  std::optional<Download> download = {};            // where it comes from; nothing for data that come from nowhere
+  std::vector<NamedNormalisation> statistics = {};  // choices of data.normalisation that it adds
+  std::optional<Download> download = {};            // its source; none for the user's own data
 };
 
 using DatasetRegistry = Registry<DatasetEntry>;

@@ -1,21 +1,86 @@
-#include "datasets/synthetic.h"
-
+// Images made from a known P(y | x), so that the best possible accuracy is known too.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "datasets/synthetic_images.h"
-#include "datasets/synthetic_joint.h"
-#include "datasets/synthetic_stream.h"
+#include "datasets/dataset.h"
+#include "datasets/entries.h"
+#include "datasets/synthetic_model.h"
+#include "src/config/key.h"
 #include "src/core/digest.h"
 #include "src/core/permutation.h"
 #include "src/core/streams.h"
 
 namespace settrain {
 namespace {
+
+struct SyntheticOptions {
+  int64_t num_classes = 0, group_size = 0;
+  int64_t train_size = 0, val_size = 0, test_size = 0;
+  int64_t image_size = 0, channels = 0;
+  double ambiguity = 0, imbalance = 0;
+  int64_t pixel_noise = 0;
+  int64_t labels_per_image = 1;
+  int64_t seed = 0;
+
+  static constexpr int64_t kRunSeed = -1;  // the word auto
+  static config::Keys keys();
+  // A text that differs for any two data sets, for digests.
+  std::string recipe() const;
+};
+
+config::Keys SyntheticOptions::keys() {
+  using config::key;
+  using O = SyntheticOptions;
+  return {
+      key("num_classes", &O::num_classes, 20, "Number of classes.").at_least(2).at_most(10000).in("classes"),
+      key("group_size", &O::group_size, 5, "Classes in a superclass; only these are confused with each other.")
+          .at_least(1)
+          .in("classes"),
+      key("train_size", &O::train_size, 10000, "Training images.").at_least(1).at_most(1e8).in("images"),
+      key("val_size", &O::val_size, 2000, "Validation images; 0 for none.").at_least(0).at_most(1e8).in("images"),
+      key("test_size", &O::test_size, 2000, "Test images.").at_least(1).at_most(1e8).in("images"),
+      key("image_size", &O::image_size, 16, "Height and width.").at_least(4).at_most(1024).in("pixels"),
+      key("channels", &O::channels, 3, "Channels of an image: 1 is grey, 3 are colour.").at_least(1).at_most(3),
+      key("ambiguity", &O::ambiguity, 0.4,
+          "Probability that an image shows a class drawn from the label's superclass instead of the label's own "
+          "class. It rises from half of this value in the first superclass to one and a half times in the last.")
+          .at_least(0)
+          .at_most(1),
+      key("imbalance", &O::imbalance, 1.0,
+          "Imbalance factor: ratio of the training images of the most frequent class to those of the rarest; 1 is "
+          "balanced.")
+          .at_least(1)
+          .at_most(1e6),
+      key("pixel_noise", &O::pixel_noise, 24, "Largest difference of a pixel from its class' pattern.")
+          .at_least(0)
+          .at_most(60)
+          .in("levels of 255"),
+      key("labels_per_image", &O::labels_per_image, 1,
+          "Labels drawn from P(y | x) for each image, its own label first; duplicates count once. Above 1 only for "
+          "losses on label sets; metrics use the image's own label.")
+          .at_least(1)
+          .at_most(1000)
+          .in("labels"),
+      key("seed", &O::seed, kRunSeed, "Seed of patterns, labels and noise; auto is the run's seed.")
+          .at_least(0)
+          .word("auto", kRunSeed),
+  };
+}
+
+std::string SyntheticOptions::recipe() const {
+  const std::string one_label = fmt::format(
+      "synthetic 1\nclasses {} of {}\nsamples {} {} {}\nimages {} {}\nambiguity {} imbalance {} noise {} seed {}\n",
+      num_classes, group_size, train_size, val_size, test_size, image_size, channels, ambiguity, imbalance, pixel_noise,
+      seed);
+  return labels_per_image == 1 ? one_label : one_label + fmt::format("labels {}\n", labels_per_image);
+}
 
 // The labels and cells of all samples, train first, then val, then test.
 struct Samples {
@@ -47,7 +112,7 @@ Samples draw_samples(const SyntheticJoint& joint, const SyntheticOptions& option
   return samples;
 }
 
-// The sample's label, and the others that `extra` draws from P(y | its cell) give.
+// The sample's label and the distinct labels among `extra` more draws from P(y | its cell).
 std::vector<int64_t> label_set(int64_t id, int64_t label, const std::vector<double>& posterior, int64_t extra,
                                uint64_t seed) {
   std::vector<int64_t> set{label};
@@ -96,8 +161,16 @@ std::shared_ptr<const KnownTruth> truth_of(const Posteriors& posteriors, const s
   return truth;
 }
 
-}  // namespace
-
+// All images of a cell are its template plus noise. Any two templates differ by more than twice the noise in some
+// pixel, so an image reveals its cell, and P(y | x) = P(y | cell).
+//
+// Validation and test samples are drawn from the joint distribution, see SyntheticJoint. The training split's class
+// counts follow the prior as closely as whole numbers can, with at least one sample of every class where `train_size`
+// allows. A sample is a function of (seed, id); ids are counted through train, val and test. Images are made on demand.
+//
+// With labels_per_image = n > 1 a sample's label set holds its label and the distinct labels among n - 1 more draws
+// from P(y | cell). `options.seed` is a real seed here. Throws DataError where two templates are too alike for
+// `pixel_noise`.
 Dataset make_synthetic(const SyntheticOptions& options) {
   const auto seed = static_cast<uint64_t>(options.seed);
   const SyntheticJoint joint(options.num_classes, options.group_size, options.ambiguity, options.imbalance);
@@ -127,6 +200,8 @@ Dataset make_synthetic(const SyntheticOptions& options) {
   dataset.digest = sha256(options.recipe());
   return dataset;
 }
+
+}  // namespace
 
 DatasetEntry synthetic_entry() {
   return {.name = "synthetic",

@@ -13,7 +13,7 @@
 namespace settrain {
 namespace {
 
-// `count` of the candidates, in a random order that is a function of (seed, step).
+// Draws `count` of the candidates, in a random order that is a function of (seed, step).
 std::vector<int64_t> draw(const std::vector<int64_t>& candidates, int64_t count, int64_t seed, uint32_t step) {
   const auto order =
       permutation(static_cast<int64_t>(candidates.size()), static_cast<uint64_t>(seed), Stream::kSplit, step);
@@ -22,7 +22,7 @@ std::vector<int64_t> draw(const std::vector<int64_t>& candidates, int64_t count,
   return drawn;
 }
 
-// The samples of every class.
+// The samples of each class.
 std::vector<std::vector<int64_t>> members_of(std::span<const int64_t> labels, int64_t num_classes) {
   std::vector<std::vector<int64_t>> members(static_cast<size_t>(num_classes));
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -53,7 +53,7 @@ std::vector<int64_t> draw_balanced(std::span<const int64_t> labels, int64_t num_
   return val;
 }
 
-// `train_size` of the samples that are not in `val`, ascending.
+// Draws `train_size` of the samples that are not in `val`, ascending.
 std::vector<int64_t> balanced_subset(std::span<const int64_t> labels, int64_t num_classes,
                                      const std::vector<int64_t>& val, const SplitOptions& options) {
   const int64_t train_size = options.train_size;
@@ -66,7 +66,7 @@ std::vector<int64_t> balanced_subset(std::span<const int64_t> labels, int64_t nu
   const auto members = members_of(labels, num_classes);
   std::vector<int64_t> subset;
   for (size_t c = 0; c < members.size(); ++c) {
-    // The order that held-out images were drawn by, and on from them.
+    // The same order as for the held-out images, which come first in it.
     int64_t missing = per_class;
     for (const int64_t i : draw(members[c], std::ssize(members[c]), options.split_seed, static_cast<uint32_t>(c))) {
       if (missing == 0) break;
@@ -149,9 +149,10 @@ Split make_split(std::string name, std::shared_ptr<const ImageSource> images, st
   return split;
 }
 
-Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> labels) {
+Split make_split(std::string name, std::shared_ptr<const ImageSource> images, std::vector<int64_t> labels,
+                 int64_t first_id) {
   std::vector<int64_t> ids(labels.size());
-  std::iota(ids.begin(), ids.end(), int64_t{0});
+  std::iota(ids.begin(), ids.end(), first_id);
   return {std::move(name), std::move(images), std::move(ids), std::move(labels)};
 }
 

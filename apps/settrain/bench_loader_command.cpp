@@ -8,14 +8,15 @@
 #include <thread>
 
 #include "apps/settrain/bench_command.h"
+#include "datasets/find_images.h"
+#include "datasets/image_files.h"
 #include "datasets/load_data.h"
-#include "datasets/unlabelled_folder.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/heap.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
-#include "src/loader/normalisation.h"
+#include "src/loader/data_options.h"
 #include "src/measure/bench/loader_speed.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment_schema.h"
@@ -45,7 +46,7 @@ Dataset folder_dataset(const std::string& folder) {
   dataset.channels = 3;
   dataset.normalisation = "imagenet";
   dataset.train.name = "train";
-  dataset.train.images = std::make_shared<UnlabelledFolder>(folder, ImageFileOptions{});
+  dataset.train.images = std::make_shared<ImageFiles>(unlabelled_images(folder), ImageFileOptions{});
   dataset.train.ids.resize(static_cast<size_t>(dataset.train.images->size()));
   std::iota(dataset.train.ids.begin(), dataset.train.ids.end(), int64_t{0});
   return dataset;

@@ -4,7 +4,7 @@
 
 #include "apps/settrain/data_command.h"
 #include "src/core/error.h"
-#include "src/data_tools/split_files.h"
+#include "src/data_tools/split_folder.h"
 
 namespace settrain {
 namespace {

@@ -5,8 +5,6 @@
 #include "apps/settrain/data_options.h"
 #include "src/core/interrupt.h"
 #include "src/data_tools/stats_files.h"
-#include "src/data_tools/stats_json.h"
-#include "src/data_tools/stats_text.h"
 
 namespace settrain {
 namespace {

@@ -3,21 +3,127 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
+#include "datasets/file_bytes.h"
+#include "src/core/child_process.h"
+#include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/progress_bar.h"
-#include "src/data_tools/checksum.h"
-#include "src/data_tools/curl.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
+
+enum CurlCode {
+  kNoHost = 6,
+  kNoConnection = 7,
+  kPartialFile = 18,
+  kHttpError = 22,
+  kWriteError = 23,
+  kTimeOut = 28,
+  kNoRanges = 33,
+  kTlsError = 35,
+  kBadResume = 36,
+  kCannotReadFile = 37,
+  kNothing = 52,
+  kSendError = 55,
+  kReceiveError = 56,
+  kBadCertificate = 60,
+  kHttp2Error = 92
+};
+
+const char* reason_of(int code) {
+  switch (code) {
+    case kNoHost:
+      return "; is this machine connected, and is the host's name right?";
+    case kNoConnection:
+      return "; the host does not answer";
+    case kHttpError:
+      return "; the file is no longer there, or the host refuses for now";
+    case kWriteError:
+      return "; is the disk full?";
+    case kTlsError:
+    case kBadCertificate:
+      return "; a proxy may stand between, or the package ca-certificates be missing";
+    case kCannotReadFile:
+      return "; there is no such file, or it may not be read";
+    default:
+      return "";
+  }
+}
+
+// How curl ended (curl.1, EXIT CODES).
+struct CurlEnd : ChildEnd {
+  bool done() const { return code == 0; }
+  // The connection broke while bytes came; trying again may help.
+  bool broke() const {
+    constexpr std::array<int, 6> kBroken = {kPartialFile, kTimeOut, kNothing, kSendError, kReceiveError, kHttp2Error};
+    return std::find(kBroken.begin(), kBroken.end(), code) != kBroken.end();
+  }
+  // No host, or no answer: a wrong address, or no network.
+  bool unreachable() const { return code == kNoHost || code == kNoConnection || code == kTlsError; }
+  // The server cannot resume: it does not support ranges, or has nothing after the bytes that are here.
+  bool cannot_go_on() const {
+    return code == kNoRanges || code == kBadResume || (code == kHttpError && printed.ends_with(" 416"));
+  }
+  // The text that curl printed, and the likely reason.
+  std::string message() const {
+    return (printed.empty() ? fmt::format("curl failed with exit code {}", code) : printed) + reason_of(code);
+  }
+};
+
+// Downloads `url` to `part`, after the bytes that `part` holds. `meanwhile` and `keep_open`: see ChildProcess.
+CurlEnd run_curl(const std::string& url, const fs::path& part, const std::function<void()>& meanwhile, int keep_open) {
+  return {run_child({{"curl", "--fail", "--location", "--silent", "--show-error",
+                      // A connection that gives nothing for a minute is dead.
+                      "--connect-timeout", "30", "--speed-limit", "1", "--speed-time", "60", "--continue-at", "-",
+                      "--output", part.string(), "--url", url},
+                     "curl",
+                     meanwhile,
+                     keep_open})};
+}
+
+std::string digest_file(const fs::path& file, Digest digest, const std::function<void(uint64_t)>& progress) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw data_file_error("open", file);
+  std::vector<char> buffer(4 << 20);
+  uint64_t done = 0;
+  while (stream) {
+    stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    const auto size = static_cast<size_t>(stream.gcount());
+    digest.add(std::string_view(buffer.data(), size));
+    progress(done += size);
+  }
+  if (stream.bad()) throw data_file_error("read", file);
+  return digest.hex();
+}
+
+// The file's checksum, of the same kind as `like`. `progress` is called with the number of bytes read so far, about
+// every 4 MiB, and may throw. Throws DataError where the file cannot be read.
+Checksum checksum_of_file(const fs::path& file, const Checksum& like, const std::function<void(uint64_t)>& progress) {
+  switch (like.kind) {
+    case Checksum::Kind::kMd5:
+      return {like.kind, digest_file(file, Md5(), progress)};
+    case Checksum::Kind::kSha256:
+      return {like.kind, digest_file(file, Sha256(), progress)};
+    default:
+      return {};
+  }
+}
 
 constexpr int kMostFailures = 3;  // in a row without a byte
 
@@ -153,7 +259,7 @@ class FileDownload {
             true};
   }
 
-  // What is wrong with it, or nothing.
+  // A message that says what is wrong with the file, or an empty text.
   std::string difference(const fs::path& path) const {
     const uint64_t size = size_of(path);
     if (file_.size > 0 && size != file_.size) {
@@ -179,6 +285,11 @@ class FileDownload {
 };
 
 }  // namespace
+
+std::string checksum_text(const Checksum& checksum) {
+  if (!checksum.known()) return "none";
+  return (checksum.kind == Checksum::Kind::kMd5 ? "MD5 " : "SHA-256 ") + checksum.hex;
+}
 
 fs::path download_file(const RemoteFile& file, const fs::path& folder, const FileLock& lock) {
   return FileDownload(file, folder, lock).run();

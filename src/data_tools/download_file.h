@@ -2,20 +2,24 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "datasets/download.h"
 #include "src/core/file_lock.h"
 
 namespace settrain {
 
-/// Downloads to `folder`/NAME.part, going on with what is there, checks size and checksum, renames it to NAME and gives
-/// that path. A file NAME that is there already, put there by hand, is checked and taken. curl holds `lock` as well, so
-/// that one that outlives this program keeps others away.
+/// "MD5 03b5dce0..."; "none" where it is not known.
+std::string checksum_text(const Checksum& checksum);
+
+/// Downloads to `folder`/NAME.part, resumes after the bytes that are there, checks size and checksum, renames the file
+/// to NAME and returns that path. A file NAME that is there already, put there by hand, is checked and used. curl
+/// inherits `lock`, so a curl that outlives this program keeps other processes away.
 ///
-/// A connection that breaks is taken up again as long as bytes come. Throws Interrupted after a signal; the part stays.
-/// Throws DataError that repeats the address and says where to put the file by hand: where there is no curl, no
-/// network, no such file, or no room. A download with another size or checksum becomes NAME.wrong, since it may be
-/// large and worth a look; a wrong NAME stays as it is; both are DataErrors with what was got and expected.
+/// A broken connection is resumed as long as bytes come. Throws Interrupted after a signal; the part stays. Throws
+/// DataError, with the address and where to put the file by hand, where there is no curl, no network, no such file, or
+/// no room. A download with a wrong size or checksum is renamed to NAME.wrong, since it may be large and worth a look;
+/// a wrong NAME stays as it is. Both are DataErrors that say what was expected and what came.
 std::filesystem::path download_file(const RemoteFile& file, const std::filesystem::path& folder, const FileLock& lock);
 
 }  // namespace settrain

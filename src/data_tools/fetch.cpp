@@ -1,22 +1,88 @@
 #include "src/data_tools/fetch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <utility>
 
+#include "src/core/child_process.h"
 #include "src/core/error.h"
 #include "src/core/file_lock.h"
 #include "src/core/human.h"
+#include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/data_tools/checksum.h"
+#include "src/core/suggest.h"
 #include "src/data_tools/download_file.h"
-#include "src/data_tools/unpack.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::string size_of(const RemoteFile& file) {
+  if (file.size == 0) return "not known";
+  return fmt::format("{} ({} bytes)", format_bytes(file.size), format_count(static_cast<int64_t>(file.size)));
+}
+
+// An empty folder, removed with all that is in it.
+class WorkFolder {
+ public:
+  explicit WorkFolder(fs::path path) : path_(std::move(path)) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  ~WorkFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Unpacks `archive`, whose one folder has the name of `target`, to `target`: into a hidden folder beside it, which is
+// renamed once it holds all the files `proof`. So `target` is there whole or not at all. Leftovers of a killed call are
+// removed first. `target` must not exist or be empty. tar or unzip inherit `lock`.
+//
+// Throws DataError where there is no such program, where it fails, or where a file of `proof` is missing; the archive
+// stays. Throws Interrupted after a signal.
+void unpack(const fs::path& archive, Archive kind, const fs::path& target, const std::vector<std::string>& proof,
+            const FileLock& lock) {
+  const std::string name = target.filename().string();
+  const fs::path parent = target.has_parent_path() ? target.parent_path() : ".";
+  const WorkFolder work(parent / ("." + name + ".unpacking"));
+  // Absolute, so that none of them is taken for an option.
+  const std::string from = fs::absolute(archive).string(), to = fs::absolute(work.path()).string();
+  const bool zip = kind == Archive::kZip;
+  ChildProcess unpacker{zip ? std::vector<std::string>{"unzip", "-q", "-o", from, "-d", to}
+                            : std::vector<std::string>{"tar", "--extract", "--gzip", "--no-same-owner", "--file", from,
+                                                       "--directory", to},
+                        zip ? "unzip" : "tar", throw_if_interrupted, lock.descriptor()};
+  ChildEnd end;
+  try {
+    end = run_child(unpacker);
+  } catch (const Error& problem) {
+    throw DataError(fmt::format("cannot unpack '{}': {}", archive.string(), problem.what()));
+  }
+  throw_if_interrupted();
+  const bool only_warned = zip && end.code == 1;  // unzip.1, DIAGNOSTICS
+  if (end.code != 0 && !only_warned) {
+    throw DataError(fmt::format("cannot unpack '{}': {} failed with exit code {}:\n{}", archive.string(),
+                                unpacker.command.front(), end.code, end.printed));
+  }
+  for (const std::string& file : proof) {
+    if (fs::exists(work.path() / name / file)) continue;
+    throw DataError(
+        fmt::format("'{}' holds no {}/{}: it is not the archive that was expected", archive.string(), name, file));
+  }
+  fs::rename(work.path() / name, target);
+}
 
 bool is_complete(const Download& download, const fs::path& folder) {
   return std::all_of(download.proof.begin(), download.proof.end(),
@@ -29,8 +95,8 @@ void make_folder(const fs::path& folder) {
   if (problem) throw file_error("make the folder", folder, problem.value());
 }
 
-// What is unpacked is about as large as the archive, since photographs hardly get smaller. Better told now than after
-// hours.
+// Checks the room for the archive and its content before hours of download. The content is about as large as the
+// archive, since photographs hardly compress.
 void check_room(const RemoteFile& file, const fs::path& to) {
   std::error_code missing;
   uint64_t here = 0;
@@ -46,7 +112,7 @@ void check_room(const RemoteFile& file, const fs::path& to) {
                   format_bytes(needed), file.name, to.string(), format_bytes(free)));
 }
 
-// Only whole files come into the folder of a data set without an archive.
+// A data set without an archive: only whole files get into its folder.
 fs::path fetch_files(const Download& download, const fs::path& folder) {
   make_folder(folder);
   const FileLock lock(folder / ".settrain-fetch");
@@ -59,7 +125,7 @@ fs::path fetch_archive(const Download& download, const fs::path& to) {
   const RemoteFile& file = download.files.at(0);
   make_folder(to);
   const FileLock lock(to / (".settrain-fetch-" + download.name));
-  if (is_complete(download, folder)) return folder;  // another process was at it
+  if (is_complete(download, folder)) return folder;  // another process fetched it meanwhile
   if (fs::exists(folder) && !fs::is_empty(folder)) {
     throw DataError(fmt::format("'{}' is there, but holds no {}: move it away, or choose another folder (--to)",
                                 folder.string(), download.proof.at(0)));
@@ -73,7 +139,51 @@ fs::path fetch_archive(const Download& download, const fs::path& to) {
   return folder;
 }
 
+// The MD5 that a user gave. Throws ConfigError unless it is 32 hexadecimal digits.
+Checksum parse_md5(const std::string& text) {
+  std::string hex = text;
+  std::transform(hex.begin(), hex.end(), hex.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (hex.size() != 32 || hex.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    throw ConfigError(fmt::format("--md5: expected 32 hexadecimal digits, got '{}'", text));
+  }
+  return {Checksum::Kind::kMd5, hex};
+}
+
 }  // namespace
+
+std::vector<Download> downloads(const DatasetRegistry& datasets) {
+  std::vector<Download> all;
+  for (const DatasetEntry& entry : datasets.entries()) {
+    if (entry.download) all.push_back(*entry.download);
+  }
+  return all;
+}
+
+Download find_download(const DatasetRegistry& datasets, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Download& download : downloads(datasets)) {
+    if (download.name == name) return download;
+    names.push_back(download.name);
+  }
+  const std::string near = nearest_name(name, names);
+  throw ConfigError(fmt::format("data fetch: there is no data set '{}' to fetch{}; there are {}", name,
+                                near.empty() ? "" : ", did you mean '" + near + "'?", fmt::join(names, ", ")));
+}
+
+std::string describe(const Download& download, const fs::path& to) {
+  std::string text = fmt::format("{}\n  page      {}\n", download.name, download.page);
+  for (const RemoteFile& file : download.files) {
+    text += fmt::format("  source    {}\n  size      {}\n  checksum  {}\n", file.url, size_of(file),
+                        file.checksum.known() ? checksum_text(file.checksum)
+                                              : "not recorded here; the page has it, and --md5 takes it");
+  }
+  if (download.files.empty()) text += "  source    cannot be fetched: registration\n";
+  return text + fmt::format("  licence   {}\n  goes to   {}\n", download.licence, (to / download.folder).string());
+}
+
+std::string config_line(const Download& download, const fs::path& folder) {
+  return fmt::format("data: {{name: {}, root: \"{}\"}}", download.name, folder.string());
+}
 
 fs::path default_data_folder() {
   const char* folder = std::getenv("SETTRAIN_DATA");
@@ -87,7 +197,7 @@ Download with_source(Download download, const std::string& source, const std::st
       throw ConfigError(fmt::format("--md5: {} has {} files", download.name, download.files.size()));
     }
     const Checksum given = parse_md5(md5);
-    // Another checksum than the recorded one is another file.
+    // Another checksum than the recorded one means another file.
     if (download.files[0].checksum.known() && given.hex != download.files[0].checksum.hex) download.files[0].size = 0;
     download.files[0].checksum = given;
   }

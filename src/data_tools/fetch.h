@@ -4,28 +4,42 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "src/data_tools/downloads.h"
+#include "datasets/registry.h"
 
 namespace settrain {
+
+/// The downloads of the data sets that have one.
+std::vector<Download> downloads(const DatasetRegistry& datasets);
+
+/// The download of that name. Throws ConfigError with the nearest name and all names where there is none.
+Download find_download(const DatasetRegistry& datasets, const std::string& name);
+
+/// Lines for people: source, size, checksum, licence, and the folder below `to` that it goes to.
+std::string describe(const Download& download, const std::filesystem::path& to);
+
+/// The line of a config that uses it from that folder.
+std::string config_line(const Download& download, const std::filesystem::path& folder);
 
 /// $SETTRAIN_DATA, or "data": where the configs look.
 std::filesystem::path default_data_folder();
 
-/// `download` from elsewhere: `source` is the file's address or, of several files, that of the folder they are in;
-/// `md5` is the file's, whose size is then taken as it comes. Either may be empty. Throws ConfigError for an MD5 of
-/// several files, or one that is none.
+/// `download` from another address: `source` is the file's address or, for several files, that of their folder. `md5`
+/// is the file's checksum; where it is not the recorded one, any size is accepted. Either may be empty. Throws
+/// ConfigError for an MD5 of several files, or one that is none.
 Download with_source(Download download, const std::string& source, const std::string& md5);
 
-/// The folder where it is complete already: below `to`, or else its usual place.
+/// The folder where the data set is complete already: below `to`, or else its usual place.
 std::optional<std::filesystem::path> find_complete(const Download& download, const std::filesystem::path& to);
 
-/// Downloads, checks and unpacks to a folder below `to`, which is made where it is missing. Gives the folder. An
-/// archive that was downloaded is removed after it was unpacked; one that was there is kept.
+/// Downloads, checks and unpacks to a folder below `to`, which is created where it is missing. Returns the folder. A
+/// downloaded archive is removed after it was unpacked; an archive that was there before is kept.
 ///
-/// Throws DataError: see download_file.h and unpack.h, where the folder holds something else, and for a data set that
-/// cannot be fetched, saying what to get and where to put it; RunError where the folder cannot be written, or another
-/// process fetches to it; Interrupted after a signal. The next call goes on.
+/// Throws DataError where download_file() does, where tar or unzip is missing or fails, where the archive lacks a file,
+/// where the folder holds something else, and for a data set that cannot be fetched, with what to get and where to put
+/// it; RunError where the folder cannot be written, or another process fetches to it; Interrupted after a signal. The
+/// next call resumes.
 std::filesystem::path fetch(const Download& download, const std::filesystem::path& to);
 
 }  // namespace settrain

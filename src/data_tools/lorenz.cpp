@@ -38,7 +38,7 @@ double share_of_largest(std::vector<int64_t> counts, double share) {
   const auto classes = static_cast<double>(counts.size());
   const std::vector<double> curve = lorenz_curve(std::move(counts));
   const double place = (1 - share) * classes;
-  // (1 - 0.2) * 5 is 4, whatever the last bit says: a place next to a point is the point.
+  // (1 - 0.2) * 5 counts as 4 whatever its last bit: a place very near a point is the point.
   const double nearest = std::round(place);
   const double at = std::abs(place - nearest) < 1e-9 * (1 + classes) ? nearest : place;
   const auto before = static_cast<size_t>(std::clamp(std::floor(at), 0.0, classes));

@@ -1,4 +1,4 @@
-// How unequally images are spread over classes.
+// Measures of how unequally images are distributed over classes.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace settrain {
 
-/// The Lorenz curve of `counts` [n classes, any order, none negative], as figure 3.2 of Garcin 2023: of the classes
-/// sorted from the least to the most images, the share of all images that the first i have; [n + 1] in [0, 1], from 0
-/// to 1. Without an image in any class, that of equal counts: i / n.
+/// The Lorenz curve of `counts` [n classes, any order, none negative], as in figure 3.2 of Garcin 2023. Element i is
+/// the share of all images in the i classes with the fewest images; [n + 1] in [0, 1], from 0 to 1. If no class has an
+/// image, it is the curve of equal counts, i / n.
 std::vector<double> lorenz_curve(std::vector<int64_t> counts);
 
 /// The Gini coefficient: 1 minus twice the area under the Lorenz curve through its points, which is
@@ -16,8 +16,8 @@ std::vector<double> lorenz_curve(std::vector<int64_t> counts);
 /// one class has every image.
 double gini(std::vector<int64_t> counts);
 
-/// The share of images in the largest `share` [0 to 1] of the classes: 1 minus the Lorenz curve at 1 - share, between
-/// its points on a straight line.
+/// The share of images in the largest `share` [0 to 1] of the classes: 1 minus the Lorenz curve at 1 - share,
+/// interpolated linearly between its points.
 double share_of_largest(std::vector<int64_t> counts, double share);
 
 }  // namespace settrain

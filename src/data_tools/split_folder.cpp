@@ -4,20 +4,25 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "datasets/find_images.h"
+#include "src/core/atomic_file.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/core/human.h"
 #include "src/core/permutation.h"
+#include "src/core/streams.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
+using Paths = std::vector<fs::path>;
 
-// Names that image_list.h and class_table.h would read otherwise than they were written.
+// Refuses names that read_image_list() and read_class_table() would not read back unchanged.
 void check_name(const fs::path& path, const std::string& name, bool is_class) {
   const bool blank_end = !name.empty() && (std::string_view(" \t").find(name.front()) != std::string_view::npos ||
                                            std::string_view(" \t").find(name.back()) != std::string_view::npos);
@@ -26,7 +31,7 @@ void check_name(const fs::path& path, const std::string& name, bool is_class) {
                               is_class ? "line breaks, and blanks at the ends" : "line breaks"));
 }
 
-// A number that a class' name alone decides. Two classes may share one, and then an order.
+// A number that depends only on the class' name. Two classes may share a number, and then have the same order.
 uint32_t number_of(const std::string& name) {
   return static_cast<uint32_t>(std::stoul(sha256(name).substr(0, 8), nullptr, 16));
 }
@@ -61,7 +66,7 @@ std::vector<fs::path> images_of(const fs::path& folder, const fs::path& root) {
 
 struct Content {
   std::vector<std::string> classes;
-  int64_t images = 0;  // beside the classes
+  int64_t images = 0;  // outside the classes' folders
 };
 
 Content content_of(const fs::path& folder) {
@@ -84,7 +89,93 @@ Content content_of(const fs::path& folder) {
   return content;
 }
 
+struct Part {
+  const char* name;
+  Paths ClassSplit::*files;
+};
+constexpr Part kParts[] = {{"train", &ClassSplit::train}, {"val", &ClassSplit::val}, {"test", &ClassSplit::test}};
+
+int64_t images_of(const std::vector<ClassSplit>& classes, const Part& part) {
+  int64_t count = 0;
+  for (const ClassSplit& class_split : classes) count += std::ssize(class_split.*part.files);
+  return count;
+}
+
+std::string list_of(const FolderSplit& split, const Part& part) {
+  std::string text;
+  for (size_t c = 0; c < split.classes.size(); ++c) {
+    for (const fs::path& file : split.classes[c].*part.files) text += fmt::format("{} {}\n", file.string(), c);
+  }
+  return text;
+}
+
+std::string class_table_of(const FolderSplit& split) {
+  std::string text;
+  for (size_t c = 0; c < split.classes.size(); ++c) text += fmt::format("class_{},{}\n", c, split.classes[c].name);
+  return text;
+}
+
+nlohmann::ordered_json record_of(const SplitRequest& request, const FolderSplit& split, const std::string& digest) {
+  nlohmann::ordered_json record;
+  record["kind"] = "settrain split";
+  record["format_version"] = 1;
+  record["folder"] = request.folder.string();
+  record["rule"] = request.rule.name;
+  record["val"] = request.rule.val.text();
+  record["test"] = request.rule.test.text();
+  record["min_images"] = request.rule.min_images;
+  record["seed"] = request.seed;
+  record["rng"] = kRngVersion;
+  record["classes"] = split.classes.size();
+  for (const Part& part : kParts) record["images"][part.name] = images_of(split.classes, part);
+  record["left_out"] = nlohmann::ordered_json::object();
+  for (const ClassSplit& class_split : split.left_out) record["left_out"][class_split.name] = class_split.size();
+  record["sha256"] = digest;
+  return record;
+}
+
+// The absolute path in JSON's quotes, which YAML reads too.
+std::string quoted(const fs::path& path) {
+  return nlohmann::json(fs::absolute(path).lexically_normal().string()).dump();
+}
+
 }  // namespace
+
+Fraction::Fraction(const std::string& text, const std::string& option) : text_(text) {
+  const size_t point = text.find('.');
+  const std::string whole = text.substr(0, point);
+  const std::string digits = point == std::string::npos ? "" : text.substr(point + 1);
+  const bool is_number = whole.find_first_not_of('0') == std::string::npos && !digits.empty() && digits.size() <= 9 &&
+                         digits.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number) {
+    numerator_ = std::stoll(digits);
+    for (size_t i = 0; i < digits.size(); ++i) denominator_ *= 10;
+  }
+  if (numerator_ == 0) {
+    throw ConfigError(
+        fmt::format("{}: expected a fraction between 0 and 1 with at most nine digits, such as 0.1, got "
+                    "'{}'",
+                    option, text));
+  }
+}
+
+int64_t Fraction::rounded_up(int64_t n) const {
+  return (n * numerator_ + denominator_ - 1) / denominator_;
+}
+
+int64_t Fraction::nearest(int64_t n) const {
+  return (2 * n * numerator_ + denominator_) / (2 * denominator_);
+}
+
+SplitSizes SplitRule::sizes(int64_t n) const {
+  if (n <= min_images) return {};
+  const auto part = [&](const Fraction& fraction) {
+    return name == "plantnet" ? fraction.rounded_up(n) : std::max<int64_t>(fraction.nearest(n), 1);
+  };
+  SplitSizes sizes{0, part(val), part(test)};
+  sizes.train = n - sizes.val - sizes.test;
+  return sizes.train >= 1 ? sizes : SplitSizes{};
+}
 
 FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t seed) {
   const Content content = content_of(folder);
@@ -111,6 +202,62 @@ FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t
                     split.classes.size(), content.classes.size(), folder.string(), rule.min_images, kImageEndings));
   }
   return split;
+}
+
+void check_out(const SplitRequest& request) {
+  std::error_code missing;
+  const bool is_free =
+      !fs::exists(request.out, missing) || (fs::is_directory(request.out) && fs::is_empty(request.out));
+  if (is_free || (request.overwrite && fs::is_directory(request.out))) return;
+  throw RunError(fmt::format("'{}' is there already: choose another --to, or {}", request.out.string(),
+                             fs::is_directory(request.out) ? "--overwrite its lists" : "move it away"));
+}
+
+void write_split(const SplitRequest& request, const FolderSplit& split) {
+  check_out(request);
+  std::error_code problem;
+  fs::create_directories(request.out, problem);
+  if (problem) throw file_error("make the folder", request.out, problem.value());
+  fs::remove(request.out / "split.json", problem);
+
+  Sha256 sha;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    sha.add(fmt::format("{} {}\n", name, text.size())).add(text);
+    write_file_atomically(request.out / name, text);
+  };
+  for (const Part& part : kParts) write(std::string(part.name) + ".txt", list_of(split, part));
+  write("classes.csv", class_table_of(split));
+  const std::string record =
+      record_of(request, split, sha.hex()).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  write_file_atomically(request.out / "split.json", record + "\n");
+}
+
+std::string describe_split(const SplitRequest& request, const FolderSplit& split) {
+  std::string text = fmt::format("{:<8}{:>10}{:>12}{:>12}\n", "", "images", "fewest", "most");
+  for (const Part& part : kParts) {
+    int64_t least = INT64_MAX, most = 0;
+    for (const ClassSplit& class_split : split.classes) {
+      least = std::min<int64_t>(least, std::ssize(class_split.*part.files));
+      most = std::max<int64_t>(most, std::ssize(class_split.*part.files));
+    }
+    text += fmt::format("{:<8}{:>10}{:>12}{:>12}\n", part.name, format_count(images_of(split.classes, part)),
+                        format_count(least), format_count(most));
+  }
+  text += fmt::format("{} classes; fewest and most: images of one class\n", format_count(std::ssize(split.classes)));
+  if (!split.left_out.empty()) {
+    text += fmt::format("left out: {} classes with {} images in all, too small for the rule; the first is {} with {}\n",
+                        format_count(std::ssize(split.left_out)), format_count(images_of(split.left_out, kParts[0])),
+                        split.left_out.front().name, format_count(split.left_out.front().size()));
+  }
+  if (split.outside > 0) {
+    text += fmt::format("left out: {} images in no class' folder\n", format_count(split.outside));
+  }
+  const auto out = [&](const char* name) { return quoted(request.out / name); };
+  return text + fmt::format(
+                    "\nThese lines of a config use it:\ndata: {{name: file_list, root: {}, num_classes: {},\n"
+                    "       train: {}, val: {}, test: {}, class_names: {}}}\n",
+                    quoted(request.folder), split.classes.size(), out("train.txt"), out("val.txt"), out("test.txt"),
+                    out("classes.csv"));
 }
 
 }  // namespace settrain

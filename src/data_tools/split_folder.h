@@ -1,4 +1,4 @@
-// A folder of classes, divided into training, validation and test images.
+// A folder of classes, divided into training, validation and test images: `settrain data split`.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,45 @@
 #include <string>
 #include <vector>
 
-#include "src/data_tools/split_rule.h"
-
 namespace settrain {
+
+/// An exact decimal fraction in (0, 1): 0.1 is 1/10, which no double is, so ceil(0.1 * 30) is 3.
+class Fraction {
+ public:
+  /// "0.1", ".25", up to nine digits. Throws ConfigError, naming `option`, for anything else.
+  Fraction(const std::string& text, const std::string& option);
+
+  int64_t rounded_up(int64_t n) const;  // n in [0, 2^32)
+  int64_t nearest(int64_t n) const;     // halves up
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  int64_t numerator_ = 0, denominator_ = 1;
+};
+
+struct SplitSizes {
+  int64_t train = 0, val = 0, test = 0;
+  bool operator==(const SplitSizes&) const = default;
+};
+
+/// The numbers of validation and test images of a class of n images. plantnet: the rule of Pl@ntNet-300K (Garcin's
+/// thesis, 2023, section 3.2.2), n_val = ceil(val * n) and n_test = ceil(test * n) with val = test = 0.1. fractions:
+/// the nearest whole numbers to val * n and test * n, at least one. Both keep the classes with more than `min_images`
+/// images.
+struct SplitRule {
+  std::string name = "plantnet";
+  Fraction val{"0.1", "--val"}, test{"0.1", "--test"};
+  int64_t min_images = 4;
+
+  /// All zero where the class is left out, because it has min_images or fewer or no image would be left to train on.
+  /// Else all are at least 1.
+  SplitSizes sizes(int64_t n) const;
+};
 
 struct ClassSplit {
   std::string name;                                     // of its folder
-  std::vector<std::filesystem::path> train, val, test;  // from the folder of classes on, in the order of their paths
+  std::vector<std::filesystem::path> train, val, test;  // relative to the folder of classes, sorted
 
   int64_t size() const { return static_cast<int64_t>(train.size() + val.size() + test.size()); }
 };
@@ -20,14 +52,33 @@ struct ClassSplit {
 struct FolderSplit {
   std::vector<ClassSplit> classes;   // in the order of their names; their places are the labels
   std::vector<ClassSplit> left_out;  // too small: all their images are in `train`
-  int64_t outside = 0;               // images in no class' folder, which are left out too
+  int64_t outside = 0;               // images outside the classes' folders, which are left out too
 };
 
-/// Divides the images of every folder in `folder`, and of the folders in it, by `rule`. Which images of a class go
-/// where is a function of `seed`, the folder's name and the files' names: it does not depend on other classes.
+/// Divides the images of every folder in `folder`, subfolders included, by `rule`. The division of a class is a
+/// function of `seed`, the folder's name and the files' names: it does not depend on other classes.
 ///
 /// Throws DataError where there is no such folder, where fewer than two classes are left, and for a name that the lists
-/// cannot hold: with a line break, or of a class with a blank at its end.
+/// cannot hold: one with a line break, or a class name with a blank at an end.
 FolderSplit split_folder(const std::filesystem::path& folder, const SplitRule& rule, uint64_t seed);
+
+struct SplitRequest {
+  std::filesystem::path folder, out;
+  SplitRule rule;
+  uint64_t seed = 4;
+  bool overwrite = false;
+};
+
+/// Throws RunError where `request.out` holds files already, unless `overwrite` is set.
+void check_out(const SplitRequest& request);
+
+/// Writes to `request.out`, which is created where it is missing: train.txt, val.txt and test.txt with lines `path
+/// label` (read_image_list()), classes.csv with lines `class_N,folder` (read_class_table()) and, last, split.json,
+/// which is there only if the others are complete; docs/file_formats.md has its fields. Throws RunError where that
+/// fails.
+void write_split(const SplitRequest& request, const FolderSplit& split);
+
+/// For people: a table of counts, what was left out, and the lines of a config that uses it.
+std::string describe_split(const SplitRequest& request, const FolderSplit& split);
 
 }  // namespace settrain

@@ -1,14 +1,95 @@
 #include "src/data_tools/stats.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <stdexcept>
 #include <utility>
 
+#include "datasets/decode_image.h"
+#include "datasets/image_files.h"
+#include "datasets/image_header.h"
 #include "metrics/shot_group.h"
+#include "src/core/interrupt.h"
+#include "src/core/ordered_prefetch.h"
 #include "src/data_tools/lorenz.h"
 
 namespace settrain {
 namespace {
+
+// The header of an image file; none where the file cannot be read.
+std::optional<ImageHeader> read_header(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::vector<uint8_t> bytes;
+  ImageHeader header;
+  // Nearly every header is in the first bytes; a TIFF's may be at the end.
+  for (const size_t size : {size_t{1} << 16, SIZE_MAX}) {
+    std::error_code error;
+    const auto whole = static_cast<size_t>(std::filesystem::file_size(file, error));
+    if (error) return std::nullopt;
+    const size_t before = bytes.size();
+    bytes.resize(std::min(size, whole));
+    if (bytes.size() > before) {
+      stream.read(reinterpret_cast<char*>(bytes.data() + before), static_cast<std::streamsize>(bytes.size() - before));
+    }
+    if (!stream) return std::nullopt;
+    header = parse_image_header(bytes);
+    if (header.height > 0 || header.format == ImageFormat::kUnknown || bytes.size() == whole) break;
+  }
+  return header;
+}
+
+// Reads the headers on `workers` threads; takes height and width of `dataset` where the images are no files. Throws
+// Interrupted after a signal.
+ImageSizes image_sizes(const Dataset& dataset, const Split& split, int64_t workers, ProgressBar& bar) {
+  ImageSizes sizes;
+  if (split.size() == 0) return sizes;
+  const auto sample_file = [&split](int64_t sample) {
+    return file_of(*split.images, split.ids[static_cast<size_t>(sample)]);
+  };
+  if (sample_file(0).empty()) {
+    sizes.height = summarise({static_cast<double>(dataset.height)});
+    sizes.width = summarise({static_cast<double>(dataset.width)});
+    sizes.aspect = summarise({static_cast<double>(dataset.width) / static_cast<double>(dataset.height)});
+    return sizes;
+  }
+
+  sizes.files = true;
+  std::vector<double> heights, widths, aspects;
+  std::map<ImageFormat, int64_t> formats;
+  constexpr int64_t kAhead = 16;
+  OrderedPrefetch<std::optional<ImageHeader>> headers(0, split.size(), workers, workers * kAhead,
+                                                      [&](int64_t sample) { return read_header(sample_file(sample)); });
+  int64_t done = 0;
+  while (const auto header = headers.next()) {
+    throw_if_interrupted();
+    bar.update(
+        {.stage = "[data] sizes of " + split.name, .done = ++done, .total = split.size(), .after = 0, .figures = ""});
+    if (!*header) {
+      ++sizes.without_size;
+      continue;
+    }
+    const auto& [format, height, width, orientation] = **header;
+    ++formats[format];
+    sizes.rotated += orientation != 1;
+    if (height == 0) {
+      ++sizes.without_size;
+      continue;
+    }
+    heights.push_back(static_cast<double>(height));
+    widths.push_back(static_cast<double>(width));
+    aspects.push_back(static_cast<double>(width) / static_cast<double>(height));
+    sizes.too_large += height > kMostPixels / width;
+  }
+  for (const auto& [format, images] : formats) sizes.formats.push_back({std::string(name_of(format)), images});
+  sizes.height = summarise(std::move(heights));
+  sizes.width = summarise(std::move(widths));
+  sizes.aspect = summarise(std::move(aspects));
+  return sizes;
+}
 
 std::vector<int64_t> classes_with(const std::vector<int64_t>& counts, int64_t count) {
   std::vector<int64_t> classes;
@@ -53,6 +134,30 @@ std::vector<SuperclassStats> superclass_stats(const Dataset& dataset, const std:
 }
 
 }  // namespace
+
+Summary summarise(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  return {values.front(), (values[(n - 1) / 2] + values[n / 2]) / 2, sum / static_cast<double>(n), values.back()};
+}
+
+std::vector<NoiseCell> noise_matrix(const std::vector<int64_t>& clean, const std::vector<int64_t>& trained) {
+  if (clean.size() != trained.size()) throw std::invalid_argument("noise_matrix: as many clean as trained labels");
+  std::map<std::pair<int64_t, int64_t>, int64_t> counts;
+  for (size_t i = 0; i < clean.size(); ++i) ++counts[{clean[i], trained[i]}];
+  std::vector<NoiseCell> cells;
+  for (const auto& [classes, count] : counts) cells.push_back({classes.first, classes.second, count});
+  return cells;
+}
+
+std::vector<NoiseCell> largest_confusions(std::vector<NoiseCell> cells, size_t most) {
+  std::erase_if(cells, [](const NoiseCell& cell) { return cell.truth == cell.given; });
+  std::stable_sort(cells.begin(), cells.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+  if (cells.size() > most) cells.resize(most);
+  return cells;
+}
 
 DataStats data_stats(const LoadedData& data, int64_t workers, ProgressOutput output) {
   const Dataset& dataset = data.dataset;

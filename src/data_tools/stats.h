@@ -1,29 +1,68 @@
-// What a data set is made of, in numbers.
+// Statistics of a data set, in numbers.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "datasets/load_data.h"
-#include "src/data_tools/image_sizes.h"
-#include "src/data_tools/noise_matrix.h"
-#include "src/data_tools/summary.h"
+#include "src/core/progress_bar.h"
 
 namespace settrain {
 
-/// Classes of a shot group (metrics/shot_group.h; always by their training images), and a split's images of them.
+/// A summary of numbers; all 0 where there are none.
+struct Summary {
+  double min = 0, median = 0, mean = 0, max = 0;
+};
+
+/// The median of an even number of values is the mean of the middle two.
+Summary summarise(std::vector<double> values);
+
+struct FormatCount {
+  std::string format;  // name_of(ImageFormat)
+  int64_t images = 0;
+};
+
+/// The sizes of a split's images, from the files' headers alone. They are the stored sizes, before EXIF's rotation
+/// (which is ignored unless data.apply_orientation), resizing and cropping.
+struct ImageSizes {
+  bool files = false;  // false: the images are in memory and have one size
+  Summary height, width;
+  Summary aspect;                    // width / height
+  std::vector<FormatCount> formats;  // by content
+  int64_t without_size = 0;          // files that cannot be opened or whose header has no size; in no summary
+  int64_t too_large = 0;             // more than kMostPixels, which are not decoded
+  int64_t rotated = 0;               // EXIF orientation other than 1
+};
+
+/// `count` [1 or more] training samples of class `truth` are trained on as class `given`.
+struct NoiseCell {
+  int64_t truth = 0, given = 0, count = 0;
+
+  bool operator==(const NoiseCell&) const = default;
+};
+
+/// The cells that are not 0, including the diagonal (unchanged labels), ordered by truth and then given. `clean`,
+/// `trained`: [samples] class indices. Throws std::invalid_argument where their sizes differ.
+std::vector<NoiseCell> noise_matrix(const std::vector<int64_t>& clean, const std::vector<int64_t>& trained);
+
+/// The cells off the diagonal with the largest counts, `most` of them at most; equal ones in the order of `cells`.
+std::vector<NoiseCell> largest_confusions(std::vector<NoiseCell> cells, size_t most);
+
+/// The classes of a shot group (metrics/shot_group.h; always by their training images), and a split's images of these
+/// classes.
 struct ShotCount {
   int64_t classes = 0, images = 0;
 };
 
-/// One split. Of label sets every label counts as an image of its class.
+/// One split. With label sets, every label counts as an image of its class.
 struct SplitStats {
   std::string name;
   int64_t images = 0;
   int64_t labels = 0;           // `images`, or more with label sets
-  std::vector<int64_t> counts;  // [classes] images of every class; of train, as trained on
+  std::vector<int64_t> counts;  // [classes] images of every class; for train, with label noise
   Summary per_class;
   std::vector<int64_t> missing;        // classes without an image
   std::vector<int64_t> fewest, most;   // the classes whose count is the least, or the greatest

@@ -1,5 +1,3 @@
-#include "src/data_tools/stats_text.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,11 +5,12 @@
 #include <functional>
 
 #include "src/core/human.h"
+#include "src/data_tools/stats_files.h"
 
 namespace settrain {
 namespace {
 
-// A row of the table; a column a split.
+// A row of the table, with a column for each split.
 std::string row(const DataStats& stats, std::string_view label,
                 const std::function<std::string(const SplitStats&)>& cell) {
   std::string text = fmt::format("{:<26}", label);

@@ -19,21 +19,17 @@
 namespace settrain {
 namespace {
 
-// What reading an image came to.
-struct ReadResult {
-  std::string error;  // empty: none
-};
-
-ReadResult read_image(const Split& split, int64_t sample) {
+// Reads an image. Returns the error, or an empty text.
+std::string read_image(const Split& split, int64_t sample) {
   const int64_t id = split.ids[static_cast<size_t>(sample)];
   try {
     Image image;
     split.images->read(id, image);
     return {};
   } catch (const DataError& error) {
-    return {error.what()};
+    return error.what();
   } catch (const std::bad_alloc&) {
-    return {split.images->describe(id) + ": there is not enough memory for its pixels"};
+    return split.images->describe(id) + ": there is not enough memory for its pixels";
   }
 }
 
@@ -69,14 +65,14 @@ VerifyReport verify_images(const Dataset& dataset, const std::vector<std::string
     if (interrupted()) break;
     const Split& split = split_named(dataset, state.name);
     left -= state.images;
-    constexpr int64_t kAhead = 16;  // of each worker, so that a large image keeps no other waiting
-    OrderedPrefetch<ReadResult> results(0, state.images, workers, workers * kAhead,
+    constexpr int64_t kAhead = 16;  // images ahead for each worker, so that a large image does not block the others
+    OrderedPrefetch<std::string> errors(0, state.images, workers, workers * kAhead,
                                         [&split](int64_t sample) { return read_image(split, sample); });
     while (!interrupted()) {
-      auto result = results.next();
-      if (!result) break;
-      if (!result->error.empty()) {
-        report.bad.push_back(bad_image(dataset, split, state.read, std::move(result->error)));
+      auto error = errors.next();
+      if (!error) break;
+      if (!error->empty()) {
+        report.bad.push_back(bad_image(dataset, split, state.read, std::move(*error)));
         ++state.bad;
       }
       ++state.read;

@@ -1,4 +1,4 @@
-// Whether every image of a data set can be read.
+// Checks that every image of a data set can be read.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace settrain {
 struct BadImage {
   std::string split;
   std::string classes;  // the names of its labels: "oak", or "oak, elm"
-  std::string file;     // its path, or what its source calls it
+  std::string file;     // its path, or its source's name for it
   std::string reason;   // names the file
 };
 
-/// How far the reading of a split came.
+/// The progress of a split.
 struct VerifiedSplit {
   std::string name;
   int64_t images = 0, read = 0, bad = 0;  // `read` counts the bad ones too
@@ -29,20 +29,20 @@ struct VerifyReport {
   std::vector<VerifiedSplit> splits;
   std::vector<BadImage> bad;  // in the order of splits and samples, whatever the number of workers
 
-  /// Whether no signal stopped it.
+  /// Whether all images were read.
   bool complete() const;
 };
 
-/// Reads (decodes) the images of the named splits, of "train", "val", "test", "calibration", on `workers` [1 or more]
-/// threads. A DataError makes an image bad, and so does a lack of memory for its pixels; other exceptions pass. After
-/// SIGINT or SIGTERM (see catch_interrupts) it reads no further and returns.
+/// Reads (decodes) the images of the named splits ("train", "val", "test", "calibration") on `workers` [1 or more]
+/// threads. An image is bad where reading throws DataError or its pixels do not fit into memory; other exceptions are
+/// passed on. Stops and returns after SIGINT or SIGTERM (see catch_interrupts).
 VerifyReport verify_images(const Dataset& dataset, const std::vector<std::string>& splits, int64_t workers,
                            ProgressOutput output = standard_progress_output());
 
-/// For people: a line a bad image, then counts by split.
+/// For people: a line for each bad image, then counts by split.
 std::string verify_text(const VerifyReport& report);
 
-/// The bad images' files, one a line, none twice.
+/// The bad images' files, one in a line, without duplicates.
 std::string verify_list(const VerifyReport& report);
 
 }  // namespace settrain

@@ -1,16 +1,28 @@
 #include "src/loader/data_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "src/core/error.h"
 #include "src/core/own_cores.h"
-#include "src/loader/class_draws.h"
-#include "src/loader/normalisation.h"
-#include "src/loader/pipeline_options.h"
+#include "src/loader/pipeline.h"
+#include "src/loader/sampler.h"
 
 namespace settrain {
 namespace {
 
 constexpr double kMostInABatch = 1 << 20;
+constexpr const char* kNone = "none";  // pixels stay in [0, 1]
+
+Registry<NamedNormalisation> all_statistics(const DatasetRegistry& datasets) {
+  Registry<NamedNormalisation> all("normalisation");
+  all.add({kNone, {}});
+  for (const DatasetEntry& entry : datasets.entries()) {
+    for (const NamedNormalisation& named : entry.statistics) all.add(named);
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -46,9 +58,10 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
       key("sampler", &O::sampler, Sampling::kUniform,
           "Which training images an epoch takes, as many as there are. uniform: every image once. The others draw a "
           "class for every place and take its images in turn, over and over (Kang et al., ICLR 2020): class_balanced "
-          "draws all classes alike; square_root by the square root of their images; progressive by their images in "
-          "the first epoch, and ever more alike. Classes are the first labels, label noise included. A loss' class "
-          "weights, margins and priors still go by the images.")
+          "draws all classes with equal probability; square_root in proportion to the square root of their numbers "
+          "of images; progressive in proportion to their numbers of images in the first epoch, and ever more equally "
+          "after that. An image's class is its first label, label noise included. A loss' class weights, margins and "
+          "priors still follow the numbers of images.")
           .one_of({Sampling::kUniform, Sampling::kClassBalanced, Sampling::kSquareRoot, Sampling::kProgressive}),
       key("normalisation", &O::normalisation, "auto",
           "Per-channel mean and standard deviation with which pixels are normalised; auto: the data set's usual ones.")
@@ -56,8 +69,8 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
       key("on_bad_image", &O::on_bad_image, "error",
           "What to do about an image that cannot be read: error stops the run and names the file; skip leaves the "
           "image out, in training and evaluation, and lists it in the log. A full training batch without any "
-          "readable image stops the run. A missing file, as behind a link to nothing, stops it before training in either "
-          "case: data are identified by the sizes of their files.")
+          "readable image stops the run. A missing file, such as the target of a broken link, stops the run before "
+          "training in both cases, since data are identified by the sizes of their files.")
           .one_of({"error", "skip"}),
       key("on_device", &O::on_device, "auto",
           "Whether the images stay in the memory of the model's device, as bytes, and are cropped, flipped and "
@@ -72,6 +85,27 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
 int64_t LoaderOptions::resolved_workers(int64_t busy_threads) const {
   if (workers != kAuto) return workers;
   return std::max<int64_t>(1, own_cores() - busy_threads);
+}
+
+std::vector<std::string> normalisation_names(const DatasetRegistry& datasets) {
+  std::vector<std::string> names = all_statistics(datasets).names();
+  names.insert(names.begin(), "auto");
+  return names;
+}
+
+Normalisation normalisation_for(const DatasetRegistry& datasets, const std::string& name, const Dataset& dataset) {
+  const std::string& chosen = name == "auto" ? dataset.normalisation : name;
+  Normalisation statistics = all_statistics(datasets).at(chosen).statistics;
+  if (chosen == kNone) {
+    statistics.mean.assign(static_cast<size_t>(dataset.channels), 0.0F);
+    statistics.std.assign(static_cast<size_t>(dataset.channels), 1.0F);
+  }
+  if (static_cast<int64_t>(statistics.mean.size()) != dataset.channels) {
+    throw KeyError("data.normalisation",
+                   fmt::format("'{}' is for images of {} channels, those of '{}' have {}; choose another, or auto",
+                               chosen, statistics.mean.size(), dataset.name, dataset.channels));
+  }
+  return statistics;
 }
 
 }  // namespace settrain

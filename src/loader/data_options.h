@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "datasets/registry.h"
 #include "src/config/key.h"
@@ -15,15 +16,22 @@ struct LoaderOptions {
   bool drop_last = false;
   std::string sampler, normalisation, on_bad_image, on_device;
 
-  static constexpr int64_t kAuto = 0;  // what the word auto stands for in eval_batch_size and workers
+  static constexpr int64_t kAuto = 0;  // the word auto in eval_batch_size and workers
 
-  /// Images in an evaluation batch: the training batch's where `auto`.
+  /// Images in an evaluation batch. `auto` is the size of training batches.
   int64_t resolved_eval_batch_size() const { return eval_batch_size == kAuto ? batch_size : eval_batch_size; }
-  /// Loader threads: the cores that are left by the `busy_threads` where `auto`, and at least one.
+  /// Loader threads. `auto` is the number of cores that `busy_threads` leave, at least one.
   int64_t resolved_workers(int64_t busy_threads) const;
 };
 
-/// These keys and those of the pipelines. The data sets name the normalisations.
+/// The keys of LoaderOptions and PipelineOptions. `datasets` adds the choices of data.normalisation.
 config::Keys loader_keys(const DatasetRegistry& datasets);
+
+/// The choices of data.normalisation: auto, none, and the statistics of the data sets.
+std::vector<std::string> normalisation_names(const DatasetRegistry& datasets);
+
+/// The statistics `name`, or the data set's usual ones where it is `auto`. Throws KeyError where they do not have the
+/// data set's number of channels.
+Normalisation normalisation_for(const DatasetRegistry& datasets, const std::string& name, const Dataset& dataset);
 
 }  // namespace settrain

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -26,12 +27,31 @@ at::Tensor to_tensor(const std::vector<int64_t>& numbers, const at::TensorOption
   return tensor;
 }
 
-// Pinned memory is for a GPU, which leaves the compute threads idle but for the one that feeds it.
+// Pinned memory means training on a GPU, where only the thread that feeds it is busy.
 int64_t busy_threads(bool pin_memory) {
   return pin_memory ? 1 : at::get_num_threads();
 }
 
 }  // namespace
+
+void SkippedImages::add(const std::string& image, const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!images_.insert(image).second) return;
+    if (!logs_) unreported_.emplace(image, reason);
+  }
+  if (logs_) log::warning("[data] left out: " + reason);
+}
+
+std::map<std::string, std::string> SkippedImages::take_unreported() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(unreported_, {});
+}
+
+int64_t SkippedImages::count() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(images_.size());
+}
 
 at::Tensor empty_views(int64_t views, const Transform& transform, const at::TensorOptions& options) {
   const auto [type, channels_last] = transform.format();
@@ -62,10 +82,10 @@ int64_t Loader::batches_per_epoch() const {
 }
 
 void Loader::start_epoch(int64_t epoch, int64_t first_batch) {
-  prefetch_.reset();  // before the next one starts threads of its own
+  prefetch_.reset();  // stops its threads before the next one starts new ones
   auto make = [this, epoch, order = epoch_order(split_.labels, settings_.shuffle_seed, epoch, settings_.sampling)](
                   int64_t own) { return prepare(order, epoch, own * settings_.world + settings_.rank); };
-  // How many of the batches before that one are this process'.
+  // The number of this process' batches before that one.
   const auto own_before = [this](int64_t number) {
     return (number - settings_.rank + settings_.world - 1) / settings_.world;
   };
@@ -87,7 +107,7 @@ bool Loader::next(Batch& batch) {
   return true;
 }
 
-// Runs in a worker thread: plain loops over memory, since ATen's operators would start compute threads here too.
+// Runs in a worker thread, in plain loops: ATen's operators would start compute threads here too.
 Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, int64_t number) const {
   Prepared prepared;
   Batch& batch = prepared.batch;
@@ -138,7 +158,7 @@ Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, 
   return prepared;
 }
 
-// Writes where the pixels of an image's views lie.
+// Writes the places of the pixels of an image's views.
 void Loader::locate(const Draw& draw, int64_t epoch, int64_t* places) const {
   const ResidentImages& images = *settings_.resident;
   const int64_t id = split_.ids[static_cast<size_t>(draw.position)];

@@ -4,8 +4,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,9 +16,7 @@
 #include "src/core/ordered_prefetch.h"
 #include "src/loader/data_options.h"
 #include "src/loader/resident_images.h"
-#include "src/loader/resident_sources.h"
 #include "src/loader/sampler.h"
-#include "src/loader/skipped_images.h"
 #include "src/loader/transform.h"
 
 namespace settrain {
@@ -26,6 +27,28 @@ struct SkippedImage {
   std::string reason;
 };
 
+/// The images that could not be read and were left out (data.on_bad_image), of all loaders of a run. Thread-safe.
+class SkippedImages {
+ public:
+  /// `logs`: whether add() logs. Where false, the reasons are kept for take_unreported().
+  explicit SkippedImages(bool logs = true) : logs_(logs) {}
+
+  /// Logs `reason` as a warning, once for every image. `image`: its name.
+  void add(const std::string& image, const std::string& reason);
+
+  /// Images and reasons that were added since the last call and not logged.
+  std::map<std::string, std::string> take_unreported();
+
+  /// The number of different images so far.
+  int64_t count() const;
+
+ private:
+  bool logs_;
+  mutable std::mutex mutex_;
+  std::set<std::string> images_;
+  std::map<std::string, std::string> unreported_;  // reasons by image
+};
+
 struct Batch {
   at::Tensor images;           // [batch * views, channels, height, width] in the transform's format, on the CPU or the
                                // device of resident images; the views of an image one after the other
@@ -33,14 +56,13 @@ struct Batch {
   at::Tensor sample_ids;       // [batch] int64: Split::ids
   at::Tensor set_offsets;      // [batch + 1] int64: the labels of sample i are set_classes[set_offsets[i]] to
   at::Tensor set_classes;      // set_classes[set_offsets[i + 1] - 1]; both undefined where samples have one label each
-  int64_t first_position = 0;  // of its first sample in the epoch's order
+  int64_t first_position = 0;  // of the first sample in the epoch's order
   int64_t views = 1;           // of every image
-  std::vector<SkippedImage> skipped;  // what the batch lacks
+  std::vector<SkippedImage> skipped;  // images that the batch lacks
 
   int64_t size() const { return labels.defined() ? labels.size(0) : 0; }
 };
 
-/// How a loader goes through its split.
 struct LoaderSettings {
   int64_t batch_size = 1;
   int64_t workers = 1;                                  // threads
@@ -48,16 +70,16 @@ struct LoaderSettings {
   std::optional<uint64_t> shuffle_seed = std::nullopt;  // of the order; none: the split's own order
   Sampling sampling = {};                               // of a shuffled order
   bool drop_last = false;
-  int64_t rank = 0, world = 1;  // of processes that divide the batches: this one makes rank, rank + world, ...
-  std::shared_ptr<SkippedImages> skipped = nullptr;  // takes note of bad images, which are left out; null: an error
+  int64_t rank = 0, world = 1;  // processes divide the batches: this one makes rank, rank + world, ...
+  std::shared_ptr<SkippedImages> skipped = nullptr;  // records bad images, which are left out; null: they are errors
   bool pin_memory = false;  // page-locked tensors, for fast copies to a CUDA device; ignored where there is none
-  // The split's images on a device, which makes the batches' images of them: bytes, by a pipeline that resizes none.
-  // Null: worker threads make them.
+  // The split's images on a device, which cuts the views: bytes, with a pipeline that resizes none. Null: worker
+  // threads read the images.
   std::shared_ptr<const ResidentImages> resident = nullptr;
 };
 
-/// The batches, and so every bit in them, are a function of the split, the transform, the batch size, the seeds and the
-/// epoch: not of the number of workers. Used by one thread.
+/// Every bit of the batches is a function of the split, the transform, the batch size, the seeds and the epoch, and not
+/// of the number of workers. Used by one thread.
 class Loader {
  public:
   /// Throws ConfigError where `drop_last` leaves no batch at all, DataError where the split is empty, and
@@ -66,15 +88,15 @@ class Loader {
   Loader(const Loader&) = delete;  // the worker threads hold on to it
   Loader& operator=(const Loader&) = delete;
 
-  /// Begins the epoch at its batch `first_batch`, of all processes', for resuming within an epoch. An epoch under way
-  /// is given up. Epochs count from 0.
+  /// Starts the epoch at its batch `first_batch`, counted over all processes, for resuming within an epoch. An epoch in
+  /// progress is abandoned. Epochs count from 0.
   void start_epoch(int64_t epoch, int64_t first_batch = 0);
 
   /// Moves the next of this process' batches into `batch`; false after the epoch's last. Throws DataError, naming the
   /// file, where an image of the batch cannot be read; where bad ones are skipped, a batch may come out empty.
   bool next(Batch& batch);
 
-  /// In all processes.
+  /// The number of batches of all processes.
   int64_t batches_per_epoch() const;
   /// Samples in the split, and so in an epoch.
   int64_t size() const { return split_.size(); }
@@ -82,10 +104,10 @@ class Loader {
   const Transform& transform() const { return transform_; }
 
  private:
-  // What worker threads make.
+  // The product of a worker thread.
   struct Prepared {
-    Batch batch;        // complete, or without its images:
-    at::Tensor places;  // of resident ones, for ResidentImages::render()
+    Batch batch;        // complete; or without images, where these are resident
+    at::Tensor places;  // for ResidentImages::render()
   };
   Prepared prepare(const std::vector<Draw>& order, int64_t epoch, int64_t number) const;
   void locate(const Draw& draw, int64_t epoch, int64_t* places) const;
@@ -96,11 +118,11 @@ class Loader {
   std::unique_ptr<OrderedPrefetch<Prepared>> prefetch_;  // last: its threads use the members above
 };
 
-/// What the loaders of a run have in common.
+/// The settings that all loaders of a run share.
 struct LoaderContext {
   LoaderOptions options;
   PipelineOptions pipeline;
-  Normalisation normalisation{};  // what the options name, see normalisation_for()
+  Normalisation normalisation{};  // the one that the options name, see normalisation_for()
   PixelFormat format{};
   std::shared_ptr<SkippedImages> skipped = std::make_shared<SkippedImages>();  // used where the options say skip
   bool pin_memory = false;
@@ -111,11 +133,11 @@ struct LoaderContext {
   Sampling sampling() const { return {options.sampler, epochs}; }
 };
 
-/// What makes the inputs of a model out of images, without augmentation; `height` and `width` are those of all images,
-/// or 0 where they differ.
+/// Makes the inputs of a model from images, without augmentation. `height` and `width` are those of all images, or 0
+/// where they differ.
 Transform evaluation_transform(const LoaderContext& context, int64_t height, int64_t width, ViewUse use);
 
-/// Memory for so many views, [views, channels, height, width], in the transform's type and layout.
+/// Uninitialised memory for `views` views, [views, channels, height, width], in the transform's type and layout.
 at::Tensor empty_views(int64_t views, const Transform& transform, const at::TensorOptions& options = {});
 
 /// Shuffled and augmented batches of the training split.

@@ -18,6 +18,43 @@ int64_t input_size(int64_t wanted, int64_t images) {
 
 }  // namespace
 
+config::Keys PipelineOptions::keys() {
+  using config::key;
+  using O = PipelineOptions;
+  return {
+      key("pipeline", &O::pipeline, "plain",
+          "How an image becomes the model's input. plain: resized to cover the input and centre-cropped, unless it "
+          "has that size already. cifar: the same, in training with a random crop with padding 4 and random "
+          "horizontal flip. plantnet: resize and random crop, no flip (Garcin et al. 2022). imagenet: random resized "
+          "crop and flip. imagenet2018: resize, random crop and flip (Berrada et al. 2018). In evaluation the last "
+          "three resize the shorter side and take the centre crop.")
+          .one_of({"plain", "cifar", "plantnet", "imagenet", "imagenet2018"}),
+      key("input_size", &O::input_size, O::kAuto,
+          "Height and width of the model's input; auto is the images' own size where all have the same, else 224.")
+          .at_least(4)
+          .at_most(4096)
+          .in("pixels")
+          .word("auto", O::kAuto),
+      key("resize_size", &O::resize_size, O::kAuto,
+          "The shorter side after resizing, before the crop; auto is 8/7 of input_size, so 256 for 224, and "
+          "input_size itself for the single crop with which imagenet2018 evaluates.")
+          .at_least(4)
+          .at_most(8192)
+          .in("pixels")
+          .word("auto", O::kAuto),
+      key("augmentation.pad", &O::pad, O::kAuto,
+          "Zero padding on each side of a training image before a random crop; auto is the pipeline's own. Only for "
+          "plain and cifar.")
+          .at_least(0)
+          .at_most(1024)
+          .in("pixels")
+          .word("auto", O::kAuto),
+      key("augmentation.flip", &O::flip, "auto",
+          "Random horizontal flip of training images, with probability 0.5; auto is the pipeline's own.")
+          .one_of({"auto", "true", "false"}),
+  };
+}
+
 Pipeline::Recipe Pipeline::recipe_of(const PipelineOptions& options, int64_t input_size, ViewUse use) {
   const std::string& name = options.pipeline;
   Recipe recipe;
@@ -67,7 +104,7 @@ bool Pipeline::resizes(int64_t image_height, int64_t image_width) const {
   return scaled(image_height, image_width) != whole_view(image_height, image_width);
 }
 
-// The whole image, of which crops are cut out.
+// The whole image, scaled; crops are cut out of it.
 View Pipeline::scaled(int64_t image_height, int64_t image_width) const {
   return recipe_.scales_short_side ? with_short_side(image_height, image_width, recipe_.resize_size)
                                    : covering(image_height, image_width, height_, width_);

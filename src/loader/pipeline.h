@@ -1,17 +1,27 @@
-// How an image of any size becomes what a model sees: data.pipeline.
+// How an image of any size becomes the model's input: data.pipeline.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "src/loader/pipeline_options.h"
-#include "src/loader/random_crop.h"
+#include "src/config/key.h"
 #include "src/loader/view.h"
 
 namespace settrain {
 
-/// What the views are for.
+struct PipelineOptions {
+  std::string pipeline = "plain";
+  int64_t input_size = kAuto, resize_size = kAuto, pad = kAuto;
+  std::string flip = "auto";
+
+  static constexpr int64_t kAuto = -1;  // the word auto
+
+  static config::Keys keys();
+};
+
+/// The use of the views.
 enum class ViewUse {
   kTraining,
   kEvaluation,  // the centre
@@ -24,21 +34,21 @@ class Pipeline {
   /// each other or the images.
   Pipeline(const PipelineOptions& options, int64_t height, int64_t width, ViewUse use, uint64_t seed = 0);
 
-  /// Of the model's input.
+  /// Height and width of the model's input.
   int64_t height() const { return height_; }
   int64_t width() const { return width_; }
   /// The number of views of an image: 1 or 10.
   int64_t views() const { return use_ == ViewUse::kTenCrops ? 10 : 1; }
-  /// Whether views of an image of that size are of other pixels than its own: scaled.
+  /// Whether views of an image of that size are scaled.
   bool resizes(int64_t image_height, int64_t image_width) const;
 
-  /// The views of an image of that size. Training views are a function of (seed, epoch, sample id, repetition): how
-  /// often the epoch took the image before.
+  /// The views of an image of that size. Training views are a function of (seed, epoch, sample id, repetition), see
+  /// AugmentationKey.
   std::vector<View> views_of(int64_t image_height, int64_t image_width, int64_t epoch, int64_t sample_id,
                              int64_t repetition = 0) const;
 
  private:
-  // Of every pipeline, as its options came to.
+  // The options with `auto` resolved.
   struct Recipe {
     bool scales_short_side = false, draws_resized_crop = false;
     int64_t resize_size = 0, pad = 0;

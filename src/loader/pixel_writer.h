@@ -14,7 +14,7 @@ enum class PixelType {
   kByte       // v itself: normalised where it is used
 };
 
-/// What a batch's images are made of.
+/// The type and layout of a batch's images.
 struct PixelFormat {
   PixelType type = PixelType::kFloat;
   bool channels_last = false;
@@ -37,7 +37,7 @@ class PixelWriter {
  private:
   int64_t channels_;
   PixelFormat format_;
-  // [channels, 256] what every pixel value becomes, in the format's type
+  // [channels, 256] the number for every pixel value, in each type
   std::vector<float> floats_;
   std::vector<uint16_t> bfloats_;
   std::vector<uint8_t> bytes_;

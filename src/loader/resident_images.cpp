@@ -4,17 +4,60 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
+#include <fmt/format.h>
 
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <string>
+
+#include "datasets/dataset.h"
+#include "src/core/error.h"
 
 namespace settrain {
 namespace {
 
-// A row or column beyond the image. Negative with any other place added to it, so that its pixels become the first one,
-// which is black.
+// A row or column beyond the image. It stays negative with any other place added, so that its pixels become the first
+// one, which is black.
 constexpr int64_t kBeyond = std::numeric_limits<int64_t>::min() / 2;
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 31;  // the most that auto uses of a device's memory
+
+std::set<std::shared_ptr<const ImageSource>> sources_of(const Dataset& dataset) {
+  std::set<std::shared_ptr<const ImageSource>> sources;
+  for (const std::string& name : split_names(dataset)) {
+    const Split& split = split_named(dataset, name);
+    if (split.size() > 0) sources.insert(split.images);
+  }
+  return sources;
+}
+
+const char* name_of(ViewUse use) {
+  return use == ViewUse::kTraining ? "in training" : use == ViewUse::kTenCrops ? "for ten crops" : "in evaluation";
+}
+
+// Why the images cannot stay on a device; empty where they can.
+std::string obstacle(const Dataset& dataset, const PipelineOptions& pipeline, const std::vector<ViewUse>& uses) {
+  for (const auto& source : sources_of(dataset)) {
+    const auto* images = dynamic_cast<const MemoryImages*>(source.get());
+    if (!images) return fmt::format("the images of {} do not lie in memory", dataset.name);
+    if (images->height() != dataset.height || images->width() != dataset.width)
+      return fmt::format("the images of {} have several sizes", dataset.name);
+  }
+  for (const ViewUse use : uses) {
+    if (Pipeline(pipeline, dataset.height, dataset.width, use).resizes(dataset.height, dataset.width)) {
+      return fmt::format("{} the pipeline {} resizes images of {}x{} pixels", name_of(use), pipeline.pipeline,
+                         dataset.height, dataset.width);
+    }
+  }
+  return "";
+}
+
+uint64_t bytes_of(const Dataset& dataset) {
+  uint64_t bytes = 0;
+  for (const auto& source : sources_of(dataset)) bytes += dynamic_cast<const MemoryImages&>(*source).pixels().size();
+  return bytes;
+}
 
 }  // namespace
 
@@ -61,6 +104,33 @@ at::Tensor ResidentImages::render(const at::Tensor& places, int64_t height, int6
     images.copy_(at::index_select(pixels_, 0, of_pixels).view(by_pixel.sizes()).permute({0, 3, 1, 2}));
   }
   return images;
+}
+
+bool images_stay_on(at::Device device, const Dataset& dataset, const LoaderOptions& options,
+                    const PipelineOptions& pipeline, const std::vector<ViewUse>& uses) {
+  const bool must = options.on_device == "on";
+  if (options.on_device == "off" || (!must && !device.is_cuda())) return false;
+  const std::string why_not = obstacle(dataset, pipeline, uses);
+  if (must && !why_not.empty()) throw KeyError("data.on_device", "on: " + why_not + "; expected auto or off");
+  return must || (why_not.empty() && bytes_of(dataset) <= kMostBytes);
+}
+
+ResidentSources::ResidentSources(const Dataset& dataset, at::Device device) {
+  for (const auto& source : sources_of(dataset)) {
+    const auto& images = dynamic_cast<const MemoryImages&>(*source);
+    images_.emplace(source, std::make_shared<ResidentImages>(images, device));
+  }
+}
+
+std::shared_ptr<const ResidentImages> ResidentSources::of(const std::shared_ptr<const ImageSource>& source) const {
+  const auto found = images_.find(source);
+  return found == images_.end() ? nullptr : found->second;
+}
+
+uint64_t ResidentSources::bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& [source, images] : images_) bytes += images->bytes();
+  return bytes;
 }
 
 }  // namespace settrain

@@ -1,20 +1,67 @@
 #include "src/loader/sampler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "src/core/permutation.h"
 #include "src/core/streams.h"
+#include "src/core/table_text.h"
 
 namespace settrain {
 namespace {
 
-// Blocks of the random words: 0 for the classes of the draws, then one a class for the order of its images.
+double class_weight(const std::string& sampler, int64_t images) {
+  if (images == 0) return 0;
+  if (sampler == Sampling::kClassBalanced) return 1;
+  const auto n = static_cast<double>(images);
+  return sampler == Sampling::kSquareRoot ? std::sqrt(n) : n;
+}
+
+std::vector<double> fixed_probabilities(const std::string& sampler, const std::vector<int64_t>& counts) {
+  std::vector<double> probabilities;
+  double sum = 0;
+  for (const int64_t n : counts) {
+    probabilities.push_back(class_weight(sampler, n));
+    sum += probabilities.back();
+  }
+  for (double& p : probabilities) p /= sum;
+  return probabilities;
+}
+
+// The largest number over the smallest, among classes with images.
+template <class Number>
+double imbalance(const std::vector<Number>& numbers) {
+  double least = 0, most = 0;
+  for (const auto number : numbers) {
+    const auto value = static_cast<double>(number);
+    if (value > 0 && (least == 0 || value < least)) least = value;
+    most = std::max(most, value);
+  }
+  return most / least;
+}
+
+struct ClassDraws {
+  std::vector<int64_t> images;      // [classes]
+  std::vector<double> first, last;  // [classes] probabilities in these epochs
+};
+
+ClassDraws class_draws(const Dataset& dataset, const Sampling& sampling) {
+  ClassDraws draws{std::vector<int64_t>(static_cast<size_t>(dataset.num_classes())), {}, {}};
+  for (const int64_t label : dataset.train.labels) ++draws.images.at(static_cast<size_t>(label));
+  draws.first = class_probabilities(sampling, draws.images, 0);
+  draws.last = class_probabilities(sampling, draws.images, std::max<int64_t>(sampling.epochs - 1, 0));
+  return draws;
+}
+
+// Blocks of the random words: 0 for the classes of the draws, then one for each class and the order of its images.
 constexpr uint32_t kClassOfADraw = 0, kOrderOfAClass = 1;
 
 struct ClassImages {
   std::vector<int64_t> positions;  // in the split
-  std::vector<int64_t> order;      // of this round through them
+  std::vector<int64_t> order;      // in this round
   int64_t drawn = 0;
 };
 
@@ -28,7 +75,7 @@ std::vector<ClassImages> images_of_classes(const std::vector<int64_t>& labels) {
   return classes;
 }
 
-// The sums of the probabilities up to every class.
+// Cumulative sums of the class probabilities.
 std::vector<double> cumulated(const std::vector<ClassImages>& classes, const Sampling& sampling, int64_t epoch) {
   std::vector<int64_t> counts;
   for (const ClassImages& images : classes) counts.push_back(std::ssize(images.positions));
@@ -47,7 +94,7 @@ std::vector<Draw> order_by_class(const std::vector<int64_t>& labels, uint64_t se
   order.reserve(labels.size());
   for (size_t place = 0; place < labels.size(); ++place) {
     const auto words = random_words(seed, kStream, static_cast<uint32_t>(place), kClassOfADraw, 0, step);
-    // Below the last sum, also as rounded; the first sum above it is never that of a class without images.
+    // `at` is below the last sum, even after rounding. The first sum above it never belongs to a class without images.
     const double at = unit_double(words[0], words[1]) * sums.back();
     const auto label = static_cast<size_t>(std::upper_bound(sums.begin(), sums.end(), at) - sums.begin());
     ClassImages& images = classes[label];
@@ -63,6 +110,37 @@ std::vector<Draw> order_by_class(const std::vector<int64_t>& labels, uint64_t se
 }
 
 }  // namespace
+
+std::vector<double> class_probabilities(const Sampling& sampling, const std::vector<int64_t>& counts, int64_t epoch) {
+  std::vector<double> probabilities = fixed_probabilities(sampling.sampler, counts);
+  if (sampling.sampler != Sampling::kProgressive) return probabilities;
+  const std::vector<double> balanced = fixed_probabilities(Sampling::kClassBalanced, counts);
+  const auto epochs = std::max<int64_t>(sampling.epochs, 1);
+  const double part = static_cast<double>(std::min(epoch, epochs)) / static_cast<double>(epochs);
+  for (size_t j = 0; j < balanced.size(); ++j) probabilities[j] = (1 - part) * probabilities[j] + part * balanced[j];
+  return probabilities;
+}
+
+std::string class_counts_csv(const Dataset& dataset, const Sampling& sampling) {
+  const ClassDraws draws = class_draws(dataset, sampling);
+  const auto size = static_cast<double>(dataset.train.size());
+  std::string text = csv_row({"class", "name", "images", "draws_first_epoch", "draws_last_epoch"});
+  for (size_t j = 0; j < draws.images.size(); ++j) {
+    text += csv_row({std::to_string(j), dataset.class_names[j], std::to_string(draws.images[j]),
+                     fmt::format("{:.6g}", size * draws.first[j]), fmt::format("{:.6g}", size * draws.last[j])});
+  }
+  return text;
+}
+
+std::string describe_imbalance(const Dataset& dataset, const Sampling& sampling) {
+  const ClassDraws draws = class_draws(dataset, sampling);
+  std::string text = fmt::format("sampler {}: the most frequent class has {:.4g} times the images of the rarest, and ",
+                                 sampling.sampler, imbalance(draws.images));
+  text += fmt::format("{:.4g} times its draws", imbalance(draws.first));
+  if (sampling.sampler == Sampling::kProgressive)
+    text += fmt::format(" in the first epoch, {:.4g} times in the last", imbalance(draws.last));
+  return text;
+}
 
 std::vector<Draw> epoch_order(const std::vector<int64_t>& labels, std::optional<uint64_t> seed, int64_t epoch,
                               const Sampling& sampling) {

@@ -14,10 +14,10 @@ struct Support {
   int64_t first, end;
 };
 
-/// Of output pixel `x` where `in` pixels become `out`, as Pillow's.
+/// The support of output pixel `x` where `in` pixels become `out`, as in Pillow.
 Support support_of(int64_t in, int64_t out, int64_t x);
 
-/// What the output pixels [begin, begin + count) of an axis are made of.
+/// The input pixels and weights of the output pixels [begin, begin + count) of an axis.
 class Taps {
  public:
   /// Throws std::invalid_argument unless 1 <= in, 1 <= out, and the pixels lie within [0, out).

@@ -1,9 +1,100 @@
 #include "src/loader/transform.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace settrain {
+namespace {
+
+bool holds(const ImagePart& part, const Box& box) {
+  return box.top >= part.top && box.left >= part.left && box.top + box.height <= part.top + part.pixels.height &&
+         box.left + box.width <= part.left + part.pixels.width;
+}
+
+// The part of [crop, crop + size) that lies within the scaled pixels.
+struct Visible {
+  int64_t begin, size;
+
+  Visible(int64_t crop, int64_t crop_size, int64_t scaled)
+      : begin(std::clamp<int64_t>(crop, 0, scaled)),
+        size(std::max<int64_t>(0, std::min(crop + crop_size, scaled) - begin)) {}
+};
+
+}  // namespace
+
+// Pixels `left` to `left + width` of row `y` of the part, with at least one byte behind them.
+const uint8_t* ViewRenderer::row_of(const ImagePart& part, int64_t y, int64_t left, int64_t width) {
+  const Image& image = part.pixels;
+  const auto begin = image.pixels.begin() + (y * image.width + left) * image.channels;
+  if (y + 1 < image.height || left + width < image.width) return &*begin;
+  last_row_.assign(begin, begin + width * image.channels);
+  last_row_.push_back(0);
+  return last_row_.data();
+}
+
+// Fills rows_ with the visible columns of the rows of needed_pixels(view).
+void ViewRenderer::prepare_rows(const ImagePart& part, const View& view, int64_t first_column, int64_t columns) {
+  const Box box = needed_pixels(view);
+  const int64_t channels = part.pixels.channels, top = box.top - part.top, left = box.left - part.left;
+  first_row_ = box.top - view.source.top;
+  rows_.clear();
+  const bool same_width = view.source.width == view.width;
+  std::optional<Taps> taps;
+  if (!same_width) {
+    taps.emplace(view.source.width, view.width, first_column, columns);
+    pixel_taps_.clear();
+    const int64_t first =
+        box.left - view.source.left;  // taps count from the left of the source, rows start at the left of the box
+    for (int64_t i = 0; i < columns; ++i)
+      pixel_taps_.push_back({taps->first(i) - first, taps->weights(i), taps->count(i)});
+    resized_.resize(static_cast<size_t>(box.height * columns * channels));
+  }
+  for (int64_t y = 0; y < box.height; ++y) rows_.push_back(row_of(part, top + y, left, box.width));
+  if (same_width) return;
+  settrain::resize_rows(rows_.data(), box.height, pixel_taps_.data(), columns, channels, resized_.data());
+  for (int64_t y = 0; y < box.height; ++y) rows_[static_cast<size_t>(y)] = resized_.data() + y * columns * channels;
+}
+
+void ViewRenderer::render(const ImagePart& part, const View& view, const PixelWriter& writer, void* image) {
+  const int64_t channels = part.pixels.channels;
+  if (!holds(part, needed_pixels(view))) throw std::invalid_argument("ViewRenderer: not the pixels that are needed");
+  if (channels != writer.channels()) throw std::invalid_argument("ViewRenderer: the image has other channels");
+  const Box& crop = view.crop;
+  const Visible rows(crop.top, crop.height, view.height), columns(crop.left, crop.width, view.width);
+  const bool all_black = rows.size == 0 || columns.size == 0;
+  if (!all_black) prepare_rows(part, view, columns.begin, columns.size);
+  std::optional<Taps> taps;
+  if (!all_black && view.source.height != view.height) {
+    taps.emplace(view.source.height, view.height, rows.begin, rows.size);
+    mixed_.resize(static_cast<size_t>(columns.size * channels));
+  }
+  line_.assign(static_cast<size_t>(crop.width * channels), 0);
+  for (int64_t y = 0; y < crop.height; ++y) {
+    const int64_t i = crop.top + y - rows.begin;  // of the visible rows
+    if (all_black || i < 0 || i >= rows.size) {
+      std::fill(line_.begin(), line_.end(), uint8_t{0});
+      writer.write_row(line_.data(), y, crop.height, crop.width, view.flip, image);
+      continue;
+    }
+    const uint8_t* row = nullptr;
+    if (taps) {
+      mix_rows(rows_.data() + (taps->first(i) - first_row_), taps->weights(i), taps->count(i), std::ssize(mixed_),
+               mixed_.data());
+      row = mixed_.data();
+    } else {
+      row = rows_[static_cast<size_t>(rows.begin + i - first_row_)];
+    }
+    if (columns.size < crop.width) {
+      std::fill(line_.begin(), line_.end(), uint8_t{0});
+      std::copy_n(row, columns.size * channels, line_.begin() + (columns.begin - crop.left) * channels);
+      row = line_.data();
+    }
+    writer.write_row(row, y, crop.height, crop.width, view.flip, image);
+  }
+}
 
 Transform::Transform(Pipeline pipeline, const Normalisation& normalisation, PixelFormat format)
     : pipeline_(std::move(pipeline)), writer_(normalisation, format) {}

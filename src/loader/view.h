@@ -1,4 +1,4 @@
-// What of an image a model sees, in numbers.
+// The part of an image that a model sees, in numbers; fixed, or drawn at random as torchvision draws it.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace settrain {
 
-/// The pixels `source` of an image are scaled to `height` x `width`. Of these, `crop` is what the model sees; where it
-/// reaches beyond them it is black. `flip` mirrors it left to right.
+/// The pixels `source` of an image are scaled to `height` x `width`. The model sees their part `crop`, which is black
+/// where it reaches beyond them. `flip` mirrors it left to right.
 struct View {
   Box source;
   int64_t height = 0, width = 0;
@@ -19,7 +19,7 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
-/// The whole of an image of that size, as it is.
+/// The whole image of that size, unscaled.
 View whole_view(int64_t height, int64_t width);
 
 /// The whole image scaled so that its shorter side has `side` pixels and the longer one the quotient rounded down, as
@@ -29,14 +29,36 @@ View with_short_side(int64_t height, int64_t width, int64_t side);
 /// The whole image scaled so that it just covers `height` x `width`, with its proportions kept. `crop` is all of it.
 View covering(int64_t image_height, int64_t image_width, int64_t height, int64_t width);
 
-/// `view` with the central `height` x `width` of what is scaled, as torchvision's CenterCrop: halves of a pixel go to
-/// the even number, and an image that is too small lies in the middle of black.
+/// `view` with the central `height` x `width` of the scaled pixels, as torchvision's CenterCrop: half pixels are
+/// rounded to the even number, and an image that is too small is centred on black.
 View center_crop(View view, int64_t height, int64_t width);
 
 /// The pixels of the image that `view` depends on, a part of `view.source`; at least one pixel.
 Box needed_pixels(const View& view);
 
-/// The smallest box with what each of `views`, at least one, depends on.
+/// The smallest box that holds needed_pixels() of each of `views`, at least one.
 Box needed_pixels(const std::vector<View>& views);
+
+/// Selects the random words of one sample in one epoch. `repetition`: how often the epoch took the sample before.
+struct AugmentationKey {
+  uint64_t seed = 0;
+  int64_t epoch = 0, sample_id = 0, repetition = 0;
+};
+
+/// `view` with a crop of height x width at a uniformly drawn place within the scaled pixels. Throws
+/// std::invalid_argument where these are fewer.
+View random_crop(View view, int64_t height, int64_t width, const AugmentationKey& key);
+
+/// `view` with its crop shifted uniformly by up to `most` pixels each way: a random crop with padding `most`.
+View random_shift(View view, int64_t most, const AugmentationKey& key);
+
+/// A random part of the image, scaled to height x width, as torchvision's RandomResizedCrop: the part's share of the
+/// area is uniform in [0.08, 1], and the logarithm of width / height is uniform between those of 3/4 and 4/3. Where ten
+/// draws do not fit into the image, it is the largest central part within these proportions.
+View random_resized_crop(int64_t image_height, int64_t image_width, int64_t height, int64_t width,
+                         const AugmentationKey& key);
+
+/// True with probability one half.
+bool random_flip(const AugmentationKey& key);
 
 }  // namespace settrain

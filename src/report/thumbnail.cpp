@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "datasets/encode_png.h"
+#include "datasets/decode_image.h"
 #include "src/loader/pixel_writer.h"
-#include "src/loader/view_renderer.h"
+#include "src/loader/transform.h"
 
 namespace settrain {
 namespace {

@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "datasets/calibration_split.h"
+#include "datasets/find_images.h"
+#include "datasets/image_files.h"
 #include "datasets/load_data.h"
-#include "datasets/unlabelled_folder.h"
 #include "losses/make_loss.h"
 #include "metrics/average_k.h"
 #include "metrics/sets/class_factors.h"
@@ -26,8 +27,8 @@
 #include "models/model_options.h"
 #include "src/core/error.h"
 #include "src/core/heap.h"
+#include "src/loader/data_options.h"
 #include "src/loader/loader.h"
-#include "src/loader/normalisation.h"
 #include "src/train/aten_seed.h"
 #include "src/train/compute_threads.h"
 
@@ -238,7 +239,7 @@ void wire(const Registries& registries, FirstWeights weights, Experiment& run) {
 
   const auto& from = c.read<AverageKOptions>("eval").threshold_from;
   if (from != "val" && from != "same") {
-    auto images = std::make_shared<UnlabelledFolder>(from, ImageFileOptions{.grey = data.channels == 1});
+    auto images = std::make_shared<ImageFiles>(unlabelled_images(from), ImageFileOptions{.grey = data.channels == 1});
     run.threshold_digest = images->digest();
     run.threshold_split = unlabelled_split(from, std::move(images));
   }

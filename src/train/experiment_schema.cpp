@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "datasets/calibration_split.h"
-#include "datasets/class_options.h"
 #include "datasets/label_noise.h"
+#include "datasets/load_data.h"
 #include "datasets/long_tail.h"
 #include "losses/make_loss.h"
 #include "metrics/sets/rule_metrics.h"

@@ -7,7 +7,7 @@
 #include "src/core/atomic_file.h"
 #include "src/core/log.h"
 #include "src/core/streams.h"
-#include "src/loader/class_draws.h"
+#include "src/loader/sampler.h"
 #include "src/train/provenance.h"
 
 namespace settrain {

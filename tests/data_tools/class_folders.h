@@ -1,4 +1,4 @@
-// Folders of classes with empty files for images, which suffice where only names count.
+// Folders of classes with empty image files, for tests where only names matter.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 #include "src/data_tools/lorenz.h"
 
-#include "src/data_tools/summary.h"
+#include "src/data_tools/stats.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;

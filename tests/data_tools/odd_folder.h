@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "datasets/image_folder.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
 
@@ -33,7 +33,7 @@ class OddFolder {
     std::filesystem::copy_file(golden_path("images_odd/" + odd), folder_ / name);
   }
 
-  Dataset load() const { return load_image_folder({folder_.path().string()}, {}); }
+  Dataset load() const { return load_dataset("image_folder", {"root=" + folder_.path().string()}); }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
  private:

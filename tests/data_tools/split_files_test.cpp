@@ -1,10 +1,9 @@
-#include "src/data_tools/split_files.h"
-
 #include <nlohmann/json.hpp>
 
 #include "datasets/class_table.h"
 #include "datasets/image_list.h"
 #include "src/core/error.h"
+#include "src/data_tools/split_folder.h"
 #include "tests/data_tools/class_folders.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"

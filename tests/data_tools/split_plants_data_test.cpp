@@ -2,10 +2,10 @@
 #include <filesystem>
 #include <set>
 
-#include "datasets/class_options.h"
-#include "datasets/file_list.h"
 #include "datasets/find_images.h"
-#include "src/data_tools/split_files.h"
+#include "datasets/load_data.h"
+#include "src/data_tools/split_folder.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
@@ -38,13 +38,10 @@ TEST_CASE("real plants are divided as Pl@ntNet-300K was, and the lists are a dat
   find_images("", all);
   CHECK(images == static_cast<size_t>(all.size()));
 
-  FileListOptions options;
-  options.root = plants.string();
-  options.train = (request.out / "train.txt").string();
-  options.val = (request.out / "val.txt").string();
-  options.test = (request.out / "test.txt").string();
-  options.num_classes = std::ssize(split.classes);
-  Dataset dataset = load_file_list(options, {});
+  const std::string lists = request.out.string();
+  Dataset dataset = test::load_dataset(
+      "file_list", {"root=" + plants.string(), "train=" + lists + "/train.txt", "val=" + lists + "/val.txt",
+                    "test=" + lists + "/test.txt", "num_classes=" + std::to_string(split.classes.size())});
   apply_class_options({.superclasses = "", .class_names = (request.out / "classes.csv").string()}, dataset);
   CHECK(dataset.class_names.front() == split.classes.front().name);
   for (const int64_t count : count_classes(dataset.train, dataset.num_classes())) CHECK(count >= 1);

@@ -1,6 +1,5 @@
-#include "src/data_tools/split_rule.h"
-
 #include "src/core/error.h"
+#include "src/data_tools/split_folder.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;

@@ -1,10 +1,9 @@
-// What figures of a data set hold; with gnuplot, where it is installed, the pictures too.
+// The figures of a data set; with gnuplot, where it is installed, the pictures too.
 #include "src/data_tools/stats_figures.h"
 
 #include <cstdlib>
 
 #include "src/core/error.h"
-#include "src/data_tools/noise_figure.h"
 #include "src/data_tools/stats_files.h"
 #include "tests/plot/has_gnuplot.h"
 #include "tests/support/catch2.h"

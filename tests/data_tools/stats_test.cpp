@@ -4,9 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "datasets/memory_images.h"
-#include "src/data_tools/stats_json.h"
-#include "src/data_tools/stats_text.h"
+#include "datasets/dataset.h"
+#include "src/data_tools/stats_files.h"
 #include "tests/data_tools/odd_folder.h"
 #include "tests/support/catch2.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "datasets/synthetic.h"
 #include "src/core/error.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
@@ -14,16 +14,8 @@ using Catch::Contains;
 namespace {
 
 Dataset made(int64_t val_size) {
-  const config::Keys keys = SyntheticOptions::keys();
-  SyntheticOptions options;
-  for (const config::Key& key : keys) key.assign(&options, key.default_value);
-  options.num_classes = 10;
-  options.train_size = 20;
-  options.val_size = val_size;
-  options.test_size = 5;
-  options.labels_per_image = 2;
-  options.seed = 7;
-  return make_synthetic(options);
+  return test::load_dataset("synthetic", {"num_classes=10", "train_size=20", "val_size=" + std::to_string(val_size),
+                                          "test_size=5", "labels_per_image=2", "seed=7"});
 }
 
 // Everything that is known of sample i of a split.

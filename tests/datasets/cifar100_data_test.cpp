@@ -3,7 +3,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "datasets/cifar100.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
@@ -25,11 +25,16 @@ std::vector<std::string> lines_of(const std::string& name) {
   return lines;
 }
 
+Dataset load(const std::string& folder, std::vector<std::string> settings) {
+  settings.push_back("root=" + folder);
+  return test::load_dataset("cifar100", settings);
+}
+
 }  // namespace
 
 TEST_CASE("the real CIFAR-100", "[data]") {
   SKIP_UNLESS(std::filesystem::exists(root()), "SETTRAIN_TEST_DATA has no cifar-100-binary");
-  const Dataset dataset = load_cifar100({root(), true}, {5000, "balanced", 1234});
+  const Dataset dataset = load(root(), {"split=balanced"});
   CHECK(dataset.class_names == lines_of("fine_label_names.txt"));
   CHECK(dataset.superclass_names == lines_of("coarse_label_names.txt"));
   CHECK(count_classes(dataset.train, 100) == std::vector<int64_t>(100, 450));
@@ -47,12 +52,12 @@ TEST_CASE("the real CIFAR-100", "[data]") {
   REQUIRE(ids.size() == 50000);
   CHECK(std::adjacent_find(ids.begin(), ids.end()) == ids.end());
 
-  const Dataset uniform = load_cifar100({root(), true}, {5000, "uniform", 1234});
+  const Dataset uniform = load(root(), {});
   CHECK(uniform.val.size() == 5000);
   CHECK(count_classes(uniform.val, 100) != std::vector<int64_t>(100, 50));
   CHECK(uniform.digest != dataset.digest);
 
-  const Dataset subset = load_cifar100({root(), true}, {5000, "uniform", 1234, 10000});
+  const Dataset subset = load(root(), {"train_size=10000"});
   CHECK(count_classes(subset.train, 100) == std::vector<int64_t>(100, 100));
   CHECK(subset.val.ids == uniform.val.ids);
   CHECK(subset.digest != uniform.digest);
@@ -68,11 +73,10 @@ TEST_CASE("CIFAR-100 with one changed byte is taken only without verification", 
     std::fstream(folder / "test.bin", std::ios::in | std::ios::out | std::ios::binary).seekp(at).put(byte);
   };
   overwrite(3073, '\x55');
-  const SplitOptions split{5000, "uniform", 1234};
-  CHECK_THROWS_WITH(load_cifar100({folder.path(), true}, split),
+  CHECK_THROWS_WITH(load(folder.path().string(), {}),
                     Catch::Contains("test.bin") && Catch::Contains("data.verify: false"));
-  CHECK(load_cifar100({folder.path(), false}, split).test.size() == 10000);
+  CHECK(load(folder.path().string(), {"verify=false"}).test.size() == 10000);
   overwrite(0, '\x01');  // record 0 is a mountain, no fish
-  CHECK_THROWS_WITH(load_cifar100({folder.path(), false}, split),
+  CHECK_THROWS_WITH(load(folder.path().string(), {"verify=false"}),
                     Catch::Contains("record 0") && Catch::Contains("mountain"));
 }

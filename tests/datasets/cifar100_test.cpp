@@ -1,13 +1,11 @@
-#include "datasets/cifar100.h"
-
 #include <algorithm>
 #include <set>
 #include <string>
 
-#include "datasets/cifar100_file.h"
-#include "datasets/cifar100_names.h"
+#include "datasets/readers.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
@@ -51,7 +49,7 @@ TEST_CASE("files of the wrong size or with wrong labels are refused", "[fast]") 
                     Contains("record 1"));
   CHECK_THROWS_WITH(read_cifar100_file(folder.write("f.bin", record(0, 100, 'r', 'g', 'b')), 1),
                     Contains("fine label 100"));
-  CHECK_THROWS_WITH(load_cifar100({folder.path(), true}, {5000, "uniform", 1234}),
+  CHECK_THROWS_WITH(test::load_dataset("cifar100", {"root=" + folder.path().string()}),
                     Contains("no file train.bin") && Contains("cifar-100-binary.tar.gz"));
 }
 

@@ -1,12 +1,11 @@
 // Superclasses and names of classes from text files.
-#include "datasets/class_options.h"
-
 #include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "datasets/class_table.h"
+#include "datasets/load_data.h"
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"

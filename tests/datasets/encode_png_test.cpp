@@ -1,5 +1,3 @@
-#include "datasets/encode_png.h"
-
 #include <stdexcept>
 
 #include "datasets/decode_image.h"

@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "datasets/fashion_mnist.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
@@ -15,7 +15,7 @@ const std::string kRoot = "/usr/share/datasets/fashion-mnist";
 
 TEST_CASE("the real Fashion-MNIST", "[data]") {
   SKIP_UNLESS(std::filesystem::exists(kRoot), "Debian's package dataset-fashion-mnist is not installed");
-  const Dataset dataset = load_fashion_mnist({kRoot, true}, {5000, "balanced", 1234});
+  const Dataset dataset = test::load_dataset("fashion_mnist", {"root=" + kRoot, "split=balanced"});
   CHECK(count_classes(dataset.train, 10) == std::vector<int64_t>(10, 5500));
   CHECK(count_classes(dataset.val, 10) == std::vector<int64_t>(10, 500));
   CHECK(count_classes(dataset.test, 10) == std::vector<int64_t>(10, 1000));

@@ -1,9 +1,9 @@
-#include "datasets/fashion_mnist.h"
-
 #include <string>
+#include <vector>
 
 #include "src/core/error.h"
 #include "tests/datasets/idx_test_files.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
@@ -12,7 +12,6 @@ using Catch::Contains;
 namespace {
 
 constexpr uint32_t kTrain = 40, kTest = 10;
-const SplitOptions kSplit{10, "balanced", 1234};
 
 std::string labels_in_turns(uint32_t n) {
   std::string labels;
@@ -35,8 +34,10 @@ void write_small(const test::TemporaryFolder& folder) {
   folder.write("t10k-labels-idx1-ubyte.gz", test::gzip(test::idx_bytes({kTest}, labels_in_turns(kTest))));
 }
 
-Dataset load(const test::TemporaryFolder& folder) {
-  return load_fashion_mnist({folder.path(), false}, kSplit);
+Dataset load(const test::TemporaryFolder& folder, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> settings{"root=" + folder.path().string(), "verify=false", "val_size=10", "split=balanced"};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return test::load_dataset("fashion_mnist", settings);
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ TEST_CASE("the digest tells data and splits apart", "[fast]") {
   write_small(folder);
   const std::string digest = load(folder).digest;
   CHECK(digest == load(folder).digest);
-  CHECK(digest != load_fashion_mnist({folder.path(), false}, {10, "balanced", 1}).digest);
+  CHECK(digest != load(folder, {"split_seed=1"}).digest);
   folder.write("t10k-labels-idx1-ubyte.gz", test::idx_bytes({kTest}, std::string(kTest, '\1')));
   CHECK(digest != load(folder).digest);
 }
@@ -74,14 +75,14 @@ TEST_CASE("a subset of the training images is other data, and all of them what t
   const test::TemporaryFolder folder;
   write_small(folder);
   const Dataset all = load(folder);
-  const Dataset twenty = load_fashion_mnist({folder.path(), false}, {10, "balanced", 1234, 20});
+  const Dataset twenty = load(folder, {"train_size=20"});
   CHECK(count_classes(twenty.train, 10) == std::vector<int64_t>(10, 2));
   CHECK(twenty.val.ids == all.val.ids);
   CHECK(twenty.digest != all.digest);
   CHECK(all.digest == "63efabd5569e8a698ceedb0837b4c10c4008cc930d8b39958c651b239bec0d43");
 }
 
-TEST_CASE("the superclasses are those that the header documents", "[fast]") {
+TEST_CASE("the superclasses are those that the entry documents", "[fast]") {
   const test::TemporaryFolder folder;
   write_small(folder);
   const Dataset dataset = load(folder);
@@ -100,8 +101,7 @@ TEST_CASE("files that do not belong together are refused", "[fast]") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(load(folder), Contains("train-images-idx3-ubyte.gz") && Contains("dataset-fashion-mnist"));
   write_small(folder);
-  CHECK_THROWS_WITH(load_fashion_mnist({folder.path(), true}, kSplit),
-                    Contains("SHA-256") && Contains("data.verify: false"));
+  CHECK_THROWS_WITH(load(folder, {"verify=true"}), Contains("SHA-256") && Contains("data.verify: false"));
 
   folder.write("train-labels-idx1-ubyte", test::idx_bytes({3}, labels_in_turns(3)));
   CHECK_THROWS_WITH(load(folder), Contains("one label for each of the 40 images") && Contains("got 3"));

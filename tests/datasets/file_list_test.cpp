@@ -1,11 +1,10 @@
-// ListFiles of image files, with one label a line or several.
-#include "datasets/file_list.h"
-
+// Lists of image files, with one label a line or several.
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
 #include "datasets/image_list.h"
 #include "src/core/error.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
@@ -38,20 +37,15 @@ struct ListFiles {
     return list;
   }
 
-  FileListOptions options(const std::string& train) {
+  // The data set with that training list; the other lists are one.txt.
+  Dataset load(const std::string& train, const std::vector<std::string>& more = {}) const {
     folder.write("train.txt", train);
-    FileListOptions options;
-    options.root = folder.path().string();
-    options.train = "train.txt";
-    options.val = options.test = "one.txt";
-    options.num_classes = 5;
-    return options;
+    std::vector<std::string> settings{"root=" + folder.path().string(), "train=train.txt", "val=one.txt",
+                                      "test=one.txt", "num_classes=5"};
+    settings.insert(settings.end(), more.begin(), more.end());
+    return test::load_dataset("file_list", settings);
   }
 };
-
-Dataset load(const FileListOptions& options) {
-  return load_file_list(options, {});
-}
 
 }  // namespace
 
@@ -100,7 +94,7 @@ TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
 
 TEST_CASE("a data set of lists", "[fast]") {
   ListFiles lists;
-  const Dataset dataset = load(lists.options("b c.png 3\nsub/d.png 4,0\n"));
+  const Dataset dataset = lists.load("b c.png 3\nsub/d.png 4,0\n");
   CHECK(dataset.num_classes() == 5);
   CHECK(dataset.train.ids == std::vector<int64_t>{0, 1});
   CHECK(dataset.val.ids == std::vector<int64_t>{2});
@@ -112,22 +106,22 @@ TEST_CASE("a data set of lists", "[fast]") {
   CHECK((image.height == 6 && image.width == 9 && image.channels == 3));
   CHECK(std::vector<int>(image.pixels.begin(), image.pixels.begin() + 3) == std::vector<int>{10, 20, 30});
 
-  const auto digest = [&](const std::string& train) { return load(lists.options(train)).digest; };
+  const auto digest = [&](const std::string& train) { return lists.load(train).digest; };
   CHECK(digest("b c.png 3\nsub/d.png 4,0\n") == dataset.digest);
   CHECK(digest("b c.png 3\nsub/d.png 4,1\n") != dataset.digest);
   CHECK(digest("b c.png 3\nsub/../sub/d.png 4,0\n") != dataset.digest);
-  CHECK(load(lists.options("b c.png 3\nsub/d.png 4\n")).train.label_sets.empty());
+  CHECK(lists.load("b c.png 3\nsub/d.png 4\n").train.label_sets.empty());
 }
 
 TEST_CASE("absolute paths count in the digest, whatever the root", "[fast]") {
   ListFiles lists;
   const auto digest = [&](const char* name) {
-    FileListOptions options = lists.options((lists.folder / name).string() + " 1\n");
-    // The lists by absolute paths too, so that a relative root plays no part but in the digest.
-    for (std::string* list : {&options.train, &options.val, &options.test}) *list = (lists.folder / *list).string();
+    // The lists have absolute paths too, so that the relative root matters only for the digest.
+    const std::string train = (lists.folder / "train.txt").string(), one = (lists.folder / "one.txt").string();
     lists.folder.write("one.txt", (lists.folder / "a.png").string() + std::string(" 0\n"));
-    options.root = ".";
-    return load(options).digest;
+    return lists
+        .load((lists.folder / name).string() + " 1\n", {"train=" + train, "val=" + one, "test=" + one, "root=."})
+        .digest;
   };
   lists.add_image("x/same.png");
   lists.add_image("y/same.png");
@@ -136,15 +130,13 @@ TEST_CASE("absolute paths count in the digest, whatever the root", "[fast]") {
 
 TEST_CASE("a training image in another list is an error with both places", "[fast]") {
   ListFiles lists;
-  CHECK_THROWS_WITH(load(lists.options("b c.png 3\nsub/../a.png 4\n")),
-                    Contains("one.txt:1: ") && Contains("train.txt:2"));
+  CHECK_THROWS_WITH(lists.load("b c.png 3\nsub/../a.png 4\n"), Contains("one.txt:1: ") && Contains("train.txt:2"));
 }
 
 TEST_CASE("a list that is not there names its key and where it was looked for", "[fast]") {
   ListFiles lists;
-  FileListOptions options = lists.options("b c.png 3\n");
-  options.val = "absent.txt";
-  CHECK_THROWS_WITH(load(options), Contains("data.val") && Contains("absent.txt") && Contains("data.root"));
+  CHECK_THROWS_WITH(lists.load("b c.png 3\n", {"val=absent.txt"}),
+                    Contains("data.val") && Contains("absent.txt") && Contains("data.root"));
 }
 
 TEST_CASE("a training image in another list is found however its path is written", "[fast]") {
@@ -152,6 +144,6 @@ TEST_CASE("a training image in another list is found however its path is written
   for (const std::string& path : {std::string("./a.png"), std::string("sub//../a.png"),
                                   (lists.folder / "a.png").string(), (lists.folder / "sub/../a.png").string()}) {
     CAPTURE(path);
-    CHECK_THROWS_WITH(load(lists.options("sub/d.png 1\n" + path + " 4\n")), Contains("train.txt:2"));
+    CHECK_THROWS_WITH(lists.load("sub/d.png 1\n" + path + " 4\n"), Contains("train.txt:2"));
   }
 }

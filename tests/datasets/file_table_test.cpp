@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "datasets/file_list.h"
-#include "datasets/file_places.h"
 #include "datasets/find_images.h"
 #include "datasets/image_list.h"
 #include "src/core/error.h"

@@ -1,7 +1,6 @@
-#include "datasets/idx_file.h"
-
 #include <string>
 
+#include "datasets/readers.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "tests/datasets/idx_test_files.h"
@@ -12,7 +11,7 @@ using Catch::Contains;
 
 namespace {
 
-// What reading a file with that content says; an error's message must name the file.
+// The error of reading a file with that content, which must name the file; empty where there is none.
 std::string complaint(const std::string& content, int rank, int64_t max_values = 1000000) {
   const test::TemporaryFolder folder;
   try {

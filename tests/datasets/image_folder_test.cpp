@@ -1,11 +1,10 @@
 // A folder for every class.
-#include "datasets/image_folder.h"
-
 #include <filesystem>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
 #include "src/core/error.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
@@ -31,7 +30,7 @@ struct Folders {
     folder.write(name, std::string(png.begin(), png.end()));
   }
 
-  Dataset load() { return load_image_folder({.root = folder.path().string()}, {.grey = true}); }
+  Dataset load() { return test::load_dataset("image_folder", {"root=" + folder.path().string(), "grey=true"}); }
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ std::string odd_image(const nlohmann::json& image) {
   return test::read_file(test::golden_path("images_" + image.at("file").get<std::string>()));
 }
 
-// What OpenCV writes, an image of 37 rows and 53 columns.
+// An image of 37 rows and 53 columns, encoded by OpenCV.
 Bytes encoded(const std::string& ending, const std::vector<int>& flags = {}) {
   cv::Mat image(37, 53, CV_8UC3);
   for (int y = 0; y < image.rows; ++y) {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "datasets/file_list.h"
-#include "datasets/file_places.h"
+#include "datasets/file_table.h"
 #include "datasets/image_list.h"
+#include "datasets/readers.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 

@@ -1,8 +1,7 @@
 // ImageNet-LT: a file_list with defaults, whose classes are named by folders.
-#include "datasets/imagenet_lt.h"
-
 #include "src/core/error.h"
 #include "tests/datasets/tiny_images.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
@@ -21,13 +20,7 @@ struct ImagenetLtLists : test::TinyImages {
     folder.write("ImageNet_LT_test.txt", std::string("val/n01/v_1.JPEG 1\nval/n02/v_2.JPEG 0\n"));
   }
   Dataset load(int64_t num_classes = 2) const {
-    ImagenetLtOptions options;
-    options.root = root();
-    options.train = "ImageNet_LT_train.txt";
-    options.val = "ImageNet_LT_val.txt";
-    options.test = "ImageNet_LT_test.txt";
-    options.num_classes = num_classes;
-    return load_imagenet_lt(options, {});
+    return test::load_dataset("imagenet_lt", {"root=" + root(), "num_classes=" + std::to_string(num_classes)});
   }
 };
 

@@ -1,13 +1,12 @@
 // ImageNet's folders, and the forms in which the labels of its validation images come.
-#include "datasets/imagenet.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "datasets/imagenet_labels.h"
+#include "datasets/readers.h"
 #include "src/core/error.h"
 #include "tests/datasets/tiny_images.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
@@ -30,16 +29,12 @@ struct Imagenet : test::TinyImages {
   void add_flat_val() {
     for (int i = 1; i <= 4; ++i) add(fmt::format("val/v_{}.JPEG", i));
   }
-  ImagenetOptions options(const std::string& val_labels = "", const std::string& synsets = "") const {
-    ImagenetOptions options;
-    options.root = root();
-    options.val_labels = val_labels;
-    options.synsets = synsets;
-    return options;
+  static Dataset load_from(const std::string& root, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> settings{"root=" + root, "val_size=6", "split_seed=1"};
+    settings.insert(settings.end(), more.begin(), more.end());
+    return test::load_dataset("imagenet", settings);
   }
-  static Dataset load(const ImagenetOptions& options, const SplitOptions& split = {6, "balanced", 1}) {
-    return load_imagenet(options, split, {});
-  }
+  Dataset load(const std::vector<std::string>& more = {}) const { return load_from(root(), more); }
 };
 
 // Labels of four images by a file of this text.
@@ -57,7 +52,7 @@ const std::vector<int64_t> kExpected = {2, 0, 0, 1};
 TEST_CASE("the official validation images are the test split, others are held out", "[fast]") {
   Imagenet imagenet;
   imagenet.add_val_folders();
-  const Dataset dataset = imagenet.load(imagenet.options());
+  const Dataset dataset = imagenet.load();
   CHECK(dataset.class_names == kClasses);
   CHECK(dataset.normalisation == "imagenet");
   CHECK(dataset.test.labels == std::vector<int64_t>{0, 1, 2, 2});
@@ -73,25 +68,25 @@ TEST_CASE("the official validation images are the test split, others are held ou
 TEST_CASE("a subset of ImageNet's training images is other data, and all of them what they were", "[fast]") {
   Imagenet imagenet;
   imagenet.add_val_folders();
-  const Dataset all = imagenet.load(imagenet.options());
-  const Dataset twelve = imagenet.load(imagenet.options(), {6, "balanced", 1, 12});
+  const Dataset all = imagenet.load();
+  const Dataset twelve = imagenet.load({"train_size=12"});
   CHECK(count_classes(twelve.train, 3) == std::vector<int64_t>{4, 4, 4});
   CHECK(twelve.val.ids == all.val.ids);
   CHECK(twelve.test.ids == all.test.ids);
   CHECK(twelve.digest != all.digest);
   CHECK(all.digest == "a315c5a8d2e42d89afa9c630ce2cd1a234010b564a65897bbb6852e6957a33df");
   CHECK(twelve.digest == "13e3ee5f55556133bbdea63d419b047ac3e8c529787172c140cd81a16c4064a8");
-  CHECK_THROWS_WITH(imagenet.load(imagenet.options(), {7, "balanced", 1}), Contains("data.val_size"));
+  CHECK_THROWS_WITH(imagenet.load({"val_size=7"}), Contains("data.val_size"));
 }
 
 TEST_CASE("validation images in one folder, labelled by a file", "[fast]") {
   Imagenet imagenet;
   imagenet.add_flat_val();
   imagenet.folder.write("truth.txt", std::string("v_1.JPEG n03\nv_2.JPEG n01\nv_3.JPEG n01\nv_4.JPEG n02\n"));
-  const Dataset dataset = imagenet.load(imagenet.options("truth.txt"));
+  const Dataset dataset = imagenet.load({"val_labels=truth.txt"});
   CHECK(dataset.test.labels == kExpected);
   imagenet.folder.write("truth.txt", std::string("v_1.JPEG n02\nv_2.JPEG n01\nv_3.JPEG n01\nv_4.JPEG n02\n"));
-  CHECK(imagenet.load(imagenet.options((imagenet.folder / "truth.txt").string())).digest != dataset.digest);
+  CHECK(imagenet.load({"val_labels=" + (imagenet.folder / "truth.txt").string()}).digest != dataset.digest);
 }
 
 TEST_CASE("the forms of validation labels", "[fast]") {
@@ -128,18 +123,16 @@ TEST_CASE("what is wrong with validation labels is said with file and line", "[f
 
 TEST_CASE("all that is missing of ImageNet is said at once", "[fast]") {
   const test::TemporaryFolder empty;
-  ImagenetOptions options;
-  options.root = empty.path().string();
-  CHECK_THROWS_WITH(Imagenet::load(options), Contains(options.root) && Contains("train/") && Contains("val/") &&
-                                                 Contains("image-net.org") && Contains("registration"));
-  CHECK_THROWS_AS(Imagenet::load(options), DataError);
-  options.root = "/no/such/folder";
-  CHECK_THROWS_WITH(Imagenet::load(options), Contains("/no/such/folder"));
+  const std::string root = empty.path().string();
+  CHECK_THROWS_WITH(Imagenet::load_from(root), Contains(root) && Contains("train/") && Contains("val/") &&
+                                                   Contains("image-net.org") && Contains("registration"));
+  CHECK_THROWS_AS(Imagenet::load_from(root), DataError);
+  CHECK_THROWS_WITH(Imagenet::load_from("/no/such/folder"), Contains("/no/such/folder"));
 
   Imagenet imagenet;
   imagenet.add_flat_val();
-  CHECK_THROWS_WITH(imagenet.load(imagenet.options()), Contains("data.val_labels") && Contains("LOC_val_solution.csv"));
-  CHECK_THROWS_WITH(imagenet.load(imagenet.options("truth.txt", "synsets.txt")),
+  CHECK_THROWS_WITH(imagenet.load(), Contains("data.val_labels") && Contains("LOC_val_solution.csv"));
+  CHECK_THROWS_WITH(imagenet.load({"val_labels=truth.txt", "synsets=synsets.txt"}),
                     Contains("truth.txt (data.val_labels)") && Contains("synsets.txt (data.synsets)"));
 }
 
@@ -147,5 +140,5 @@ TEST_CASE("a validation folder that is no class is named", "[fast]") {
   Imagenet imagenet;
   imagenet.add_val_folders();
   imagenet.add("val/n04/v.JPEG");
-  CHECK_THROWS_WITH(imagenet.load(imagenet.options()), Contains("val/n04") && Contains("training split has not"));
+  CHECK_THROWS_WITH(imagenet.load(), Contains("val/n04") && Contains("training split has not"));
 }

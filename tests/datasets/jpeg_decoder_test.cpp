@@ -1,5 +1,3 @@
-#include "datasets/jpeg_decoder.h"
-
 #include <algorithm>
 #include <iterator>
 #include <opencv2/core.hpp>
@@ -7,6 +5,7 @@
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
 
+#include "datasets/decode_image.h"
 #include "src/core/streams.h"
 #include "tests/support/catch2.h"
 #include "tests/support/image_part.h"

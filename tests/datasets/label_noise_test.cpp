@@ -112,7 +112,7 @@ TEST_CASE("a sample's noise does not depend on the order or the other samples", 
 }
 
 TEST_CASE("the noise and its digest follow the seed", "[fast]") {
-  const auto digest = [](uint64_t seed) {
+  const auto digest = [](int64_t seed) {
     Dataset dataset = labelled(1200);
     return apply_label_noise({"uniform", 0.5, 0, seed}, dataset).digest;
   };
@@ -131,7 +131,7 @@ TEST_CASE("rate 0 changes nothing", "[fast]") {
 TEST_CASE("superclass noise needs superclasses", "[fast]") {
   Dataset dataset = labelled(12);
   dataset.superclass_of.clear();
-  CHECK_THROWS_AS(apply_label_noise({"superclass", 0.5, 0, 1}, dataset), DataError);
+  CHECK_THROWS_AS(apply_label_noise({"superclass", 0.5, 0, 1}, dataset), KeyError);
   CHECK_FALSE(apply_label_noise({"uniform", 1.0, 0, 1}, dataset).within_superclass.has_value());
 }
 
@@ -147,7 +147,7 @@ namespace {
 struct Matrix {
   test::TemporaryFolder folder;
 
-  LabelNoiseOptions write(const std::string& text, uint64_t seed = 1) {
+  LabelNoiseOptions write(const std::string& text, int64_t seed = 1) {
     return {.kind = "confusion", .seed = seed, .matrix = folder.write("matrix.txt", text).string()};
   }
 };

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "datasets/calibration_split.h"
-#include "datasets/class_options.h"
 #include "datasets/label_noise.h"
 #include "datasets/long_tail.h"
 #include "datasets/validation_split.h"

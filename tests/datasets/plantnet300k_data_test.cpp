@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <set>
 
-#include "datasets/plantnet300k.h"
-#include "datasets/plantnet300k_json.h"
+#include "datasets/readers.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
@@ -19,21 +19,18 @@ std::string data() {
 
 TEST_CASE("121 tree species in the layout of Pl@ntNet-300K", "[data]") {
   SKIP_UNLESS(std::filesystem::exists(data() + "/plants-mini"), "SETTRAIN_TEST_DATA has no plants-mini");
-  Plantnet300kOptions options{.root = data() + "/plants-mini",
-                              .names = "species_id_2_name.json",
-                              .classes = 121,
-                              .genera = 19,
-                              .train = 521,
-                              .val = 121,
-                              .test = 242};
-  const Dataset dataset = load_plantnet300k(options, {});
+  const auto load = [&](const std::string& train) {
+    return test::load_dataset(
+        "plantnet300k", {"root=" + data() + "/plants-mini", "names=species_id_2_name.json", "expected.classes=121",
+                         "expected.genera=19", "expected.train=" + train, "expected.val=121", "expected.test=242"});
+  };
+  const Dataset dataset = load("521");
   CHECK(dataset.num_classes() == 121);
   CHECK(dataset.class_names[0] == "Acer campestre");
   CHECK(dataset.class_keys[0] == "1000003");
   CHECK(dataset.superclass_names.size() == 19);
   CHECK(count_classes(dataset.val, 121) == std::vector<int64_t>(121, 1));
-  options.train = 522;
-  CHECK_THROWS_WITH(load_plantnet300k(options, {}), Catch::Contains("train: 521, expected 522"));
+  CHECK_THROWS_WITH(load("522"), Catch::Contains("train: 521, expected 522"));
 }
 
 TEST_CASE("the published names of Pl@ntNet-300K's species", "[data]") {

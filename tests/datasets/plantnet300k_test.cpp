@@ -1,9 +1,7 @@
 // Pl@ntNet-300K's folders and JSON files.
-#include "datasets/plantnet300k.h"
-
-#include "datasets/plantnet300k_json.h"
 #include "src/core/error.h"
 #include "tests/datasets/tiny_images.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
@@ -11,7 +9,12 @@ using Catch::Contains;
 
 namespace {
 
-constexpr int64_t kAny = Plantnet300kOptions::kAny;
+Dataset load_plants(const std::string& root, const std::vector<std::string>& sizes) {
+  std::vector<std::string> settings{"root=" + root};
+  const std::vector<std::string> names = {"classes", "genera", "train", "val", "test"};
+  for (size_t i = 0; i < names.size(); ++i) settings.push_back("expected." + names[i] + "=" + sizes.at(i));
+  return test::load_dataset("plantnet300k", settings);
+}
 
 // Three species of two genera: four training images, two of validation, one of test.
 struct Plants : test::TinyImages {
@@ -27,11 +30,10 @@ struct Plants : test::TinyImages {
         std::string(R"({"20": "Acer rubrum L.", "3": "Acer × freemanii", "100": "Tilia cordata", "7": "rose"})"));
   }
   Dataset load(int64_t classes = 3, int64_t genera = 2, int64_t train = 4, int64_t val = 2, int64_t test = 1) const {
-    return load_plantnet300k(
-        {.root = root(), .names = "", .classes = classes, .genera = genera, .train = train, .val = val, .test = test},
-        {});
+    return load_plants(root(), {std::to_string(classes), std::to_string(genera), std::to_string(train),
+                                std::to_string(val), std::to_string(test)});
   }
-  Dataset load_any() const { return load(kAny, kAny, kAny, kAny, kAny); }
+  Dataset load_any() const { return load_plants(root(), std::vector<std::string>(5, "any")); }
 };
 
 }  // namespace
@@ -140,13 +142,12 @@ TEST_CASE("the metadata say which files are missing", "[fast]") {
 }
 
 TEST_CASE("Pl@ntNet-300K that is not there says where it looked and where it comes from", "[fast]") {
-  Plantnet300kOptions options;
-  options.root = "/no/such/folder";
-  const auto load = [&] { load_plantnet300k(options, {}); };
+  std::string root = "/no/such/folder";
+  const auto load = [&] { test::load_dataset("plantnet300k", {"root=" + root}); };
   CHECK_THROWS_AS(load(), DataError);
   CHECK_THROWS_WITH(load(), Contains("/no/such/folder") && Contains("is not there") &&
                                 Contains("https://doi.org/10.5281/zenodo.5645731"));
   const test::TemporaryFolder empty;
-  options.root = empty.path().string();
+  root = empty.path().string();
   CHECK_THROWS_WITH(load(), Contains("no folder of training images") && Contains("images_train/"));
 }

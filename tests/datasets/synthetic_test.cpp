@@ -1,34 +1,24 @@
-#include "datasets/synthetic.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
 
-#include "datasets/synthetic_images.h"
-#include "datasets/synthetic_joint.h"
+#include "datasets/synthetic_model.h"
 #include "src/core/error.h"
+#include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
 
 namespace {
 
-SyntheticOptions options() {
-  SyntheticOptions options;
-  options.num_classes = 10;
-  options.group_size = 4;
-  options.train_size = 20000;
-  options.val_size = 3000;
-  options.test_size = 40000;
-  options.image_size = 8;
-  options.channels = 3;
-  options.ambiguity = 0.6;
-  options.imbalance = 20;
-  options.pixel_noise = 24;
-  options.seed = 5;
-  return options;
+Dataset make(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> settings{"num_classes=10", "group_size=4",    "train_size=20000",
+                                    "val_size=3000",  "test_size=40000", "image_size=8",
+                                    "ambiguity=0.6",  "imbalance=20",    "seed=5"};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return test::load_dataset("synthetic", settings);
 }
 
 const SyntheticImages& images_of(const Split& split) {
@@ -75,7 +65,7 @@ TEST_CASE("class counts follow the prior and reach every class", "[fast]") {
 }
 
 TEST_CASE("splits have their sizes, and ids of their own", "[fast]") {
-  const Dataset dataset = make_synthetic(options());
+  const Dataset dataset = make();
   CHECK(dataset.train.size() == 20000);
   CHECK(dataset.val.size() == 3000);
   CHECK(dataset.test.size() == 40000);
@@ -88,7 +78,7 @@ TEST_CASE("splits have their sizes, and ids of their own", "[fast]") {
 }
 
 TEST_CASE("every image reveals its cell", "[fast]") {
-  const Dataset dataset = make_synthetic(options());
+  const Dataset dataset = make();
   const SyntheticImages& images = images_of(dataset.test);
   Image image;
   for (int64_t id = 0; id < 2000; ++id) {
@@ -100,7 +90,7 @@ TEST_CASE("every image reveals its cell", "[fast]") {
 }
 
 TEST_CASE("labels given the cell are as frequent as the truth says", "[fast]") {
-  const Dataset dataset = make_synthetic(options());
+  const Dataset dataset = make();
   const SyntheticImages& images = images_of(dataset.test);
   const Split* splits[] = {&dataset.train, &dataset.val, &dataset.test};
   for (size_t s = 0; s < 3; ++s) {
@@ -131,7 +121,7 @@ TEST_CASE("labels given the cell are as frequent as the truth says", "[fast]") {
 }
 
 TEST_CASE("test labels follow the prior", "[fast]") {
-  const Dataset dataset = make_synthetic(options());
+  const Dataset dataset = make();
   const std::vector<double> prior = SyntheticJoint(10, 4, 0.6, 20).prior();
   const std::vector<int64_t> counts = count_classes(dataset.test, 10);
   for (size_t y = 0; y < 10; ++y) {
@@ -157,9 +147,7 @@ TEST_CASE("pixel noise keeps to its bound and reaches it", "[fast]") {
 }
 
 TEST_CASE("everything follows the seed", "[fast]") {
-  SyntheticOptions other = options();
-  other.seed = 6;
-  const Dataset a = make_synthetic(options()), b = make_synthetic(options()), c = make_synthetic(other);
+  const Dataset a = make(), b = make(), c = make({"seed=6"});
   CHECK(a.train.labels == b.train.labels);
   CHECK(a.test.labels != c.test.labels);
   CHECK(a.digest == b.digest);
@@ -178,13 +166,11 @@ TEST_CASE("patterns that noise could confuse are refused", "[fast]") {
 }
 
 TEST_CASE("label sets hold the label, then others of its superclass as often as P(y | x) has them", "[fast]") {
-  SyntheticOptions with_sets = options();
-  with_sets.labels_per_image = 3;
-  const Dataset dataset = make_synthetic(with_sets);
+  const Dataset dataset = make({"labels_per_image=3"});
   const Split& train = dataset.train;
-  CHECK(train.labels == make_synthetic(options()).train.labels);
-  CHECK(make_synthetic(options()).train.label_sets.empty());
-  CHECK(dataset.digest != make_synthetic(options()).digest);
+  CHECK(train.labels == make().train.labels);
+  CHECK(make().train.label_sets.empty());
+  CHECK(dataset.digest != make().digest);
   double others = 0, expected = 0;
   for (int64_t i = 0; i < train.size(); ++i) {
     const auto set = train.label_sets.of(i);

@@ -1,9 +1,9 @@
-#include "datasets/unlabelled_folder.h"
-
 #include <iterator>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
+#include "datasets/find_images.h"
+#include "datasets/image_files.h"
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
@@ -39,7 +39,7 @@ TEST_CASE("a folder's images are found in the order of their paths", "[fast]") {
         name, plain(std::string(name).ends_with("txt") ? ".png" : std::filesystem::path(name).extension().string(), 2,
                     2, 1, 2, 3));
   }
-  const UnlabelledFolder images(folder.path(), {});
+  const ImageFiles images(unlabelled_images(folder.path()), {});
   std::vector<std::string> names;
   for (int64_t id = 0; id < images.size(); ++id) names.emplace_back(images.files().name(id));
   CHECK(names == std::vector<std::string>{"a/b/c.jpg", "a/z.PNG", "b.png", "c.jpeg", "e.bmp", "f.webp", "g.tif"});
@@ -54,11 +54,11 @@ TEST_CASE("colours come out as red, green, blue, or grey", "[fast]") {
   const test::TemporaryFolder folder;
   folder.write("a.png", plain(".png", 3, 5, 200, 100, 50));
   Image image;
-  UnlabelledFolder(folder.path(), {}).read(0, image);
+  ImageFiles(unlabelled_images(folder.path()), {}).read(0, image);
   CHECK((image.height == 3 && image.width == 5 && image.channels == 3));
   REQUIRE(image.pixels.size() == 45);
   CHECK(std::vector<uint8_t>(image.pixels.begin(), image.pixels.begin() + 3) == std::vector<uint8_t>{200, 100, 50});
-  UnlabelledFolder(folder.path(), {.grey = true}).read(0, image);
+  ImageFiles(unlabelled_images(folder.path()), {.grey = true}).read(0, image);
   REQUIRE(image.pixels.size() == 15);
   CHECK(image.pixels[0] == 124);  // 0.299 * 200 + 0.587 * 100 + 0.114 * 50 = 124.2
 }
@@ -66,7 +66,7 @@ TEST_CASE("colours come out as red, green, blue, or grey", "[fast]") {
 TEST_CASE("corrupt images are named", "[fast]") {
   const test::TemporaryFolder folder;
   Image image;
-  const auto read = [&] { UnlabelledFolder(folder.path(), {}).read(0, image); };
+  const auto read = [&] { ImageFiles(unlabelled_images(folder.path()), {}).read(0, image); };
   for (const char* ending : {".jpg", ".png"}) {
     const std::string whole = encoded(ending, 32, 32);
     const auto file = folder.write(std::string("picture") + ending, whole);
@@ -90,14 +90,14 @@ TEST_CASE("a thumbnail's end marker does not make up for the picture's", "[fast]
   jpeg.insert(2, segment);
   Image image;
   folder.write("a.jpg", jpeg);
-  CHECK_NOTHROW(UnlabelledFolder(folder.path(), {}).read(0, image));
+  CHECK_NOTHROW(ImageFiles(unlabelled_images(folder.path()), {}).read(0, image));
   folder.write("a.jpg", jpeg.substr(0, jpeg.size() / 2));
-  CHECK_THROWS_WITH(UnlabelledFolder(folder.path(), {}).read(0, image), Contains("cut short"));
+  CHECK_THROWS_WITH(ImageFiles(unlabelled_images(folder.path()), {}).read(0, image), Contains("cut short"));
 }
 
 TEST_CASE("a folder without images is refused", "[fast]") {
   const test::TemporaryFolder folder;
   folder.write("notes.txt", std::string("x"));
-  CHECK_THROWS_WITH(UnlabelledFolder(folder.path(), {}), Contains(folder.path().string()) && Contains(".webp"));
-  CHECK_THROWS_WITH(UnlabelledFolder(folder / "absent", {}), Contains("absent") && Contains("No such file"));
+  CHECK_THROWS_WITH(unlabelled_images(folder.path()), Contains(folder.path().string()) && Contains(".webp"));
+  CHECK_THROWS_WITH(unlabelled_images(folder / "absent"), Contains("absent") && Contains("No such file"));
 }

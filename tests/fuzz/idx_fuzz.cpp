@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "datasets/idx_file.h"
+#include "datasets/readers.h"
 #include "src/core/digest.h"
 #include "tests/support/fuzzing.h"
 #include "tests/support/memory_file.h"

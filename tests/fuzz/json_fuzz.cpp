@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "datasets/plantnet300k_json.h"
+#include "datasets/readers.h"
 #include "tests/support/fuzzing.h"
 #include "tests/support/memory_file.h"
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "datasets/class_table.h"
-#include "datasets/confusion_matrix.h"
 #include "datasets/image_list.h"
-#include "datasets/imagenet_labels.h"
+#include "datasets/label_noise.h"
+#include "datasets/readers.h"
 #include "tests/support/fuzzing.h"
 #include "tests/support/memory_file.h"
 

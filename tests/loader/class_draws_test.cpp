@@ -1,5 +1,4 @@
-#include "src/loader/class_draws.h"
-
+#include "src/loader/sampler.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;

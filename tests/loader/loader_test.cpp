@@ -6,7 +6,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "datasets/memory_images.h"
+#include "datasets/dataset.h"
 #include "datasets/validation_split.h"
 #include "src/core/error.h"
 #include "tests/support/catch2.h"

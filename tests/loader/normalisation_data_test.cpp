@@ -3,9 +3,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "datasets/cifar100.h"
-#include "datasets/fashion_mnist.h"
-#include "src/loader/normalisation.h"
+#include "src/loader/data_options.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
@@ -43,11 +41,11 @@ void check_statistics(const Dataset& dataset, const std::string& name) {
 TEST_CASE("Fashion-MNIST's statistics", "[data]") {
   const std::string root = "/usr/share/datasets/fashion-mnist";
   SKIP_UNLESS(std::filesystem::exists(root), "Debian's package dataset-fashion-mnist is not installed");
-  check_statistics(load_fashion_mnist({root, true}, {5000, "uniform", 1234}), "fashion_mnist");
+  check_statistics(test::load_dataset("fashion_mnist", {"root=" + root}), "fashion_mnist");
 }
 
 TEST_CASE("CIFAR-100's statistics", "[data]") {
   const std::string root = test::environment("SETTRAIN_TEST_DATA") + "/cifar-100-binary";
   SKIP_UNLESS(std::filesystem::exists(root), "SETTRAIN_TEST_DATA has no cifar-100-binary");
-  check_statistics(load_cifar100({root, true}, {5000, "uniform", 1234}), "cifar100");
+  check_statistics(test::load_dataset("cifar100", {"root=" + root}), "cifar100");
 }

@@ -1,6 +1,5 @@
-#include "src/loader/normalisation.h"
-
 #include "src/core/error.h"
+#include "src/loader/data_options.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 

@@ -22,7 +22,7 @@ View evaluation_view(const PipelineOptions& options, int64_t height, int64_t wid
   return Pipeline(options, 0, 0, ViewUse::kEvaluation).views_of(height, width, 0, 0).at(0);
 }
 
-// What is drawn for many samples of an image of 400x300.
+// The training views of many samples, all images of 400x300.
 std::vector<View> training_views(const PipelineOptions& options) {
   const Pipeline pipeline(options, 0, 0, ViewUse::kTraining, 5);
   std::vector<View> views;

@@ -1,11 +1,10 @@
-#include "src/loader/random_crop.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <stdexcept>
 #include <vector>
 
+#include "src/loader/view.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;

@@ -1,9 +1,9 @@
-// What a view shows, as bytes.
+// Renders a view as bytes.
 #pragma once
 
 #include <vector>
 
-#include "src/loader/view_renderer.h"
+#include "src/loader/transform.h"
 
 namespace settrain::test {
 

@@ -13,7 +13,7 @@ using namespace settrain;
 
 namespace {
 
-// Of one pipeline, in every layout, for grey and colour images.
+// Checks one pipeline in every layout, for grey and colour images.
 void check_pipeline(int64_t height, int64_t width, const PipelineOptions& options, ViewUse use) {
   CAPTURE(height, width, options.pipeline, options.pad, options.flip, options.input_size, static_cast<int>(use));
   for (const int64_t channels : {1, 3}) {

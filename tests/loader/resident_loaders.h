@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/memory_images.h"
+#include "datasets/dataset.h"
 #include "src/loader/loader.h"
 #include "tests/support/catch2.h"
 
@@ -57,7 +57,7 @@ inline void check_same(const at::Tensor& a, const at::Tensor& b) {
   if (a.defined()) CHECK(at::equal(a, b));
 }
 
-// The first epochs, each from a batch on. Counts as few checks as can be: a failed one names its batch.
+// Compares the batches of the first `epochs` epochs, each from `first_batch` on.
 inline void check_equal(const LoaderPair& loaders, int64_t epochs, int64_t first_batch = 0) {
   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
     loaders.host->start_epoch(epoch, first_batch);
@@ -66,7 +66,7 @@ inline void check_equal(const LoaderPair& loaders, int64_t epochs, int64_t first
     for (Batch host, resident; loaders.host->next(host); ++batches) {
       CAPTURE(epoch, batches);
       REQUIRE(loaders.resident->next(resident));
-      CHECK(resident.images.strides() == host.images.strides());  // on which the last bits of a network depend
+      CHECK(resident.images.strides() == host.images.strides());  // the last bits of a network depend on them
       CHECK(resident.images.scalar_type() == at::kByte);
       CHECK(at::equal(resident.images.cpu(), host.images));
       check_same(resident.labels, host.labels);

@@ -1,7 +1,6 @@
-#include "src/loader/resident_sources.h"
-
 #include "src/core/error.h"
 #include "src/loader/loader.h"
+#include "src/loader/resident_images.h"
 #include "tests/loader/resident_loaders.h"
 #include "tests/support/catch2.h"
 

@@ -49,7 +49,7 @@ Transform plain(const Image& image, const Normalisation& normalisation, int64_t 
   return Transform(Pipeline(options, image.height, image.width, ViewUse::kTraining, seed), normalisation);
 }
 
-// What padding, cropping and flipping should give, written in the plainest way.
+// The expected result of padding, cropping and flipping, computed in the plainest way.
 std::vector<float> expected(const Image& image, int64_t down, int64_t right, bool flip) {
   std::vector<float> output;
   for (int64_t y = 0; y < image.height; ++y) {

@@ -1,9 +1,8 @@
-#include "src/loader/view_renderer.h"
-
 #include <numeric>
 #include <stdexcept>
 
 #include "src/core/streams.h"
+#include "src/loader/transform.h"
 #include "tests/loader/render.h"
 #include "tests/support/catch2.h"
 

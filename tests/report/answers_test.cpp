@@ -3,8 +3,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "datasets/dataset.h"
 #include "datasets/decode_image.h"
-#include "datasets/memory_images.h"
 #include "src/report/answers_json.h"
 #include "src/report/confusions.h"
 #include "src/report/example_choice.h"

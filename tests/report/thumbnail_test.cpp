@@ -1,7 +1,7 @@
 #include "src/report/thumbnail.h"
 
+#include "datasets/dataset.h"
 #include "datasets/decode_image.h"
-#include "datasets/memory_images.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {

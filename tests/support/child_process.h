@@ -1,4 +1,4 @@
-// Tests of what can only happen to a whole process: signals, limits, locks.
+// Tests in a process of their own: signals, limits, locks.
 #pragma once
 
 #include <sys/resource.h>
@@ -11,8 +11,8 @@
 
 namespace settrain::test {
 
-/// Runs `work`, which gives an exit code, in a forked child. The exit code; 128 + N where signal N ended it; 255 for an
-/// exception.
+/// Runs `work`, which returns an exit code, in a forked child. Returns that code; 128 + N where signal N ended the
+/// child; 255 for an exception.
 template <class Work>
 int run_in_child(Work work) {
   std::fflush(nullptr);

@@ -1,13 +1,13 @@
-// CUDA on the CPU, for tests only: runs the device code of losses/kernels/*.cuh where there is no GPU, slowly and
-// strictly. To be included before it.
+// CUDA on the CPU, for tests only: runs the device code of losses/kernels/*.cuh without a GPU, slowly and strictly.
+// Must be included before that code.
 //
 // Every thread of a block is a fiber; fibers run one after the other, each up to its next barrier or warp operation.
-// Covered: one-dimensional grids, the built-in functions below, and shared memory that a kernel's body gets as an
-// argument. Not covered: memory ordering, masks of less than a warp, warps that are not full.
+// Supported: one-dimensional grids, the built-in functions below, and shared memory that a kernel's body gets as an
+// argument. Not supported: memory ordering, masks of less than a warp, warps that are not full.
 //
-// What is undefined on a GPU is an error here: a barrier or warp operation that some of its threads do not reach, or
-// reach elsewhere in the source. Shared memory starts with a given pattern and fibers run in a given order: where a
-// result depends on either, shared memory was read before it was written, or a barrier is missing.
+// Undefined behaviour on a GPU is an error here: a barrier or warp operation that some of its threads do not reach, or
+// reach at another place in the source. Shared memory starts with a given pattern and fibers run in a given order. A
+// result that depends on either shows that shared memory was read before it was written, or that a barrier is missing.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -48,13 +48,13 @@ struct Fiber {
   bool done = false;
   Meeting waits_in = Meeting::kNone;
   std::source_location site;
-  // What it brought to meetings of its warp and of its block. Two of each: a thread may come to the next meeting
-  // before all have looked at what was brought to this one.
+  // The values that it brought to meetings of its warp and of its block. Two of each, since a thread may reach the next
+  // meeting before all others have read the values of this one.
   uint64_t brought[2][2] = {};
   unsigned meetings[2] = {};
 };
 
-/// What the threads of a warp or of the block brought to a meeting, in their order.
+/// The values that the threads of a warp or of the block brought to a meeting, in the threads' order.
 struct Brought {
   const Fiber* first;
   size_t size, kind, turn;
@@ -70,7 +70,7 @@ class Block {
  public:
   Block(unsigned threads, bool backwards, std::function<void()> body);
   void run();
-  /// Brings `value` to a meeting and waits for the others; what they brought, until the thread's next meeting.
+  /// Brings `value` to a meeting and waits for the others. Returns all values, valid until the thread's next meeting.
   Brought meet(Meeting meeting, uint64_t value, std::source_location site);
   static Block*& current() {
     static Block* block = nullptr;
@@ -134,7 +134,7 @@ inline Brought Block::meet(Meeting meeting, uint64_t value, std::source_location
   return {&fibers_[kind ? 0 : self / 32 * 32], kind ? fibers_.size() : 32, kind, turn};
 }
 
-/// Lets the threads of a meeting go on if all are there.
+/// Lets the threads of a meeting continue if all are there.
 inline bool Block::open(Meeting meeting, size_t first, size_t size) {
   const auto begin = fibers_.begin() + static_cast<std::ptrdiff_t>(first),
              end = begin + static_cast<std::ptrdiff_t>(size);
@@ -170,7 +170,7 @@ inline void Block::run() {
   }
 }
 
-/// Runs body(shared) in `blocks` blocks of `threads` threads, shared being that block's uninitialised memory.
+/// Runs body(shared) in `blocks` blocks of `threads` threads. `shared`: the block's uninitialised memory.
 template <class Shared, class Body>
 void launch(unsigned blocks, unsigned threads, const Settings& settings, const Body& body) {
   gridDim.x = blocks;

@@ -1,4 +1,4 @@
-// What the libFuzzer targets of tests/fuzz share.
+// Helpers of the libFuzzer targets of tests/fuzz.
 #pragma once
 
 #include <cstdio>
@@ -10,15 +10,14 @@
 
 namespace settrain::test {
 
-/// Ends the program where `holds` is false, which libFuzzer takes for a finding.
+/// Aborts where `holds` is false; libFuzzer reports that as a finding.
 inline void must(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "does not hold: %s\n", what);
   std::abort();
 }
 
-/// What `read` returns, or nullopt where it refuses its input by one of settrain's errors. Every other exception goes
-/// on, and ends the program.
+/// The result of `read`, or nullopt where it throws one of settrain's errors. Every other exception ends the program.
 template <class Read>
 std::optional<std::invoke_result_t<Read>> unless_refused(const Read& read) {
   try {

@@ -1,4 +1,4 @@
-// Parts of images against the whole ones.
+// Compares parts of images with the whole images.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "datasets/jpeg_decoder.h"
+#include "datasets/decode_image.h"
 #include "src/core/streams.h"
 #include "tests/support/catch2.h"
 
@@ -23,7 +23,7 @@ inline Image decode_whole(std::span<const uint8_t> jpeg, int64_t channels) {
   return part.pixels;
 }
 
-/// A box within the image, the number's own.
+/// A random box within the image, a function of `number`.
 inline Box random_box(const Image& image, uint32_t number) {
   const auto words = random_words(11, Stream::kSynthetic, number);
   Box box;

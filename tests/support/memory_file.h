@@ -1,4 +1,4 @@
-// A file in memory, for what reads from a path.
+// A file in memory, for functions that read from a path.
 #pragma once
 
 #include <sys/mman.h>

@@ -8,7 +8,7 @@
 
 namespace settrain::test {
 
-/// Its bytes; empty where it cannot be read.
+/// The bytes of a file; empty where it cannot be read.
 inline std::string read_file(const std::filesystem::path& file) {
   std::ifstream input(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(input), {}};

@@ -1,6 +1,5 @@
-// Tests that need something a machine may lack skip visibly. They live in files of their own (*_data_test.cpp,
-// *_gpu_test.cpp,
-// *_python_test.cpp), since CTest shows a file as skipped where one of its cases was and none failed.
+// Visible skipping of tests whose requirements a machine may lack. They are in files of their own (*_data_test.cpp,
+// *_gpu_test.cpp, *_python_test.cpp), since CTest shows a file as skipped where a case was skipped and none failed.
 #pragma once
 
 #include <cstdlib>

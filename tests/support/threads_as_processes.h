@@ -1,4 +1,4 @@
-// Process groups within a test: threads stand in for processes, as a group knows of no other state of the process.
+// Process groups within a test. Threads stand in for processes, since a group uses no other state of the process.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -18,10 +18,10 @@
 
 namespace settrain::test {
 
-/// c10d's flight recorder is one for the whole process, and not made for groups in several threads: it is off.
+/// c10d's flight recorder is off: the process has only one, which does not support groups in several threads.
 inline const bool kIsFlightRecorderOff = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1) == 0;
 
-/// A port of this machine that nothing listens at, free a moment ago.
+/// A free port of this machine.
 inline uint16_t free_port() {
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -43,8 +43,8 @@ inline Launch launch_of(int64_t rank, int64_t world, uint16_t port) {
   return {.rank = rank, .world_size = world, .local_rank = rank, .host = "127.0.0.1", .port = port};
 }
 
-/// Does `work` in `world` threads, each with a group of its own; none may throw. ATen's generator is one for all
-/// threads: what is drawn from it is drawn before.
+/// Does `work` in `world` threads, each with a group of its own; none may throw. All threads share ATen's generator, so
+/// random tensors must be drawn before.
 inline void in_processes(int64_t world, const std::function<void(ProcessGroup&)>& work) {
   const uint16_t port = free_port();
   std::vector<std::thread> threads;

@@ -17,7 +17,7 @@ inline double relative_error(const at::Tensor& got, const at::Tensor& expected) 
   return error == error ? error : std::numeric_limits<double>::infinity();
 }
 
-/// Whether that is within the tolerance of the dtype and device of `got`.
+/// Whether relative_error() is within the tolerance for the dtype and device of `got`.
 inline bool near(const at::Tensor& got, const at::Tensor& expected) {
   return relative_error(got, expected) <= tolerance(got.device(), got.scalar_type());
 }

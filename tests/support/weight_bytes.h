@@ -1,4 +1,4 @@
-// Bytes of pickles, of zip archives and of torch.save's files, made by hand: also those that no Python writes.
+// Bytes of pickles, zip archives and files of torch.save, made by hand, including some that no Python writes.
 #pragma once
 
 #include <zlib.h>
@@ -47,7 +47,7 @@ inline std::string integers(const std::vector<int64_t>& values) {
   return tuple(items);
 }
 
-// Of keys and values by turns.
+// A dict of `items`: key, value, key, value, ...
 inline std::string dict(const std::vector<std::string>& items) {
   return "}(" + joined(items) + "u";
 }
@@ -79,7 +79,7 @@ inline std::string pickle(const std::string& value) {
 struct ZipEntry {
   std::string name, content;
   uint16_t method = 0, flags = 0;
-  std::string packed = {};  // what stands in the archive for `content`, unless empty
+  std::string packed = {};  // stored instead of `content`, unless empty
 };
 
 class ZipBytes {
@@ -100,7 +100,7 @@ class ZipBytes {
     return *this;
   }
 
-  // What the record at the end says can be given otherwise than it is.
+  // The archive. The arguments falsify the counts in the record at its end.
   std::string bytes(int32_t more_members = 0, int32_t later = 0) const {
     const auto members = static_cast<uint16_t>(members_ + more_members);
     return content_ + directory_ + "PK\x05\x06" + std::string(4, '\0') + little_endian(members) +
@@ -129,7 +129,7 @@ inline ZipBytes torch_zip(const std::string& value, const std::vector<std::strin
   return zip;
 }
 
-// The same as before PyTorch 1.6, of storages of floats.
+// The format before PyTorch 1.6, with storages of floats.
 inline std::string torch_legacy(const std::string& value, const std::vector<std::string>& storages) {
   std::string keys, content;
   for (size_t i = 0; i < storages.size(); ++i) {

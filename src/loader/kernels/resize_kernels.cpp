@@ -4,8 +4,8 @@
 #include <immintrin.h>
 #endif
 
-// For every processor, and by AVX2's instructions; sums are of whole numbers, so the results are equal. No function
-// made for AVX2 is seen outside this file, where the linker could take it for the baseline's.
+// Versions for every processor and for AVX2. Sums are of whole numbers, so the results are equal. AVX2 functions are
+// local to this file: elsewhere the linker could use them in the place of baseline functions.
 
 namespace settrain {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr int kPrecision = 22;
 constexpr int32_t kHalf = 1 << (kPrecision - 1);
 
-// Weights are positive and add up to about 1: nothing has to be clamped from below.
+// Weights are positive and add up to about 1, so no sum is negative.
 inline __attribute__((always_inline)) uint8_t rounded(int32_t sum) {
   const int32_t value = sum >> kPrecision;
   return static_cast<uint8_t>(value > 255 ? 255 : value);
@@ -49,12 +49,12 @@ SETTRAIN_AVX2 inline __m128i load4(const uint8_t* bytes) {
   return _mm_cvtsi32_si128(four);
 }
 
-// Two pixels and a byte behind each, which is left out, as 2 x 4 numbers.
+// Loads two pixels, each with an unused byte behind it, as 2 x 4 numbers.
 SETTRAIN_AVX2 inline __m256i load_two(const uint8_t* a, const uint8_t* b) {
   return _mm256_cvtepu8_epi32(_mm_unpacklo_epi32(load4(a), load4(b)));
 }
 
-// Four rows of three channels at a time, so that a weight is fetched once for all.
+// Four rows of three channels at a time, so that each weight is loaded once.
 SETTRAIN_AVX2 void resize_four_rows(const uint8_t* const* rows, const PixelTaps* taps, int64_t count, uint8_t* out) {
   const __m256i half = _mm256_set1_epi32(kHalf);
   for (int64_t i = 0; i < count; ++i) {
@@ -80,7 +80,7 @@ SETTRAIN_AVX2 inline __m256i load8(const uint8_t* bytes) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes)));
 }
 
-// 32 numbers at a time; returns where it ended.
+// 32 numbers at a time. Returns the number of results.
 SETTRAIN_AVX2 int64_t mix_most(const uint8_t* const* rows, const int32_t* weights, int32_t count, int64_t length,
                                uint8_t* out) {
   const __m256i half = _mm256_set1_epi32(kHalf);

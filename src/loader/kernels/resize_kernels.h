@@ -1,4 +1,4 @@
-// The loops of resizing, over rows of 8-bit pixels. Raw pointers and no LibTorch.
+// The inner loops of resizing, over rows of 8-bit pixels, without LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ struct PixelTaps {
   int32_t count;
 };
 
-/// Along `num_rows` rows: out[r][i] is made of the pixels of rows[r] that taps[i] says, i in [0, count), each channel
-/// for itself, rounded to 8 bits. `out` is [num_rows, count, channels]; `channels` is 1 or 3. May read one byte behind
-/// the last pixel that is needed of a row.
+/// Resizes along rows: out[r][i] is the weighted sum, for each channel, of the pixels of rows[r] that taps[i] lists, i
+/// in [0, count), rounded to 8 bits. `out` is [num_rows, count, channels]; `channels` is 1 or 3. May read one byte
+/// behind the last needed pixel of a row.
 void resize_rows(const uint8_t* const* rows, int64_t num_rows, const PixelTaps* taps, int64_t count, int64_t channels,
                  uint8_t* out);
 
-/// Across rows: out[j], for j in [0, length), is made of rows[k][j] with weights[k], k in [0, count), rounded to 8
-/// bits.
+/// Resizes across rows: out[j], j in [0, length), is the sum of weights[k] rows[k][j] over k in [0, count), rounded to
+/// 8 bits.
 void mix_rows(const uint8_t* const* rows, const int32_t* weights, int32_t count, int64_t length, uint8_t* out);
 
 }  // namespace settrain
