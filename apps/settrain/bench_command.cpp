@@ -61,8 +61,8 @@ class BusyProcesses {
         throw Error(fmt::format("no busy process could be started: {}", std::strerror(why)));
       }
       children_.push_back(child);
+      ::waitpid(child, nullptr, WUNTRACED);  // it has said with whom it ends, and rests
     }
-    rest();
   }
   ~BusyProcesses() { end(); }
   BusyProcesses(const BusyProcesses&) = delete;
@@ -74,9 +74,9 @@ class BusyProcesses {
  private:
   [[noreturn]] void be_busy() const {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    volatile unsigned turns = 0;
-    while (turns % 65536 != 0 || ::getppid() == parent_) turns = turns + 1;  // the parent may have ended before prctl
-    ::_exit(0);
+    if (::getppid() != parent_) ::_exit(0);  // the parent ended before prctl
+    ::raise(SIGSTOP);
+    for (volatile unsigned turns = 0;;) turns = turns + 1;
   }
   void end() {
     tell(SIGKILL);
@@ -141,7 +141,7 @@ double in_ms(double seconds, const StepTimes& times) {
   return 1000 * seconds / static_cast<double>(times.seconds.size());
 }
 
-std::string as_json(const Experiment& run, const MeasuredTraining& measured) {
+std::string as_json(const Experiment& run, const MeasuredTraining& measured, const TrainBench& bench) {
   const StepTimes& cached = measured.cached;
   nlohmann::ordered_json json{{"model", run.config.get<std::string>("model.name")},
                               {"data", run.dataset.name},
@@ -160,6 +160,7 @@ std::string as_json(const Experiment& run, const MeasuredTraining& measured) {
                               {"update_ms", in_ms(cached.phases.update, cached)},
                               {"peak_memory_bytes", {{"host", peak_memory().host}, {"device", peak_memory().device}}}};
   if (!measured.beside_ratios.empty()) {
+    json["beside"] = bench.beside;
     json["images_per_second_beside"] = measured.beside.images_per_second();
     json["ratios_of_beside_to_cached"] = measured.beside_ratios;
   }
@@ -209,7 +210,7 @@ int bench_train(const CommandLine& line, const TrainBench& bench) {
   warn_without_loss_kernels(device);
   Throughput throughput(run);
   const MeasuredTraining measured = measure(throughput, bench, /*with_loader=*/!line.config.empty(), busy);
-  std::cout << (bench.json ? as_json(run, measured) : as_table(run, measured, bench));
+  std::cout << (bench.json ? as_json(run, measured, bench) : as_table(run, measured, bench));
   return kSuccess;
 }
 

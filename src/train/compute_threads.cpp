@@ -139,7 +139,8 @@ bool has_user_decided() {
 
 int64_t threads_of_environment() {
   const std::string value = environment_variable("OMP_NUM_THREADS").value_or("");
-  const size_t start = std::min(value.find_first_not_of(" \t+"), value.size());  // libgomp passes over them, too
+  const size_t start = std::min(value.find_first_not_of(" \t\n\v\f\r+"), value.size());  // as libgomp reads it
+  if (value.substr(start).starts_with('-')) return 0;
   int64_t number = 0;
   const auto [end, problem] = std::from_chars(value.data() + start, value.data() + value.size(), number);
   if (problem == std::errc::result_out_of_range || number > kMostThreads) {
@@ -204,8 +205,8 @@ std::string SharedCores::advice(int64_t threads) {
   has_advised_ = true;
   return fmt::format(
       "[run] the cores are shared: for {:.0f} s other processes have taken {:.1f} of the {} cores, and this process's "
-      "threads waited for a core for {:.0f} % of their time. {} compute thread{} (run.threads, or OMP_NUM_THREADS) in place "
-      "of {} would probably be faster. A run that has begun keeps its number, on which the last bits depend",
+      "threads waited for a core for {:.0f} % of their time. {} compute thread{} (run.threads, --threads or OMP_NUM_THREADS) in place "
+      "of {} would probably be at least as fast. A training that has begun keeps its number, on which the last bits depend",
       seconds, others, cores_, 100 * waiting_share(counts), fewer, fewer == 1 ? "" : "s", threads);
 }
 

@@ -141,6 +141,7 @@ class CommandLine(ProgramTest):
         self.assertRegex(table, r"loader / cached \d+\.\d+")
         self.assertIn("--size", self.run_program(*arguments, "--config", "tiny.yaml", "--size", "12", expect=2).stderr)
         beside = json.loads(self.run_program(*arguments, "--model", "resnet8", "--size", "12", "--beside", "1", "--json").stdout)
+        self.assertEqual(beside["beside"], 1)
         self.assertGreater(beside["images_per_second_beside"], 0)
         ratio = beside["images_per_second_beside"] / beside["images_per_second"]
         self.assertAlmostEqual(beside["ratios_of_beside_to_cached"][0], ratio, delta=0.001 * ratio)

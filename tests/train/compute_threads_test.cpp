@@ -107,6 +107,7 @@ TEST_CASE("OMP_NUM_THREADS has the limit of run.threads") {
   CHECK(threads_of("3,2") == 3);
   CHECK(threads_of("1024") == 1024);
   CHECK(threads_of("no number") == 0);
+  CHECK(threads_of("-99999999999999999999") == 0);
   for (const char* many : {"1025", "5000", "99999999999999999999"}) {
     CHECK_THROWS_WITH(threads_of(many), Contains(many) && Contains("at most 1024"));
     CHECK_THROWS_AS(threads_of(many), ConfigError);

@@ -287,7 +287,10 @@ std::string HttpServer::Connection::read_body(Parser& parser, BodyMemory& memory
 
 Answer HttpServer::Connection::predict(Parser& parser) {
   const auto& request = parser.get();
-  if (!parser.content_length() && !parser.chunked()) throw HttpError(411, "Content-Length is missing");
+  if (!parser.content_length() && !parser.chunked()) {
+    may_go_on_ = false;  // a body may follow all the same
+    throw HttpError(411, "Content-Length is missing");
+  }
   const auto codings = request.equal_range(http::field::content_encoding);
   if (std::any_of(codings.first, codings.second,
                   [](const auto& coding) { return !iequals(coding.value(), "identity"); }))
