@@ -3,6 +3,7 @@
 
 # What the build needs beside LibTorch, without what decodes image files (Debian's libraries for that drag in hundreds of MB).
 packages=(libyaml-cpp-dev libgloo-dev libspdlog-dev libfmt-dev libcli11-dev catch2 nlohmann-json3-dev zlib1g-dev libssl-dev libjs-chart.js)
+if dpkg-query -L libcatch2-dev >/dev/null 2>&1; then packages+=(libcatch2-dev); fi # where catch2 is empty, as on Debian 13
 most_bytes=$((64 * 1024 * 1024))
 
 # packed_files: what of the packages goes into the bundle.
