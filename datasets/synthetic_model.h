@@ -25,10 +25,10 @@ int64_t draw_class(const std::vector<double>& probabilities, double u);
 ///
 /// Prior: P(y = j) is proportional to imbalance^(-j / (num_classes - 1)), so the first class is `imbalance` times as
 /// frequent as the last. Cell: a sample of class y lies in y's own cell with probability 1 - a. With probability a its
-/// cell is drawn uniformly from y's superclass, y's own cell included. For superclass g of G, a = min(1, ambiguity *
-/// (0.5
-/// + g / (G - 1))): it rises evenly from half of `ambiguity` in the first superclass to one and a half times in the
-/// last, so some superclasses need larger sets than others. With a single superclass, a = ambiguity.
+/// cell is drawn uniformly from y's superclass, y's own cell included. For superclass g of G:
+///   a = min(1, ambiguity * (0.5 + g / (G - 1)))
+/// It rises evenly from half of `ambiguity` in the first superclass to one and a half times in the last, so some
+/// superclasses need larger sets than others. With a single superclass, a = ambiguity.
 class SyntheticJoint {
  public:
   SyntheticJoint(int64_t num_classes, int64_t group_size, double ambiguity, double imbalance);
