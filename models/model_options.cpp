@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/config/variants.h"
+#include "src/config/schema.h"
 
 namespace settrain {
 

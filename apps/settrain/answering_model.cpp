@@ -7,9 +7,9 @@
 
 #include "metrics/sets/rules/guarantee.h"
 #include "metrics/sets/rules/rule_suits.h"
-#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 
 namespace settrain {
 

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "apps/settrain/bench_command.h"
-#include "src/core/heap.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/process.h"
 #include "src/measure/bench/loss_report.h"
 #include "src/train/compute_threads.h"
 #include "src/train/experiment.h"

@@ -8,9 +8,9 @@
 
 #include "apps/settrain/bench_command.h"
 #include "src/config/load.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
+#include "src/core/text.h"
 #include "src/measure/bench/metric_speed.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment.h"

@@ -13,8 +13,8 @@
 #include "apps/settrain/bench_command.h"
 #include "apps/settrain/processes.h"
 #include "models/model.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
+#include "src/core/text.h"
 #include "src/measure/cost/throughput.h"
 #include "src/parallel/gradient_sum.h"
 

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/settrain/bench_command.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
 #include "src/core/table_text.h"
+#include "src/core/text.h"
 #include "src/measure/bench/set_speed.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/compute_threads.h"

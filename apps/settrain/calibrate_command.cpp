@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -13,10 +12,11 @@
 
 #include "apps/settrain/checkpoint_choice.h"
 #include "apps/settrain/command_line.h"
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/inference/calibration.h"
 #include "src/inference/results.h"
 #include "src/inference/rule_file.h"
@@ -49,9 +49,8 @@ CalibrationRequest request_of(const CalibrateArguments& arguments) {
   if (text == "fit") {
     request.fit_temperature = true;
   } else if (!text.empty()) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request.temperature);
-    if (error != std::errc() || end != text.data() + text.size() || !(request.temperature > 0) ||
-        !std::isfinite(request.temperature)) {
+    request.temperature = parse_number<double>(text).value_or(0);
+    if (!(request.temperature > 0) || !std::isfinite(request.temperature)) {
       throw ConfigError("--temperature " + text + ": expected fit, or a number above 0");
     }
   }

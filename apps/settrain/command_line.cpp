@@ -21,9 +21,8 @@
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/program_file.h"
-#include "src/core/suggest.h"
-#include "src/core/terminal.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
 #include "src/train/build_info.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/provenance.h"
@@ -63,9 +62,8 @@ void refuse_unknown_subcommand(const CLI::App& app, const std::vector<std::strin
     if (!chosen) {
       // What takes names besides looks for them itself.
       if (!command->get_options([](const CLI::Option* option) { return option->get_positional(); }).empty()) return;
-      const std::string near = nearest_name(argument, names);
       throw ConfigError(fmt::format("there is no `{} {}`{}; there are {}", command->get_name(), argument,
-                                    near.empty() ? "" : ", did you mean '" + near + "'?", fmt::join(names, ", ")));
+                                    did_you_mean(argument, names), fmt::join(names, ", ")));
     }
     command = chosen;
   }

@@ -2,7 +2,7 @@
 
 #include "apps/settrain/command_line.h"
 #include "src/config/document.h"
-#include "src/core/terminal.h"
+#include "src/core/process.h"
 #include "src/train/experiment_schema.h"
 
 namespace settrain {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "src/core/error.h"
-#include "src/core/program_file.h"
-#include "src/core/suggest.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
 
 namespace settrain {
 
@@ -40,9 +40,8 @@ fs::path find_config(const std::string& name) {
   for (const auto& entry : fs::recursive_directory_iterator(folder, ignored)) {
     if (entry.path().extension() == ".yaml") known.push_back(fs::relative(entry.path(), folder).string());
   }
-  const std::string near = nearest_name(name, known);
   throw ConfigError("there is no config file '" + name + "', neither here nor in " + folder.string() +
-                    (near.empty() ? "" : "; did you mean '" + near + "'?"));
+                    did_you_mean(name, known));
 }
 
 }  // namespace settrain

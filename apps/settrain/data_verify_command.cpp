@@ -7,8 +7,8 @@
 
 #include "apps/settrain/data_command.h"
 #include "apps/settrain/data_options.h"
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/data_tools/verify.h"
 

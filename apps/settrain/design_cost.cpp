@@ -9,8 +9,8 @@
 
 #include "models/cost.h"
 #include "models/model_options.h"
-#include "src/config/format.h"
 #include "src/config/load.h"
+#include "src/config/value.h"
 #include "src/core/interrupt.h"
 #include "src/measure/bench/random_images.h"
 #include "src/measure/cost/throughput.h"

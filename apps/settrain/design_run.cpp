@@ -8,10 +8,10 @@
 
 #include "apps/settrain/design_cost.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/progress_bar.h"
+#include "src/core/text.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
 

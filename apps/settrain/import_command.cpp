@@ -8,7 +8,7 @@
 #include "apps/settrain/output_file.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
+#include "src/core/text.h"
 #include "src/formats/describe_contents.h"
 #include "src/formats/state_dict_names.h"
 #include "src/train/tensor_file.h"

@@ -11,7 +11,7 @@
 #include "models/cost.h"
 #include "models/model_options.h"
 #include "src/config/load.h"
-#include "src/core/human.h"
+#include "src/core/text.h"
 #include "src/optim/make_optimizer.h"
 
 namespace settrain {

@@ -11,9 +11,9 @@
 #include "apps/settrain/output_file.h"
 #include "metrics/sets/rules/set_rule.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/inference/image_inputs.h"
 #include "src/inference/predict.h"
 

@@ -8,12 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/settrain/command_line.h"
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/own_cores.h"
-#include "src/core/program_file.h"
+#include "src/core/process.h"
 #include "src/parallel/start_processes.h"
 #include "src/train/experiment.h"
 #include "src/train/run_options.h"

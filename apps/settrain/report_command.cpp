@@ -7,10 +7,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
+#include "src/core/text.h"
 #include "src/report/page.h"
 #include "src/report/report_data.h"
 #include "src/run_folder/run_folder.h"

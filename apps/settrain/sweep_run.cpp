@@ -12,9 +12,9 @@
 
 #include "src/config/load.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/measure/cost/dry_run.h"
 #include "src/studies/sweep/slurm_array.h"
 #include "src/studies/sweep/slurm_script.h"

@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "src/core/noise_key.h"
+#include "src/core/noise.h"
 
 namespace settrain {
 

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "src/core/error.h"
+#include "src/core/random.h"
 #include "src/core/shape.h"
-#include "src/core/streams.h"
 
 namespace settrain {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "losses/ops/label_sets.h"
 #include "models/model_output.h"
-#include "src/core/noise_key.h"
+#include "src/core/noise.h"
 
 namespace settrain {
 

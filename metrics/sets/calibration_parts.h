@@ -8,7 +8,7 @@
 
 #include "metrics/sets/set_noise.h"
 #include "src/core/double_double.h"
-#include "src/core/permutation.h"
+#include "src/core/random.h"
 
 namespace settrain {
 

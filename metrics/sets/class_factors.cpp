@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "datasets/class_table.h"
-#include "src/config/text.h"
 #include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -19,11 +18,10 @@ std::vector<double> read_weights(const std::string& file, const ClassFacts& fact
   for (int64_t c = std::ssize(names); c < facts.classes; ++c) names.push_back(std::to_string(c));
   std::vector<double> weights;
   for (const std::string& text : read_class_table(file, names)) {
-    double weight = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), weight);
-    if (error != std::errc() || end != text.data() + text.size() || !(weight >= 0 && std::isfinite(weight))) {
+    const double weight = parse_number<double>(text).value_or(-1);
+    if (!(weight >= 0 && std::isfinite(weight))) {
       throw DataError(fmt::format("{}: the weight of the class {} must be a number, at least 0, got {}", file,
-                                  config::in_quotes(names[weights.size()]), config::in_quotes(text)));
+                                  in_quotes(names[weights.size()]), in_quotes(text)));
     }
     weights.push_back(weight);
   }

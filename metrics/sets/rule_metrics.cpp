@@ -14,7 +14,7 @@
 #include "metrics/sets/set_quality.h"
 #include "metrics/size_counts.h"
 #include "src/core/error.h"
-#include "src/core/permutation.h"
+#include "src/core/random.h"
 
 namespace settrain {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "src/core/streams.h"
+#include "src/core/random.h"
 
 namespace settrain {
 

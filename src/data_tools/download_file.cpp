@@ -18,10 +18,10 @@
 #include "src/core/child_process.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/progress_bar.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "datasets/download.h"
-#include "src/core/file_lock.h"
+#include "src/core/files.h"
 
 namespace settrain {
 

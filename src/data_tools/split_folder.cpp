@@ -9,12 +9,11 @@
 #include <utility>
 
 #include "datasets/find_images.h"
-#include "src/core/atomic_file.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
-#include "src/core/permutation.h"
-#include "src/core/streams.h"
+#include "src/core/files.h"
+#include "src/core/random.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {

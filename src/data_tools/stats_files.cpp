@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/core/atomic_file.h"
+#include "src/core/files.h"
 #include "src/core/log.h"
 #include "src/data_tools/lorenz.h"
 #include "src/data_tools/stats_figures.h"

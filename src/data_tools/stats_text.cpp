@@ -4,7 +4,7 @@
 #include <array>
 #include <functional>
 
-#include "src/core/human.h"
+#include "src/core/text.h"
 #include "src/data_tools/stats_files.h"
 
 namespace settrain {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "src/core/human.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {

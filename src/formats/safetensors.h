@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/core/atomic_file.h"
+#include "src/core/files.h"
 #include "src/formats/safetensors_header.h"
 
 namespace settrain {

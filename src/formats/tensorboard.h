@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/core/append_file.h"
+#include "src/core/files.h"
 
 namespace settrain {
 

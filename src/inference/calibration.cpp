@@ -15,7 +15,7 @@
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/temperature.h"
 #include "src/core/error.h"
-#include "src/core/permutation.h"
+#include "src/core/random.h"
 
 namespace settrain {
 namespace {

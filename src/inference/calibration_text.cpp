@@ -6,8 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "src/core/human.h"
 #include "src/core/table_text.h"
+#include "src/core/text.h"
 #include "src/inference/calibration.h"
 
 namespace settrain {

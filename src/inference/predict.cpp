@@ -12,9 +12,9 @@
 
 #include "datasets/image_files.h"
 #include "models/model.h"
-#include "src/core/characters.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/inference/group_sums.h"
 #include "src/train/evaluation.h"
 

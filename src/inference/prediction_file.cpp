@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/table_text.h"
 #include "src/inference/prediction_json.h"
 #include "src/inference/prediction_writer.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "src/core/characters.h"
+#include "src/core/text.h"
 #include "src/inference/prediction_writer.h"
 
 namespace settrain {

@@ -12,7 +12,7 @@
 #include "metrics/average_k.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
-#include "src/core/atomic_file.h"
+#include "src/core/files.h"
 #include "src/core/log.h"
 #include "src/eval/results_table.h"
 #include "src/inference/trained_run.h"

@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "metrics/checks.h"
-#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
+#include "src/core/text.h"
 #include "src/formats/contents.h"
 #include "src/formats/npz.h"
 #include "src/train/tensor_file.h"

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <limits>
 
 #include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -28,13 +28,12 @@ class Variables {
 
   int64_t integer(const char* name, int64_t low, int64_t high) const {
     const std::string value = text(name);
-    int64_t number = 0;
-    const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (problem != std::errc() || end != value.data() + value.size() || number < low || number > high) {
+    const std::optional<int64_t> number = parse_number<int64_t>(value);
+    if (!number || *number < low || *number > high) {
       throw ConfigError(fmt::format("the environment variable {} is '{}': expected a whole number from {} to {}", name,
                                     value, low, high));
     }
-    return number;
+    return *number;
   }
 
  private:

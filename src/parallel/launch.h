@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "src/core/environment.h"
+#include "src/core/process.h"
 
 namespace settrain {
 

@@ -8,8 +8,8 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
-#include "src/core/characters.h"
 #include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "src/core/error.h"
-#include "src/core/file_lock.h"
+#include "src/core/files.h"
 #include "src/parallel/membership.h"
 
 #ifdef SETTRAIN_HAS_CUDA

@@ -8,8 +8,8 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
-#include "src/core/characters.h"
 #include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 

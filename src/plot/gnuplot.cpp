@@ -5,8 +5,8 @@
 #include <cerrno>
 
 #include "src/core/child_process.h"
-#include "src/core/descriptor.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 
 namespace settrain {
 

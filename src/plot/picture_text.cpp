@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "src/core/characters.h"
 #include "src/core/table_text.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {

@@ -10,9 +10,8 @@
 #include <iterator>
 #include <system_error>
 
-#include "src/core/atomic_file.h"
-#include "src/core/descriptor.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/log.h"
 #include "src/plot/gnuplot.h"
 #include "src/plot/picture_text.h"

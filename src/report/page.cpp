@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "src/core/html.h"
+#include "src/core/text.h"
 #include "src/report/page_parts.h"
 
 namespace settrain {

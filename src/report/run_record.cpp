@@ -10,8 +10,8 @@
 
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
-#include "src/config/format.h"
 #include "src/config/interpolate.h"
+#include "src/config/value.h"
 #include "src/core/error.h"
 #include "src/core/mean_interval.h"
 #include "src/core/metric_name.h"

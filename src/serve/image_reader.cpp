@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "datasets/image_header.h"
-#include "src/core/heap.h"
-#include "src/core/human.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
 #include "src/loader/loader.h"
 #include "src/serve/http/http_server.h"
 

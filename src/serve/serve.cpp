@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "src/core/heap.h"
+#include "src/core/process.h"
 #include "src/serve/http/http_server.h"
 #include "src/serve/http/listening_socket.h"
 #include "src/serve/http/service_metrics.h"

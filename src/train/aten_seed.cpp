@@ -2,7 +2,7 @@
 
 #include <ATen/Context.h>
 
-#include "src/core/streams.h"
+#include "src/core/random.h"
 
 namespace settrain {
 

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <set>
 #include <sstream>
 #include <vector>
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/core/text.h"
 #include "src/formats/contents.h"
 #include "src/formats/state_dict_names.h"
 #include "src/train/weight_tensors.h"
@@ -113,12 +113,11 @@ void Checkpoint::add_log(const std::filesystem::path& log, uint64_t bytes) {
 uint64_t Checkpoint::log_size(const std::filesystem::path& log) const {
   const std::string name = kLogs + log.filename().string();
   const std::string& digits = text(name);
-  uint64_t bytes = 0;
-  const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
-  if (end.ec != std::errc() || end.ptr != digits.data() + digits.size()) {
+  const std::optional<uint64_t> bytes = parse_number<uint64_t>(digits);
+  if (!bytes) {
     throw RunError(fmt::format("'{}': expected a number of bytes in '{}', got '{}'", file.string(), name, digits));
   }
-  return bytes;
+  return *bytes;
 }
 
 std::string Checkpoint::log_problem(const std::filesystem::path& log) const {

@@ -25,9 +25,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/core/environment.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -61,12 +62,9 @@ std::optional<double> busy_seconds_of_cores() {
   if (!file) return std::nullopt;
   double busy = 0;
   for (std::string name; file >> name; file.ignore(4096, '\n')) {
-    int core = -1;
-    if (!name.starts_with("cpu") ||
-        std::from_chars(name.data() + 3, name.data() + name.size(), core).ec != std::errc() || core >= CPU_SETSIZE ||
-        !CPU_ISSET(static_cast<size_t>(core), &own)) {
-      continue;
-    }
+    if (!name.starts_with("cpu")) continue;
+    const int core = parse_number<int>(std::string_view(name).substr(3)).value_or(CPU_SETSIZE);
+    if (core >= CPU_SETSIZE || !CPU_ISSET(static_cast<size_t>(core), &own)) continue;
     double user = 0, nice = 0, system = 0, idle = 0, io_wait = 0, irq = 0, soft_irq = 0;
     file >> user >> nice >> system >> idle >> io_wait >> irq >> soft_irq;
     busy += tick * (user + nice + system + irq + soft_irq);

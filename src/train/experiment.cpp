@@ -26,7 +26,7 @@
 #include "models/model.h"
 #include "models/model_options.h"
 #include "src/core/error.h"
-#include "src/core/heap.h"
+#include "src/core/process.h"
 #include "src/loader/data_options.h"
 #include "src/loader/loader.h"
 #include "src/train/aten_seed.h"

@@ -16,8 +16,8 @@
 #include "metrics/sets/rule_metrics.h"
 #include "models/model_options.h"
 #include "src/config/config.h"
-#include "src/config/variants.h"
-#include "src/core/suggest.h"
+#include "src/config/schema.h"
+#include "src/core/text.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/data_options.h"
 #include "src/optim/make_optimizer.h"
@@ -107,9 +107,8 @@ config::Rule select_rule(const Registries& registries) {
     }
     for (const std::string& wanted : config.get<config::Texts>("select")) {
       if (std::find(known.begin(), known.end(), wanted) != known.end()) continue;
-      const std::string near = nearest_name(wanted, known);
       config.fail("select", "'" + wanted + "' is no accuracy that this run measures during training" +
-                                (near.empty() ? "" : ", did you mean '" + near + "'?") +
+                                did_you_mean(wanted, known) +
                                 " (eval.during_training says on which splits; eval.top_k, eval.average_k, eval.rules "
                                 "and eval.superclass_accuracy say which there are)");
     }

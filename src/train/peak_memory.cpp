@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "src/core/human.h"
+#include "src/core/text.h"
 
 #ifdef SETTRAIN_HAS_CUDA
 #include <ATen/Context.h>

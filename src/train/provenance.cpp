@@ -14,9 +14,8 @@
 #include <stdexcept>
 
 #include "datasets/decode_image.h"
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
-#include "src/core/file_lock.h"
+#include "src/core/files.h"
 #include "src/train/build_info.h"
 
 #ifdef SETTRAIN_HAS_CUDA

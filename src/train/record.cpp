@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/core/atomic_file.h"
+#include "src/core/files.h"
 #include "src/core/log.h"
-#include "src/core/streams.h"
+#include "src/core/random.h"
 #include "src/loader/sampler.h"
 #include "src/train/provenance.h"
 

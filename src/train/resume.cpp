@@ -12,8 +12,8 @@
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
-#include "src/core/streams.h"
-#include "src/core/suggest.h"
+#include "src/core/random.h"
+#include "src/core/text.h"
 #include "src/train/provenance.h"
 #include "src/train/run_card.h"
 #include "src/train/selection.h"
@@ -102,9 +102,8 @@ void check_known(const std::string& key, const config::Config& recorded, const c
     for (const config::Entry& entry : config->entries()) known.insert(entry.path);
   }
   if (known.contains(key)) return;
-  const std::string near = nearest_name(key, std::vector<std::string>(known.begin(), known.end()));
   throw ConfigError(fmt::format("--allow {}: the configuration has no such key{}", key,
-                                near.empty() ? "" : ", did you mean '" + near + "'?"));
+                                did_you_mean(key, std::vector<std::string>(known.begin(), known.end()))));
 }
 
 // Micro-batches of a step are what counts: those of one process times the processes. `before`: how many there were.

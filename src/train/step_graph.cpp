@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 
 #ifdef SETTRAIN_HAS_CUDA
 #include <ATen/core/CachingHostAllocator.h>

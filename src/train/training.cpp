@@ -9,10 +9,10 @@
 
 #include "models/model.h"
 #include "models/named_tensors.h"
-#include "src/core/atomic_file.h"
-#include "src/core/human.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/train/non_finite.h"
 #include "src/train/peak_memory.h"
 #include "src/train/resume.h"

@@ -3,9 +3,8 @@
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -49,8 +48,7 @@ TrainingState read_state(const Checkpoint& checkpoint) {
   state.sum.measured = read_measured(checkpoint);
   state.early_loss = checkpoint.real("state.early_loss");
   state.late_loss = checkpoint.real("state.late_loss");
-  const std::string& seconds = checkpoint.text("time.epoch_s");
-  std::from_chars(seconds.data(), seconds.data() + seconds.size(), state.seconds);
+  state.seconds = parse_number<double>(checkpoint.text("time.epoch_s")).value_or(0);
   return state;
 }
 

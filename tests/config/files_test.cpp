@@ -7,7 +7,7 @@
 
 namespace settrain::config::test {
 
-TEST_CASE("a file takes over what its bases say, and has the last word", "[fast]") {
+TEST_CASE("a file takes over what its bases say, and has the last word") {
   const Folder folder;
   folder.write("shared/deep.yaml",
                "seed: 1\noptimizer: {lr: 1, momentum: 0.1, nesterov: false}\neval: {top_k: [7, 8]}\n");
@@ -22,7 +22,7 @@ TEST_CASE("a file takes over what its bases say, and has the last word", "[fast]
   CHECK(config.at("optimizer.momentum").origin.text == folder.path("shared/base.yaml").string() + ":2:30");
 }
 
-TEST_CASE("problems of a file come before those of its base", "[fast]") {
+TEST_CASE("problems of a file come before those of its base") {
   const Folder folder;
   folder.write("base.yaml", "sead: 1\noptimizer: {lr: x}\n");
   CHECK(folder.error("extends: base.yaml\nseeed: 1\n") ==
@@ -32,14 +32,14 @@ TEST_CASE("problems of a file come before those of its base", "[fast]") {
         "  base.yaml:2:17: optimizer.lr: 'x' is not a number");
 }
 
-TEST_CASE("a missing base is reported where it is named", "[fast]") {
+TEST_CASE("a missing base is reported where it is named") {
   const Folder folder;
   folder.write("base.yaml", "");
   CHECK(folder.error("seed: 1\nextends: bsae.yaml\n") ==
         "run.yaml:2:10: extends: 'bsae.yaml' does not exist (looked for beside this file), did you mean 'base.yaml'?");
 }
 
-TEST_CASE("files that extend each other are refused with the whole cycle", "[fast]") {
+TEST_CASE("files that extend each other are refused with the whole cycle") {
   const Folder folder;
   folder.write("a.yaml", "extends: sub/../run.yaml\n");
   CHECK(folder.error("extends: a.yaml\n") ==
@@ -47,7 +47,7 @@ TEST_CASE("files that extend each other are refused with the whole cycle", "[fas
   CHECK(folder.error("extends: run.yaml\n") == "run.yaml:1:10: extends: files extend each other: run.yaml -> run.yaml");
 }
 
-TEST_CASE("extends is the name of one file", "[fast]") {
+TEST_CASE("extends is the name of one file") {
   const Folder folder;
   CHECK(folder.error("extends: [a.yaml, b.yaml]\n") == "run.yaml:1:10: extends: must be the name of one file");
   CHECK(folder.error("extends: ''\n") == "run.yaml:1:10: extends: must be the name of one file");
@@ -58,13 +58,13 @@ TEST_CASE("extends is the name of one file", "[fast]") {
   CHECK(folder.load("extends: ${file}-base.yaml\n").get<int64_t>("seed") == 11);
 }
 
-TEST_CASE("a broken base stops before the rest is judged", "[fast]") {
+TEST_CASE("a broken base stops before the rest is judged") {
   const Folder folder;
   folder.write("base.yaml", "loss: {name: noised_topk\n");
   CHECK(folder.error("extends: base.yaml\nloss: {epsilon: 1}\n") == "base.yaml:2:1: YAML: end of map flow not found");
 }
 
-TEST_CASE("a file that is missing or a folder is refused", "[fast]") {
+TEST_CASE("a file that is missing or a folder is refused") {
   const Folder folder;
   folder.write("quickstart.yaml", "");
   CHECK(folder.error_of_file(folder.path("quickstrat.yaml")) ==

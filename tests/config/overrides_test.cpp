@@ -4,7 +4,7 @@
 
 namespace settrain::config::test {
 
-TEST_CASE("overrides are YAML values on top of the file", "[fast]") {
+TEST_CASE("overrides are YAML values on top of the file") {
   const Folder folder;
   const Config config =
       folder.load("optimizer: {lr: 1}\neval: {top_k: [1]}\n",
@@ -15,19 +15,19 @@ TEST_CASE("overrides are YAML values on top of the file", "[fast]") {
   CHECK(config.get<Texts>("select").empty());
 }
 
-TEST_CASE("the last override of a key wins", "[fast]") {
+TEST_CASE("the last override of a key wins") {
   const Folder folder;
   const Config config = folder.load("", {"optimizer.lr=2", "optimizer.lr=3"});
   CHECK(config.get<double>("optimizer.lr") == 3);
   CHECK(config.at("optimizer.lr").origin.text == "--set optimizer.lr=3");
 }
 
-TEST_CASE("overrides of a variant and of its keys may come in any order", "[fast]") {
+TEST_CASE("overrides of a variant and of its keys may come in any order") {
   const Folder folder;
   CHECK(folder.load("", {"loss.k=3", "loss.name=noised_topk"}).get<int64_t>("loss.k") == 3);
 }
 
-TEST_CASE("a section is set to a word that all of its keys take", "[fast]") {
+TEST_CASE("a section is set to a word that all of its keys take") {
   const auto size = [](const char* name) { return free_key<int64_t>(name, 5).word("any", -1); };
   const Schema schema{
       {{"data", "", {size("expected.train"), size("expected.test"), free_key<int64_t>("batch", 8)}, "", "", {}}}, {}};
@@ -40,14 +40,14 @@ TEST_CASE("a section is set to a word that all of its keys take", "[fast]") {
   }
 }
 
-TEST_CASE("overrides can have places of their own", "[fast]") {
+TEST_CASE("overrides can have places of their own") {
   const Schema schema{{{"", "", {free_key<int64_t>("seed", 1)}, "", "", {}}}, {}};
   CHECK_THROWS_WITH(config::load(schema, {}, {"seed=2", "sed=3"}, {"4.yaml:1:2", "4.yaml:2:2"}),
                     Catch::StartsWith("4.yaml:2:2: sed: unknown key"));
   CHECK_THROWS_WITH(config::load(schema, {}, {"seed=2", "sed=3"}, {"4.yaml:1:2"}), Catch::StartsWith("--set sed=3: "));
 }
 
-TEST_CASE("what is no override is refused", "[fast]") {
+TEST_CASE("what is no override is refused") {
   const Folder folder;
   CHECK(folder.error("", {"seed"}) == "--set seed: must be key.path=value");
   CHECK(folder.error("", {"=1"}) == "--set =1: must be key.path=value");
@@ -62,7 +62,7 @@ TEST_CASE("what is no override is refused", "[fast]") {
   CHECK(folder.error("", {"seed=\xFF"}) == "--set seed=\\xFF: not UTF-8 text");
 }
 
-TEST_CASE("all overrides are reported, in their order", "[fast]") {
+TEST_CASE("all overrides are reported, in their order") {
   const Folder folder;
   CHECK(folder.error("seed: -1\n", {"optimizer.lr=no", "eval.top_k=5"}) ==
         "3 problems in the configuration:\n"

@@ -5,7 +5,7 @@
 
 namespace settrain::config::test {
 
-TEST_CASE("a value out of range names range and unit", "[fast]") {
+TEST_CASE("a value out of range names range and unit") {
   const Folder folder;
   CHECK(folder.error("optimizer: {lr: -1}\n") ==
         "run.yaml:1:17: optimizer.lr: -1 is out of range, must be > 0 (1/step)");
@@ -17,21 +17,21 @@ TEST_CASE("a value out of range names range and unit", "[fast]") {
         "run.yaml:1:47: loss.epsilon: 10.5 is out of range, must be > 0 and <= 10");
 }
 
-TEST_CASE("bounds are included or not, as declared", "[fast]") {
+TEST_CASE("bounds are included or not, as declared") {
   const Folder folder;
   CHECK(folder.load("optimizer: {momentum: 0, lr: 4.9e-324}\n").get<double>("optimizer.momentum") == 0);
   CHECK(folder.load("loss: {name: noised_topk_imbalanced, epsilon: 10}\n").get<double>("loss.epsilon") == 10);
   CHECK(folder.error("optimizer: {lr: 0}\n") == "run.yaml:1:17: optimizer.lr: 0 is out of range, must be > 0 (1/step)");
 }
 
-TEST_CASE("a word's meaning is no value that one may write", "[fast]") {
+TEST_CASE("a word's meaning is no value that one may write") {
   const Folder folder;
   CHECK(folder.error("data: {workers: -1}\n") ==
         "run.yaml:1:17: data.workers: -1 is out of range, must be >= 0 or 'auto'");
   CHECK(folder.load("data: {workers: 'auto'}\n").get<int64_t>("data.workers") == -1);
 }
 
-TEST_CASE("every element of a list is checked, at its own place", "[fast]") {
+TEST_CASE("every element of a list is checked, at its own place") {
   const Folder folder;
   CHECK(folder.error("eval: {top_k: [1, 0, five], splits: [val, tset]}\n") ==
         "3 problems in the configuration:\n"
@@ -40,13 +40,13 @@ TEST_CASE("every element of a list is checked, at its own place", "[fast]") {
         "  run.yaml:1:43: eval.splits: 'tset' is not one of train, val, test, did you mean 'test'?");
 }
 
-TEST_CASE("what must not be empty is not", "[fast]") {
+TEST_CASE("what must not be empty is not") {
   const Folder folder;
   CHECK(folder.error("eval: {top_k: []}\n") == "run.yaml:1:15: eval.top_k: must not be empty");
   CHECK(folder.error("name: ''\n") == "run.yaml:1:7: name: must not be empty");
 }
 
-TEST_CASE("a key is optional where it accepts its default", "[fast]") {
+TEST_CASE("a key is optional where it accepts its default") {
   CHECK(is_optional(free_key("a", int64_t{-1}).at_least(0).word("auto", -1)));
   CHECK_FALSE(is_optional(free_key("a", int64_t{-1}).at_least(0)));
   CHECK_FALSE(is_optional(free_key("a", 0.0).above(0)));

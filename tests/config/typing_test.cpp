@@ -7,7 +7,7 @@
 
 namespace settrain::config::test {
 
-TEST_CASE("booleans are true and false", "[fast]") {
+TEST_CASE("booleans are true and false") {
   CHECK(to_bool({"true"}));
   CHECK_FALSE(to_bool({"false"}));
   CHECK_THROWS_WITH(to_bool({"yes"}), "'yes' is not a boolean, write true");
@@ -18,7 +18,7 @@ TEST_CASE("booleans are true and false", "[fast]") {
   CHECK_THROWS_WITH(to_bool({"true", true}), "'true' in quotes is text, not a boolean; remove the quotes");
 }
 
-TEST_CASE("integers are decimal and whole", "[fast]") {
+TEST_CASE("integers are decimal and whole") {
   const Key plain = free_key("k", int64_t{0});
   CHECK(to_integer({"0"}, plain) == 0);
   CHECK(to_integer({"-0"}, plain) == 0);
@@ -36,7 +36,7 @@ TEST_CASE("integers are decimal and whole", "[fast]") {
   CHECK_THROWS_WITH(to_integer({"5", true}, plain), "'5' in quotes is text, not an integer; remove the quotes");
 }
 
-TEST_CASE("words stand for integers", "[fast]") {
+TEST_CASE("words stand for integers") {
   const Key key = free_key("workers", int64_t{0}).word("auto", -1).word("none", 0);
   CHECK(to_integer({"auto"}, key) == -1);
   CHECK(to_integer({"none", true}, key) == 0);
@@ -44,7 +44,7 @@ TEST_CASE("words stand for integers", "[fast]") {
   CHECK_THROWS_WITH(to_integer({"atuo"}, key), "'atuo' is not an integer or 'auto' or 'none', did you mean 'auto'?");
 }
 
-TEST_CASE("numbers are decimal and finite", "[fast]") {
+TEST_CASE("numbers are decimal and finite") {
   CHECK(to_real({"1"}) == 1.0);
   CHECK(to_real({"+.5"}) == 0.5);
   CHECK(to_real({"5."}) == 5.0);
@@ -62,12 +62,12 @@ TEST_CASE("numbers are decimal and finite", "[fast]") {
   CHECK_THROWS_WITH(to_real({"0.1", true}), "'0.1' in quotes is text, not a number; remove the quotes");
 }
 
-TEST_CASE("a long value is cut in the message, control characters are spelled out", "[fast]") {
+TEST_CASE("a long value is cut in the message, control characters are spelled out") {
   CHECK_THROWS_WITH(to_real({std::string(100, 'x')}), "'" + std::string(60, 'x') + "...' is not a number");
   CHECK_THROWS_WITH(to_real({"a\nb\x7f"}), "'a\\x0Ab\\x7F' is not a number");
 }
 
-TEST_CASE("a text takes any scalar", "[fast]") {
+TEST_CASE("a text takes any scalar") {
   const Folder folder;
   CHECK(folder.load("name: 2024\n").get<std::string>("name") == "2024");
   CHECK(folder.load("name: yes\n").get<std::string>("name") == "yes");

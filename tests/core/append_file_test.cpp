@@ -8,7 +8,7 @@
 using namespace settrain;
 using test::read_file;
 
-TEST_CASE("An append file goes on where it ended", "[fast]") {
+TEST_CASE("An append file goes on where it ended") {
   const test::TemporaryFolder folder;
   AppendFile(folder / "a").append("one\n");
   AppendFile file(folder / "a");
@@ -19,7 +19,7 @@ TEST_CASE("An append file goes on where it ended", "[fast]") {
   CHECK(read_file(folder / "a") == "one\ntwo\n");
 }
 
-TEST_CASE("An append file can be cut back, and not beyond its end", "[fast]") {
+TEST_CASE("An append file can be cut back, and not beyond its end") {
   const test::TemporaryFolder folder;
   AppendFile file(folder / "a");
   file.append("one\ntwo\n");
@@ -29,7 +29,7 @@ TEST_CASE("An append file can be cut back, and not beyond its end", "[fast]") {
   CHECK_THROWS_WITH(file.truncate_to(11), Catch::Contains("a' has 10 bytes, expected at least 11"));
 }
 
-TEST_CASE("A record that does not fit on the disk is not there at all", "[fast]") {
+TEST_CASE("A record that does not fit on the disk is not there at all") {
   const test::TemporaryFolder folder;
   const int code = test::run_in_child([&] {
     test::limit_file_size(10);
@@ -47,7 +47,7 @@ TEST_CASE("A record that does not fit on the disk is not there at all", "[fast]"
   CHECK(read_file(folder / "a") == "1234567\n9\n");
 }
 
-TEST_CASE("An append file that cannot be opened is named", "[fast]") {
+TEST_CASE("An append file that cannot be opened is named") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(AppendFile(folder / "none" / "a"), Catch::Contains("none/a': No such file"));
 }

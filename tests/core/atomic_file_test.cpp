@@ -29,7 +29,7 @@ std::string message_of(const std::function<void()>& action) {
 
 }  // namespace
 
-TEST_CASE("An atomic file appears at commit, whole and alone in its folder", "[fast]") {
+TEST_CASE("An atomic file appears at commit, whole and alone in its folder") {
   const test::TemporaryFolder folder;
   AtomicFile file(folder / "a.bin");
   file.write("one ");
@@ -41,7 +41,7 @@ TEST_CASE("An atomic file appears at commit, whole and alone in its folder", "[f
   CHECK(count_entries(folder.path()) == 1);
 }
 
-TEST_CASE("An atomic file replaces the old one, and readers of the old one keep it", "[fast]") {
+TEST_CASE("An atomic file replaces the old one, and readers of the old one keep it") {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "a", "old");
   std::ifstream reader(folder / "a");
@@ -50,7 +50,7 @@ TEST_CASE("An atomic file replaces the old one, and readers of the old one keep 
   CHECK(read_file(folder / "a") == "new");
 }
 
-TEST_CASE("An atomic file that is not committed leaves the old one and no temporary", "[fast]") {
+TEST_CASE("An atomic file that is not committed leaves the old one and no temporary") {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "a", "old");
   { AtomicFile(folder / "a").write("half of the n"); }
@@ -58,7 +58,7 @@ TEST_CASE("An atomic file that is not committed leaves the old one and no tempor
   CHECK(count_entries(folder.path()) == 1);
 }
 
-TEST_CASE("A temporary file that a killed process left is no obstacle", "[fast]") {
+TEST_CASE("A temporary file that a killed process left is no obstacle") {
   const test::TemporaryFolder folder;
   const std::string left = ".a.tmp-" + std::to_string(::getpid());
   folder.write(left, std::string("longer than what comes now"));
@@ -67,7 +67,7 @@ TEST_CASE("A temporary file that a killed process left is no obstacle", "[fast]"
   CHECK(count_entries(folder.path()) == 1);
 }
 
-TEST_CASE("What such a temporary file is another name of stays whole", "[fast]") {
+TEST_CASE("What such a temporary file is another name of stays whole") {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "last", "needed");
   std::filesystem::create_hard_link(folder / "last", folder / (".best.tmp-" + std::to_string(::getpid())));
@@ -76,7 +76,7 @@ TEST_CASE("What such a temporary file is another name of stays whole", "[fast]")
   CHECK(read_file(folder / "best") == "new");
 }
 
-TEST_CASE("A link replaces the old file, and keeps its content when its source is replaced", "[fast]") {
+TEST_CASE("A link replaces the old file, and keeps its content when its source is replaced") {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "last", "first");
   folder.write("best", std::string("old"));
@@ -91,7 +91,7 @@ TEST_CASE("A link replaces the old file, and keeps its content when its source i
   CHECK(read_file(folder / "last") == "second");
 }
 
-TEST_CASE("Where no link can be made there is a copy, and what is wrong is told", "[fast]") {
+TEST_CASE("Where no link can be made there is a copy, and what is wrong is told") {
   const test::TemporaryFolder folder;
   link_file_atomically("/proc/version", folder / "copy");  // of another file system
   CHECK(read_file(folder / "copy") == read_file("/proc/version"));
@@ -103,7 +103,7 @@ TEST_CASE("Where no link can be made there is a copy, and what is wrong is told"
   CHECK(count_entries(folder.path()) == 2);
 }
 
-TEST_CASE("A full disk fails the write, keeps the old file and leaves no temporary", "[fast]") {
+TEST_CASE("A full disk fails the write, keeps the old file and leaves no temporary") {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "a", "old");
   const int code = test::run_in_child([&] {
@@ -125,7 +125,7 @@ TEST_CASE("A full disk fails the write, keeps the old file and leaves no tempora
   CHECK(read_file(folder / "a") == "old");
 }
 
-TEST_CASE("A folder without write permission is reported with the file's name", "[fast]") {
+TEST_CASE("A folder without write permission is reported with the file's name") {
   const test::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "locked");
   ::chmod((folder / "locked").c_str(), 0555);
@@ -140,21 +140,21 @@ TEST_CASE("A folder without write permission is reported with the file's name", 
   CHECK(code == 0);
 }
 
-TEST_CASE("A folder that is missing or a file is reported with the file's name", "[fast]") {
+TEST_CASE("A folder that is missing or a file is reported with the file's name") {
   const test::TemporaryFolder folder;
   folder.write("plain", std::string("x"));
   CHECK_THROWS_WITH(AtomicFile(folder / "none" / "a"), Contains("none/a': No such file or directory"));
   CHECK_THROWS_WITH(AtomicFile(folder / "plain" / "a"), Contains("plain/a': Not a directory"));
 }
 
-TEST_CASE("A rename that fails leaves no temporary", "[fast]") {
+TEST_CASE("A rename that fails leaves no temporary") {
   const test::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "a");
   CHECK_THROWS_AS(write_file_atomically(folder / "a", "x"), RunError);
   CHECK(count_entries(folder.path()) == 1);
 }
 
-TEST_CASE("A file name alone means the working folder", "[fast]") {
+TEST_CASE("A file name alone means the working folder") {
   const test::TemporaryFolder folder;
   const int code = test::run_in_child([&] {
     std::filesystem::current_path(folder.path());

@@ -11,7 +11,7 @@
 
 using namespace settrain;
 
-TEST_CASE("A descriptor closes its file once, when its last owner goes", "[fast]") {
+TEST_CASE("A descriptor closes its file once, when its last owner goes") {
   const int number = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   {
     Descriptor first(number);
@@ -23,7 +23,7 @@ TEST_CASE("A descriptor closes its file once, when its last owner goes", "[fast]
   CHECK(::fcntl(number, F_GETFD) == -1);
 }
 
-TEST_CASE("write_all writes more than a pipe takes at once", "[fast]") {
+TEST_CASE("write_all writes more than a pipe takes at once") {
   std::array<int, 2> ends;
   REQUIRE(::pipe(ends.data()) == 0);
   const pid_t child = ::fork();
@@ -40,13 +40,13 @@ TEST_CASE("write_all writes more than a pipe takes at once", "[fast]") {
   CHECK(total == 1'000'000);
 }
 
-TEST_CASE("write_all says no with the reason in errno", "[fast]") {
+TEST_CASE("write_all says no with the reason in errno") {
   const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   CHECK_FALSE(write_all(full, "x", 1));
   CHECK(errno == ENOSPC);
 }
 
-TEST_CASE("File errors say what, where, why, and what to do", "[fast]") {
+TEST_CASE("File errors say what, where, why, and what to do") {
   CHECK(std::string(file_error("write", "runs/a", ENOSPC).what()) ==
         "cannot write 'runs/a': No space left on device; free some space, or choose another folder");
   CHECK(std::string(file_error("open", "runs/a", EISDIR).what()) == "cannot open 'runs/a': Is a directory");

@@ -13,7 +13,7 @@
 using namespace settrain;
 using Catch::Contains;
 
-TEST_CASE("A lock held by another process is refused with its id and host, until that process dies", "[fast]") {
+TEST_CASE("A lock held by another process is refused with its id and host, until that process dies") {
   const test::TemporaryFolder folder;
   std::array<int, 2> ready;
   REQUIRE(::pipe(ready.data()) == 0);
@@ -35,7 +35,7 @@ TEST_CASE("A lock held by another process is refused with its id and host, until
   ::close(ready[1]);
 }
 
-TEST_CASE("A lock excludes a second one of the same process, and ends with its object", "[fast]") {
+TEST_CASE("A lock excludes a second one of the same process, and ends with its object") {
   const test::TemporaryFolder folder;
   std::optional<FileLock> first(folder / "lock");
   CHECK(test::read_file(folder / "lock") == std::to_string(::getpid()) + " " + host_name() + "\n");
@@ -44,14 +44,14 @@ TEST_CASE("A lock excludes a second one of the same process, and ends with its o
   CHECK_NOTHROW(FileLock(folder / "lock"));
 }
 
-TEST_CASE("A moved lock stays locked", "[fast]") {
+TEST_CASE("A moved lock stays locked") {
   const test::TemporaryFolder folder;
   FileLock first(folder / "lock");
   const FileLock second = std::move(first);
   CHECK_THROWS_AS(FileLock(folder / "lock"), RunError);
 }
 
-TEST_CASE("A lock file that cannot be made is an error that names it", "[fast]") {
+TEST_CASE("A lock file that cannot be made is an error that names it") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(FileLock(folder / "none" / "lock"), Contains("cannot open") && Contains("none/lock"));
 }

@@ -6,7 +6,7 @@
 
 using namespace settrain;
 
-TEST_CASE("Durations", "[fast]") {
+TEST_CASE("Durations") {
   CHECK(format_duration(0) == "0s");
   CHECK(format_duration(0.6) == "1s");
   CHECK(format_duration(59.4) == "59s");
@@ -19,7 +19,7 @@ TEST_CASE("Durations", "[fast]") {
   CHECK(format_duration(std::numeric_limits<double>::quiet_NaN()) == "?");
 }
 
-TEST_CASE("Counts", "[fast]") {
+TEST_CASE("Counts") {
   CHECK(format_count(0) == "0");
   CHECK(format_count(999) == "999");
   CHECK(format_count(1000) == "1,000");
@@ -28,7 +28,7 @@ TEST_CASE("Counts", "[fast]") {
   CHECK(format_count(-123456) == "-123,456");
 }
 
-TEST_CASE("Bytes", "[fast]") {
+TEST_CASE("Bytes") {
   CHECK(format_bytes(0) == "0 B");
   CHECK(format_bytes(1023) == "1023 B");
   CHECK(format_bytes(1024) == "1.0 KiB");

@@ -17,7 +17,7 @@ const double kNan = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-TEST_CASE("Mean, deviation and interval of three values, by hand", "[fast]") {
+TEST_CASE("Mean, deviation and interval of three values, by hand") {
   const MeanInterval interval = mean_interval(Values{1, 2, 6});
   CHECK(interval.mean == Approx(3).epsilon(1e-15));
   CHECK(interval.deviation == Approx(std::sqrt((4 + 1 + 9) / 2.0)).epsilon(1e-15));
@@ -27,7 +27,7 @@ TEST_CASE("Mean, deviation and interval of three values, by hand", "[fast]") {
   CHECK_FALSE(interval.deserves_warning());
 }
 
-TEST_CASE("Two values have an interval that deserves a warning, one has none", "[fast]") {
+TEST_CASE("Two values have an interval that deserves a warning, one has none") {
   const MeanInterval two = mean_interval(Values{0.5, 0.7});
   CHECK(two.deserves_warning());
   CHECK(two.half_width == Approx(12.706204736175 * 0.1).epsilon(1e-11));
@@ -42,14 +42,14 @@ TEST_CASE("Two values have an interval that deserves a warning, one has none", "
   CHECK_THROWS_AS(mean_interval(Values{}), std::invalid_argument);
 }
 
-TEST_CASE("Equal values have their value as the mean, and no width", "[fast]") {
+TEST_CASE("Equal values have their value as the mean, and no width") {
   const MeanInterval interval = mean_interval(Values(7, 0.1));
   CHECK(interval.mean == 0.1);
   CHECK(interval.deviation == 0);
   CHECK(interval.half_width == 0);
 }
 
-TEST_CASE("Paired differences", "[fast]") {
+TEST_CASE("Paired differences") {
   const MeanInterval interval = paired_difference(Values{3, 5, 10}, Values{2, 3, 4});
   const MeanInterval same = mean_interval(Values{1, 2, 6});
   CHECK(interval.mean == same.mean);
@@ -58,7 +58,7 @@ TEST_CASE("Paired differences", "[fast]") {
   CHECK_THROWS_AS(paired_difference(Values{1, 2}, Values{1}), std::invalid_argument);
 }
 
-TEST_CASE("A value that is undefined makes all undefined", "[fast]") {
+TEST_CASE("A value that is undefined makes all undefined") {
   const MeanInterval interval = mean_interval(Values{0.5, kNan, 0.5});
   CHECK(std::isnan(interval.mean));
   CHECK(std::isnan(interval.half_width));
@@ -66,7 +66,7 @@ TEST_CASE("A value that is undefined makes all undefined", "[fast]") {
   CHECK(std::isnan(mean_interval(Values{kNan, 0.5, 0.5}).mean));
 }
 
-TEST_CASE("Intervals as text", "[fast]") {
+TEST_CASE("Intervals as text") {
   MeanInterval interval;
   interval.mean = 0.84511;
   interval.half_width = 0.0032;
@@ -81,7 +81,7 @@ TEST_CASE("Intervals as text", "[fast]") {
   CHECK(format_value(kNan, Unit::kPlain) == "-");
 }
 
-TEST_CASE("Accuracies are fractions, sizes and losses are not", "[fast]") {
+TEST_CASE("Accuracies are fractions, sizes and losses are not") {
   for (const char* name : {"top5", "test/top5", "val/macro_avg5", "few_top1", "test/bin10_49_avg5", "train/top1"}) {
     CHECK(unit_of(name) == Unit::kFraction);
   }

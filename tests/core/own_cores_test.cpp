@@ -25,7 +25,7 @@ int64_t cores_of_step(const std::string& tasks, const std::string& machine, cons
                 {"SLURM_CPUS_ON_NODE", cpus}});
 }
 
-TEST_CASE("a process has the cores of its Slurm task, of which launched ones have equal shares", "[fast]") {
+TEST_CASE("a process has the cores of its Slurm task, of which launched ones have equal shares") {
   const auto all = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
   CHECK(cores({}) == all);
   CHECK(cores({{"LOCAL_WORLD_SIZE", "100000"}}) == 1);
@@ -35,7 +35,7 @@ TEST_CASE("a process has the cores of its Slurm task, of which launched ones hav
   CHECK(cores({{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_CPUS_PER_TASK", "12"}, {"LOCAL_WORLD_SIZE", "4"}}) == 3);
 }
 
-TEST_CASE("Slurm tasks that were given no number of cores share those of their step on the machine", "[fast]") {
+TEST_CASE("Slurm tasks that were given no number of cores share those of their step on the machine") {
   CHECK(cores_of_step("2(x3),1", "0", "16") == 8);
   CHECK(cores_of_step("2(x3),1", "2", "16") == 8);
   CHECK(cores_of_step("2(x3),1", "3", "16") == 16);

@@ -31,7 +31,7 @@ constexpr TableValue kTable[] = {
 
 }  // namespace
 
-TEST_CASE("Quantiles of Student's t against table values", "[fast]") {
+TEST_CASE("Quantiles of Student's t against table values") {
   for (const TableValue& row : kTable) {
     CAPTURE(row.confidence, row.degrees);
     CHECK(std::abs(student_t_quantile(row.confidence, row.degrees) / row.t - 1) < 1e-9);
@@ -39,7 +39,7 @@ TEST_CASE("Quantiles of Student's t against table values", "[fast]") {
   }
 }
 
-TEST_CASE("Quantiles of Student's t in closed form", "[fast]") {
+TEST_CASE("Quantiles of Student's t in closed form") {
   for (const double confidence : {0.01, 0.3, 0.5, 0.8, 0.95, 0.999}) {
     CAPTURE(confidence);
     const double cauchy = std::tan(confidence * std::acos(-1.0) / 2);
@@ -49,20 +49,20 @@ TEST_CASE("Quantiles of Student's t in closed form", "[fast]") {
   }
 }
 
-TEST_CASE("With many degrees of freedom Student's t is nearly normal", "[fast]") {
+TEST_CASE("With many degrees of freedom Student's t is nearly normal") {
   // Cornish and Fisher: z + (z^3 + z) / (4 n) + ...
   const double z = 1.959963984540054, n = 100000;
   CHECK(student_t_quantile(0.95, 100000) == Approx(z + (z * z * z + z) / (4 * n)).epsilon(1e-9));
 }
 
-TEST_CASE("Quantiles fall with the degrees of freedom and rise with the confidence", "[fast]") {
+TEST_CASE("Quantiles fall with the degrees of freedom and rise with the confidence") {
   for (int64_t degrees = 1; degrees < 60; ++degrees) {
     CHECK(student_t_quantile(0.95, degrees) > student_t_quantile(0.95, degrees + 1));
     CHECK(student_t_quantile(0.95, degrees) < student_t_quantile(0.96, degrees));
   }
 }
 
-TEST_CASE("Confidences and degrees of freedom that mean nothing", "[fast]") {
+TEST_CASE("Confidences and degrees of freedom that mean nothing") {
   for (const double confidence : {0.0, 1.0, -0.5, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
     CHECK_THROWS_AS(student_t_quantile(confidence, 3), std::invalid_argument);
   }

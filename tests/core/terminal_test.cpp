@@ -29,12 +29,12 @@ int run_on_terminal(Work work) {
 
 }  // namespace
 
-TEST_CASE("A terminal is recognised, with its width", "[fast]") {
+TEST_CASE("A terminal is recognised, with its width") {
   CHECK(run_on_terminal(
             [] { return stderr_is_terminal() && stderr_has_colour() && terminal_columns() == 123 ? 0 : 1; }) == 0);
 }
 
-TEST_CASE("A dumb terminal and one without TERM take no control sequences", "[fast]") {
+TEST_CASE("A dumb terminal and one without TERM take no control sequences") {
   CHECK(run_on_terminal([] {
           ::setenv("TERM", "dumb", 1);
           if (stderr_is_terminal() || stderr_has_colour()) return 1;
@@ -43,14 +43,14 @@ TEST_CASE("A dumb terminal and one without TERM take no control sequences", "[fa
         }) == 0);
 }
 
-TEST_CASE("NO_COLOR keeps the terminal and takes the colour", "[fast]") {
+TEST_CASE("NO_COLOR keeps the terminal and takes the colour") {
   CHECK(run_on_terminal([] {
           ::setenv("NO_COLOR", "1", 1);
           return stderr_is_terminal() && !stderr_has_colour() ? 0 : 1;
         }) == 0);
 }
 
-TEST_CASE("A file is no terminal, and 80 columns wide", "[fast]") {
+TEST_CASE("A file is no terminal, and 80 columns wide") {
   CHECK(test::run_in_child([] {
           ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);
           ::setenv("TERM", "xterm", 1);

@@ -19,7 +19,7 @@ double gini_by_area(const Counts& counts) {
 
 }  // namespace
 
-TEST_CASE("The Lorenz curve of four classes, by hand", "[fast]") {
+TEST_CASE("The Lorenz curve of four classes, by hand") {
   // Sorted 1, 2, 3, 10: sums 1, 3, 6, 16.
   CHECK(lorenz_curve({3, 10, 1, 2}) == std::vector<double>{0, 1.0 / 16, 3.0 / 16, 6.0 / 16, 1});
   CHECK(lorenz_curve({0, 0, 5}) == std::vector<double>{0, 0, 0, 1});
@@ -28,7 +28,7 @@ TEST_CASE("The Lorenz curve of four classes, by hand", "[fast]") {
   CHECK(lorenz_curve({}) == std::vector<double>{0});
 }
 
-TEST_CASE("Gini's coefficient, by hand and as an area", "[fast]") {
+TEST_CASE("Gini's coefficient, by hand and as an area") {
   // (-3 * 1 - 1 * 2 + 1 * 3 + 3 * 10) / (4 * 16)
   CHECK(gini({3, 10, 1, 2}) == Approx(28.0 / 64));
   CHECK(gini({5, 5, 5}) == 0);
@@ -42,7 +42,7 @@ TEST_CASE("Gini's coefficient, by hand and as an area", "[fast]") {
   }
 }
 
-TEST_CASE("The share of the largest classes", "[fast]") {
+TEST_CASE("The share of the largest classes") {
   CHECK(share_of_largest({10, 1, 2, 3, 4}, 0.2) == Approx(0.5));  // one of five
   CHECK(share_of_largest({5, 5, 5, 5, 5, 5, 5, 5, 5, 5}, 0.2) == Approx(0.2));
   // A fifth of four classes is 0.8 of the largest.
@@ -53,7 +53,7 @@ TEST_CASE("The share of the largest classes", "[fast]") {
   CHECK(share_of_largest({0, 0}, 0.5) == Approx(0.5));
 }
 
-TEST_CASE("Least, median, mean and greatest", "[fast]") {
+TEST_CASE("Least, median, mean and greatest") {
   const Summary odd = summarise({9, 1, 2}), even = summarise({4, 1, 2, 3}), none = summarise({});
   CHECK(odd.min == 1);
   CHECK(odd.median == 2);

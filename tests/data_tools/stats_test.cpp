@@ -52,7 +52,7 @@ std::vector<int64_t> labels_with(const std::vector<int64_t>& counts) {
 
 }  // namespace
 
-TEST_CASE("a calibration split is counted where there is one", "[fast]") {
+TEST_CASE("a calibration split is counted where there is one") {
   LoadedData data = made_data({"ash", "elm"}, labels_with({3, 2}), labels_with({1, 1}), labels_with({1, 2}));
   CHECK(data_stats(data, 1, silent()).splits.size() == 3);
   data.dataset.calibration = made_split("calibration", labels_with({4, 0}));
@@ -63,7 +63,7 @@ TEST_CASE("a calibration split is counted where there is one", "[fast]") {
   CHECK(nlohmann::json::parse(stats_json(stats)).at("splits").contains("calibration"));
 }
 
-TEST_CASE("Counts, shot groups and missing classes", "[fast]") {
+TEST_CASE("Counts, shot groups and missing classes") {
   const auto stats = data_stats(made_data({"ash", "elm", "fir", "oak"}, labels_with({19, 20, 100, 101}),
                                           labels_with({1, 0, 2, 0}), labels_with({0, 0, 0, 5})),
                                 1, silent());
@@ -95,7 +95,7 @@ TEST_CASE("Counts, shot groups and missing classes", "[fast]") {
   CHECK_THAT(text, Contains("train most 101 (oak), fewest 19 (ash)\n"));
 }
 
-TEST_CASE("Images in memory have one size", "[fast]") {
+TEST_CASE("Images in memory have one size") {
   const auto stats = data_stats(made_data({"ash"}, {0, 0}, {0}, {0}), 1, silent());
   const ImageSizes& sizes = stats.splits[0].sizes;
   CHECK_FALSE(sizes.files);
@@ -106,7 +106,7 @@ TEST_CASE("Images in memory have one size", "[fast]") {
   CHECK_THAT(stats_text(stats), Contains("images are 2 pixels high and 3 wide\n") && !Contains("EXIF"));
 }
 
-TEST_CASE("Of label sets every label counts", "[fast]") {
+TEST_CASE("Of label sets every label counts") {
   LoadedData data = made_data({"ash", "elm", "oak"}, {0, 2}, {0}, {1});
   data.dataset.train.label_sets.add(std::vector<int64_t>{0, 1});
   data.dataset.train.label_sets.add(std::vector<int64_t>{2, 1});
@@ -117,7 +117,7 @@ TEST_CASE("Of label sets every label counts", "[fast]") {
   CHECK_THAT(stats_text(stats), Contains("labels"));
 }
 
-TEST_CASE("The noise matrix", "[fast]") {
+TEST_CASE("The noise matrix") {
   using Cells = std::vector<NoiseCell>;
   const std::vector<int64_t> clean{0, 0, 0, 1, 1, 2}, given{0, 1, 1, 1, 0, 2};
   const Cells cells = noise_matrix(clean, given);
@@ -139,7 +139,7 @@ TEST_CASE("The noise matrix", "[fast]") {
   CHECK_FALSE(json["label_noise"].contains("within_superclass"));
 }
 
-TEST_CASE("Superclasses and JSON", "[fast]") {
+TEST_CASE("Superclasses and JSON") {
   LoadedData data = made_data({"ash", "elm", "fir"}, {0, 0, 1, 2}, {0}, {1});
   data.dataset.superclass_names = {"broad", "needle"};
   data.dataset.superclass_of = {0, 0, 1};
@@ -159,7 +159,7 @@ TEST_CASE("Superclasses and JSON", "[fast]") {
   CHECK(json["label_noise"] == nlohmann::json{{"kind", "none"}});
 }
 
-TEST_CASE("Sizes of files come from their headers, bad ones included", "[fast]") {
+TEST_CASE("Sizes of files come from their headers, bad ones included") {
   const test::OddFolder folder;
   LoadedData data{folder.load(), {}, {}};
   data.label_noise.kind = "none";

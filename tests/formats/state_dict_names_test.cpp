@@ -34,7 +34,7 @@ std::string from(const std::vector<KeyPath>& paths) {
 
 }  // namespace
 
-TEST_CASE("a model's tensors are found at the top or below their usual keys", "[fast]") {
+TEST_CASE("a model's tensors are found at the top or below their usual keys") {
   CHECK(names_in({{"a.weight"}, {"b.weight"}}) == Names{"a.weight", "b.weight"});
   CHECK(names_in({{"state_dict", "a"}, {"best_acc1"}}) == Names{"a"});
   CHECK(names_in({{"model", "a"}, {"optimizer", "state", 0, "momentum_buffer"}}) == Names{"a"});
@@ -46,14 +46,14 @@ TEST_CASE("a model's tensors are found at the top or below their usual keys", "[
   CHECK(from({{"a"}}).empty());
 }
 
-TEST_CASE("it is an error where no tensors are a model's, or it is open which", "[fast]") {
+TEST_CASE("it is an error where no tensors are a model's, or it is open which") {
   CHECK_THROWS_WITH(names_in(std::vector<KeyPath>{}), Contains("'file' holds no tensors of a model"));
   CHECK_THROWS_WITH(names_in({{"optimizer", "state", 0, "momentum_buffer"}}), Contains("no tensors of a model"));
   CHECK_THROWS_WITH(names_in({{"generator", "a"}, {"critic", "a"}}), Contains("\"critic\", \"generator\""));
   CHECK_THROWS_AS(names_in(std::vector<KeyPath>{}), RunError);
 }
 
-TEST_CASE("prefixes of wrappers are removed where all names have them", "[fast]") {
+TEST_CASE("prefixes of wrappers are removed where all names have them") {
   CHECK(names_in({{"module.a"}, {"module.b"}}) == Names{"a", "b"});
   CHECK(names_in({{"_orig_mod.module.a"}}) == Names{"a"});
   CHECK(names_in({{"module.a"}, {"b"}}) == Names{"b", "module.a"});
@@ -62,7 +62,7 @@ TEST_CASE("prefixes of wrappers are removed where all names have them", "[fast]"
   CHECK(from({{"state_dict", "module.a"}}) == "its key state_dict, without the prefix module.");
 }
 
-TEST_CASE("old names of DenseNets and vision transformers are renewed, and no others", "[fast]") {
+TEST_CASE("old names of DenseNets and vision transformers are renewed, and no others") {
   const std::string block = "encoder.layers.encoder_layer_11.";
   CHECK(names_in({{block + "mlp.linear_1.weight"}, {block + "mlp.linear_2.bias"}}) ==
         Names{block + "mlp.0.weight", block + "mlp.3.bias"});
@@ -80,7 +80,7 @@ TEST_CASE("old names of DenseNets and vision transformers are renewed, and no ot
                     Contains("two of its tensors would be named \"denselayer1.norm1.weight\""));
 }
 
-TEST_CASE("of a checkpoint of settrain come the weights that were evaluated", "[fast]") {
+TEST_CASE("of a checkpoint of settrain come the weights that were evaluated") {
   Contents contents = holding({{"model.a"}, {"optimizer.momentum.a"}, {"state.epoch"}});
   contents.metadata["kind"] = kCheckpointKind;
   CHECK(names_of(contents) == Names{"a"});

@@ -40,7 +40,7 @@ std::vector<std::string> messages_of(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("Records hold the messages of an event file, byte for byte", "[fast]") {
+TEST_CASE("Records hold the messages of an event file, byte for byte") {
   const test::TemporaryFolder folder;
   TensorboardWriter writer(folder / "e");
   writer.add_scalars(300, {{"a/b", 1.5}, {"c", -2}});
@@ -65,7 +65,7 @@ TEST_CASE("Records hold the messages of an event file, byte for byte", "[fast]")
   CHECK(messages[1].substr(9) == expected);
 }
 
-TEST_CASE("A writer goes on at the end of its file, and can be cut back", "[fast]") {
+TEST_CASE("A writer goes on at the end of its file, and can be cut back") {
   const test::TemporaryFolder folder;
   uint64_t offset = 0;
   {

@@ -44,7 +44,7 @@ constexpr size_t kDirectory = 67, kEntry = 47, kEnd = kDirectory + 2 * kEntry;
 
 }  // namespace
 
-TEST_CASE("members are found where they are", "[fast]") {
+TEST_CASE("members are found where they are") {
   const Archive archive(two().bytes());
   const InputFile file = archive.file();
   const auto members = read_zip_directory(file);
@@ -56,14 +56,14 @@ TEST_CASE("members are found where they are", "[fast]") {
   CHECK_NOTHROW(check_crc(file, first));
 }
 
-TEST_CASE("a comment may follow, and an archive may be empty", "[fast]") {
+TEST_CASE("a comment may follow, and an archive may be empty") {
   std::string bytes = two().bytes();
   bytes.replace(bytes.size() - 2, 2, little_endian(uint16_t{5}));
   CHECK(read_zip_directory(Archive(bytes + "hello").file()).size() == 2);
   CHECK(read_zip_directory(Archive(test::ZipBytes().bytes()).file()).empty());
 }
 
-TEST_CASE("zip64 records hold for what does not fit in 32 bits", "[fast]") {
+TEST_CASE("zip64 records hold for what does not fit in 32 bits") {
   const std::string bytes = two().bytes();
   const std::string none = "\xff\xff\xff\xff";
   // The first entry with its sizes and place in an extra field; the end's numbers in a record of their own.
@@ -101,7 +101,7 @@ TEST_CASE("zip64 records hold for what does not fit in 32 bits", "[fast]") {
       replaced(start, kDirectory + kEntry + 4, little_endian(~uint64_t{0})) + record + locator + end, "is compressed");
 }
 
-TEST_CASE("damaged directories are refused", "[fast]") {
+TEST_CASE("damaged directories are refused") {
   const std::string bytes = two().bytes();
   check_directory_refused("PK", "cut short");
   for (size_t size = 2; size < bytes.size(); ++size) check_directory_refused(bytes.substr(0, size), "");
@@ -114,7 +114,7 @@ TEST_CASE("damaged directories are refused", "[fast]") {
                           "overlaps what comes after it");
 }
 
-TEST_CASE("members that are not what they should be are refused by name", "[fast]") {
+TEST_CASE("members that are not what they should be are refused by name") {
   check_directory_refused(test::ZipBytes().add({"a", "one", 8}).bytes(),
                           "member \"a\" of its zip archive is compressed");
   check_directory_refused(test::ZipBytes().add({"a", "one", 0, 1}).bytes(), "is compressed or encrypted");
@@ -130,7 +130,7 @@ TEST_CASE("members that are not what they should be are refused by name", "[fast
   check_directory_refused(replaced(bytes, kDirectory + 20, longer + longer), "overlaps");
 }
 
-TEST_CASE("bytes are compared with their checksum, where there is one", "[fast]") {
+TEST_CASE("bytes are compared with their checksum, where there is one") {
   std::string bytes = two().bytes();
   bytes[31] = 'O';
   const Archive archive(bytes);

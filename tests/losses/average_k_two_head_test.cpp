@@ -17,7 +17,7 @@ LossInput two_heads(const at::Tensor& single, const at::Tensor& multi, const at:
   return input;
 }
 
-TEST_CASE("Candidates are the largest of the whole batch, without the labels; ties go to row, then class", "[fast]") {
+TEST_CASE("Candidates are the largest of the whole batch, without the labels; ties go to row, then class") {
   const at::Tensor p = at::tensor({0.9, 0.5, 0.5, 0.5, 0.1, 0.4}, at::kDouble).view({2, 3});
   const at::Tensor labels = at::tensor({0, 1}, at::kLong);
   const at::Tensor expected = at::tensor({0, 1, 1, 1, 0, 0}, at::kLong).to(at::kBool).view({2, 3});
@@ -26,7 +26,7 @@ TEST_CASE("Candidates are the largest of the whole batch, without the labels; ti
   CHECK(average_k_candidates(p, labels, 0).sum().item<int64_t>() == 0);
 }
 
-TEST_CASE("The loss by hand, with and without the label among the negatives", "[fast]") {
+TEST_CASE("The loss by hand, with and without the label among the negatives") {
   // One sample, label 0, candidate 2, negative 1; scores of the second head are 0: every term is log 2.
   const at::Tensor single = at::tensor({2.0, 0.0, 1.0}, at::kDouble).view({1, 3}),
                    multi = at::zeros({1, 3}, at::kDouble);
@@ -40,7 +40,7 @@ TEST_CASE("The loss by hand, with and without the label among the negatives", "[
   CHECK(value("negatives_include_label=true") == Approx(ce + log2 + 0.5 * log2 + 0.5 * 2 * log2).epsilon(1e-12));
 }
 
-TEST_CASE("Where (K-1) B is not whole, eq. 5.9 divides by the terms that there are, eq. 5.14 by (K-1) B", "[fast]") {
+TEST_CASE("Where (K-1) B is not whole, eq. 5.9 divides by the terms that there are, eq. 5.14 by (K-1) B") {
   // Three samples of four classes, K = 1.5: one candidate and eight negatives. Every term of the second head is log 2.
   const at::Tensor single = at::zeros({3, 4}, at::kDouble), labels = at::tensor({0, 1, 2}, at::kLong);
   const auto value = [&](const std::string& more) {
@@ -53,7 +53,7 @@ TEST_CASE("Where (K-1) B is not whole, eq. 5.9 divides by the terms that there a
         Approx(ce_and_label + 0.5 * log2 * 1 / 1.5 + 0.5 * log2 * 11 / 7.5).epsilon(1e-12));
 }
 
-TEST_CASE("Both heads learn: gradients against central differences, K need not be whole", "[fast]") {
+TEST_CASE("Both heads learn: gradients against central differences, K need not be whole") {
   at::manual_seed(1);
   const at::Tensor single = at::randn({4, 6}, at::kDouble), multi = at::randn({4, 6}, at::kDouble);
   const at::Tensor labels = at::tensor({0, 2, 4, 5}, at::kLong);
@@ -66,8 +66,7 @@ TEST_CASE("Both heads learn: gradients against central differences, K need not b
   }
 }
 
-TEST_CASE("The candidates are (K-1) B, rounded down, also where that product of doubles is just below a whole number",
-          "[fast]") {
+TEST_CASE("The candidates are (K-1) B, rounded down, also where that product of doubles is just below a whole number") {
   constexpr int64_t kClasses = 12;
   for (const int64_t batch : {10, 50, 64}) {
     const at::Tensor labels = at::arange(batch, at::kLong).remainder(kClasses);
@@ -83,7 +82,7 @@ TEST_CASE("The candidates are (K-1) B, rounded down, also where that product of 
   }
 }
 
-TEST_CASE("A model with one head is told", "[fast]") {
+TEST_CASE("A model with one head is told") {
   const auto loss = test::build_loss("average_k_two_head", test::context_of(6));
   CHECK_THROWS_WITH((*loss)(test::input_of(at::zeros({1, 6}), at::tensor({int64_t{0}}))),
                     Catch::Contains("scores_multi"));

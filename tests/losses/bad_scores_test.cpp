@@ -23,7 +23,7 @@ at::Tensor per_sample(const LossCase& c, const at::Tensor& scores, const at::Ten
   return (*test::build_case(c))(both_heads(scores, multi, grid_labels())).per_sample;
 }
 
-TEST_CASE("Every loss: a NaN among the scores of a sample, of its label or not, makes its loss NaN", "[fast]") {
+TEST_CASE("Every loss: a NaN among the scores of a sample, of its label or not, makes its loss NaN") {
   for (const LossCase& c : test::loss_grid()) {
     const bool two_heads = test::builtin_losses().at(c.name).requirements.two_heads;
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
@@ -43,7 +43,7 @@ TEST_CASE("Every loss: a NaN among the scores of a sample, of its label or not, 
   }
 }
 
-TEST_CASE("Every loss: an infinite score gives the limit of ever larger ones, infinity or NaN", "[fast]") {
+TEST_CASE("Every loss: an infinite score gives the limit of ever larger ones, infinity or NaN") {
   for (const LossCase& c : test::loss_grid()) {
     for (const double sign : {1.0, -1.0}) {
       for (const int64_t j : {0, 3}) {
@@ -61,7 +61,7 @@ TEST_CASE("Every loss: an infinite score gives the limit of ever larger ones, in
   }
 }
 
-TEST_CASE("Every loss refuses an empty batch, another number of classes and labels out of range", "[fast]") {
+TEST_CASE("Every loss refuses an empty batch, another number of classes and labels out of range") {
   for (const LossCase& c : test::loss_grid()) {
     CAPTURE(c.name, c.settings);
     const auto loss = test::build_case(c);
@@ -77,7 +77,7 @@ TEST_CASE("Every loss refuses an empty batch, another number of classes and labe
   }
 }
 
-TEST_CASE("Every loss with sets of k classes: its largest k works, one more is refused", "[fast]") {
+TEST_CASE("Every loss with sets of k classes: its largest k works, one more is refused") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     const auto is_k = [](const config::Key& key) { return key.name == "k"; };
     if (std::none_of(entry.keys.begin(), entry.keys.end(), is_k)) continue;

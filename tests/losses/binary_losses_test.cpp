@@ -19,7 +19,7 @@ double binary_value(const std::string& name, int64_t label, const std::vector<st
       .sum.item<double>();
 }
 
-TEST_CASE("Binary cross-entropies by hand", "[fast]") {
+TEST_CASE("Binary cross-entropies by hand") {
   CHECK(binary_value("bce_positive", 1) == Approx(-std::log(0.75)).epsilon(1e-12));
   CHECK(binary_value("assume_negative", 1) ==
         Approx(-std::log(0.75) - (std::log(0.5) + std::log(0.8)) / 2).epsilon(1e-12));
@@ -27,7 +27,7 @@ TEST_CASE("Binary cross-entropies by hand", "[fast]") {
         Approx(-std::log(0.5) + 2 * std::pow(0.5 + 0.75 + 0.2 - 1, 2)).epsilon(1e-12));
 }
 
-TEST_CASE("The number of expected positives is that of the whole batch", "[fast]") {
+TEST_CASE("The number of expected positives is that of the whole batch") {
   const at::Tensor two = at::cat({binary_scores(), binary_scores() * -1});
   const auto loss = test::build_loss("expected_positive_regularisation", test::context_of(3), {"k=2", "beta=1"});
   const double got = (*loss)(input_of(two, at::tensor({0, 0}, at::kLong))).mean().item<double>();

@@ -19,7 +19,7 @@ using test::input_of;
 const at::Tensor kScores = at::zeros({3, 8});
 const at::Tensor kTwoLabels = at::arange(3, at::kLong);
 
-TEST_CASE("A loss refuses input that does not fit, and names it", "[fast]") {
+TEST_CASE("A loss refuses input that does not fit, and names it") {
   const auto loss = build_loss("cross_entropy", context_of(8));
   const auto call = [&](const at::Tensor& scores, const at::Tensor& labels) { (*loss)(input_of(scores, labels)); };
   CHECK_NOTHROW(call(kScores, kTwoLabels));
@@ -33,7 +33,7 @@ TEST_CASE("A loss refuses input that does not fit, and names it", "[fast]") {
   CHECK_THROWS_WITH(call(kScores, kTwoLabels - 1), Contains("labels[0]: expected a class from 0 to 7, got -1"));
 }
 
-TEST_CASE("A loss checks a second head's scores like the first's", "[fast]") {
+TEST_CASE("A loss checks a second head's scores like the first's") {
   const auto loss = build_loss("cross_entropy", context_of(8));
   LossInput input = input_of(kScores, kTwoLabels);
   input.output.scores_multi = at::zeros({2, 8});
@@ -42,7 +42,7 @@ TEST_CASE("A loss checks a second head's scores like the first's", "[fast]") {
   CHECK_NOTHROW((*loss)(input));
 }
 
-TEST_CASE("A loss refuses given noise that holds a NaN", "[fast]") {
+TEST_CASE("A loss refuses given noise that holds a NaN") {
   const auto loss = build_loss("noised_topk", context_of(8), {"k=2", "num_draws=3"});
   at::Tensor noise = at::zeros({3, 3, 8});
   CHECK_NOTHROW((*loss)(input_of(kScores, kTwoLabels, noise)));
@@ -55,7 +55,7 @@ TEST_CASE("A loss refuses given noise that holds a NaN", "[fast]") {
   }
 }
 
-TEST_CASE("A mistyped loss is answered with the nearest name", "[fast]") {
+TEST_CASE("A mistyped loss is answered with the nearest name") {
   CHECK_THROWS_WITH(test::builtin_losses().at("noised_topk_imbalance"),
                     Contains("did you mean 'noised_topk_imbalanced'?"));
 }

@@ -29,7 +29,7 @@ at::Tensor violation(const at::Tensor& scores, double max_margin) {
          scores.gather(1, kImbalancedLabels.unsqueeze(1)).squeeze(1);
 }
 
-TEST_CASE("Imbalanced: scale multiplies the loss, or the scores before the margin", "[fast]") {
+TEST_CASE("Imbalanced: scale multiplies the loss, or the scores before the margin") {
   const at::Tensor scores = random_cosines();
   const auto on_loss = build_loss("noised_topk_imbalanced", context_of(20), {"epsilon=0", "scale=30"});
   CHECK(test::near((*on_loss)(input_of(scores, kImbalancedLabels)).per_sample, (30 * violation(scores, 0.2)).relu()));
@@ -40,7 +40,7 @@ TEST_CASE("Imbalanced: scale multiplies the loss, or the scores before the margi
   CHECK(on_scores->score_scale() == 30);
 }
 
-TEST_CASE("Imbalanced: the two scales are the same loss in other units", "[fast]") {
+TEST_CASE("Imbalanced: the two scales are the same loss in other units") {
   const at::Tensor scores = random_cosines();
   const auto on_loss =
       build_loss("noised_topk_imbalanced", context_of(20), {"epsilon=0.1", "scale=30", "max_margin=0.2"});
@@ -50,14 +50,14 @@ TEST_CASE("Imbalanced: the two scales are the same loss in other units", "[fast]
                    (*on_scores)(input_of(scores, kImbalancedLabels)).per_sample));
 }
 
-TEST_CASE("Imbalanced: margins follow the scores from one dtype to the other", "[fast]") {
+TEST_CASE("Imbalanced: margins follow the scores from one dtype to the other") {
   const auto loss = build_loss("noised_topk_imbalanced", context_of(20));
   const at::Tensor in_float64 = (*loss)(input_of(random_cosines(), kImbalancedLabels)).per_sample;
   CHECK((*loss)(input_of(random_cosines().to(at::kFloat), kImbalancedLabels)).per_sample.scalar_type() == at::kFloat);
   CHECK(at::equal((*loss)(input_of(random_cosines(), kImbalancedLabels)).per_sample, in_float64));
 }
 
-TEST_CASE("Imbalanced: a class without images", "[fast]") {
+TEST_CASE("Imbalanced: a class without images") {
   LossContext context = context_of(20);
   context.class_counts[3] = 0;
   CHECK_NOTHROW(build_loss("noised_topk_imbalanced", context));
@@ -67,7 +67,7 @@ TEST_CASE("Imbalanced: a class without images", "[fast]") {
   CHECK_THROWS_AS(build_loss("noised_topk_imbalanced", context), DataError);
 }
 
-TEST_CASE("Imbalanced asks for a normalised head", "[fast]") {
+TEST_CASE("Imbalanced asks for a normalised head") {
   CHECK(test::builtin_losses().at("noised_topk_imbalanced").requirements.normalised_head);
   CHECK_FALSE(test::builtin_losses().at("noised_topk").requirements.normalised_head);
 }

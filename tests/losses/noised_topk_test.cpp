@@ -22,7 +22,7 @@ at::Tensor noised_scores() {
 
 const at::Tensor kNoisedLabels = at::arange(8, at::kLong);
 
-TEST_CASE("Without noise, noised top-K is the calibrated hinge", "[fast]") {
+TEST_CASE("Without noise, noised top-K is the calibrated hinge") {
   const at::Tensor scores = noised_scores();
   const at::Tensor sorted = std::get<0>(at::sort(scores, 1, /*descending=*/true));
   const at::Tensor of_label = scores.gather(1, kNoisedLabels.unsqueeze(1)).squeeze(1);
@@ -32,7 +32,7 @@ TEST_CASE("Without noise, noised top-K is the calibrated hinge", "[fast]") {
   }
 }
 
-TEST_CASE("Without noise, noised top-K permutes with the classes", "[fast]") {
+TEST_CASE("Without noise, noised top-K permutes with the classes") {
   const auto loss = build_loss("noised_topk", context_of(20), {"epsilon=0"});
   at::manual_seed(6);
   const at::Tensor order = at::randperm(20, at::kLong), place = at::argsort(order);
@@ -41,7 +41,7 @@ TEST_CASE("Without noise, noised top-K permutes with the classes", "[fast]") {
       (*loss)(input_of(noised_scores(), kNoisedLabels)).per_sample));
 }
 
-TEST_CASE("Noised top-K: a satisfied sample and the kink have no gradient", "[fast]") {
+TEST_CASE("Noised top-K: a satisfied sample and the kink have no gradient") {
   const auto loss = build_loss("noised_topk", context_of(3), {"epsilon=0", "k=1"});
   const at::Tensor labels = at::zeros({3}, at::kLong);
   const at::Tensor scores =
@@ -52,7 +52,7 @@ TEST_CASE("Noised top-K: a satisfied sample and the kink have no gradient", "[fa
                    at::tensor({0., 0., 0., 0., 0., 0., -1., 0., 1.}, at::kDouble).view({3, 3})));
 }
 
-TEST_CASE("Noised top-K draws noise of its own for every step and position", "[fast]") {
+TEST_CASE("Noised top-K draws noise of its own for every step and position") {
   const auto loss = build_loss("noised_topk", context_of(20), {"epsilon=1"});
   LossInput input = input_of(noised_scores(), kNoisedLabels);
   const at::Tensor first = (*loss)(input).per_sample;
@@ -63,7 +63,7 @@ TEST_CASE("Noised top-K draws noise of its own for every step and position", "[f
   CHECK_FALSE(at::equal(first, (*loss)(input).per_sample));
 }
 
-TEST_CASE("Noised top-K takes given noise of its own shape only", "[fast]") {
+TEST_CASE("Noised top-K takes given noise of its own shape only") {
   const auto loss = build_loss("noised_topk", context_of(20), {"num_draws=3", "epsilon=1"});
   const at::Tensor noise = at::zeros({8, 3, 20}), scores = noised_scores();
   const auto plain = build_loss("noised_topk", context_of(20), {"epsilon=0"});
@@ -73,7 +73,7 @@ TEST_CASE("Noised top-K takes given noise of its own shape only", "[fast]") {
                     Catch::Contains("noise: expected shape [8, 3, 20], got [8, 4, 20]"));
 }
 
-TEST_CASE("Noised top-K refuses a k that leaves no class outside the set", "[fast]") {
+TEST_CASE("Noised top-K refuses a k that leaves no class outside the set") {
   CHECK_THROWS_WITH(build_loss("noised_topk", context_of(5), {"k=5"}),
                     Catch::Contains("loss.k") && Catch::Contains("expected 1 to 4 for 5 classes, got 5"));
   CHECK_THROWS_AS(build_loss("noised_topk", context_of(5), {"k=0"}), ConfigError);

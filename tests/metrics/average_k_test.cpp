@@ -35,7 +35,7 @@ std::vector<int64_t> sizes_of(const EvaluationResult& result, const std::string&
   return {};
 }
 
-TEST_CASE("sets hold K classes on average where float32 has probabilities of 0 and 1", "[fast]") {
+TEST_CASE("sets hold K classes on average where float32 has probabilities of 0 and 1") {
   // The probabilities of most classes are 0 in float32, and those of most largest ones 1.
   for (const auto& [k, scale] : {std::pair(0.25, 40.0), {5.0, 100.0}, {12.0, 100.0}}) {
     SplitScores split = test::random_split(3, 400, 20, at::kFloat);
@@ -48,14 +48,14 @@ TEST_CASE("sets hold K classes on average where float32 has probabilities of 0 a
   }
 }
 
-TEST_CASE("average-K names show whole and fractional K", "[fast]") {
+TEST_CASE("average-K names show whole and fractional K") {
   CHECK(average_k_name(2) == "avg2");
   CHECK(average_k_name(2.5) == "avg2.5");
   CHECK(average_k_name(0.1) == "avg0.1");
   CHECK(average_k_name(1000) == "avg1000");
 }
 
-TEST_CASE("average-K of two samples, by hand", "[fast]") {
+TEST_CASE("average-K of two samples, by hand") {
   SplitScores split;
   split.scores = at::tensor({.9, .1, .0, .4, .35, .25}, at::kDouble).view({2, 3});
   split.labels = at::tensor({0, 1}, at::kLong);
@@ -84,7 +84,7 @@ TEST_CASE("average-K of two samples, by hand", "[fast]") {
   CHECK(sizes_of(result, "avg1.5") == std::vector<int64_t>{0, 1, 1, 0});
 }
 
-TEST_CASE("set sizes of shot groups, by hand", "[fast]") {
+TEST_CASE("set sizes of shot groups, by hand") {
   SplitScores split;
   split.scores = at::tensor({.9, .1, .0, .8, .7, .2, .6, .3, .1, .1, .2, .3}, at::kDouble).view({4, 3});
   split.labels = at::tensor({0, 1, 0, 2}, at::kLong);
@@ -106,7 +106,7 @@ TEST_CASE("set sizes of shot groups, by hand", "[fast]") {
   CHECK(sizes_of(many, "many_avg1") == sizes_of(many, "avg1"));
 }
 
-TEST_CASE("constant scores return every class, or none where ties are strict", "[fast]") {
+TEST_CASE("constant scores return every class, or none where ties are strict") {
   const SplitScores split{at::full({5, 4}, 0.25F), at::tensor({0, 1, 2, 3, 0}, at::kLong)};
   const EvaluationResult all = raw({2}).compute(split, context_of({1, 1, 1, 1}));
   CHECK(value_of(all, "avg2") == 1);
@@ -117,7 +117,7 @@ TEST_CASE("constant scores return every class, or none where ties are strict", "
   CHECK(value_of(none, "avg2_size") == 0);
 }
 
-TEST_CASE("average-K agrees with Algorithm 1 written with a full sort", "[fast]") {
+TEST_CASE("average-K agrees with Algorithm 1 written with a full sort") {
   const MetricContext base = context_of({3, 19, 20, 50, 100, 101, 400});
   for (uint64_t seed = 0; seed < 24; ++seed) {
     const at::ScalarType dtype = seed % 2 ? at::kFloat : at::kDouble;
@@ -151,7 +151,7 @@ TEST_CASE("average-K agrees with Algorithm 1 written with a full sort", "[fast]"
   }
 }
 
-TEST_CASE("a set size histogram counts every sample once", "[fast]") {
+TEST_CASE("a set size histogram counts every sample once") {
   const SplitScores split = test::random_split(5, 50, 6, at::kFloat);
   const EvaluationResult result = raw({1, 2.5}).compute(split, context_of({1, 30, 300, 1, 30, 300}));
   REQUIRE(result.set_sizes.size() == 8);
@@ -169,7 +169,7 @@ TEST_CASE("a set size histogram counts every sample once", "[fast]") {
   }
 }
 
-TEST_CASE("softmax and sigmoid apply to scaled scores, raw values stay as they are", "[fast]") {
+TEST_CASE("softmax and sigmoid apply to scaled scores, raw values stay as they are") {
   SplitScores split{at::tensor({1., 0., -1., .5}, at::kDouble).view({2, 2}), at::tensor({0, 0}, at::kLong)};
   MetricContext context = context_of({1, 1});
   context.score_scale = 3;
@@ -183,7 +183,7 @@ TEST_CASE("softmax and sigmoid apply to scaled scores, raw values stay as they a
   CHECK(lambda("raw") == 0.75);
 }
 
-TEST_CASE("softmax of large scores stays finite", "[fast]") {
+TEST_CASE("softmax of large scores stays finite") {
   SplitScores split{at::tensor({1e4F, 0.F, -1e4F, 9e3F}).view({2, 2}), at::tensor({0, 1}, at::kLong)};
   const EvaluationResult result = AverageK({{1}, "softmax", "keep_all", "val"}).compute(split, context_of({1, 1}));
   CHECK(value_of(result, "avg1") == 1);
@@ -191,7 +191,7 @@ TEST_CASE("softmax of large scores stays finite", "[fast]") {
   CHECK(value_of(result, "avg1_lambda") == 0.5);
 }
 
-TEST_CASE("average-K values come under the names that were announced", "[fast]") {
+TEST_CASE("average-K values come under the names that were announced") {
   const AverageK metric = raw({5, 2.5}, "keep_all", {1, 2});
   const EvaluationResult result =
       metric.compute(test::random_split(1, 10, 6, at::kFloat), context_of({1, 1, 1, 1, 1, 1}));

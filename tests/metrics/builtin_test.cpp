@@ -2,7 +2,7 @@
 
 #include "metrics/average_k.h"
 #include "metrics/metric.h"
-#include "src/config/range.h"
+#include "src/config/key.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -25,7 +25,7 @@ MetricRegistry builtin_metrics() {
   return registry;
 }
 
-TEST_CASE("every metric builds, and says what it is", "[fast]") {
+TEST_CASE("every metric builds, and says what it is") {
   const MetricRegistry registry = builtin_metrics();
   const config::Config config = config_with(registry, "superclass_accuracy", true);
   REQUIRE(registry.names() == std::vector<std::string>{"top_k", "average_k", "superclass"});
@@ -35,14 +35,14 @@ TEST_CASE("every metric builds, and says what it is", "[fast]") {
   }
 }
 
-TEST_CASE("metrics read the K of the configuration", "[fast]") {
+TEST_CASE("metrics read the K of the configuration") {
   const MetricRegistry registry = builtin_metrics();
   CHECK(registry.at("top_k").make(config_with(registry, "top_k", config::Integers{7}))->names().front() == "top7");
   CHECK(registry.at("average_k").make(config_with(registry, "average_k", config::Reals{1.5}))->names().front() ==
         "avg1.5");
 }
 
-TEST_CASE("all metrics measure the bins of the configuration", "[fast]") {
+TEST_CASE("all metrics measure the bins of the configuration") {
   const MetricRegistry registry = builtin_metrics();
   const config::Config config = config_with(registry, "count_bins", config::Integers{10, 50});
   const auto has = [&](const char* metric, const char* name) {
@@ -55,7 +55,7 @@ TEST_CASE("all metrics measure the bins of the configuration", "[fast]") {
 }
 
 // A metric's values are named after its K.
-TEST_CASE("a K that is listed twice is refused", "[fast]") {
+TEST_CASE("a K that is listed twice is refused") {
   const MetricRegistry registry = builtin_metrics();
   int64_t lists = 0;
   for (const MetricEntry& entry : registry.entries()) {
@@ -72,7 +72,7 @@ TEST_CASE("a K that is listed twice is refused", "[fast]") {
   CHECK(lists == 3);
 }
 
-TEST_CASE("the thresholds' source is a key of average-K", "[fast]") {
+TEST_CASE("the thresholds' source is a key of average-K") {
   const MetricRegistry registry = builtin_metrics();
   const config::Config config = config_with(registry, "threshold_from", std::string("same"));
   CHECK(config.read<AverageKOptions>("eval").threshold_from == "same");

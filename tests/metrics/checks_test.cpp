@@ -14,11 +14,11 @@ SplitScores good_split() {
   return {at::zeros({3, 4}), at::tensor({0, 3, 1}, at::kLong)};
 }
 
-TEST_CASE("a finite split with labels of its classes passes", "[fast]") {
+TEST_CASE("a finite split with labels of its classes passes") {
   CHECK_NOTHROW(check_split(good_split()));
 }
 
-TEST_CASE("a score that is not finite is named by sample and class", "[fast]") {
+TEST_CASE("a score that is not finite is named by sample and class") {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                           -std::numeric_limits<float>::infinity()}) {
     SplitScores split = good_split();
@@ -29,7 +29,7 @@ TEST_CASE("a score that is not finite is named by sample and class", "[fast]") {
   }
 }
 
-TEST_CASE("labels outside the classes are refused", "[fast]") {
+TEST_CASE("labels outside the classes are refused") {
   for (const int64_t bad : {-1, 4}) {
     SplitScores split = good_split();
     split.labels[2] = bad;
@@ -38,7 +38,7 @@ TEST_CASE("labels outside the classes are refused", "[fast]") {
   }
 }
 
-TEST_CASE("wrong shapes and dtypes are refused", "[fast]") {
+TEST_CASE("wrong shapes and dtypes are refused") {
   SplitScores split = good_split();
   split.labels = split.labels.slice(0, 0, 2);
   CHECK_THROWS_AS(check_split(split), ShapeError);

@@ -11,13 +11,13 @@ std::vector<std::string> names_of(const config::Integers& bounds) {
   return names;
 }
 
-TEST_CASE("bins are named after the counts that they hold", "[fast]") {
+TEST_CASE("bins are named after the counts that they hold") {
   CHECK(names_of({10, 50}) == std::vector<std::string>{"bin0_9", "bin10_49", "bin50"});
   CHECK(names_of({1}) == std::vector<std::string>{"bin0_0", "bin1"});
   CHECK(names_of({}).empty());
 }
 
-TEST_CASE("every number of training images is in one bin", "[fast]") {
+TEST_CASE("every number of training images is in one bin") {
   const std::vector<CountBin> bins = CountBinOptions{{10, 50, 500, 2000}}.bins();
   const auto bin_of = [&bins](int64_t train_count) {
     std::string held_by;

@@ -43,14 +43,14 @@ std::vector<int64_t> every_rank(const at::Tensor& values) {
   return ranks;
 }
 
-TEST_CASE("ranks count from the largest value, in any order and repeated", "[fast]") {
+TEST_CASE("ranks count from the largest value, in any order and repeated") {
   const at::Tensor values = at::tensor({3.F, -1.F, 8.F, 0.5F});
   CHECK(order_statistics(values, std::vector<int64_t>{0, 3, 1, 1, 2}) == std::vector<double>{8, -1, 3, 3, 0.5});
   CHECK(order_statistics(values, {}).empty());
   CHECK(order_statistics(at::tensor({2.5}, at::kDouble), std::vector<int64_t>{0}) == std::vector<double>{2.5});
 }
 
-TEST_CASE("order statistics are those of a full sort, for values of every kind", "[fast]") {
+TEST_CASE("order statistics are those of a full sort, for values of every kind") {
   const int64_t threads = at::get_num_threads();
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     at::manual_seed(11);
@@ -85,7 +85,7 @@ TEST_CASE("order statistics are those of a full sort, for values of every kind",
   at::set_num_threads(static_cast<int>(threads));
 }
 
-TEST_CASE("order statistics of several threads are those of a full sort", "[fast]") {
+TEST_CASE("order statistics of several threads are those of a full sort") {
   const int64_t threads = at::get_num_threads();
   at::set_num_threads(2);
   at::manual_seed(12);
@@ -96,7 +96,7 @@ TEST_CASE("order statistics of several threads are those of a full sort", "[fast
   at::set_num_threads(static_cast<int>(threads));
 }
 
-TEST_CASE("NaN of either sign is the largest value, as in at::topk", "[fast]") {
+TEST_CASE("NaN of either sign is the largest value, as in at::topk") {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     const at::Tensor values = at::tensor({1., kNan, kInfiniteKey, -kNan, -kInfiniteKey}, dtype);
     const std::vector<double> found = order_statistics(values, std::vector<int64_t>{0, 1, 2, 3, 4});
@@ -109,7 +109,7 @@ TEST_CASE("NaN of either sign is the largest value, as in at::topk", "[fast]") {
   }
 }
 
-TEST_CASE("zeros of both signs are one value, given without a sign", "[fast]") {
+TEST_CASE("zeros of both signs are one value, given without a sign") {
   const std::vector<double> found = order_statistics(at::tensor({-0.F, 0.F, -0.F, 1.F}), std::vector<int64_t>{1, 2, 3});
   for (const double zero : found) {
     CHECK(zero == 0);
@@ -117,7 +117,7 @@ TEST_CASE("zeros of both signs are one value, given without a sign", "[fast]") {
   }
 }
 
-TEST_CASE("average-K thresholds lie where at::topk of all values puts them", "[fast]") {
+TEST_CASE("average-K thresholds lie where at::topk of all values puts them") {
   for (uint64_t seed = 0; seed < 24; ++seed) {
     at::manual_seed(seed);
     const at::ScalarType dtype = seed % 2 ? at::kFloat : at::kDouble;

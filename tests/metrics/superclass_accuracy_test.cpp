@@ -19,7 +19,7 @@ MetricContext two_superclasses() {
   return context;
 }
 
-TEST_CASE("superclass accuracy of four samples, by hand", "[fast]") {
+TEST_CASE("superclass accuracy of four samples, by hand") {
   // The largest scores are of 2, 0, 1 and, of a tie, 0: right but for the label, right, wrong, wrong.
   SplitScores split;
   split.scores = at::tensor({1., 2., 3., 5., 4., 3., 2., 9., 7., 6., 6., 6.}, at::kDouble).view({4, 3});
@@ -39,7 +39,7 @@ TEST_CASE("superclass accuracy of four samples, by hand", "[fast]") {
   CHECK(value_of(of_two, "macro_top1_superclass") == 0.5);
 }
 
-TEST_CASE("superclass accuracy is measured where it is asked for, and needs superclasses", "[fast]") {
+TEST_CASE("superclass accuracy is measured where it is asked for, and needs superclasses") {
   const SplitScores split = test::random_split(1, 10, 3, at::kFloat);
   CHECK(SuperclassAccuracy({false}).names().empty());
   MetricContext none = two_superclasses();

@@ -14,7 +14,7 @@ namespace {
 
 using test::value_of;
 
-TEST_CASE("top-K accuracy of three samples, by hand", "[fast]") {
+TEST_CASE("top-K accuracy of three samples, by hand") {
   SplitScores split;
   split.scores = at::tensor({5., 4., 3., 2., 1., 3., 9., 2., 7.}, at::kDouble).view({3, 3});
   split.labels = at::tensor({0, 0, 1}, at::kLong);  // ranks 0, 1, 2
@@ -32,7 +32,7 @@ TEST_CASE("top-K accuracy of three samples, by hand", "[fast]") {
   CHECK(result.set_sizes.empty());
 }
 
-TEST_CASE("top-K accuracy of the classes of a bin, by hand", "[fast]") {
+TEST_CASE("top-K accuracy of the classes of a bin, by hand") {
   SplitScores split;
   split.scores = at::tensor({5., 4., 3., 2., 1., 3., 9., 2., 7.}, at::kDouble).view({3, 3});
   split.labels = at::tensor({0, 0, 1}, at::kLong);  // ranks 0, 1, 2
@@ -47,7 +47,7 @@ TEST_CASE("top-K accuracy of the classes of a bin, by hand", "[fast]") {
   CHECK(std::isnan(value_of(result, "bin50_top3")));
 }
 
-TEST_CASE("of equal scores the first K classes are the top K", "[fast]") {
+TEST_CASE("of equal scores the first K classes are the top K") {
   SplitScores split{at::full({8, 8}, 0.125), at::arange(8, at::kLong)};
   MetricContext context;
   context.train_counts.assign(8, 50);
@@ -58,14 +58,14 @@ TEST_CASE("of equal scores the first K classes are the top K", "[fast]") {
   CHECK(value_of(result, "top20") == 1);
 }
 
-TEST_CASE("one sample and one class", "[fast]") {
+TEST_CASE("one sample and one class") {
   SplitScores split{at::zeros({1, 1}), at::zeros({1}, at::kLong)};
   MetricContext context;
   context.train_counts = {1};
   CHECK(value_of(TopkAccuracy({{1}}).compute(split, context), "top1") == 1);
 }
 
-TEST_CASE("top-K accuracies agree with sets made by sorting", "[fast]") {
+TEST_CASE("top-K accuracies agree with sets made by sorting") {
   MetricContext context;
   context.train_counts = {3, 19, 20, 50, 100, 101, 400, 5, 60};
   for (const int64_t levels : {0, 2, 4}) {
@@ -92,7 +92,7 @@ TEST_CASE("top-K accuracies agree with sets made by sorting", "[fast]") {
   }
 }
 
-TEST_CASE("top-K values come under the names that were announced", "[fast]") {
+TEST_CASE("top-K values come under the names that were announced") {
   const TopkAccuracy metric({{5, 1}}, CountBinOptions{{3, 10}}.bins());
   MetricContext context;
   context.train_counts.assign(6, 10);

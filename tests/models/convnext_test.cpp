@@ -26,7 +26,7 @@ at::Tensor scores_of(ConvNext& model, uint64_t seed) {
   return model.forward(images).scores;
 }
 
-TEST_CASE("stochastic depth skips whole images as often as asked for, and keeps the mean", "[fast]") {
+TEST_CASE("stochastic depth skips whole images as often as asked for, and keeps the mean") {
   at::manual_seed(2);
   constexpr double kSkipped = 0.3;
   constexpr int64_t kImages = 20000;
@@ -40,7 +40,7 @@ TEST_CASE("stochastic depth skips whole images as often as asked for, and keeps 
   CHECK(randomly_skipped(x, 0).is_same(x));
 }
 
-TEST_CASE("images skip branches in training alone, by ATen's generator", "[fast]") {
+TEST_CASE("images skip branches in training alone, by ATen's generator") {
   const auto model = small_convnext(0.5);
   CHECK(at::equal(scores_of(*model, 4), scores_of(*model, 4)));
   CHECK_FALSE(at::equal(scores_of(*model, 4), scores_of(*model, 5)));
@@ -49,7 +49,7 @@ TEST_CASE("images skip branches in training alone, by ATen's generator", "[fast]
   CHECK(at::equal(scores_of(*small_convnext(0), 4), scores_of(*model, 4)));  // in training, too
 }
 
-TEST_CASE("activations that are computed again skip the same branches, and later numbers stay as they were", "[fast]") {
+TEST_CASE("activations that are computed again skip the same branches, and later numbers stay as they were") {
   const auto kept = small_convnext(0.5), again = small_convnext(0.5);
   again->recompute_activations();
   std::vector<at::Tensor> later;

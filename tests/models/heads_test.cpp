@@ -16,7 +16,7 @@ std::vector<std::string> names(const torch::nn::Module& module) {
   return names;
 }
 
-TEST_CASE("a normalised head gives cosines that do not depend on the features' length", "[fast]") {
+TEST_CASE("a normalised head gives cosines that do not depend on the features' length") {
   at::manual_seed(1);
   NormalisedHead head(5, 3);
   const at::Tensor features = at::randn({4, 5});
@@ -27,7 +27,7 @@ TEST_CASE("a normalised head gives cosines that do not depend on the features' l
   CHECK(at::isfinite(head.forward(at::zeros({1, 5}))).all().item<bool>());
 }
 
-TEST_CASE("a scaled head trains a factor for each class, and nothing else", "[fast]") {
+TEST_CASE("a scaled head trains a factor for each class, and nothing else") {
   Owner model;
   const Heads heads(model, "fc", {"scaled", true}, 5, 3);
   CHECK(names(model) == std::vector<std::string>{"fc.weight", "fc.bias", "fc.factor"});
@@ -47,7 +47,7 @@ TEST_CASE("a scaled head trains a factor for each class, and nothing else", "[fa
   CHECK(at::allclose(tensors[2].second.grad(), linear.sum(0)));
 }
 
-TEST_CASE("two heads score the same features with weights of their own", "[fast]") {
+TEST_CASE("two heads score the same features with weights of their own") {
   at::manual_seed(1);
   Owner model;
   const Heads heads(model, "fc", {"two_head", true}, 5, 3);
@@ -64,7 +64,7 @@ TEST_CASE("two heads score the same features with weights of their own", "[fast]
   CHECK(weights[2].second.grad().defined());
 }
 
-TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or start at zero", "[fast]") {
+TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or start at zero") {
   Owner with, without;
   const Heads head(with, "classifier", {"linear", true}, 5, 3, FirstHead::kZeroBias);
   const ModelOutput output = head(at::zeros({1, 5}));

@@ -85,7 +85,7 @@ std::vector<at::Tensor> gradients_with_stem(bool recompute) {
   return gradients;
 }
 
-TEST_CASE("a stem in a recomputed stage, whose images have no gradient, learns as without recomputing", "[fast]") {
+TEST_CASE("a stem in a recomputed stage, whose images have no gradient, learns as without recomputing") {
   const std::vector<at::Tensor> plain = gradients_with_stem(false), recomputed = gradients_with_stem(true);
   REQUIRE(plain.size() == 4);
   for (size_t i = 0; i < plain.size(); ++i) {
@@ -94,7 +94,7 @@ TEST_CASE("a stem in a recomputed stage, whose images have no gradient, learns a
   }
 }
 
-TEST_CASE("activations that are computed again are not kept", "[fast]") {
+TEST_CASE("activations that are computed again are not kept") {
   const Bytes plain = bytes_of_a_step(false), recomputed = bytes_of_a_step(true);
   CAPTURE(plain.kept, plain.most, recomputed.kept, recomputed.most);
   CHECK(recomputed.kept < 0.5 * static_cast<double>(plain.kept));

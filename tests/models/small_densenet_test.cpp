@@ -10,12 +10,12 @@ namespace {
 
 constexpr ModelContext kDensenetInput{100, 3, 32, 32};
 
-TEST_CASE("DenseNet 40-40 has the papers' 1.94 M parameters with bottlenecks, and 11.72 M without", "[fast]") {
+TEST_CASE("DenseNet 40-40 has the papers' 1.94 M parameters with bottlenecks, and 11.72 M without") {
   CHECK(SmallDenseNet({40, 40}, true, {}, kDensenetInput).num_parameters() == 1941620);
   CHECK(SmallDenseNet({40, 40}, false, {}, kDensenetInput).num_parameters() == 11720660);
 }
 
-TEST_CASE("depths that give no whole number of layers are refused, with the form that is wanted", "[fast]") {
+TEST_CASE("depths that give no whole number of layers are refused, with the form that is wanted") {
   for (const int64_t depth : {7, 9, 41, 43}) {
     CAPTURE(depth);
     CHECK_THROWS_WITH(SmallDenseNet({depth, 12}, true, {}, kDensenetInput),
@@ -29,8 +29,7 @@ TEST_CASE("depths that give no whole number of layers are refused, with the form
   CHECK(plain.named_parameters().find("block3.layer.13.conv1.weight") == nullptr);
 }
 
-TEST_CASE("images of another size than 32x32 are refused, which the published code answers with rows too many",
-          "[fast]") {
+TEST_CASE("images of another size than 32x32 are refused, which the published code answers with rows too many") {
   CHECK_THROWS_WITH(SmallDenseNet({40, 12}, true, {}, {100, 3, 64, 64}), Catch::Contains("32x32"));
   CHECK_THROWS_AS(SmallDenseNet({40, 12}, true, {}, {10, 1, 28, 28}), KeyError);
   SmallDenseNet model({10, 4}, true, {}, kDensenetInput);

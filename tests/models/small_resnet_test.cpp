@@ -11,7 +11,7 @@ namespace {
 
 constexpr ModelContext kResnetInput{100, 3, 32, 32};
 
-TEST_CASE("resnet20 has the paper's number of parameters for ten classes", "[fast]") {
+TEST_CASE("resnet20 has the paper's number of parameters for ten classes") {
   SmallResNet model(20, 16, {}, {10, 3, 32, 32});
   int64_t parameters = 0;
   for (const auto& parameter : model.parameters()) parameters += parameter.numel();
@@ -19,8 +19,7 @@ TEST_CASE("resnet20 has the paper's number of parameters for ten classes", "[fas
   CHECK(parameters == 269722);
 }
 
-TEST_CASE("state_dict lists a module's parameters before its buffers, and then its children, as Python does",
-          "[fast]") {
+TEST_CASE("state_dict lists a module's parameters before its buffers, and then its children, as Python does") {
   SmallResNet model(8, 16, {}, kResnetInput);
   const NamedTensors tensors = state_dict(model);
   REQUIRE(tensors.size() == 6 + 3 * 12 + 2);
@@ -32,19 +31,19 @@ TEST_CASE("state_dict lists a module's parameters before its buffers, and then i
   CHECK(tensors.back().first == "fc.bias");
 }
 
-TEST_CASE("scores have a row an image, at any even resolution", "[fast]") {
+TEST_CASE("scores have a row an image, at any even resolution") {
   SmallResNet model(8, 4, {}, {7, 1, 28, 28});
   CHECK(model.forward(at::randn({3, 1, 28, 28})).scores.sizes() == at::IntArrayRef{3, 7});
   CHECK(model.forward(at::randn({2, 1, 64, 64})).scores.sizes() == at::IntArrayRef{2, 7});
 }
 
-TEST_CASE("images of another channel count are refused by name", "[fast]") {
+TEST_CASE("images of another channel count are refused by name") {
   SmallResNet model(8, 4, {}, kResnetInput);
   CHECK_THROWS_WITH(model.forward(at::randn({2, 1, 32, 32})),
                     "images: expected shape [*, 3, *, *], got [2, 1, 32, 32]");
 }
 
-TEST_CASE("initial weights have the standard deviation of the paper's authors", "[fast]") {
+TEST_CASE("initial weights have the standard deviation of the paper's authors") {
   at::manual_seed(1);
   SmallResNet model(20, 16, {}, kResnetInput);
   const at::Tensor weight = *model.named_parameters().find("layer3.1.conv2.weight");

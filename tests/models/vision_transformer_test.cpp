@@ -13,7 +13,7 @@ namespace {
 
 constexpr VisionTransformerShape kSmallTransformer{16, 2, 12, 3};
 
-TEST_CASE("attention is the softmax of the scaled products, head by head", "[fast]") {
+TEST_CASE("attention is the softmax of the scaled products, head by head") {
   at::manual_seed(1);
   SelfAttention attention(6, 2);
   attention.to(at::kDouble);
@@ -32,7 +32,7 @@ TEST_CASE("attention is the softmax of the scaled products, head by head", "[fas
   CHECK(at::allclose(attention.forward(x), expected, 1e-12, 1e-12));
 }
 
-TEST_CASE("a place's embedding is learnt for every patch, and other images are refused", "[fast]") {
+TEST_CASE("a place's embedding is learnt for every patch, and other images are refused") {
   VisionTransformer model(kSmallTransformer, {}, {7, 1, 48, 48});
   CHECK(model.named_parameters()["encoder.pos_embedding"].sizes() == at::IntArrayRef{1, 10, 12});
   const ModelOutput output = model.forward(at::randn({3, 1, 48, 48}));
@@ -42,7 +42,7 @@ TEST_CASE("a place's embedding is learnt for every patch, and other images are r
   CHECK_THROWS_AS(VisionTransformer(kSmallTransformer, {}, {7, 1, 48, 47}), KeyError);
 }
 
-TEST_CASE("gradients repeat to the bit", "[fast]") {
+TEST_CASE("gradients repeat to the bit") {
   const auto gradients = [] {
     at::manual_seed(1);
     VisionTransformer model(kSmallTransformer, {"normalised", false}, {7, 3, 64, 64});

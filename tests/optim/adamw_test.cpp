@@ -28,7 +28,7 @@ struct PlainAdamW {
   }
 };
 
-TEST_CASE("steps of adamw follow the formula, with a learning rate that changes, decayed and not", "[fast]") {
+TEST_CASE("steps of adamw follow the formula, with a learning rate that changes, decayed and not") {
   const auto dtype = GENERATE(at::kDouble, at::kFloat);
   const AdamWOptions options{.lr = 0, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.2};
   constexpr int kSize = 37;  // longer than a vector register, and no multiple of one
@@ -59,7 +59,7 @@ TEST_CASE("steps of adamw follow the formula, with a learning rate that changes,
 
 // torch.optim.AdamW of PyTorch 2.11 on the same gradients, with b in a parameter group of its own with lr=0.5 and
 // weight_decay=0.
-TEST_CASE("three steps of adamw end where PyTorch's do", "[fast]") {
+TEST_CASE("three steps of adamw end where PyTorch's do") {
   const auto numbers = [](std::vector<double> values) { return at::tensor(values, at::kDouble); };
   at::Tensor w = trained(numbers({1, -2, 0.5, 0.25}).view({2, 2})), b = trained(numbers({0.3, -0.7}));
   AdamW optimizer({{"w", w}, {"b", b, /*lr_factor=*/5, /*decays=*/false}},
@@ -84,7 +84,7 @@ TEST_CASE("three steps of adamw end where PyTorch's do", "[fast]") {
   CHECK(state[4].second.item<int64_t>() == 3);
 }
 
-TEST_CASE("weights with their channels last take the same steps of adamw", "[fast]") {
+TEST_CASE("weights with their channels last take the same steps of adamw") {
   at::manual_seed(3);
   const at::Tensor first = at::randn({4, 3, 3, 3}), gradient = at::randn({4, 3, 3, 3});
   std::vector<at::Tensor> ends;

@@ -50,7 +50,7 @@ struct Subject {
   }
 };
 
-TEST_CASE("Every optimizer: steps go down, and leave alone what has no gradient", "[fast]") {
+TEST_CASE("Every optimizer: steps go down, and leave alone what has no gradient") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     Subject subject(entry);
@@ -67,7 +67,7 @@ TEST_CASE("Every optimizer: steps go down, and leave alone what has no gradient"
   }
 }
 
-TEST_CASE("Every optimizer: with the state of another it goes on with the same bits", "[fast]") {
+TEST_CASE("Every optimizer: with the state of another it goes on with the same bits") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     Subject first(entry), second(entry);
@@ -92,7 +92,7 @@ TEST_CASE("Every optimizer: with the state of another it goes on with the same b
   }
 }
 
-TEST_CASE("Every optimizer: a step that is stopped changes no parameter", "[fast]") {
+TEST_CASE("Every optimizer: a step that is stopped changes no parameter") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     Subject stopped(entry), plain(entry);
@@ -113,7 +113,7 @@ TEST_CASE("Every optimizer: a step that is stopped changes no parameter", "[fast
   }
 }
 
-TEST_CASE("Every optimizer: a learning rate of the head's own, and parameters without weight decay", "[fast]") {
+TEST_CASE("Every optimizer: a learning rate of the head's own, and parameters without weight decay") {
   const std::string decay = "optimizer.weight_decay=0.5";
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
@@ -137,7 +137,7 @@ TEST_CASE("Every optimizer: a learning rate of the head's own, and parameters wi
   }
 }
 
-TEST_CASE("Weight decay spares the parameters of the kinds that are named", "[fast]") {
+TEST_CASE("Weight decay spares the parameters of the kinds that are named") {
   const at::Tensor matrix = at::ones({2, 2}), row = at::ones({2});
   const Optimizer::Named parameters{{"conv.weight", at::ones({2, 2, 3, 3})},
                                     {"bn.weight", row},
@@ -160,7 +160,7 @@ TEST_CASE("Weight decay spares the parameters of the kinds that are named", "[fa
   CHECK(spared({"bias", "norm"}).size() == 4);
 }
 
-TEST_CASE("Every optimizer refuses what no optimizer can do", "[fast]") {
+TEST_CASE("Every optimizer refuses what no optimizer can do") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     for (const char* wrong :
@@ -172,7 +172,7 @@ TEST_CASE("Every optimizer refuses what no optimizer can do", "[fast]") {
   }
 }
 
-TEST_CASE("Every optimizer: its state has a name each, and the size that the entry says", "[fast]") {
+TEST_CASE("Every optimizer: its state has a name each, and the size that the entry says") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     const Subject subject(entry);
@@ -187,7 +187,7 @@ TEST_CASE("Every optimizer: its state has a name each, and the size that the ent
   }
 }
 
-TEST_CASE("Every optimizer: its config comes back as it was, and has a learning rate", "[fast]") {
+TEST_CASE("Every optimizer: its config comes back as it was, and has a learning rate") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     const config::Config config = config_of(entry);
@@ -198,7 +198,7 @@ TEST_CASE("Every optimizer: its config comes back as it was, and has a learning 
   }
 }
 
-TEST_CASE("Nesterov without momentum is refused where it was written", "[fast]") {
+TEST_CASE("Nesterov without momentum is refused where it was written") {
   CHECK_THROWS_WITH(config::load(optimizer_schema(), {}, {"optimizer.momentum=0"}),
                     Catch::Contains("optimizer.nesterov") && Catch::Contains("optimizer.nesterov: false"));
   CHECK_NOTHROW(config::load(optimizer_schema(), {}, {"optimizer.momentum=0", "optimizer.nesterov=false"}));

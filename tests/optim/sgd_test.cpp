@@ -17,7 +17,7 @@ void set_gradient(at::Tensor& p, std::vector<double> values) {
   p.mutable_grad() = at::tensor(values, at::kDouble);
 }
 
-TEST_CASE("two steps follow the update rule written out by hand", "[fast]") {
+TEST_CASE("two steps follow the update rule written out by hand") {
   const bool nesterov = GENERATE(false, true);
   const double momentum = 0.9, decay = 0.01, lr = 0.5;
   at::Tensor p = parameter({1.0, -2.0});
@@ -40,7 +40,7 @@ TEST_CASE("two steps follow the update rule written out by hand", "[fast]") {
   CHECK(optimizer.state()[0].second[1].item<double>() == Approx(velocity[1]).epsilon(1e-14));
 }
 
-TEST_CASE("without momentum a step is lr times the gradient", "[fast]") {
+TEST_CASE("without momentum a step is lr times the gradient") {
   at::Tensor p = parameter({1.0});
   Sgd optimizer(TrainedParameters{{"p", p}}, {0.5, 0, 0, false});
   set_gradient(p, {0.5});
@@ -48,7 +48,7 @@ TEST_CASE("without momentum a step is lr times the gradient", "[fast]") {
   CHECK(p[0].item<double>() == Approx(0.75).epsilon(1e-15));
 }
 
-TEST_CASE("a parameter without a gradient stays as it is", "[fast]") {
+TEST_CASE("a parameter without a gradient stays as it is") {
   at::Tensor used = parameter({1.0}), unused = parameter({1.0});
   Sgd optimizer(TrainedParameters{{"used", used}, {"unused", unused}}, {0.1, 0.9, 0.1, true});
   set_gradient(used, {1.0});
@@ -59,11 +59,11 @@ TEST_CASE("a parameter without a gradient stays as it is", "[fast]") {
   CHECK_FALSE(used.grad().defined());
 }
 
-TEST_CASE("Nesterov without momentum is refused", "[fast]") {
+TEST_CASE("Nesterov without momentum is refused") {
   CHECK_THROWS_AS(Sgd({}, {0.1, 0, 0, true}), ConfigError);
 }
 
-TEST_CASE("clipping scales all gradients by one factor, and only where their norm is above the bound", "[fast]") {
+TEST_CASE("clipping scales all gradients by one factor, and only where their norm is above the bound") {
   std::vector<at::Tensor> parameters = {parameter({0, 0}), parameter({0})};
   set_gradient(parameters[0], {3, 0});
   set_gradient(parameters[1], {4});

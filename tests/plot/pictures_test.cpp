@@ -13,13 +13,13 @@
 using namespace settrain;
 using Catch::Contains;
 
-TEST_CASE("a text in a script is a text, whatever it holds", "[fast]") {
+TEST_CASE("a text in a script is a text, whatever it holds") {
   CHECK(gnuplot_string("a (b), \u03b5 50 %") == "\"a (b), \u03b5 50 %\"");
   CHECK(gnuplot_string("\"`{'\\\n") == R"("\042\140\173\047\134\012")");
   CHECK(tic_string("50 %\n" + std::string(40, 'x')) == "\"50 %% " + std::string(23, 'x') + "\u2026\"");
 }
 
-TEST_CASE("long texts are broken at blanks, or cut, never within a character", "[fast]") {
+TEST_CASE("long texts are broken at blanks, or cut, never within a character") {
   CHECK(wrapped("", 10).empty());
   CHECK(wrapped("one two\nthree", 9) == "one two\nthree");
   CHECK(wrapped("a longer-than-that word", 5) == "a\nlonger-than-that\nword");
@@ -27,7 +27,7 @@ TEST_CASE("long texts are broken at blanks, or cut, never within a character", "
   CHECK(shortened("ab\u03b5\u03b5", 3) == "ab\u03b5\u2026");
 }
 
-TEST_CASE("gnuplot reads such a text as it is", "[fast]") {
+TEST_CASE("gnuplot reads such a text as it is") {
   SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
   const test::TemporaryFolder folder;
   for (const std::string text :
@@ -39,11 +39,11 @@ TEST_CASE("gnuplot reads such a text as it is", "[fast]") {
   CHECK_FALSE(std::filesystem::exists(folder / "owned"));
 }
 
-TEST_CASE("the title of a script is a comment", "[fast]") {
+TEST_CASE("the title of a script is a comment") {
   CHECK_THAT(picture_script({.name = "a", .title = "two\nlines"}), Contains("# two lines. Draws a.svg and a.png;"));
 }
 
-TEST_CASE("what can be drawn is drawn, and the rest is named", "[fast]") {
+TEST_CASE("what can be drawn is drawn, and the rest is named") {
   const test::TemporaryFolder folder;
   const test::FakeGnuplot fake(
       "eval \"$3\"; [ \"$4\" = ./b.gp ] && exit 1; echo '</svg>' >$out.svg; echo IEND >$out.png");
@@ -60,7 +60,7 @@ TEST_CASE("what can be drawn is drawn, and the rest is named", "[fast]") {
   CHECK(test::read_file(folder / "b.dat") == "1");
 }
 
-TEST_CASE("a picture that gnuplot could not write all of is none", "[fast]") {
+TEST_CASE("a picture that gnuplot could not write all of is none") {
   const test::TemporaryFolder folder;
   const auto draw = [&](const std::string& svg) {
     // Its second argument is out='...'.

@@ -41,7 +41,7 @@ Answers some_answers(const AnswerOptions& rule) {
   return answers;
 }
 
-TEST_CASE("pairs of confused classes are counted and ordered", "[fast]") {
+TEST_CASE("pairs of confused classes are counted and ordered") {
   const Places labels{0, 0, 0, 1, 1, 2, 2}, predicted{1, 1, 0, 0, 2, 0, 0};
   const std::vector<Confusion> expected{{0, 1, 2}, {2, 0, 2}, {1, 0, 1}};
   CHECK((most_confused(labels, predicted, 3) == expected));
@@ -49,7 +49,7 @@ TEST_CASE("pairs of confused classes are counted and ordered", "[fast]") {
   CHECK(to_superclasses({0, 2, 1}, {7, 8, 9}) == Places{7, 9, 8});
 }
 
-TEST_CASE("examples are spread over the split, and the largest sets come first", "[fast]") {
+TEST_CASE("examples are spread over the split, and the largest sets come first") {
   const ChosenExamples chosen = choose_examples({1, 3, 2, 3, 1, 1}, {true, false, true, true, true, true}, 2);
   CHECK(chosen.correct == Places{0, 3});
   CHECK(chosen.missed == Places{1});
@@ -58,7 +58,7 @@ TEST_CASE("examples are spread over the split, and the largest sets come first",
   CHECK(choose_examples({2, 2}, {true, false}, 2).large.empty());
 }
 
-TEST_CASE("the sets are those of the K that was selected on, and the metric's own", "[fast]") {
+TEST_CASE("the sets are those of the K that was selected on, and the metric's own") {
   const SplitScores split = some_answers({average_k({1}), {{1}}, {}}).scores;
   const MetricContext context{{10, 20, 0}, 1.0, nullptr};
   const JudgedSets selected =
@@ -72,7 +72,7 @@ TEST_CASE("the sets are those of the K that was selected on, and the metric's ow
   CHECK(selected.threshold.has_value());
 }
 
-TEST_CASE("without average-K the sets are the largest scores, ties to the lower class", "[fast]") {
+TEST_CASE("without average-K the sets are the largest scores, ties to the lower class") {
   const SplitScores split{at::tensor({1.0, 1.0, 1.0, 0.0, 2.0, 1.0}).reshape({2, 3}), at::tensor({0, 2}, at::kLong)};
   const JudgedSets sets = judged_sets({average_k({}), {{1, 2, 5}}, {"val/top2"}}, split, {{1, 1, 1}, 1.0, nullptr});
   CHECK(sets.name == "top2");
@@ -82,7 +82,7 @@ TEST_CASE("without average-K the sets are the largest scores, ties to the lower 
   CHECK(judged_sets({average_k({}), {{5}}, {}}, split, {{1, 1, 1}, 1.0, nullptr}).in_set.all().item<bool>());
 }
 
-TEST_CASE("answers are counted by class and shown on their own images", "[fast]") {
+TEST_CASE("answers are counted by class and shown on their own images") {
   const ordered_json json = answers_json(some_answers({average_k({1.25}), {{1}}, {}}));
   CHECK(json["images"] == 4);
   CHECK(json["sets"] == "avg1.25");
@@ -105,7 +105,7 @@ TEST_CASE("answers are counted by class and shown on their own images", "[fast]"
   CHECK(examples["large"][0]["truth"] == "a & b");
 }
 
-TEST_CASE("where images were left out no answer is shown on another's image", "[fast]") {
+TEST_CASE("where images were left out no answer is shown on another's image") {
   Answers answers = some_answers({average_k({1.25}), {{1}}, {}});
   answers.dataset.test.ids.push_back(0);
   answers.dataset.test.labels.push_back(0);
@@ -115,7 +115,7 @@ TEST_CASE("where images were left out no answer is shown on another's image", "[
   CHECK(json["classes"].size() == 3);
 }
 
-TEST_CASE("where a picture cannot be made the counts stay, with the reason", "[fast]") {
+TEST_CASE("where a picture cannot be made the counts stay, with the reason") {
   Answers answers = some_answers({average_k({1.25}), {{1}}, {}});
   answers.dataset.test.images = std::make_shared<MemoryImages>(std::vector<uint8_t>(8), 1, 1, 2);
   const ordered_json json = answers_json(answers);
@@ -124,7 +124,7 @@ TEST_CASE("where a picture cannot be made the counts stay, with the reason", "[f
   CHECK(json["classes"].size() == 3);
 }
 
-TEST_CASE("a threshold that is not finite has no number", "[fast]") {
+TEST_CASE("a threshold that is not finite has no number") {
   Answers answers = some_answers({average_k({1.25}), {{1}}, {}});
   answers.sets.threshold = -kInfinity;
   CHECK(answers_json(answers)["threshold"].is_null());

@@ -14,7 +14,7 @@ Image some_image(int64_t height, int64_t width, int64_t channels) {
   return image;
 }
 
-TEST_CASE("a thumbnail keeps small images and the proportions of large ones", "[fast]") {
+TEST_CASE("a thumbnail keeps small images and the proportions of large ones") {
   const Image small = some_image(5, 4, 3);
   const MemoryImages images(small.pixels, 5, 4, 3);
   CHECK(thumbnail(images, 0, 16).pixels == small.pixels);
@@ -25,7 +25,7 @@ TEST_CASE("a thumbnail keeps small images and the proportions of large ones", "[
   CHECK(shrunk.pixels.size() == 128);
 }
 
-TEST_CASE("a picture's URI holds a PNG in base64, from its first to its last byte", "[fast]") {
+TEST_CASE("a picture's URI holds a PNG in base64, from its first to its last byte") {
   if (decoder_version() == "none") return;  // a build without image files
   const std::string uri = picture_uri(some_image(3, 5, 3));
   CHECK(uri.starts_with("data:image/png;base64,iVBORw0KGgo"));

@@ -18,7 +18,7 @@ Computation made(const std::string& precision, const std::string& channels_last,
   return make_computation(options, device, kStatistics);
 }
 
-TEST_CASE("the layout follows device and precision where it is left open, and the key otherwise", "[fast]") {
+TEST_CASE("the layout follows device and precision where it is left open, and the key otherwise") {
   CHECK(made("float32", "auto", at::kCPU).channels_last);
   CHECK(made("bf16", "auto", at::kCUDA).channels_last);
   CHECK_FALSE(made("float32", "auto", at::kCUDA).channels_last);
@@ -29,7 +29,7 @@ TEST_CASE("the layout follows device and precision where it is left open, and th
   CHECK(made("bf16", "false", at::kCPU).describe() == "cpu, bf16, channels first");
 }
 
-TEST_CASE("TF32 is forbidden by what computes; looking for a device changes nothing", "[fast]") {
+TEST_CASE("TF32 is forbidden by what computes; looking for a device changes nothing") {
   at::globalContext().setAllowTF32CuDNN(true);
   CHECK(find_device("cpu").is_cpu());
   CHECK(at::globalContext().allowTF32CuDNN());
@@ -48,7 +48,7 @@ class Mirror : public Model {
   }
 };
 
-TEST_CASE("a GPU is given bytes, a CPU numbers in the layout and precision of its convolutions", "[fast]") {
+TEST_CASE("a GPU is given bytes, a CPU numbers in the layout and precision of its convolutions") {
   CHECK((made("float32", "auto", at::kCUDA).pixel_format() == PixelFormat{PixelType::kByte, false}));
   CHECK((made("bf16", "auto", at::kCUDA).pixel_format() == PixelFormat{PixelType::kByte, true}));
   CHECK((made("float32", "auto", at::kCPU).pixel_format() == PixelFormat{PixelType::kFloat, true}));
@@ -73,7 +73,7 @@ at::Tensor written(PixelFormat format) {
   return image;
 }
 
-TEST_CASE("bytes become what the loader would make for the CPU, to the last bit: bf16 and layout too", "[fast]") {
+TEST_CASE("bytes become what the loader would make for the CPU, to the last bit: bf16 and layout too") {
   for (const char* precision : {"float32", "bf16"}) {
     for (const char* channels_last : {"false", "true"}) {
       CAPTURE(precision, channels_last);

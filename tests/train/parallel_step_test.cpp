@@ -9,8 +9,7 @@ namespace {
 
 using namespace test;
 
-TEST_CASE("samples of another process that have no finite loss are told in every process, and nothing moves",
-          "[fast]") {
+TEST_CASE("samples of another process that have no finite loss are told in every process, and nothing moves") {
   const std::vector<std::shared_ptr<Linear>> models{fresh_model(), fresh_model()};
   std::vector<Batch> batches{samples(0, 4), samples(4, 4)};
   batches[1].images = batches[1].images.clone();
@@ -36,7 +35,7 @@ TEST_CASE("samples of another process that have no finite loss are told in every
   CHECK_THAT(told[0], Catch::StartsWith("process 1: ") && Catch::Contains("at step 7") && Catch::Contains("(ids 106)"));
 }
 
-TEST_CASE("a step without any batch of one process is that of the other alone", "[fast]") {
+TEST_CASE("a step without any batch of one process is that of the other alone") {
   auto alone = fresh_model();
   auto alone_loss = make_loss("cross_entropy");
   Sgd alone_optimizer = make_optimizer(*alone);

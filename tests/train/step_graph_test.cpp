@@ -31,7 +31,7 @@ StepInputs inputs_of(double value, int64_t samples = 4) {
   return {{part}, at::tensor({0.1, 4.0, 7.0}, at::kDouble)};
 }
 
-TEST_CASE("steps are captured after the first three, anew in every epoch, and replayed on their own inputs", "[fast]") {
+TEST_CASE("steps are captured after the first three, anew in every epoch, and replayed on their own inputs") {
   FakeCapture fake;
   StepGraph graph(fake.capture(), [](const StepInputs& inputs) { return inputs.parts[0].images.sum() + inputs.lr(); });
   for (int64_t step = 0; step < 10; ++step) {
@@ -42,7 +42,7 @@ TEST_CASE("steps are captured after the first three, anew in every epoch, and re
   CHECK(fake.replays == 2 + 4);
 }
 
-TEST_CASE("a step of another shape, or with label sets, runs as it is", "[fast]") {
+TEST_CASE("a step of another shape, or with label sets, runs as it is") {
   FakeCapture fake;
   StepGraph graph(fake.capture(), [](const StepInputs& inputs) { return inputs.parts[0].images.sum(0); });
   for (int i = 0; i < 5; ++i) graph(inputs_of(1), 0);
@@ -55,7 +55,7 @@ TEST_CASE("a step of another shape, or with label sets, runs as it is", "[fast]"
   CHECK(fake.captures == 1);
 }
 
-TEST_CASE("where the capture fails, steps run as they are from then on", "[fast]") {
+TEST_CASE("where the capture fails, steps run as they are from then on") {
   int attempts = 0;
   const Capture refuses = [&](const std::function<void()>&) -> std::function<void()> {
     ++attempts;
@@ -66,7 +66,7 @@ TEST_CASE("where the capture fails, steps run as they are from then on", "[fast]
   CHECK(attempts == 1);
 }
 
-TEST_CASE("a capture that fails throws the first error, whatever its end and the clean-up throw", "[fast]") {
+TEST_CASE("a capture that fails throws the first error, whatever its end and the clean-up throw") {
   const auto fail = [](const char* message) { return [message] { throw std::runtime_error(message); }; };
   const auto nothing = [] {};
   bool cleaned_up = false;
@@ -81,7 +81,7 @@ TEST_CASE("a capture that fails throws the first error, whatever its end and the
   CHECK(cleaned_up);
 }
 
-TEST_CASE("a batch of another size before the capture does not stand for the others", "[fast]") {
+TEST_CASE("a batch of another size before the capture does not stand for the others") {
   FakeCapture fake;
   StepGraph graph(fake.capture(), [](const StepInputs& inputs) { return inputs.parts[0].images.sum(0); });
   for (int i = 0; i < 3; ++i) graph(inputs_of(1), 0);
@@ -95,8 +95,7 @@ TEST_CASE("a batch of another size before the capture does not stand for the oth
   CHECK(fake.replays == 3);
 }
 
-TEST_CASE("a smaller step without memory beside the captured one drops that one and runs again, to the same bits",
-          "[fast]") {
+TEST_CASE("a smaller step without memory beside the captured one drops that one and runs again, to the same bits") {
   FakeCapture fake;
   int passes = 0;
   const auto fails_at_first = [&](int64_t images) {
@@ -129,7 +128,7 @@ class FailingSgd : public Sgd {
   }
 };
 
-TEST_CASE("a step without memory is not run again once its update has begun", "[fast]") {
+TEST_CASE("a step without memory is not run again once its update has begun") {
   FakeCapture fake;
   int passes = 0;
   ToldConvNext model([&](int64_t images) { passes += images == 6; }, ModelOptions{}, ModelContext{5, 3, 32, 32});
@@ -150,7 +149,7 @@ TEST_CASE("a step without memory is not run again once its update has begun", "[
   CHECK(passes == 1);
 }
 
-TEST_CASE("a step without memory before anything of it ran is run again, whatever the step before did", "[fast]") {
+TEST_CASE("a step without memory before anything of it ran is run again, whatever the step before did") {
   int replays = 0;
   const Capture capture = [&](const std::function<void()>& operations) -> std::function<void()> {
     return [&replays, operations] {
@@ -164,7 +163,7 @@ TEST_CASE("a step without memory before anything of it ran is run again, whateve
   for (size_t i = 0; i < plain.state.size(); ++i) CHECK(again.state[i].equal(plain.state[i]));
 }
 
-TEST_CASE("replayed steps have the numbers of steps that run as they are", "[fast]") {
+TEST_CASE("replayed steps have the numbers of steps that run as they are") {
   const std::string loss = GENERATE("cross_entropy", "noised_topk");
   FakeCapture fake;
   const Trained plain = train_two_epochs(loss, {}), replayed = train_two_epochs(loss, fake.capture());

@@ -8,7 +8,7 @@ namespace {
 
 using test::samples;
 
-TEST_CASE("a step's inputs are its batches with samples, and its numbers", "[fast]") {
+TEST_CASE("a step's inputs are its batches with samples, and its numbers") {
   const InputStream to_device(at::kCPU);
   Batch with_sets = samples(5, 3);
   with_sets.set_offsets = at::arange(4, at::kLong);
@@ -24,7 +24,7 @@ TEST_CASE("a step's inputs are its batches with samples, and its numbers", "[fas
   CHECK(inputs.step().item<int64_t>() == 41);
 }
 
-TEST_CASE("inputs are alike in shapes, kinds and layout", "[fast]") {
+TEST_CASE("inputs are alike in shapes, kinds and layout") {
   const InputStream to_device(at::kCPU);
   const auto inputs = [&](const std::vector<Batch>& batches) { return to_device(batches, {}, 1); };
   const StepInputs one = inputs({samples(0, 4)});
@@ -38,7 +38,7 @@ TEST_CASE("inputs are alike in shapes, kinds and layout", "[fast]") {
   CHECK_FALSE(alike(one, inputs({bytes})));
 }
 
-TEST_CASE("inputs are copied into others, which stay where they are", "[fast]") {
+TEST_CASE("inputs are copied into others, which stay where they are") {
   const InputStream to_device(at::kCPU);
   const StepInputs from = to_device({samples(4, 4)}, {.step = 2, .lr = 0.2}, 4);
   const StepInputs to = cloned(to_device({samples(0, 4)}, {.step = 1, .lr = 0.1}, 3));

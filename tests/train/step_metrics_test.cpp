@@ -26,14 +26,14 @@ std::vector<double> values_of(const at::Tensor& sums) {
   return {sums.const_data_ptr<double>(), sums.const_data_ptr<double>() + sums.numel()};
 }
 
-TEST_CASE("a step measures what is asked for, and top-1 anyway", "[fast]") {
+TEST_CASE("a step measures what is asked for, and top-1 anyway") {
   using Names = std::vector<std::string>;
   CHECK(measuring({}, false).names().empty());
   CHECK(measuring({1}, false).names().empty());
   CHECK(measuring({5, 1, 2}, true).names() == Names{"top5", "top2", "gradient_nonzeros"});
 }
 
-TEST_CASE("labels among the K largest scores of a batch, by hand", "[fast]") {
+TEST_CASE("labels among the K largest scores of a batch, by hand") {
   ModelOutput output;
   output.scores = made_scores();
   // The labels' ranks are 2 and, where all scores tie, 1.
@@ -41,7 +41,7 @@ TEST_CASE("labels among the K largest scores of a batch, by hand", "[fast]") {
   CHECK(values_of(measuring({4, 2, 3}, false).sums(output, labels)) == std::vector<double>{2, 1, 2});
 }
 
-TEST_CASE("classes with a derivative that is not 0, by hand", "[fast]") {
+TEST_CASE("classes with a derivative that is not 0, by hand") {
   const StepMetrics metrics = measuring({}, true);
   const at::Tensor labels = at::tensor({3, 1}, at::kLong);
   ModelOutput output;
@@ -59,7 +59,7 @@ TEST_CASE("classes with a derivative that is not 0, by hand", "[fast]") {
   CHECK(values_of(metrics.sums(output, labels)) == std::vector<double>{4});
 }
 
-TEST_CASE("scores without a gradient count none", "[fast]") {
+TEST_CASE("scores without a gradient count none") {
   const StepMetrics metrics = measuring({2}, true);
   ModelOutput output;
   output.scores = made_scores().detach();

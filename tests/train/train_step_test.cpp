@@ -26,7 +26,7 @@ at::Tensor weight_after(const std::vector<Batch>& batches, const std::string& lo
   return model->parameters()[0].detach();
 }
 
-TEST_CASE("a step with stochastic depth draws the same images after a resume", "[fast]") {
+TEST_CASE("a step with stochastic depth draws the same images after a resume") {
   const auto fresh = [] {
     at::manual_seed(5);
     auto model = std::make_shared<ConvNext>(ConvNextShape{{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, ModelOptions{},
@@ -49,7 +49,7 @@ TEST_CASE("a step with stochastic depth draws the same images after a resume", "
   CHECK(losses(1, 3) != losses(1, 4));
 }
 
-TEST_CASE("uneven accumulated batches make the step of one batch, noise included", "[fast]") {
+TEST_CASE("uneven accumulated batches make the step of one batch, noise included") {
   const std::string loss = GENERATE("cross_entropy", "noised_topk");
   const at::Tensor whole = weight_after({samples(0, 8)}, loss);
   const at::Tensor parts = weight_after({samples(0, 5), samples(5, 3)}, loss);
@@ -58,7 +58,7 @@ TEST_CASE("uneven accumulated batches make the step of one batch, noise included
   CHECK((whole - untrained_task).abs().max().item<double>() > 1e-4);
 }
 
-TEST_CASE("a batch without samples changes nothing", "[fast]") {
+TEST_CASE("a batch without samples changes nothing") {
   const Batch empty;
   CHECK(weight_after({samples(0, 5), empty, samples(5, 3)}, "cross_entropy")
             .equal(weight_after({samples(0, 5), samples(5, 3)}, "cross_entropy")));
@@ -69,7 +69,7 @@ TEST_CASE("a batch without samples changes nothing", "[fast]") {
   CHECK(model->parameters()[0].equal(before));
 }
 
-TEST_CASE("what a step measures adds up over its batches, and changes no bit", "[fast]") {
+TEST_CASE("what a step measures adds up over its batches, and changes no bit") {
   const std::string loss_name = GENERATE("cross_entropy", "noised_topk");
   TrainOptions options;
   options.top_k = {2, 5};
@@ -102,7 +102,7 @@ TEST_CASE("what a step measures adds up over its batches, and changes no bit", "
   if (loss_name == "noised_topk") CHECK(whole.measured[2] <= 3 * 8 * 5);
 }
 
-TEST_CASE("clipping bounds the update", "[fast]") {
+TEST_CASE("clipping bounds the update") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
   Sgd optimizer(TrainedParameters{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
@@ -111,7 +111,7 @@ TEST_CASE("clipping bounds the update", "[fast]") {
   CHECK((model->parameters()[0].detach() - before).norm().item<double>() == Approx(1e-3).epsilon(1e-6));
 }
 
-TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves the weights alone", "[fast]") {
+TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves the weights alone") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
   Sgd optimizer = make_optimizer(*model);
@@ -129,7 +129,7 @@ TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves 
                     Contains("is model.fc.bias"));
 }
 
-TEST_CASE("a loss that is not finite is told when the next step is under way, which changes nothing either", "[fast]") {
+TEST_CASE("a loss that is not finite is told when the next step is under way, which changes nothing either") {
   const std::string name = GENERATE("cross_entropy", "role");
   auto model = fresh_model();
   auto loss = make_loss(name);
@@ -160,7 +160,7 @@ TEST_CASE("a loss that is not finite is told when the next step is under way, wh
   for (size_t i = 0; i < before.size(); ++i) CHECK(after[i].equal(before[i]));
 }
 
-TEST_CASE("a loss' own tensors move once a step, by the gradients of all its batches", "[fast]") {
+TEST_CASE("a loss' own tensors move once a step, by the gradients of all its batches") {
   const auto theta_after = [](const std::vector<Batch>& batches, double theta_lr) {
     auto model = fresh_model();
     auto loss = make_loss("role", {"loss.theta_lr=" + std::to_string(theta_lr)});
@@ -176,7 +176,7 @@ TEST_CASE("a loss' own tensors move once a step, by the gradients of all its bat
   CHECK(at::equal(three.slice(0, 3), before.slice(0, 3)));
 }
 
-TEST_CASE("a mean over weights takes larger steps where the weights are small", "[fast]") {
+TEST_CASE("a mean over weights takes larger steps where the weights are small") {
   // Labels are 0 1 2 3 4 0 1 2: weights of 4.25 in all.
   const std::vector<std::string> weights{"loss.class_weights=list", "loss.class_weight_list=[0.5, 0.25, 1, 0.25, 0.5]"};
   std::vector<std::string> of_weights = weights;
@@ -202,7 +202,7 @@ TEST_CASE("a mean over weights takes larger steps where the weights are small", 
   CHECK(update({samples(0, 8)}, deferred, 1).equal(over_weights));
 }
 
-TEST_CASE("class weights know the epoch, and losses of sets the sets", "[fast]") {
+TEST_CASE("class weights know the epoch, and losses of sets the sets") {
   const auto loss_of = [](const std::string& name, const std::vector<std::string>& settings, const Batch& batch,
                           int64_t epoch) {
     auto model = fresh_model();

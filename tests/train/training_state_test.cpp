@@ -6,7 +6,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("a training state comes back from a checkpoint to the last bit", "[fast]") {
+TEST_CASE("a training state comes back from a checkpoint to the last bit") {
   TrainingState state;
   state.epoch = 3;
   state.batch = 17;
@@ -29,7 +29,7 @@ TEST_CASE("a training state comes back from a checkpoint to the last bit", "[fas
   CHECK(read.seconds == 12.346);  // to the millisecond
 }
 
-TEST_CASE("what steps have measured comes back, and leaves no trace where nothing was", "[fast]") {
+TEST_CASE("what steps have measured comes back, and leaves no trace where nothing was") {
   TrainingState state;
   state.sum.measured = {0.1, 1.0 / 3};
   Checkpoint checkpoint, without;
@@ -42,7 +42,7 @@ TEST_CASE("what steps have measured comes back, and leaves no trace where nothin
   CHECK_THROWS_WITH(read_state(checkpoint), Catch::Contains("state.measured"));
 }
 
-TEST_CASE("what no two runs share is no tensor", "[fast]") {
+TEST_CASE("what no two runs share is no tensor") {
   TrainingState fast, slow;
   fast.seconds = 1;
   slow.seconds = 2;
@@ -54,7 +54,7 @@ TEST_CASE("what no two runs share is no tensor", "[fast]") {
   CHECK(a.metadata != b.metadata);
 }
 
-TEST_CASE("a state that lacks an entry is refused", "[fast]") {
+TEST_CASE("a state that lacks an entry is refused") {
   Checkpoint checkpoint;
   add_state({}, checkpoint);
   checkpoint.tensors.erase("state.batch");

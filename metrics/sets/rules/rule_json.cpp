@@ -8,8 +8,8 @@
 
 #include "metrics/sets/rules/calibrated_rule.h"
 #include "metrics/sets/rules/rule_suits.h"
-#include "src/config/text.h"
 #include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -49,7 +49,7 @@ bool is_array(const Json& json) {
   return json.is_array();
 }
 bool is_text(const Json& json) {
-  return json.is_string() && config::is_utf8(json.get_ref<const std::string&>());
+  return json.is_string() && is_utf8(json.get_ref<const std::string&>());
 }
 bool is_count(const Json& json) {
   return json.is_number_unsigned() || (json.is_number_integer() && json.get<int64_t>() >= 0);

@@ -3,26 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
 
-#include "src/config/text.h"
-#include "src/core/characters.h"
 #include "src/core/error.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
-
-template <class T>
-std::optional<T> whole_text(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// The pieces between the `separator`s that stand outside of parentheses; nothing where these do not match.
 std::optional<std::vector<std::string_view>> pieces_of(std::string_view text, char separator) {
@@ -63,41 +52,40 @@ RulePart part_of(std::string_view text) {
 }  // namespace
 
 RuleText::RuleText(std::string_view text) : text_(text) {
-  if (!config::is_utf8(text_)) fail("it is not UTF-8");
+  if (!is_utf8(text_)) fail("it is not UTF-8");
   if (text_ != printable(text_)) fail("it has control characters");  // the name is printed as it is
   const auto pieces = pieces_of(text_, ':');
   if (!pieces) fail("its parentheses do not match");
   for (const std::string_view piece : *pieces) {
     if (piece.find('(') != std::string_view::npos && piece.find(')') != piece.size() - 1) {
-      fail(config::in_quotes(piece) + " goes on behind its parentheses");
+      fail(in_quotes(piece) + " goes on behind its parentheses");
     }
     parts_.push_back(part_of(piece));
   }
 }
 
 void RuleText::fail(const std::string& what) const {
-  throw ConfigError(fmt::format("rule {}: {}", config::in_quotes(text_), what));
+  throw ConfigError(fmt::format("rule {}: {}", in_quotes(text_), what));
 }
 
 void RuleText::fail_unknown(std::string_view place, std::string_view word, std::span<const std::string> words) const {
-  fail(fmt::format("{} is not {}{}; there are {}", config::in_quotes(word), place,
-                   config::did_you_mean(nearest_name(word, words)), config::join(words, ", ")));
+  fail(fmt::format("{} is not {}{}; there are {}", in_quotes(word), place, did_you_mean(word, words),
+                   join(words, ", ")));
 }
 
 void RuleText::check_arguments(const RulePart& part, std::span<const std::string> keys) const {
   for (auto argument = part.arguments.begin(); argument != part.arguments.end(); ++argument) {
     const auto same = [&](const RuleArgument& other) { return other.key == argument->key; };
-    if (keys.empty()) fail(config::in_quotes(part.name) + " takes nothing in parentheses");
+    if (keys.empty()) fail(in_quotes(part.name) + " takes nothing in parentheses");
     if (std::find(keys.begin(), keys.end(), argument->key) == keys.end()) {
       const std::string shown = argument->key.empty() ? argument->value : argument->key;
       if (std::find(keys.begin(), keys.end(), shown) != keys.end()) {
-        fail(fmt::format("{} of {} has no value: write {}=VALUE", config::in_quotes(shown),
-                         config::in_quotes(part.name), shown));
+        fail(fmt::format("{} of {} has no value: write {}=VALUE", in_quotes(shown), in_quotes(part.name), shown));
       }
       fail_unknown("a parameter of '" + part.name + "'", shown, keys);
     }
     if (std::find_if(part.arguments.begin(), argument, same) != argument) {
-      fail(fmt::format("{} has {} twice", config::in_quotes(part.name), config::in_quotes(argument->key)));
+      fail(fmt::format("{} has {} twice", in_quotes(part.name), in_quotes(argument->key)));
     }
   }
 }
@@ -110,17 +98,17 @@ const std::string* RuleText::argument(const RulePart& part, std::string_view key
 }
 
 double RuleText::number(std::string_view what, std::string_view text) const {
-  const std::optional<double> value = whole_text<double>(text);
+  const std::optional<double> value = parse_number<double>(text);
   if (!value || !std::isfinite(*value)) {
-    fail(fmt::format("{} must be a number, got {}", what, config::in_quotes(text)));
+    fail(fmt::format("{} must be a number, got {}", what, in_quotes(text)));
   }
   return *value;
 }
 
 int64_t RuleText::whole_number(std::string_view what, std::string_view text, int64_t least) const {
-  const std::optional<int64_t> value = whole_text<int64_t>(text);
+  const std::optional<int64_t> value = parse_number<int64_t>(text);
   if (!value || *value < least) {
-    fail(fmt::format("{} must be a whole number, at least {}, got {}", what, least, config::in_quotes(text)));
+    fail(fmt::format("{} must be a whole number, at least {}, got {}", what, least, in_quotes(text)));
   }
   return *value;
 }
@@ -128,7 +116,7 @@ int64_t RuleText::whole_number(std::string_view what, std::string_view text, int
 double RuleText::fraction(std::string_view what, std::string_view text) const {
   const double value = number(what, text);
   if (!(value > 0 && value < 1)) {
-    fail(fmt::format("{} must lie between 0 and 1, both excluded, got {}", what, config::in_quotes(text)));
+    fail(fmt::format("{} must lie between 0 and 1, both excluded, got {}", what, in_quotes(text)));
   }
   return value;
 }

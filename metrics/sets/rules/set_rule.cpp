@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "metrics/sets/rules/rule_text.h"
-#include "src/config/text.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -112,7 +112,7 @@ void read_threshold(const RuleText& text, const RulePart& part, SetRule& rule) {
 }
 
 std::string with_arguments(const std::string& name, const Words& arguments) {
-  return arguments.empty() ? name : fmt::format("{}({})", name, config::join(arguments, ","));
+  return arguments.empty() ? name : fmt::format("{}({})", name, join(arguments, ","));
 }
 
 std::string score_name(const SetRule& rule) {

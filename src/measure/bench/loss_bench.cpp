@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "src/core/error.h"
-#include "src/core/human.h"
+#include "src/core/text.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/peak_memory.h"
 

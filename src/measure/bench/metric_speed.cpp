@@ -16,9 +16,9 @@
 #include "metrics/label_rank.h"
 #include "metrics/threshold.h"
 #include "src/core/error.h"
-#include "src/core/heap.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
 #include "src/train/phase_timer.h"
 
 namespace settrain {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "src/config/format.h"
 #include "src/config/load.h"
+#include "src/config/value.h"
 #include "src/core/error.h"
 
 namespace settrain {

@@ -7,9 +7,8 @@
 
 #include "src/config/load.h"
 #include "src/config/problems.h"
-#include "src/config/text.h"
 #include "src/core/error.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -28,8 +27,7 @@ void check_logged(const std::string& metric, const config::Config& config) {
   if (metric.starts_with("train/top")) {
     throw ConfigError(metric + " is not measured: train.top_k says which K there are");
   }
-  throw ConfigError(
-      fmt::format("{} is no number of an epoch{}", metric, config::did_you_mean(nearest_name(metric, known))));
+  throw ConfigError(fmt::format("{} is no number of an epoch{}", metric, did_you_mean(metric, known)));
 }
 
 void check_cell(const RunDesign& design, const WantedCell& cell, const config::Schema& schema) {

@@ -71,7 +71,7 @@ class DesignReader : public TreeReader {
       if (node.text == name) return value;
       names.push_back(name);
     }
-    problem(node, "expected one of " + config::join(names, ", "));
+    problem(node, "expected one of " + join(names, ", "));
     return choices.front().second;
   }
 

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "src/core/error.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 
 namespace settrain {
 
@@ -52,9 +52,8 @@ fs::path find_design(const fs::path& folder, const std::string& name, const std:
       known.push_back(paper + number);
     }
   }
-  const std::string near = nearest_name(name, known);
   throw ConfigError(fmt::format("there is no {0} '{1}'{2}; `settrain {0} list` has all of them", what, name,
-                                near.empty() ? "" : "; did you mean '" + near + "'?"));
+                                did_you_mean(name, known)));
 }
 
 }  // namespace settrain

@@ -37,7 +37,7 @@ class TableReader : public DesignReader {
     }
     if (table_.base.empty() == !table_.measure) problem(root, "expected one of the keys base and measure");
     if (!table_.against.empty() && !table_.columns.find(table_.against)) {
-      problem(root, fmt::format("against: there is no column {}", config::in_quotes(table_.against)));
+      problem(root, fmt::format("against: there is no column {}", in_quotes(table_.against)));
     }
     if (!parts->is(Kind::kList)) return problem(*parts, "expected a list of printed tables");
     for (const YamlNode& node : parts->values) table_.parts.push_back(part(node));
@@ -73,7 +73,7 @@ class TableReader : public DesignReader {
     });
     const std::vector<std::string> known{"smoothed_forward", "smoothed_backward", "smoothed_stability"};
     if (std::find(known.begin(), known.end(), measure.what) == known.end()) {
-      problem(node, "what: expected one of " + config::join(known, ", "));
+      problem(node, "what: expected one of " + join(known, ", "));
     }
     table_.measure = measure;
   }
@@ -107,7 +107,7 @@ class TableReader : public DesignReader {
   void read_printed(const YamlNode& node, TablePart& part) {
     each(node, {}, [&](const std::string& label, const YamlNode& given) {
       const auto row = table_.rows.find(label);
-      if (!row) return problem(given, fmt::format("there is no row {}", config::in_quotes(label)));
+      if (!row) return problem(given, fmt::format("there is no row {}", in_quotes(label)));
       const std::vector<std::string> cells = texts(given);
       if (cells.size() != table_.columns.each.size()) {
         return problem(given, fmt::format("expected a cell for each of the {} columns, and got {}",
@@ -121,7 +121,7 @@ class TableReader : public DesignReader {
           problem(given,
                   fmt::format("{}: expected a number, NUMBER±SPREAD, either with a number for each of `groups` in "
                               "parentheses, NA, or - for no cell",
-                              config::in_quotes(cells[i])));
+                              in_quotes(cells[i])));
         }
         part.printed.back().push_back(cell.value_or(PrintedCell{}));
       }

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "src/core/html.h"
+#include "src/core/text.h"
 #include "src/papers/table/table_cells.h"
 #include "src/papers/table/table_formats.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/core/characters.h"
+#include "src/core/text.h"
 #include "src/serve/http/http_server.h"
 
 namespace settrain {

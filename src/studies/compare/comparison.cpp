@@ -7,7 +7,7 @@
 
 #include "src/core/error.h"
 #include "src/core/metric_name.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -72,9 +72,8 @@ void check_is_shared(const std::string& metric, const Names& shared) {
   if (contains(shared, "test/" + metric)) {
     throw ConfigError(fmt::format("--metric {0}: say of which split, such as test/{0}", metric));
   }
-  const std::string near = nearest_name(metric, shared);
-  throw ConfigError(fmt::format("--metric {}: not in the results of all the runs{}", metric,
-                                near.empty() ? "" : "; did you mean '" + near + "'?"));
+  throw ConfigError(
+      fmt::format("--metric {}: not in the results of all the runs{}", metric, did_you_mean(metric, shared)));
 }
 
 SettingValues values_of(const Setting& setting, const std::string& metric) {

@@ -9,9 +9,9 @@
 #include <map>
 #include <set>
 
-#include "src/config/format.h"
+#include "src/config/value.h"
 #include "src/core/error.h"
-#include "src/core/streams.h"
+#include "src/core/random.h"
 
 namespace settrain {
 namespace {

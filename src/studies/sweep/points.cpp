@@ -7,8 +7,8 @@
 #include <set>
 #include <string_view>
 
-#include "src/config/format.h"
 #include "src/config/load.h"
+#include "src/config/value.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "src/config/problems.h"
-#include "src/config/text.h"
 #include "src/config/yaml.h"
+#include "src/core/text.h"
 #include "src/studies/sweep/grid.h"
 #include "src/studies/sweep/tree_reader.h"
 
@@ -176,13 +176,11 @@ Grid read_grid(const std::filesystem::path& file, const std::string& preset) {
     problems.add(root->origin, "", "expected the key base: the config that every point starts from");
   if (grid.steps.empty()) problems.add(root->origin, "", "expected the key points: a list of steps");
   for (const std::string& key : grid.per) {
-    if (!is_set_by(grid, key))
-      problems.add(root->origin, "", fmt::format("per: no step sets {}", config::in_quotes(key)));
+    if (!is_set_by(grid, key)) problems.add(root->origin, "", fmt::format("per: no step sets {}", in_quotes(key)));
   }
   for (const std::string& metric : grid.report) {
     if (metric.find('/') != std::string::npos) continue;
-    problems.add(root->origin, "",
-                 fmt::format("report: {} has no split, such as test/top5", config::in_quotes(metric)));
+    problems.add(root->origin, "", fmt::format("report: {} has no split, such as test/top5", in_quotes(metric)));
   }
   if (!grid.select.starts_with("val/")) {
     problems.add(root->origin, "", "expected the key select: the validation metric that chooses, such as val/top5");

@@ -9,13 +9,12 @@
 #include <numeric>
 #include <thread>
 
-#include "src/config/format.h"
-#include "src/core/atomic_file.h"
-#include "src/core/characters.h"
+#include "src/config/value.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/run_folder/run_folder.h"
 #include "src/studies/sweep/job_pool.h"
 #include "src/studies/sweep/status_board.h"

@@ -4,8 +4,8 @@
 #include <system_error>
 #include <utility>
 
-#include "src/core/atomic_file.h"
-#include "src/core/program_file.h"
+#include "src/core/files.h"
+#include "src/core/process.h"
 #include "src/studies/sweep/slurm_script.h"
 
 namespace settrain {

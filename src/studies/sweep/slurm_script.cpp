@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <sstream>
 #include <string_view>
 
 #include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -98,8 +98,8 @@ int64_t cpus_per_task(const std::vector<std::string>& options) {
   for (const std::string& option : options) {
     if (!option.starts_with("--cpus-per-task") && !option.starts_with("-c")) continue;
     const size_t digits = std::min(option.find_first_of("0123456789"), option.size());
-    const auto [end, problem] = std::from_chars(option.data() + digits, option.data() + option.size(), cpus);
-    if (problem != std::errc() || end != option.data() + option.size() || cpus < 1) {
+    cpus = parse_number<int64_t>(std::string_view(option).substr(digits)).value_or(0);
+    if (cpus < 1) {
       throw ConfigError(fmt::format("--slurm: {}: expected a number of cores", option));
     }
   }

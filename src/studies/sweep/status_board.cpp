@@ -4,8 +4,8 @@
 #include <chrono>
 #include <iostream>
 
-#include "src/core/characters.h"
-#include "src/core/terminal.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {

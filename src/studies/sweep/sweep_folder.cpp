@@ -10,8 +10,8 @@
 #include <set>
 
 #include "src/config/load.h"
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/log.h"
 #include "src/run_folder/run_folder.h"
 

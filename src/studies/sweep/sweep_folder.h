@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/config/schema.h"
-#include "src/core/file_lock.h"
+#include "src/core/files.h"
 #include "src/studies/sweep/points.h"
 
 namespace settrain {

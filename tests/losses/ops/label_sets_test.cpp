@@ -23,7 +23,7 @@ LossInput input_with(const std::vector<int64_t>& offsets, const std::vector<int6
   return input;
 }
 
-TEST_CASE("an indicator of sets, or of labels", "[fast]") {
+TEST_CASE("an indicator of sets, or of labels") {
   const LossInput input = input_with({0, 1, 4}, {2, 0, 3, 0});
   CHECK(at::equal(label_indicator(input.label_sets, input.labels, set_scores()),
                   at::tensor({0, 0, 1, 0, 1, 0, 0, 1}, at::kDouble).view({2, 4})));
@@ -31,7 +31,7 @@ TEST_CASE("an indicator of sets, or of labels", "[fast]") {
                   at::tensor({0, 1, 0, 0, 0, 0, 0, 1}, at::kDouble).view({2, 4})));
 }
 
-TEST_CASE("for losses of sets one label is a set of one", "[fast]") {
+TEST_CASE("for losses of sets one label is a set of one") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     if (!entry.takes_label_sets) continue;
     CAPTURE(entry.name);
@@ -42,7 +42,7 @@ TEST_CASE("for losses of sets one label is a set of one", "[fast]") {
   }
 }
 
-TEST_CASE("multi-label binary cross-entropy by hand", "[fast]") {
+TEST_CASE("multi-label binary cross-entropy by hand") {
   const auto loss = test::build_loss("bce_multilabel", test::context_of(4));
   const at::Tensor log_p = at::log_sigmoid(set_scores()), log_not_p = at::log_sigmoid(-set_scores());
   const at::Tensor expected = -at::stack({log_p[0][2] + log_not_p[0][0] + log_not_p[0][1] + log_not_p[0][3],
@@ -50,7 +50,7 @@ TEST_CASE("multi-label binary cross-entropy by hand", "[fast]") {
   CHECK(test::near((*loss)(input_with({0, 1, 3}, {2, 0, 3})).per_sample, expected));
 }
 
-TEST_CASE("sets that are none are refused, with the sample", "[fast]") {
+TEST_CASE("sets that are none are refused, with the sample") {
   const auto loss = test::build_loss("bce_multilabel", test::context_of(4));
   CHECK_THROWS_WITH((*loss)(input_with({0, 2}, {2, 0})), Contains("label_sets.offsets"));
   CHECK_THROWS_WITH((*loss)(input_with({0, 2, 2}, {2, 0})), Contains("at least one label for sample 1"));

@@ -6,7 +6,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("Margins fall with the fourth root of the counts", "[fast]") {
+TEST_CASE("Margins fall with the fourth root of the counts") {
   const std::vector<int64_t> counts{16, 1, 81, 256};
   const std::vector<double> margins = class_margins(counts, 0.6);
   REQUIRE(margins.size() == 4);
@@ -16,7 +16,7 @@ TEST_CASE("Margins fall with the fourth root of the counts", "[fast]") {
   CHECK(margins[3] == Approx(0.15));
 }
 
-TEST_CASE("The rarest class that has images, and every class without, has the largest margin", "[fast]") {
+TEST_CASE("The rarest class that has images, and every class without, has the largest margin") {
   const std::vector<int64_t> counts{0, 160, 10, 0};
   const std::vector<double> margins = class_margins(counts, 0.2);
   CHECK(margins == std::vector<double>{0.2, margins[1], 0.2, 0.2});
@@ -25,7 +25,7 @@ TEST_CASE("The rarest class that has images, and every class without, has the la
   CHECK(class_margins(none, 0.2) == std::vector<double>{0.2, 0.2});
 }
 
-TEST_CASE("A negative count is refused", "[fast]") {
+TEST_CASE("A negative count is refused") {
   const std::vector<int64_t> counts{3, -1};
   CHECK_THROWS_AS(class_margins(counts, 0.2), DataError);
 }

@@ -13,7 +13,7 @@ at::Tensor by_stable_sort(const at::Tensor& values, int64_t rank) {
   return std::get<1>(at::sort(values, /*stable=*/true, -1, /*descending=*/true)).select(-1, rank);
 }
 
-TEST_CASE("The index of every rank is that of a stable sort", "[fast]") {
+TEST_CASE("The index of every rank is that of a stable sort") {
   at::manual_seed(1);
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     const at::Tensor distinct = at::randn({7, 3, 20}, dtype);
@@ -25,7 +25,7 @@ TEST_CASE("The index of every rank is that of a stable sort", "[fast]") {
   }
 }
 
-TEST_CASE("Infinities and NaN have the ranks that a stable sort gives them", "[fast]") {
+TEST_CASE("Infinities and NaN have the ranks that a stable sort gives them") {
   constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const at::Tensor values = at::tensor({nan, 1.0F, inf, nan, -inf, 0.0F, inf, -0.0F}).unsqueeze(0);
   for (int64_t rank = 0; rank < 8; ++rank) {
@@ -33,7 +33,7 @@ TEST_CASE("Infinities and NaN have the ranks that a stable sort gives them", "[f
   }
 }
 
-TEST_CASE("Strided values are read as they are seen", "[fast]") {
+TEST_CASE("Strided values are read as they are seen") {
   const at::Tensor values = at::arange(24, at::kFloat).view({6, 4}).t();
   CHECK(at::equal(rank_index(values, 1), at::full({4}, 4, at::kLong)));
 }

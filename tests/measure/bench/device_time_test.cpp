@@ -6,7 +6,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("on the CPU there is no time of the device apart", "[fast]") {
+TEST_CASE("on the CPU there is no time of the device apart") {
   int runs = 0;
   CHECK_FALSE(device_seconds([&] { ++runs; }, at::kCPU));
   CHECK(runs == 0);

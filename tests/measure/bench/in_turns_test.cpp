@@ -8,7 +8,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("everyone is measured once in a round, in an order that rotates", "[fast]") {
+TEST_CASE("everyone is measured once in a round, in an order that rotates") {
   std::vector<int> order;
   int64_t rounds_begun = 0;
   const auto work = [&](int who) { return [&order, who] { order.push_back(who); }; };
@@ -22,7 +22,7 @@ TEST_CASE("everyone is measured once in a round, in an order that rotates", "[fa
   for (const auto& of_one : seconds) CHECK(of_one.size() == 3);
 }
 
-TEST_CASE("what is short is repeated, and what is slow takes part in fewer rounds", "[fast]") {
+TEST_CASE("what is short is repeated, and what is slow takes part in fewer rounds") {
   int runs = 0;
   const auto sleep = [&runs] {
     ++runs;

@@ -35,7 +35,7 @@ Answer ours(const at::Tensor& scores, const at::Tensor& labels, int64_t k, doubl
   return answer(scores, [&](const at::Tensor& leaf) { return (*loss)(test::input_of(leaf, labels)).per_sample; });
 }
 
-TEST_CASE("elementary symmetric polynomials of small numbers", "[fast]") {
+TEST_CASE("elementary symmetric polynomials of small numbers") {
   const at::Tensor e = at::tensor({1.0, 2.0, 3.0}, at::kDouble).unsqueeze(0);
   const at::Tensor expected = at::tensor({1.0, 6.0, 11.0, 6.0}, at::kDouble);
   CHECK(at::allclose(by_summation(e, 3).squeeze(1), expected));
@@ -43,7 +43,7 @@ TEST_CASE("elementary symmetric polynomials of small numbers", "[fast]") {
   CHECK(at::allclose(by_division(e.log(), 2).squeeze(1).exp(), expected.slice(0, 0, 3)));
 }
 
-TEST_CASE("the paper's algorithms give the loss and its gradient in float64", "[fast]") {
+TEST_CASE("the paper's algorithms give the loss and its gradient in float64") {
   for (const int64_t classes : {6, 37, 100}) {
     for (const int64_t k : {1, 2, 5}) {
       for (const double tau : {10.0, 1.0, 0.3}) {
@@ -67,7 +67,7 @@ TEST_CASE("the paper's algorithms give the loss and its gradient in float64", "[
   }
 }
 
-TEST_CASE("their backward pass falls back on its approximation where one class is far ahead", "[fast]") {
+TEST_CASE("their backward pass falls back on its approximation where one class is far ahead") {
   at::Tensor scores = some_scores(4, 50, 1);
   const at::Tensor labels = some_labels(4, 50);
   scores.index_put_({at::arange(4, at::kLong), (labels + 1) % 50}, 150.0);
@@ -78,7 +78,7 @@ TEST_CASE("their backward pass falls back on its approximation where one class i
   CHECK(at::allclose(got.gradient, expected.gradient, 0, 1e-5));
 }
 
-TEST_CASE("summation overflows at low temperatures and logarithms do not", "[fast]") {
+TEST_CASE("summation overflows at low temperatures and logarithms do not") {
   const at::Tensor scores = some_scores(4, 1000, 3).to(at::kFloat), labels = some_labels(4, 1000);
   const at::Tensor x = scaled_others(scores, labels, 5, 0.01);
   CHECK_FALSE(by_summation(x.exp(), 5).isfinite().all().item<bool>());

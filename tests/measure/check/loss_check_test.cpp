@@ -31,7 +31,7 @@ std::vector<CheckRow> check_edited(Edit edit) {
   return check_losses(builtin_losses(), at::kCPU, {file});
 }
 
-TEST_CASE("Every loss agrees with its golden file", "[fast]") {
+TEST_CASE("Every loss agrees with its golden file") {
   for (const std::string& name : builtin_losses().names()) {
     const auto cases = json::parse(std::ifstream(golden_file(name)))["cases"].size();
     const std::vector<CheckRow> rows = check_losses(builtin_losses(), at::kCPU, {golden_file(name)});
@@ -43,7 +43,7 @@ TEST_CASE("Every loss agrees with its golden file", "[fast]") {
   }
 }
 
-TEST_CASE("A case without a gradient says that it is compared without", "[fast]") {
+TEST_CASE("A case without a gradient says that it is compared without") {
   const std::vector<CheckRow> rows = check_losses(builtin_losses(), at::kCPU, {golden_file("noised_topk")});
   const auto kink =
       std::find_if(rows.begin(), rows.end(), [](const CheckRow& row) { return row.what == "kink, float64"; });
@@ -51,7 +51,7 @@ TEST_CASE("A case without a gradient says that it is compared without", "[fast]"
   CHECK_THAT(kink->note, Catch::Contains("no gradient"));
 }
 
-TEST_CASE("A wrong loss, mean or gradient fails its case and no other", "[fast]") {
+TEST_CASE("A wrong loss, mean or gradient fails its case and no other") {
   const auto failures = [](const std::vector<CheckRow>& rows) {
     std::vector<std::string> failed;
     for (const CheckRow& row : rows) {
@@ -66,7 +66,7 @@ TEST_CASE("A wrong loss, mean or gradient fails its case and no other", "[fast]"
   CHECK(failures(check_edited([&](json& file) { add(file["cases"][2]["grad_scores"][0][0]); })) == expected);
 }
 
-TEST_CASE("Where recorded code disagrees with the paper, the paper's formula counts", "[fast]") {
+TEST_CASE("Where recorded code disagrees with the paper, the paper's formula counts") {
   const std::vector<CheckRow> rows = check_edited([](json& file) {
     json& golden = file["cases"][2];
     golden["agrees_with_formula"] = false;
@@ -76,7 +76,7 @@ TEST_CASE("Where recorded code disagrees with the paper, the paper's formula cou
   for (const CheckRow& row : rows) CHECK(row.passed);
 }
 
-TEST_CASE("What no loss of this build can compute is a failed row", "[fast]") {
+TEST_CASE("What no loss of this build can compute is a failed row") {
   const auto note_of = [](const std::vector<CheckRow>& rows) {
     CHECK_FALSE(rows.front().passed);
     return rows.front().note;
@@ -89,7 +89,7 @@ TEST_CASE("What no loss of this build can compute is a failed row", "[fast]") {
              Catch::Contains("noise"));
 }
 
-TEST_CASE("A missing or malformed golden file is named, with the place in it", "[fast]") {
+TEST_CASE("A missing or malformed golden file is named, with the place in it") {
   using Catch::Contains;
   CHECK_THROWS_AS(check_losses(builtin_losses(), at::kCPU, {"no/such.json"}), DataError);
   CHECK_THROWS_WITH(check_losses(builtin_losses(), at::kCPU, {"no/such.json"}), Contains("no/such.json"));

@@ -43,7 +43,7 @@ class EditedGolden {
   std::filesystem::path folder_;
 };
 
-TEST_CASE("metrics match the golden values in float64", "[fast]") {
+TEST_CASE("metrics match the golden values in float64") {
   const std::vector<CheckRow> rows = check_metrics(at::kCPU, {test::golden_path("metrics.json")});
   CHECK(rows.size() == 8 * 8);  // cases, kinds
   for (const CheckRow& row : rows) {
@@ -52,7 +52,7 @@ TEST_CASE("metrics match the golden values in float64", "[fast]") {
   }
 }
 
-TEST_CASE("metrics match the golden counts in float32", "[fast]") {
+TEST_CASE("metrics match the golden counts in float32") {
   for (const MetricGolden& golden : read_metric_golden(test::golden_path("metrics.json"))) {
     std::vector<std::unique_ptr<Metric>> metrics;
     metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{golden.top_k}));
@@ -88,7 +88,7 @@ TEST_CASE("metrics match the golden counts in float32", "[fast]") {
   }
 }
 
-TEST_CASE("a differing value fails its row alone and is named", "[fast]") {
+TEST_CASE("a differing value fails its row alone and is named") {
   const EditedGolden golden([](Json& json) {
     json["cases"][0]["expected"]["average_k"]["2"]["lambda"] = 0.5;
     json["cases"][1]["expected"]["shot_class_counts"]["few"] = 1;
@@ -104,7 +104,7 @@ TEST_CASE("a differing value fails its row alone and is named", "[fast]") {
                                            "no_few_shot_class_l6: top-K accuracy over classes"});
 }
 
-TEST_CASE("a malformed golden file is refused with the place", "[fast]") {
+TEST_CASE("a malformed golden file is refused with the place") {
   const auto message_of = [](auto edit) {
     const EditedGolden golden(edit);
     try {

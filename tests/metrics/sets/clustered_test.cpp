@@ -14,7 +14,7 @@ double unit(uint64_t seed, int64_t item) {
   return set_noise(seed, SetNoise::kJudgedImage, item);
 }
 
-TEST_CASE("k-means finds groups that lie apart, by weight", "[fast]") {
+TEST_CASE("k-means finds groups that lie apart, by weight") {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::vector<Embedding> points;
     std::vector<double> weights;
@@ -48,7 +48,7 @@ LabelScores two_kinds(int64_t classes, int64_t per_class) {
   return images;
 }
 
-TEST_CASE("classes with scores alike share the threshold of their images in the other part", "[fast]") {
+TEST_CASE("classes with scores alike share the threshold of their images in the other part") {
   const LabelScores images = two_kinds(10, 60);
   const auto clustered =
       clustered_thresholds(parse_set_rule("conformal:lac:0.1:clustered(clusters=2,share=0.4)"), images, 10, 7);
@@ -60,7 +60,7 @@ TEST_CASE("classes with scores alike share the threshold of their images in the 
   CHECK_THAT(clustered.note, Catch::StartsWith("0 of 10 classes are in no cluster") && Catch::Contains("2 clusters"));
 }
 
-TEST_CASE("rare classes, and all where there are too few, have the threshold of all images", "[fast]") {
+TEST_CASE("rare classes, and all where there are too few, have the threshold of all images") {
   LabelScores images = two_kinds(10, 60);
   const SetRule rule = parse_set_rule("conformal:lac:0.1:clustered(clusters=2,share=0.4)");
   for (int64_t i = 0; i < 5; ++i) {
@@ -78,7 +78,7 @@ TEST_CASE("rare classes, and all where there are too few, have the threshold of 
   CHECK(none.thresholds[0] == none.thresholds[1]);
 }
 
-TEST_CASE("number of clusters and share follow the paper's rule", "[fast]") {
+TEST_CASE("number of clusters and share follow the paper's rule") {
   // 75 classes with 20 images: m = 20 * 75 / 150 = 10, so 5 clusters and half of the images.
   const LabelScores images = two_kinds(75, 20);
   const auto automatic = clustered_thresholds(parse_set_rule("conformal:lac:0.1:clustered"), images, 75, 3);

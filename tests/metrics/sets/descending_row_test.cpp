@@ -36,7 +36,7 @@ void check_rows(const at::Tensor& rows) {
   }
 }
 
-TEST_CASE("classes come in descending order, ties by their number", "[fast]") {
+TEST_CASE("classes come in descending order, ties by their number") {
   at::manual_seed(3);
   for (const int64_t classes : {1, 2, 31, 65, 300, 1100}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
@@ -52,7 +52,7 @@ TEST_CASE("classes come in descending order, ties by their number", "[fast]") {
   }
 }
 
-TEST_CASE("a row far from its sample is sorted too", "[fast]") {
+TEST_CASE("a row far from its sample is sorted too") {
   at::Tensor rows = at::zeros({1, 1000});
   rows.slice(1, 1, at::nullopt, 2).copy_(at::arange(500).view({1, 500}));  // the sample sees zeros alone
   check_rows<float>(rows);

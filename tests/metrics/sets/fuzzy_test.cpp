@@ -39,7 +39,7 @@ double share_below(const LabelScores& part, const std::vector<int64_t>& train_co
   return below / all;
 }
 
-TEST_CASE("a class is in a set where its weighted distribution stays below the held-out images' level", "[fast]") {
+TEST_CASE("a class is in a set where its weighted distribution stays below the held-out images' level") {
   const std::vector<int64_t> train_counts{10, 9, 3, 0, 1};
   const LabelScores images = random_images(200, 4);  // class 4 has none
   for (const double sigma : {1e-3, 0.1, 100.0}) {
@@ -64,7 +64,7 @@ TEST_CASE("a class is in a set where its weighted distribution stays below the h
   }
 }
 
-TEST_CASE("a wide Gaussian pools all classes, a narrow one leaves a class without images unlimited", "[fast]") {
+TEST_CASE("a wide Gaussian pools all classes, a narrow one leaves a class without images unlimited") {
   const LabelScores images = random_images(400, 4);
   const auto thresholds = [&](double sigma) {
     SetRule rule = parse_set_rule("conformal:lac:0.1:fuzzy(1)");
@@ -77,7 +77,7 @@ TEST_CASE("a wide Gaussian pools all classes, a narrow one leaves a class withou
   CHECK(narrow[0] != narrow[1]);
 }
 
-TEST_CASE("without held-out images every class is in", "[fast]") {
+TEST_CASE("without held-out images every class is in") {
   const std::vector<DoubleDouble> thresholds =
       fuzzy_thresholds(parse_set_rule("conformal:lac:0.1:fuzzy(1)"), random_images(3, 2), {1, 2}, 0);
   CHECK((thresholds == std::vector<DoubleDouble>{kUnlimited, kUnlimited}));

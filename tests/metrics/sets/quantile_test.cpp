@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kNoQuantile = std::numeric_limits<double>::infinity();
 
-TEST_CASE("the rank of the quantile is exact where a product is rounded", "[fast]") {
+TEST_CASE("the rank of the quantile is exact where a product is rounded") {
   CHECK(conformal_rank(9, 0.1) == 9);     // 10 * 0.9
   CHECK(conformal_rank(19, 0.05) == 19);  // 20 * 0.95
   CHECK(conformal_rank(99, 0.07) == 93);
@@ -27,7 +27,7 @@ TEST_CASE("the rank of the quantile is exact where a product is rounded", "[fast
   }
 }
 
-TEST_CASE("the images that alpha needs are the fewest with a finite quantile", "[fast]") {
+TEST_CASE("the images that alpha needs are the fewest with a finite quantile") {
   CHECK(images_needed(0.1) == 9);
   CHECK(images_needed(0.05) == 19);
   CHECK(images_needed(0.5) == 1);
@@ -42,7 +42,7 @@ TEST_CASE("the images that alpha needs are the fewest with a finite quantile", "
   }
 }
 
-TEST_CASE("the quantile is the m-th smallest score, infinite where there are fewer", "[fast]") {
+TEST_CASE("the quantile is the m-th smallest score, infinite where there are fewer") {
   CHECK(conformal_quantile({3, 1, 2}, 0.5) == 2);
   CHECK(conformal_quantile({3, 1, 2}, 0.25) == 3);
   CHECK(conformal_quantile({3, 1, 2}, 0.24) == kNoQuantile);
@@ -50,7 +50,7 @@ TEST_CASE("the quantile is the m-th smallest score, infinite where there are few
   CHECK(conformal_quantile({}, 0.5) == kNoQuantile);
 }
 
-TEST_CASE("groups have quantiles of their own", "[fast]") {
+TEST_CASE("groups have quantiles of their own") {
   CHECK(
       (conformal_quantiles({5, 1, 4, 2, 9}, {0, 1, 0, 1, -1}, 3, 0.4) == std::vector<DoubleDouble>{5, 2, kNoQuantile}));
 }

@@ -4,7 +4,7 @@
 
 namespace settrain {
 
-TEST_CASE("a Lorenz chart counts the images of all splits, in percent", "[fast]") {
+TEST_CASE("a Lorenz chart counts the images of all splits, in percent") {
   PaperFigure figure;
   figure.name = "thesis/3.2";
   figure.preset = "paper";

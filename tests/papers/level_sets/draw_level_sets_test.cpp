@@ -33,7 +33,7 @@ const std::vector<std::string> kDataAndScripts{"one.dat", "one.gp", "two.dat", "
 
 }  // namespace
 
-TEST_CASE("Pictures, data and scripts are in the folder, and nothing else", "[fast]") {
+TEST_CASE("Pictures, data and scripts are in the folder, and nothing else") {
   const FakeGnuplot fake("eval \"$3\"; echo '</svg>' >\"$out.svg\"; echo IEND >\"$out.png\"");
   const test::TemporaryFolder folder;
   const auto files = draw(folder / "new/figures");
@@ -45,7 +45,7 @@ TEST_CASE("Pictures, data and scripts are in the folder, and nothing else", "[fa
   CHECK_THAT(test::read_file(folder / "new/figures/two.dat"), Contains("# cross_entropy"));
 }
 
-TEST_CASE("Without gnuplot data and scripts of all figures are written, and the error says what to do", "[fast]") {
+TEST_CASE("Without gnuplot data and scripts of all figures are written, and the error says what to do") {
   const FakeGnuplot none;
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(draw(folder.path()),
@@ -53,7 +53,7 @@ TEST_CASE("Without gnuplot data and scripts of all figures are written, and the 
   CHECK(names_in(folder.path()) == kDataAndScripts);
 }
 
-TEST_CASE("A gnuplot that fails half way leaves no picture, and spoils none", "[fast]") {
+TEST_CASE("A gnuplot that fails half way leaves no picture, and spoils none") {
   const FakeGnuplot fake("eval \"$3\"; echo half >\"$out.svg\"; echo 'disk quota exceeded' >&2; exit 1");
   const test::TemporaryFolder folder;
   folder.write("one.svg", std::string("old"));
@@ -63,13 +63,13 @@ TEST_CASE("A gnuplot that fails half way leaves no picture, and spoils none", "[
   CHECK(names_in(folder.path()) == kDataAndScripts);
 }
 
-TEST_CASE("A gnuplot that writes nothing is an error", "[fast]") {
+TEST_CASE("A gnuplot that writes nothing is an error") {
   const FakeGnuplot fake("exit 0");
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(draw(folder.path()), Contains("one.svg"));
 }
 
-TEST_CASE("A folder that cannot be made or written to is told before anything is drawn", "[fast]") {
+TEST_CASE("A folder that cannot be made or written to is told before anything is drawn") {
   const test::TemporaryFolder folder;
   folder.write("file", std::string("no folder"));
   CHECK_THROWS_AS(draw(folder / "file/figures"), RunError);

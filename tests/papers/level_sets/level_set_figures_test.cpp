@@ -22,7 +22,7 @@ std::vector<std::string> parameters(const LevelSetFigure& figure) {
 
 }  // namespace
 
-TEST_CASE("The figures of the paper, by number", "[fast]") {
+TEST_CASE("The figures of the paper, by number") {
   const auto all = level_set_figures();
   REQUIRE(all.size() == 4);
   CHECK(figure(all, "1").name == "level-sets-k2");
@@ -34,7 +34,7 @@ TEST_CASE("The figures of the paper, by number", "[fast]") {
   CHECK(figure(all, "4").replications == 1);
 }
 
-TEST_CASE("Figures 1 and 6 show the losses of Table 1 in the paper's order", "[fast]") {
+TEST_CASE("Figures 1 and 6 show the losses of Table 1 in the paper's order") {
   const auto all = level_set_figures();
   const std::vector<std::string> expected{
       "topk_zero_one",       "cross_entropy",       "topk_hinge",  "topk_hinge_calibrated", "topk_hinge_convex",
@@ -49,7 +49,7 @@ TEST_CASE("Figures 1 and 6 show the losses of Table 1 in the paper's order", "[f
   CHECK(parameters(figure(all, "1"))[5] == "k: 2, tau: 0.1, alpha: 0.5");  // a margin of 1 in scores, which are over K
 }
 
-TEST_CASE("Figures 4 and 5 vary one parameter, K = 1 above K = 2", "[fast]") {
+TEST_CASE("Figures 4 and 5 vary one parameter, K = 1 above K = 2") {
   const auto all = level_set_figures();
   const auto draws = parameters(figure(all, "4")), epsilons = parameters(figure(all, "5"));
   REQUIRE(draws.size() == 10);
@@ -60,7 +60,7 @@ TEST_CASE("Figures 4 and 5 vary one parameter, K = 1 above K = 2", "[fast]") {
   CHECK(epsilons[9] == "k: 2, epsilon: 1.0, num_draws: 50, margin: 1");
 }
 
-TEST_CASE("Every panel's loss can be built, and is not the same all over the triangle", "[fast]") {
+TEST_CASE("Every panel's loss can be built, and is not the same all over the triangle") {
   for (const LevelSetFigure& figure : level_set_figures()) {
     for (const LevelSetPanel& panel : figure.panels) {
       CAPTURE(figure.name, panel.loss, panel.parameters());
@@ -72,7 +72,7 @@ TEST_CASE("Every panel's loss can be built, and is not the same all over the tri
   }
 }
 
-TEST_CASE("With the margin 1/K the smoothed hinge tends to K-th of the hinge that it smooths", "[fast]") {
+TEST_CASE("With the margin 1/K the smoothed hinge tends to K-th of the hinge that it smooths") {
   const PlaneGrid grid(11);
   const auto hinge = level_set_values(test::builtin_losses(), {"topk_hinge", {"k=2"}}, grid, {});
   const auto smooth =

@@ -32,7 +32,7 @@ size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("Data are blocks of rows, a block a panel", "[fast]") {
+TEST_CASE("Data are blocks of rows, a block a panel") {
   const std::string text = level_set_data(kFigure, kScriptGrid, values());
   CHECK_THAT(text, Contains("# topk_hinge k: 2\n# x y s_1 s_y s_3 loss level\n0 0 2 0 0 1 0.5\n"));
   CHECK_THAT(text, Contains("\n0.5 0 1 0 1 2 1\n"));                                // the largest loss of topk_hinge
@@ -42,7 +42,7 @@ TEST_CASE("Data are blocks of rows, a block a panel", "[fast]") {
   CHECK(count(text, "nan") > 0);
 }
 
-TEST_CASE("A script names its data, its panels, their parameters and ranges", "[fast]") {
+TEST_CASE("A script names its data, its panels, their parameters and ranges") {
   const std::string text = script({.seed = 6, .replications = 20});
   CHECK_THAT(text, Contains("data = 'tiny.dat'") && Contains("set terminal svg") && Contains("set terminal pngcairo"));
   CHECK_THAT(
@@ -54,7 +54,7 @@ TEST_CASE("A script names its data, its panels, their parameters and ranges", "[
   CHECK_THAT(text, !Contains("{lines}") && !Contains("{index}"));
 }
 
-TEST_CASE("No lines are drawn around noise of one draw at each point", "[fast]") {
+TEST_CASE("No lines are drawn around noise of one draw at each point") {
   const std::string text = script({.seed = 6, .replications = 1});
   CHECK_THAT(text, Contains("noise drawn once at each point, seed 6"));
   CHECK(count(text, "set contour base") == 1);

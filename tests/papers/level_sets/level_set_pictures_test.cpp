@@ -12,7 +12,7 @@
 using namespace settrain;
 using Catch::Contains;
 
-TEST_CASE("gnuplot draws every figure, with its panels' parameters and range", "[fast]") {
+TEST_CASE("gnuplot draws every figure, with its panels' parameters and range") {
   SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
   const test::TemporaryFolder folder;
   const auto figures = level_set_figures();
@@ -30,7 +30,7 @@ TEST_CASE("gnuplot draws every figure, with its panels' parameters and range", "
   }
 }
 
-TEST_CASE("gnuplot has nothing to complain of in a script", "[fast]") {
+TEST_CASE("gnuplot has nothing to complain of in a script") {
   SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
   const test::TemporaryFolder folder;
   const auto figures = level_set_figures();

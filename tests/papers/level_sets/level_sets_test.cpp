@@ -32,7 +32,7 @@ void check(const LevelSetValues& values, const Three& expected) {
 
 }  // namespace
 
-TEST_CASE("Values at the corners and between them, by hand", "[fast]") {
+TEST_CASE("Values at the corners and between them, by hand") {
   check(values_of("topk_zero_one", {"k=2"}), {0, 1, 0});  // the label ties at the left
   check(values_of("topk_zero_one", {"k=1"}), {1, 1, 0});
   check(values_of("topk_hinge", {"k=2"}), {1, 2, 0});
@@ -44,7 +44,7 @@ TEST_CASE("Values at the corners and between them, by hand", "[fast]") {
   check(values_of("cross_entropy", {}), {std::log(e * e + 2), std::log(2 * e + 1), std::log(e * e + 2) - 2});
 }
 
-TEST_CASE("The range is the triangle's, and rescales to [0, 1]", "[fast]") {
+TEST_CASE("The range is the triangle's, and rescales to [0, 1]") {
   const double e = std::exp(1.0);
   const LevelSetValues values = values_of("cross_entropy", {});
   CHECK(values.least == Approx(std::log(e * e + 2) - 2));
@@ -55,20 +55,20 @@ TEST_CASE("The range is the triangle's, and rescales to [0, 1]", "[fast]") {
   CHECK(LevelSetValues{{}, 3, 3}.rescaled(3) == 0);
 }
 
-TEST_CASE("Off the triangle there are no values", "[fast]") {
+TEST_CASE("Off the triangle there are no values") {
   const LevelSetValues values = level_set_values(builtin_losses(), {"cross_entropy", {}}, PlaneGrid(21), {});
   CHECK(std::isnan(values.losses[17 * 21]));  // the upper left corner of the rectangle
   CHECK_FALSE(std::isnan(values.losses[17 * 21 + 10]));
   CHECK(std::isnan(values.losses.back()));
 }
 
-TEST_CASE("Without noise the noised losses are the calibrated hinge; the label's class is the rarest", "[fast]") {
+TEST_CASE("Without noise the noised losses are the calibrated hinge; the label's class is the rarest") {
   check(values_of("noised_topk", {"k=1", "epsilon=0", "margin=1"}), {1, 2, 0});
   // With the margin 1.5 and, for the scale, the factor 2.
   check(values_of("noised_topk_imbalanced", {"k=2", "epsilon=0", "max_margin=1.5", "scale=2"}), {3, 3, 0});
 }
 
-TEST_CASE("Noise is a function of the seed, and replications are averaged", "[fast]") {
+TEST_CASE("Noise is a function of the seed, and replications are averaged") {
   const std::vector<std::string> settings{"k=1", "epsilon=1", "num_draws=3"};
   const auto once = values_of("noised_topk", settings, {.seed = 7}).losses;
   CHECK(once[0] == values_of("noised_topk", settings, {.seed = 7}).losses[0]);
@@ -85,19 +85,19 @@ TEST_CASE("Noise is a function of the seed, and replications are averaged", "[fa
   CHECK(error(1) > error(3000));
 }
 
-TEST_CASE("Which losses draw noise", "[fast]") {
+TEST_CASE("Which losses draw noise") {
   CHECK(draws_noise(builtin_losses(), {"noised_topk", {}}));
   CHECK(draws_noise(builtin_losses(), {"noised_topk_imbalanced", {}}));
   CHECK_FALSE(draws_noise(builtin_losses(), {"topk_hinge", {}}));
 }
 
-TEST_CASE("Unknown losses and keys are refused", "[fast]") {
+TEST_CASE("Unknown losses and keys are refused") {
   CHECK_THROWS_WITH(values_of("noised_topkk", {}), Contains("did you mean 'noised_topk'?"));
   CHECK_THROWS_WITH(values_of("topk_hinge", {"epsilon=1"}), Contains("loss.epsilon"));
   CHECK_THROWS_AS(values_of("topk_hinge", {"k=0"}), ConfigError);
 }
 
-TEST_CASE("Parameters read as a config", "[fast]") {
+TEST_CASE("Parameters read as a config") {
   CHECK(LevelSetPanel{"noised_topk", {"k=2", "epsilon=0.3"}}.parameters() == "k: 2, epsilon: 0.3");
   CHECK(LevelSetPanel{"cross_entropy", {}}.parameters().empty());
 }

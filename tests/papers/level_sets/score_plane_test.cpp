@@ -15,7 +15,7 @@ void check_scores(PlanePoint point, PlaneScores expected) {
 
 }  // namespace
 
-TEST_CASE("One class has the score 2 at each corner, the label on top", "[fast]") {
+TEST_CASE("One class has the score 2 at each corner, the label on top") {
   const double height = std::sqrt(3.0) / 2;
   check_scores({0, 0}, {2, 0, 0});
   check_scores({1, 0}, {0, 0, 2});
@@ -25,7 +25,7 @@ TEST_CASE("One class has the score 2 at each corner, the label on top", "[fast]"
   check_scores({0.5, height / 3}, {2.0 / 3, 2.0 / 3, 2.0 / 3});
 }
 
-TEST_CASE("A grid holds the corners, and its points are nearly as far apart in both directions", "[fast]") {
+TEST_CASE("A grid holds the corners, and its points are nearly as far apart in both directions") {
   const PlaneGrid grid(101);
   CHECK(grid.columns == 101);
   CHECK(grid.rows == 88);  // 86.6 steps of 0.01 would be the height
@@ -37,7 +37,7 @@ TEST_CASE("A grid holds the corners, and its points are nearly as far apart in b
   CHECK(grid.at(0, 1).y == Approx(0.01).epsilon(0.01));
 }
 
-TEST_CASE("Near are the triangle and the cells at its sides", "[fast]") {
+TEST_CASE("Near are the triangle and the cells at its sides") {
   const PlaneGrid grid(101);
   const auto is_near = [&](int64_t column, int64_t row) { return grid.is_near(plane_scores(grid.at(column, row))); };
   CHECK(is_near(49, 87));

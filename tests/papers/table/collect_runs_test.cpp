@@ -54,7 +54,7 @@ struct Runs : test::FigureFiles {
 
 }  // namespace
 
-TEST_CASE("a cell has its runs' values, their sets' size, and the difference by seed to another column", "[fast]") {
+TEST_CASE("a cell has its runs' values, their sets' size, and the difference by seed to another column") {
   Runs runs;
   runs.add("a", 0.1, 1, R"("few_avg2": 0.5, "avg2_size": 2.5)");
   runs.add("a", 0.1, 2, R"("few_avg2": 0.6, "avg2_size": 1.5)");
@@ -81,14 +81,14 @@ TEST_CASE("a cell has its runs' values, their sets' size, and the difference by 
   CHECK_FALSE(filled.parts[0].cells[1][1].ours.has_value());
 }
 
-TEST_CASE("seeds that the table does not name count where any is welcome", "[fast]") {
+TEST_CASE("seeds that the table does not name count where any is welcome") {
   Runs runs;
   runs.add("a", 0.1, 9, R"("few_avg2": 0.5)");
   CHECK(runs.collect(true).found == 0);
   CHECK(runs.collect(false).parts[0].cells[0][0].seeds == std::vector<int64_t>{9});
 }
 
-TEST_CASE("runs that are not in the table are remarks", "[fast]") {
+TEST_CASE("runs that are not in the table are remarks") {
   Runs runs;
   runs.add("a", 7, 1, R"("few_avg2": 0.5)");
   runs.add("b", 0.1, 1, R"("top1": 0.5)");

@@ -4,7 +4,7 @@
 
 namespace settrain {
 
-TEST_CASE("a printed cell is read as it stands", "[fast]") {
+TEST_CASE("a printed cell is read as it stands") {
   const auto plain = parse_printed("94.2");
   REQUIRE(plain);
   CHECK(plain->value == 94.2);
@@ -21,7 +21,7 @@ TEST_CASE("a printed cell is read as it stands", "[fast]") {
   CHECK(parse_printed("42.4 ± 0.3")->spread == 0.3);
 }
 
-TEST_CASE("what stands for no number has none", "[fast]") {
+TEST_CASE("what stands for no number has none") {
   CHECK(parse_printed("-")->is_absent());
   for (const char* word : {"NA", "stable", "overflow"}) {
     const auto cell = parse_printed(word);
@@ -31,7 +31,7 @@ TEST_CASE("what stands for no number has none", "[fast]") {
   }
 }
 
-TEST_CASE("other texts are refused", "[fast]") {
+TEST_CASE("other texts are refused") {
   for (const char* text : {"", "94,2", "94.2±", "94.2 (1/2", "94.2 ()", "94.2 (1/)", "94.2 x", "inf", "nan", "±1"}) {
     INFO(text);
     CHECK_FALSE(parse_printed(text));

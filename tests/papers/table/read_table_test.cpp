@@ -75,7 +75,7 @@ std::string replaced(const std::string& from, const std::string& to) {
 
 }  // namespace
 
-TEST_CASE("a table's file says what is trained for each cell", "[fast]") {
+TEST_CASE("a table's file says what is trained for each cell") {
   Tables files;
   const Table table = read_table(files.write(kTable), "paper");
   CHECK(table.name == "icml2022/4");
@@ -96,7 +96,7 @@ TEST_CASE("a table's file says what is trained for each cell", "[fast]") {
   CHECK(table.parts[1].printed_at(0, 0).is_absent());
 }
 
-TEST_CASE("a table's grid has each config once, and keeps the checkpoints of every part", "[fast]") {
+TEST_CASE("a table's grid has each config once, and keeps the checkpoints of every part") {
   Tables files;
   const Table table = read_table(files.write(kTable), "paper");
   const Grid grid = grid_of(table, table.wanted_cells());
@@ -108,7 +108,7 @@ TEST_CASE("a table's grid has each config once, and keeps the checkpoints of eve
   CHECK(grid.also == std::vector<std::string>{"val/top5"});
 }
 
-TEST_CASE("a preset is put over the file, and keeps some rows and columns", "[fast]") {
+TEST_CASE("a preset is put over the file, and keeps some rows and columns") {
   Tables files;
   const Table table = read_table(files.write(kTable), "smoke");
   CHECK(table.file_name() == "icml2022-4-smoke");
@@ -124,7 +124,7 @@ TEST_CASE("a preset is put over the file, and keeps some rows and columns", "[fa
   CHECK_THROWS_WITH(read_table(table.file, "tiny"), Contains("no preset 'tiny'") && Contains("smoke"));
 }
 
-TEST_CASE("what is wrong with a table's file is said with its place", "[fast]") {
+TEST_CASE("what is wrong with a table's file is said with its place") {
   const std::vector<std::tuple<std::string, std::string, std::string>> cases{
       {"\"70.0\", \"-\"", "\"70.0\"", "expected a cell for each of the 2 columns, and got 1"},
       {"\"70.0\", \"-\"", "\"70,0\", \"-\"", "'70,0': expected a number"},
@@ -148,14 +148,14 @@ TEST_CASE("what is wrong with a table's file is said with its place", "[fast]") 
   }
 }
 
-TEST_CASE("a table of no cells is refused", "[fast]") {
+TEST_CASE("a table of no cells is refused") {
   Tables files;
   const auto file =
       files.write(replaced("none: {rows: [\"1\"], columns: [CE]}", "none: {rows: [\"1\"], columns: [Top-K]}"));
   CHECK_THROWS_WITH(read_table(file, "none"), Contains("no cell is left"));
 }
 
-TEST_CASE("a table is found by its name, and by that of another of the same runs", "[fast]") {
+TEST_CASE("a table is found by its name, and by that of another of the same runs") {
   Tables files;
   files.write(kTable);
   files.write(replaced("number: \"6\"", "number: \"8\""), "10.yaml");

@@ -30,7 +30,7 @@ std::vector<Setting> two_settings() {
 
 }  // namespace
 
-TEST_CASE("Means over all seeds, differences over those in common", "[fast]") {
+TEST_CASE("Means over all seeds, differences over those in common") {
   const MetricComparison comparison = compare_metric(two_settings(), "test/top1");
   REQUIRE(comparison.settings.size() == 2);
   CHECK(comparison.settings[0].interval.mean == Approx(0.6));
@@ -43,7 +43,7 @@ TEST_CASE("Means over all seeds, differences over those in common", "[fast]") {
   CHECK(comparison.differences[0].interval.deserves_warning());
 }
 
-TEST_CASE("Without a seed in common there is no difference", "[fast]") {
+TEST_CASE("Without a seed in common there is no difference") {
   const auto settings =
       group_runs({some_run("a", 1, {kSharpRuns}, top1(0.5)), some_run("b", 2, {kSoftRuns}, top1(0.6))});
   const MetricComparison comparison = compare_metric(settings, "test/top1");
@@ -51,7 +51,7 @@ TEST_CASE("Without a seed in common there is no difference", "[fast]") {
   CHECK(format_comparison(settings, {comparison}).find("B - A  no seed in common") != std::string::npos);
 }
 
-TEST_CASE("A value comes from the checkpoint that was chosen by its metric, else from the first", "[fast]") {
+TEST_CASE("A value comes from the checkpoint that was chosen by its metric, else from the first") {
   const ComparedRun run = some_run(
       "a", 1, {}, {{"best-val-top1", {{"test/top1", 0.1}}}, {"best-val-avg5", {}}, {"best-val-macro_avg5", {}}});
   CHECK(checkpoint_for(run, "test/avg5").name == "best-val-avg5");
@@ -61,7 +61,7 @@ TEST_CASE("A value comes from the checkpoint that was chosen by its metric, else
   CHECK(checkpoint_for(run, "test/top5").name == "best-val-top1");
 }
 
-TEST_CASE("A checkpoint that was chosen on test images is read only where there is no other", "[fast]") {
+TEST_CASE("A checkpoint that was chosen on test images is read only where there is no other") {
   const CheckpointValues last{"last", {}}, on_test{"best-test-top1", {}}, on_val{"best-val-top5", {}};
   const auto chosen = [](const Checkpoints& checkpoints) {
     return checkpoint_for(some_run("a", 1, {}, checkpoints), "test/top1").name;
@@ -72,8 +72,7 @@ TEST_CASE("A checkpoint that was chosen on test images is read only where there 
   CHECK(chosen({on_test}) == "best-test-top1");
 }
 
-TEST_CASE("A size of a set rule comes from the checkpoint chosen by it, else from that chosen by its coverage",
-          "[fast]") {
+TEST_CASE("A size of a set rule comes from the checkpoint chosen by it, else from that chosen by its coverage") {
   const std::string coverage = "best-val-coverage@conformal-lac-0.1", size = "best-val-size@conformal-lac-0.1";
   const ComparedRun by_coverage = some_run("a", 1, {}, {{"last", {}}, {coverage, {}}});
   CHECK(checkpoint_for(by_coverage, "test/coverage@conformal:lac:0.1").name == coverage);
@@ -82,7 +81,7 @@ TEST_CASE("A size of a set rule comes from the checkpoint chosen by it, else fro
   CHECK(checkpoint_for(by_both, "test/size@conformal:lac:0.1").name == size);
 }
 
-TEST_CASE("An average-K accuracy comes with the size of its sets, of the same checkpoint", "[fast]") {
+TEST_CASE("An average-K accuracy comes with the size of its sets, of the same checkpoint") {
   const Checkpoints both{{"best-val-avg2", {{"test/avg2", 0.5}, {"test/macro_avg2", 0.3}, {"test/avg2_size", 2.5}}},
                          {"best-val-macro_avg2", {{"test/macro_avg2", 0.4}, {"test/avg2_size", 1.5}}}};
   const auto settings = group_runs({some_run("a", 1, {}, both, {"val/avg2"})});
@@ -91,7 +90,7 @@ TEST_CASE("An average-K accuracy comes with the size of its sets, of the same ch
   CHECK(format_comparison(settings, {macro}).find("A  40.00 (1 seed), size 1.5000\n") != std::string::npos);
 }
 
-TEST_CASE("The metrics that are compared", "[fast]") {
+TEST_CASE("The metrics that are compared") {
   const auto settings = two_settings();
   CHECK(choose_metrics(settings, {}) == Strings{"test/top1"});
   CHECK(choose_metrics(settings, {"val/top1"}) == Strings{"val/top1"});
@@ -107,7 +106,7 @@ TEST_CASE("The metrics that are compared", "[fast]") {
   CHECK_THROWS_AS(choose_metrics(strangers, {}), RunError);
 }
 
-TEST_CASE("A comparison as text", "[fast]") {
+TEST_CASE("A comparison as text") {
   const auto settings = two_settings();
   const std::string text = format_comparison(settings, {compare_metric(settings, "test/top1")});
   CHECK(
@@ -133,7 +132,7 @@ TEST_CASE("A comparison as text", "[fast]") {
       "!: two seeds, whose interval is 12.7 standard errors to either side; train more of them.\n");
 }
 
-TEST_CASE("Where settings' values are of other checkpoints, each is named", "[fast]") {
+TEST_CASE("Where settings' values are of other checkpoints, each is named") {
   const auto settings =
       group_runs({some_run("a", 1, {kSharpRuns}, top1(0.5)),
                   some_run("b", 1, {kSoftRuns}, {{"last", {{"test/top1", 0.5}, {"val/top1", 0.5}}}})});

@@ -21,7 +21,7 @@ const Given kSharp{"loss.epsilon", 0.1}, kSoft{"loss.epsilon", 1.0};
 
 }  // namespace
 
-TEST_CASE("Runs that differ in seed and free keys alone are one setting, by their seeds", "[fast]") {
+TEST_CASE("Runs that differ in seed and free keys alone are one setting, by their seeds") {
   const Given one_thread{"run.threads", int64_t{1}, true}, two_threads{"run.threads", int64_t{2}, true};
   const auto settings = group_runs({some_run("b", 2, {kSharp, one_thread}), some_run("c", 1, {kSoft, one_thread}),
                                     some_run("a", 1, {kSharp, two_threads})});
@@ -32,7 +32,7 @@ TEST_CASE("Runs that differ in seed and free keys alone are one setting, by thei
   CHECK(folders(settings[1]) == Strings{"c"});
 }
 
-TEST_CASE("A seed that a setting has already is a repetition", "[fast]") {
+TEST_CASE("A seed that a setting has already is a repetition") {
   const auto settings =
       group_runs({some_run("a", 1, {kSharp}), some_run("a", 1, {kSharp}), some_run("b", 2, {kSharp})});
   REQUIRE(settings.size() == 2);
@@ -41,7 +41,7 @@ TEST_CASE("A seed that a setting has already is a repetition", "[fast]") {
   CHECK(differing_keys(settings).empty());
 }
 
-TEST_CASE("The keys that differ, with the value of every setting", "[fast]") {
+TEST_CASE("The keys that differ, with the value of every setting") {
   const Given noised{"loss.name", std::string("noised_topk")}, plain{"loss.name", std::string("cross_entropy")};
   const Given epochs{"train.epochs", int64_t{2}}, more{"train.epochs", int64_t{9}};
   const auto settings = group_runs({some_run("a", 1, {noised, kSharp, epochs}), some_run("b", 1, {plain, epochs}),
@@ -56,7 +56,7 @@ TEST_CASE("The keys that differ, with the value of every setting", "[fast]") {
   CHECK(keys[2].values == Strings{"2", "2", "9"});
 }
 
-TEST_CASE("Settings have letters, then two", "[fast]") {
+TEST_CASE("Settings have letters, then two") {
   std::vector<ComparedRun> runs;
   for (int64_t i = 0; i < 28; ++i) runs.push_back(some_run("run", 1, {{"train.epochs", i}}));
   const auto settings = group_runs(std::move(runs));
