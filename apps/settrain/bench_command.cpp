@@ -19,7 +19,6 @@
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
-#include "src/measure/bench/random_images.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/peak_memory.h"

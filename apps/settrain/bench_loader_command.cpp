@@ -17,7 +17,7 @@
 #include "src/core/process.h"
 #include "src/core/progress_bar.h"
 #include "src/loader/data_options.h"
-#include "src/measure/bench/loader_speed.h"
+#include "src/measure/bench/speed.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment_schema.h"
 

@@ -11,7 +11,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
 #include "src/core/text.h"
-#include "src/measure/bench/metric_speed.h"
+#include "src/measure/bench/speed.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"

@@ -10,7 +10,7 @@
 #include "src/core/progress_bar.h"
 #include "src/core/table_text.h"
 #include "src/core/text.h"
-#include "src/measure/bench/set_speed.h"
+#include "src/measure/bench/speed.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/compute_threads.h"
 

@@ -10,10 +10,7 @@
 #include "apps/settrain/config_path.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
-#include "src/measure/check/loss_check.h"
-#include "src/measure/check/metric_check.h"
-#include "src/measure/check/model_check.h"
-#include "src/measure/check/weight_check.h"
+#include "src/measure/check/checks.h"
 #include "src/train/experiment.h"
 
 namespace settrain {

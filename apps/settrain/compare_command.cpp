@@ -6,9 +6,7 @@
 
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
-#include "src/studies/compare/bootstrap_runs.h"
-#include "src/studies/compare/comparison_json.h"
-#include "src/studies/compare/comparison_text.h"
+#include "src/studies/compare/bootstrap.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
 

@@ -12,7 +12,6 @@
 #include "src/config/load.h"
 #include "src/config/value.h"
 #include "src/core/interrupt.h"
-#include "src/measure/bench/random_images.h"
 #include "src/measure/cost/throughput.h"
 #include "src/papers/design/needed_data.h"
 #include "src/studies/sweep/points.h"

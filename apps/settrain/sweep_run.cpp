@@ -16,7 +16,6 @@
 #include "src/core/log.h"
 #include "src/core/text.h"
 #include "src/measure/cost/dry_run.h"
-#include "src/studies/sweep/slurm_array.h"
 #include "src/studies/sweep/slurm_script.h"
 #include "src/train/experiment_schema.h"
 

@@ -4,8 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "src/studies/compare/comparison_json.h"
-
 namespace settrain {
 namespace {
 

@@ -2,11 +2,11 @@
 
 #include <fstream>
 
-#include "metrics/sets/rule_metrics.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/selection.h"
+#include "tests/support/builtin_registries.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
@@ -16,17 +16,7 @@ namespace {
 using Catch::Contains;
 
 config::Config configured(const std::vector<std::string>& settings) {
-  static Registries registries = [] {
-    Registries all;
-    register_builtin_datasets(all.datasets);
-    register_builtin_models(all.models);
-    register_builtin_losses(all.losses);
-    register_builtin_metrics(all.metrics);
-    register_set_metrics(all.metrics);
-    register_builtin_optimizers(all.optimizers);
-    return all;
-  }();
-  return config::load(experiment_schema(registries), {}, settings);
+  return config::load(experiment_schema(test::builtin_registries()), {}, settings);
 }
 
 // A run that was recorded with these settings, and stopped at `state`.

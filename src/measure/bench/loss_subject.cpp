@@ -15,7 +15,7 @@
 #include "losses/make_loss.h"
 #include "losses/ops/noised_hinge.h"
 #include "src/config/load.h"
-#include "src/measure/bench/allocations.h"
+#include "src/measure/bench/timing.h"
 
 namespace settrain {
 namespace {

@@ -15,7 +15,7 @@
 
 namespace settrain {
 
-/// What is measured, and on what.
+/// A loss, and the batch that it is measured on.
 struct LossCase {
   std::string loss;
   LossMethod method = LossMethod::kFast;

@@ -1,5 +1,3 @@
-#include "src/measure/bench/metric_speed.h"
-
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randint.h>
@@ -19,6 +17,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/process.h"
 #include "src/core/text.h"
+#include "src/measure/bench/speed.h"
 #include "src/train/phase_timer.h"
 
 namespace settrain {
@@ -45,7 +44,7 @@ void check_memory(const MetricSpeedOptions& options, at::Device device) {
 
 void measure_work(at::Device device, WorkTimes& times, const std::function<void()>& work) {
   throw_if_interrupted();
-  // What other work has left would hide what this one takes.
+  // Memory that other work has freed but kept would hide what this work takes.
   give_back_freed_memory();
   const ExtraMemory memory;
   wait_for(device);

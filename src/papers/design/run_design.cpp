@@ -73,7 +73,7 @@ Grid grid_of(const RunDesign& design, const std::vector<WantedCell>& cells) {
   grid.seeds = design.seeds;
   grid.select = design.selects.front();
   grid.also.assign(design.selects.begin() + 1, design.selects.end());
-  GridStep step{.kind = GridStep::Kind::kList};
+  GridStep step;
   for (const WantedCell& cell : cells) {
     Settings settings = design.settings(cell.row, cell.column);
     if (std::find(step.list.begin(), step.list.end(), settings) == step.list.end()) {

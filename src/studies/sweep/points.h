@@ -10,12 +10,17 @@
 
 namespace settrain {
 
+/// The points that the steps make, seeds apart, in order. `base` is the resolved config with the common settings; links
+/// to keys that no step sets take its values. Throws ConfigError naming the step's place: a key that `when` asks for
+/// and no step before has set, a link to what is no number, more than kMostPoints.
+std::vector<Settings> expand(const Grid& grid, const config::Config& base);
+
 struct SweepPoint {
-  Settings varied;                     // what the grid says of it, the seed apart
-  std::string seed;                    // as resolved
+  Settings varied;                     // what the grid sets in it, without the seed
+  std::string seed;                    // of the resolved config
   std::string name;                    // "epsilon=0.1,num_draws=5,seed=1": its run's folder
   std::string identity;                // digest of all of its config that numbers follow from
-  std::vector<std::string> overrides;  // as --set takes them, but for run.dir
+  std::vector<std::string> overrides;  // for --set; run.dir is not among them
   int64_t epochs = 0;
 };
 

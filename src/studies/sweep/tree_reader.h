@@ -1,4 +1,4 @@
-// What reading grids, tables and figures has in common: walking a YAML tree, gathering what is wrong with it.
+// Walks a YAML tree and gathers what is wrong with it: for the files of grids, tables and figures.
 #pragma once
 
 #include <algorithm>

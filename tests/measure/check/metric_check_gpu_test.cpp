@@ -3,7 +3,7 @@
 #include "metrics/average_k.h"
 #include "metrics/topk_accuracy.h"
 #include "src/eval/evaluator.h"
-#include "src/measure/check/metric_check.h"
+#include "src/measure/check/checks.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"

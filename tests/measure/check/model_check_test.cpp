@@ -1,5 +1,3 @@
-#include "src/measure/check/model_check.h"
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -8,6 +6,8 @@
 #include <sstream>
 
 #include "src/core/error.h"
+#include "src/measure/check/checks.h"
+#include "tests/support/builtin_registries.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
@@ -16,9 +16,7 @@ namespace settrain {
 namespace {
 
 std::vector<CheckRow> check(const std::filesystem::path& file) {
-  ModelRegistry registry("model");
-  register_builtin_models(registry);
-  return check_models(registry, at::kCPU, {file});
+  return check_models(test::builtin_registries().models, at::kCPU, {file});
 }
 
 void check_all(const std::string& file, size_t number_of_rows) {
@@ -115,11 +113,21 @@ TEST_CASE("a wrong number in a golden file is found, and a malformed file is nam
   changed["input_shape"] = golden["input_shape"];
   changed["labels"] = {3, 700};
   CHECK_THROWS_WITH(failures(), Catch::Contains(file.string()));
-  CHECK(worse(1, std::nan("")) > 1e300);
 
   golden.erase("labels");
   std::ofstream(file) << golden;
   CHECK_THROWS_WITH(check(file), Catch::Contains(file.string()) && Catch::Contains("labels"));
+}
+
+TEST_CASE("an error that is no number is the worst") {
+  WorstError worst;
+  worst.add(2, "two");
+  worst.add(1, "one");
+  CHECK(worst.where == "two");
+  CHECK(worst.row("model", "values", 2).passed);
+  worst.add(std::nan(""), "NaN");
+  CHECK(worst.error > 1e300);
+  CHECK(worst.row("model", "values", 1e300).note == "NaN");
 }
 
 }  // namespace

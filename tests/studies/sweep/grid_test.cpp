@@ -1,9 +1,8 @@
-#include "src/studies/sweep/grid.h"
-
 #include <set>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "src/studies/sweep/points.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 

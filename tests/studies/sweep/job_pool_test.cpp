@@ -28,7 +28,7 @@ Outcome wait_for(JobPool& pool) {
   Outcome outcome;
   while (!pool.is_done()) {
     for (EndedJob& job : pool.take_ended()) outcome.ended.push_back(std::move(job));
-    const auto running = pool.running();
+    const auto running = pool.places();
     outcome.most = std::max<int64_t>(
         outcome.most, std::count_if(running.begin(), running.end(), [](const auto& job) { return job.item >= 0; }));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,7 +1,6 @@
-#include "src/studies/sweep/sweep_table.h"
-
 #include <regex>
 
+#include "src/studies/sweep/run_sweep.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {

@@ -1,4 +1,4 @@
-#include "src/measure/bench/smoothed_algorithms.h"
+#include "src/measure/bench/smoothed_bench.h"
 
 #include <ATen/ATen.h>
 

@@ -1,6 +1,6 @@
 #include <ATen/Context.h>
 
-#include "src/measure/bench/device_time.h"
+#include "src/measure/bench/loss_bench.h"
 #include "tests/support/builtin_losses.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"

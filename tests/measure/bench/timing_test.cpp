@@ -1,8 +1,12 @@
-#include "src/measure/bench/in_turns.h"
+#include "src/measure/bench/timing.h"
+
+#include <ATen/ATen.h>
 
 #include <chrono>
 #include <thread>
 
+#include "src/measure/bench/loss_bench.h"
+#include "tests/support/builtin_losses.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -33,6 +37,34 @@ TEST_CASE("what is short is repeated, and what is slow takes part in fewer round
   CHECK(runs >= 1 + 2);  // a sleep may take longer than it should
   const auto few = measure_in_turns({sleep}, c10::kCPU, {.rounds = 5, .min_seconds = 0, .max_seconds = 0});
   CHECK(few[0].size() == 1);
+}
+
+TEST_CASE("on the CPU there is no time of the device apart") {
+  int runs = 0;
+  CHECK_FALSE(device_seconds([&] { ++runs; }, at::kCPU));
+  CHECK(runs == 0);
+  CHECK(measure_device_times(test::builtin_losses(), {}, at::kCPU).empty());
+}
+
+constexpr int64_t kMebi = 1 << 20;
+
+TEST_CASE("the most that is held at a time counts, and what was there before does not") {
+  at::Tensor before = at::empty({4 * kMebi}, at::kByte), kept;
+  const int64_t peak = peak_allocations(at::kCPU, [&] {
+    before.reset();
+    at::empty({3 * kMebi}, at::kByte);
+    kept = at::empty({kMebi}, at::kByte);
+    at::empty({kMebi}, at::kByte);
+  });
+  CHECK(peak >= 3 * kMebi);
+  CHECK(peak < 3 * kMebi + 4096);
+}
+
+TEST_CASE("the backward pass counts too") {
+  const at::Tensor x = at::ones({kMebi / 4}).requires_grad_();
+  const int64_t peak = peak_allocations(at::kCPU, [&] { x.exp().sum().backward(); });
+  CHECK(peak >= 2 * kMebi);  // exp(x), kept for the gradient, and that
+  CHECK(peak <= 4 * kMebi);
 }
 
 }  // namespace

@@ -1,12 +1,26 @@
-#include "src/measure/bench/in_turns.h"
+#include "src/measure/bench/timing.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 
+#include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
 #include "src/train/phase_timer.h"
+#include "src/train/step_graph.h"
+
+#ifdef SETTRAIN_HAS_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#endif
 
 namespace settrain {
 namespace {
@@ -45,6 +59,30 @@ Plan plan(const std::function<void()>& work, const TurnOptions& options, c10::De
   return {static_cast<int64_t>(repetitions), static_cast<int64_t>(rounds)};
 }
 
+// Follows the CPU memory of this thread, as LibTorch's profiler does. A block that was there before is not reported
+// when it is freed.
+class Counter : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* /*block*/, int64_t bytes, size_t /*allocated*/, size_t /*reserved*/,
+                         c10::Device device) override {
+    if (!device.is_cpu()) return;
+    held_ += bytes;  // negative for a block that is given back
+    peak_ = std::max(peak_, held_);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  int64_t peak() const { return peak_; }
+
+ private:
+  int64_t held_ = 0, peak_ = 0;
+};
+
+int64_t peak_on_cpu(const std::function<void()>& work) {
+  const auto counter = std::make_shared<Counter>();
+  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, counter);
+  work();
+  return counter->peak();
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> measure_in_turns(const std::vector<std::function<void()>>& works, c10::Device device,
@@ -77,6 +115,49 @@ std::vector<std::vector<double>> measure_in_turns(const std::vector<std::functio
   }
   bar.hide();
   return seconds;
+}
+
+std::optional<double> device_seconds(const std::function<void()>& work, c10::Device device) {
+  constexpr int kWarmUp = 3, kReplays = 50;
+  constexpr int kRepetitions = 20;  // in a graph, whose launch would otherwise take longer than the work
+  const Capture capture = device.is_cuda() ? cuda_graph_capture(device) : Capture();
+  if (!capture) return std::nullopt;
+  for (int i = 0; i < kWarmUp; ++i) work();
+  std::function<void()> replay;
+  try {
+    replay = capture([&] {
+      for (int i = 0; i < kRepetitions; ++i) work();
+    });
+  } catch (const c10::Error&) {
+    return std::nullopt;
+  } catch (const Error&) {  // of a kernel that was the first to notice
+    return std::nullopt;
+  }
+  const c10::Stream stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+  c10::Event start(device.type(), c10::EventFlag::BACKEND_DEFAULT), end(device.type(), c10::EventFlag::BACKEND_DEFAULT);
+  for (int i = 0; i < kWarmUp; ++i) replay();
+  start.record(stream);
+  for (int i = 0; i < kReplays; ++i) replay();
+  end.record(stream);
+  end.synchronize();
+  return start.elapsedTime(end) / 1000 / (kReplays * kRepetitions);
+}
+
+int64_t peak_allocations(c10::Device device, const std::function<void()>& work) {
+#ifdef SETTRAIN_HAS_CUDA
+  if (device.is_cuda()) {
+    namespace allocator = c10::cuda::CUDACachingAllocator;
+    const c10::DeviceIndex index = device.has_index() ? device.index() : c10::cuda::current_device();
+    const auto held = [index] { return allocator::getDeviceStats(index).allocated_bytes[0]; };  // of all pools
+    wait_for(device);
+    allocator::resetPeakStats(index);
+    const int64_t before = held().current;
+    work();
+    wait_for(device);
+    return held().peak - before;
+  }
+#endif
+  return device.is_cpu() ? peak_on_cpu(work) : 0;
 }
 
 }  // namespace settrain
