@@ -3,13 +3,13 @@
 namespace settrain {
 namespace {
 
-// Of a name without a split npos: a slash behind the @ is one of a rule's file.
+// The place of the slash behind the split; npos where the name has none: a slash behind the @ belongs to a rule's file.
 size_t split_end(const std::string& metric) {
   const size_t slash = metric.find('/');
   return slash < metric.find('@') ? slash : std::string::npos;
 }
 
-// "test/" of "test/top5".
+// The split with its slash: "test/" of "test/top5".
 std::string place_of(const std::string& metric) {
   return metric.substr(0, split_end(metric) + 1);  // npos + 1 is 0
 }

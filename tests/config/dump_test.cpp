@@ -2,8 +2,8 @@
 #include <fstream>
 #include <random>
 
-#include "src/config/format.h"
 #include "src/config/load.h"
+#include "src/config/value.h"
 #include "tests/config/sample.h"
 #include "tests/support/catch2.h"
 

@@ -39,7 +39,7 @@ TEST_CASE("dollars are text, doubled before a brace too") {
     CHECK(expanded(escape_references(text)) == text);
 }
 
-TEST_CASE("what is filled in is not read again") {
+TEST_CASE("replacements are not expanded again") {
   setenv("SETTRAIN_TRICK", "${seed} $${", 1);
   CHECK(expanded("${env:SETTRAIN_TRICK}") == "${seed} $${");
 }

@@ -40,7 +40,7 @@ TEST_CASE("tabs and unquoted references get advice") {
              Catch::EndsWith("(within { } and [ ], put text with ${...} in quotes)"));
 }
 
-TEST_CASE("what YAML has and a configuration has not is refused") {
+TEST_CASE("YAML that no configuration needs is refused") {
   const Folder folder;
   CHECK(folder.error("seed: 1\n---\nseed: 2\n") == "run.yaml:2:1: YAML: a second YAML document; a file holds one");
   CHECK(folder.error("---\n---\nseed: 2\n") == "run.yaml:2:1: YAML: a second YAML document; a file holds one");

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "src/core/error.h"
-#include "src/core/file_lock.h"
+#include "src/core/files.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
@@ -30,7 +30,7 @@ TEST_CASE("A program's exit code, or signal, and what it printed come back") {
   CHECK(run_child(shell("kill -9 $$")).code == 128 + 9);
 }
 
-TEST_CASE("Of much output the end is kept, and no pipe fills up") {
+TEST_CASE("The end of a long output is kept, and no pipe fills up") {
   const ChildEnd end = run_child(shell("i=0; while [ $i -lt 30000 ]; do echo line $i; i=$((i+1)); done"));
   CHECK(end.printed.size() <= 4096);
   CHECK_THAT(end.printed, Catch::EndsWith("line 29999"));
@@ -46,7 +46,7 @@ TEST_CASE("A program that is not there names the package") {
                     Contains("no-such-program") && Contains("its-package"));
 }
 
-TEST_CASE("What is done meanwhile can end the program") {
+TEST_CASE("The work meanwhile can end the program") {
   ChildProcess sleeper = shell("sleep 60");
   int calls = 0;
   sleeper.meanwhile = [&] {

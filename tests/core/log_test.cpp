@@ -20,7 +20,7 @@ using test::read_file;
 
 namespace {
 
-// What `work` writes to stderr, in a process of its own.
+// The text that `work` writes to stderr, in a process of its own.
 template <class Work>
 std::string stderr_of(Work work) {
   const test::TemporaryFolder folder;
@@ -45,7 +45,7 @@ TEST_CASE("Lines go to stderr as they are; warnings and errors say so") {
   CHECK(text == "[train] 100% {} %s\nwarning: [data] odd\nerror: bad\n");
 }
 
-TEST_CASE("What was printed before a line stands before it where stdout and stderr are one file") {
+TEST_CASE("Text printed before a line comes before it where stdout and stderr are one file") {
   const std::string text = stderr_of([] {
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
     std::cout << "first\n";

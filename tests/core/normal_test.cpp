@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "src/core/streams.h"
+#include "src/core/random.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {

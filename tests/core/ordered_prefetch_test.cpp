@@ -55,7 +55,7 @@ TEST_CASE("workers do not run further ahead than asked") {
   }
 }
 
-TEST_CASE("what an item's making throws arrives in that item's turn, and the next items follow") {
+TEST_CASE("an exception while an item is made arrives in that item's turn, and the next items follow") {
   for (const int64_t workers : {1, 2, 5}) {
     OrderedPrefetch<int64_t> prefetch(0, 20, workers, 4, [](int64_t number) {
       if (number % 7 == 3) throw std::runtime_error("item " + std::to_string(number));

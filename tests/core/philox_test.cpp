@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "src/core/streams.h"
+#include "src/core/random.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {

@@ -28,7 +28,7 @@ struct Desk {
   ProgressOutput file() {
     return {nullptr, nullptr, [this](std::string_view line) { lines.emplace_back(line); }, [this] { return now; }};
   }
-  // What was drawn since the last call.
+  // The text drawn since the last call.
   std::string drawn() {
     std::string text = screen.str();
     screen.str("");

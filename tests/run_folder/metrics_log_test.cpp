@@ -69,7 +69,7 @@ TEST_CASE("Numbers come back to the last bit") {
   }
 }
 
-TEST_CASE("What is not finite is null, and NaN when it is read") {
+TEST_CASE("A value that is not finite is null, and NaN when it is read") {
   const Files files;
   MetricsLog(files.jsonl, files.csv).append({1, 1, {{"a", kNaN}, {"b", std::numeric_limits<double>::infinity()}}});
   CHECK(read_file(files.jsonl) == "{\"step\":1,\"epoch\":1,\"a\":null,\"b\":null}\n");

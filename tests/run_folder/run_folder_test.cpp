@@ -45,7 +45,7 @@ TEST_CASE("An empty folder, and one where a run never began, are taken") {
   CHECK_NOTHROW(RunFolder::create(folder.path(), false));
   CHECK(fs::exists(folder / ".settrain-run"));
   CHECK_NOTHROW(RunFolder::create(folder.path(), false));
-  // What a process leaves that is killed before it has recorded its config.
+  // The files of a process that is killed before it has recorded its config.
   folder.write("log.txt", std::string("x"));
   folder.write(".config.yaml.tmp-12", std::string("x"));
   folder.write("checkpoints/.last.safetensors.tmp-12", std::string("x"));
@@ -161,10 +161,10 @@ TEST_CASE("Opening a run that is not there suggests the nearest") {
   const std::string run = (folder / "runs" / "quickstart").string();
   CHECK(RunFolder::open_existing(run + "/").path() == run);
   CHECK_THROWS_WITH(RunFolder::open_existing(folder / "runs" / "quikstart"),
-                    Contains("quikstart' does not exist; did you mean '" + run + "'?"));
+                    Contains("quikstart' does not exist, did you mean '" + run + "'?"));
   CHECK_THROWS_WITH(RunFolder::open_existing(folder / "runs" / "unlike"), EndsWith("unlike' does not exist"));
   CHECK_THROWS_WITH(RunFolder::open_existing(run + "/config.yaml"),
-                    Contains("is a file, not a run's folder; did you mean '" + run + "'?"));
+                    Contains("is a file, not a run's folder, did you mean '" + run + "'?"));
   CHECK_THROWS_WITH(RunFolder::open_existing(run + "/checkpoints"), Contains("did you mean '" + run + "'?"));
   CHECK_THROWS_WITH(
       RunFolder::open_existing(folder / "runs"),
@@ -181,7 +181,7 @@ TEST_CASE("Opening a run relative to the working folder") {
           try {
             RunFolder::open_existing("quickstar");
           } catch (const RunError& error) {
-            return std::string(error.what()) == "'quickstar' does not exist; did you mean 'quickstart'?" ? 0 : 2;
+            return std::string(error.what()) == "'quickstar' does not exist, did you mean 'quickstart'?" ? 0 : 2;
           }
           return 3;
         }) == 0);
