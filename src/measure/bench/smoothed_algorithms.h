@@ -1,5 +1,5 @@
 // How Berrada, Zisserman, Kumar ("Smooth Loss Functions for Deep Top-k Classification", ICLR 2018) compute the smoothed
-// top-K hinge, from the paper's text. For comparison alone: what trains is losses/smoothed_topk_hinge.h.
+// top-K hinge, from the paper's text. For comparison alone: what trains is losses/smoothed_topk_hinge.cpp.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,7 +26,7 @@ at::Tensor with_custom_backward(const at::Tensor& x, int64_t k);
 
 enum class SmoothedAlgorithm { kSummation, kAutograd, kCustomBackward };
 
-/// [batch] the loss of smoothed_topk_hinge.h (eq. 10) in the dtype of `scores` [batch, classes], for `labels` [batch]
+/// [batch] the loss of smoothed_topk_hinge.cpp (eq. 10) in the dtype of `scores` [batch, classes], for `labels` [batch]
 /// int64.
 at::Tensor smoothed_hinge_by(SmoothedAlgorithm algorithm, const at::Tensor& scores, const at::Tensor& labels, int64_t k,
                              double tau, double alpha);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "losses/ops/label_sets.h"
+#include "losses/ops/loss_input.h"
 
 namespace settrain {
 
