@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "losses/ops/label_sets.h"
+#include "losses/ops/loss_input.h"
 #include "src/loader/loader.h"
 
 namespace settrain {

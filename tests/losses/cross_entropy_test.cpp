@@ -1,5 +1,3 @@
-#include "losses/cross_entropy.h"
-
 #include <ATen/ATen.h>
 
 #include <cmath>

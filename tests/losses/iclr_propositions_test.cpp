@@ -1,5 +1,5 @@
-// What Berrada et al., ICLR 2018, prove of their smoothed hinge L_k,tau: its limit, the hinge l_k on scores over k that
-// it does not bound, and the top-k error Lambda_k that it does.
+// Propositions of Berrada et al., ICLR 2018, on their smoothed hinge L_k,tau: its limit, the hinge l_k on scores over
+// k; it bounds the top-k error Lambda_k, but not l_k.
 #include <ATen/ATen.h>
 
 #include "tests/losses/build_loss.h"

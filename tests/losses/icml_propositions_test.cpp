@@ -1,8 +1,8 @@
-// What Garcin et al., ICML 2022, prove of their smoothed operators and losses. The appendix' proofs tell which
+// Propositions of Garcin et al., ICML 2022, on their smoothed operators and losses. The appendix' proofs tell which
 // statements are of the sum of the K largest (proposition 3.3) and which of the K-th largest (3.5).
 #include <ATen/ATen.h>
 
-#include "losses/ops/exact_smoothed_topk.h"
+#include "losses/ops/smoothed_topk.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"

@@ -1,5 +1,3 @@
-#include "losses/ldam.h"
-
 #include <ATen/ATen.h>
 
 #include "tests/losses/build_loss.h"

@@ -1,5 +1,3 @@
-#include "losses/logit_adjusted.h"
-
 #include <ATen/ATen.h>
 
 #include <limits>

@@ -1,5 +1,3 @@
-#include "losses/role.h"
-
 #include <ATen/ATen.h>
 
 #include <cmath>

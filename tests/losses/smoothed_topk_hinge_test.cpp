@@ -1,5 +1,3 @@
-#include "losses/smoothed_topk_hinge.h"
-
 #include <ATen/ATen.h>
 
 #include "losses/ops/polynomials.h"

@@ -1,6 +1,4 @@
 // The projection on the top-K simplex, its Jacobian, and the loss.
-#include "losses/sparse_top.h"
-
 #include <ATen/ATen.h>
 
 #include "losses/ops/sparse_top_projection.h"
@@ -80,7 +78,7 @@ TEST_CASE("autograd, central differences and the Jacobian agree") {
 
 TEST_CASE("shapes and k are checked") {
   CHECK_THROWS_WITH(project(at::zeros({3}), 1), Contains("scores"));
-  CHECK_THROWS_WITH(project(one_row({1, 2}), 3), Contains("k: expected 0 to 2"));
+  CHECK_THROWS_WITH(project(one_row({1, 2}), 3), Contains("k:") && Contains("0 to 2"));
   CHECK_THROWS_WITH(sparse_top_projection(one_row({1, 2}), at::zeros({2}, at::kLong)), Contains("k"));
   CHECK_THROWS_WITH(sparse_top_projection(one_row({1, 2}), at::zeros({1})), Contains("int64"));
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "losses/loss.h"
-#include "losses/ops/sampled_topk.h"
+#include "losses/ops/noised_hinge.h"
 #include "src/config/config.h"
 
 namespace settrain {

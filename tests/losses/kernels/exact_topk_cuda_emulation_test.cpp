@@ -3,8 +3,7 @@
 
 #include <limits>
 
-#include "losses/ops/exact_smoothed_topk.h"
-#include "losses/ops/quadrature.h"
+#include "losses/ops/smoothed_topk.h"
 // Before the device code:
 #include "tests/support/cuda_emulation.h"
 //

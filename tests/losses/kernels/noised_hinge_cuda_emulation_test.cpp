@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "losses/kernels/noise_kernels.h"
+#include "losses/kernels/noised_kernels.h"
 // Before the device code:
 #include "tests/support/cuda_emulation.h"
 //

@@ -1,14 +1,13 @@
 // The kernels of the smoothed hinge and of the exact smoothed top-K against LibTorch's operations.
+#include "losses/kernels/smooth_kernels.h"
+
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <string>
 #include <vector>
 
-#include "losses/kernels/exact_topk_kernels.h"
-#include "losses/kernels/smoothed_hinge_kernels.h"
-#include "losses/ops/exact_smoothed_topk.h"
-#include "losses/ops/quadrature.h"
+#include "losses/ops/smoothed_topk.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 
@@ -121,7 +120,7 @@ TEST_CASE("Smooth kernels: neither threads, layout nor a gradient that is not as
 TEST_CASE("Smooth kernels: every instruction set that this processor has gives the same bits") {
   at::manual_seed(3);
   const at::Tensor scores = at::randn({4, 77}), labels = labels_of(scores);
-  const GaussLegendre& rule = gauss_legendre(48);
+  const GaussLegendre rule(48);
   const auto run = [&](InstructionSet set) {
     std::vector<at::Tensor> results;
     for (int i = 0; i < 2; ++i) {

@@ -1,8 +1,5 @@
-#include "losses/ops/exact_smoothed_topk.h"
-
 #include <ATen/ATen.h>
 
-#include "losses/ops/quadrature.h"
 #include "losses/ops/smoothed_topk.h"
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"

@@ -1,10 +1,9 @@
-#include "losses/ops/gaussian_noise.h"
-
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <atomic>
 
+#include "losses/ops/smoothed_topk.h"
 #include "src/core/error.h"
 #include "src/core/noise.h"
 #include "src/core/normal.h"

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "losses/kernels/noised_hinge_kernels.h"
+#include "losses/kernels/noised_kernels.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 

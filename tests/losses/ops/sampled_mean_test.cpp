@@ -79,7 +79,7 @@ TEST_CASE("The mean over many draws is the exact loss, within four standard erro
 
 // E[(x)_+] >= (E[x])_+, by the spread of x, which falls with the root of the number of draws.
 TEST_CASE("At the kink the sampled loss is the larger one, by less the more draws") {
-  // Of three equal scores the second largest is 0 on average.
+  // The second largest of three equal scores is 0 on average.
   const at::Tensor scores = at::zeros({kBatch, 3}, at::kDouble);
   const auto build_three = [](const std::string& name, std::vector<std::string> settings) {
     settings.insert(settings.end(), {"k=1", "epsilon=1", "margin=0"});

@@ -55,9 +55,10 @@ TEST_CASE("Smoothed top-K permutes with the classes") {
 TEST_CASE("Smoothed top-K refuses what does not fit") {
   const at::Tensor scores = at::zeros({2, 4});
   CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 3, 5}), 1, 1.0),
-                    Catch::Contains("noise: expected shape [2, *, 4]"));
-  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 0, 4}), 1, 1.0), Catch::Contains("at least one draw"));
-  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 3, 4}), 5, 1.0), Catch::Contains("expected 1 to 4"));
+                    Catch::Contains("noise") && Catch::Contains("[2, *, 4]"));
+  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 0, 4}), 1, 1.0), Catch::Contains("[batch, 0, classes]"));
+  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 3, 4}), 5, 1.0),
+                    Catch::Contains("rank") && Catch::Contains("1 to 4"));
   CHECK_THROWS_AS(smoothed_topk(scores, at::zeros({2, 3, 4}), 0, 1.0), ShapeError);
 }
 

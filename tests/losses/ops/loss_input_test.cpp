@@ -1,4 +1,4 @@
-#include "losses/ops/label_sets.h"
+#include "losses/ops/loss_input.h"
 
 #include <ATen/ATen.h>
 
@@ -53,8 +53,8 @@ TEST_CASE("multi-label binary cross-entropy by hand") {
 TEST_CASE("sets that are none are refused, with the sample") {
   const auto loss = test::build_loss("bce_multilabel", test::context_of(4));
   CHECK_THROWS_WITH((*loss)(input_with({0, 2}, {2, 0})), Contains("label_sets.offsets"));
-  CHECK_THROWS_WITH((*loss)(input_with({0, 2, 2}, {2, 0})), Contains("at least one label for sample 1"));
-  CHECK_THROWS_WITH((*loss)(input_with({0, 1, 3}, {2, 0})), Contains("among the 2 of the batch"));
+  CHECK_THROWS_WITH((*loss)(input_with({0, 2, 2}, {2, 0})), Contains("label_sets.offsets") && Contains("sample 1"));
+  CHECK_THROWS_WITH((*loss)(input_with({0, 1, 3}, {2, 0})), Contains("label_sets.offsets") && Contains("from 1 to 3"));
   CHECK_THROWS_WITH((*loss)(input_with({0, 1, 2}, {2, 4})),
                     Contains("label_sets.classes[1]") && Contains("0 to 3") && Contains("got 4"));
   LossInput wrong_dtype = input_with({0, 1, 2}, {2, 0});

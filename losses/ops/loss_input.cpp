@@ -1,4 +1,4 @@
-#include "losses/ops/label_sets.h"
+#include "losses/ops/loss_input.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -26,13 +26,10 @@ void check_indices(const char* name, const at::Tensor& indices, int64_t size, co
   }
 }
 
-}  // namespace
-
 void check_label_sets(const LabelSets& sets, const at::Tensor& scores) {
   const int64_t batch = scores.size(0), num_classes = scores.size(1);
   check_indices("label_sets.offsets", sets.offsets, batch + 1, scores);
   check_indices("label_sets.classes", sets.classes, kAnySize, scores);
-  // As with labels: on CUDA the indexing kernels assert it.
   if (!scores.is_cpu()) return;
   const at::Tensor all_offsets = sets.offsets.contiguous(), all_classes = sets.classes.contiguous();
   const int64_t* offsets = all_offsets.const_data_ptr<int64_t>();
@@ -53,11 +50,29 @@ void check_label_sets(const LabelSets& sets, const at::Tensor& scores) {
   }
 }
 
+}  // namespace
+
+void check_labels(const LossInput& input) {
+  const at::Tensor& scores = input.output.scores;
+  check_indices("labels", input.labels, scores.size(0), scores);
+  if (input.label_sets.defined()) check_label_sets(input.label_sets, scores);
+  // On CUDA the indexing kernels assert the range: reading labels back would stall every step.
+  if (!input.labels.is_cpu()) return;
+  const at::Tensor contiguous = input.labels.contiguous();
+  const int64_t* label = contiguous.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < scores.size(0); ++i) {
+    if (label[i] < 0 || label[i] >= scores.size(1)) {
+      throw ShapeError(
+          fmt::format("labels[{}]: expected a class from 0 to {}, got {}", i, scores.size(1) - 1, label[i]));
+    }
+  }
+}
+
 at::Tensor label_indicator(const LabelSets& sets, const at::Tensor& labels, const at::Tensor& scores) {
   const c10::NoGradGuard no_grad;
   const at::Tensor indicator = at::zeros_like(scores);
   if (!sets.defined()) return indicator.scatter_(1, labels.unsqueeze(1), 1);
-  // With its size given, the rows need not wait for the device.
+  // With output_size given, repeat_interleave need not wait for the device.
   const at::Tensor rows = at::repeat_interleave(at::arange(scores.size(0), sets.offsets.options()), sets.offsets.diff(),
                                                 /*dim=*/0, /*output_size=*/sets.classes.size(0));
   return indicator.index_put_({rows, sets.classes}, at::ones({}, scores.options()));

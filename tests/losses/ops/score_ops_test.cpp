@@ -1,4 +1,4 @@
-#include "losses/ops/rank_index.h"
+#include "losses/ops/score_ops.h"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "losses/ops/margins.h"
+#include "losses/ops/class_margins.h"
 
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
