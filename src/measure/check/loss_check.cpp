@@ -8,7 +8,7 @@
 #include <string>
 
 #include "losses/make_loss.h"
-#include "losses/ops/label_sets.h"
+#include "losses/ops/loss_input.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/measure/check/checks.h"
