@@ -10,9 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "metrics/average_k.h"
 #include "metrics/class_hits.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/eval/evaluator.h"
 #include "src/measure/check/metric_golden.h"
 
@@ -57,8 +56,8 @@ std::vector<int64_t> set_sizes_of(const EvaluationResult& result, const std::str
 
 Evaluator make_evaluator(const MetricGolden& golden) {
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{golden.top_k}));
-  metrics.push_back(std::make_unique<AverageK>(AverageKOptions{golden.average_k, "raw", "keep_all", "val"}));
+  metrics.push_back(make_topk_accuracy({golden.top_k}));
+  metrics.push_back(make_average_k({golden.average_k, "raw", "keep_all", "val"}));
   MetricContext context;
   context.train_counts = golden.train_counts;
   return {std::move(metrics), std::move(context)};

@@ -5,9 +5,8 @@
 
 #include <limits>
 
-#include "metrics/average_k.h"
 #include "metrics/class_hits.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/measure/check/json_place.h"
 #include "src/measure/check/tolerance.h"
 

@@ -9,8 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/core/error.h"
 #include "src/eval/evaluator.h"
 #include "src/measure/check/metric_golden.h"
@@ -55,8 +54,8 @@ TEST_CASE("metrics match the golden values in float64") {
 TEST_CASE("metrics match the golden counts in float32") {
   for (const MetricGolden& golden : read_metric_golden(test::golden_path("metrics.json"))) {
     std::vector<std::unique_ptr<Metric>> metrics;
-    metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{golden.top_k}));
-    metrics.push_back(std::make_unique<AverageK>(AverageKOptions{golden.average_k, "raw", "keep_all", "val"}));
+    metrics.push_back(make_topk_accuracy({golden.top_k}));
+    metrics.push_back(make_average_k({golden.average_k, "raw", "keep_all", "val"}));
     MetricContext context;
     context.train_counts = golden.train_counts;
     const Evaluator evaluator(std::move(metrics), context);
