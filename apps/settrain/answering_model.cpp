@@ -5,8 +5,7 @@
 
 #include <map>
 
-#include "metrics/sets/rules/guarantee.h"
-#include "metrics/sets/rules/rule_suits.h"
+#include "metrics/sets/rules/rule_terms.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"

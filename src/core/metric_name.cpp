@@ -59,6 +59,10 @@ bool is_size(const std::string& metric) {
   return is_of_rule(name) ? name.starts_with("size@") : name.ends_with("_size");
 }
 
+bool is_of_all_samples(const std::string& set_sizes) {
+  return set_sizes.starts_with("avg");
+}
+
 bool is_better(const std::string& metric, double value, double other) {
   const std::string name = name_of_metric(metric);
   const bool smaller =

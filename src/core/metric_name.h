@@ -1,4 +1,5 @@
-// Metrics that belong together, by their names.
+// Facts about a metric by its name alone, for the names in stored files. (In the program a MetricValue says them
+// itself: metrics/metric.h.)
 #pragma once
 
 #include <string>
@@ -15,6 +16,9 @@ std::string accuracy_metric(const std::string& metric);
 
 /// Whether the metric is a number of classes and no fraction: "test/avg5_size", "size@top:5".
 bool is_size(const std::string& metric);
+
+/// Whether set sizes of that name are of all samples ("avg5"), and not of one shot group ("few_avg5").
+bool is_of_all_samples(const std::string& set_sizes);
 
 /// Whether `value` of the metric is better than `other`: larger, or smaller for the sizes, gaps and shares of uncovered
 /// classes of a set rule. NaN is never better.

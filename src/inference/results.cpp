@@ -9,11 +9,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "metrics/average_k.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/files.h"
 #include "src/core/log.h"
+#include "src/core/metric_name.h"
 #include "src/eval/results_table.h"
 #include "src/inference/trained_run.h"
 

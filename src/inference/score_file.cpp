@@ -11,7 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "metrics/checks.h"
+#include "metrics/split_scores.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
 #include "src/core/text.h"

@@ -10,7 +10,8 @@
 #include <utility>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/rules/rule_suits.h"
+#include "metrics/sets/rules/rule_terms.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "src/core/error.h"
 
 namespace settrain {

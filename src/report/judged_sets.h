@@ -6,8 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 
 namespace settrain {
 

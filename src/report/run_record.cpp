@@ -8,8 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/config/interpolate.h"
 #include "src/config/value.h"
 #include "src/core/error.h"

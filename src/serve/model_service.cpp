@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "metrics/sets/rules/guarantee.h"
+#include "metrics/sets/rules/rule_terms.h"
 #include "src/core/digest.h"
 #include "src/inference/group_sums.h"
 #include "src/train/build_info.h"

@@ -12,14 +12,12 @@
 #include <optional>
 #include <set>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "models/model.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
-#include "src/eval/bayes.h"
 #include "src/eval/crop_average.h"
-#include "src/eval/score_collector.h"
+#include "src/eval/evaluator.h"
 #include "src/loader/loader.h"
 #include "src/train/skipped_everywhere.h"
 

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "src/core/error.h"
-#include "src/core/metric_name.h"
 #include "src/run_folder/run_folder.h"
 
 namespace settrain {
@@ -26,8 +25,7 @@ std::vector<size_t> Selection::update(int64_t epoch, std::span<const MetricValue
   for (size_t i = 0; i < best_.size(); ++i) {
     for (const MetricValue& value : values) {
       if (value.name != best_[i].metric) continue;
-      const bool improved =
-          best_[i].epoch == 0 ? !std::isnan(value.value) : is_better(value.name, value.value, best_[i].value);
+      const bool improved = best_[i].epoch == 0 ? !std::isnan(value.value) : is_better(value, best_[i].value);
       if (!improved) continue;
       best_[i].value = value.value;
       best_[i].epoch = epoch;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "metrics/entries.h"
 #include "metrics/label_rank.h"
-#include "metrics/topk_accuracy.h"
 #include "src/train/run_options.h"
 
 namespace settrain {

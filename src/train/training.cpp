@@ -194,8 +194,10 @@ std::vector<MetricValue> Training::evaluate() {
   if (stepper_.average()) averaged.emplace(*stepper_.average());
   std::vector<MetricValue> values;
   for (const SplitResult& split : evaluate_splits(run_, run_.eval.during_training, ViewUse::kEvaluation, bar_)) {
-    for (const MetricValue& value : split.result.values)
-      values.push_back({split.split + "/" + value.name, value.value});
+    for (MetricValue value : split.result.values) {
+      value.name = split.split + "/" + value.name;
+      values.push_back(std::move(value));
+    }
   }
   return values;
 }

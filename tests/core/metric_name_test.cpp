@@ -45,6 +45,8 @@ TEST_CASE("sizes are numbers of classes") {
   CHECK(is_size("test/size@top:5"));
   CHECK_FALSE(is_size("test/coverage@top:5"));
   CHECK_FALSE(is_size("test/top5"));
+  CHECK(is_of_all_samples("avg1"));
+  CHECK_FALSE(is_of_all_samples("medium_avg1"));
 }
 
 TEST_CASE("larger is better, but for the sizes and gaps of set rules") {

@@ -1,11 +1,8 @@
-#include "src/eval/bayes.h"
-
 #include <ATen/ATen.h>
 
 #include <cmath>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/core/error.h"
 #include "src/eval/evaluator.h"
 #include "tests/metrics/random_split.h"
@@ -53,8 +50,8 @@ TEST_CASE("a classifier that knows the probabilities comes near the best accurac
   const at::Tensor p = at::softmax(at::randn({20000, 6}, at::kDouble).mul(2), 1);
   const SplitScores split{p, p.multinomial(1).squeeze(1)};
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{{1, 2}}));
-  metrics.push_back(std::make_unique<AverageK>(AverageKOptions{{1, 2.5}, "raw", "keep_all", "val"}));
+  metrics.push_back(make_topk_accuracy({{1, 2}}));
+  metrics.push_back(make_average_k({{1, 2.5}, "raw", "keep_all", "val"}));
   MetricContext context;
   context.train_counts.assign(6, 1);
   const EvaluationResult got = Evaluator(std::move(metrics), context).evaluate(split);

@@ -5,10 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/core/error.h"
-#include "src/eval/score_collector.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 
@@ -25,8 +23,8 @@ MetricContext context_of(std::vector<int64_t> train_counts) {
 
 Evaluator make_evaluator(std::vector<int64_t> train_counts) {
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{{1, 2}}));
-  metrics.push_back(std::make_unique<AverageK>(AverageKOptions{{2, 2.5}, "softmax", "keep_all", "val"}));
+  metrics.push_back(make_topk_accuracy({{1, 2}}));
+  metrics.push_back(make_average_k({{2, 2.5}, "softmax", "keep_all", "val"}));
   return {std::move(metrics), context_of(std::move(train_counts))};
 }
 

@@ -10,11 +10,29 @@ namespace {
 
 const double kNone = std::nan("");
 
+MetricValue sized(const std::string& name, double value, const std::string& size, MeanOver over = MeanOver::kSamples) {
+  return {.name = name, .value = value, .over = over, .size = size};
+}
+
+MetricValue size_of_sets(const std::string& name, double value) {
+  return {name, value, MetricUnit::kClasses};
+}
+
 TEST_CASE("the table puts metrics in rows and splits in columns") {
   const std::vector<ResultsColumn> columns{
-      {"val", {{"top1", 0.9123}, {"macro_top1", 1}, {"avg2", 0.5}, {"avg2_size", 2}, {"avg2_lambda", 0.1}}},
-      {"test", {{"top1", 0.0905}, {"macro_top1", 0.25}, {"avg2", 0.75}, {"avg2_size", 1.975}, {"avg2_lambda", 0.1}}},
-      {"test Bayes", {{"top1", 0.93}, {"avg2", 0.99}, {"avg2_size", 2}}}};
+      {"val",
+       {{"top1", 0.9123},
+        {"macro_top1", 1},
+        sized("avg2", 0.5, "avg2_size"),
+        size_of_sets("avg2_size", 2),
+        {"avg2_lambda", 0.1, MetricUnit::kThreshold}}},
+      {"test",
+       {{"top1", 0.0905},
+        {"macro_top1", 0.25},
+        sized("avg2", 0.75, "avg2_size"),
+        size_of_sets("avg2_size", 1.975),
+        {"avg2_lambda", 0.1, MetricUnit::kThreshold}}},
+      {"test Bayes", {{"top1", 0.93}, sized("avg2", 0.99, "avg2_size"), size_of_sets("avg2_size", 2)}}};
   CHECK(format_results(columns) ==
         "accuracy, %     val                test              test Bayes\n"
         "top1          91.23                9.05               93.00\n"
@@ -23,8 +41,9 @@ TEST_CASE("the table puts metrics in rows and splits in columns") {
 }
 
 TEST_CASE("beside the coverage of a set rule stands the size of its sets") {
-  const std::vector<ResultsColumn> columns{
-      {"test", {{"coverage@top:2", 0.9}, {"size@top:2", 2}, {"macro_coverage@top:2", 0.75}}}};
+  const std::vector<ResultsColumn> columns{{"test",
+                                            {sized("coverage@top:2", 0.9, "size@top:2"), size_of_sets("size@top:2", 2),
+                                             sized("macro_coverage@top:2", 0.75, "size@top:2", MeanOver::kClasses)}}};
   CHECK(format_results(columns) ==
         "accuracy, %             test\n"
         "coverage@top:2         90.00 (size 2.00)\n"

@@ -1,10 +1,9 @@
-#include "src/eval/score_collector.h"
-
 #include <ATen/ATen.h>
 
 #include <limits>
 
 #include "src/core/error.h"
+#include "src/eval/evaluator.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {

@@ -1,8 +1,10 @@
 #include <algorithm>
 
-#include "metrics/average_k.h"
+#include "metrics/entries.h"
 #include "metrics/metric.h"
 #include "src/config/key.h"
+#include "src/core/metric_name.h"
+#include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -52,6 +54,26 @@ TEST_CASE("all metrics measure the bins of the configuration") {
   CHECK(has("top_k", "bin10_49_top5"));
   CHECK(has("average_k", "bin10_49_avg5"));
   CHECK_FALSE(has("top_k", "bin10_49_avg5"));
+}
+
+TEST_CASE("the metrics say what they are, and their names in files mean the same") {
+  const MetricRegistry registry = builtin_metrics();
+  const config::Config config = config_with(registry, "superclass_accuracy", true);
+  MetricContext context;
+  context.train_counts = {10, 50, 500};
+  context.superclass_of = {0, 1, 1};
+  for (const MetricEntry& entry : registry.entries()) {
+    for (const MetricValue& value :
+         entry.make(config)->compute(test::random_split(1, 20, 3, at::kFloat), context).values) {
+      CAPTURE(value.name);
+      CHECK(is_size(value.name) == (value.unit == MetricUnit::kClasses));
+      CHECK(value.name.ends_with("_lambda") == (value.unit == MetricUnit::kThreshold));
+      CHECK((value.over == MeanOver::kSamples) == (value.name.starts_with("top") || value.name.starts_with("avg")));
+      CHECK(value.size == name_of_metric(size_metric("val/" + value.name)));
+      CHECK(is_better(value.name, 0.6, 0.5));
+      CHECK(value.better == Better::kHigher);
+    }
+  }
 }
 
 // A metric's values are named after its K.

@@ -18,13 +18,14 @@ std::vector<std::string> names(const torch::nn::Module& module) {
 
 TEST_CASE("a normalised head gives cosines that do not depend on the features' length") {
   at::manual_seed(1);
-  NormalisedHead head(5, 3);
+  Owner model;
+  const Heads head(model, "fc", {"normalised"}, 5, 3);
   const at::Tensor features = at::randn({4, 5});
-  const at::Tensor scores = head.forward(features);
+  const at::Tensor scores = head(features).scores;
   CHECK(scores.abs().max().item<double>() <= 1 + 1e-6);
-  CHECK(at::allclose(scores, head.forward(features * 7), 1e-5, 1e-6));
-  CHECK(at::allclose(head.parameters()[0].norm(2, 0), at::ones({3})));
-  CHECK(at::isfinite(head.forward(at::zeros({1, 5}))).all().item<bool>());
+  CHECK(at::allclose(scores, head(features * 7).scores, 1e-5, 1e-6));
+  CHECK(at::allclose(model.parameters()[0].norm(2, 0), at::ones({3})));
+  CHECK(at::isfinite(head(at::zeros({1, 5})).scores).all().item<bool>());
 }
 
 TEST_CASE("a scaled head trains a factor for each class, and nothing else") {

@@ -65,7 +65,7 @@ TEST_CASE("the sets are those of the K that was selected on, and the metric's ow
       judged_sets({average_k({1, 1.25, 2}), {{1}}, {"val/top1", "val/macro_avg1.25"}}, split, context);
   CHECK(selected.name == "avg1.25");
   CHECK(judged_sets({average_k({1, 2}), {{1}}, {"val/top2"}}, split, context).name == "avg2");
-  const EvaluationResult judged = AverageK(average_k({1.25})).compute(split, context);
+  const EvaluationResult judged = make_average_k(average_k({1.25}))->compute(split, context);
   const at::Tensor hits = selected.in_set.gather(1, split.labels.unsqueeze(1));
   CHECK(hits.to(at::kDouble).mean().item<double>() == judged.values.front().value);
   CHECK(selected.in_set.sum().item<int64_t>() == 5);

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/quantile.h"
+#include "metrics/sets/conformal_thresholds.h"
 #include "metrics/sets/set_quality.h"
 #include "models/model.h"
 #include "models/model_options.h"

@@ -36,10 +36,13 @@ TEST_CASE("an equal value keeps the earlier epoch, and NaN never wins") {
 TEST_CASE("of the sizes of a rule's sets the smallest is kept") {
   const std::string metric = "val/size@conformal:lac:0.1";
   Selection selection({metric});
-  CHECK(selection.update(1, std::vector<MetricValue>{{metric, 3.0}}).size() == 1);
-  CHECK(selection.update(2, std::vector<MetricValue>{{metric, 4.0}}).empty());
-  CHECK(selection.update(3, std::vector<MetricValue>{{metric, 2.5}}).size() == 1);
-  CHECK(selection.update(4, std::vector<MetricValue>{{metric, NAN}}).empty());
+  const auto size = [&](double value) {
+    return std::vector<MetricValue>{{.name = metric, .value = value, .better = Better::kLower}};
+  };
+  CHECK(selection.update(1, size(3.0)).size() == 1);
+  CHECK(selection.update(2, size(4.0)).empty());
+  CHECK(selection.update(3, size(2.5)).size() == 1);
+  CHECK(selection.update(4, size(NAN)).empty());
   CHECK(selection.best()[0].epoch == 3);
 }
 

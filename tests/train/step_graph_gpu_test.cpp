@@ -1,6 +1,7 @@
 #include <ATen/Context.h>
 
-#include "models/small_resnet.h"
+#include "models/entries.h"
+#include "models/model.h"
 #include "src/train/peak_memory.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
@@ -73,7 +74,8 @@ TEST_CASE("a loss that is not finite stops the replayed steps and is told with i
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   const Computation computation{at::kCUDA};
   at::manual_seed(5);
-  SmallResNet model(8, 8, ModelOptions{}, ModelContext{5, 3, 32, 32});
+  const auto made = make_small_resnet(8, 8, {}, {5, 3, 32, 32});
+  Model& model = *made;
   model.to(at::kCUDA);
   auto loss = make_loss("cross_entropy");
   Sgd optimizer = make_optimizer(model);

@@ -2,7 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include "models/convnext.h"
+#include "models/entries.h"
+#include "models/model.h"
 #include "src/core/error.h"
 #include "src/train/run_options.h"
 #include "tests/support/catch2.h"
@@ -29,8 +30,7 @@ at::Tensor weight_after(const std::vector<Batch>& batches, const std::string& lo
 TEST_CASE("a step with stochastic depth draws the same images after a resume") {
   const auto fresh = [] {
     at::manual_seed(5);
-    auto model = std::make_shared<ConvNext>(ConvNextShape{{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, ModelOptions{},
-                                            ModelContext{5, 3, 32, 32});
+    auto model = make_convnext({{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, {}, {5, 3, 32, 32});
     for (const auto& item : model->named_parameters()) {
       if (item.key().ends_with("layer_scale")) item.value().data().fill_(1);
     }

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/convnext.h"
+#include "models/entries.h"
+#include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/optim/adamw.h"
 #include "src/train/run_options.h"
@@ -21,19 +22,20 @@ struct Trained {
 };
 
 /// A model that tells how many images went through it.
-class ToldConvNext : public ConvNext {
+class ToldConvNext : public Model {
  public:
   ToldConvNext(const std::function<void(int64_t images)>& tell, const ModelOptions& options,
                const ModelContext& context)
-      : ConvNext(ConvNextShape{{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, options, context), tell_(tell) {}
+      : net_(register_module("net", make_convnext({{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, options, context))), tell_(tell) {}
 
   ModelOutput forward(const at::Tensor& images) override {
-    ModelOutput output = ConvNext::forward(images);
+    ModelOutput output = net_->forward(images);
     if (tell_) tell_(images.size(0));
     return output;
   }
 
  private:
+  std::shared_ptr<Model> net_;
   std::function<void(int64_t images)> tell_;
 };
 

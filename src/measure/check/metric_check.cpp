@@ -10,9 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "metrics/average_k.h"
 #include "metrics/class_hits.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/eval/evaluator.h"
 #include "src/measure/check/checks.h"
 #include "src/measure/check/json_place.h"
@@ -135,8 +134,8 @@ double value_of(const EvaluationResult& result, const std::string& name) {
 
 Evaluator make_evaluator(const MetricGolden& golden) {
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{golden.top_k}));
-  metrics.push_back(std::make_unique<AverageK>(AverageKOptions{golden.average_k, "raw", "keep_all", "val"}));
+  metrics.push_back(make_topk_accuracy({golden.top_k}));
+  metrics.push_back(make_average_k({golden.average_k, "raw", "keep_all", "val"}));
   MetricContext context;
   context.train_counts = golden.train_counts;
   return {std::move(metrics), std::move(context)};

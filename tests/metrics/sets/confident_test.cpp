@@ -9,8 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/quantile.h"
+#include "metrics/sets/conformal_thresholds.h"
 #include "metrics/sets/rule_metrics.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
@@ -185,7 +186,7 @@ TEST_CASE("the metrics of eval.rules follow alpha however sure the network is") 
   context.train_counts = some_facts().train_counts;
   context.score_scale = 30;
   context.calibration = &calibration;
-  const EvaluationResult result = RuleMetrics(rules).prepare(split, context)({});
+  const EvaluationResult result = make_rule_metrics(rules)->prepare(split, context)({});
   for (const SetRule& rule : rules) {
     const double off = deviations(test::value_of(result, "coverage@" + rule.name()), kImageCount, kImageCount, 0.2);
     CAPTURE(rule.name(), off);

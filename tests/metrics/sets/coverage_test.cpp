@@ -7,7 +7,7 @@
 #include <map>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/quantile.h"
+#include "metrics/sets/conformal_thresholds.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "metrics/sets/calibrate.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "src/core/error.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"

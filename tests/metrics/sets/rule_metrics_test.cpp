@@ -18,15 +18,11 @@ using test::value_of;
 
 namespace {
 
-config::Config config_with(const config::Texts& rules) {
-  const config::Key key = RuleOptions::keys().front();
-  return config::Config({{"eval.rules", key, rules, {"test.yaml:3:7"}}});
-}
-
 std::unique_ptr<Metric> metric_of(const config::Texts& rules) {
   MetricRegistry registry("metric");
   register_set_metrics(registry);
-  return registry.at("rules").make(config_with(rules));
+  const MetricEntry& entry = registry.at("rules");
+  return entry.make(config::Config({{"eval.rules", entry.keys.front(), rules, {"test.yaml:3:7"}}}));
 }
 
 MetricContext context_of(std::vector<int64_t> train_counts) {
@@ -97,7 +93,7 @@ TEST_CASE("a split that calibrates itself is judged on the images that did not")
   const auto metric = metric_of({"top:1"});
   MetricContext context = context_of(kCounts);
   const auto prepared = metric->prepare(split, context);
-  // Of single images only the judged ones have values.
+  // A single image has values only where it is judged.
   std::set<int64_t> judged_images;
   for (int64_t i = 0; i < 101; ++i) {
     const EvaluationResult one = prepared(at::tensor({i}, at::kLong));
@@ -151,11 +147,22 @@ TEST_CASE("texts that are no rules are refused with their place, all of them at 
   CHECK_THROWS_WITH(metric_of({"conformal:lac:0.1", "conformal:lac:0.10"}), Contains("conformal:lac:0.1 twice"));
 }
 
-TEST_CASE("of the metrics of rules, smaller sizes and gaps are better") {
-  for (const std::string& name : metric_of({"conformal:lac:0.1"})->names()) {
-    const bool is_coverage = name.find("coverage@") != std::string::npos;
-    CHECK(is_better("val/" + name, 0.9, 0.5) == is_coverage);
-    CHECK(is_better("val/" + name, 0.5, 0.9) != is_coverage);
-    CHECK_FALSE(is_better("val/" + name, NAN, 0.5));
+TEST_CASE("the metrics of rules say what they are, and their names in files mean the same") {
+  for (const MetricValue& value : metric_of({"conformal:lac:0.1", "top:2"})
+                                      ->compute(test::random_split(1, 100, 4, at::kFloat), context_of(kCounts))
+                                      .values) {
+    CAPTURE(value.name);
+    const bool is_coverage = value.name.find("coverage@") != std::string::npos;
+    CHECK((value.better == Better::kHigher) == is_coverage);
+    CHECK((value.unit == MetricUnit::kClasses) == value.name.starts_with("size@"));
+    CHECK((value.over == MeanOver::kSamples) ==
+          (value.name.starts_with("size@") || value.name.starts_with("coverage@")));
+    CHECK(is_size(value.name) == (value.unit == MetricUnit::kClasses));
+    CHECK("val/" + value.size == (is_coverage ? size_metric("val/" + value.name) : "val/"));
+    const MetricValue as_half{value.name, 0.5, value.unit, value.over, value.better};
+    for (const double other : {0.4, 0.5, 0.6})
+      CHECK(is_better("val/" + value.name, 0.5, other) == is_better(as_half, other));
+    CHECK_FALSE(is_better("val/" + value.name, NAN, 0.5));
+    CHECK_FALSE(is_better({value.name, NAN, value.unit, value.over, value.better}, 0.5));
   }
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNoLevel = std::numeric_limits<double>::quiet_NaN();
 
-// Of `classes` classes, one list an image.
+// Sets of `classes` classes, from a list for each image.
 at::Tensor sets_with(int64_t classes, const std::vector<std::vector<int64_t>>& sets) {
   at::Tensor result = at::zeros({static_cast<int64_t>(sets.size()), classes}, at::kBool);
   for (size_t i = 0; i < sets.size(); ++i) {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/quantile.h"
-#include "metrics/sets/set_noise.h"
+#include "metrics/sets/conformal_scores.h"
+#include "metrics/sets/conformal_thresholds.h"
 #include "src/core/error.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"

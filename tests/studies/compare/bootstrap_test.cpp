@@ -5,9 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "metrics/average_k.h"
+#include "metrics/entries.h"
 #include "metrics/sets/rule_metrics.h"
-#include "metrics/topk_accuracy.h"
 #include "src/core/error.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
@@ -18,8 +17,8 @@ namespace {
 
 std::shared_ptr<const Evaluator> make_evaluator() {
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{{1, 2}}));
-  metrics.push_back(std::make_unique<AverageK>(AverageKOptions{{2}, "softmax", "keep_all", "val"}));
+  metrics.push_back(make_topk_accuracy({{1, 2}}));
+  metrics.push_back(make_average_k({{2}, "softmax", "keep_all", "val"}));
   MetricContext context;
   context.train_counts = {1, 30, 300, 1};
   return std::make_shared<const Evaluator>(std::move(metrics), context);
@@ -121,7 +120,7 @@ TEST_CASE("Every metric's interval is that of the drawn images' scores, judged a
 
 TEST_CASE("Set rules are calibrated once, and judge the drawn images") {
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<RuleMetrics>(std::vector{parse_set_rule("conformal:lac:0.3")}));
+  metrics.push_back(make_rule_metrics({parse_set_rule("conformal:lac:0.3")}));
   MetricContext context;
   context.train_counts = {1, 30, 300, 1};
   auto [first, second] = two_runs();
