@@ -4,7 +4,7 @@
 
 #include "apps/settrain/command_line.h"
 #include "apps/settrain/paper_figure_command.h"
-#include "src/papers/level_sets/draw_level_sets.h"
+#include "src/papers/level_sets/level_sets.h"
 
 namespace settrain {
 namespace {

@@ -9,8 +9,8 @@
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/text.h"
-#include "src/formats/describe_contents.h"
-#include "src/formats/state_dict_names.h"
+#include "src/formats/contents.h"
+#include "src/formats/weight_file.h"
 #include "src/train/tensor_file.h"
 #include "src/train/weight_tensors.h"
 

@@ -11,8 +11,7 @@
 #include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/text.h"
-#include "src/report/page.h"
-#include "src/report/report_data.h"
+#include "src/report/report.h"
 #include "src/run_folder/run_folder.h"
 #include "src/studies/compare/compared_run.h"
 #include "src/train/experiment.h"
@@ -51,7 +50,7 @@ int report(const CommandLine& line, const ReportArguments& arguments) {
   refuse_other_files(file);
   AtomicFile output(file);  // what cannot be written is said before anything is evaluated
   ProgressBar bar;
-  const nlohmann::ordered_json data = report_data(line.registries, device, runs, {!arguments.no_examples}, bar);
+  const nlohmann::ordered_json data = report_data(line.registries, device, runs, !arguments.no_examples, bar);
   const std::string page = report_page(data.at("title").get<std::string>(), data);
   output.write(page);
   output.commit();

@@ -3,7 +3,7 @@
 
 #include "losses/loss.h"
 #include "src/core/progress_bar.h"
-#include "src/papers/table/table_result.h"
+#include "src/papers/table/filled_table.h"
 
 namespace settrain {
 

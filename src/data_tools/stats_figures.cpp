@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "src/data_tools/lorenz.h"
-#include "src/plot/picture_text.h"
+#include "src/plot/pictures.h"
 
 namespace settrain {
 namespace {

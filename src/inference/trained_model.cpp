@@ -13,7 +13,6 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
-#include "src/formats/state_dict_names.h"
 #include "src/formats/weight_file.h"
 #include "src/inference/rule_file.h"
 #include "src/inference/trained_run.h"

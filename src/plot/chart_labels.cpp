@@ -5,7 +5,7 @@
 
 #include "src/core/text.h"
 #include "src/plot/chart_panel.h"
-#include "src/plot/picture_text.h"
+#include "src/plot/pictures.h"
 
 namespace settrain {
 namespace {

@@ -1,11 +1,9 @@
-#include "src/report/page.h"
-
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "src/core/text.h"
-#include "src/report/page_parts.h"
+#include "src/report/report.h"
 
 namespace settrain {
 
@@ -14,13 +12,7 @@ std::string script_json(const nlohmann::ordered_json& data) {
   std::string escaped;
   escaped.reserve(json.size());
   // "<" stands in texts alone, where JSON has an escape for it.
-  for (const char c : json) {
-    if (c == '<') {
-      escaped += "\\u003c";
-    } else {
-      escaped += c;
-    }
-  }
+  for (const char& c : json) escaped += c == '<' ? std::string_view("\\u003c") : std::string_view(&c, 1);
   return escaped;
 }
 

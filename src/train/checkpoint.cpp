@@ -13,7 +13,7 @@
 #include "src/core/error.h"
 #include "src/core/text.h"
 #include "src/formats/contents.h"
-#include "src/formats/state_dict_names.h"
+#include "src/formats/weight_file.h"
 #include "src/train/weight_tensors.h"
 
 namespace settrain {

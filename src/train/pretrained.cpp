@@ -19,7 +19,7 @@
 #include "models/named_tensors.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/formats/state_dict_names.h"
+#include "src/formats/weight_file.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/checkpoint.h"
 #include "src/train/weight_tensors.h"

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "src/formats/dtype.h"
+#include "src/formats/contents.h"
 #include "src/formats/weight_file.h"
 
 namespace settrain {

@@ -1,9 +1,7 @@
-#include "src/report/page.h"
-
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "src/report/page_parts.h"
+#include "src/report/report.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {

@@ -1,10 +1,9 @@
-#include "src/report/run_record.h"
-
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "src/core/error.h"
+#include "src/report/report_parts.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 

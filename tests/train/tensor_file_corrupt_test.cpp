@@ -5,7 +5,7 @@
 #include <random>
 
 #include "src/core/error.h"
-#include "src/formats/safetensors_header.h"
+#include "src/formats/safetensors.h"
 #include "src/train/tensor_file.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/core/error.h"
-#include "src/formats/state_dict_names.h"
+#include "src/formats/weight_file.h"
 #include "src/measure/check/checks.h"
 #include "src/measure/check/closed_fill.h"
 #include "src/measure/check/json_place.h"

@@ -125,7 +125,7 @@ class FigureReader : public DesignReader {
            if (key == "x") panel.x = figure_axis(given);
            if (key == "y") panel.y = figure_axis(given);
          });
-    // Of files' names.
+    // The number and the part become part of files' names.
     const std::string name = panel.number + panel.part;
     if (panel.number.empty() || name.find_first_not_of(kNameCharacters) != std::string::npos) {
       problem(node, "expected the key number, and part, if there is one, of letters, digits and points (\"5.4\")");
