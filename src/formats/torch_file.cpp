@@ -398,7 +398,7 @@ std::string root_of(const InputFile& file, const Members& members) {
   return root;
 }
 
-// "little" is what every machine with PyTorch writes by now.
+// Every machine with PyTorch writes "little" by now.
 void check_byte_order(const InputFile& file, const Members& members, const std::string& root) {
   constexpr std::string_view kLittle = "little";
   const ZipMember* member = find(members, root + "byteorder");

@@ -97,7 +97,7 @@ Named in_no_container(const Contents& contents) {
   return found;
 }
 
-// "model.*" or, where weights were averaged, the averages, which are what was evaluated.
+// "model.*" or, where weights were averaged, the averages: the evaluation used these.
 Named of_checkpoint(const Contents& contents) {
   Named found;
   for (const std::string prefix : {"ema.", "model."}) {

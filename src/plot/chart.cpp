@@ -86,7 +86,7 @@ double lines_in(const std::string& text) {
 // The points of a series: x, y, the ends of the interval or y.
 std::string block_of(const ChartPanel& panel, size_t series) {
   const ChartRange range = y_range(panel);
-  // On a logarithmic axis nothing reaches 0: what would ends below the axis.
+  // A logarithmic axis has no 0: values of 0 or less end below the axis.
   const auto on_axis = [&](double y) { return range.is_log ? std::max(range.least / 2, y) : y; };
   std::string text;
   for (const ChartPoint& point : panel.series[series].points) {

@@ -67,7 +67,7 @@ std::string one_line(std::string text) {
 std::string gnuplot_string(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
-    // As numbers: what ends the string or means something in it, to gnuplot or to its search for the end of a block.
+    // As numbers: characters that end the string or mean something to gnuplot, or to its search for a block's end.
     const bool is_code =
         static_cast<unsigned char>(c) < 0x20 || std::string_view("\"'\\`{}#\x7f").find(c) != std::string_view::npos;
     quoted += is_code ? fmt::format("\\{:03o}", c) : std::string(1, c);

@@ -27,7 +27,7 @@ std::string report_page(std::string_view title, const nlohmann::ordered_json& da
                                                            {"calibrations", page_parts::calibrations_js},
                                                            {"page", page_parts::page_js}};
   std::string page(kReportMarker);
-  // In one pass: what is filled in is not searched again.
+  // In one pass: texts that are filled in are not searched again.
   std::string_view rest = page_parts::page_html;
   for (size_t begin; (begin = rest.find("{{")) != std::string_view::npos;) {
     const size_t end = rest.find("}}", begin);

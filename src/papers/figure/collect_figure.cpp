@@ -257,7 +257,7 @@ class PanelMaker {
   std::vector<std::string>& remarks_;
 };
 
-// How many seeds stand behind a panel's points, and what becomes of them.
+// The number of seeds behind a panel's points, and whether the points are means or sums over them.
 std::string seeds_text(const ChartPanel& chart, const FigurePanel& panel, const CellRuns& runs) {
   size_t fewest = std::numeric_limits<size_t>::max(), most = 0;
   for (const size_t row : panel.rows) {

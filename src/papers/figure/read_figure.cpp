@@ -225,7 +225,7 @@ class FigureReader : public DesignReader {
     for (FigurePanel& panel : figure_.panels) panel.*member = all_of(entries);
   }
 
-  // A panel without a row or a column that is left goes, and one whose axis shows a column that went.
+  // Removes the panels of which no row or no column is left, and those whose axis shows a column that was removed.
   void keep_places(const std::vector<std::optional<size_t>>& places, std::vector<size_t> FigurePanel::*member) {
     for (FigurePanel& panel : figure_.panels) {
       std::vector<size_t> left;
