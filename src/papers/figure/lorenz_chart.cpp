@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/config/load.h"
-#include "src/data_tools/stats_figures.h"
+#include "src/data_tools/stats_files.h"
 
 namespace settrain {
 
