@@ -1,6 +1,5 @@
 #include "apps/settrain/processes.h"
 
-#include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/format.h>
 
@@ -20,7 +19,7 @@
 namespace settrain {
 namespace {
 
-// torchrun sets it for programs that would take every core otherwise.
+// Warns where torchrun has set OMP_NUM_THREADS to 1, which it does for programs that would take every core otherwise.
 void warn_of_idle_cores(const config::Config& config) {
   if (config.get<int64_t>("run.threads") != RunOptions::kAuto || own_cores() == 1) return;
   if (environment_variable("OMP_NUM_THREADS") != "1" || !environment_variable("TORCHELASTIC_RUN_ID")) return;

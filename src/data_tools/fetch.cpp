@@ -1,6 +1,5 @@
 #include "src/data_tools/fetch.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -10,11 +9,9 @@
 
 #include "src/core/child_process.h"
 #include "src/core/error.h"
-#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
-#include "src/data_tools/download_file.h"
 
 namespace settrain {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <new>
 #include <numeric>
-#include <stdexcept>
 #include <unordered_set>
 #include <utility>
 

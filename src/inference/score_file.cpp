@@ -4,7 +4,6 @@
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/tensor.h>
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -83,7 +82,7 @@ class ScoreFileReader {
     return found->second;
   }
 
-  // As int64: few operations take unsigned integers of more than 8 bits. `of` says what there is a number for.
+  // Converts to int64, since few operations take unsigned integers of more than 8 bits. `of`: "image" or "class".
   at::Tensor integers(const char* name, const at::Tensor& tensor, int64_t count, const char* of) const {
     if (!at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false) || tensor.dim() != 1 ||
         tensor.size(0) != count) {
@@ -95,7 +94,7 @@ class ScoreFileReader {
     return numbers;
   }
 
-  // Numbers of uint64 above the largest of int64 have become negative.
+  // Throws where a number of uint64 was above the largest of int64, and has become negative.
   void check_fits(const char* name, const at::Tensor& numbers, const char* of) const {
     for (int64_t i = 0; i < numbers.size(0); ++i) {
       const int64_t number = numbers.const_data_ptr<int64_t>()[i];
@@ -181,13 +180,13 @@ ScoreFile read_score_file(const std::filesystem::path& file) {
 }
 
 ScoreScale scale_of(const at::Tensor& scores) {
-  // With many classes most probabilities are rounded to 0, and 4 digits leave out up to half of the last one each.
+  // Rounding to 4 digits leaves out up to half of the last digit of each probability.
   const double rounding = std::clamp(5e-5 * static_cast<double>(scores.size(1)), 0.05, 0.25);
   constexpr double kBelowZero = -1e-6;  // 1 - p may be rounded to less than 0
   if (scores.numel() == 0 || scores.min().item<double>() < kBelowZero) return ScoreScale::kLogits;
   const at::Tensor sums = scores.sum(1, /*keepdim=*/false, at::kDouble);
   const double least = sums.min().item<double>(), largest = sums.max().item<double>();
-  const double highest = scores.max().item<double>();  // none is above the whole
+  const double highest = scores.max().item<double>();  // no part is above the whole
   const auto is_about = [&](double whole) {
     return least >= whole * (1 - rounding) && largest <= whole * (1 + rounding) && highest <= whole * 1.001;
   };

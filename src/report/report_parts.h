@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/core/progress_bar.h"
 #include "src/studies/compare/compared_run.h"
 #include "src/train/registries.h"

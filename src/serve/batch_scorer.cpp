@@ -83,7 +83,7 @@ void BatchScorer::show_waiting() {
   metrics_.set_waiting_images(announced_images_ + queued_images_);
 }
 
-// Empty at the end.
+// Returns an empty batch when the scorer stops.
 std::list<BatchScorer::Job> BatchScorer::next_batch() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
@@ -104,7 +104,7 @@ std::list<BatchScorer::Job> BatchScorer::next_batch() {
   return batch;
 }
 
-// One request may have more images than are scored together.
+// Scores in parts where one request has more images than a batch.
 at::Tensor BatchScorer::scores_of(const std::vector<at::Tensor>& images) const {
   std::vector<at::Tensor> scores;
   for (auto next = images.begin(); next != images.end();) {
@@ -145,7 +145,7 @@ void BatchScorer::score(std::list<Job>& batch) const {
 void BatchScorer::work(const at::Tensor& views, std::promise<void>& is_ready) {
   // Batches here have any size, and cuDNN would search for its fastest algorithms with each new one.
   at::globalContext().setBenchmarkCuDNN(false);
-  at::init_num_threads();  // the process' number of compute threads is set thread by thread
+  at::init_num_threads();  // the number of compute threads is a setting of each thread
   const c10::InferenceMode inference;
   try {
     for (const int64_t images : {int64_t{1}, options_.most_images}) {

@@ -37,16 +37,16 @@ std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& 
                         run.config.read<AverageKOptions>("eval").average_k);
 }
 
-// Where average-K's thresholds come from; nothing is needed where no such sets are asked for.
-std::string threshold_source(const Experiment& run) {
-  const auto options = run.config.read<AverageKOptions>("eval");
+// eval.threshold_from, or "same" where no average-K sets are evaluated.
+std::string threshold_source(const config::Config& config) {
+  const auto options = config.read<AverageKOptions>("eval");
   return options.average_k.empty() ? "same" : options.threshold_from;
 }
 
-// The split whose images calibrate set rules before they judge `split`; empty: half of its own do.
-std::string calibrates(const Experiment& run, const std::string& split) {
-  if (split != "test" || run.config.get<config::Texts>("eval.rules").empty()) return "";
-  return run.dataset.calibration.size() > 0 ? "calibration" : "val";
+// The split whose images calibrate set rules before they judge `split`; empty: half of its own images do.
+std::string calibrates(const config::Config& config, const std::string& split, bool has_calibration) {
+  if (split != "test" || config.get<config::Texts>("eval.rules").empty()) return "";
+  return has_calibration ? "calibration" : "val";
 }
 
 CropAverage crop_average_of(const Experiment& run) {
@@ -62,13 +62,13 @@ class ScoredSplits {
 
   /// Those of average-K; null: the split's own.
   const at::Tensor* thresholds() {
-    if (threshold_source(run_) == "val") return &of("val").scores;
+    if (threshold_source(run_.config) == "val") return &of("val").scores;
     return run_.threshold_split ? &of("", *run_.threshold_split).scores : nullptr;
   }
 
   /// What calibrates set rules before they judge the split; null: half of its own images.
   const SplitScores* calibration_for(const std::string& split) {
-    const std::string name = calibrates(run_, split);
+    const std::string name = calibrates(run_.config, split, run_.dataset.calibration.size() > 0);
     return name.empty() ? nullptr : &of(name);
   }
 
@@ -149,14 +149,21 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
   return collector.finish(left_out);
 }
 
-int64_t samples_to_score(const Experiment& run, const std::vector<std::string>& splits) {
+std::set<std::string> splits_to_score(const config::Config& config, const std::vector<std::string>& splits,
+                                      bool has_calibration) {
   std::set<std::string> names(splits.begin(), splits.end());
-  if (threshold_source(run) == "val" && !splits.empty()) names.insert("val");
+  if (!splits.empty() && threshold_source(config) == "val") names.insert("val");
   for (const std::string& split : splits) {
-    if (const std::string name = calibrates(run, split); !name.empty()) names.insert(name);
+    if (const std::string name = calibrates(config, split, has_calibration); !name.empty()) names.insert(name);
   }
+  return names;
+}
+
+int64_t samples_to_score(const Experiment& run, const std::vector<std::string>& splits) {
   int64_t samples = run.threshold_split && !splits.empty() ? run.threshold_split->size() : 0;
-  for (const std::string& name : names) samples += split_named(run.dataset, name).size();
+  for (const std::string& name : splits_to_score(run.config, splits, run.dataset.calibration.size() > 0)) {
+    samples += split_named(run.dataset, name).size();
+  }
   return samples;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,11 @@ struct SplitResult {
 /// where that is neither val nor same nor a folder.
 std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
                                          ProgressBar& bar);
+
+/// The splits that an evaluation of `splits` scores: these, the one that sets average-K's thresholds, and the one that
+/// calibrates set rules.
+std::set<std::string> splits_to_score(const config::Config& config, const std::vector<std::string>& splits,
+                                      bool has_calibration);
 
 /// How many samples evaluate_splits() scores: those of the splits, and of others that set thresholds or calibrate.
 int64_t samples_to_score(const Experiment& run, const std::vector<std::string>& splits);

@@ -1,11 +1,10 @@
-#include "src/data_tools/download_file.h"
-
 #include <sys/stat.h>
 
 #include <cstdlib>
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/data_tools/fetch.h"
 #include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 #include "tests/support/read_file.h"

@@ -5,7 +5,6 @@
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/data_tools/download_file.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"

@@ -40,7 +40,7 @@ TEST_CASE("a class without an image to train on is left out") {
   rule.min_images = 0;
   for (const int64_t n : {0, 1, 2}) CHECK(rule.sizes(n) == SplitSizes{});
   CHECK(rule.sizes(3) == SplitSizes{1, 1, 1});
-  rule.name = "fractions";
+  rule.kind = SplitRule::Kind::kFractions;
   rule.val = Fraction("0.5", "--val");
   rule.test = Fraction("0.5", "--test");
   CHECK(rule.sizes(100) == SplitSizes{});
@@ -48,7 +48,7 @@ TEST_CASE("a class without an image to train on is left out") {
 
 TEST_CASE("fractions are rounded to the nearest, and at least one") {
   SplitRule rule;
-  rule.name = "fractions";
+  rule.kind = SplitRule::Kind::kFractions;
   rule.test = Fraction("0.25", "--test");
   CHECK(rule.sizes(5) == SplitSizes{3, 1, 1});
   CHECK(rule.sizes(14) == SplitSizes{9, 1, 4});

@@ -1,6 +1,4 @@
 // The figures of a data set; with gnuplot, where it is installed, the pictures too.
-#include "src/data_tools/stats_figures.h"
-
 #include <cstdlib>
 
 #include "src/core/error.h"

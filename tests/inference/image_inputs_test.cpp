@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "src/core/error.h"
-#include "src/inference/image_groups.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 

@@ -8,7 +8,6 @@
 
 #include "models/model.h"
 #include "src/core/error.h"
-#include "src/inference/export_weights.h"
 #include "tests/inference/stored_run.h"
 #include "tests/support/catch2.h"
 

@@ -13,7 +13,7 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/mean_interval.h"
-#include "src/data_tools/stats_figures.h"
+#include "src/data_tools/stats_files.h"
 #include "src/papers/design/cells.h"
 #include "src/papers/figure/paper_figure.h"
 #include "src/run_folder/metrics_log.h"

@@ -1,4 +1,4 @@
-// The model that answers about images, and its rules: what `settrain predict` and `settrain serve` have in common.
+// The model that `settrain predict` and `settrain serve` ask about images, and its rules.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,19 +7,20 @@
 #include <string>
 #include <vector>
 
-#include "apps/settrain/checkpoint_choice.h"
 #include "apps/settrain/command_line.h"
 #include "src/inference/set_maker.h"
 #include "src/inference/trained_model.h"
 
 namespace settrain {
 
-struct AnsweringModel {
-  std::string model, by = "class";  // the argument, --by
-  std::vector<std::string> rules;   // --rule
-  int64_t threads = 0;              // --threads; 0: not given
+struct ServedModel {
+  std::string model;               // the positional argument
+  bool by_superclass = false;      // --by superclass
+  std::vector<std::string> rules;  // --rule
+  int64_t threads = 0;             // --threads; 0: not given
   CheckpointChoice checkpoint;
 
+  /// The positional argument. The options are added apart, since the help lists options in the order of their addition.
   void add_model(CLI::App& command);
   void add_options(CLI::App& command, CommandLine& line);
 
@@ -28,7 +29,7 @@ struct AnsweringModel {
   TrainedModel open(const CommandLine& line, const std::filesystem::path& file) const;
   SetMaker set_maker(const TrainedModel& opened) const;
 
-  /// Logs, as `who` ("[predict]"), which rules answer, and what their answers are worth. Whether one has a guarantee.
+  /// Logs as `who` ("[predict]") which rules answer, and their guarantees. Returns whether one has a guarantee.
   bool tell_rules(const char* who, const TrainedModel& opened, const SetMaker& maker) const;
 };
 
