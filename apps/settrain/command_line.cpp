@@ -23,7 +23,6 @@
 #include "src/core/log.h"
 #include "src/core/process.h"
 #include "src/core/text.h"
-#include "src/train/build_info.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/provenance.h"
 

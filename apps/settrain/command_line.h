@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/config/config.h"
-#include "src/train/registries.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 

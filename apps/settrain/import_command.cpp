@@ -12,7 +12,6 @@
 #include "src/formats/describe_contents.h"
 #include "src/formats/state_dict_names.h"
 #include "src/train/tensor_file.h"
-#include "src/train/weight_tensors.h"
 
 namespace settrain {
 namespace {

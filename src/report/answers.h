@@ -11,7 +11,7 @@
 #include "datasets/dataset.h"
 #include "src/core/progress_bar.h"
 #include "src/report/judged_sets.h"
-#include "src/train/registries.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 

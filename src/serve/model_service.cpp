@@ -11,7 +11,7 @@
 #include "metrics/sets/rules/guarantee.h"
 #include "src/core/digest.h"
 #include "src/inference/group_sums.h"
-#include "src/train/build_info.h"
+#include "src/train/provenance.h"
 
 namespace settrain {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "src/train/phase_timer.h"
+#include "src/train/compute_policy.h"
 
 #ifdef SETTRAIN_HAS_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>

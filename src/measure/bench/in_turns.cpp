@@ -6,7 +6,7 @@
 
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
-#include "src/train/phase_timer.h"
+#include "src/train/compute_policy.h"
 
 namespace settrain {
 namespace {

@@ -19,7 +19,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/process.h"
 #include "src/core/text.h"
-#include "src/train/phase_timer.h"
+#include "src/train/compute_policy.h"
 
 namespace settrain {
 namespace {

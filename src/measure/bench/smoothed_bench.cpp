@@ -10,7 +10,7 @@
 #include "src/core/interrupt.h"
 #include "src/measure/bench/smoothed_algorithms.h"
 #include "src/measure/cost/throughput.h"
-#include "src/train/phase_timer.h"
+#include "src/train/compute_policy.h"
 
 namespace settrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/measure/bench/loss_bench.h"
-#include "src/train/registries.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 

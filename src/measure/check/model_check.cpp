@@ -18,7 +18,7 @@
 #include "src/measure/check/json_place.h"
 #include "src/measure/check/parameter_list.h"
 #include "src/measure/check/tolerance.h"
-#include "src/train/computation.h"
+#include "src/train/compute_policy.h"
 
 namespace settrain {
 namespace {

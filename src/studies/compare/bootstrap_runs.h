@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/studies/compare/bootstrap.h"
-#include "src/train/registries.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 
