@@ -147,7 +147,7 @@ std::string as_json(const Experiment& run, const MeasuredTraining& measured, con
                               {"device", run.device.str()},
                               {"threads", at::get_num_threads()},
                               {"precision", run.train.precision},
-                              {"channels_last", run.computation.channels_last},
+                              {"channels_last", run.policy.channels_last},
                               {"steps", cached.seconds.size()},
                               {"images_per_second", cached.images_per_second()},
                               {"step_ms", 1000 * cached.mean()},
@@ -178,7 +178,7 @@ std::string as_table(const Experiment& run, const MeasuredTraining& measured, co
   std::string text =
       fmt::format("{} on {} of {}x{}x{}, batches of {}, on {}; {} compute and {} loader threads\n",
                   run.config.get<std::string>("model.name"), run.dataset.name, run.input.channels, run.input.height,
-                  run.input.width, run.loader.options.batch_size, run.computation.describe(), at::get_num_threads(),
+                  run.input.width, run.loader.options.batch_size, run.policy.describe(), at::get_num_threads(),
                   run.loader.options.resolved_workers(at::get_num_threads())) +
       fmt::format("{:<18} {:>10} {:>12}\n", "batches", "images/s", "ms a step") + row("one, cached", cached) +
       part("forward", cached.phases.forward) + part("backward", cached.phases.backward) +

@@ -81,7 +81,7 @@ std::string as_text(const Contestants& all, const Sums& sums, const TrainBench& 
   std::string text =
       fmt::format("{}, {}x{}x{}, batches of {} in each process, on {}; {} compute threads in each\n",
                   run.config.get<std::string>("model.name"), run.input.channels, run.input.height, run.input.width,
-                  run.loader.options.batch_size, run.computation.describe(), at::get_num_threads()) +
+                  run.loader.options.batch_size, run.policy.describe(), at::get_num_threads()) +
       fmt::format("{:<34} {:>10}  {}\n", "training", "images/s", "over one process, from each round");
   for (const auto& contestant : all) {
     text += fmt::format("{:<34} {:>10.1f}", contestant->name, median(contestant->images_per_second));

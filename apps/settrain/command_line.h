@@ -15,7 +15,7 @@
 
 #include "src/config/config.h"
 #include "src/run_folder/run_folder.h"
-#include "src/train/registries.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 

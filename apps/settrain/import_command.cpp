@@ -9,7 +9,6 @@
 #include "src/formats/contents.h"
 #include "src/formats/weight_file.h"
 #include "src/train/tensor_file.h"
-#include "src/train/weight_tensors.h"
 
 namespace settrain {
 namespace {

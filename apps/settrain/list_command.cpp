@@ -9,7 +9,7 @@
 #include "models/model_options.h"
 #include "src/config/load.h"
 #include "src/core/text.h"
-#include "src/optim/make_optimizer.h"
+#include "src/optim/optimizer.h"
 
 namespace settrain {
 namespace {
@@ -100,7 +100,7 @@ void add_list_command(CLI::App& app, CommandLine& line) {
   add_printer(*command, line, "metrics", "Every metric with its keys", [&all] { print_entries(all.metrics); });
   add_printer(*command, line, "optimizers", "Every optimizer with its keys", [&all] {
     print_entries(all.optimizers);
-    std::cout << "\nKeys of them all: " << names_of(ParameterOptions::keys()) << '\n';
+    std::cout << "\nKeys of them all: " << names_of(optimizer_section(all.optimizers).keys) << '\n';
   });
 }
 

@@ -17,8 +17,8 @@
 #include "src/core/log.h"
 #include "src/core/process.h"
 #include "src/core/text.h"
-#include "src/train/build_info.h"
 #include "src/train/compute_threads.h"
+#include "src/train/provenance.h"
 
 namespace settrain {
 namespace {

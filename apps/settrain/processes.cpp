@@ -12,7 +12,6 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/process.h"
-#include "src/parallel/start_processes.h"
 #include "src/train/experiment.h"
 #include "src/train/run_options.h"
 

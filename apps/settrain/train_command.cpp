@@ -18,9 +18,9 @@
 #include "src/inference/trained_run.h"
 #include "src/measure/cost/dry_run.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/record.h"
+#include "src/train/identity.h"
+#include "src/train/provenance.h"
 #include "src/train/resume.h"
-#include "src/train/same_everywhere.h"
 #include "src/train/training.h"
 
 namespace settrain {
@@ -55,10 +55,10 @@ void log_start(const Experiment& run, const CommandLine& line) {
   const bool balances = sampling.sampler != Sampling::kUniform;
   if (balances) log::info("[data] " + describe_imbalance(data, sampling));
   log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
-                        format_count(run.model->num_parameters()), run.computation.describe()));
+                        format_count(run.model->num_parameters()), run.policy.describe()));
   warn_without_loss_kernels(run.device);
   if (run.pretrained) log::info("[model] " + run.pretrained->describe());
-  if (run.computation.bf16 && bf16_is_emulated(run.device)) {
+  if (run.policy.bf16 && bf16_is_emulated(run.device)) {
     log::warning("[model] this CPU has no instructions for bf16, which is slower here than train.precision: float32");
   }
   const config::Texts& select = run.general.select;
@@ -152,8 +152,8 @@ int train(const CommandLine& line, const TrainArguments& arguments, config::Conf
   std::optional<RunFolder> folder;
   group->first_does([&] {
     folder.emplace(RunFolder::create(run.config.get<std::string>("run.dir"), arguments.overwrite));
-    // From here on, the run can be resumed.
-    record_start(run, *folder, line.arguments);
+    // From here on the run can be resumed.
+    record_run(run, *folder, line.arguments);
     log::open_file(folder->log());
     log_processes(run);
     log_start(run, line);
@@ -238,7 +238,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
   if (has_checkpoint) training.restore(point ? &*point->checkpoint : nullptr);
   group->first_does([&] {
     folder->remove_results();
-    record_resume(run, *folder, line.arguments, *point);
+    record_run(run, *folder, line.arguments, &*point);
     log_processes(run);
     log_start(run, line);
     const int64_t epoch = std::min(point->state.epoch + 1, run.train.epochs);

@@ -149,7 +149,7 @@ int64_t predict(const TrainedModel& model, const FileTable& images, const std::o
   loader.start_epoch(0);
   for (Batch batch; loader.next(batch);) {
     at::Tensor scores;
-    if (batch.size() > 0) scores = score_batch(*model.model, batch, model.computation, model.crop_average);
+    if (batch.size() > 0) scores = score_batch(*model.model, batch, model.policy, model.crop_average);
     unreadable += std::ssize(batch.skipped);
     progress.done += batch.size() + std::ssize(batch.skipped);
     bar.update(progress);

@@ -17,7 +17,6 @@
 #include "src/formats/contents.h"
 #include "src/formats/npz.h"
 #include "src/train/tensor_file.h"
-#include "src/train/weight_tensors.h"
 
 namespace settrain {
 namespace {

@@ -19,7 +19,6 @@
 #include "src/inference/rule_file.h"
 #include "src/inference/trained_run.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/run_card.h"
 
 namespace settrain {
 namespace {
@@ -120,10 +119,9 @@ void wire_model(const Registries& registries, at::Device device, bool is_exporte
   const auto eval = config.read<EvalOptions>("eval");
   model.view_use = eval.view_use();
   model.crop_average = {eval.crop_average, eval.resolved_crop_average_k(config), card.score_scale};
-  model.loader = loader_context(config, device);
-  model.loader.normalisation = {card.mean, card.std};
-  model.computation = make_computation(config.read<TrainOptions>("train"), device, model.loader.normalisation);
-  model.loader.format = model.computation.pixel_format();
+  const Normalisation normalisation{card.mean, card.std};
+  model.policy = make_compute_policy(config.read<TrainOptions>("train"), device, normalisation);
+  model.loader = loader_context(config, model.policy, normalisation);
   const Pipeline pipeline(model.loader.pipeline, card.image_height, card.image_width, model.view_use);
   if (pipeline.height() != card.input_height || pipeline.width() != card.input_width) {
     throw RunError(fmt::format("{}: its card has an input of {} x {} pixels, and its configuration {} x {}",
@@ -133,7 +131,7 @@ void wire_model(const Registries& registries, at::Device device, bool is_exporte
   const ModelContext context{std::ssize(card.class_names), card.channels, card.input_height, card.input_width};
   const ModelEntry& entry = registries.models.at(config.get<std::string>("model.name"));
   check_size(network_cost(entry, config, context), model, file);
-  model.model = make_model(registries, config, context, model.computation);
+  model.model = build_model(registries.models, config, context, model.policy).model;
   if (is_exported) add_unit_factors(*model.model, file);
   file.copy_into(is_exported ? "" : file.weights_prefix(), state_dict(*model.model));
   check_finite(*model.model, file.file);

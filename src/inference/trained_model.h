@@ -13,7 +13,7 @@
 #include "src/eval/crop_average.h"
 #include "src/formats/model_card.h"
 #include "src/train/checkpoint.h"
-#include "src/train/computation.h"
+#include "src/train/compute_policy.h"
 #include "src/train/experiment.h"
 
 namespace settrain {
@@ -24,7 +24,7 @@ struct TrainedModel {
   config::Config config;
   ModelCard card{};
   std::optional<StoredRules> rules{};
-  Computation computation{};
+  ComputePolicy policy{};
   LoaderContext loader{};
   ViewUse view_use = ViewUse::kEvaluation;
   CropAverage crop_average{};

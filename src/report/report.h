@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/core/progress_bar.h"
-#include "src/train/registries.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 

@@ -18,8 +18,8 @@
 #include "src/report/report_parts.h"
 #include "src/run_folder/run_folder.h"
 #include "src/studies/compare/comparison.h"
-#include "src/train/build_info.h"
 #include "src/train/experiment_schema.h"
+#include "src/train/provenance.h"
 
 namespace settrain {
 namespace {

@@ -16,7 +16,7 @@
 #include "metrics/entries.h"
 #include "src/core/progress_bar.h"
 #include "src/studies/compare/compared_run.h"
-#include "src/train/registries.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 

@@ -112,7 +112,7 @@ at::Tensor BatchScorer::scores_of(const std::vector<at::Tensor>& images) const {
     Batch batch;
     batch.images = at::cat(std::vector<at::Tensor>(next, end));
     batch.views = views_;
-    scores.push_back(rule_scores(model_, score_batch(*model_.model, batch, model_.computation, model_.crop_average)));
+    scores.push_back(rule_scores(model_, score_batch(*model_.model, batch, model_.policy, model_.crop_average)));
     metrics_.add_batch(end - next);
     next = end;
   }
@@ -152,7 +152,7 @@ void BatchScorer::work(const at::Tensor& views, std::promise<void>& is_ready) {
       Batch batch;
       batch.images = at::cat(std::vector<at::Tensor>(static_cast<size_t>(images), views));
       batch.views = views_;
-      score_batch(*model_.model, batch, model_.computation, model_.crop_average);
+      score_batch(*model_.model, batch, model_.policy, model_.crop_average);
     }
     is_ready.set_value();
   } catch (...) {

@@ -25,7 +25,7 @@
 #include "src/serve/batch_scorer.h"
 #include "src/serve/http/http_server.h"
 #include "src/serve/page_parts.h"
-#include "src/train/build_info.h"
+#include "src/train/provenance.h"
 
 namespace settrain {
 namespace {

@@ -15,7 +15,7 @@
 namespace settrain {
 namespace {
 
-// What the random words of a mix are for: the block of their counter.
+// The uses of the random words of a mix: the block of their counter.
 enum Block : uint32_t { kShare, kWhich, kPlace };
 
 // Two numbers in [0, 1).
@@ -96,6 +96,7 @@ config::Rule mix_rule(const LossRegistry& losses) {
 }
 
 MixedBatch mix(const MixOptions& options, const at::Tensor& images, const at::Tensor& labels, const MixKey& key) {
+  if (!options.is_on()) return {images, {}, 1};
   const bool coin = two_uniform(key, kWhich).first < 0.5;
   const bool is_cutmix = options.kind == MixOptions::kCutmix || (options.kind == MixOptions::kEither && coin);
   const at::Tensor partners = at::roll(images, 1, 0);
@@ -111,6 +112,7 @@ MixedBatch mix(const MixOptions& options, const at::Tensor& images, const at::Te
 
 LossValue mixed_loss(Loss& loss, const LossInput& input, const MixedBatch& mixed) {
   const LossValue own = loss(input);
+  if (!mixed.partner_labels.defined()) return own;
   LossInput of_partners = input;
   of_partners.labels = mixed.partner_labels;
   const LossValue partners = loss(of_partners);

@@ -25,7 +25,7 @@ TrainedModel opened(const std::filesystem::path& file, const std::vector<std::st
 at::Tensor answer(const TrainedModel& model) {
   at::manual_seed(1);
   const at::Tensor images = at::randn({2, model.card.channels, model.card.input_height, model.card.input_width});
-  return forward(*model.model, images, model.computation).prediction().detach();
+  return forward(*model.model, images, model.policy).prediction().detach();
 }
 
 // The last checkpoint of the run, exported.

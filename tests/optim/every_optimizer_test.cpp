@@ -1,32 +1,22 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <set>
 
-#include "src/config/load.h"
-#include "src/optim/make_optimizer.h"
 #include "tests/support/catch2.h"
+#include "tests/support/optimizers.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {
 namespace {
 
-const OptimizerRegistry& builtin_optimizers() {
-  static const OptimizerRegistry registry = [] {
-    OptimizerRegistry optimizers("optimizer");
-    register_builtin_optimizers(optimizers);
-    return optimizers;
-  }();
-  return registry;
-}
+using test::builtin_optimizers;
+using test::optimizer_schema;
 
-config::Schema optimizer_schema() {
-  return {{optimizer_section(builtin_optimizers())}, {optimizer_rule(builtin_optimizers())}};
-}
-
-config::Config config_of(const OptimizerEntry& entry, std::vector<std::string> settings = {}) {
-  settings.push_back("optimizer.name=" + entry.name);
-  return config::load(optimizer_schema(), {}, settings);
+config::Config config_of(const OptimizerEntry& entry, const std::vector<std::string>& settings = {}) {
+  return test::optimizer_config(entry.name, settings);
 }
 
 // A matrix, a row and a parameter that never has a gradient, with their optimizer.
@@ -148,10 +138,17 @@ TEST_CASE("Weight decay spares the parameters of the kinds that are named") {
                                     {"token", row}};
   const auto spared = [&](const config::Texts& no_decay) {
     std::set<std::string> names;
-    for (const TrainedParameter& parameter : trained_parameters({no_decay, 3}, parameters, {"fc.weight", "fc.bias"})) {
-      if (!parameter.decays) names.insert(parameter.name);
-      CHECK(parameter.lr_factor == (parameter.name.starts_with("fc.") ? 3 : 1));
-    }
+    OptimizerEntry entry = sgd_entry();
+    entry.make = [&](const config::Config&, const TrainedParameters& trained) {
+      for (const TrainedParameter& parameter : trained) {
+        if (!parameter.decays) names.insert(parameter.name);
+        CHECK(parameter.lr_factor == (parameter.name.starts_with("fc.") ? 3 : 1));
+      }
+      return nullptr;
+    };
+    const std::string kinds = fmt::format("optimizer.no_decay=[{}]", fmt::join(no_decay, ", "));
+    make_optimizer(entry, config_of(entry, {kinds, "optimizer.head_lr_factor=3"}), parameters,
+                   {"fc.weight", "fc.bias"});
     return names;
   };
   CHECK(spared({}).empty());

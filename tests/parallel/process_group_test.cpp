@@ -9,9 +9,8 @@
 #include <thread>
 
 #include "src/core/error.h"
-#include "src/parallel/bucketed_sum.h"
-#include "src/parallel/ordered_sum.h"
-#include "src/parallel/store_client.h"
+#include "src/parallel/gradient_sum.h"
+#include "src/parallel/membership.h"
 #include "tests/support/catch2.h"
 #include "tests/support/threads_as_processes.h"
 
@@ -21,7 +20,7 @@ namespace {
 using Catch::Contains;
 using namespace test;
 
-TEST_CASE("NCCL waits until Gloo has failed and the culprit is named") {
+TEST_CASE("NCCL waits until Gloo has failed and the failed process is named") {
   for (const double seconds : {1.0, 300.0, 86400.0}) {
     const ParallelOptions options{.backend = "auto", .timeout = seconds};
     CHECK(options.gloo_timeout() == std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)));
@@ -75,7 +74,8 @@ TEST_CASE("gradients are added in the order of the micro-batches, whoever holds 
       std::vector<at::Tensor> parameters;
       for (const at::Tensor& shape : shapes) parameters.push_back(shape.clone().requires_grad_());
       parameters[2] = parameters[2].detach().contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
-      OrderedSum sum(group, parameters);
+      const auto sum = make_gradient_sum(group, parameters, std::nullopt);
+      sum->start();
       for (int64_t first = 0; first < kMicroBatches; first += world) {
         const int64_t own = first + group.rank();
         for (size_t p = 0; p < parameters.size() && own < kMicroBatches; ++p) {
@@ -83,9 +83,9 @@ TEST_CASE("gradients are added in the order of the micro-batches, whoever holds 
         }
         std::vector<int64_t> contributors;
         for (int64_t rank = 0; rank < world && first + rank < kMicroBatches; ++rank) contributors.push_back(rank);
-        sum.end_round(contributors);
+        sum->end_round(contributors);
       }
-      sum.finish();
+      sum->finish();
       for (size_t p = 0; p < parameters.size(); ++p) {
         if (!parameters[p].grad().equal(expected[p])) throw Error("another sum");
       }
@@ -109,17 +109,17 @@ TEST_CASE("gradients are added in buckets while the backward pass goes on") {
     CAPTURE(bytes);
     in_processes(2, [&](ProcessGroup& group) {
       const std::vector<at::Tensor> parameters = fresh();
-      BucketedSum sum(group, parameters, bytes);
+      const auto sum = make_gradient_sum(group, parameters, bytes);
       for (int step = 0; step < 2; ++step) {
         for (const at::Tensor& parameter : parameters) parameter.mutable_grad().reset();
-        sum.start();
-        sum.begin_round(/*is_last=*/false);
+        sum->start();
+        sum->begin_round(/*is_last=*/false);
         loss_of(parameters, 1 + static_cast<double>(group.rank())).backward();
-        sum.end_round({0, 1});
-        sum.begin_round(/*is_last=*/true);
+        sum->end_round({0, 1});
+        sum->begin_round(/*is_last=*/true);
         if (group.is_first()) loss_of(parameters, 3).backward();  // the other one has no part in it
-        sum.end_round({0});
-        sum.finish();
+        sum->end_round({0});
+        sum->finish();
         for (size_t p = 0; p < 2; ++p) {
           if (!at::allclose(parameters[p].grad(), expected[p].grad())) throw Error("another sum");
         }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "metrics/sets/rule_metrics.h"
-#include "src/train/registries.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain::test {
 

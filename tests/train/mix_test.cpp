@@ -129,7 +129,7 @@ TEST_CASE("the accuracy of a step is of the label with the larger share") {
   for (int64_t step = 0; step < 12; ++step) {
     auto model = fresh_model();
     auto loss = make_loss("cross_entropy");
-    Sgd optimizer = make_optimizer(*model);
+    const auto optimizer = make_optimizer(*model);
     const Batch batch = samples(0, 8);
     const MixOptions options = options_of("mixup", 1);
     const MixedBatch mixed = mix(options, batch.images, batch.labels, {1, step});
@@ -137,8 +137,8 @@ TEST_CASE("the accuracy of a step is of the label with the larger share") {
     of_partners += mixed.share < 0.5;
     const int64_t expected = model->forward(mixed.images).scores.argmax(1).eq(labels).sum().item<int64_t>();
     OneStep settings{1, step, 0.1, 0};
-    settings.mix = &options;
-    CHECK(train_step(*model, *loss, optimizer, {batch}, Computation{}, settings).correct == expected);
+    settings.mix = options;
+    CHECK(train_step(*model, *loss, *optimizer, {batch}, ComputePolicy{}, settings).correct == expected);
   }
   CHECK(of_partners > 0);
   CHECK(of_partners < 12);
@@ -158,10 +158,10 @@ TEST_CASE("the batches of a step are mixed by their numbers") {
     input.output = model->forward(mixed.images);
     expected += mixed_loss(*loss, input, mixed).sum.item<double>();
   }
-  Sgd optimizer = make_optimizer(*model);
+  const auto optimizer = make_optimizer(*model);
   OneStep settings{1, 0, 0.1, 0};
-  settings.mix = &options;
-  const StepResult twice = train_step(*model, *loss, optimizer, {batch, batch}, Computation{}, settings);
+  settings.mix = options;
+  const StepResult twice = train_step(*model, *loss, *optimizer, {batch, batch}, ComputePolicy{}, settings);
   CHECK(twice.loss_sum == Approx(expected).epsilon(1e-6));
 }
 
@@ -169,10 +169,10 @@ TEST_CASE("a step mixes each of its batches") {
   const auto weight_after = [](const MixOptions& options) {
     auto model = fresh_model();
     auto loss = make_loss("cross_entropy");
-    Sgd optimizer = make_optimizer(*model);
+    const auto optimizer = make_optimizer(*model);
     OneStep settings{1, 0, 0.1, 0};
-    settings.mix = &options;
-    train_step(*model, *loss, optimizer, {samples(0, 5), samples(5, 3)}, Computation{}, settings);
+    settings.mix = options;
+    train_step(*model, *loss, *optimizer, {samples(0, 5), samples(5, 3)}, ComputePolicy{}, settings);
     return model->parameters()[0].detach();
   };
   CHECK(weight_after(options_of("mixup", 1)).equal(weight_after(options_of("mixup", 1))));

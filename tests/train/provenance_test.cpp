@@ -6,7 +6,6 @@
 #include <regex>
 
 #include "src/core/files.h"
-#include "src/train/build_info.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"

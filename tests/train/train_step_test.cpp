@@ -18,9 +18,9 @@ using Catch::Contains;
 at::Tensor weight_after(const std::vector<Batch>& batches, const std::string& loss_name) {
   auto model = fresh_model();
   auto loss = make_loss(loss_name);
-  Sgd optimizer = make_optimizer(*model);
+  const auto optimizer = make_optimizer(*model);
   for (int64_t step = 0; step < 2; ++step) {
-    const StepResult result = train_step(*model, *loss, optimizer, batches, Computation{}, {1, step, 0.1, 0});
+    const StepResult result = train_step(*model, *loss, *optimizer, batches, ComputePolicy{}, {1, step, 0.1, 0});
     CHECK(result.count == 8);
     CHECK(result.loss_sum > 0);
   }
@@ -41,9 +41,9 @@ TEST_CASE("a step with stochastic depth draws the same images after a resume") {
   const auto losses = [&](uint64_t draws_before, int64_t step) {
     const auto model = fresh();
     auto loss = make_loss("cross_entropy");
-    Sgd optimizer = make_optimizer(*model);
+    const auto optimizer = make_optimizer(*model);
     at::manual_seed(draws_before);
-    return train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, step, 0.1, 0}).loss_sum;
+    return train_step(*model, *loss, *optimizer, {batch}, ComputePolicy{}, {1, step, 0.1, 0}).loss_sum;
   };
   CHECK(losses(1, 3) == losses(2, 3));
   CHECK(losses(1, 3) != losses(1, 4));
@@ -63,9 +63,10 @@ TEST_CASE("a batch without samples changes nothing") {
   CHECK(weight_after({samples(0, 5), empty, samples(5, 3)}, "cross_entropy")
             .equal(weight_after({samples(0, 5), samples(5, 3)}, "cross_entropy")));
   auto model = fresh_model();
-  Sgd optimizer = make_optimizer(*model);
+  const auto optimizer = make_optimizer(*model);
   const at::Tensor before = model->parameters()[0].detach().clone();
-  CHECK(train_step(*model, *make_loss("cross_entropy"), optimizer, {empty}, Computation{}, {1, 0, 0.1, 0}).count == 0);
+  CHECK(train_step(*model, *make_loss("cross_entropy"), *optimizer, {empty}, ComputePolicy{}, {1, 0, 0.1, 0}).count ==
+        0);
   CHECK(model->parameters()[0].equal(before));
 }
 
@@ -75,24 +76,24 @@ TEST_CASE("what a step measures adds up over its batches, and changes no bit") {
   options.top_k = {2, 5};
   options.gradient_nonzeros = true;
   const StepMetrics metrics(options);
-  const auto steps = [&](const std::vector<Batch>& batches, const StepMetrics* measured, at::Tensor& weight) {
+  const auto steps = [&](const std::vector<Batch>& batches, const StepMetrics& measured, at::Tensor& weight) {
     auto model = fresh_model();
     auto loss = make_loss(loss_name);
-    Sgd optimizer = make_optimizer(*model);
+    const auto optimizer = make_optimizer(*model);
     StepResult sum;
     for (int64_t step = 0; step < 3; ++step) {
       OneStep settings{1, step, 0.1, 0};
       settings.metrics = measured;
-      sum += train_step(*model, *loss, optimizer, batches, Computation{}, settings);
+      sum += train_step(*model, *loss, *optimizer, batches, ComputePolicy{}, settings);
     }
     weight = model->parameters()[0].detach();
     return sum;
   };
   at::Tensor measured, plain, in_parts;
-  const StepResult whole = steps({samples(0, 8)}, &metrics, measured);
-  CHECK(steps({samples(0, 8)}, nullptr, plain).measured.empty());
+  const StepResult whole = steps({samples(0, 8)}, metrics, measured);
+  CHECK(steps({samples(0, 8)}, {}, plain).measured.empty());
   CHECK(measured.equal(plain));
-  CHECK(steps({samples(0, 5), samples(5, 3)}, &metrics, in_parts).measured == whole.measured);
+  CHECK(steps({samples(0, 5), samples(5, 3)}, metrics, in_parts).measured == whole.measured);
 
   REQUIRE(whole.measured.size() == 3);
   CHECK(whole.measured[0] >= static_cast<double>(whole.correct));
@@ -105,27 +106,27 @@ TEST_CASE("what a step measures adds up over its batches, and changes no bit") {
 TEST_CASE("clipping bounds the update") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
-  Sgd optimizer(TrainedParameters{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
+  const auto optimizer = make_plain_optimizer(*model);
   const at::Tensor before = model->parameters()[0].detach().clone();
-  train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
+  train_step(*model, *loss, *optimizer, {samples(0, 8)}, ComputePolicy{}, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
   CHECK((model->parameters()[0].detach() - before).norm().item<double>() == Approx(1e-3).epsilon(1e-6));
 }
 
 TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves the weights alone") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
-  Sgd optimizer = make_optimizer(*model);
+  const auto optimizer = make_optimizer(*model);
   const at::Tensor before = model->parameters()[0].detach().clone();
   Batch batch = samples(0, 8);
   batch.images = batch.images.clone();
   batch.images[3][0][0][0] = std::numeric_limits<float>::quiet_NaN();
-  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, 42, 0.1, 0}),
+  CHECK_THROWS_WITH(train_step(*model, *loss, *optimizer, {batch}, ComputePolicy{}, {1, 42, 0.1, 0}),
                     Contains("at step 42") && Contains("1 of the batch's 8 samples (ids 103)") &&
                         Contains("learning rate 0.1") && Contains("is the features"));
   CHECK(at::equal(model->parameters()[0].detach(), before));
 
   model->parameters()[1].detach()[2] = std::numeric_limits<double>::infinity();
-  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, 0.1, 0}),
+  CHECK_THROWS_WITH(train_step(*model, *loss, *optimizer, {samples(0, 8)}, ComputePolicy{}, {1, 0, 0.1, 0}),
                     Contains("is model.fc.bias"));
 }
 
@@ -133,13 +134,13 @@ TEST_CASE("a loss that is not finite is told when the next step is under way, wh
   const std::string name = GENERATE("cross_entropy", "role");
   auto model = fresh_model();
   auto loss = make_loss(name);
-  Sgd optimizer = make_optimizer(*model);
-  const Computation computation;
+  const auto optimizer = make_optimizer(*model);
+  const ComputePolicy policy;
   ProcessGroup alone;
-  TrainStep step(*model, *loss, optimizer, computation, alone, {.seed = 1});
+  TrainStep step(*model, *loss, *optimizer, policy, alone, {.seed = 1});
   step.launch({samples(0, 8)}, {0, 0.1, 0, 1}).result();
   const auto tensors = [&] {
-    std::vector<at::Tensor> all{model->parameters()[0].detach().clone(), optimizer.state()[0].second.clone()};
+    std::vector<at::Tensor> all{model->parameters()[0].detach().clone(), optimizer->state()[0].second.clone()};
     for (const auto& [key, tensor] : loss->state()) all.push_back(tensor.clone());
     return all;
   };
@@ -164,8 +165,8 @@ TEST_CASE("a loss' own tensors move once a step, by the gradients of all its bat
   const auto theta_after = [](const std::vector<Batch>& batches, double theta_lr) {
     auto model = fresh_model();
     auto loss = make_loss("role", {"loss.theta_lr=" + std::to_string(theta_lr)});
-    Sgd optimizer = make_optimizer(*model);
-    train_step(*model, *loss, optimizer, batches, Computation{}, {1, 0, 0.1, 0});
+    const auto optimizer = make_optimizer(*model);
+    train_step(*model, *loss, *optimizer, batches, ComputePolicy{}, {1, 0, 0.1, 0});
     return loss->state().at(0).second.clone();
   };
   const at::Tensor before = theta_after({samples(0, 8)}, 0), whole = theta_after({samples(0, 8)}, 400);
@@ -185,9 +186,9 @@ TEST_CASE("a mean over weights takes larger steps where the weights are small") 
                          int64_t epoch = 0) {
     auto model = fresh_model();
     auto loss = make_loss("cross_entropy", settings);
-    Sgd optimizer(TrainedParameters{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
+    const auto optimizer = make_plain_optimizer(*model);
     const at::Tensor before = model->parameters()[0].detach().clone();
-    train_step(*model, *loss, optimizer, batches, Computation{}, {1, 0, 1.0, 0, epoch});
+    train_step(*model, *loss, *optimizer, batches, ComputePolicy{}, {1, 0, 1.0, 0, epoch});
     return model->parameters()[0].detach() - before;
   };
   const at::Tensor over_samples = update({samples(0, 8)}, weights), over_weights = update({samples(0, 8)}, of_weights);
@@ -207,8 +208,8 @@ TEST_CASE("class weights know the epoch, and losses of sets the sets") {
                           int64_t epoch) {
     auto model = fresh_model();
     auto loss = make_loss(name, settings);
-    Sgd optimizer = make_optimizer(*model);
-    return train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, 0, 0.1, 0, epoch}).loss_sum;
+    const auto optimizer = make_optimizer(*model);
+    return train_step(*model, *loss, *optimizer, {batch}, ComputePolicy{}, {1, 0, 0.1, 0, epoch}).loss_sum;
   };
   const std::vector<std::string> doubled{"loss.class_weights=list", "loss.class_weight_list=[2, 2, 2, 2, 2]",
                                          "loss.class_weights_from_epoch=2"};

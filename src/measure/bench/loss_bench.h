@@ -7,7 +7,7 @@
 
 #include "src/measure/bench/loss_subject.h"
 #include "src/measure/bench/timing.h"
-#include "src/train/registries.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 

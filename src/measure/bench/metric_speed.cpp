@@ -18,7 +18,8 @@
 #include "src/core/process.h"
 #include "src/core/text.h"
 #include "src/measure/bench/speed.h"
-#include "src/train/phase_timer.h"
+#include "src/train/compute_policy.h"
+#include "src/train/step_result.h"
 
 namespace settrain {
 namespace {

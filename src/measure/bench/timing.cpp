@@ -14,7 +14,7 @@
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
-#include "src/train/phase_timer.h"
+#include "src/train/compute_policy.h"
 #include "src/train/step_graph.h"
 
 #ifdef SETTRAIN_HAS_CUDA

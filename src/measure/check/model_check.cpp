@@ -22,7 +22,7 @@
 #include "src/measure/check/closed_fill.h"
 #include "src/measure/check/json_place.h"
 #include "src/measure/check/tolerance.h"
-#include "src/train/computation.h"
+#include "src/train/compute_policy.h"
 
 namespace settrain {
 namespace {

@@ -14,7 +14,7 @@
 #include "src/measure/check/closed_fill.h"
 #include "src/measure/check/json_place.h"
 #include "src/measure/check/tolerance.h"
-#include "src/train/weight_tensors.h"
+#include "src/train/tensor_file.h"
 
 namespace settrain {
 namespace {

@@ -13,7 +13,7 @@
 #include "src/core/progress_bar.h"
 #include "src/eval/evaluator.h"
 #include "src/studies/compare/comparison.h"
-#include "src/train/registries.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 

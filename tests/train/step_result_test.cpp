@@ -1,4 +1,4 @@
-#include "src/train/step_metrics.h"
+#include "src/train/step_result.h"
 
 #include <ATen/ATen.h>
 

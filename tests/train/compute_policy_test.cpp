@@ -1,4 +1,4 @@
-#include "src/train/computation.h"
+#include "src/train/compute_policy.h"
 
 #include <ATen/ATen.h>
 
@@ -11,11 +11,11 @@ namespace {
 
 const Normalisation kStatistics{{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}};
 
-Computation made(const std::string& precision, const std::string& channels_last, at::Device device) {
+ComputePolicy made(const std::string& precision, const std::string& channels_last, at::Device device) {
   TrainOptions options;
   options.precision = precision;
   options.channels_last = channels_last;
-  return make_computation(options, device, kStatistics);
+  return make_compute_policy(options, device, kStatistics);
 }
 
 TEST_CASE("the layout follows device and precision where it is left open, and the key otherwise") {
@@ -77,15 +77,15 @@ TEST_CASE("bytes become what the loader would make for the CPU, to the last bit:
   for (const char* precision : {"float32", "bf16"}) {
     for (const char* channels_last : {"false", "true"}) {
       CAPTURE(precision, channels_last);
-      const Computation computation = made(precision, channels_last, at::kCPU);
-      const PixelFormat format = computation.pixel_format();
+      const ComputePolicy policy = made(precision, channels_last, at::kCPU);
+      const PixelFormat format = policy.pixel_format();
       const at::Tensor expected = written(format);
-      const at::Tensor input = as_input(written({PixelType::kByte, format.channels_last}), computation);
+      const at::Tensor input = as_input(written({PixelType::kByte, format.channels_last}), policy);
       CHECK(input.scalar_type() == expected.scalar_type());
       CHECK(input.strides() == expected.strides());
       CHECK(at::equal(input, expected));
       Mirror mirror;
-      CHECK(at::equal(forward(mirror, input, computation).scores, expected.flatten(1)));
+      CHECK(at::equal(forward(mirror, input, policy).scores, expected.flatten(1)));
     }
   }
 }

@@ -19,9 +19,9 @@ TEST_CASE("samples of another process that have no finite loss are told in every
     const auto rank = static_cast<size_t>(group.rank());
     Model& model = *models[rank];
     auto loss = make_loss("cross_entropy");
-    Sgd optimizer = make_optimizer(model);
-    const Computation computation;
-    TrainStep step(model, *loss, optimizer, computation, group, {.seed = 1});
+    const auto optimizer = make_optimizer(model);
+    const ComputePolicy policy;
+    TrainStep step(model, *loss, *optimizer, policy, group, {.seed = 1});
     const at::Tensor before = model.parameters()[0].detach().clone();
     const LaunchedStep launched = step.launch({batches[rank]}, {7, 0.1, 0, 2});
     try {
@@ -38,18 +38,18 @@ TEST_CASE("samples of another process that have no finite loss are told in every
 TEST_CASE("a step without any batch of one process is that of the other alone") {
   auto alone = fresh_model();
   auto alone_loss = make_loss("cross_entropy");
-  Sgd alone_optimizer = make_optimizer(*alone);
+  const auto alone_optimizer = make_optimizer(*alone);
   const StepResult expected =
-      train_step(*alone, *alone_loss, alone_optimizer, {samples(0, 5)}, Computation{}, {1, 3, 0.1, 0});
+      train_step(*alone, *alone_loss, *alone_optimizer, {samples(0, 5)}, ComputePolicy{}, {1, 3, 0.1, 0});
   const std::vector<std::shared_ptr<Linear>> models{fresh_model(), fresh_model()};
   const std::vector<std::vector<Batch>> batches{{samples(0, 5)}, {}};
   in_processes(2, [&](ProcessGroup& group) {
     const auto rank = static_cast<size_t>(group.rank());
     Model& model = *models[rank];
     auto loss = make_loss("cross_entropy");
-    Sgd optimizer = make_optimizer(model);
-    const Computation computation;
-    TrainStep step(model, *loss, optimizer, computation, group, {.seed = 1});
+    const auto optimizer = make_optimizer(model);
+    const ComputePolicy policy;
+    TrainStep step(model, *loss, *optimizer, policy, group, {.seed = 1});
     const StepResult result = step.launch(batches[rank], {3, 0.1, 0, 1}).result();
     if (result.loss_sum != expected.loss_sum || result.count != 5) throw Error("another loss");
     if (!model.parameters()[0].equal(alone->parameters()[0])) throw Error("other parameters");
