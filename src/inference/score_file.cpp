@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char *kScores = "scores", *kLabels = "labels", *kTrainCounts = "train_counts",
                      *kSuperclassOf = "superclass_of", *kClassNames = "class_names", *kProbability = "probability",
-                     *kNoGuarantee = "no_guarantee", *kModel = "checkpoint.sha256";
+                     *kNoGuaranteeKey = "no_guarantee", *kModel = "checkpoint.sha256";
 constexpr size_t kMostDepth = 4;
 constexpr int64_t kMostImages = int64_t{1} << 40;  // of a class
 
@@ -64,7 +64,7 @@ class ScoreFileReader {
     result.facts.superclass_of = numbers(kSuperclassOf, classes);
     read_metadata(result.facts);
     if (const auto found = arrays_.metadata.find(kModel); found != arrays_.metadata.end()) result.model = found->second;
-    if (const auto found = arrays_.metadata.find(kNoGuarantee); found != arrays_.metadata.end()) {
+    if (const auto found = arrays_.metadata.find(kNoGuaranteeKey); found != arrays_.metadata.end()) {
       result.no_guarantee = printable(found->second);
     }
     return result;
@@ -169,7 +169,7 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
   metadata["kind"] = "settrain scores";
   metadata[kProbability] = scores.facts.probability == ProbabilityKind::kSigmoid ? "sigmoid" : "softmax";
   if (!scores.model.empty()) metadata[kModel] = scores.model;
-  if (!scores.no_guarantee.empty()) metadata[kNoGuarantee] = scores.no_guarantee;
+  if (!scores.no_guarantee.empty()) metadata[kNoGuaranteeKey] = scores.no_guarantee;
   if (!scores.facts.names.empty()) metadata[kClassNames] = nlohmann::json(scores.facts.names).dump();
   write_tensor_file(file, tensors, metadata);
 }

@@ -26,8 +26,7 @@ std::vector<size_t> Selection::update(int64_t epoch, std::span<const MetricValue
   for (size_t i = 0; i < best_.size(); ++i) {
     const auto found = std::ranges::find(values, best_[i].metric, &MetricValue::name);
     if (found == values.end()) continue;
-    const bool improved =
-        best_[i].epoch == 0 ? !std::isnan(found->value) : is_better(*found, best_[i].value);
+    const bool improved = best_[i].epoch == 0 ? !std::isnan(found->value) : is_better(*found, best_[i].value);
     if (!improved) continue;
     best_[i].value = found->value;
     best_[i].epoch = epoch;

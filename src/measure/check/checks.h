@@ -53,8 +53,8 @@ std::vector<CheckRow> check_losses(const LossRegistry& registry, c10::Device dev
                                    const std::vector<std::filesystem::path>& files);
 
 /// Computes every case of every file on `device`, the validation split setting the thresholds, and compares all that
-/// the file expects: counts exactly, fractions within 1e-12, thresholds within 1e-15, which they are in float64. A row a
-/// case and kind. Throws DataError naming the file and the place in it where a file is missing or malformed.
+/// the file expects: counts exactly, fractions within 1e-12, thresholds within 1e-15, which they are in float64. A row
+/// a case and kind. Throws DataError naming the file and the place in it where a file is missing or malformed.
 std::vector<CheckRow> check_metrics(c10::Device device, const std::vector<std::filesystem::path>& files,
                                     c10::ScalarType dtype = c10::kDouble);
 

@@ -187,9 +187,11 @@ std::vector<CheckRow> check_metrics(at::Device device, const std::vector<std::fi
       const EvaluationResult test_result = evaluator.evaluate(test, &val.scores);
       for (const ExpectedValues& expected : golden.expected) {
         WorstError worst;
-        for (const auto& [name, value] : expected.val) compare(worst, "val " + name, value, value_of(val_result, name));
-        for (const auto& [name, value] : expected.test) {
-          compare(worst, "test " + name, value, value_of(test_result, name));
+        for (const MetricValue& value : expected.val) {
+          compare(worst, "val " + value.name, value.value, value_of(val_result, value.name));
+        }
+        for (const MetricValue& value : expected.test) {
+          compare(worst, "test " + value.name, value.value, value_of(test_result, value.name));
         }
         rows.push_back(worst.row(golden.name, expected.what, expected.tolerance));
       }
