@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 /// The rows of the golden file with `edit` applied.
 template <class Edit>
-std::vector<CheckRow> check_edited(Edit edit) {
+std::vector<CheckRow> check_edited_metrics(Edit edit) {
   const test::TemporaryFolder folder;
   Json json = Json::parse(std::ifstream(test::golden_path("metrics.json")));
   edit(json);
@@ -44,7 +44,7 @@ TEST_CASE("metrics match the golden counts in float32") {
 }
 
 TEST_CASE("a differing value fails its row alone and is named") {
-  const auto rows = check_edited([](Json& json) {
+  const auto rows = check_edited_metrics([](Json& json) {
     json["cases"][0]["expected"]["average_k"]["2"]["lambda"] = 0.5;
     json["cases"][1]["expected"]["shot_class_counts"]["few"] = 1;
     json["cases"][7]["expected"]["shot_topk_accuracy"]["3"]["few"] = 0.5;
@@ -62,7 +62,7 @@ TEST_CASE("a differing value fails its row alone and is named") {
 TEST_CASE("a malformed golden file is refused with the place") {
   const auto message_of = [](auto edit) {
     try {
-      check_edited(edit);
+      check_edited_metrics(edit);
     } catch (const DataError& error) {
       return std::string(error.what());
     }
