@@ -226,10 +226,10 @@ int start_processes(const std::vector<std::string>& command, int64_t processes) 
   Clock::time_point failed_at;
   while (!children.empty()) {
     if (const auto ended = children.take_ended(false)) {
-      const bool by_itself = passed_on == 0;  // or by who knows whom
+      const bool by_itself = passed_on == 0;  // its own failure, or a signal from elsewhere
       if (ended->code != 0 && worst == 0) failed_at = Clock::now();
       if (by_itself || interrupted() != 0) worst = std::max(worst, ended->code);
-      // Any other failure it has told itself.
+      // The process has reported any other failure itself.
       if (ended->signal != 0 && by_itself)
         log::error(fmt::format("process {} of {} was ended by signal {}", ended->rank, processes, ended->signal));
       continue;

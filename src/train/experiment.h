@@ -1,4 +1,4 @@
-// A config made real: the data, the model, the loss, the evaluator and whatever else a run consists of.
+// Everything that a config describes, built: data, model, loss, evaluator.
 #pragma once
 
 #include <c10/core/Device.h>

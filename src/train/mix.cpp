@@ -26,7 +26,7 @@ std::pair<double, double> two_uniform(const MixKey& key, Block block, uint32_t i
 }
 
 // A draw of Beta(alpha, alpha), alpha <= 1: Joehnk's rejection (1964), in logarithms since u^(1/alpha) may underflow.
-// Of an alpha far below the range of the keys these overflow too, and no draw would be taken.
+// With an alpha far below the range of the keys the logarithms overflow too, and no draw would be accepted.
 double beta_draw(double alpha, const MixKey& key) {
   for (uint32_t attempt = 0;; ++attempt) {
     const auto [u, v] = two_uniform(key, kShare, attempt);

@@ -16,8 +16,8 @@ namespace settrain {
 /// Takes note of operations without running them, and returns a function that runs them all, as often as it is called.
 using Capture = std::function<std::function<void()>(const std::function<void()>& operations)>;
 
-/// Runs the operations, then `close`, whatever they threw; where `close` fails, each call of `clean_up`, whatever the
-/// one before it threw. Throws the first error: those after it are its consequences.
+/// Runs the operations, then `close`, even where the operations threw. Where `close` fails, runs each call of
+/// `clean_up`, even where the one before it threw. Throws the first error: those after it are its consequences.
 void close_after(const std::function<void()>& operations, const std::function<void()>& close,
                  const std::vector<std::function<void()>>& clean_up);
 

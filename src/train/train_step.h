@@ -78,7 +78,7 @@ class TrainStep {
   SharedStep shared_;
   at::Tensor stop_;  // [] float32: 1 once a loss was not finite, else 0
   std::optional<StepGraph> graph_;
-  bool has_begun_update_ = false;  // whether compute() has come to where it changes the model
+  bool has_begun_update_ = false;  // whether compute() has begun to change the model
 };
 
 }  // namespace settrain

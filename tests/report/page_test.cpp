@@ -40,7 +40,7 @@ TEST_CASE("a page has as many scripts whatever the names say") {
   CHECK(count(hostile, "<script") == count(plain, "<script"));
   CHECK(count(hostile, "</script>") == count(plain, "</script>"));
   CHECK(ordered_json::parse(data_of(hostile))["title"] == kHostile);
-  // What is filled in is not filled in again.
+  // Replaced text is not searched for placeholders again.
   CHECK(count(hostile, "{{css}}") == 2);
   CHECK(hostile.find("<title>&lt;/script&gt;") != std::string::npos);
 }

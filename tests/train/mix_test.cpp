@@ -43,7 +43,7 @@ TEST_CASE("cutmix puts a rectangle of the partner in, and its share is that of t
     const at::Tensor is_own = mixed.images.eq(images), is_partners = mixed.images.eq(at::roll(images, 1, 0));
     CHECK((is_own | is_partners).all().item<bool>());
     CHECK(mixed.share == Approx(is_own.to(at::kDouble).mean().item<double>()).epsilon(1e-12));
-    // What is cut is a full rectangle: as many rows times columns as pixels.
+    // The cut part is a full rectangle: as many rows times columns as pixels.
     const at::Tensor pixels = is_partners[0][0];
     const int64_t rows = pixels.any(1).sum().item<int64_t>(), columns = pixels.any(0).sum().item<int64_t>();
     CHECK(pixels.sum().item<int64_t>() == rows * columns);

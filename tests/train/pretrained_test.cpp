@@ -42,7 +42,7 @@ class Weights {
                                    {classes, 3, 64, 64});
   }
 
-  // Those of another model, with `classes` of its own.
+  // The weights of another model, which has `classes` of its own.
   TensorMap others() const {
     TensorMap tensors;
     for (const auto& [name, tensor] : state_dict(*draw(1, "linear", classes_))) tensors[name] = tensor.detach();
@@ -169,7 +169,7 @@ TEST_CASE("a head that fits can be drawn all the same, normalised, or scaled") {
   CHECK(at::equal(scaled->named_parameters()["fc.weight"], weight));
   CHECK(scaled->named_parameters()["fc.factor"].eq(1).all().item<bool>());
 
-  // Of other classes there is no head that could be changed.
+  // With other classes there is no head that could be changed.
   const Weights others("resnet8", 7);
   others.load(others.others(), *others.draw(2));
   CHECK_THROWS_WITH(load_pretrained(others.config({"model.head=scaled"}), *others.draw(2, "scaled")),

@@ -52,7 +52,7 @@ TEST_CASE("classes with a derivative that is not 0, by hand") {
   (s[0][1] - s[0][3] * 1e-30 + s[1][2] + (s[1][0] - 1).clamp_min(0)).backward();
   CHECK(values_of(metrics.sums(output, labels)) == std::vector<double>{3});
 
-  // Of two heads, the one that answers.
+  // With two heads, the scores of the one that answers.
   output.scores_multi = made_scores();
   metrics.watch(output);
   (output.scores.detach().sum() + output.scores_multi[1].sum()).backward();

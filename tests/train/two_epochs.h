@@ -14,7 +14,7 @@
 
 namespace settrain::test {
 
-/// What replayed steps must reproduce to the bit.
+/// The results that replayed steps must reproduce to the bit.
 struct Trained {
   std::vector<at::Tensor> state;  // of the model and its optimizer, on the CPU
   StepResult sum;

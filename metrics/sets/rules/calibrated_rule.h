@@ -26,7 +26,7 @@ struct ClassFacts {
 /// A threshold, or a class' factor, with which the class is in every set.
 inline constexpr double kAlwaysIn = std::numeric_limits<double>::infinity();
 
-/// A rule, and what calibration came to. Plain data: to_json() and rule_from_json() keep every bit.
+/// A rule and the result of its calibration. Plain data: to_json() and rule_from_json() keep every bit.
 struct CalibratedRule {
   SetRule rule;
   ProbabilityKind probability = ProbabilityKind::kSoftmax;

@@ -1,5 +1,5 @@
-// The runs behind a printed table or figure, as its file says them: every row with every column, over seeds. And such
-// files by name.
+// The runs behind a printed table or figure, as its file says them: every row with every column, over seeds. Also
+// finds these files by name.
 #pragma once
 
 #include <filesystem>

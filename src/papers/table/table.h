@@ -23,7 +23,7 @@ struct PrintedCell {
   bool is_absent() const { return text == "-"; }
 };
 
-/// Reads such a text; nothing where it is no such text.
+/// Reads a printed cell, such as "94.21±0.30"; nullopt for any other text.
 std::optional<PrintedCell> parse_printed(const std::string& text);
 
 /// The meaning of a printed ±.

@@ -31,8 +31,8 @@ std::string with_digest(const SweepPoint& point);
 /// (Key::free, but for run.threads), `name`, and the run's folder.
 std::string identity_of(const config::Config& config);
 
-/// Resolves every point with every seed, for `threads` compute threads. Of points that come to the same config only the
-/// first is kept, and `repeated` counts the others. Throws ConfigError with everything that is wrong with the first
+/// Resolves every point with every seed, for `threads` compute threads. If several points give the same config, only
+/// the first is kept, and `repeated` counts the others. Throws ConfigError with everything that is wrong with the first
 /// points that are not right.
 std::vector<SweepPoint> make_points(const Grid& grid, const config::Schema& schema, int64_t threads, int64_t& repeated);
 

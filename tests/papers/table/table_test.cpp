@@ -120,7 +120,7 @@ TEST_CASE("a table's file says what is trained for each cell") {
         Settings{{"train.epochs", "3"}, {"data.batch_size", "7"}, {"loss.name", "cross_entropy"}});
   CHECK(table.settings(0, 1) == Settings{{"train.epochs", "4"}, {"loss.name", "noised_topk"}, {"loss.k", "1"}});
   CHECK(table.substitute(table.parts[0].metric, 1, 0) == "test/top5");
-  // What the paper leaves empty is trained for none.
+  // A cell that the paper leaves empty is not trained.
   const std::vector<WantedCell> cells = table.wanted_cells();
   REQUIRE(cells.size() == 3);
   CHECK((cells[0].row == 0 && cells[0].column == 0 && cells[1].row == 1));

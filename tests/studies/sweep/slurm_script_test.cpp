@@ -15,7 +15,7 @@ namespace {
 using Catch::Contains;
 using Options = std::vector<std::string>;
 
-// What bash makes of the script where Slurm starts this element of it.
+// Runs the script by bash as Slurm would start this element of the array.
 ChildEnd run_element(const std::string& script, const std::string& element, const Options& environment = {}) {
   const test::TemporaryFolder folder;
   std::ofstream(folder / "slurm.sbatch") << script;
