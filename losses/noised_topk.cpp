@@ -95,8 +95,7 @@ config::Keys sampled_topk_keys(const SampledTopkOptions& defaults, const std::st
 
 constexpr const char* kNoisedStallAdvice =
     "Try a larger loss.epsilon: at the start all scores are close to each other, and an epsilon well above their "
-    "spread lets every class "
-    "have its turn (1.0 for a linear head); or a schedule.warmup_epochs.";
+    "spread lets every class have its turn (1.0 for a linear head); or a schedule.warmup_epochs.";
 
 }  // namespace
 

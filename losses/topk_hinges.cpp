@@ -14,7 +14,10 @@ namespace {
 
 struct HingeOptions {
   int64_t k;
-  double alpha = 0;  // topk_hinge_scaled alone has it
+};
+
+struct ScaledHingeOptions {
+  double alpha;
 };
 
 config::Key hinge_size_key() {
@@ -57,15 +60,18 @@ class TopkHinge : public Hinge {
 /// best wrong class, -1/K for the label.
 class TopkHingeScaled : public Hinge {
  public:
-  using Hinge::Hinge;
+  TopkHingeScaled(const config::Config& config, const LossContext& context)
+      : Hinge(config, context), alpha_(config.read<ScaledHingeOptions>("loss").alpha) {}
 
  private:
   at::Tensor per_sample(const LossInput& input) override {
     const at::Tensor& scores = input.output.scores;
     const at::Tensor best_wrong = ranked(without_label(scores, input.labels), options_.k);
     const at::Tensor excess = best_wrong.sub(of_label(scores, input.labels));
-    return at::relu(excess.div(static_cast<double>(options_.k)).add(options_.alpha));
+    return at::relu(excess.div(static_cast<double>(options_.k)).add(alpha_));
   }
+
+  double alpha_;
 };
 
 /// The calibrated top-K hinge. Per sample,
@@ -134,12 +140,13 @@ LossEntry topk_hinge_entry() {
 }
 
 LossEntry topk_hinge_scaled_entry() {
-  return {.name = "topk_hinge_scaled",
-          .help = "Top-K hinge on scores over K (Berrada et al., ICLR 2018, eq. 8; the tau = 0 row of Table 6).",
-          .formula = "(alpha + ((s without y)_[K] - s_y)/K)_+",
-          .keys = {hinge_size_key(),
-                   config::key("alpha", &HingeOptions::alpha, 1.0, "The margin. Default: ICLR 2018.").at_least(0)},
-          .make = construct<TopkHingeScaled>};
+  return {
+      .name = "topk_hinge_scaled",
+      .help = "Top-K hinge on scores over K (Berrada et al., ICLR 2018, eq. 8; the tau = 0 row of Table 6).",
+      .formula = "(alpha + ((s without y)_[K] - s_y)/K)_+",
+      .keys = {hinge_size_key(),
+               config::key("alpha", &ScaledHingeOptions::alpha, 1.0, "The margin. Default: ICLR 2018.").at_least(0)},
+      .make = construct<TopkHingeScaled>};
 }
 
 LossEntry topk_hinge_calibrated_entry() {

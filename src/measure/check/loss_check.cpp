@@ -119,7 +119,7 @@ LossGoldenCase read_loss_case(const JsonPlace& place) {
   LossGoldenCase golden;
   golden.name = place["name"].text();
   for (const std::string& key : place["params"].keys()) {
-    // That code adds it inside its logarithms; the formula does not have it.
+    // The imitated code adds it inside its logarithms; the formula does not have it.
     if (key == "log_epsilon" && is_imitation(place)) continue;
     golden.overrides.push_back("loss." + key + "=" + place["params"][key].dump());
   }
