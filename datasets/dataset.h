@@ -100,6 +100,16 @@ struct KnownTruth {
   std::array<std::vector<float>, 4> probabilities;
 };
 
+/// Image files that two splits have in common.
+struct SharedImages {
+  std::string split, other;        // names of the splits, in the order train, val, calibration, test
+  int64_t count = 0;               // images of `other` that are in `split` too
+  std::string first, first_other;  // the first such image: its file in `split` and in `other`
+
+  /// "12 images of test are also in val; the first: 'b/1.png' is the image of 'a/1.png'".
+  std::string text() const;
+};
+
 struct Dataset {
   std::string name;
   std::vector<std::string> class_names;
@@ -111,6 +121,7 @@ struct Dataset {
   Split train, val, test;
   Split calibration{};                      // images moved here from val by data.calibration_share; usually empty
   std::shared_ptr<const KnownTruth> truth;  // null for real data
+  std::vector<SharedImages> shared_images;  // found by load_data(), one for each pair of splits that share images
   std::string digest;                       // of the files or of the recipe: equal for the same data
 
   int64_t num_classes() const { return static_cast<int64_t>(class_names.size()); }

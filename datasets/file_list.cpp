@@ -112,7 +112,10 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
     find_listed_files(lists.back(), files);
   }
   const FilePlaces training_images = places_of(lists[0], files);
-  for (size_t i = 1; i < lists.size(); ++i) check_no_training_image(lists[0], training_images, lists[i], files);
+  for (size_t i = 1; i < lists.size(); ++i) {
+    check_no_training_image(lists[0], training_images, lists[i], files);
+    places_of(lists[i], files);
+  }
 
   Dataset dataset;
   dataset.name = "file_list";

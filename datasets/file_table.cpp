@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 
 namespace settrain {
@@ -24,6 +25,18 @@ uint64_t hash_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::string lower_ending(const std::filesystem::path& file) {
+  std::string ending = file.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending;
+}
+
+void UnreadFiles::add(const std::filesystem::path& file) {
+  ++count;
+  ++endings[lower_ending(file)];
+  if (files.size() < kKept) files.push_back(file);
+}
 
 void FileTable::add(std::string_view name, int64_t size) {
   characters_ += name;

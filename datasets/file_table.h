@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,19 @@
 #include <vector>
 
 namespace settrain {
+
+/// Files that a search for images passed over, for messages.
+struct UnreadFiles {
+  int64_t count = 0;                       // files of another kind than find_images() takes
+  std::map<std::string, int64_t> endings;  // how many of them have each ending, in lower case with its dot; "" for none
+  std::vector<std::filesystem::path> files;  // the first kKept of them
+  int64_t misplaced = 0;                     // images that lie beside the class folders
+  std::filesystem::path first_misplaced;
+
+  static constexpr size_t kKept = 100'000;
+
+  void add(const std::filesystem::path& file);
+};
 
 /// Names of files below one folder, and the files' sizes. A file takes the characters of its name and 16 bytes, where a
 /// std::filesystem::path takes several hundred.
@@ -36,6 +50,10 @@ class FileTable {
   /// returns its place.
   std::optional<int64_t> measure();
 
+  /// What was passed over where these files were searched for.
+  UnreadFiles& unread() { return unread_; }
+  const UnreadFiles& unread() const { return unread_; }
+
   /// Memory that the table holds, in bytes.
   int64_t bytes() const;
 
@@ -47,7 +65,11 @@ class FileTable {
   std::vector<uint64_t> ends_;  // where each name ends in `characters_`
   std::vector<int64_t> sizes_;
   int64_t measured_ = 0;  // measure() has done the files before this one
+  UnreadFiles unread_;
 };
+
+/// The ending of a file's name in lower case, with its dot: ".jpg".
+std::string lower_ending(const std::filesystem::path& file);
 
 /// Finds files by their paths, however these are written ("a/../b.png" is "b.png"): 16 bytes a file.
 class FilePlaces {

@@ -1,14 +1,15 @@
 #include "datasets/find_images.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <numeric>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "src/core/error.h"
@@ -27,31 +28,95 @@ bool path_less(std::string_view a, std::string_view b) {
                                       [&](char x, char y) { return rank(x) < rank(y); });
 }
 
+// What tells a folder from all others, however its path is written.
+using FolderIdentity = std::pair<dev_t, ino_t>;
+
+// find_images() of one folder, which lies in the folders `around`. `above`: characters of a path before its name in the
+// table.
+void search_images(const fs::path& folder, size_t above, std::vector<FolderIdentity>& around, FileTable& found,
+                   UnreadFiles& unread) {
+  struct stat status {};
+  const FolderIdentity self = stat(folder.c_str(), &status) == 0
+                                  ? FolderIdentity(status.st_dev, status.st_ino)
+                                  : FolderIdentity();  // listing it fails with the reason
+  if (std::find(around.begin(), around.end(), self) != around.end()) {
+    throw DataError(
+        fmt::format("'{}' leads back to a folder that it lies in, by a link; remove the link", folder.string()));
+  }
+  around.push_back(self);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().starts_with('.')) continue;
+    if (entry.is_directory()) {
+      search_images(entry.path(), above, around, found, unread);
+    } else if (is_image(entry.path())) {  // a link to nothing too, which measure_found() refuses
+      std::string_view name = entry.path().native();
+      name.remove_prefix(above);
+      name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
+      found.add(name);
+    } else {
+      unread.add(entry.path());
+    }
+  }
+  around.pop_back();
+}
+
+// Counts the files that lie beside the folders of the classes.
+void count_misplaced(const fs::path& folder, UnreadFiles& unread) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().starts_with('.') || entry.is_directory()) continue;
+    if (!is_image(entry.path())) {
+      unread.add(entry.path());
+    } else if (++unread.misplaced == 1) {
+      unread.first_misplaced = entry.path();
+    }
+  }
+}
+
+void warn_of(const UnreadFiles& unread) {
+  if (unread.count > 0) {
+    std::vector<std::pair<int64_t, std::string>> kinds;
+    for (const auto& [ending, count] : unread.endings)
+      kinds.emplace_back(-count, ending.empty() ? "without an ending" : ending);
+    std::sort(kinds.begin(), kinds.end());
+    constexpr size_t kShown = 8;
+    std::string shown;
+    for (size_t i = 0; i < std::min(kinds.size(), kShown); ++i) {
+      shown += fmt::format("{}{} {}", i == 0 ? "" : ", ", -kinds[i].first, kinds[i].second);
+    }
+    if (kinds.size() > kShown) shown += fmt::format(" and {} other endings", kinds.size() - kShown);
+    log::warning(
+        fmt::format("[data] {} files beside the images are not read: {}; the first is '{}'. Images are {} files",
+                    unread.count, shown, unread.files.front().string(), kImageEndings));
+  }
+  if (unread.misplaced > 0) {
+    log::warning(fmt::format("[data] {} images lie beside the class folders and are left out; the first is '{}'",
+                             unread.misplaced, unread.first_misplaced.string()));
+  }
+}
+
 }  // namespace
 
 bool is_image(const fs::path& file) {
-  static constexpr std::array<const char*, 7> kEndings = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff"};
-  std::string ending = file.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+  static constexpr std::array<std::string_view, 9> kEndings = {".jpg", ".jpeg", ".jpe", ".jfif", ".png",
+                                                               ".bmp", ".webp", ".tif", ".tiff"};
+  return std::find(kEndings.begin(), kEndings.end(), lower_ending(file)) != kEndings.end();
+}
+
+bool is_unread_picture(const fs::path& file) {
+  static constexpr std::array<std::string_view, 20> kEndings = {
+      ".heic", ".heif", ".gif", ".avif", ".jxl", ".jp2", ".j2k", ".svg", ".ico", ".psd",
+      ".tga",  ".ppm",  ".pgm", ".dng",  ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2"};
+  return std::find(kEndings.begin(), kEndings.end(), lower_ending(file)) != kEndings.end();
 }
 
 void find_images(const fs::path& folder, FileTable& files) {
   const fs::path start = files.root() / folder;
-  const size_t above = start.string().size() - folder.string().size();
   FileTable found;
+  std::vector<FolderIdentity> around;
   try {
-    for (auto entry = fs::recursive_directory_iterator(start); entry != fs::recursive_directory_iterator(); ++entry) {
-      const bool hidden = entry->path().filename().string().starts_with('.');
-      if (hidden) entry.disable_recursion_pending();
-      if (hidden || !is_image(entry->path()) || entry->is_directory()) continue;  // a link to nothing is not left out
-      std::string_view name = entry->path().native();
-      name.remove_prefix(above);
-      name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
-      found.add(name);
-    }
+    search_images(start, start.string().size() - folder.string().size(), around, found, files.unread());
   } catch (const fs::filesystem_error& error) {
-    throw DataError(fmt::format("cannot list the images of '{}': {}", start.string(), error.code().message()));
+    throw DataError(fmt::format("cannot list the images of '{}': {}", error.path1().string(), error.code().message()));
   }
   std::vector<int64_t> order(static_cast<size_t>(found.size()));
   std::iota(order.begin(), order.end(), int64_t{0});
@@ -95,6 +160,7 @@ std::vector<int64_t> add_class_images(const std::string& split, const std::vecto
                                       FileTable& files) {
   const int64_t first = files.size();
   std::vector<int64_t> labels;
+  count_misplaced(files.root() / split, files.unread());
   for (size_t c = 0; c < classes.size(); ++c) {
     const fs::path folder = fs::path(split) / classes[c];
     if (!fs::is_directory(files.root() / folder)) continue;
@@ -136,6 +202,7 @@ void measure_found(FileTable& files) {
         fmt::format("'{}' is a link to nothing, or went away while its folder was read", files.path(*gone).string()));
   }
   files.shrink_to_fit();
+  warn_of(files.unread());
 }
 
 }  // namespace settrain

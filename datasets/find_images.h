@@ -10,16 +10,19 @@
 
 namespace settrain {
 
-/// Adds to `files` all .jpg, .jpeg, .png, .bmp, .webp, .tif and .tiff files of `folder`, a path from their root, and of
-/// the folders in it, in the order of their paths. Hidden files and folders are left out, links to folders are not
-/// followed. Throws DataError where there is no such folder.
+/// Adds to `files` all images (is_image()) of `folder`, a path from their root, and of the folders in it, in the order
+/// of their paths. Links to folders are followed. Hidden files and folders are left out; all other files are counted in
+/// files.unread(). Throws DataError where there is no such folder, and where a link leads back to a folder around it.
 void find_images(const std::filesystem::path& folder, FileTable& files);
 
-/// Whether a file's name ends as an image's does, in capitals or not.
+/// Whether a file's name ends as an image's does that settrain reads, in capitals or not.
 bool is_image(const std::filesystem::path& file);
 
+/// Whether a file's name ends as a picture's does that settrain cannot read, such as .heic or .gif.
+bool is_unread_picture(const std::filesystem::path& file);
+
 /// The endings of image files, for messages.
-inline constexpr const char* kImageEndings = ".jpg, .jpeg, .png, .bmp, .webp, .tif or .tiff";
+inline constexpr const char* kImageEndings = ".jpg, .jpeg, .jpe, .jfif, .png, .bmp, .webp, .tif or .tiff";
 
 /// The images that find_images() finds below `root`, measured. Throws DataError where there is no such folder, or no
 /// image in it.
@@ -46,8 +49,8 @@ void check_every_class(const std::vector<int64_t>& labels, const std::vector<std
 std::vector<int64_t> read_class_images(const std::string& split, const std::vector<std::string>& classes, bool may_lack,
                                        FileTable& files);
 
-/// Measures all files, see FileTable. Throws DataError naming a file that is a link to nothing or was removed
-/// meanwhile.
+/// Measures all files, see FileTable, and warns of files.unread(): how many, of which endings, and the first. Throws
+/// DataError naming a file that is a link to nothing or was removed meanwhile.
 void measure_found(FileTable& files);
 
 }  // namespace settrain

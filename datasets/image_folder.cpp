@@ -1,10 +1,13 @@
 // Images in a folder for every class.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +19,8 @@
 #include "datasets/validation_split.h"
 #include "src/config/key.h"
 #include "src/core/digest.h"
+#include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -42,16 +47,59 @@ config::Keys ImageFolderOptions::keys() {
               .free()};
 }
 
+// Throws DataError where the training split has fewer than two classes. The images of a class may lie in folders of the
+// class' folder; where all do, there may be a folder too many above the classes, and a warning names some.
+void check_classes(const fs::path& train, const std::vector<std::string>& classes, const FileTable& files) {
+  std::vector<std::string> inner;
+  for (const std::string& name : classes) {
+    for (const std::string& folder : folders_in(train / name, "")) inner.push_back(name + "/" + folder);
+  }
+  std::string shown;
+  for (size_t i = 0; i < std::min<size_t>(inner.size(), 3); ++i) shown += (i == 0 ? "" : ", ") + inner[i];
+  if (classes.size() < 2) {
+    throw DataError(fmt::format("'{}' has {}, but a classifier needs at least two classes, a folder for each{}",
+                                train.string(),
+                                classes.empty() ? "no folder of a class" : "one class, '" + classes[0] + "'",
+                                inner.empty() ? "" : "; are the folders in it the classes (" + shown + ")?"));
+  }
+  const auto directly_in_class = [](std::string_view name) { return std::count(name.begin(), name.end(), '/') == 2; };
+  for (int64_t i = 0; i < files.size(); ++i) {
+    if (directly_in_class(files.name(i))) return;
+  }
+  log::warning(fmt::format(
+      "[data] no image of '{}' lies directly in the folder of its class: the {} classes are the folders of train, the "
+      "first is {}, and folders in them ({}) are not classes",
+      train.string(), classes.size(), classes[0], shown));
+}
+
+// The error's advice where a split's folder is missing and another name of it is there.
+void check_split_folders(const fs::path& root) {
+  const std::array<std::pair<const char*, std::vector<const char*>>, 3> others = {
+      {{"train", {"training", "Train"}},
+       {"val", {"validation", "valid", "dev", "Val"}},
+       {"test", {"testing", "Test"}}}};
+  for (const auto& [split, names] : others) {
+    if (fs::exists(root / split)) continue;
+    for (const char* name : names) {
+      if (!fs::is_directory(root / name)) continue;
+      throw DataError(fmt::format("no folder '{}', but '{}' is there: rename it to {}, or make a link of that name",
+                                  (root / split).string(), (root / name).string(), split));
+    }
+  }
+}
+
 // The images below root/train/CLASS, root/val/CLASS and root/test/CLASS, see find_images(). The classes are the folders
 // of root/train that are not hidden, in the order of their names. A sample's id is its place among all files of train,
 // val and test, in the order of their paths.
 //
 // A class without an image in val or test is a warning. Throws DataError, naming the folder, where a split is missing
-// or has no image, where val or test has a class that train lacks, and where a training class has no image.
+// or has no image, where val or test has a class that train lacks, where a training class has no image, and where train
+// has fewer than two classes.
 Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOptions& image_options) {
   const fs::path root = options.root;
   Dataset dataset;
   dataset.name = "image_folder";
+  check_split_folders(root);
   dataset.class_names =
       folders_in(root / "train", "data.root should hold train, val and test, each with a folder for every class");
   dataset.channels = image_options.channels();
@@ -62,6 +110,7 @@ Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOpti
     const int64_t first = files.size();
     const bool may_lack = split != &dataset.train;
     *split = make_split(name, nullptr, read_class_images(name, dataset.class_names, may_lack, files), first);
+    if (split == &dataset.train) check_classes(root / name, dataset.class_names, files);
   }
   measure_found(files);
   dataset.digest = digest_of(dataset, files);

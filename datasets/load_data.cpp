@@ -3,7 +3,9 @@
 #include "datasets/calibration_split.h"
 #include "datasets/class_table.h"
 #include "datasets/long_tail.h"
+#include "datasets/shared_images.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 
@@ -26,6 +28,19 @@ void apply_class_options(const ClassOptions& options, Dataset& dataset) {
   }
 }
 
+namespace {
+
+// Warns of images that are in two splits.
+void find_shared(LoadedData& data) {
+  constexpr int64_t kMostFiles = 5000;  // whose contents are compared whenever data are loaded: about a second
+  SharedImageSearch search = find_shared_images(data.dataset, kMostFiles);
+  for (const SharedImages& shared : search.found) log::warning("[data] " + shared.text());
+  data.dataset.shared_images = std::move(search.found);
+  data.not_compared = search.not_compared;
+}
+
+}  // namespace
+
 LoadedData load_data(const DatasetRegistry& registry, const config::Config& config) {
   try {
     LoadedData data;
@@ -33,6 +48,7 @@ LoadedData load_data(const DatasetRegistry& registry, const config::Config& conf
     apply_class_options(config.read<ClassOptions>("data"), data.dataset);
     apply_long_tail(config.read<LongTailOptions>("data"), data.dataset);
     hold_out_calibration(config.read<CalibrationOptions>("data"), data.dataset);
+    find_shared(data);
     data.clean_labels = data.dataset.train.labels;
     data.label_noise = apply_label_noise(read_label_noise(config), data.dataset);
     return data;

@@ -27,10 +27,12 @@ struct LoadedData {
   Dataset dataset;                    // training labels with their noise
   std::vector<int64_t> clean_labels;  // of the training split, before the noise
   LabelNoiseReport label_noise;
+  int64_t not_compared = 0;  // files that may be in two splits, but are too many to compare their contents
 };
 
 /// Loads the data set that `config` names, with the superclasses and names that the config gives its classes and the
-/// calibration split that it asks for, and adds its label noise. Throws ConfigError or DataError.
+/// calibration split that it asks for, and adds its label noise. Warns of images that are in two splits. Throws
+/// ConfigError or DataError.
 LoadedData load_data(const DatasetRegistry& registry, const config::Config& config);
 
 }  // namespace settrain

@@ -6,6 +6,7 @@
 #include "src/core/error.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
+#include "tests/support/logged.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
@@ -75,4 +76,52 @@ TEST_CASE("what is wrong with the folders is said") {
   CHECK_THROWS_WITH(folders.load(), Contains("test") && Contains("a folder for every class"));
   std::filesystem::remove_all(folders.folder / "train");
   CHECK_THROWS_WITH(folders.load(), Contains("train") && Contains("data.root should hold train, val and test"));
+}
+
+TEST_CASE("files that are not read are told of by number, ending and the first, and .jfif is a JPEG") {
+  Folders folders;
+  for (const char* name :
+       {"train/oak/a.HEIC", "train/oak/b.heic", "val/elm/c.gif", "test/ash/none", "train/elm/.hidden"}) {
+    folders.folder.write(name, std::string("x"));
+  }
+  folders.add("train/beside.png");
+  folders.add("train/oak/win.JFIF");
+  Dataset dataset;
+  const std::string log = test::logged([&] { dataset = folders.load(); });
+  CHECK(dataset.train.size() == 5);
+  CHECK_THAT(log, Contains("5 files beside the images are not read: 2 .heic, 1 .gif, 1 .txt, 1 without an ending"));
+  CHECK_THAT(log, Contains("1 images lie beside the class folders") && Contains("train/beside.png"));
+  CHECK_THAT(log, !Contains("hidden"));
+}
+
+TEST_CASE("links to folders are followed, and a circle is refused") {
+  Folders folders;
+  folders.add("elsewhere/deep/2.png");
+  std::filesystem::create_directory_symlink("../../elsewhere", folders.folder / "train/elm/more");
+  std::filesystem::create_directory_symlink("../elsewhere", folders.folder / "train/link");
+  const Dataset dataset = folders.load();
+  CHECK(dataset.class_names == std::vector<std::string>{"ash", "elm", "link", "oak"});
+  CHECK(dataset.train.labels == std::vector<int64_t>{0, 1, 1, 2, 3, 3});
+  std::filesystem::create_directory_symlink("..", folders.folder / "elsewhere/deep/up");
+  CHECK_THROWS_WITH(folders.load(), Contains("deep/up") && Contains("leads back to a folder that it lies in"));
+}
+
+TEST_CASE("one class, and classes one level too deep, are told with the folders' names") {
+  test::TemporaryFolder root;
+  const auto add = [&](const std::string& name) { root.write(name, std::string("x")); };
+  const auto load = [&] { return test::load_dataset("image_folder", {"root=" + root.path().string()}); };
+  for (const char* split : {"train/", "val/", "test/"}) {
+    for (const char* name : {"images/cat/1.png", "images/dog/1.png"}) add(std::string(split) + name);
+  }
+  CHECK_THROWS_WITH(load(), Contains("one class, 'images'") && Contains("images/cat, images/dog"));
+  for (const char* split : {"train/", "val/", "test/"}) add(std::string(split) + "more/cow/1.png");
+  CHECK_THAT(test::logged(load), Contains("no image of") && Contains("images/cat, images/dog, more/cow"));
+  add("train/more/1.png");
+  CHECK(test::logged(load).empty());
+}
+
+TEST_CASE("a split's folder of another name is named") {
+  Folders folders;
+  std::filesystem::rename(folders.folder / "val", folders.folder / "validation");
+  CHECK_THROWS_WITH(folders.load(), Contains("/validation' is there") && Contains("rename it to val"));
 }
