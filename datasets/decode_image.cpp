@@ -37,24 +37,10 @@ bool jpeg_is_cut_short(std::span<const uint8_t> bytes) {
   return std::search(pixels.begin(), pixels.end(), std::begin(kEnd), std::end(kEnd)) == pixels.end();
 }
 
-cv::Mat imdecode(std::span<const uint8_t> bytes, int mode) {
-  const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<uint8_t*>(bytes.data()));
-  return cv::imdecode(input, mode | cv::IMREAD_IGNORE_ORIENTATION);
-}
-
-void decode_bmp(std::span<const uint8_t> bytes, int64_t channels, Image& image) {
-  const cv::Mat decoded = imdecode(bytes, channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR);
-  if (decoded.empty()) throw std::runtime_error("is no image that can be decoded");
-  image.height = decoded.rows;
-  image.width = decoded.cols;
-  image.channels = channels;
-  image.pixels.resize(decoded.total() * decoded.elemSize());
-  cv::Mat rgb(decoded.rows, decoded.cols, decoded.type(), image.pixels.data());
-  if (channels == 1) {
-    decoded.copyTo(rgb);
-  } else {
-    cv::cvtColor(decoded, rgb, cv::COLOR_BGR2RGB);
-  }
+void check_size(int64_t height, int64_t width) {
+  if (height <= kMostPixels && width <= kMostPixels && height * width <= kMostPixels) return;
+  throw std::runtime_error(
+      fmt::format("declares {}x{} pixels, more than the {} that are decoded", width, height, kMostPixels));
 }
 
 // Turns and mirrors an image upright from the EXIF orientation `orientation` (2 to 8).
@@ -96,27 +82,28 @@ std::string decode(std::span<const uint8_t> bytes, const DecodeOptions& options,
   if (bytes.empty()) throw std::runtime_error("the file is empty");
   const ImageHeader header = parse_image_header(bytes);
   if (is_jpeg(bytes)) return decode_jpeg_part(bytes, options, header.orientation, choose, part);
+  if (header.format == ImageFormat::kUnknown) throw std::runtime_error("is no JPEG, PNG, BMP, WebP or TIFF image");
+  if (header.height == 0) throw std::runtime_error(fmt::format("the {} has no size", name_of(header.format)));
   check_size(header.height, header.width);
   part.top = part.left = 0;
   std::string warning;
   int orientation = 1;
   switch (header.format) {
     case ImageFormat::kPng:
-      warning = decode_png(bytes, options.channels, part.pixels);
+      warning = decode_png(bytes, header, options.channels, part.pixels);
       break;
     case ImageFormat::kWebp:
-      warning = decode_webp(bytes, options.channels, part.pixels);
+      warning = decode_webp(bytes, header, options.channels, part.pixels);
       break;
     case ImageFormat::kTiff:
-      warning = decode_tiff(bytes, options.channels, part.pixels, orientation);
+      warning = decode_tiff(bytes, header, options.channels, part.pixels, orientation);
       break;
     case ImageFormat::kBmp:
-      if (header.height == 0) throw std::runtime_error("the BMP has no pixels");
-      decode_bmp(bytes, options.channels, part.pixels);
+      decode_bmp(bytes, header, options.channels, part.pixels);
       break;
     case ImageFormat::kJpeg:
     case ImageFormat::kUnknown:
-      throw std::runtime_error("is no JPEG, PNG, BMP, WebP or TIFF image");
+      break;
   }
   if (orientation > 1) orient(orientation, part.pixels);
   choose(part.pixels.height, part.pixels.width);
@@ -124,12 +111,6 @@ std::string decode(std::span<const uint8_t> bytes, const DecodeOptions& options,
 }
 
 }  // namespace
-
-void check_size(int64_t height, int64_t width) {
-  if (height <= kMostPixels && width <= kMostPixels && height * width <= kMostPixels) return;
-  throw std::runtime_error(
-      fmt::format("declares {}x{} pixels, more than the {} that are decoded", width, height, kMostPixels));
-}
 
 std::string decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
                          ImagePart& part) {
@@ -150,7 +131,8 @@ std::string decoder_version() {
 }
 
 void decode_by_opencv(std::span<const uint8_t> bytes) {
-  imdecode(bytes, cv::IMREAD_COLOR);
+  const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<uint8_t*>(bytes.data()));
+  cv::imdecode(input, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);
 }
 
 std::vector<uint8_t> encode_png(const Image& image) {

@@ -3,28 +3,40 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 
 #include "datasets/dataset.h"
+#include "datasets/image_header.h"
 
 namespace settrain {
 
-// Each decoder reads a whole image into `image`, reusing its memory: 8 bits, `channels` = 3 (RGB) or 1 (grey), Pillow's
-// pixels. Transparency is dropped; gamma values and colour profiles are ignored; the high byte of 16-bit samples is
-// taken. Each returns the first warning of its library, empty where there was none, and throws std::runtime_error with
-// the reason where the file is damaged, is cut short, or declares more than kMostPixels.
+// Each decoder reads a whole image of the size in `header` into `image`, reusing its memory: 8 bits, `channels` = 3
+// (RGB) or 1 (grey), Pillow's pixels. Transparency is dropped; gamma values and colour profiles are ignored; the high
+// byte of 16-bit samples is taken. Each returns the first warning of its library, empty where there was none, and
+// throws std::runtime_error with the reason where the file is damaged or cut short, or has another size than the header
+// says.
 
 /// PNG, by libpng. Of an animation: the image that viewers show who know none.
-std::string decode_png(std::span<const uint8_t> bytes, int64_t channels, Image& image);
+std::string decode_png(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
 
 /// WebP, by libwebp. Of an animation: the first frame, on black.
-std::string decode_webp(std::span<const uint8_t> bytes, int64_t channels, Image& image);
+std::string decode_webp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
 
 /// The first page of a TIFF, by libtiff, as stored. `orientation` becomes that of its tag, 1 to 8, as in EXIF.
-std::string decode_tiff(std::span<const uint8_t> bytes, int64_t channels, Image& image, int& orientation);
+std::string decode_tiff(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image,
+                        int& orientation);
 
-/// Throws std::runtime_error where an image of this size has more than kMostPixels.
-void check_size(int64_t height, int64_t width);
+/// BMP of 1, 4, 8, 16, 24 and 32 bits, runs (RLE) included. It never warns.
+void decode_bmp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
+
+/// Sets the size of `image`, but not its memory. Throws std::runtime_error where `header` has another.
+inline void set_size(Image& image, const ImageHeader& header, int64_t height, int64_t width, int64_t channels) {
+  if (height != header.height || width != header.width) throw std::runtime_error("its size is contradictory");
+  image.height = height;
+  image.width = width;
+  image.channels = channels;
+}
 
 /// a * b / 255, rounded.
 inline uint8_t multiply(int a, int b) {

@@ -74,15 +74,12 @@ class PngReader {
 
 }  // namespace
 
-std::string decode_png(std::span<const uint8_t> bytes, int64_t channels, Image& image) {
+std::string decode_png(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image) {
   PngReader reader(bytes);
   const png_structp png = reader.png();
   const png_infop info = reader.info();
   reader.guarded([&] { png_read_info(png, info); });
-  image.height = png_get_image_height(png, info);
-  image.width = png_get_image_width(png, info);
-  image.channels = channels;
-  check_size(image.height, image.width);
+  set_size(image, header, png_get_image_height(png, info), png_get_image_width(png, info), channels);
   const int type = png_get_color_type(png, info);
   const bool has_palette = type == PNG_COLOR_TYPE_PALETTE;
   const int64_t stored = type == PNG_COLOR_TYPE_RGB || type == PNG_COLOR_TYPE_RGB_ALPHA ? 3 : 1;

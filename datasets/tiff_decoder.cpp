@@ -11,15 +11,16 @@
 #include <string>
 #include <vector>
 
-#include "datasets/decode_image.h"
 #include "datasets/image_decoders.h"
 
 namespace settrain {
 namespace {
 
-// The most bytes of a strip or tile, in all its planes. Larger ones come from hostile files, or from images of over a
-// hundred million pixels in one strip.
-constexpr int64_t kMostBlockBytes = int64_t{1} << 30;
+// The most memory for a block of pixels, a tile or what libtiff converts at a time: that of the whole image in 8 bytes
+// a pixel, and 64 MiB for a small image in a larger tile.
+int64_t most_block_bytes(const ImageHeader& header) {
+  return std::max(header.height * header.width * 8, int64_t{64} << 20);
+}
 
 // A file in memory, and what libtiff says of it. libtiff goes on after many errors; here every error counts.
 struct TiffFile {
@@ -70,11 +71,11 @@ struct TiffFile {
 
 class TiffReader {
  public:
-  explicit TiffReader(std::span<const uint8_t> bytes) : file_{.bytes = bytes} {
+  TiffReader(std::span<const uint8_t> bytes, int64_t most_block_bytes) : file_{.bytes = bytes} {
     const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(TIFFOpenOptionsAlloc(),
                                                                                TIFFOpenOptionsFree);
     if (!options) throw std::bad_alloc();
-    TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), kMostBlockBytes);
+    TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), most_block_bytes);
     TIFFOpenOptionsSetErrorHandlerExtR(options.get(), &TiffFile::note_error, &file_);
     TIFFOpenOptionsSetWarningHandlerExtR(options.get(), &TiffFile::note_warning, &file_);
     tiff_.reset(TIFFClientOpenExt("image", "r", &file_, &TiffFile::read, &TiffFile::write, &TiffFile::seek,
@@ -187,9 +188,10 @@ std::optional<Layout> layout_of(TiffReader& tiff) {
   uint16_t extra = 0;
   const uint16_t* kinds = nullptr;
   TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_EXTRASAMPLES, &extra, &kinds);
-  layout.premultiplied = extra > 0 && kinds[0] == EXTRASAMPLE_ASSOCALPHA && !layout.separate &&
-                         layout.samples > colours &&
-                         (layout.colours == Colours::kGrey || layout.colours == Colours::kRgb);
+  // Pillow leaves the colours of uncompressed separate planes as they are.
+  layout.premultiplied = extra > 0 && kinds[0] == EXTRASAMPLE_ASSOCALPHA && layout.samples > colours &&
+                         (layout.colours == Colours::kGrey || layout.colours == Colours::kRgb) &&
+                         (!layout.separate || compression != COMPRESSION_NONE);
   return layout;
 }
 
@@ -197,6 +199,10 @@ std::optional<Layout> layout_of(TiffReader& tiff) {
 // 8 bits the highest 8. Rows start at whole bytes.
 void to_bytes(const uint8_t* in, int64_t count, const Layout& layout, uint8_t* out) {
   const int64_t bits = layout.bits;
+  if (bits == 8) {
+    std::copy_n(in, count, out);
+    return;
+  }
   if (bits == 16) {  // in this machine's byte order
     for (int64_t i = 0; i < count; ++i, in += 2) {
       uint16_t value = 0;
@@ -305,50 +311,70 @@ void store_row(const SampleRow& row, int64_t count, const Layout& layout, int64_
   }
 }
 
-// Reads strip by strip, or tile by tile.
-void read_blocks(TiffReader& tiff, const Layout& layout, Image& image) {
-  TIFF* const handle = tiff.get();
-  const bool tiled = TIFFIsTiled(handle) != 0;
-  const int64_t across = tiled ? tiff.field<uint32_t>(TIFFTAG_TILEWIDTH, 0) : layout.width;
-  const int64_t down = tiled ? tiff.field<uint32_t>(TIFFTAG_TILELENGTH, 0)
-                             : std::min<int64_t>(tiff.field<uint32_t>(TIFFTAG_ROWSPERSTRIP, 0xFFFFFFFF), layout.height);
+// Rows of an image in strips, one after the other: libtiff keeps one row of a strip, not all.
+void read_strips(TiffReader& tiff, const Layout& layout, Image& image) {
   const int64_t planes = layout.separate ? layout.samples : 1, in_plane = layout.separate ? 1 : layout.samples;
-  const int64_t row_bytes = tiled ? TIFFTileRowSize(handle) : TIFFScanlineSize(handle);
-  const int64_t block_bytes = tiled ? TIFFTileSize(handle) : TIFFStripSize(handle);
-  tiff.check(across > 0 && down > 0 && row_bytes > 0 && block_bytes > 0);
-  if (across > kMostPixels || down > kMostPixels || block_bytes > kMostBlockBytes / planes) {
-    throw std::runtime_error(fmt::format("a strip or tile has over {} bytes", kMostBlockBytes));
+  const int64_t row_bytes = TIFFScanlineSize(tiff.get()), values = layout.width * in_plane;
+  tiff.check(row_bytes >= (values * layout.bits + 7) / 8);
+  std::vector<uint8_t> stored(static_cast<size_t>(row_bytes)), samples(static_cast<size_t>(values));
+  const int64_t kept_planes = layout.separate ? std::min<int64_t>(4, planes) : 0;
+  const int64_t plane_size = layout.height * layout.width;
+  std::vector<uint8_t> kept(static_cast<size_t>(kept_planes * plane_size));
+  const auto store_at = [&](int64_t y, const uint8_t* first, int64_t next_sample) {
+    SampleRow row{.step = in_plane};
+    for (int64_t i = 0; i < std::min<int64_t>(4, layout.samples); ++i)
+      row.of[static_cast<size_t>(i)] = first + i * next_sample;
+    store_row(row, layout.width, layout, image.channels, image.pixels.data() + y * layout.width * image.channels);
+  };
+  for (int64_t plane = 0; plane < planes; ++plane) {
+    for (int64_t y = 0; y < layout.height; ++y) {
+      tiff.check(TIFFReadScanline(tiff.get(), stored.data(), static_cast<uint32_t>(y), static_cast<uint16_t>(plane)) ==
+                 1);
+      const bool is_kept = plane < kept_planes;
+      uint8_t* const bytes = is_kept ? kept.data() + plane * plane_size + y * layout.width : samples.data();
+      if (!layout.separate) {
+        const bool as_stored = layout.bits == 8;
+        if (!as_stored) to_bytes(stored.data(), values, layout, bytes);
+        store_at(y, as_stored ? stored.data() : bytes, 1);
+      } else if (is_kept) {
+        to_bytes(stored.data(), values, layout, bytes);
+      }
+    }
   }
-  tiff.check(row_bytes >= (across * in_plane * layout.bits + 7) / 8 && block_bytes / row_bytes >= down);
+  for (int64_t y = 0; y < layout.height && layout.separate; ++y)
+    store_at(y, kept.data() + y * layout.width, plane_size);
+}
 
-  std::vector<uint8_t> blocks(static_cast<size_t>(block_bytes * planes));
-  std::vector<uint8_t> samples(static_cast<size_t>(layout.bits == 8 ? 0 : across * layout.samples));
+void read_tiles(TiffReader& tiff, const Layout& layout, int64_t most_bytes, Image& image) {
+  TIFF* const handle = tiff.get();
+  const int64_t across = tiff.field<uint32_t>(TIFFTAG_TILEWIDTH, 0), down = tiff.field<uint32_t>(TIFFTAG_TILELENGTH, 0);
+  const int64_t planes = layout.separate ? layout.samples : 1, in_plane = layout.separate ? 1 : layout.samples;
+  const int64_t row_bytes = TIFFTileRowSize(handle), tile_bytes = TIFFTileSize(handle);
+  tiff.check(across > 0 && down > 0 && row_bytes > 0 && tile_bytes > 0);
+  if (tile_bytes > most_bytes / planes) throw std::runtime_error("a tile is far larger than the image");
+  tiff.check(row_bytes >= (across * in_plane * layout.bits + 7) / 8 && tile_bytes / row_bytes >= down);
+
+  std::vector<uint8_t> tiles(static_cast<size_t>(tile_bytes * planes));
+  std::vector<uint8_t> samples(static_cast<size_t>(across * layout.samples));
   for (int64_t top = 0; top < layout.height; top += down) {
-    const int64_t rows = std::min(down, layout.height - top);
     for (int64_t left = 0; left < layout.width; left += across) {
       for (int64_t plane = 0; plane < planes; ++plane) {
-        const auto x = static_cast<uint32_t>(left), y = static_cast<uint32_t>(top);
-        const auto number = static_cast<uint16_t>(plane);
-        uint8_t* const block = blocks.data() + block_bytes * plane;
-        const tmsize_t got =
-            tiled ? TIFFReadEncodedTile(handle, TIFFComputeTile(handle, x, y, 0, number), block, block_bytes)
-                  : TIFFReadEncodedStrip(handle, TIFFComputeStrip(handle, y, number), block, rows * row_bytes);
-        tiff.check(got >= rows * row_bytes);
+        const uint32_t number = TIFFComputeTile(handle, static_cast<uint32_t>(left), static_cast<uint32_t>(top), 0,
+                                                static_cast<uint16_t>(plane));
+        tiff.check(TIFFReadEncodedTile(handle, number, tiles.data() + tile_bytes * plane, tile_bytes) == tile_bytes);
       }
-      const int64_t columns = std::min(across, layout.width - left);
+      const int64_t columns = std::min(across, layout.width - left), rows = std::min(down, layout.height - top);
       for (int64_t y = 0; y < rows; ++y) {
-        SampleRow row{.step = in_plane};
-        for (int64_t sample = 0; sample < std::min<int64_t>(4, layout.samples); ++sample) {
-          const uint8_t* stored = blocks.data() + (layout.separate ? sample * block_bytes : 0) + y * row_bytes;
-          if (layout.bits != 8) {
-            uint8_t* const bytes = samples.data() + (layout.separate ? sample * across : 0);
-            if (layout.separate || sample == 0) to_bytes(stored, columns * in_plane, layout, bytes);
-            stored = bytes;
-          }
-          row.of[static_cast<size_t>(sample)] = stored + (layout.separate ? 0 : sample);
+        for (int64_t plane = 0; plane < planes; ++plane) {
+          to_bytes(tiles.data() + plane * tile_bytes + y * row_bytes, columns * in_plane, layout,
+                   samples.data() + plane * across);
         }
-        uint8_t* const out = image.pixels.data() + ((top + y) * layout.width + left) * image.channels;
-        store_row(row, columns, layout, image.channels, out);
+        SampleRow row{.step = in_plane};
+        for (int64_t i = 0; i < std::min<int64_t>(4, layout.samples); ++i) {
+          row.of[static_cast<size_t>(i)] = samples.data() + (layout.separate ? i * across : i);
+        }
+        store_row(row, columns, layout, image.channels,
+                  image.pixels.data() + ((top + y) * layout.width + left) * image.channels);
       }
     }
   }
@@ -374,19 +400,20 @@ void read_converted(TiffReader& tiff, Image& image) {
 
 }  // namespace
 
-std::string decode_tiff(std::span<const uint8_t> bytes, int64_t channels, Image& image, int& orientation) {
-  TiffReader tiff(bytes);
-  image.height = tiff.field<uint32_t>(TIFFTAG_IMAGELENGTH, 0);
-  image.width = tiff.field<uint32_t>(TIFFTAG_IMAGEWIDTH, 0);
-  image.channels = channels;
-  if (image.height == 0 || image.width == 0) throw std::runtime_error("the TIFF has no pixels");
-  check_size(image.height, image.width);
+std::string decode_tiff(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image,
+                        int& orientation) {
+  const int64_t most_bytes = most_block_bytes(header);
+  TiffReader tiff(bytes, most_bytes);
+  const auto height = tiff.field<uint32_t>(TIFFTAG_IMAGELENGTH, 0), width = tiff.field<uint32_t>(TIFFTAG_IMAGEWIDTH, 0);
+  set_size(image, header, height, width, channels);
   const std::optional<Layout> layout = layout_of(tiff);
   image.pixels.resize(static_cast<size_t>(image.height * image.width * channels));
-  if (layout) {
-    read_blocks(tiff, *layout, image);
-  } else {
+  if (!layout) {
     read_converted(tiff, image);
+  } else if (TIFFIsTiled(tiff.get())) {
+    read_tiles(tiff, *layout, most_bytes, image);
+  } else {
+    read_strips(tiff, *layout, image);
   }
   tiff.check(true);
   orientation = tiff.field<uint16_t>(TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);

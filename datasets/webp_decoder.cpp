@@ -27,14 +27,12 @@ const char* reason_of(VP8StatusCode status) {
 
 }  // namespace
 
-std::string decode_webp(std::span<const uint8_t> bytes, int64_t channels, Image& image) {
+std::string decode_webp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image) {
   const WebPData data{bytes.data(), bytes.size()};
   const std::unique_ptr<WebPDemuxer, DeleteDemuxer> demuxer(WebPDemux(&data));  // null where a part is missing
   if (!demuxer) throw std::runtime_error("the WebP is damaged or cut short");
-  image.height = WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT);
-  image.width = WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH);
-  image.channels = channels;
-  check_size(image.height, image.width);
+  set_size(image, header, WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT),
+           WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH), channels);
 
   WebPIterator frame;
   if (!WebPDemuxGetFrame(demuxer.get(), 1, &frame)) throw std::runtime_error("the WebP holds no image");
