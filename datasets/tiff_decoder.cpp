@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <tiffio.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -90,6 +91,13 @@ class TiffReader {
   void check(bool ok) const {
     if (ok && *file_.error == '\0') return;
     throw std::runtime_error(*file_.error == '\0' ? "the TIFF is damaged" : fmt::format("libtiff: {}", file_.error));
+  }
+
+  // The bytes of a strip or tile in the file.
+  std::span<const uint8_t> stored(uint32_t number) {
+    const uint64_t at = TIFFGetStrileOffset(get(), number), size = TIFFGetStrileByteCount(get(), number);
+    if (at > file_.bytes.size()) return {};
+    return file_.bytes.subspan(at, std::min<uint64_t>(size, file_.bytes.size() - at));
   }
 
   // The value of a field, or libtiff's default for it, or `other`.
@@ -311,62 +319,64 @@ void store_row(const SampleRow& row, int64_t count, const Layout& layout, int64_
   }
 }
 
-// Rows of an image in strips, one after the other: libtiff keeps one row of a strip, not all.
-void read_strips(TiffReader& tiff, const Layout& layout, Image& image) {
-  const int64_t planes = layout.separate ? layout.samples : 1, in_plane = layout.separate ? 1 : layout.samples;
-  const int64_t row_bytes = TIFFScanlineSize(tiff.get()), values = layout.width * in_plane;
-  tiff.check(row_bytes >= (values * layout.bits + 7) / 8);
-  std::vector<uint8_t> stored(static_cast<size_t>(row_bytes)), samples(static_cast<size_t>(values));
-  const int64_t kept_planes = layout.separate ? std::min<int64_t>(4, planes) : 0;
-  const int64_t plane_size = layout.height * layout.width;
-  std::vector<uint8_t> kept(static_cast<size_t>(kept_planes * plane_size));
-  const auto store_at = [&](int64_t y, const uint8_t* first, int64_t next_sample) {
-    SampleRow row{.step = in_plane};
-    for (int64_t i = 0; i < std::min<int64_t>(4, layout.samples); ++i)
-      row.of[static_cast<size_t>(i)] = first + i * next_sample;
-    store_row(row, layout.width, layout, image.channels, image.pixels.data() + y * layout.width * image.channels);
-  };
-  for (int64_t plane = 0; plane < planes; ++plane) {
-    for (int64_t y = 0; y < layout.height; ++y) {
-      tiff.check(TIFFReadScanline(tiff.get(), stored.data(), static_cast<uint32_t>(y), static_cast<uint16_t>(plane)) ==
-                 1);
-      const bool is_kept = plane < kept_planes;
-      uint8_t* const bytes = is_kept ? kept.data() + plane * plane_size + y * layout.width : samples.data();
-      if (!layout.separate) {
-        const bool as_stored = layout.bits == 8;
-        if (!as_stored) to_bytes(stored.data(), values, layout, bytes);
-        store_at(y, as_stored ? stored.data() : bytes, 1);
-      } else if (is_kept) {
-        to_bytes(stored.data(), values, layout, bytes);
-      }
-    }
+// Whether the data of a strip or tile are a sound zlib stream as far as they go, checksum included. libtiff stops at
+// the last byte that it needs, before the checksum.
+bool is_sound_deflate(std::span<const uint8_t> data) {
+  z_stream stream{};
+  if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> release(&stream, inflateEnd);
+  stream.next_in = const_cast<uint8_t*>(data.data());
+  stream.avail_in = static_cast<uInt>(data.size());
+  std::array<uint8_t, 1 << 15> out;
+  int state = Z_OK;
+  while (state == Z_OK) {
+    stream.next_out = out.data();
+    stream.avail_out = out.size();
+    state = inflate(&stream, Z_NO_FLUSH);
   }
-  for (int64_t y = 0; y < layout.height && layout.separate; ++y)
-    store_at(y, kept.data() + y * layout.width, plane_size);
+  return state == Z_STREAM_END || state == Z_BUF_ERROR;  // no end: a writer that leaves out the checksum
 }
 
-void read_tiles(TiffReader& tiff, const Layout& layout, int64_t most_bytes, Image& image) {
+// Reads strip by strip, or tile by tile.
+void read_blocks(TiffReader& tiff, const Layout& layout, int64_t most_bytes, Image& image) {
   TIFF* const handle = tiff.get();
-  const int64_t across = tiff.field<uint32_t>(TIFFTAG_TILEWIDTH, 0), down = tiff.field<uint32_t>(TIFFTAG_TILELENGTH, 0);
+  const bool tiled = TIFFIsTiled(handle) != 0;
+  const int64_t across = tiled ? tiff.field<uint32_t>(TIFFTAG_TILEWIDTH, 0) : layout.width;
+  const int64_t down = tiled ? tiff.field<uint32_t>(TIFFTAG_TILELENGTH, 0)
+                             : std::min<int64_t>(tiff.field<uint32_t>(TIFFTAG_ROWSPERSTRIP, 0), layout.height);
   const int64_t planes = layout.separate ? layout.samples : 1, in_plane = layout.separate ? 1 : layout.samples;
-  const int64_t row_bytes = TIFFTileRowSize(handle), tile_bytes = TIFFTileSize(handle);
-  tiff.check(across > 0 && down > 0 && row_bytes > 0 && tile_bytes > 0);
-  if (tile_bytes > most_bytes / planes) throw std::runtime_error("a tile is far larger than the image");
-  tiff.check(row_bytes >= (across * in_plane * layout.bits + 7) / 8 && tile_bytes / row_bytes >= down);
+  const auto compression = tiff.field<uint16_t>(TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+  const bool is_deflate = (compression == COMPRESSION_ADOBE_DEFLATE || compression == COMPRESSION_DEFLATE) &&
+                          tiff.field<uint16_t>(TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) == FILLORDER_MSB2LSB;
+  const int64_t row_bytes = tiled ? TIFFTileRowSize(handle) : TIFFScanlineSize(handle);
+  tiff.check(across > 0 && down > 0 && row_bytes > 0);
+  const int64_t block_bytes = tiled ? TIFFTileSize(handle) : down * row_bytes;
+  if (block_bytes / row_bytes < down || block_bytes > most_bytes / planes) {
+    throw std::runtime_error(fmt::format("its {}s are too large", tiled ? "tile" : "strip"));
+  }
+  tiff.check(row_bytes >= (across * in_plane * layout.bits + 7) / 8);
 
-  std::vector<uint8_t> tiles(static_cast<size_t>(tile_bytes * planes));
+  std::vector<uint8_t> blocks(static_cast<size_t>(block_bytes * planes));
   std::vector<uint8_t> samples(static_cast<size_t>(across * layout.samples));
   for (int64_t top = 0; top < layout.height; top += down) {
+    const int64_t rows = std::min(down, layout.height - top);
     for (int64_t left = 0; left < layout.width; left += across) {
       for (int64_t plane = 0; plane < planes; ++plane) {
-        const uint32_t number = TIFFComputeTile(handle, static_cast<uint32_t>(left), static_cast<uint32_t>(top), 0,
-                                                static_cast<uint16_t>(plane));
-        tiff.check(TIFFReadEncodedTile(handle, number, tiles.data() + tile_bytes * plane, tile_bytes) == tile_bytes);
+        const auto x = static_cast<uint32_t>(left), y = static_cast<uint32_t>(top);
+        const auto sample = static_cast<uint16_t>(plane);
+        const uint32_t number = tiled ? TIFFComputeTile(handle, x, y, 0, sample) : TIFFComputeStrip(handle, y, sample);
+        uint8_t* const block = blocks.data() + plane * block_bytes;
+        const int64_t size = tiled ? block_bytes : rows * row_bytes;
+        const int64_t got = tiled ? TIFFReadEncodedTile(handle, number, block, size)
+                                  : TIFFReadEncodedStrip(handle, number, block, size);
+        tiff.check(got == size);
+        if (is_deflate && !is_sound_deflate(tiff.stored(number)))
+          throw std::runtime_error("its Deflate data are damaged");
       }
-      const int64_t columns = std::min(across, layout.width - left), rows = std::min(down, layout.height - top);
+      const int64_t columns = std::min(across, layout.width - left);
       for (int64_t y = 0; y < rows; ++y) {
         for (int64_t plane = 0; plane < planes; ++plane) {
-          to_bytes(tiles.data() + plane * tile_bytes + y * row_bytes, columns * in_plane, layout,
+          to_bytes(blocks.data() + plane * block_bytes + y * row_bytes, columns * in_plane, layout,
                    samples.data() + plane * across);
         }
         SampleRow row{.step = in_plane};
@@ -408,12 +418,10 @@ std::string decode_tiff(std::span<const uint8_t> bytes, const ImageHeader& heade
   set_size(image, header, height, width, channels);
   const std::optional<Layout> layout = layout_of(tiff);
   image.pixels.resize(static_cast<size_t>(image.height * image.width * channels));
-  if (!layout) {
-    read_converted(tiff, image);
-  } else if (TIFFIsTiled(tiff.get())) {
-    read_tiles(tiff, *layout, most_bytes, image);
+  if (layout) {
+    read_blocks(tiff, *layout, most_bytes, image);
   } else {
-    read_strips(tiff, *layout, image);
+    read_converted(tiff, image);
   }
   tiff.check(true);
   orientation = tiff.field<uint16_t>(TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
