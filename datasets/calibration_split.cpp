@@ -10,8 +10,8 @@
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
-#include "src/core/permutation.h"
+#include "src/core/random.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {

@@ -10,7 +10,7 @@
 #include "datasets/file_bytes.h"
 #include "datasets/image_list.h"
 #include "src/core/error.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -60,10 +60,9 @@ std::vector<std::string> read_class_table(const std::filesystem::path& file, con
     const std::string name = trimmed(std::string_view(line).substr(0, comma));
     const auto found = index_of.find(name);
     if (found == index_of.end()) {
-      std::string near = nearest_name(name, keys);
-      if (near.empty()) near = nearest_name(name, classes);
+      const std::string suggestion = did_you_mean(name, keys);
       fail(fmt::format("there is no class '{}'{}", name.substr(0, kShown),
-                       near.empty() ? "" : ", did you mean '" + near + "'?"));
+                       suggestion.empty() ? did_you_mean(name, classes) : suggestion));
     }
     if (found->second == kSeveral)
       fail(fmt::format("several classes are called '{}'{}", name,

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "src/core/descriptor.h"
+#include "src/core/files.h"
 
 namespace settrain {
 

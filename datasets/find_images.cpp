@@ -13,7 +13,7 @@
 
 #include "src/core/error.h"
 #include "src/core/log.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -122,9 +122,8 @@ std::vector<int64_t> read_class_images(const std::string& split, const std::vect
                                        FileTable& files) {
   const fs::path folder = files.root() / split;
   for (const std::string& name : unknown_folders(folder, classes)) {
-    const std::string near = nearest_name(name, classes);
     throw DataError(fmt::format("'{}' is a class that the training split has not{}", (folder / name).string(),
-                                near.empty() ? "" : "; did you mean '" + near + "'?"));
+                                did_you_mean(name, classes)));
   }
   std::vector<int64_t> labels = add_class_images(split, classes, files);
   check_every_class(labels, classes, folder, may_lack);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -26,6 +25,7 @@
 #include "src/config/key.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -60,14 +60,6 @@ std::vector<NumberedLine> read_lines(const std::filesystem::path& file) {
   throw DataError(fmt::format("{}:{}: {}", file.string(), line, what));
 }
 
-// The value of a text that is just a whole number; none for other texts.
-std::optional<int64_t> whole_number(std::string_view text) {
-  int64_t number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 using ClassIndex = std::unordered_map<std::string, int64_t>;  // by WNID
 
 std::vector<int64_t> read_devkit(const std::filesystem::path& file, const std::vector<NumberedLine>& lines,
@@ -92,7 +84,7 @@ std::vector<int64_t> read_devkit(const std::filesystem::path& file, const std::v
   }
   std::vector<int64_t> labels;
   for (const NumberedLine& line : lines) {
-    const std::optional<int64_t> id = whole_number(line.text);
+    const std::optional<int64_t> id = parse_number<int64_t>(line.text);
     if (!id) fail(file, line.number, fmt::format("expected an ILSVRC2012_ID, got '{}'", line.text.substr(0, 80)));
     if (*id < 1 || *id > std::ssize(synsets)) {
       fail(file, line.number,
@@ -119,7 +111,8 @@ std::vector<int64_t> read_imagenet_labels(const std::filesystem::path& file, con
   const std::vector<NumberedLine> lines = read_lines(file);
   if (lines.empty()) throw DataError(fmt::format("'{}' is empty", file.string()));
   const bool is_kaggle = lines[0].text.starts_with(kKaggle);
-  if (!is_kaggle && whole_number(lines[0].text)) return read_devkit(file, lines, synsets, names.size(), classes);
+  if (!is_kaggle && parse_number<int64_t>(lines[0].text))
+    return read_devkit(file, lines, synsets, names.size(), classes);
 
   constexpr int64_t kNone = -1;
   std::vector<int64_t> labels(names.size(), kNone);
@@ -139,7 +132,7 @@ std::vector<int64_t> read_imagenet_labels(const std::filesystem::path& file, con
     if (wnid != classes.end()) {
       index = wnid->second;
     } else if (!is_kaggle) {
-      index = whole_number(label);
+      index = parse_number<int64_t>(label);
     }
     if (!index || *index < 0 || *index >= std::ssize(class_names)) {
       fail(file, number,

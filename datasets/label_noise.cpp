@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <memory>
@@ -16,7 +15,8 @@
 #include "datasets/file_bytes.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/streams.h"
+#include "src/core/random.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -61,9 +61,8 @@ std::string read_row(std::string_view text, int64_t num_classes, std::vector<dou
   double sum = 0;
   while (!text.empty()) {
     const std::string_view field = take_field(text);
-    double number = 0;
-    const auto [rest, error] = std::from_chars(field.data(), field.data() + field.size(), number);
-    if (field.empty() || error != std::errc() || rest != field.data() + field.size() || !std::isfinite(number)) {
+    const double number = parse_number<double>(field).value_or(std::nan(""));
+    if (!std::isfinite(number)) {
       return fmt::format("expected numbers with blanks or commas between them, got '{}'", field.substr(0, 40));
     }
     if (number < 0) return fmt::format("{} is no probability", number);

@@ -9,7 +9,7 @@
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/permutation.h"
+#include "src/core/random.h"
 
 namespace settrain {
 namespace {

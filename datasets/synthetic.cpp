@@ -14,8 +14,7 @@
 #include "datasets/synthetic_model.h"
 #include "src/config/key.h"
 #include "src/core/digest.h"
-#include "src/core/permutation.h"
-#include "src/core/streams.h"
+#include "src/core/random.h"
 
 namespace settrain {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "src/core/error.h"
-#include "src/core/streams.h"
+#include "src/core/random.h"
 
 namespace settrain {
 namespace {

@@ -1,8 +1,7 @@
-#include "losses/cross_entropy.h"
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_softmax.h>
 
+#include "losses/entries.h"
 #include "losses/ops/score_ops.h"
 
 namespace settrain {
@@ -12,14 +11,30 @@ struct CrossEntropyOptions {
   double label_smoothing;
 };
 
-}  // namespace
+/// Cross-entropy, the loss that the others are compared with. Per sample,
+///
+///     -log softmax_y(s)
+///
+/// (Garcin et al., ICML 2022, Table 1; thesis eq. 5.3): smooth, no ties, no kink. Gradient: softmax(s) - e_y. With
+/// label smoothing a in [0, 1), the cross-entropy with the distribution (1 - a) e_y + a/L (Szegedy et al., CVPR 2016,
+/// section 7), whose least value is above 0; gradient: softmax(s) minus that distribution.
+class CrossEntropy : public Loss {
+ public:
+  CrossEntropy(const config::Config& config, const LossContext& context)
+      : Loss(config, context), label_smoothing_(config.read<CrossEntropyOptions>("loss").label_smoothing) {}
 
-at::Tensor CrossEntropy::per_sample(const LossInput& input) {
-  const at::Tensor log_p = at::log_softmax(input.output.scores, 1);
-  const at::Tensor of_labels = -of_label(log_p, input.labels);
-  if (label_smoothing_ == 0) return of_labels;
-  return of_labels * (1 - label_smoothing_) - log_p.mean(1) * label_smoothing_;
-}
+ private:
+  at::Tensor per_sample(const LossInput& input) override {
+    const at::Tensor log_p = at::log_softmax(input.output.scores, 1);
+    const at::Tensor of_labels = -of_label(log_p, input.labels);
+    if (label_smoothing_ == 0) return of_labels;
+    return of_labels * (1 - label_smoothing_) - log_p.mean(1) * label_smoothing_;
+  }
+
+  double label_smoothing_;
+};
+
+}  // namespace
 
 LossEntry cross_entropy_entry() {
   return {
@@ -31,12 +46,7 @@ LossEntry cross_entropy_entry() {
                            "0 is plain cross-entropy.")
                    .at_least(0)
                    .below(1)},
-      .requirements = {},
-      .make =
-          [](const config::Config& config, const LossContext& context) {
-            return std::make_unique<CrossEntropy>(context.num_classes,
-                                                  config.read<CrossEntropyOptions>("loss").label_smoothing);
-          },
+      .make = construct<CrossEntropy>,
       .takes_mixed_labels = true};
 }
 

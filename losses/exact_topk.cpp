@@ -1,27 +1,86 @@
-#include "losses/exact_topk.h"
-
+// The noised top-K losses without noise: their expectation.
 #include <ATen/ops/relu.h>
 
-#include "losses/ops/exact_smoothed_topk.h"
+#include "losses/entries.h"
+#include "losses/ops/class_margins.h"
 #include "losses/ops/score_ops.h"
-#include "losses/ops/set_size.h"
+#include "losses/ops/shared_keys.h"
+#include "losses/ops/smoothed_topk.h"
 
 namespace settrain {
 namespace {
 
-struct MarginOptions {
+struct ExactTopkOptions {
+  int64_t k;
+  double epsilon;
+  int64_t nodes;
+};
+
+struct ExactMarginOptions {
   double margin;
 };
 
-at::Tensor smoothed(const LossInput& input, const ExactTopkOptions& options) {
+// [batch] E[(s + epsilon z)_[K+1]] - s_y.
+at::Tensor smoothed_excess(const LossInput& input, const ExactTopkOptions& options) {
   const at::Tensor& scores = input.output.scores;
-  if (options.epsilon == 0) return ranked(scores, options.k + 1);
-  return exact_smoothed_topk(scores, options.k + 1, options.epsilon, options.nodes, input.method);
+  // Before the smoothed score: the backward pass goes the other way around. So it frees the gradient that the smoothed
+  // score keeps before it makes one here.
+  const at::Tensor label = of_label(scores, input.labels);
+  const at::Tensor smoothed =
+      options.epsilon == 0 ? ranked(scores, options.k + 1)
+                           : exact_smoothed_topk(scores, options.k + 1, options.epsilon, options.nodes, input.method);
+  return smoothed.sub(label);
 }
 
-}  // namespace
+/// Per sample, z standard normal,
+///
+///     (margin + E[(s + epsilon z)_[K+1]] - s_y)_+
+///
+/// (Garcin et al., ICML 2022, eq. 8, 9; thesis eq. 4.8, 4.9, the expectation taken exactly, see smoothed_topk.h; they
+/// estimate it by noised_topk). No ties. Gradient where the loss is positive: each class' probability of rank K+1,
+/// minus e_y; it sums to 0, and is 0 at the kink. epsilon = 0 is the calibrated hinge.
+class ExactTopk : public Loss {
+ public:
+  ExactTopk(const config::Config& config, const LossContext& context)
+      : Loss(config, context),
+        options_(read_with_set_size<ExactTopkOptions>(config, context.num_classes)),
+        margin_(config.read<ExactMarginOptions>("loss").margin) {}
 
-config::Keys ExactTopkOptions::keys(double default_epsilon, const std::string& source) {
+ private:
+  at::Tensor per_sample(const LossInput& input) override {
+    return at::relu(smoothed_excess(input, options_).add(margin_));
+  }
+
+  ExactTopkOptions options_;
+  double margin_;
+};
+
+/// The same with class margins m (see class_margins.h) and cosines for scores:
+///
+///     (scale (m_y + E[(s + epsilon z)_[K+1]] - s_y))_+
+///
+/// (eq. 13 with the expectation taken exactly).
+class ExactTopkImbalanced : public Loss {
+ public:
+  ExactTopkImbalanced(const config::Config& config, const LossContext& context)
+      : Loss(config, context),
+        options_(read_with_set_size<ExactTopkOptions>(config, context.num_classes)),
+        margins_(ClassMargins::read(config, context)) {}
+
+  double score_scale() const override { return margins_.scale; }
+
+ private:
+  at::Tensor per_sample(const LossInput& input) override {
+    const at::Tensor margin = margins_.margins.of(input.labels, input.output.scores);
+    return at::relu(smoothed_excess(input, options_).add(margin).mul(margins_.scale));
+  }
+
+  ExactTopkOptions options_;
+  ClassMargins margins_;
+};
+
+// The declarations of loss.k, loss.epsilon and loss.nodes.
+config::Keys exact_topk_keys(double default_epsilon, const std::string& source) {
   using Options = ExactTopkOptions;
   return {set_size_key(&Options::k, 5, source),
           config::key("epsilon", &Options::epsilon, default_epsilon,
@@ -37,62 +96,27 @@ config::Keys ExactTopkOptions::keys(double default_epsilon, const std::string& s
               .in("points")};
 }
 
-ExactTopkOptions ExactTopkOptions::read(const config::Config& config, int64_t num_classes) {
-  const auto options = config.read<ExactTopkOptions>("loss");
-  check_set_size(config, options.k, num_classes);
-  return options;
-}
-
-at::Tensor ExactTopk::per_sample(const LossInput& input) {
-  // Before `smoothed`: the backward pass goes the other way around, and so frees the gradient that is kept there before
-  // it makes one here.
-  const at::Tensor labels = of_label(input.output.scores, input.labels);
-  return at::relu(smoothed(input, options_).sub(labels).add(margin_));
-}
-
-at::Tensor ExactTopkImbalanced::per_sample(const LossInput& input) {
-  const at::Tensor& scores = input.output.scores;
-  const at::Tensor margin = margins_.of(input.labels, scores);
-  const at::Tensor labels = of_label(scores, input.labels);  // see above
-  return at::relu(smoothed(input, options_).sub(labels).add(margin).mul(scale_));
-}
+}  // namespace
 
 LossEntry exact_topk_entry() {
-  config::Keys keys = ExactTopkOptions::keys(0.2, "ICML 2022, section 4.4");
-  keys.push_back(config::key("margin", &MarginOptions::margin, 1.0,
-                             "By how much the label's score should exceed the smoothed (k+1)-th largest. Default: ICML "
-                             "2022, eq. 10.")
-                     .at_least(0)
-                     .in("scores"));
   return {.name = "exact_topk",
           .help = "Noised top-K loss with the expectation taken exactly (Garcin et al., ICML 2022, eq. 8, 9).",
           .formula = "(margin + E[(s + epsilon z)_[K+1]] - s_y)_+,  z ~ N(0, I)",
-          .keys = std::move(keys),
-          .requirements = {},
-          .make =
-              [](const config::Config& config, const LossContext& context) {
-                return std::make_unique<ExactTopk>(context.num_classes,
-                                                   ExactTopkOptions::read(config, context.num_classes),
-                                                   config.read<MarginOptions>("loss").margin);
-              },
+          .keys = config::joined(exact_topk_keys(0.2, "ICML 2022, section 4.4"),
+                                 config::Keys{smoothed_margin_key(&ExactMarginOptions::margin)}),
+          .make = construct<ExactTopk>,
           .has_kernels = true};
 }
 
 LossEntry exact_topk_imbalanced_entry() {
-  config::Keys keys = ExactTopkOptions::keys(0.01, "ICML 2022, section 4.5, with a normalised head");
-  for (config::Key& key : ClassMargins::keys(0.2, 60.0, "ICML 2022, section 4.5")) keys.push_back(std::move(key));
   return {
       .name = "exact_topk_imbalanced",
       .help = "Exact noised top-K loss with larger margins for rarer classes (Garcin et al., ICML 2022, eq. 8, 9, 13).",
       .formula = "(scale (m_y + E[(s + epsilon z)_[K+1]] - s_y))_+,  m_j = max_margin (n_min/n_j)^(1/4)",
-      .keys = std::move(keys),
+      .keys = config::joined(exact_topk_keys(0.01, "ICML 2022, section 4.5, with a normalised head"),
+                             ClassMargins::keys(0.2, 60.0, "ICML 2022, section 4.5")),
       .requirements = {.normalised_head = true, .class_counts = true},
-      .make =
-          [](const config::Config& config, const LossContext& context) {
-            return std::make_unique<ExactTopkImbalanced>(
-                context.num_classes, ExactTopkOptions::read(config, context.num_classes),
-                ClassMargins::read(config, context), ClassMargins::read_scale(config));
-          },
+      .make = construct<ExactTopkImbalanced>,
       .has_kernels = true};
 }
 

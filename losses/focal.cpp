@@ -1,10 +1,9 @@
-#include "losses/focal.h"
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_softmax.h>
 
 #include <limits>
 
+#include "losses/entries.h"
 #include "losses/ops/score_ops.h"
 
 namespace settrain {
@@ -14,15 +13,32 @@ struct FocalOptions {
   double gamma;
 };
 
-}  // namespace
+/// The focal loss (Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017). Per sample, with CE = -log
+/// softmax_y(s) and p = exp(-CE),
+///
+///     (1 - p)^gamma CE
+///
+/// (Garcin et al., ICML 2022, Table 1, prints another expression; this is Lin et al.'s and the authors' code's, without
+/// alpha). gamma = 0 is cross-entropy. Smooth, but for p = 1 with gamma < 1, where the code's gradient is NaN; here it
+/// is its limit, 0. Gradient: that of cross-entropy times (1 - p)^gamma - gamma p (1 - p)^(gamma - 1) log p.
+class Focal : public Loss {
+ public:
+  Focal(const config::Config& config, const LossContext& context)
+      : Loss(config, context), gamma_(config.read<FocalOptions>("loss").gamma) {}
 
-at::Tensor Focal::per_sample(const LossInput& input) {
-  const at::Tensor loss = -of_label(at::log_softmax(input.output.scores, 1), input.labels);
-  // Where p rounds to 1 the floor cuts the gradient, which is infinity times 0 for gamma < 1.
-  const bool is_float = loss.scalar_type() == at::kFloat;
-  const double floor = is_float ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
-  return loss.neg().expm1().neg().clamp_min(floor).pow(gamma_).mul(loss);
-}
+ private:
+  at::Tensor per_sample(const LossInput& input) override {
+    const at::Tensor loss = -of_label(at::log_softmax(input.output.scores, 1), input.labels);
+    // Where p rounds to 1 the floor cuts the gradient, which is infinity times 0 for gamma < 1.
+    const bool is_float = loss.scalar_type() == at::kFloat;
+    const double floor = is_float ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+    return loss.neg().expm1().neg().clamp_min(floor).pow(gamma_).mul(loss);
+  }
+
+  double gamma_;
+};
+
+}  // namespace
 
 LossEntry focal_entry() {
   return {.name = "focal",
@@ -32,11 +48,7 @@ LossEntry focal_entry() {
                                "Focusing parameter: the larger, the less weight for well-classified samples; 0 is "
                                "cross-entropy. Default: thesis, table 4.5.")
                        .at_least(0)},
-          .requirements = {},
-          .make =
-              [](const config::Config& config, const LossContext& context) {
-                return std::make_unique<Focal>(context.num_classes, config.read<FocalOptions>("loss").gamma);
-              },
+          .make = construct<Focal>,
           .takes_mixed_labels = true};
 }
 

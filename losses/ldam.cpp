@@ -1,19 +1,40 @@
-#include "losses/ldam.h"
-
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_softmax.h>
 
+#include "losses/entries.h"
+#include "losses/ops/class_margins.h"
 #include "losses/ops/score_ops.h"
 
 namespace settrain {
+namespace {
 
-at::Tensor Ldam::per_sample(const LossInput& input) {
-  // Differences to the largest, so that a margin is not lost beside large scores.
-  const at::Tensor scores = input.output.scores.sub(input.output.scores.detach().amax(1, /*keepdim=*/true));
-  const at::Tensor margin = margins_.of(input.labels, scores).unsqueeze(1);
-  const at::Tensor shifted = scores.scatter_add(1, input.labels.unsqueeze(1), margin.neg());
-  return -of_label(at::log_softmax(shifted.mul(scale_), 1), input.labels);
-}
+/// The label-distribution-aware margin loss (Cao et al., NeurIPS 2019). Per sample, with cosines s and class margins
+/// m_j = max_margin (n_min/n_j)^(1/4) (see class_margins.h), the cross-entropy of
+///
+///     scale (s - m_y e_y)
+///
+/// at the label y (Garcin et al., ICML 2022, Table 1; thesis Table 4.1; the scale is the authors' code's). Smooth, no
+/// ties, no kink. Gradient: scale (softmax - e_y) of those scores; it sums to 0.
+class Ldam : public Loss {
+ public:
+  Ldam(const config::Config& config, const LossContext& context)
+      : Loss(config, context), margins_(ClassMargins::read(config, context)) {}
+
+  double score_scale() const override { return margins_.scale; }
+
+ private:
+  at::Tensor per_sample(const LossInput& input) override {
+    // Differences to the largest, so that a margin is not lost beside large scores.
+    const at::Tensor scores = input.output.scores.sub(input.output.scores.detach().amax(1, /*keepdim=*/true));
+    const at::Tensor margin = margins_.margins.of(input.labels, scores).unsqueeze(1);
+    const at::Tensor shifted = scores.scatter_add(1, input.labels.unsqueeze(1), margin.neg());
+    return -of_label(at::log_softmax(shifted.mul(margins_.scale), 1), input.labels);
+  }
+
+  ClassMargins margins_;
+};
+
+}  // namespace
 
 LossEntry ldam_entry() {
   return {.name = "ldam",
@@ -21,11 +42,7 @@ LossEntry ldam_entry() {
           .formula = "CE(scale (s - m_y e_y), y),  m_j = max_margin (n_min/n_j)^(1/4)",
           .keys = ClassMargins::keys(0.2, 40.0, "ICML 2022, section 4.5"),
           .requirements = {.normalised_head = true, .class_counts = true},
-          .make =
-              [](const config::Config& config, const LossContext& context) {
-                return std::make_unique<Ldam>(context.num_classes, ClassMargins::read(config, context),
-                                              ClassMargins::read_scale(config));
-              },
+          .make = construct<Ldam>,
           .takes_mixed_labels = true};
 }
 

@@ -1,11 +1,12 @@
-#include "losses/logit_adjusted.h"
-
+// Cross-entropies whose softmax knows how frequent the classes are: logit_adjusted, and balanced_softmax with tau 1.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_softmax.h>
 
 #include <cmath>
 #include <numeric>
 
+#include "losses/entries.h"
+#include "losses/ops/class_margins.h"
 #include "losses/ops/score_ops.h"
 
 namespace settrain {
@@ -15,25 +16,46 @@ struct LogitAdjustedOptions {
   double tau;
 };
 
-std::vector<double> log_priors(const std::vector<int64_t>& counts, double tau) {
+// [classes] tau log pi; -infinity for a class without training images.
+std::vector<double> scaled_log_priors(const std::vector<int64_t>& counts, double tau) {
   const auto total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), int64_t{0}));
   std::vector<double> offsets;
   for (const int64_t count : counts) {
-    offsets.push_back(tau == 0 ? 0 : tau * std::log(static_cast<double>(count) / total));  // -infinity for none
+    offsets.push_back(tau == 0 ? 0 : tau * std::log(static_cast<double>(count) / total));
   }
   return offsets;
 }
 
+/// The logit-adjusted softmax cross-entropy (Menon et al., "Long-tail learning via logit adjustment", ICLR 2021). Per
+/// sample, the cross-entropy of
+///
+///     s + tau log pi
+///
+/// at the label, pi_j = n_j / sum_i n_i the classes' shares of the training images (eq. 10). After such training, s
+/// alone ranks classes as if all were equally frequent: that is what an evaluation uses. tau 0 is cross-entropy. A
+/// class without training images takes no part where tau > 0; as a label it has an infinite loss. Smooth, no ties, no
+/// kink. Gradient: softmax(s + tau log pi) - e_y.
+///
+/// tau 1 is balanced softmax, -log(n_y e^{s_y} / sum_j n_j e^{s_j}) (Ren et al., "Balanced meta-softmax for long-tailed
+/// visual recognition", NeurIPS 2020, eq. 3 and 4).
+class LogitAdjusted : public Loss {
+ public:
+  LogitAdjusted(const config::Config& config, const LossContext& context)
+      : LogitAdjusted(config, context, config.read<LogitAdjustedOptions>("loss").tau) {}
+  LogitAdjusted(const config::Config& config, const LossContext& context, double tau)
+      : Loss(config, context), offsets_(scaled_log_priors(context.class_counts, tau)) {}
+
+ private:
+  at::Tensor per_sample(const LossInput& input) override {
+    // Differences to the largest, so that an offset is not lost beside large scores.
+    const at::Tensor scores = input.output.scores.sub(input.output.scores.detach().amax(1, /*keepdim=*/true));
+    return -of_label(at::log_softmax(scores + offsets_.of_all(scores), 1), input.labels);
+  }
+
+  ClassValues offsets_;
+};
+
 }  // namespace
-
-LogitAdjusted::LogitAdjusted(const std::vector<int64_t>& class_counts, double tau)
-    : Loss(static_cast<int64_t>(class_counts.size())), offsets_(log_priors(class_counts, tau)) {}
-
-at::Tensor LogitAdjusted::per_sample(const LossInput& input) {
-  // Differences to the largest, so that an offset is not lost beside large scores.
-  const at::Tensor scores = input.output.scores.sub(input.output.scores.detach().amax(1, /*keepdim=*/true));
-  return -of_label(at::log_softmax(scores + offsets_.of_all(scores), 1), input.labels);
-}
 
 LossEntry logit_adjusted_entry() {
   return {.name = "logit_adjusted",
@@ -44,13 +66,21 @@ LossEntry logit_adjusted_entry() {
                                "error (Menon et al., theorem 1).")
                        .at_least(0)},
           .requirements = {.class_counts = true},
-          .make =
-              [](const config::Config& config, const LossContext& context) {
-                return std::make_unique<LogitAdjusted>(context.class_counts,
-                                                       config.read<LogitAdjustedOptions>("loss").tau);
-              },
+          .make = construct<LogitAdjusted>,
           .corrects_prior = true,
           .takes_mixed_labels = true};
+}
+
+LossEntry balanced_softmax_entry() {
+  return {
+      .name = "balanced_softmax",
+      .help = "Cross-entropy of a softmax weighted by the classes' training images (Ren et al., NeurIPS 2020).",
+      .formula = "-log(n_y e^{s_y} / sum_j n_j e^{s_j})",
+      .requirements = {.class_counts = true},
+      .make = [](const config::Config& config,
+                 const LossContext& context) { return std::make_unique<LogitAdjusted>(config, context, /*tau=*/1.0); },
+      .corrects_prior = true,
+      .takes_mixed_labels = true};
 }
 
 }  // namespace settrain

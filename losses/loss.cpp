@@ -3,8 +3,7 @@
 #include <ATen/ops/isfinite.h>
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-
-#include <string>
+#include <fmt/format.h>
 
 #include "src/core/error.h"
 #include "src/core/shape.h"
@@ -16,28 +15,8 @@ void check_scores(const char* name, const at::Tensor& scores, int64_t batch, int
   check_shape(name, scores.sizes(), {batch, num_classes});
   const at::ScalarType dtype = scores.scalar_type();
   if (dtype != at::kFloat && dtype != at::kDouble && dtype != at::kHalf && dtype != at::kBFloat16) {
-    throw ShapeError(std::string(name) + ": expected float32, float64, float16 or bfloat16, got " +
-                     at::toString(dtype));
-  }
-}
-
-void check_labels(const at::Tensor& labels, const at::Tensor& scores) {
-  check_shape("labels", labels.sizes(), {scores.size(0)});
-  if (labels.scalar_type() != at::kLong) {
-    throw ShapeError(std::string("labels: expected int64, got ") + at::toString(labels.scalar_type()));
-  }
-  if (labels.device() != scores.device()) {
-    throw ShapeError("labels: expected them on " + scores.device().str() + " with the scores, got " +
-                     labels.device().str());
-  }
-  if (!labels.is_cpu()) return;  // see loss.h
-  const at::Tensor contiguous = labels.contiguous();
-  const int64_t* label = contiguous.const_data_ptr<int64_t>();
-  for (int64_t i = 0; i < labels.size(0); ++i) {
-    if (label[i] < 0 || label[i] >= scores.size(1)) {
-      throw ShapeError("labels[" + std::to_string(i) + "]: expected a class from 0 to " +
-                       std::to_string(scores.size(1) - 1) + ", got " + std::to_string(label[i]));
-    }
+    throw ShapeError(
+        fmt::format("{}: expected float32, float64, float16 or bfloat16, got {}", name, at::toString(dtype)));
   }
 }
 
@@ -47,19 +26,15 @@ at::Tensor at_least_float32(const at::Tensor& scores) {
 
 }  // namespace
 
-at::Tensor LossValue::mean() const {
-  return sum.div(static_cast<double>(count));
-}
-
 LossValue Loss::operator()(const LossInput& input) {
   const ModelOutput& output = input.output;
   if (!output.scores.defined() || output.scores.dim() == 0 || output.scores.size(0) == 0) {
     throw ShapeError("scores: expected [batch, classes] with at least one sample, got none");
   }
   check_scores("scores", output.scores, kAnySize, num_classes_);
-  check_labels(input.labels, output.scores);
+  check_labels(input);
 
-  // Autocast would run operations that follow in half precision.
+  // Autocast would run the operations below in half precision.
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   LossInput checked = input;
   checked.output.scores = at_least_float32(output.scores);
@@ -67,7 +42,6 @@ LossValue Loss::operator()(const LossInput& input) {
     check_scores("scores_multi", output.scores_multi, output.scores.size(0), num_classes_);
     checked.output.scores_multi = at_least_float32(output.scores_multi);
   }
-  if (input.label_sets.defined()) check_label_sets(input.label_sets, output.scores);
   if (input.noise && !at::isfinite(*input.noise).all().item<bool>()) {
     throw ShapeError("noise: expected finite numbers, got a NaN or an infinity");
   }

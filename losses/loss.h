@@ -1,4 +1,4 @@
-// What a loss is to the rest of the program.
+// The interface of a loss, and its entry in the registry.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "losses/ops/class_weights.h"
-#include "losses/ops/loss_context.h"
 #include "losses/ops/loss_input.h"
 #include "src/config/config.h"
 #include "src/core/registry.h"
@@ -24,10 +23,10 @@ struct LossValue {
   at::Tensor sum;         // [] float, with a gradient
   int64_t count = 0;
 
-  at::Tensor mean() const;
+  at::Tensor mean() const { return sum.div(static_cast<double>(count)); }
 };
 
-/// What a loss needs of the rest of a run. A config that lacks it is refused with the fix.
+/// Requirements on the rest of a run. A config that does not meet them is refused with the fix.
 struct LossRequirements {
   bool normalised_head = false;  // scores are cosines
   bool two_heads = false;        // ModelOutput::scores_multi
@@ -38,19 +37,21 @@ struct LossRequirements {
 /// Base of every loss.
 class Loss {
  public:
+  /// The constructor of every loss takes the config, whose section `loss` has its keys, and the training data.
+  Loss(const config::Config& /*config*/, const LossContext& context) : num_classes_(context.num_classes) {}
   virtual ~Loss() = default;
 
   /// Checks shapes, dtypes, labels and given noise (ShapeError), casts half-precision scores to float32, and computes.
   /// On CUDA a label out of range is not found beforehand, since reading labels back would stall every step: LibTorch's
-  /// indexing asserts there, and our kernels answer NaN for the sample. Scores are float32 or float64 inside; gradients
-  /// flow to them.
+  /// indexing asserts there, and our kernels answer NaN for the sample. Scores are float32 or float64 inside; they get
+  /// gradients.
   LossValue operator()(const LossInput& input);
 
   /// Multiplies the losses of every sample by its label's weight from now on.
   void reweight(ClassWeights weights) { class_weights_ = std::move(weights); }
 
-  /// What the sum of the losses of a step's samples is divided by, given their labels, [batch] int64 on the CPU: their
-  /// number, or with loss.class_weight_mean: weights the sum of their weights.
+  /// The divisor of the summed losses of a step's samples, given their labels, [batch] int64 on the CPU: their number,
+  /// or with loss.class_weight_mean: weights the sum of their weights.
   double divisor(const at::Tensor& labels, int64_t epoch) const;
 
   /// The factor that turns this loss' scores into logits for a softmax: its scale where it trains a normalised head,
@@ -60,15 +61,14 @@ class Loss {
   /// Tensors a loss owns and updates, by name: saved in checkpoints. Most losses have none.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() { return {}; }
 
-  /// Moves those tensors, by the gradients that have reached them since the last call. Called after every optimizer
-  /// step with its learning rate.
+  /// Moves these tensors by the gradients that have reached them since the last call. Called after every optimizer step
+  /// with its learning rate.
   virtual void update(double /*lr*/) {}
 
  protected:
   /// [batch] losses of checked input.
   virtual at::Tensor per_sample(const LossInput& input) = 0;
 
-  explicit Loss(int64_t num_classes) : num_classes_(num_classes) {}
   int64_t num_classes() const { return num_classes_; }
 
  private:
@@ -76,21 +76,27 @@ class Loss {
   std::optional<ClassWeights> class_weights_;
 };
 
-/// `keys` are the keys of the section `loss` that only this loss has.
+/// For LossEntry::make.
+template <class L>
+std::unique_ptr<Loss> construct(const config::Config& config, const LossContext& context) {
+  return std::make_unique<L>(config, context);
+}
+
+/// A loss in the registry, by the name that a config gives in loss.name.
 struct LossEntry {
   std::string name;
   std::string help;
-  std::string formula;  // of a sample's loss; s: scores, y: the label, L: classes
-  config::Keys keys;
-  LossRequirements requirements;
+  std::string formula;     // of a sample's loss; s: scores, y: the label, L: classes
+  config::Keys keys = {};  // keys of the section `loss` that only this loss has
+  LossRequirements requirements = {};
   std::function<std::unique_ptr<Loss>(const config::Config&, const LossContext&)> make;
-  std::string stall_advice = {};    // what to try where training hardly moves the loss; a sentence
+  std::string stall_advice = {};    // a sentence: what to try where training hardly moves the loss
   bool couples_samples = false;     // a sample's loss depends on the rest of its batch
   bool has_gradient = true;         // where false, it trains nothing
   bool has_kernels = false;         // LossInput::method makes a difference to its speed
   bool takes_label_sets = false;    // reads LossInput::label_sets; one label is a set of one
   bool corrects_prior = false;      // allows for the classes' numbers of images as a sampler or class weights do
-  bool takes_mixed_labels = false;  // of probabilities: its mean over two labels of an image, in shares, makes sense
+  bool takes_mixed_labels = false;  // a loss of probabilities: its mean over an image's two labels makes sense
   bool has_sigmoids = false;        // the sigmoid of a score is its class' probability; else their softmax
 };
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "src/config/variants.h"
+#include "src/config/schema.h"
 #include "src/core/error.h"
 
 namespace settrain {

@@ -1,4 +1,4 @@
-// From the section `loss` of a config to a loss.
+// Makes the loss that the section `loss` of a config describes.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ config::Section loss_section(const LossRegistry& registry);
 /// The names of the losses that have `trait`, for messages.
 std::vector<std::string> losses_with(const LossRegistry& registry, bool LossEntry::*trait);
 
-/// What can be said of the config's class weights whatever the data are: throws ConfigError where the loss takes none,
-/// and for a key that the kind of weights does not read.
+/// Checks the config's class weights without the data: throws ConfigError where the loss takes none, and for a key that
+/// the kind of weights does not read.
 void check_class_weights(const LossRegistry& registry, const config::Config& config);
 
 /// The loss that the config names, with its class weights. Throws ConfigError, and DataError where `context` lacks what

@@ -1,14 +1,106 @@
-#include "losses/role.h"
-
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/log_sigmoid.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
 
+#include <cmath>
+#include <unordered_map>
+
+#include "losses/entries.h"
 #include "losses/ops/score_ops.h"
-#include "losses/ops/set_size.h"
+#include "losses/ops/shared_keys.h"
+#include "src/core/error.h"
+#include "src/core/random.h"
 #include "src/core/shape.h"
 
 namespace settrain {
 namespace {
+
+double logit(double p) {
+  return std::log(p / (1 - p));
+}
+
+/// Estimated labels of every training sample: a row of logits each, float32 and on the CPU.
+class LabelEstimates {
+ public:
+  /// Row i belongs to the sample ids[i]. Its logits are drawn uniformly between the logits of the probabilities 0.4 and
+  /// 0.6, as a function of (seed, id, class); labels[i] gets the logit of 0.995 (Cole et al.'s code). They are drawn
+  /// when they are first asked for, since evaluating a run does not take them.
+  LabelEstimates(std::vector<int64_t> ids, std::vector<int64_t> labels, int64_t num_classes, uint64_t seed)
+      : ids_(std::move(ids)), labels_(std::move(labels)), num_classes_(num_classes), seed_(seed) {}
+
+  /// [samples, classes]
+  const at::Tensor& logits() {
+    if (!logits_.defined()) draw();
+    return logits_;
+  }
+
+  /// [batch, classes] the rows of these samples ([batch] int64 on the CPU) in the dtype and on the device of `like`, to
+  /// be differentiated through; remembered until update(). Throws ShapeError for a sample without a row.
+  at::Tensor take(const at::Tensor& sample_ids, const at::Tensor& like) {
+    check_shape("sample_ids", sample_ids.sizes(), {like.size(0)});
+    const at::Tensor& all = logits();
+    Taken taken{at::empty({sample_ids.size(0)}, at::kLong), {}};
+    const at::Tensor ids = sample_ids.contiguous();
+    for (int64_t i = 0; i < ids.size(0); ++i) {
+      const auto found = row_of_.find(ids.const_data_ptr<int64_t>()[i]);
+      if (found == row_of_.end()) {
+        throw ShapeError(fmt::format("sample_ids[{}]: expected the id of a training sample, got {}", i,
+                                     ids.const_data_ptr<int64_t>()[i]));
+      }
+      taken.rows.mutable_data_ptr<int64_t>()[i] = found->second;
+    }
+    const c10::NoGradGuard no_grad;
+    taken.logits = all.index_select(0, taken.rows).to(like.options()).requires_grad_();
+    taken_.push_back(taken);
+    return taken.logits;
+  }
+
+  /// Moves every row that was taken, by -lr times its gradient where it has one, and forgets which rows were taken.
+  void update(double lr) {
+    const c10::NoGradGuard no_grad;
+    for (const Taken& taken : taken_) {
+      if (!taken.logits.grad().defined()) continue;
+      logits_.index_add_(0, taken.rows, taken.logits.grad().to(logits_.options()), -lr);
+    }
+    taken_.clear();
+  }
+
+ private:
+  struct Taken {
+    at::Tensor rows;    // [batch] int64
+    at::Tensor logits;  // [batch, classes], a leaf
+  };
+
+  void draw() {
+    logits_ = at::empty({static_cast<int64_t>(ids_.size()), num_classes_}, at::kFloat);
+    const double largest = logit(0.6);
+    float* row = logits_.mutable_data_ptr<float>();
+    for (size_t i = 0; i < ids_.size(); ++i, row += num_classes_) {
+      row_of_.emplace(ids_[i], static_cast<int64_t>(i));
+      for (int64_t j = 0; j < num_classes_; j += 2) {
+        const auto words =
+            random_words(seed_, Stream::kLabelEstimates, static_cast<uint32_t>(ids_[i]), static_cast<uint32_t>(j / 2));
+        row[j] = static_cast<float>(largest * (2 * unit_double(words[0], words[1]) - 1));
+        if (j + 1 < num_classes_) row[j + 1] = static_cast<float>(largest * (2 * unit_double(words[2], words[3]) - 1));
+      }
+      row[labels_[i]] = static_cast<float>(logit(0.995));
+    }
+  }
+
+  std::vector<int64_t> ids_, labels_;
+  int64_t num_classes_;
+  uint64_t seed_;
+  std::unordered_map<int64_t, int64_t> row_of_;  // by sample id
+  at::Tensor logits_;                            // undefined until they are drawn
+  std::vector<Taken> taken_;
+};
+
+struct RoleOptions {
+  int64_t k;
+  double lambda, theta_lr, scale;
+};
 
 // [batch] sums over the classes of the cross-entropy of sigma(logits) with `targets`, which are constants, and with the
 // label once more.
@@ -17,24 +109,50 @@ at::Tensor towards(const at::Tensor& logits, const at::Tensor& targets, const at
   return -of_label(log_p, labels) - (targets * log_p + (1 - targets) * log_not_p).sum(1);
 }
 
+/// ROLE, regularised online label estimation (Cole et al., CVPR 2021; named in thesis 5.4.6). Beside the network it
+/// trains theta [training samples, classes], the logits of estimated labels. With f = sigma(scores), g = sigma(theta of
+/// the sample) and [.] a stopped gradient, the mean over a batch of B samples is `scale` times
+///
+///     1/(2 L B) sum_ij { -1[j = y_i] (log f + log g) - [g] log f - (1 - [g]) log(1 - f) - [f] log g - (1 - [f]) log(1
+///     - g) }
+///         + lambda/2 (R(f) + R(g)),      R(p) = ((mean_i sum_j p_ij - K)/L)^2
+///
+/// Smooth. Since [.] are constants its gradient is not the derivative of its value. R couples the samples of a batch:
+/// it is shared out evenly among them, and each batch has its own where gradients of several are accumulated.
+///
+/// theta lies on the CPU, 4 bytes an entry: 98 MiB for 256,000 samples of 100 classes, 4.8 GiB for ImageNet. It starts
+/// as LabelEstimates says, and moves by plain gradient descent at theta_lr times the optimizer's rate, without
+/// momentum and weight decay: a row has a gradient once an epoch. Where lambda is 0, an entry that is not the label's
+/// moves by less than scale * theta_lr * rate / (2 L B) each time.
+class Role : public Loss {
+ public:
+  Role(const config::Config& config, const LossContext& context)
+      : Loss(config, context),
+        options_(read_with_set_size<RoleOptions>(config, context.num_classes)),
+        theta_(context.train_ids, context.train_labels, context.num_classes, context.seed) {}
+
+  std::vector<std::pair<std::string, at::Tensor>> state() override { return {{"theta", theta_.logits()}}; }
+  void update(double lr) override { theta_.update(options_.theta_lr * lr); }
+
+ private:
+  /// Throws ShapeError for an id that is not among the training samples'.
+  at::Tensor per_sample(const LossInput& input) override {
+    const at::Tensor& scores = input.output.scores;
+    if (input.estimate_logits)
+      check_shape("estimate_logits", input.estimate_logits->sizes(), {scores.size(0), scores.size(1)});
+    const at::Tensor estimates = input.estimate_logits ? *input.estimate_logits : theta_.take(input.sample_ids, scores);
+    const at::Tensor f = scores.sigmoid(), g = estimates.sigmoid();
+    const auto classes = static_cast<double>(num_classes()), k = static_cast<double>(options_.k);
+    const auto regulariser = [&](const at::Tensor& p) { return ((p.sum(1).mean() - k) / classes).square(); };
+    const at::Tensor both = towards(scores, g.detach(), input.labels) + towards(estimates, f.detach(), input.labels);
+    return options_.scale * (both / (2 * classes) + options_.lambda / 2 * (regulariser(f) + regulariser(g)));
+  }
+
+  RoleOptions options_;
+  LabelEstimates theta_;
+};
+
 }  // namespace
-
-Role::Role(const LossContext& context, const RoleOptions& options)
-    : Loss(context.num_classes),
-      options_(options),
-      theta_(context.train_ids, context.train_labels, context.num_classes, context.seed) {}
-
-at::Tensor Role::per_sample(const LossInput& input) {
-  const at::Tensor& scores = input.output.scores;
-  if (input.estimate_logits)
-    check_shape("estimate_logits", input.estimate_logits->sizes(), {scores.size(0), scores.size(1)});
-  const at::Tensor estimates = input.estimate_logits ? *input.estimate_logits : theta_.take(input.sample_ids, scores);
-  const at::Tensor f = scores.sigmoid(), g = estimates.sigmoid();
-  const auto classes = static_cast<double>(num_classes()), k = static_cast<double>(options_.k);
-  const auto regulariser = [&](const at::Tensor& p) { return ((p.sum(1).mean() - k) / classes).square(); };
-  const at::Tensor both = towards(scores, g.detach(), input.labels) + towards(estimates, f.detach(), input.labels);
-  return options_.scale * (both / (2 * classes) + options_.lambda / 2 * (regulariser(f) + regulariser(g)));
-}
 
 LossEntry role_entry() {
   using Options = RoleOptions;
@@ -64,12 +182,7 @@ LossEntry role_entry() {
                            "expected_positive_regularisation. Default: Cole et al.")
                    .above(0)},
       .requirements = {.sample_ids = true},
-      .make =
-          [](const config::Config& config, const LossContext& context) {
-            const auto options = config.read<Options>("loss");
-            check_set_size(config, options.k, context.num_classes);
-            return std::make_unique<Role>(context, options);
-          },
+      .make = construct<Role>,
       .couples_samples = true,
       .has_sigmoids = true};
 }

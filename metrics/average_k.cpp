@@ -1,5 +1,4 @@
-#include "metrics/average_k.h"
-
+// Average-K accuracy: sets may differ in size as long as they hold K classes on average.
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
@@ -10,38 +9,26 @@
 #include <limits>
 #include <utility>
 
-#include "metrics/class_hits.h"
-#include "metrics/shot_group.h"
-#include "metrics/size_counts.h"
-#include "metrics/threshold.h"
+#include "metrics/entries.h"
 
 namespace settrain {
 namespace {
-
-double mean_set_size(const SetSizeHistogram& histogram) {
-  int64_t samples = 0, returned = 0;
-  for (size_t size = 0; size < histogram.counts.size(); ++size) {
-    samples += histogram.counts[size];
-    returned += histogram.counts[size] * static_cast<int64_t>(size);
-  }
-  return static_cast<double>(returned) / static_cast<double>(samples);
-}
 
 constexpr double kSmallestFloat = std::numeric_limits<float>::min();
 constexpr double kFloatRounding = 4 * std::numeric_limits<float>::epsilon();
 
 /// The sets of one K.
-struct Sets {
+struct AverageKSets {
   double lambda;
   at::Tensor sizes;           // [samples] int64
   at::Tensor label_returned;  // [samples] bool
 };
 
-std::vector<Sets> sets_of(const AverageKValues& decided, const at::Tensor& labels) {
+std::vector<AverageKSets> sets_of(const AverageKValues& decided, const at::Tensor& labels) {
   const auto& [values, lambdas, ties] = decided;
   const at::Tensor sizes = set_sizes(values, lambdas, ties);
   const at::Tensor label_values = values.gather(1, labels.unsqueeze(1)).squeeze(1);
-  std::vector<Sets> sets;
+  std::vector<AverageKSets> sets;
   for (size_t i = 0; i < lambdas.size(); ++i) {
     sets.push_back(
         {lambdas[i], sizes.select(0, static_cast<int64_t>(i)), returned_classes(label_values, lambdas[i], ties)});
@@ -49,7 +36,7 @@ std::vector<Sets> sets_of(const AverageKValues& decided, const at::Tensor& label
   return sets;
 }
 
-/// The shot groups that hold samples: what their names begin with, and [samples] bool, which samples they are.
+/// The shot groups that hold samples: the beginning of their names, and [samples] bool, which samples they are.
 std::vector<std::pair<std::string, at::Tensor>> shot_group_samples(const at::Tensor& labels,
                                                                    const std::vector<int64_t>& train_counts) {
   std::vector<int64_t> groups;
@@ -64,14 +51,73 @@ std::vector<std::pair<std::string, at::Tensor>> shot_group_samples(const at::Ten
   return samples;
 }
 
+/// A class is returned where its value reaches a threshold lambda, one for all samples, that makes sets of K classes on
+/// average on the scores that set it (Garcin 2023, Algorithm 1, eq. 5.16-5.17). For every K: the share of samples whose
+/// label is returned ("avg5"), the realised mean size of the sets ("avg5_size") and lambda ("avg5_lambda"), and the
+/// accuracy's mean over classes, over the shot groups and over `bins` (class_hits.h). The set sizes' histogram comes
+/// along, and after it those of the shot groups ("few_avg5", "medium_avg5", "many_avg5": of the samples whose label is
+/// of such a class), as in Garcin 2023, Figure 5.4b; a group without a sample has none.
+class AverageK : public Metric {
+ public:
+  AverageK(AverageKOptions options, std::vector<CountBin> bins)
+      : options_(std::move(options)), bins_(std::move(bins)) {}
+
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (const double k : options_.average_k) {
+      const std::string sets = average_k_name(k);
+      append(names, accuracy_names(sets, bins_));
+      append(names, {sets + "_size", sets + "_lambda"});
+    }
+    return names;
+  }
+
+  ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const override {
+    AverageKValues decided = average_k_values(options_, split, context);
+    std::vector<AverageKSets> split_sets = sets_of(decided, split.labels);
+    const bool own_thresholds = context.threshold_scores == nullptr;
+    const int64_t classes = split.scores.size(1);
+    if (!own_thresholds) decided.values.reset();
+
+    return [=, this, split_labels = split.labels, train_counts = context.train_counts](const at::Tensor& samples) {
+      const at::Tensor labels = of_samples(split_labels, samples);
+      std::vector<AverageKSets> sets = split_sets;
+      if (samples.defined() && own_thresholds) {
+        AverageKValues chosen{of_samples(decided.values, samples), {}, decided.ties};
+        chosen.lambdas = average_k_thresholds(chosen.values, options_.average_k, chosen.ties);
+        sets = sets_of(chosen, labels);
+      } else {
+        for (AverageKSets& k_sets : sets) {
+          k_sets.sizes = of_samples(k_sets.sizes, samples);
+          k_sets.label_returned = of_samples(k_sets.label_returned, samples);
+        }
+      }
+      const auto groups = shot_group_samples(labels, train_counts);
+      EvaluationResult result;
+      for (size_t i = 0; i < sets.size(); ++i) {
+        const auto& [lambda, sizes, label_returned] = sets[i];
+        const std::string name = average_k_name(options_.average_k[i]), size = name + "_size";
+        const ClassHits counts = count_hits(label_returned, labels, classes);
+        append(result.values, accuracies(name, counts, train_counts, bins_, size));
+        result.set_sizes.push_back({name, counts_of(sizes, classes + 1)});
+        result.values.push_back({size, mean_of_counts(result.set_sizes.back().counts), MetricUnit::kClasses});
+        result.values.push_back({name + "_lambda", lambda, MetricUnit::kThreshold});
+        for (const auto& [prefix, is_in] : groups)
+          result.set_sizes.push_back({prefix + name, counts_of(sizes.masked_select(is_in), classes + 1)});
+      }
+      return result;
+    };
+  }
+
+ private:
+  AverageKOptions options_;
+  std::vector<CountBin> bins_;
+};
+
 }  // namespace
 
 std::string average_k_name(double k) {
   return fmt::format("avg{}", k);
-}
-
-bool is_of_all_samples(const std::string& set_sizes) {
-  return set_sizes.starts_with("avg");
 }
 
 config::Keys AverageKOptions::keys() {
@@ -98,17 +144,6 @@ config::Keys AverageKOptions::keys() {
           .not_empty()};
 }
 
-std::vector<std::string> AverageK::names() const {
-  std::vector<std::string> names;
-  for (const double k : options_.average_k) {
-    const std::string sets = average_k_name(k);
-    for (std::string& name : accuracy_names(sets, bins_)) names.push_back(std::move(name));
-    names.push_back(sets + "_size");
-    names.push_back(sets + "_lambda");
-  }
-  return names;
-}
-
 AverageKValues average_k_values(const AverageKOptions& options, const SplitScores& split,
                                 const MetricContext& context) {
   const bool is_raw = options.average_k_score == "raw";
@@ -118,8 +153,8 @@ AverageKValues average_k_values(const AverageKOptions& options, const SplitScore
       const at::Tensor logits = (context.score_scale == 1.0 ? scores : scores.mul(context.score_scale)).to(dtype);
       return options.average_k_score == "softmax" ? at::softmax(logits, 1) : at::sigmoid(logits);
     };
-    AverageKValues result{values_of(split.scores), {}, Ties::kKeepAll};
-    if (options.average_k_ties == "strict") result.ties = Ties::kStrict;
+    AverageKValues result{
+        values_of(split.scores), {}, options.average_k_ties == "strict" ? Ties::kStrict : Ties::kKeepAll};
     result.lambdas =
         average_k_thresholds(context.threshold_scores ? values_of(*context.threshold_scores) : result.values,
                              options.average_k, result.ties);
@@ -128,50 +163,27 @@ AverageKValues average_k_values(const AverageKOptions& options, const SplitScore
   AverageKValues result = decided(split.scores.scalar_type());
   // Where a network is so sure that a threshold lies at 0 or 1, float32's probabilities tie. Float64 takes several
   // times the memory and the time.
-  const bool ties = std::any_of(result.lambdas.begin(), result.lambdas.end(), [](double lambda) {
+  const bool ties = std::ranges::any_of(result.lambdas, [](double lambda) {
     return (lambda >= 0 && lambda < kSmallestFloat) || (lambda > 1 - kFloatRounding && std::isfinite(lambda));
   });
   if (ties && !is_raw && split.scores.scalar_type() == at::kFloat) result = decided(at::kDouble);
   return result;
 }
 
-ResultsOfSamples AverageK::prepare(const SplitScores& split, const MetricContext& context) const {
-  if (options_.average_k.empty()) return [](const at::Tensor&) { return EvaluationResult(); };
-  AverageKValues decided = average_k_values(options_, split, context);
-  std::vector<Sets> split_sets = sets_of(decided, split.labels);
-  const bool own_thresholds = context.threshold_scores == nullptr;
-  const int64_t classes = split.scores.size(1);
-  if (!own_thresholds) decided.values.reset();
+std::unique_ptr<Metric> make_average_k(AverageKOptions options, std::vector<CountBin> bins) {
+  return std::make_unique<AverageK>(std::move(options), std::move(bins));
+}
 
-  return [=, this, split_labels = split.labels, train_counts = context.train_counts](const at::Tensor& samples) {
-    const at::Tensor labels = of_samples(split_labels, samples);
-    std::vector<Sets> sets = split_sets;
-    if (samples.defined() && own_thresholds) {
-      AverageKValues chosen{of_samples(decided.values, samples), {}, decided.ties};
-      chosen.lambdas = average_k_thresholds(chosen.values, options_.average_k, chosen.ties);
-      sets = sets_of(chosen, labels);
-    } else {
-      for (Sets& k_sets : sets) {
-        k_sets.sizes = of_samples(k_sets.sizes, samples);
-        k_sets.label_returned = of_samples(k_sets.label_returned, samples);
-      }
-    }
-    const auto groups = shot_group_samples(labels, train_counts);
-    EvaluationResult result;
-    for (size_t i = 0; i < sets.size(); ++i) {
-      const auto& [lambda, sizes, label_returned] = sets[i];
-      const std::string name = average_k_name(options_.average_k[i]);
-      const ClassHits counts = count_hits(label_returned, labels, classes);
-      for (MetricValue& value : accuracies(name, counts, train_counts, bins_))
-        result.values.push_back(std::move(value));
-      result.set_sizes.push_back({name, size_counts(sizes, classes)});
-      result.values.push_back({name + "_size", mean_set_size(result.set_sizes.back())});
-      result.values.push_back({name + "_lambda", lambda});
-      for (const auto& [prefix, is_in] : groups)
-        result.set_sizes.push_back({prefix + name, size_counts(sizes.masked_select(is_in), classes)});
-    }
-    return result;
-  };
+MetricEntry average_k_entry() {
+  return {
+      .name = "average_k",
+      .help =
+          "Average-K accuracy: share of samples whose label is in sets of K classes on average, cut at one threshold for "
+          "all samples (Garcin 2023, Algorithm 1, eq. 5.16-5.17); realised set size, mean over classes and shot groups.",
+      .keys = AverageKOptions::keys(),
+      .make = [](const config::Config& config) {
+        return make_average_k(config.read<AverageKOptions>("eval"), CountBinOptions::bins_of(config));
+      }};
 }
 
 }  // namespace settrain

@@ -1,17 +1,13 @@
 #include "metrics/class_hits.h"
 
 #include <ATen/ops/bincount.h>
+#include <fmt/format.h>
 
 #include <limits>
 #include <numeric>
 
 namespace settrain {
 namespace {
-
-std::vector<int64_t> count_classes(const at::Tensor& labels, int64_t classes) {
-  const at::Tensor counts = at::bincount(labels, {}, classes).cpu();
-  return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + classes};
-}
 
 template <class IsIn>
 ClassMean mean_of_classes(const ClassHits& counts, IsIn is_in) {
@@ -28,8 +24,44 @@ ClassMean mean_of_classes(const ClassHits& counts, IsIn is_in) {
 
 }  // namespace
 
+config::Keys CountBinOptions::keys() {
+  return {
+      config::key("count_bins", &CountBinOptions::count_bins, {},
+                  "Ascending bounds of further groups of classes by their training images, for every K of top_k and "
+                  "average_k. With [10, 50]: bin0_9_top5, bin10_49_top5 and bin50_top5 (50 and more), means over "
+                  "the classes of each.")
+          .at_least(1)
+          .distinct()
+          .in("images")};
+}
+
+std::vector<CountBin> CountBinOptions::bins() const {
+  std::vector<CountBin> bins;
+  int64_t first = 0;
+  for (const int64_t bound : count_bins) {
+    bins.push_back({fmt::format("bin{}_{}", first, bound - 1), first, bound - 1});
+    first = bound;
+  }
+  if (first > 0) bins.push_back({fmt::format("bin{}", first), first, std::numeric_limits<int64_t>::max()});
+  return bins;
+}
+
+std::vector<int64_t> counts_of(const at::Tensor& values, int64_t size) {
+  const at::Tensor counts = at::bincount(values, {}, size).cpu();
+  return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + size};
+}
+
+double mean_of_counts(const std::vector<int64_t>& counts) {
+  int64_t number = 0, sum = 0;
+  for (size_t value = 0; value < counts.size(); ++value) {
+    number += counts[value];
+    sum += counts[value] * static_cast<int64_t>(value);
+  }
+  return static_cast<double>(sum) / static_cast<double>(number);
+}
+
 ClassHits count_hits(const at::Tensor& in_set, const at::Tensor& labels, int64_t classes) {
-  return {count_classes(labels.masked_select(in_set), classes), count_classes(labels, classes)};
+  return {counts_of(labels.masked_select(in_set), classes), counts_of(labels, classes)};
 }
 
 double accuracy(const ClassHits& counts) {
@@ -52,16 +84,20 @@ std::vector<std::string> accuracy_names(const std::string& sets, const std::vect
 }
 
 std::vector<MetricValue> accuracies(const std::string& sets, const ClassHits& counts,
-                                    const std::vector<int64_t>& train_counts, const std::vector<CountBin>& bins) {
-  std::vector<double> values{accuracy(counts), macro_accuracy(counts).mean,
-                             shot_accuracy(counts, train_counts, ShotGroup::kFew).mean,
-                             shot_accuracy(counts, train_counts, ShotGroup::kMedium).mean,
-                             shot_accuracy(counts, train_counts, ShotGroup::kMany).mean};
+                                    const std::vector<int64_t>& train_counts, const std::vector<CountBin>& bins,
+                                    const std::string& size) {
+  std::vector<double> values{accuracy(counts), macro_accuracy(counts).mean};
+  for (const ShotGroup group : {ShotGroup::kFew, ShotGroup::kMedium, ShotGroup::kMany}) {
+    values.push_back(shot_accuracy(counts, train_counts, group).mean);
+  }
   for (const CountBin& bin : bins) {
     values.push_back(mean_of_classes(counts, [&](size_t c) { return bin.holds(train_counts[c]); }).mean);
   }
   std::vector<MetricValue> named;
-  for (const std::string& name : accuracy_names(sets, bins)) named.push_back({name, values[named.size()]});
+  for (const std::string& name : accuracy_names(sets, bins)) {
+    const MeanOver over = named.empty() ? MeanOver::kSamples : MeanOver::kClasses;
+    named.push_back({name, values[named.size()], MetricUnit::kFraction, over, Better::kHigher, size});
+  }
   return named;
 }
 

@@ -8,11 +8,40 @@
 #include <string>
 #include <vector>
 
-#include "metrics/count_bins.h"
 #include "metrics/metric.h"
 #include "metrics/shot_group.h"
+#include "src/config/key.h"
 
 namespace settrain {
+
+/// The classes with `first` to `last` training images, both included.
+struct CountBin {
+  std::string name;  // "bin10_49"; "bin50" for those with 50 or more
+  int64_t first, last;
+
+  bool holds(int64_t train_count) const { return first <= train_count && train_count <= last; }
+};
+
+struct CountBinOptions {
+  config::Integers count_bins;  // every bound >= 1, ascending
+
+  static config::Keys keys();
+
+  /// For the bounds 10 and 50 (Garcin 2023, table 3.1, has 10, 50, 500 and 2000): bin0_9, bin10_49 and bin50, which
+  /// together hold every class. No bounds, no bins.
+  std::vector<CountBin> bins() const;
+
+  /// The bins of a config's section `eval`.
+  static std::vector<CountBin> bins_of(const config::Config& config) {
+    return config.read<CountBinOptions>("eval").bins();
+  }
+};
+
+/// [size]: how many of the `values` are 0, 1, ..., size - 1. `values` int64 on any device, each in [0, size).
+std::vector<int64_t> counts_of(const at::Tensor& values, int64_t size);
+
+/// The mean of the numbers that counts_of() has counted. NaN without any.
+double mean_of_counts(const std::vector<int64_t>& counts);
 
 /// Exact counts, so that no accuracy depends on the order of the samples.
 struct ClassHits {
@@ -43,8 +72,10 @@ ClassMean shot_accuracy(const ClassHits& counts, const std::vector<int64_t>& tra
 /// "many_top5", and "bin0_9_top5" and so on for the bins.
 std::vector<std::string> accuracy_names(const std::string& sets, const std::vector<CountBin>& bins);
 
-/// The values that go with accuracy_names(), in that order. `train_counts` [classes] training images of every class.
+/// The values that go with accuracy_names(), in that order. `train_counts` [classes] training images of every class;
+/// `size` is MetricValue::size of all.
 std::vector<MetricValue> accuracies(const std::string& sets, const ClassHits& counts,
-                                    const std::vector<int64_t>& train_counts, const std::vector<CountBin>& bins);
+                                    const std::vector<int64_t>& train_counts, const std::vector<CountBin>& bins,
+                                    const std::string& size = "");
 
 }  // namespace settrain

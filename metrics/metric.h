@@ -1,10 +1,11 @@
-// What a metric is to the rest of the program.
+// The interface of metrics to the rest of the program.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@
 
 namespace settrain {
 
-/// What metrics need besides the scores.
+/// The facts that metrics need besides the scores.
 struct MetricContext {
   std::vector<int64_t> train_counts;             // [classes] training images of every class, for its groups
   double score_scale = 1.0;                      // Loss::score_scale(): multiplies scores before a softmax or sigmoid
@@ -27,12 +28,24 @@ struct MetricContext {
   uint64_t seed = 0;                             // of what set rules draw
 };
 
-/// One number, a fraction in [0, 1] unless its name ends in _size or _lambda or begins with size@. NaN where it is
-/// undefined (no class in a shot group or bin).
+enum class MetricUnit { kFraction, kClasses, kThreshold };
+enum class MeanOver { kSamples, kClasses };
+enum class Better { kHigher, kLower };
+
+/// One number, and the facts about it. The number is NaN where it is undefined (no class in a shot group or bin).
 struct MetricValue {
   std::string name;  // "top5", "macro_top5", "few_top1", "avg5", "avg5_size", "macro_avg5", "coverage@top:5"
-  double value;
+  double value;      // a fraction in [0, 1] unless `unit` says otherwise
+  MetricUnit unit = MetricUnit::kFraction;
+  MeanOver over = MeanOver::kSamples;
+  Better better = Better::kHigher;
+  std::string size = {};  // the name of the mean size of the sets that the metric judges; empty where sizes are fixed
 };
+
+/// Whether the value is better than `other`, an earlier one of the same metric. NaN is never better.
+inline bool is_better(const MetricValue& value, double other) {
+  return value.better == Better::kLower ? value.value < other : value.value > other;
+}
 
 /// How many samples got sets of how many classes.
 struct SetSizeHistogram {
@@ -40,7 +53,7 @@ struct SetSizeHistogram {
   std::vector<int64_t> counts;  // [classes + 1] samples whose set holds 0, 1, ..., classes classes
 };
 
-/// What the metrics say about one split.
+/// The results of the metrics on one split.
 struct EvaluationResult {
   std::vector<MetricValue> values;
   std::vector<SetSizeHistogram> set_sizes;  // of every metric that answers with sets of varying size
@@ -50,9 +63,15 @@ struct EvaluationResult {
 /// the split itself where `samples` is undefined.
 using ResultsOfSamples = std::function<EvaluationResult(const at::Tensor& samples)>;
 
-/// What `of_split` [samples] holds of these samples.
+/// The rows of `of_split` [samples, ...] for these samples.
 inline at::Tensor of_samples(const at::Tensor& of_split, const at::Tensor& samples) {
   return samples.defined() ? of_split.index_select(0, samples) : of_split;
+}
+
+/// Adds `more` at the end of `all`.
+template <class T>
+void append(std::vector<T>& all, std::vector<T> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 /// One kind of metric, configured: all of its K.
@@ -60,16 +79,18 @@ class Metric {
  public:
   virtual ~Metric() = default;
 
-  /// The names of all the values that compute() returns, in its order; known before there are scores.
+  /// The names of all the values that compute() returns, in its order; known before there are scores. Empty where the
+  /// configuration asks for none: prepare() is then not called.
   virtual std::vector<std::string> names() const = 0;
 
-  /// Takes a split as check_split() of metrics/checks.h lets it through, and does once what does not depend on which
-  /// of its samples are asked for. Runs where the scores are. The answer must not outlive this metric.
+  /// Takes a split as check_split() lets it through, and does once what does not depend on which of its samples are
+  /// asked for: ranks, thresholds, calibration. The bootstrap asks a thousand times. Runs where the scores are. The
+  /// answer must not outlive this metric.
   virtual ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const = 0;
 
   /// The results of the split itself.
   EvaluationResult compute(const SplitScores& split, const MetricContext& context) const {
-    return prepare(split, context)({});
+    return names().empty() ? EvaluationResult() : prepare(split, context)({});
   }
 };
 

@@ -9,9 +9,11 @@ namespace settrain {
 /// and 5.2 in Garcin 2023).
 enum class ShotGroup { kFew, kMedium, kMany };
 
+inline constexpr int64_t kFewBelow = 20, kManyAbove = 100;
+
 constexpr ShotGroup shot_group(int64_t train_count) {
-  if (train_count < 20) return ShotGroup::kFew;
-  return train_count <= 100 ? ShotGroup::kMedium : ShotGroup::kMany;
+  if (train_count < kFewBelow) return ShotGroup::kFew;
+  return train_count <= kManyAbove ? ShotGroup::kMedium : ShotGroup::kMany;
 }
 
 }  // namespace settrain

@@ -1,10 +1,11 @@
-// Scores of labelled images.
+// Scores of labelled images, and what must hold of them before any metric sees them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace settrain {
 
@@ -14,7 +15,21 @@ struct SplitScores {
   at::Tensor labels;  // [samples] int64 in [0, classes), on the scores' device
 };
 
-/// Those of `samples`, each from 0 to the number of samples - 1, in their order.
+/// The scores and labels of `samples`, each from 0 to the number of samples - 1, in their order.
 SplitScores samples_of(const SplitScores& split, std::span<const int64_t> samples);
+
+/// Throws ShapeError unless `scores` is [at least 1, at least 1] float32 or float64, and NumericalError, naming the
+/// first sample and class, where a score is NaN or infinite. `name` is the tensor's in messages.
+void check_scores(std::string_view name, const at::Tensor& scores);
+
+/// The first half of check_scores(), without a look at the numbers: throws ShapeError.
+void check_score_layout(std::string_view name, const at::Tensor& scores);
+/// The second half, for scores that have the layout: throws NumericalError.
+void check_finite(std::string_view name, const at::Tensor& scores);
+
+/// check_scores(), and throws ShapeError unless the labels are [samples] int64 on the scores' device, in [0, classes).
+void check_split(const SplitScores& split);
+/// check_split() without its look at the scores' numbers.
+void check_split_layout(const SplitScores& split);
 
 }  // namespace settrain

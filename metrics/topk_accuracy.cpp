@@ -1,9 +1,43 @@
-#include "metrics/topk_accuracy.h"
-
-#include "metrics/class_hits.h"
+// Top-K accuracy: is the label among the K largest scores?
+#include "metrics/entries.h"
 #include "metrics/label_rank.h"
 
 namespace settrain {
+namespace {
+
+/// For every K: the share of samples whose label is among the K largest scores (Garcin 2023, eq. 2.14), its mean over
+/// classes, over the shot groups and over `bins` (class_hits.h). Ties go to the smaller class index; K >= classes holds
+/// every label.
+class TopkAccuracy : public Metric {
+ public:
+  TopkAccuracy(TopkAccuracyOptions options, std::vector<CountBin> bins)
+      : options_(std::move(options)), bins_(std::move(bins)) {}
+
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (const int64_t k : options_.top_k) append(names, accuracy_names(topk_name(k), bins_));
+    return names;
+  }
+
+  ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const override {
+    return [this, all_ranks = label_ranks(split.scores, split.labels), all_labels = split.labels,
+            classes = split.scores.size(1), train_counts = context.train_counts](const at::Tensor& samples) {
+      const at::Tensor ranks = of_samples(all_ranks, samples), labels = of_samples(all_labels, samples);
+      EvaluationResult result;
+      for (const int64_t k : options_.top_k) {
+        const ClassHits counts = count_hits(ranks.lt(k), labels, classes);
+        append(result.values, accuracies(topk_name(k), counts, train_counts, bins_));
+      }
+      return result;
+    };
+  }
+
+ private:
+  TopkAccuracyOptions options_;
+  std::vector<CountBin> bins_;
+};
+
+}  // namespace
 
 std::string topk_name(int64_t k) {
   return "top" + std::to_string(k);
@@ -19,27 +53,21 @@ config::Keys TopkAccuracyOptions::keys() {
           .distinct()};
 }
 
-std::vector<std::string> TopkAccuracy::names() const {
-  std::vector<std::string> names;
-  for (const int64_t k : options_.top_k) {
-    for (std::string& name : accuracy_names(topk_name(k), bins_)) names.push_back(std::move(name));
-  }
-  return names;
+std::unique_ptr<Metric> make_topk_accuracy(TopkAccuracyOptions options, std::vector<CountBin> bins) {
+  return std::make_unique<TopkAccuracy>(std::move(options), std::move(bins));
 }
 
-ResultsOfSamples TopkAccuracy::prepare(const SplitScores& split, const MetricContext& context) const {
-  return [this, all_ranks = label_ranks(split.scores, split.labels), all_labels = split.labels,
-          classes = split.scores.size(1), train_counts = context.train_counts](const at::Tensor& samples) {
-    const at::Tensor ranks = of_samples(all_ranks, samples), labels = of_samples(all_labels, samples);
-    EvaluationResult result;
-    for (const int64_t k : options_.top_k) {
-      const ClassHits counts = count_hits(ranks.lt(k), labels, classes);
-      for (MetricValue& value : accuracies(topk_name(k), counts, train_counts, bins_)) {
-        result.values.push_back(std::move(value));
-      }
-    }
-    return result;
-  };
+MetricEntry topk_accuracy_entry() {
+  return {
+      .name = "top_k",
+      .help =
+          "Top-K accuracy: share of samples whose label is among the K largest scores (Garcin 2023, eq. 2.14), its mean "
+          "over classes (section 3.3.1) and over few-, medium- and many-shot classes.",
+      // The bins' bounds hold for all metrics; they stand beside the first one's K.
+      .keys = config::joined(TopkAccuracyOptions::keys(), CountBinOptions::keys()),
+      .make = [](const config::Config& config) {
+        return make_topk_accuracy(config.read<TopkAccuracyOptions>("eval"), CountBinOptions::bins_of(config));
+      }};
 }
 
 }  // namespace settrain

@@ -4,15 +4,17 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
-
-#include "models/shared_sum.h"
 
 namespace settrain {
 
 class BatchNorm;
 class Model;
+
+/// The sum of a tensor over processes, which all call it in the same order with tensors of one shape.
+using SumOverProcesses = std::function<at::Tensor(const at::Tensor& mine)>;
 
 /// The running means and variances of a model follow the micro-batches of a step in their order, whichever process
 /// computed them: each forward pass records its statistics, and all are replayed at the end of the step.

@@ -1,76 +1,164 @@
-#include "models/convnext.h"
+// ConvNeXt for images of about 224x224 pixels, as torchvision's: Liu et al., "A ConvNet for the 2020s" (2022).
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "models/biased_layers.h"
-#include "models/convnext_block.h"
-#include "models/image_size.h"
-#include "models/layer_norm.h"
+#include "models/cost.h"
+#include "models/entries.h"
+#include "models/heads.h"
+#include "models/layers.h"
+#include "models/model.h"
 #include "src/core/shape.h"
 
 namespace settrain {
 namespace {
 
-// Of patches of size x size pixels, side by side.
+/// Standard deviation of the first weights of every layer, which are normal. (torchvision cuts them off at 2, a hundred
+/// standard deviations.)
+constexpr double kConvNextDeviation = 0.02;
+
+/// Stochastic depth (Huang et al. 2016) by rows: all values of an image become zero with probability `p`, drawn from
+/// ATen's generator, and are divided by 1 - p else. p is below 1.
+at::Tensor randomly_skipped(const at::Tensor& x, double p) {
+  if (p == 0 || x.is_meta()) return x;
+  return x * at::empty({x.size(0), 1, 1, 1}, x.options()).bernoulli_(1 - p).div_(1 - p);
+}
+
+/// x + layer_scale * branch(x), in training with stochastic depth (figure 4 of the paper). The branch is a 7x7
+/// convolution of every channel by itself, a layer norm, and at every pixel a perceptron of 4 `channels` hidden units
+/// with GELU.
+///
+/// Names: layer_scale [channels, 1, 1], which starts at 1e-6, and block.{0,2,3,5}.
+class ConvNextBlock : public Layer {
+ public:
+  /// `skipped`: the probability that an image skips the branch in training.
+  ConvNextBlock(int64_t channels, double skipped)
+      : skipped_(skipped),
+        layer_scale_(register_parameter("layer_scale", at::full({channels, 1, 1}, 1e-6, CostCounter::device()))) {
+    constexpr int64_t kKernel = 7, kHidden = 4;  // of the convolution; units of the perceptron a channel
+    const auto perceptron_layer = [](int64_t in, int64_t out) {
+      return std::make_shared<LinearLayer>(normal_values({out, in}, kConvNextDeviation),
+                                           at::zeros(out, CostCounter::device()));
+    };
+    auto block = register_module("block", std::make_shared<torch::nn::Module>());
+    convolution_ = block->register_module(
+        "0", std::make_shared<BiasedConvolution>(normal_values({channels, 1, kKernel, kKernel}, kConvNextDeviation),
+                                                 ConvolutionGeometry{1, kKernel / 2, channels}));
+    norm_ = block->register_module("2", std::make_shared<LayerNorm>(channels));
+    widen_ = block->register_module("3", perceptron_layer(channels, kHidden * channels));
+    narrow_ = block->register_module("5", perceptron_layer(kHidden * channels, channels));
+  }
+
+  at::Tensor forward(const at::Tensor& x) override {
+    const at::Tensor pixels = norm_->forward(with_channels_last(convolution_->forward(x)));
+    const at::Tensor branch = with_channels_second(narrow_->forward(at::gelu(widen_->forward(pixels))));
+    const at::Tensor scaled = layer_scale_ * branch;
+    return (is_training() ? randomly_skipped(scaled, skipped_) : scaled) + x;
+  }
+
+ private:
+  double skipped_;
+  at::Tensor layer_scale_;
+  std::shared_ptr<Layer> convolution_, norm_, widen_, narrow_;
+};
+
+/// A convolution of patches of size x size pixels, side by side.
 std::shared_ptr<Layer> patches(int64_t in, int64_t out, int64_t size) {
   return std::make_shared<BiasedConvolution>(normal_values({out, in, size, size}, kConvNextDeviation),
                                              ConvolutionGeometry{size, 0, 1});
 }
 
+/// A stem of 4x4 patches, and stages of blocks with a halving between any two.
+///
+/// state_dict names: features.0.{0,1} (the stem), features.{1,3,5,7}.B.{layer_scale,block.{0,2,3,5}},
+/// features.{2,4,6}.{0,1} (the halvings), classifier.{0,2}.
+class ConvNext : public Model {
+ public:
+  ConvNext(const ConvNextShape& shape, double stochastic_depth, const ModelOptions& options,
+           const ModelContext& context)
+      : image_channels_(context.channels) {
+    check_images(std::min(context.height, context.width) >= 32, "ConvNeXt", "images of at least 32x32 pixels", context);
+    auto features = register_module("features", std::make_shared<torch::nn::Module>());
+    const auto add = [this](torch::nn::Module& part, const std::string& name, std::shared_ptr<Layer> layer) {
+      features_.push_back(part.register_module(name, std::move(layer)));
+    };
+    const auto num_blocks = std::accumulate(shape.blocks.begin(), shape.blocks.end(), int64_t{0});
+    int64_t channels = context.channels, block = 0;
+    for (size_t s = 0; s < shape.blocks.size(); ++s) {
+      const auto between = features->register_module(std::to_string(2 * s), std::make_shared<torch::nn::Module>());
+      const int64_t out = shape.channels[s];
+      if (s == 0) {
+        add(*between, "0", patches(channels, out, 4));
+        add(*between, "1", std::make_shared<ChannelNorm>(out));
+      } else {
+        add(*between, "0", std::make_shared<ChannelNorm>(channels));
+        add(*between, "1", patches(channels, out, 2));
+      }
+      channels = out;
+      auto stage = std::make_shared<Stage>();
+      for (int64_t b = 0; b < shape.blocks[s]; ++b, ++block) {
+        const double skipped = stochastic_depth * static_cast<double>(block) / static_cast<double>(num_blocks - 1);
+        stage->add(std::to_string(b), std::make_shared<ConvNextBlock>(channels, skipped));
+      }
+      add(*features, std::to_string(2 * s + 1), std::move(stage));
+    }
+    auto classifier = register_module("classifier", std::make_shared<torch::nn::Module>());
+    norm_ = classifier->register_module("0", std::make_shared<LayerNorm>(channels));
+    classifier_ = std::make_unique<Heads>(*classifier, "2", options, channels, context.num_classes, FirstHead::kNormal);
+  }
+
+  ModelOutput forward(const at::Tensor& images) override {
+    check_shape("images", images.sizes(), {kAnySize, image_channels_, kAnySize, kAnySize});
+    at::Tensor x = images;
+    for (const auto& layer : features_) x = layer->forward(x);
+    return (*classifier_)(norm_->forward(global_average(x)));
+  }
+
+ private:
+  int64_t image_channels_;
+  std::vector<std::shared_ptr<Layer>> features_;
+  std::shared_ptr<Layer> norm_;
+  std::unique_ptr<Heads> classifier_;
+};
+
+struct ConvNextOptions {
+  double stochastic_depth = 0.1;
+
+  static config::Keys keys() {
+    return {config::key("stochastic_depth", &ConvNextOptions::stochastic_depth, 0.1,
+                        "Probability that an image skips the last block in training; it rises linearly from 0 at the "
+                        "first block.")
+                .at_least(0)
+                .below(1)};
+  }
+};
+
 }  // namespace
 
-config::Keys ConvNextOptions::keys() {
-  return {config::key("stochastic_depth", &ConvNextOptions::stochastic_depth, 0.1,
-                      "Probability that an image skips the last block in training; it rises linearly from 0 at the "
-                      "first block.")
-              .at_least(0)
-              .below(1)};
+std::shared_ptr<Model> make_convnext(const ConvNextShape& shape, double stochastic_depth, const ModelOptions& options,
+                                     const ModelContext& context) {
+  return std::make_shared<ConvNext>(shape, stochastic_depth, options, context);
 }
 
-ConvNext::ConvNext(const ConvNextShape& shape, double stochastic_depth, const ModelOptions& options,
-                   const ModelContext& context)
-    : channels_(context.channels) {
-  check_least_size("ConvNeXt", 32, context);
-  auto features = register_module("features", std::make_shared<torch::nn::Module>());
-  const auto add = [this](torch::nn::Module& part, const std::string& name, std::shared_ptr<Layer> layer) {
-    features_.push_back(part.register_module(name, std::move(layer)));
-  };
-  const auto add_part = [&features] {
-    return features->register_module(std::to_string(features->children().size()),
-                                     std::make_shared<torch::nn::Module>());
-  };
-  int64_t num_blocks = 0;
-  for (const int64_t blocks : shape.blocks) num_blocks += blocks;
-  int64_t channels = context.channels, block = 0;
-  for (size_t s = 0; s < shape.blocks.size(); ++s) {
-    const auto between = add_part();
-    const int64_t out = shape.channels[s];
-    if (s == 0) {
-      add(*between, "0", patches(channels, out, 4));
-      add(*between, "1", std::make_shared<ChannelNorm>(out));
-    } else {
-      add(*between, "0", std::make_shared<ChannelNorm>(channels));
-      add(*between, "1", patches(channels, out, 2));
-    }
-    channels = out;
-    auto stage = std::make_shared<Stage>();
-    for (int64_t b = 0; b < shape.blocks[s]; ++b, ++block) {
-      const double skipped = stochastic_depth * static_cast<double>(block) / static_cast<double>(num_blocks - 1);
-      stage->add(std::to_string(b), std::make_shared<ConvNextBlock>(channels, skipped));
-    }
-    add(*features, std::to_string(features->children().size()), std::move(stage));
-  }
-  auto classifier = register_module("classifier", std::make_shared<torch::nn::Module>());
-  norm_ = classifier->register_module("0", std::make_shared<LayerNorm>(channels));
-  classifier_ = std::make_unique<Heads>(*classifier, "2", options, channels, context.num_classes, FirstHead::kNormal);
-}
-
-ModelOutput ConvNext::forward(const at::Tensor& images) {
-  check_shape("images", images.sizes(), {kAnySize, channels_, kAnySize, kAnySize});
-  at::Tensor x = images;
-  for (const auto& layer : features_) x = layer->forward(x);
-  return (*classifier_)(norm_->forward(global_average(x)));
+ModelEntry convnext_tiny_entry() {
+  return {"convnext_tiny",
+          "ConvNeXt-T for images of about 224x224 pixels, torchvision's.",
+          ConvNextOptions::keys(),
+          [](const config::Config& config, const ModelContext& context) {
+            return make_convnext({{3, 3, 9, 3}, {96, 192, 384, 768}},
+                                 config.read<ConvNextOptions>("model").stochastic_depth,
+                                 config.read<ModelOptions>("model"), context);
+          },
+          kImageNet,
+          torchvision_weights("ConvNeXt_Tiny", "convnext_tiny-983f1562.pth")};
 }
 
 }  // namespace settrain

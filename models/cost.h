@@ -1,4 +1,4 @@
-// What a network costs, by its shapes alone.
+// The cost of a network, by its shapes alone.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -11,8 +11,7 @@ namespace settrain {
 
 struct NetworkCost {
   int64_t parameters = 0;
-  // Of convolutions, linear layers, attention and heads, for the forward pass of one image.
-  int64_t multiply_adds = 0;
+  int64_t multiply_adds = 0;  // of convolutions, linear layers, attention and heads, in the forward pass of an image
 };
 
 /// Builds the model without storage for its weights, and runs it on an image without pixels: takes milliseconds.

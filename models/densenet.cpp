@@ -1,27 +1,99 @@
-#include "models/densenet.h"
-
+// Densely connected networks: Huang et al., "Densely Connected Convolutional Networks" (2017).
+#include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/max_pool2d.h>
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "models/dense_blocks.h"
-#include "models/image_size.h"
+#include "models/entries.h"
+#include "models/heads.h"
+#include "models/layers.h"
+#include "models/model.h"
+#include "src/core/error.h"
 #include "src/core/shape.h"
 
 namespace settrain {
 namespace {
 
-// Everything before the head.
-class Features : public Layer {
+/// The parts of a layer in which the two kinds of DenseNet differ.
+struct DenseStyle {
+  std::string norm;  // name of a batch norm in a layer: "norm", followed by its number
+  Fan fan;           // of the convolutions' first values
+};
+
+const DenseStyle kTorchvisionStyle{"norm", Fan::kIn}, kPapersStyle{"bn", Fan::kOut};
+
+/// New features after the old ones: [x, convolutions(x)] along the channels. With a bottleneck a 1x1 convolution to 4
+/// `growth` channels comes before the 3x3 one. Names: norm1, conv1 and, with a bottleneck, norm2, conv2.
+class DenseLayer : public Layer {
  public:
-  Features(const DenseNetShape& shape, int64_t image_channels) : channels_(shape.first_channels) {
+  DenseLayer(int64_t in, int64_t growth, bool bottleneck, const DenseStyle& style) {
+    const auto add = [&](const char* number, int64_t from, int64_t to, int64_t kernel) {
+      layers_.push_back(register_module(style.norm + number, std::make_shared<BatchNorm>(from)));
+      layers_.push_back(
+          register_module(std::string("conv") + number, std::make_shared<Convolution>(from, to, kernel, 1, style.fan)));
+    };
+    const int64_t inner = bottleneck ? 4 * growth : in;
+    if (bottleneck) add("1", in, inner, 1);
+    add(bottleneck ? "2" : "1", inner, growth, 3);
+  }
+
+  at::Tensor forward(const at::Tensor& x) override {
+    at::Tensor grown = x;
+    for (size_t i = 0; i < layers_.size(); i += 2) {
+      grown = layers_[i + 1]->forward(rectified(layers_[i]->forward(grown)));
+    }
+    return at::cat({x, grown}, 1);
+  }
+
+ private:
+  std::vector<std::shared_ptr<Layer>> layers_;  // norm and convolution, by turns
+};
+
+/// Batch norm, a 1x1 convolution to `out` channels, and the mean of every 2x2 pixels.
+class DenseTransition : public Layer {
+ public:
+  /// `norm` and `conv` are the names of its layers.
+  DenseTransition(int64_t in, int64_t out, const std::string& norm, const std::string& conv, Fan fan)
+      : norm_(register_module(norm, std::make_shared<BatchNorm>(in))),
+        conv_(register_module(conv, std::make_shared<Convolution>(in, out, 1, 1, fan))) {}
+
+  at::Tensor forward(const at::Tensor& x) override {
+    return at::avg_pool2d(conv_->forward(rectified(norm_->forward(x))), 2);
+  }
+
+ private:
+  std::shared_ptr<Layer> norm_, conv_;
+};
+
+struct DenseNetShape {
+  int64_t growth, first_channels;
+  std::array<int64_t, 4> layers;  // of each block
+};
+
+/// All layers of torchvision's DenseNets before the head.
+class DenseNetFeatures : public Layer {
+ public:
+  DenseNetFeatures(const DenseNetShape& shape, int64_t image_channels) : channels_(shape.first_channels) {
     conv0_ = register_module("conv0", std::make_shared<Convolution>(image_channels, channels_, 7, 2, Fan::kIn));
     norm0_ = register_module("norm0", std::make_shared<BatchNorm>(channels_));
     for (size_t b = 0; b < shape.layers.size(); ++b) {
-      add_block(b + 1, shape.layers[b], shape.growth);
-      if (b + 1 < shape.layers.size()) add_transition(b + 1);
+      auto block = std::make_shared<Stage>();
+      for (int64_t l = 1; l <= shape.layers[b]; ++l, channels_ += shape.growth) {
+        block->add(fmt::format("denselayer{}", l),
+                   std::make_shared<DenseLayer>(channels_, shape.growth, true, kTorchvisionStyle));
+      }
+      add(fmt::format("denseblock{}", b + 1), std::move(block));
+      if (b + 1 == shape.layers.size()) break;
+      add(fmt::format("transition{}", b + 1),
+          std::make_shared<DenseTransition>(channels_, channels_ / 2, "norm", "conv", Fan::kIn));
+      channels_ /= 2;
     }
     add("norm5", std::make_shared<BatchNorm>(channels_));
   }
@@ -39,51 +111,183 @@ class Features : public Layer {
     layers_.push_back(register_module(name, std::move(layer)));
   }
 
-  void add_block(size_t number, int64_t layers, int64_t growth) {
-    auto block = std::make_shared<Stage>();
-    for (int64_t l = 1; l <= layers; ++l, channels_ += growth) {
-      const DenseStyle style{"norm", Fan::kIn};
-      block->add(fmt::format("denselayer{}", l), std::make_shared<DenseLayer>(channels_, growth, true, style));
-    }
-    add(fmt::format("denseblock{}", number), std::move(block));
-  }
-
-  void add_transition(size_t number) {
-    const auto out = channels_ / 2;
-    add(fmt::format("transition{}", number),
-        std::make_shared<DenseTransition>(channels_, out, "norm", "conv", Fan::kIn));
-    channels_ = out;
-  }
-
   int64_t channels_;  // of the output, once it is built
   std::shared_ptr<Layer> conv0_, norm0_;
   std::vector<std::shared_ptr<Layer>> layers_;
 };
 
+/// For images of about 224x224 pixels, as torchvision's (table 1 of the paper).
+///
+/// state_dict names: features.{conv0,norm0}, features.denseblockB.denselayerL.{norm1,conv1,norm2,conv2},
+/// features.transitionB.{norm,conv}, features.norm5, classifier.
+class DenseNet : public Model {
+ public:
+  DenseNet(const DenseNetShape& shape, const ModelOptions& options, const ModelContext& context)
+      : image_channels_(context.channels) {
+    // conv0 and its pool halve upwards, the three transitions downwards: 29 is the least that leaves a pixel.
+    check_images(std::min(context.height, context.width) >= 29, "this DenseNet", "images of at least 29x29 pixels",
+                 context);
+    auto features = std::make_shared<DenseNetFeatures>(shape, context.channels);
+    const int64_t num_features = features->channels();
+    features_ = register_module("features", std::move(features));
+    classifier_ =
+        std::make_unique<Heads>(*this, "classifier", options, num_features, context.num_classes, FirstHead::kZeroBias);
+  }
+
+  ModelOutput forward(const at::Tensor& images) override {
+    check_shape("images", images.sizes(), {kAnySize, image_channels_, kAnySize, kAnySize});
+    return (*classifier_)(global_average(features_->forward(images)));
+  }
+
+ private:
+  int64_t image_channels_;
+  std::shared_ptr<Layer> features_;
+  std::unique_ptr<Heads> classifier_;
+};
+
+/// Only for names: the published code has the layers of a block under `layer`.
+class SmallDenseBlock : public Layer {
+ public:
+  explicit SmallDenseBlock(std::shared_ptr<Stage> layers) : layers_(register_module("layer", std::move(layers))) {}
+  at::Tensor forward(const at::Tensor& x) override { return layers_->forward(x); }
+
+ private:
+  std::shared_ptr<Stage> layers_;
+};
+
+/// For images of 32x32 pixels, as the papers' experiments on CIFAR-100 have them (section 4 of the paper).
+///
+/// Three blocks of layers that add `growth` channels each, at 32, 16 and 8 pixels; the first convolution has 2 `growth`
+/// channels. Depth counts the convolutions and the head: a block has (depth - 4) / 3 layers, with bottlenecks half as
+/// many. DenseNet-BC 40-40 is the papers' "DenseNet 40-40", whose text does not say BC.
+///
+/// state_dict names: conv1, block{1,2,3}.layer.L.{bn1,conv1[,bn2,conv2]}, trans{1,2}.{bn1,conv1}, bn1, fc.
+class SmallDenseNet : public Model {
+ public:
+  SmallDenseNet(const SmallDenseNetShape& shape, bool bc, const ModelOptions& options, const ModelContext& context)
+      : image_channels_(context.channels) {
+    check_images(context.height == kSize && context.width == kSize, "this DenseNet",
+                 fmt::format("images of {0}x{0} pixels", kSize), context);
+    const auto add = [this](const std::string& name, std::shared_ptr<Layer> layer) {
+      layers_.push_back(register_module(name, std::move(layer)));
+    };
+    const int64_t layers = layers_of_a_block(shape.depth, bc);
+    int64_t channels = 2 * shape.growth;
+    add("conv1", std::make_shared<Convolution>(context.channels, channels, 3));
+    for (int64_t b = 1; b <= kBlocks; ++b) {
+      auto in_block = std::make_shared<Stage>();
+      for (int64_t l = 0; l < layers; ++l, channels += shape.growth) {
+        in_block->add(std::to_string(l), std::make_shared<DenseLayer>(channels, shape.growth, bc, kPapersStyle));
+      }
+      add(fmt::format("block{}", b), std::make_shared<SmallDenseBlock>(std::move(in_block)));
+      if (b == kBlocks) break;
+      const int64_t out = bc ? channels / 2 : channels;
+      add(fmt::format("trans{}", b), std::make_shared<DenseTransition>(channels, out, "bn1", "conv1", Fan::kOut));
+      channels = out;
+    }
+    add("bn1", std::make_shared<BatchNorm>(channels));
+    heads_ = std::make_unique<Heads>(*this, "fc", options, channels, context.num_classes, FirstHead::kZeroBias);
+  }
+
+  ModelOutput forward(const at::Tensor& images) override {
+    check_shape("images", images.sizes(), {kAnySize, image_channels_, kSize, kSize});
+    at::Tensor x = images;
+    for (const auto& layer : layers_) x = layer->forward(x);
+    return (*heads_)(global_average(rectified(x)));
+  }
+
+ private:
+  static constexpr int64_t kSize = 32, kBlocks = 3;
+
+  static int64_t layers_of_a_block(int64_t depth, bool bc) {
+    const int64_t per_layer = kBlocks * (bc ? 2 : 1), layers = (depth - 4) / per_layer;
+    if (depth != per_layer * layers + 4) {
+      throw KeyError(
+          "model.depth",
+          fmt::format("{} gives no whole number of layers: {} n + 4 is wanted, such as {} or {}", depth, per_layer,
+                      per_layer * std::max<int64_t>(layers, 1) + 4, per_layer * (layers + 1) + 4));
+    }
+    return layers;
+  }
+
+  int64_t image_channels_;
+  std::vector<std::shared_ptr<Layer>> layers_;
+  std::unique_ptr<Heads> heads_;
+};
+
+struct SmallDenseNetOptions {
+  bool bc = true;
+
+  static config::Keys keys() {
+    return {config::key("bc", &SmallDenseNetOptions::bc, true,
+                        "DenseNet-BC: 1x1 bottlenecks, and transitions that halve the channels.")};
+  }
+};
+
+std::shared_ptr<Model> read_small_densenet(const SmallDenseNetShape& shape, const config::Config& config,
+                                           const ModelContext& context) {
+  return make_small_densenet(shape, config.read<SmallDenseNetOptions>("model").bc, config.read<ModelOptions>("model"),
+                             context);
+}
+
 }  // namespace
 
-DenseNetShape densenet_shape(int64_t depth) {
-  static const std::map<int64_t, DenseNetShape> shapes{{121, {32, 64, {6, 12, 24, 16}}},
-                                                       {161, {48, 96, {6, 12, 36, 24}}},
-                                                       {169, {32, 64, {6, 12, 32, 32}}},
-                                                       {201, {32, 64, {6, 12, 48, 32}}}};
-  return shapes.at(depth);
+config::Keys SmallDenseNetShape::keys() {
+  return {config::key("depth", &SmallDenseNetShape::depth, 40,
+                      "Convolutions and the head: 6 n + 4, or 3 n + 4 without bottlenecks.")
+              .at_least(10)
+              .at_most(1000)
+              .in("layers"),
+          config::key("growth", &SmallDenseNetShape::growth, 40, "Channels that each layer adds.")
+              .at_least(1)
+              .at_most(1024)
+              .in("channels")};
 }
 
-DenseNet::DenseNet(const DenseNetShape& shape, const ModelOptions& options, const ModelContext& context)
-    : channels_(context.channels) {
-  // conv0 and its pool halve upwards, the three transitions downwards: 29 is the least that leaves a pixel.
-  check_least_size("this DenseNet", 29, context);
-  auto features = std::make_shared<Features>(shape, context.channels);
-  const int64_t num_features = features->channels();
-  features_ = register_module("features", std::move(features));
-  classifier_ =
-      std::make_unique<Heads>(*this, "classifier", options, num_features, context.num_classes, FirstHead::kZeroBias);
+std::shared_ptr<Model> make_small_densenet(const SmallDenseNetShape& shape, bool bc, const ModelOptions& options,
+                                           const ModelContext& context) {
+  return std::make_shared<SmallDenseNet>(shape, bc, options, context);
 }
 
-ModelOutput DenseNet::forward(const at::Tensor& images) {
-  check_shape("images", images.sizes(), {kAnySize, channels_, kAnySize, kAnySize});
-  return (*classifier_)(global_average(features_->forward(images)));
+std::vector<ModelEntry> small_densenet_entries() {
+  std::vector<ModelEntry> entries{
+      {"densenet", "DenseNet of any depth and growth for images of 32x32 pixels (Huang et al. 2017).",
+       config::joined(SmallDenseNetShape::keys(), SmallDenseNetOptions::keys()),
+       [](const config::Config& config, const ModelContext& context) {
+         return read_small_densenet(config.read<SmallDenseNetShape>("model"), config, context);
+       },
+       kCifar100}};
+  for (const SmallDenseNetShape shape : {SmallDenseNetShape{40, 12}, {40, 40}}) {
+    entries.push_back({fmt::format("densenet{}_{}", shape.depth, shape.growth),
+                       fmt::format("DenseNet {}-{} of the papers' experiments, for images of 32x32 pixels.",
+                                   shape.depth, shape.growth),
+                       SmallDenseNetOptions::keys(),
+                       [shape](const config::Config& config, const ModelContext& context) {
+                         return read_small_densenet(shape, config, context);
+                       },
+                       kCifar100});
+  }
+  return entries;
+}
+
+std::vector<ModelEntry> densenet_entries() {
+  std::vector<ModelEntry> entries;
+  const auto add = [&entries](int64_t depth, const DenseNetShape& shape, const char* digits) {
+    const std::string name = fmt::format("densenet{}", depth);
+    entries.push_back({name,
+                       fmt::format("DenseNet-{} for images of about 224x224 pixels, torchvision's.", depth),
+                       {},
+                       [shape](const config::Config& config, const ModelContext& context) {
+                         return std::make_shared<DenseNet>(shape, config.read<ModelOptions>("model"), context);
+                       },
+                       kImageNet,
+                       torchvision_weights(fmt::format("DenseNet{}", depth), fmt::format("{}-{}.pth", name, digits))});
+  };
+  add(121, {32, 64, {6, 12, 24, 16}}, "a639ec97");
+  add(161, {48, 96, {6, 12, 36, 24}}, "8d451a50");
+  add(169, {32, 64, {6, 12, 32, 32}}, "b2777c0a");
+  add(201, {32, 64, {6, 12, 48, 32}}, "c1103571");
+  return entries;
 }
 
 }  // namespace settrain

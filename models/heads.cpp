@@ -6,7 +6,6 @@
 #include <ATen/ops/ones.h>
 
 #include <cmath>
-#include <stdexcept>
 
 #include "models/autocast.h"
 #include "models/cost.h"
@@ -18,6 +17,39 @@ namespace {
 at::Tensor unit_length(const at::Tensor& t, int64_t dim) {
   return t / t.norm(2, dim, /*keepdim=*/true).clamp_min(1e-12);
 }
+
+/// factor_j (features weight^T + bias)_j, of which only `factor` [classes] is trained: learnable weight scaling (Kang
+/// et al., ICLR 2020, section 4). `factor` starts at 1.
+class ScaledHead : public LinearHead {
+ public:
+  ScaledHead(int64_t features, int64_t classes, bool with_bias) : LinearHead(features, classes, with_bias) {
+    for (at::Tensor& fixed : parameters()) fixed.set_requires_grad(false);
+    factor_ = register_parameter("factor", at::ones({classes}, CostCounter::device()));
+  }
+
+  at::Tensor forward(const at::Tensor& features) override { return factor_ * LinearHead::forward(features); }
+
+ private:
+  at::Tensor factor_;
+};
+
+/// Cosines: both the features and every class' weights are divided by max(norm, 1e-12). No bias. `weight` is [features,
+/// classes], transposed against a linear layer's, as in the published checkpoints; it starts uniform in +-1 with
+/// columns scaled to norm 1.
+class NormalisedHead : public Head {
+ public:
+  NormalisedHead(int64_t features, int64_t classes) {
+    const at::Tensor directions = at::empty({features, classes}, CostCounter::device()).uniform_(-1, 1);
+    weight_ = register_parameter("weight", unit_length(directions, 0));
+  }
+
+  at::Tensor forward(const at::Tensor& features) override {
+    return at::matmul(unit_length(features, 1), unit_length(weight_, 0));
+  }
+
+ private:
+  at::Tensor weight_;
+};
 
 }  // namespace
 
@@ -34,24 +66,6 @@ LinearHead::LinearHead(int64_t features, int64_t classes, bool with_bias, FirstH
 
 at::Tensor LinearHead::forward(const at::Tensor& features) {
   return at::linear(features, weight_, bias_);
-}
-
-ScaledHead::ScaledHead(int64_t features, int64_t classes, bool with_bias) : LinearHead(features, classes, with_bias) {
-  for (at::Tensor& fixed : parameters()) fixed.set_requires_grad(false);
-  factor_ = register_parameter("factor", at::ones({classes}, CostCounter::device()));
-}
-
-at::Tensor ScaledHead::forward(const at::Tensor& features) {
-  return factor_ * LinearHead::forward(features);
-}
-
-NormalisedHead::NormalisedHead(int64_t features, int64_t classes) {
-  const at::Tensor directions = at::empty({features, classes}, CostCounter::device()).uniform_(-1, 1);
-  weight_ = register_parameter("weight", unit_length(directions, 0));
-}
-
-at::Tensor NormalisedHead::forward(const at::Tensor& features) {
-  return at::matmul(unit_length(features, 1), unit_length(weight_, 0));
 }
 
 Heads::Heads(torch::nn::Module& model, const std::string& name, const ModelOptions& options, int64_t features,

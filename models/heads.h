@@ -35,31 +35,8 @@ class LinearHead : public Head {
   at::Tensor weight_, bias_;
 };
 
-/// factor_j (features weight^T + bias)_j, of which only `factor` [classes] is trained: learnable weight scaling (Kang
-/// et al., ICLR 2020, section 4). `factor` starts at 1.
-class ScaledHead : public LinearHead {
- public:
-  ScaledHead(int64_t features, int64_t classes, bool with_bias);
-  at::Tensor forward(const at::Tensor& features) override;
-
- private:
-  at::Tensor factor_;
-};
-
-/// Cosines: both the features and every class' weights are divided by max(norm, 1e-12). No bias. `weight` is [features,
-/// classes], transposed against a linear layer's, as in the published checkpoints; it starts uniform in +-1 with
-/// columns scaled to norm 1.
-class NormalisedHead : public Head {
- public:
-  NormalisedHead(int64_t features, int64_t classes);
-  at::Tensor forward(const at::Tensor& features) override;
-
- private:
-  at::Tensor weight_;
-};
-
-/// What `model.head` names: one head, or two linear ones on the same features (Garcin's thesis, chapter 5), the second
-/// for the scores that a multi-label loss trains.
+/// The heads that `model.head` names: one, or two linear ones on the same features (Garcin's thesis, chapter 5), the
+/// second for the scores that a multi-label loss trains.
 class Heads {
  public:
   /// Registers them in `model` as `name` and, where there are two, `name`_multi.

@@ -1,30 +1,52 @@
 #include "models/layers.h"
 
 #include <ATen/Context.h>
+#include <ATen/core/ivalue.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 #include <utility>
 
 #include "models/cost.h"
-#include "models/recompute.h"
 #include "src/core/error.h"
 
 namespace settrain {
 namespace {
 
-// ATen has no shape functions in C++ for convolutions, which tensors without storage would need.
-at::Tensor shape_of_convolution(const at::Tensor& x, const at::Tensor& weight, const ConvolutionGeometry& geometry) {
-  const auto out = [&](int64_t size) { return (size + 2 * geometry.padding - weight.size(2)) / geometry.stride + 1; };
-  return at::empty({x.size(0), weight.size(0), out(x.size(2)), out(x.size(3))}, x.options());
-}
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct KeptSum : torch::CustomClassHolder {
+  explicit KeptSum(SumOverProcesses kept) : sum(std::move(kept)) {}
+
+  SumOverProcesses sum;
+};
+
+/// sum(mine), differentiable: the gradient of `mine` is the sum of the processes' gradients, since their losses are
+/// added.
+class SharedSum : public torch::autograd::Function<SharedSum> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& mine, const SumOverProcesses& sum) {
+    context->saved_data["sum"] = at::IValue::make_capsule(c10::make_intrusive<KeptSum>(sum));
+    return sum(mine);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto kept = c10::static_intrusive_pointer_cast<KeptSum>(context->saved_data["sum"].toCapsule());
+    return {kept->sum(gradients[0].contiguous()), at::Tensor()};
+  }
+};
 
 }  // namespace
 
@@ -33,9 +55,11 @@ at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight, const at::Te
   if (!x.is_meta()) {
     return at::conv2d(x, weight, bias, geometry.stride, geometry.padding, /*dilation=*/1, geometry.groups);
   }
-  at::Tensor out = shape_of_convolution(x, weight, geometry);
-  CostCounter::add(weight.numel() * out.size(2) * out.size(3));
-  return out;
+  // ATen has no shape functions in C++ for convolutions, which tensors without storage would need.
+  const auto out = [&](int64_t size) { return (size + 2 * geometry.padding - weight.size(2)) / geometry.stride + 1; };
+  const int64_t height = out(x.size(2)), width = out(x.size(3));
+  CostCounter::add(weight.numel() * height * width);
+  return at::empty({x.size(0), weight.size(0), height, width}, x.options());
 }
 
 Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride, Fan fan, int64_t groups)
@@ -68,14 +92,14 @@ at::Tensor BatchNorm::forward(const at::Tensor& x) {
         "data.drop_last: true or another data.batch_size, or take larger images");
   }
   if (x.is_meta()) return at::empty_like(x);
-  const bool again = is_training() && Recomputation::is_under_way();  // the first time has updated the statistics
+  const bool again = is_training() && is_recomputing();  // the first time has updated the statistics
   const auto normalised = [&](const at::Tensor& mean, const at::Tensor& variance, double momentum) {
     return at::batch_norm(x, weight_, bias_, mean, variance, is_training(), momentum, kEpsilon,
                           at::globalContext().userEnabledCuDNN());
   };
   if (is_training() && sum_) return normalised_together(x);
   if (again) return normalised({}, {}, kMomentum);
-  // With a momentum of 1 the batch's statistics themselves are what is kept.
+  // With a momentum of 1 the batch's statistics themselves are kept.
   if (is_training() && recorded_mean_.defined()) return normalised(recorded_mean_, recorded_var_, 1);
   if (is_training()) num_batches_tracked_ += 1;
   return normalised(running_mean_, running_var_, kMomentum);
@@ -87,10 +111,10 @@ at::Tensor BatchNorm::normalised_together(const at::Tensor& x) {
   const std::vector<int64_t> over{0, 2, 3}, shape{1, channels(), 1, 1};
   const int64_t mine = x.numel() / channels();
   const int64_t all = sum_(at::full({1}, mine, at::kLong)).item<int64_t>();
-  const at::Tensor mean = shared_sum(values.sum(over), sum_) / all;
+  const at::Tensor mean = SharedSum::apply(values.sum(over), sum_) / all;
   const at::Tensor centred = values - mean.view(shape);
-  const at::Tensor variance = shared_sum(centred.square().sum(over), sum_) / all;
-  if (recorded_mean_.defined() && !Recomputation::is_under_way()) {
+  const at::Tensor variance = SharedSum::apply(centred.square().sum(over), sum_) / all;
+  if (recorded_mean_.defined() && !is_recomputing()) {
     const c10::NoGradGuard no_grad;
     recorded_mean_.copy_(mean);
     recorded_var_.copy_(variance * all / (all - 1));
@@ -110,16 +134,55 @@ void BatchNorm::update(const at::Tensor& mean, const at::Tensor& variance) {
   running_var_.mul_(1 - kMomentum).add_(variance, kMomentum);
 }
 
-void Stage::add(const std::string& name, std::shared_ptr<Layer> layer) {
-  layers_.push_back(register_module(name, std::move(layer)));
+at::Tensor normal_values(at::IntArrayRef sizes, double deviation) {
+  return at::empty(sizes, CostCounter::device()).normal_(0, deviation);
 }
 
-at::Tensor Stage::forward(const at::Tensor& x) {
-  // Not within a layer that is itself computed again.
-  const bool recompute = recompute_ && c10::GradMode::is_enabled() && !Recomputation::is_under_way();
-  at::Tensor y = x;
-  for (const auto& layer : layers_) y = recompute ? forward_without_keeping(*layer, y) : layer->forward(y);
-  return y;
+at::Tensor uniform_values(at::IntArrayRef sizes, double bound) {
+  return at::empty(sizes, CostCounter::device()).uniform_(-bound, bound);
+}
+
+at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (x.is_meta()) CostCounter::add(x.numel() * weight.size(0));
+  return at::linear(x, weight, bias);
+}
+
+BiasedConvolution::BiasedConvolution(const at::Tensor& weight, const ConvolutionGeometry& geometry)
+    : geometry_(geometry),
+      weight_(register_parameter("weight", weight)),
+      bias_(register_parameter("bias", at::zeros({weight.size(0)}, weight.options()))) {}
+
+at::Tensor BiasedConvolution::forward(const at::Tensor& x) {
+  return convolved(x, weight_, bias_, geometry_);
+}
+
+LinearLayer::LinearLayer(const at::Tensor& weight, const at::Tensor& bias)
+    : weight_(register_parameter("weight", weight)), bias_(register_parameter("bias", bias)) {}
+
+at::Tensor LinearLayer::forward(const at::Tensor& x) {
+  return linear_map(x, weight_, bias_);
+}
+
+LayerNorm::LayerNorm(int64_t features)
+    : weight_(register_parameter("weight", at::ones(features, CostCounter::device()))),
+      bias_(register_parameter("bias", at::zeros(features, CostCounter::device()))) {}
+
+at::Tensor LayerNorm::forward(const at::Tensor& x) {
+  constexpr double kLayerNormEpsilon = 1e-6;
+  if (x.is_meta()) return at::empty_like(x);
+  return at::layer_norm(x, weight_.sizes(), weight_, bias_, kLayerNormEpsilon, at::globalContext().userEnabledCuDNN());
+}
+
+at::Tensor ChannelNorm::forward(const at::Tensor& x) {
+  return with_channels_second(LayerNorm::forward(with_channels_last(x)));
+}
+
+at::Tensor with_channels_last(const at::Tensor& x) {
+  return x.permute({0, 2, 3, 1});
+}
+
+at::Tensor with_channels_second(const at::Tensor& x) {
+  return x.permute({0, 3, 1, 2});
 }
 
 at::Tensor rectified(at::Tensor x) {

@@ -1,4 +1,4 @@
-// What the networks are built from.
+// The layers that networks are built from.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/shared_sum.h"
+#include "models/batch_statistics.h"
 
 namespace settrain {
 
@@ -24,8 +24,8 @@ struct ConvolutionGeometry {
   int64_t stride, padding, groups;
 };
 
-/// x convolved with weight [out, in / groups, kernel, kernel] plus `bias` [out], which may be undefined. Of an x
-/// without storage, what it costs is counted.
+/// x convolved with weight [out, in / groups, kernel, kernel] plus `bias` [out], which may be undefined. The cost is
+/// counted where x has no storage.
 at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                      const ConvolutionGeometry& geometry);
 
@@ -74,6 +74,51 @@ class BatchNorm : public Layer {
   SumOverProcesses sum_;
 };
 
+/// A convolution with a bias, which starts at zero.
+class BiasedConvolution : public Layer {
+ public:
+  /// `weight`: [out, in / groups, kernel, kernel], as it starts.
+  BiasedConvolution(const at::Tensor& weight, const ConvolutionGeometry& geometry);
+  at::Tensor forward(const at::Tensor& x) override;
+
+ private:
+  ConvolutionGeometry geometry_;
+  at::Tensor weight_, bias_;
+};
+
+/// From [..., in] to [..., out].
+class LinearLayer : public Layer {
+ public:
+  /// `weight` [out, in] and `bias` [out] as they start.
+  LinearLayer(const at::Tensor& weight, const at::Tensor& bias);
+  at::Tensor forward(const at::Tensor& x) override;
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+/// Values [..., features] brought to mean 0 and variance 1 along the features: eps 1e-6, as in torchvision's networks.
+/// `weight` starts at 1, `bias` at 0.
+class LayerNorm : public Layer {
+ public:
+  explicit LayerNorm(int64_t features);
+  at::Tensor forward(const at::Tensor& x) override;
+
+ private:
+  at::Tensor weight_, bias_;
+};
+
+/// The same along the channels of every pixel.
+class ChannelNorm : public LayerNorm {
+ public:
+  using LayerNorm::LayerNorm;
+  at::Tensor forward(const at::Tensor& x) override;
+};
+
+/// [batch, channels, height, width] with the channels last, and back: the memory stays as it is.
+at::Tensor with_channels_last(const at::Tensor& x);
+at::Tensor with_channels_second(const at::Tensor& x);
+
 /// Layers one after the other.
 class Stage : public Layer {
  public:
@@ -88,6 +133,16 @@ class Stage : public Layer {
   std::vector<std::shared_ptr<Layer>> layers_;
   bool recompute_ = false;
 };
+
+/// Whether a backward pass of this thread is computing a stage's forward pass again.
+bool is_recomputing();
+
+/// A tensor to be drawn: normal, or uniform in +-`bound`. Without storage where a CostCounter lives.
+at::Tensor normal_values(at::IntArrayRef sizes, double deviation);
+at::Tensor uniform_values(at::IntArrayRef sizes, double bound);
+
+/// x [..., in] weight^T + bias, weight [out, in]. The cost is counted where x has no storage.
+at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
 /// max(0, x), written over x.
 at::Tensor rectified(at::Tensor x);

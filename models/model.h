@@ -1,4 +1,4 @@
-// What a classifier is to the rest of the program.
+// The interface of classifiers to the rest of the program.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,8 +1,11 @@
 #include "models/model_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "src/config/variants.h"
+#include "src/config/schema.h"
+#include "src/core/error.h"
 
 namespace settrain {
 
@@ -46,6 +49,12 @@ config::Keys ModelOptions::keys() {
 
 bool ModelOptions::trains(const char* part) const {
   return std::ranges::count(trainable, part) > 0;
+}
+
+void check_images(bool fit, std::string_view model, std::string_view images, const ModelContext& data) {
+  if (fit) return;
+  throw KeyError("model.name",
+                 fmt::format("{} takes {}, the data's are {}x{}", model, images, data.height, data.width));
 }
 
 void model_rule(const config::Config& config) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "models/registry.h"
 #include "src/config/config.h"
@@ -26,6 +27,9 @@ struct ModelOptions {
 
   static config::Keys keys();
 };
+
+/// Throws KeyError for model.name, "`model` takes `images`, the data's are HEIGHTxWIDTH", unless the data's images fit.
+void check_images(bool fit, std::string_view model, std::string_view images, const ModelContext& data);
 
 /// Refuses combinations of those keys that would do nothing, or not what they say.
 void model_rule(const config::Config& config);

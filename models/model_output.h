@@ -1,4 +1,4 @@
-// What a model answers for a batch.
+// A model's answers to a batch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,9 +7,9 @@ namespace settrain {
 
 struct ModelOutput {
   at::Tensor scores;  // [batch, classes] float logits, or cosines in [-1, 1] from a normalised head
-  at::Tensor
-      scores_multi;     // [batch, classes] float logits of a second, multi-label head; undefined where there is none
-  at::Tensor features;  // [batch, features] float, what the head saw
+  // [batch, classes] float logits of a second, multi-label head; undefined where there is none.
+  at::Tensor scores_multi;
+  at::Tensor features;  // [batch, features] float: the head's inputs
 
   /// The scores that sets are made of: of two heads, the multi-label one's (Garcin's thesis, section 5.5.2: the other
   /// only helps it to learn).

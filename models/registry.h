@@ -13,7 +13,7 @@ namespace settrain {
 
 class Model;
 
-/// What a model must fit.
+/// The data that a model must fit.
 struct ModelContext {
   int64_t num_classes;
   int64_t channels, height, width;  // of an input image

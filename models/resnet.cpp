@@ -1,64 +1,219 @@
-#include "models/resnet.h"
-
+// Residual networks: He et al., "Deep Residual Learning for Image Recognition" (2016); Zagoruyko and Komodakis, "Wide
+// Residual Networks" (2016); Xie et al., "Aggregated Residual Transformations for Deep Neural Networks" (2017).
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/max_pool2d.h>
+#include <fmt/format.h>
 
-#include <map>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "models/residual_blocks.h"
+#include "models/entries.h"
+#include "models/heads.h"
+#include "models/layers.h"
+#include "models/model.h"
 #include "src/core/shape.h"
 
 namespace settrain {
 namespace {
 
-constexpr int64_t kExpansion = 4;  // of a bottleneck's channels at its end
+/// How a block's input is brought to its output's shape where they differ.
+enum class Shortcut {
+  kPad,      // every second pixel, and zero channels around (the paper's option A)
+  kProject,  // a 1x1 convolution and a batch norm, as child `downsample` with children 0 and 1 (option B)
+};
 
-std::shared_ptr<Stage> make_resnet_stage(const ResNetShape& shape, int64_t blocks, int64_t width, int64_t& channels,
-                                         int64_t stride) {
-  auto stage = std::make_shared<Stage>();
-  for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t out = shape.bottleneck ? kExpansion * width : width;
-    const int64_t stride_here = b == 0 ? stride : 1;
-    std::shared_ptr<Layer> block;
-    if (shape.bottleneck) {
-      block = std::make_shared<BottleneckBlock>(channels, shape.widening * width, out, stride_here, shape.groups);
-    } else {
-      block = std::make_shared<BasicBlock>(channels, out, stride_here, Shortcut::kProject);
+std::shared_ptr<Layer> projection(int64_t in, int64_t out, int64_t stride) {
+  auto layers = std::make_shared<Stage>();
+  layers->add("0", std::make_shared<Convolution>(in, out, 1, stride));
+  layers->add("1", std::make_shared<BatchNorm>(out));
+  return layers;
+}
+
+/// Two 3x3 convolutions, the first with the stride: relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)).
+class BasicBlock : public Layer {
+ public:
+  BasicBlock(int64_t in, int64_t out, int64_t stride, Shortcut shortcut)
+      : stride_(stride),
+        padded_channels_(shortcut == Shortcut::kPad ? out - in : 0),
+        conv1_(register_module("conv1", std::make_shared<Convolution>(in, out, 3, stride))),
+        bn1_(register_module("bn1", std::make_shared<BatchNorm>(out))),
+        conv2_(register_module("conv2", std::make_shared<Convolution>(out, out, 3))),
+        bn2_(register_module("bn2", std::make_shared<BatchNorm>(out))) {
+    const bool same = in == out && stride == 1;
+    if (shortcut == Shortcut::kProject && !same) {
+      downsample_ = register_module("downsample", projection(in, out, stride));
     }
-    stage->add(std::to_string(b), std::move(block));
-    channels = out;
   }
-  return stage;
+
+  at::Tensor forward(const at::Tensor& x) override {
+    const at::Tensor y = rectified(bn1_->forward(conv1_->forward(x)));
+    return rectified(bn2_->forward(conv2_->forward(y)).add_(shortcut(x)));
+  }
+
+ private:
+  at::Tensor shortcut(const at::Tensor& x) const {
+    if (downsample_) return downsample_->forward(x);
+    const at::Tensor kept = stride_ == 1 ? x : x.slice(2, 0, std::nullopt, stride_).slice(3, 0, std::nullopt, stride_);
+    if (padded_channels_ == 0) return kept;
+    const int64_t before = padded_channels_ / 2;
+    return at::constant_pad_nd(kept, {0, 0, 0, 0, before, padded_channels_ - before});
+  }
+
+  int64_t stride_, padded_channels_;
+  std::shared_ptr<Layer> conv1_, bn1_, conv2_, bn2_, downsample_;
+};
+
+/// Convolutions of 1x1 to `inner` channels, 3x3 (in `groups`, and with the stride, as torchvision has it) and 1x1 to
+/// `out`; the shortcut projects where the shapes differ.
+class BottleneckBlock : public Layer {
+ public:
+  BottleneckBlock(int64_t in, int64_t inner, int64_t out, int64_t stride, int64_t groups)
+      : conv1_(register_module("conv1", std::make_shared<Convolution>(in, inner, 1))),
+        bn1_(register_module("bn1", std::make_shared<BatchNorm>(inner))),
+        conv2_(register_module("conv2", std::make_shared<Convolution>(inner, inner, 3, stride, Fan::kOut, groups))),
+        bn2_(register_module("bn2", std::make_shared<BatchNorm>(inner))),
+        conv3_(register_module("conv3", std::make_shared<Convolution>(inner, out, 1))),
+        bn3_(register_module("bn3", std::make_shared<BatchNorm>(out))) {
+    if (in != out || stride != 1) downsample_ = register_module("downsample", projection(in, out, stride));
+  }
+
+  at::Tensor forward(const at::Tensor& x) override {
+    at::Tensor y = rectified(bn1_->forward(conv1_->forward(x)));
+    y = rectified(bn2_->forward(conv2_->forward(y)));
+    return rectified(bn3_->forward(conv3_->forward(y)).add_(downsample_ ? downsample_->forward(x) : x));
+  }
+
+ private:
+  std::shared_ptr<Layer> conv1_, bn1_, conv2_, bn2_, conv3_, bn3_, downsample_;
+};
+
+enum class ResNetBlock {
+  kSmall,       // basic, with padded shortcuts: for images of about 32x32 pixels (He et al., section 4.2)
+  kBasic,       // with projections, as the bottlenecks: for images of about 224x224 pixels, torchvision's (table 1)
+  kBottleneck,  // whose output has 4 times the stage's channels
+};
+
+struct ResNetShape {
+  ResNetBlock block;
+  std::vector<int64_t> blocks;       // of each stage; all but the first halve the resolution
+  int64_t width = 64;                // channels of the first stage; each further one has twice as many
+  int64_t widening = 1, groups = 1;  // of the bottlenecks' 3x3 convolutions
+};
+
+/// Small networks begin with a 3x3 convolution, the others with a 7x7 one and a pool that each halve the resolution.
+///
+/// state_dict names: conv1, bn1, layerS.B.{conv1,bn1,conv2,bn2[,conv3,bn3]}, layerS.0.downsample.{0,1}, fc.
+class ResNet : public Model {
+ public:
+  ResNet(const ResNetShape& shape, const ModelOptions& options, const ModelContext& context)
+      : image_channels_(context.channels), is_small_(shape.block == ResNetBlock::kSmall) {
+    int64_t channels = shape.width, width = shape.width;
+    conv1_ = register_module(
+        "conv1", std::make_shared<Convolution>(image_channels_, channels, is_small_ ? 3 : 7, is_small_ ? 1 : 2));
+    bn1_ = register_module("bn1", std::make_shared<BatchNorm>(channels));
+    for (size_t s = 0; s < shape.blocks.size(); ++s, width *= 2) {
+      auto stage = std::make_shared<Stage>();
+      for (int64_t b = 0; b < shape.blocks[s]; ++b) {
+        const int64_t out = shape.block == ResNetBlock::kBottleneck ? 4 * width : width;
+        stage->add(std::to_string(b), block(shape, channels, width, out, s > 0 && b == 0 ? 2 : 1));
+        channels = out;
+      }
+      stages_.push_back(register_module(fmt::format("layer{}", s + 1), std::move(stage)));
+    }
+    fc_ = std::make_unique<Heads>(*this, "fc", options, channels, context.num_classes);
+  }
+
+  ModelOutput forward(const at::Tensor& images) override {
+    check_shape("images", images.sizes(), {kAnySize, image_channels_, kAnySize, kAnySize});
+    at::Tensor x = rectified(bn1_->forward(conv1_->forward(images)));
+    if (!is_small_) x = at::max_pool2d(x, 3, 2, 1);
+    for (const auto& stage : stages_) x = stage->forward(x);
+    return (*fc_)(global_average(x));
+  }
+
+ private:
+  static std::shared_ptr<Layer> block(const ResNetShape& shape, int64_t in, int64_t width, int64_t out,
+                                      int64_t stride) {
+    if (shape.block == ResNetBlock::kBottleneck) {
+      return std::make_shared<BottleneckBlock>(in, shape.widening * width, out, stride, shape.groups);
+    }
+    const Shortcut shortcut = shape.block == ResNetBlock::kSmall ? Shortcut::kPad : Shortcut::kProject;
+    return std::make_shared<BasicBlock>(in, out, stride, shortcut);
+  }
+
+  int64_t image_channels_;
+  bool is_small_;
+  std::shared_ptr<Layer> conv1_, bn1_;
+  std::vector<std::shared_ptr<Layer>> stages_;
+  std::unique_ptr<Heads> fc_;
+};
+
+struct SmallResNetOptions {
+  int64_t width = 16;  // channels of the first stage
+
+  static config::Keys keys() {
+    return {config::key("width", &SmallResNetOptions::width, 16,
+                        "Channels of the first stage; the second has twice, the third four times as many.")
+                .at_least(1)
+                .at_most(1024)
+                .in("channels")};
+  }
+};
+
+ModelEntry resnet_entry(const std::string& name, const std::string& title, const ResNetShape& shape,
+                        const std::string& weights, const std::string& digits) {
+  return {name,
+          title + " for images of about 224x224 pixels, torchvision's.",
+          {},
+          [shape](const config::Config& config, const ModelContext& context) {
+            return std::make_shared<ResNet>(shape, config.read<ModelOptions>("model"), context);
+          },
+          kImageNet,
+          torchvision_weights(weights, fmt::format("{}-{}.pth", name, digits))};
 }
 
 }  // namespace
 
-ResNetShape resnet_shape(int64_t depth) {
-  static const std::map<int64_t, ResNetShape> shapes{{18, {{2, 2, 2, 2}, false}},
-                                                     {34, {{3, 4, 6, 3}, false}},
-                                                     {50, {{3, 4, 6, 3}, true}},
-                                                     {101, {{3, 4, 23, 3}, true}},
-                                                     {152, {{3, 8, 36, 3}, true}}};
-  return shapes.at(depth);
+std::shared_ptr<Model> make_small_resnet(int64_t depth, int64_t width, const ModelOptions& options,
+                                         const ModelContext& context) {
+  const int64_t blocks = (depth - 2) / 6;
+  return std::make_shared<ResNet>(ResNetShape{ResNetBlock::kSmall, {blocks, blocks, blocks}, width}, options, context);
 }
 
-ResNet::ResNet(const ResNetShape& shape, const ModelOptions& options, const ModelContext& context)
-    : channels_(context.channels) {
-  int64_t channels = 64, width = 64;
-  conv1_ = register_module("conv1", std::make_shared<Convolution>(context.channels, channels, 7, 2));
-  bn1_ = register_module("bn1", std::make_shared<BatchNorm>(channels));
-  for (size_t s = 0; s < stages_.size(); ++s, width *= 2) {
-    stages_[s] = register_module("layer" + std::to_string(s + 1),
-                                 make_resnet_stage(shape, shape.blocks[s], width, channels, s == 0 ? 1 : 2));
+std::vector<ModelEntry> small_resnet_entries() {
+  std::vector<ModelEntry> entries;
+  for (const int64_t depth : {8, 20, 32, 44, 56}) {
+    entries.push_back({fmt::format("resnet{}", depth),
+                       fmt::format("ResNet-{} for images of about 32x32 pixels (He et al. 2016, section 4.2).", depth),
+                       SmallResNetOptions::keys(),
+                       [depth](const config::Config& config, const ModelContext& context) {
+                         return make_small_resnet(depth, config.read<SmallResNetOptions>("model").width,
+                                                  config.read<ModelOptions>("model"), context);
+                       },
+                       kCifar100});
   }
-  fc_ = std::make_unique<Heads>(*this, "fc", options, channels, context.num_classes);
+  return entries;
 }
 
-ModelOutput ResNet::forward(const at::Tensor& images) {
-  check_shape("images", images.sizes(), {kAnySize, channels_, kAnySize, kAnySize});
-  at::Tensor x = at::max_pool2d(rectified(bn1_->forward(conv1_->forward(images))), 3, 2, 1);
-  for (const auto& stage : stages_) x = stage->forward(x);
-  return (*fc_)(global_average(x));
+std::vector<ModelEntry> resnet_entries() {
+  std::vector<ModelEntry> entries;
+  const auto add = [&entries](int64_t depth, const ResNetShape& shape, const char* digits) {
+    entries.push_back(resnet_entry(fmt::format("resnet{}", depth), fmt::format("ResNet-{}", depth), shape,
+                                   fmt::format("ResNet{}", depth), digits));
+  };
+  ResNetShape shape{ResNetBlock::kBottleneck, {3, 4, 6, 3}};
+  add(18, {ResNetBlock::kBasic, {2, 2, 2, 2}}, "f37072fd");
+  add(34, {ResNetBlock::kBasic, {3, 4, 6, 3}}, "b627a593");
+  add(50, shape, "0676ba61");
+  add(101, {ResNetBlock::kBottleneck, {3, 4, 23, 3}}, "63fe2227");
+  add(152, {ResNetBlock::kBottleneck, {3, 8, 36, 3}}, "394f9c45");
+  shape.widening = 2;
+  entries.push_back(resnet_entry("wide_resnet50_2", "Wide ResNet-50-2", shape, "Wide_ResNet50_2", "95faca4d"));
+  shape.groups = 32;
+  entries.push_back(resnet_entry("resnext50_32x4d", "ResNeXt-50 32x4d", shape, "ResNeXt50_32X4D", "7cdf4587"));
+  return entries;
 }
 
 }  // namespace settrain

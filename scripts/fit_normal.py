@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the two polynomials of src/core/normal.h and that of losses/kernels/cpu/normal_tail.h, and prints their coefficients.
+"""Fits the two polynomials of src/core/normal.h and that of losses/kernels/cpu/exact_topk_lanes.cpp, and prints their coefficients.
 Needs numpy and mpmath.
 
     python scripts/fit_normal.py

@@ -12,14 +12,12 @@
 #include <csignal>
 #include <cstring>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/progress_bar.h"
-#include "src/measure/bench/random_images.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/peak_memory.h"
@@ -27,7 +25,7 @@
 namespace settrain {
 namespace {
 
-constexpr int64_t kBatch = 128;  // where none is given
+constexpr int64_t kBatch = 128;  // default batch size
 
 config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
   for (const std::string& setting : line.settings) {
@@ -38,7 +36,7 @@ config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
   if (line.config.empty()) {
     settings = random_images(line.registries.models.at(model), bench.batch > 0 ? bench.batch : kBatch, bench.size,
                              bench.classes);
-    // A batch for every process.
+    // One batch for each process.
     settings.push_back(fmt::format("data.train_size={}", bench.processes * (bench.batch > 0 ? bench.batch : kBatch)));
   }
   if (bench.batch > 0) settings.push_back(fmt::format("data.batch_size={}", bench.batch));
@@ -50,7 +48,7 @@ config::Config bench_config(const CommandLine& line, const TrainBench& bench) {
 // Processes that each keep a core busy between work() and rest().
 class BusyProcesses {
  public:
-  // They rest at first. Made before the model, while this process is small: a fork copies what its parent has.
+  // The processes rest at first. They must be forked before the model is made, since a fork copies its parent's memory.
   explicit BusyProcesses(int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
       const pid_t child = ::fork();
@@ -61,7 +59,7 @@ class BusyProcesses {
         throw Error(fmt::format("no busy process could be started: {}", std::strerror(why)));
       }
       children_.push_back(child);
-      ::waitpid(child, nullptr, WUNTRACED);  // it has said with whom it ends, and rests
+      ::waitpid(child, nullptr, WUNTRACED);  // it has called prctl, and rests
     }
   }
   ~BusyProcesses() { end(); }
@@ -92,28 +90,26 @@ class BusyProcesses {
 
 struct MeasuredTraining {
   StepTimes cached, from_loader, beside;
-  // Ratios of each round, to cached: from the loader, and beside busy processes. Empty where not asked for.
+  // Speeds of each round over the cached speed: from the loader, and beside busy processes. Empty where not measured.
   std::vector<double> ratios, beside_ratios;
 };
 
-// Trains for two seconds without measuring, until the compute threads wait for each other as they will from then on
-// (set_compute_threads).
+// Trains for two seconds without measuring, until the compute threads have adapted how they wait (set_compute_threads).
 void settle(Throughput& throughput) {
   StepTimes unmeasured;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   while (std::chrono::steady_clock::now() < end) throughput.take_cached(1, unmeasured);
 }
 
-// In turns, so that a busy machine slows both alike.
+// Measures in turns, so that a busy machine slows all alike.
 MeasuredTraining measure(Throughput& throughput, const TrainBench& bench, bool with_loader, BusyProcesses& busy) {
   MeasuredTraining all;
   StepTimes warm_up;
   ProgressBar bar;
   throughput.take_cached(bench.warm_up, warm_up);
   for (int64_t round = 0; round < bench.rounds; ++round) {
-    const int64_t images = bench.steps * throughput.loader().settings().batch_size;  // of a round
     bar.update(
-        {.stage = "[bench] steps", .done = round * images, .total = bench.rounds * images, .after = 0, .figures = ""});
+        round_progress("[bench] steps", round, bench.rounds, bench.steps * throughput.loader().settings().batch_size));
     StepTimes cached, from_loader, beside;
     throughput.take_cached(bench.steps, cached);
     all.cached += cached;
@@ -127,7 +123,7 @@ MeasuredTraining measure(Throughput& throughput, const TrainBench& bench, bool w
       all.beside_ratios.push_back(beside.images_per_second() / cached.images_per_second());
     }
     if (!with_loader) continue;
-    // The batches that were made ahead meanwhile came for nothing.
+    // The loader made these batches ahead during the cached steps, so they do not count.
     const int64_t ahead = throughput.loader().settings().prefetch;
     throughput.take_from_loader(bench.steps + ahead, ahead, from_loader);
     all.from_loader += from_loader;
@@ -151,7 +147,7 @@ std::string as_json(const Experiment& run, const MeasuredTraining& measured, con
                               {"device", run.device.str()},
                               {"threads", at::get_num_threads()},
                               {"precision", run.train.precision},
-                              {"channels_last", run.computation.channels_last},
+                              {"channels_last", run.policy.channels_last},
                               {"steps", cached.seconds.size()},
                               {"images_per_second", cached.images_per_second()},
                               {"step_ms", 1000 * cached.mean()},
@@ -182,7 +178,7 @@ std::string as_table(const Experiment& run, const MeasuredTraining& measured, co
   std::string text =
       fmt::format("{} on {} of {}x{}x{}, batches of {}, on {}; {} compute and {} loader threads\n",
                   run.config.get<std::string>("model.name"), run.dataset.name, run.input.channels, run.input.height,
-                  run.input.width, run.loader.options.batch_size, run.computation.describe(), at::get_num_threads(),
+                  run.input.width, run.loader.options.batch_size, run.policy.describe(), at::get_num_threads(),
                   run.loader.options.resolved_workers(at::get_num_threads())) +
       fmt::format("{:<18} {:>10} {:>12}\n", "batches", "images/s", "ms a step") + row("one, cached", cached) +
       part("forward", cached.phases.forward) + part("backward", cached.phases.backward) +
@@ -219,50 +215,38 @@ int bench_train(const CommandLine& line, const TrainBench& bench) {
 void add_bench_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("bench", "Benchmarks; ratios are of alternating measurements");
   command->require_subcommand(1);
-  CLI::App* train = command->add_subcommand(
-      "train",
+  const auto [train, bench] = add_subcommand<TrainBench>(
+      *command, line, "train", bench_train,
       "Training steps on one cached batch: images/s, and where the time goes. With --config also the same steps fed "
       "by the loader of the config's data; without it on random images");
-  const auto bench = std::make_shared<TrainBench>();
   add_config_options(*train, line, /*required=*/false);
   add_device_option(*train, line);
   CLI::Option* config = train->get_option("--config");
   train->add_option("--model", bench->model, "A model's name (settrain list models); the config's, or resnet20");
-  train->add_option("--batch", bench->batch, "Images in a batch; the config's, or 128")->check(CLI::Range(1, 1000000));
-  train->add_option("--size", bench->size, "Height and width of random images; those that the model was made for")
-      ->check(CLI::Range(4, 1024))
+  add_integer(*train, "--batch", bench->batch, 1, 1000000, "Images in a batch; the config's, or 128");
+  add_integer(*train, "--size", bench->size, 4, 1024,
+              "Height and width of random images; those that the model was made for")
       ->excludes(config);
-  train
-      ->add_option("--classes", bench->classes, "Number of classes of random images; as many as the model was made for")
-      ->check(CLI::Range(2, 10000))
+  add_integer(*train, "--classes", bench->classes, 2, 10000,
+              "Number of classes of random images; as many as the model was made for")
       ->excludes(config);
-  train->add_option("--rounds", bench->rounds, "Rounds of measuring each")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  train->add_option("--steps", bench->steps, "Optimizer steps of each in a round")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  train->add_option("--warm-up", bench->warm_up, "Steps before, which are not measured")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
+  add_integer(*train, "--rounds", bench->rounds, 1, 1000, "Rounds of measuring each");
+  add_integer(*train, "--steps", bench->steps, 1, 100000, "Optimizer steps of each in a round");
+  add_integer(*train, "--warm-up", bench->warm_up, 0, 1000, "Steps before, which are not measured");
   train
       ->add_option(
           "--processes", bench->processes,
           "Compares so many processes on this machine with one, of as many compute threads as each of them has")
       ->check(CLI::Range(1, 64))
       ->excludes(config);
-  train
-      ->add_option(
-          "--beside", bench->beside,
-          "Measures the steps also beside so many busy processes, which it starts: how much a shared machine costs")
-      ->check(CLI::Range(1, 1024))
+  add_integer(*train, "--beside", bench->beside, 1, 1024,
+              "Measures the steps also beside so many busy processes, which it starts: how much a shared machine costs")
       ->excludes("--processes");
   train->add_flag("--json", bench->json, "Prints JSON instead of a table");
   add_bench_loader_command(*command, line);
   add_bench_losses_command(*command, line);
   add_bench_metrics_command(*command, line);
   add_bench_sets_command(*command, line);
-  train->callback([&line, bench] { line.action = [&line, bench] { return bench_train(line, *bench); }; });
 }
 
 }  // namespace settrain

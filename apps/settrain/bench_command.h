@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/settrain/command_line.h"
+#include "src/core/progress_bar.h"
 
 namespace settrain {
 
@@ -15,7 +16,12 @@ struct TrainBench {
   bool json = false;
 };
 
-/// `bench train --processes`: the same training in several processes, beside one, in turns.
+/// The progress at the start of a round.
+inline Progress round_progress(const char* stage, int64_t round, int64_t rounds, int64_t images_a_round) {
+  return {.stage = stage, .done = round * images_a_round, .total = rounds * images_a_round, .after = 0, .figures = ""};
+}
+
+/// `bench train --processes`: the same training in several processes and in one, in turns.
 int bench_processes(const CommandLine& line, const TrainBench& bench, const config::Config& config);
 
 void add_bench_loader_command(CLI::App& bench, CommandLine& line);

@@ -13,11 +13,10 @@
 #include "datasets/load_data.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
-#include "src/core/heap.h"
 #include "src/core/interrupt.h"
-#include "src/core/progress_bar.h"
+#include "src/core/process.h"
 #include "src/loader/data_options.h"
-#include "src/measure/bench/loader_speed.h"
+#include "src/measure/bench/speed.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment_schema.h"
 
@@ -25,14 +24,22 @@ namespace settrain {
 namespace {
 
 struct LoaderBench {
-  std::string files, format = "float32";
+  std::string files;
+  PixelType format = PixelType::kFloat;
   bool channels_last = false, json = false;
   int64_t images = 512, rounds = 5, threads = std::max(1U, std::thread::hardware_concurrency());
 };
 
+const std::vector<std::pair<std::string, PixelType>> kFormats{
+    {"float32", PixelType::kFloat}, {"bf16", PixelType::kBFloat16}, {"uint8", PixelType::kByte}};
+
+const std::string& format_name(const LoaderBench& bench) {
+  return std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& f) { return f.second == bench.format; })->first;
+}
+
 constexpr int64_t kBatchesAThread = 16;
 
-// Where images come from, and what becomes of them.
+// The images, and how they are loaded.
 struct Subject {
   Dataset dataset;
   ImageFileOptions file_options;
@@ -70,11 +77,8 @@ Subject subject_of(const CommandLine& line, const LoaderBench& bench) {
   subject.context.pipeline = config.read<PipelineOptions>("data");
   subject.context.normalisation =
       normalisation_for(line.registries.datasets, subject.context.options.normalisation, subject.dataset);
-  const PixelType type = bench.format == "uint8"  ? PixelType::kByte
-                         : bench.format == "bf16" ? PixelType::kBFloat16
-                                                  : PixelType::kFloat;
-  subject.context.format = {type, bench.channels_last};
-  // Images over and over where there are fewer than it takes to keep all threads busy to the end.
+  subject.context.format = {bench.format, bench.channels_last};
+  // Repeats images where there are too few to keep all threads busy.
   Split& train = subject.dataset.train;
   const std::vector<int64_t> ids = train.ids;
   const int64_t images = std::max(bench.images, kBatchesAThread * bench.threads * subject.context.options.batch_size);
@@ -118,11 +122,7 @@ MeasuredLoader measure(const Subject& subject, const LoaderBench& bench) {
   const auto* files = dynamic_cast<const ImageFiles*>(subject.dataset.train.images.get());
   ProgressBar bar;
   for (int64_t round = 0; round < bench.rounds; ++round) {
-    bar.update({.stage = "[bench] rounds",
-                .done = round * bench.images,
-                .total = bench.rounds * bench.images,
-                .after = 0,
-                .figures = ""});
+    bar.update(round_progress("[bench] rounds", round, bench.rounds, bench.images));
     if (files) {
       measured.stages += measure_stages(*files, subject.file_options, some, loaders.front()->transform(), round);
     }
@@ -133,7 +133,7 @@ MeasuredLoader measure(const Subject& subject, const LoaderBench& bench) {
   return measured;
 }
 
-// Of each round, the speed with so many threads over that with one.
+// For each round, the speed with that many threads divided by the speed with one.
 std::vector<double> ratios_to_one(const MeasuredLoader& measured, size_t i) {
   return ratios(measured.loaders[i].images_per_second, measured.loaders[0].images_per_second);
 }
@@ -141,8 +141,8 @@ std::vector<double> ratios_to_one(const MeasuredLoader& measured, size_t i) {
 std::string as_table(const Subject& subject, const MeasuredLoader& measured, const LoaderBench& bench) {
   const LoadingTimes& stages = measured.stages;
   std::string text = fmt::format(
-      "{}, pipeline {}, {} {}, batches of {}\n", subject.dataset.name, subject.context.pipeline.pipeline, bench.format,
-      bench.channels_last ? "channels last" : "channels first", subject.context.options.batch_size);
+      "{}, pipeline {}, {} {}, batches of {}\n", subject.dataset.name, subject.context.pipeline.pipeline,
+      format_name(bench), bench.channels_last ? "channels last" : "channels first", subject.context.options.batch_size);
   text += fmt::format("{:<34} {:>10} {:>12}\n", "one thread", "images/s", "ms an image");
   const auto row = [&](const char* what, double seconds) {
     const auto images = static_cast<double>(stages.images);
@@ -168,7 +168,7 @@ std::string as_table(const Subject& subject, const MeasuredLoader& measured, con
 std::string as_json(const Subject& subject, const MeasuredLoader& measured, const LoaderBench& bench) {
   nlohmann::ordered_json json{{"data", subject.dataset.name},
                               {"pipeline", subject.context.pipeline.pipeline},
-                              {"format", bench.format},
+                              {"format", format_name(bench)},
                               {"channels_last", bench.channels_last},
                               {"batch", subject.context.options.batch_size},
                               {"images", subject.dataset.train.size()},
@@ -198,34 +198,22 @@ int bench_loader(const CommandLine& line, const LoaderBench& bench) {
 }  // namespace
 
 void add_bench_loader_command(CLI::App& bench_app, CommandLine& line) {
-  CLI::App* command = bench_app.add_subcommand(
-      "loader",
+  const auto [command, bench] = add_subcommand<LoaderBench>(
+      bench_app, line, "loader", bench_loader,
       "Loading training images: images/s by stage on one thread beside OpenCV's imdecode, and of the whole loader on 1, "
       "2, 4, ... threads");
-  const auto bench = std::make_shared<LoaderBench>();
   command->add_option("CONFIG,--config", line.config, "A config, whose training split is loaded");
   command->add_option("--files", bench->files, "A folder of images instead, by the pipeline imagenet");
-  command->add_option("--set", line.settings, "key.path=value, such as data.pipeline=plantnet")
-      ->allow_extra_args(false);
-  command->add_option("--format", bench->format, "What batches hold")
-      ->check(CLI::IsMember({"float32", "bf16", "uint8"}))
-      ->capture_default_str();
+  add_set_option(*command, line, "key.path=value, such as data.pipeline=plantnet");
+  add_choice(*command, "--format", bench->format, kFormats, "What batches hold");
   command->add_flag("--channels-last", bench->channels_last, "Batches with their channels last");
-  command->add_option("--threads", bench->threads, "The most threads; one a core where not given")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--images", bench->images,
-          "Images in a round, over and over where there are fewer; loaders take more where that many do not keep all "
-          "threads busy")
-      ->check(CLI::Range(1, 10000000))
-      ->capture_default_str();
-  command->add_option("--rounds", bench->rounds, "Rounds of measuring each")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  add_integer(*command, "--threads", bench->threads, 1, 1024, "The most threads; one a core where not given");
+  add_integer(
+      *command, "--images", bench->images, 1, 10000000,
+      "Images in a round, over and over where there are fewer; loaders take more where that many do not keep all "
+      "threads busy");
+  add_integer(*command, "--rounds", bench->rounds, 1, 1000, "Rounds of measuring each");
   command->add_flag("--json", bench->json, "Prints JSON instead of a table");
-  command->callback([&line, bench] { line.action = [&line, bench] { return bench_loader(line, *bench); }; });
 }
 
 }  // namespace settrain

@@ -1,13 +1,11 @@
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <iostream>
-#include <memory>
 
 #include "apps/settrain/bench_command.h"
-#include "src/core/heap.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/process.h"
 #include "src/measure/bench/loss_report.h"
 #include "src/train/compute_threads.h"
 #include "src/train/experiment.h"
@@ -15,13 +13,13 @@
 namespace settrain {
 namespace {
 
-// The step that `--step` measures: CIFAR-100's.
+// `--step` measures a step of CIFAR-100's size.
 constexpr int64_t kStepBatch = 128, kStepClasses = 100;
 
 struct LossesBench {
   LossBenchOptions options;
-  int threads = 0;    // 0: not given
-  std::string model;  // of --step; empty: none
+  int64_t threads = 0;  // 0: not given
+  std::string model;    // of --step; empty: none
   bool growth = false, iclr2018 = false, json = false;
 };
 
@@ -31,7 +29,7 @@ int bench_losses(const CommandLine& line, const LossesBench& bench) {
   const LossRegistry& losses = line.registries.losses;
   check(losses, options, report.device);
   if (!bench.model.empty()) line.registries.models.at(bench.model);
-  if (bench.threads > 0) set_compute_threads(bench.threads);
+  if (bench.threads > 0) set_compute_threads(static_cast<int>(bench.threads));
   if (report.device.is_cpu()) keep_freed_memory();  // as in training
   catch_interrupts();
 
@@ -61,22 +59,18 @@ int bench_losses(const CommandLine& line, const LossesBench& bench) {
 }  // namespace
 
 void add_bench_losses_command(CLI::App& bench_app, CommandLine& line) {
-  CLI::App* command = bench_app.add_subcommand(
-      "losses",
+  const auto [command, bench] = add_subcommand<LossesBench>(
+      bench_app, line, "losses", bench_losses,
       "Forward and backward pass of every loss on random scores, alternating with cross-entropy; losses with kernels "
       "also against the same loss by LibTorch's operations");
-  const auto bench = std::make_shared<LossesBench>();
   LossBenchOptions& options = bench->options;
   options.epsilons = {0.2, 1};
   options.scores_sds = {3, 1, 0.3};
   add_device_option(*command, line);
-  const auto integer = [&](const char* name, int64_t& value, int64_t low, int64_t high, const char* help) {
-    command->add_option(name, value, help)->check(CLI::Range(low, high))->capture_default_str();
-  };
-  integer("--batch", options.base.batch, 1, 1000000, "Rows of scores");
-  integer("--classes", options.base.classes, 2, 1000000, "Classes");
-  integer("--k", options.base.k, 1, 1000000, "K of the losses that have one");
-  integer("--draws", options.base.draws, 1, 1000, "Noise draws of the losses that draw");
+  add_integer(*command, "--batch", options.base.batch, 1, 1000000, "Rows of scores");
+  add_integer(*command, "--classes", options.base.classes, 2, 1000000, "Classes");
+  add_integer(*command, "--k", options.base.k, 1, 1000000, "K of the losses that have one");
+  add_integer(*command, "--draws", options.base.draws, 1, 1000, "Noise draws of the losses that draw");
   command
       ->add_option("--epsilon", options.epsilons,
                    "Standard deviations of the noise, such as 0.2,1; the first for all losses, the others for those "
@@ -94,8 +88,8 @@ void add_bench_losses_command(CLI::App& bench_app, CommandLine& line) {
   command
       ->add_option("--losses", options.losses, "Losses to measure beside cross-entropy, such as noised_topk,focal; all")
       ->delimiter(',');
-  integer("--rounds", options.turns.rounds, 1, 1000, "Rounds of measuring each");
-  command->add_option("--threads", bench->threads, "Compute threads; LibTorch's choice")->check(CLI::Range(1, 1024));
+  add_integer(*command, "--rounds", options.turns.rounds, 1, 1000, "Rounds of measuring each");
+  add_integer(*command, "--threads", bench->threads, 1, 1024, "Compute threads; LibTorch's choice");
   command->add_flag(
       "--growth", bench->growth,
       "Also noised_topk, smoothed_topk_hinge and exact_topk with K = 1, 5, 10, 50, 100, and with 100, 1000, "
@@ -107,7 +101,6 @@ void add_bench_losses_command(CLI::App& bench_app, CommandLine& line) {
                                   "batches of {} and {} classes",
                                   kStepBatch, kStepClasses));
   command->add_flag("--json", bench->json, "Prints JSON instead of tables");
-  command->callback([&line, bench] { line.action = [&line, bench] { return bench_losses(line, *bench); }; });
 }
 
 }  // namespace settrain

@@ -2,16 +2,13 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/settrain/bench_command.h"
 #include "src/config/load.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
-#include "src/core/progress_bar.h"
-#include "src/measure/bench/metric_speed.h"
+#include "src/core/text.h"
+#include "src/measure/bench/speed.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
@@ -25,7 +22,6 @@ struct MetricsBench {
   bool json = false;
 };
 
-// K as in 1, 2, 5, 10.
 const char* const kKs = "1, 2, 5, 10";
 
 Evaluator make_evaluator(const CommandLine& line, int64_t classes) {
@@ -33,7 +29,7 @@ Evaluator make_evaluator(const CommandLine& line, int64_t classes) {
       config::load(experiment_schema(line.registries), "",
                    {fmt::format("eval.top_k=[{}]", kKs), fmt::format("eval.average_k=[{}]", kKs)});
   MetricContext context;
-  for (int64_t c = 0; c < classes; ++c) context.train_counts.push_back(c);  // of every shot group some
+  for (int64_t c = 0; c < classes; ++c) context.train_counts.push_back(c);  // so each shot group has classes
   return Evaluator(line.registries.metrics, config, std::move(context));
 }
 
@@ -41,18 +37,14 @@ MetricTimes measure(const MetricSpeed& speed, const MetricsBench& bench) {
   MetricTimes times;
   ProgressBar bar;
   for (int64_t round = 0; round < bench.rounds; ++round) {
-    bar.update({.stage = "[bench] rounds",
-                .done = round * bench.options.samples,
-                .total = bench.rounds * bench.options.samples,
-                .after = 0,
-                .figures = ""});
+    bar.update(round_progress("[bench] rounds", round, bench.rounds, bench.options.samples));
     speed.measure(/*with_sorts=*/round < bench.sort_rounds, times);
   }
   bar.hide();
   return times;
 }
 
-// A way to compute something beside the one that settrain takes.
+// The times of one way to compute something, and of the way that settrain takes.
 struct Row {
   const char* name;  // in the table
   const char* key;   // in JSON
@@ -117,28 +109,17 @@ int bench_metrics(const CommandLine& line, MetricsBench bench) {
 }  // namespace
 
 void add_bench_metrics_command(CLI::App& bench_app, CommandLine& line) {
-  CLI::App* command = bench_app.add_subcommand(
-      "metrics",
+  const auto [command, bench] = add_subcommand<MetricsBench>(
+      bench_app, line, "metrics", bench_metrics,
       "Metrics on random scores, against sorting them: average-K thresholds, label ranks, and the whole evaluation "
       "in images/s, each with its memory");
-  const auto bench = std::make_shared<MetricsBench>();
   add_device_option(*command, line);
-  command->add_option("--samples", bench->options.samples, "Samples of the split")
-      ->check(CLI::Range(1, 100000000))
-      ->capture_default_str();
-  command->add_option("--classes", bench->options.classes, "Classes")
-      ->check(CLI::Range(2, 1000000))
-      ->capture_default_str();
-  command->add_option("--rounds", bench->rounds, "Rounds of measuring each")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command
-      ->add_option("--sort-rounds", bench->sort_rounds,
-                   "In how many of them the sorts, which are slow and take memory, are measured too")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
+  add_integer(*command, "--samples", bench->options.samples, 1, 100000000, "Samples of the split");
+  add_integer(*command, "--classes", bench->options.classes, 2, 1000000, "Classes");
+  add_integer(*command, "--rounds", bench->rounds, 1, 1000, "Rounds of measuring each");
+  add_integer(*command, "--sort-rounds", bench->sort_rounds, 0, 1000,
+              "In how many of them the sorts, which are slow and take memory, are measured too");
   command->add_flag("--json", bench->json, "Prints JSON instead of a table");
-  command->callback([&line, bench] { line.action = [&line, bench] { return bench_metrics(line, *bench); }; });
 }
 
 }  // namespace settrain

@@ -8,13 +8,12 @@
 #include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "apps/settrain/bench_command.h"
 #include "apps/settrain/processes.h"
 #include "models/model.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
+#include "src/core/text.h"
 #include "src/measure/cost/throughput.h"
 #include "src/parallel/gradient_sum.h"
 
@@ -23,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// One way to train: its steps, and what each round came to.
+// One way to train, and its speed in each round.
 struct Contestant {
   std::string name;
   Experiment run;
@@ -36,7 +35,7 @@ struct Contestant {
 
 using Contestants = std::vector<std::unique_ptr<Contestant>>;
 
-// Milliseconds of adding gradients as large as the model's, with nothing else to do meanwhile.
+// Milliseconds for adding gradients of the model's size, without other work.
 double sum_ms(ProcessGroup& group, const Model& model, std::optional<int64_t> bucket_bytes) {
   constexpr int kRepetitions = 20;
   std::vector<at::Tensor> parameters;
@@ -66,7 +65,7 @@ struct Sums {
 void measure_in_turns(ProcessGroup& group, const TrainBench& bench, Contestants& all) {
   for (int64_t round = -1; round < bench.rounds; ++round) {  // the first one warms up
     for (const auto& contestant : all) {
-      // All begin together, or end: a process that ends by itself would be missed.
+      // All processes begin a round together, or all end, since the others would wait for one that ends alone.
       const int signal = group.all_gather(at::full({1}, interrupted(), at::kInt)).max().item<int>();
       if (signal != 0) throw Interrupted(signal);
       if (contestant->run.group->world_size() == 1 && !group.is_first()) continue;
@@ -82,7 +81,7 @@ std::string as_text(const Contestants& all, const Sums& sums, const TrainBench& 
   std::string text =
       fmt::format("{}, {}x{}x{}, batches of {} in each process, on {}; {} compute threads in each\n",
                   run.config.get<std::string>("model.name"), run.input.channels, run.input.height, run.input.width,
-                  run.loader.options.batch_size, run.computation.describe(), at::get_num_threads()) +
+                  run.loader.options.batch_size, run.policy.describe(), at::get_num_threads()) +
       fmt::format("{:<34} {:>10}  {}\n", "training", "images/s", "over one process, from each round");
   for (const auto& contestant : all) {
     text += fmt::format("{:<34} {:>10.1f}", contestant->name, median(contestant->images_per_second));
@@ -125,7 +124,7 @@ int bench_processes(const CommandLine& line, const TrainBench& bench, const conf
     };
     const std::string several = fmt::format("{} processes", group->world_size());
     Contestants all;
-    // What is made last decides for the process which algorithms it may use: the same for all.
+    // The experiment that is made last decides which algorithms the process may use. It is the same for all processes.
     auto ordered = std::make_unique<Contestant>(several + ", sums in order", experiment("true", group));
     auto backend = std::make_unique<Contestant>(several + ", the backend's sums", experiment("false", group));
     all.push_back(std::make_unique<Contestant>("one process", experiment("false", nullptr)));

@@ -2,15 +2,13 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/settrain/bench_command.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
-#include "src/core/progress_bar.h"
 #include "src/core/table_text.h"
-#include "src/measure/bench/set_speed.h"
+#include "src/core/text.h"
+#include "src/measure/bench/speed.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/compute_threads.h"
 
@@ -18,8 +16,7 @@ namespace settrain {
 namespace {
 
 struct SetsBench {
-  int64_t images = 50000, classes = 1000, rounds = 5;
-  int threads = at::get_num_threads();
+  int64_t images = 50000, classes = 1000, rounds = 5, threads = at::get_num_threads();
   std::string scores;
   std::vector<std::string> rules{"top:5",
                                  "average:5",
@@ -52,11 +49,11 @@ std::vector<SetTimes> measure(const std::vector<SetRule>& rules, const ScoreFile
   return times;
 }
 
-int bench_sets(const SetsBench& bench) {
+int bench_sets(const CommandLine& /*line*/, const SetsBench& bench) {
   catch_interrupts();
   std::vector<SetRule> rules;
   for (const std::string& rule : bench.rules) rules.push_back(parse_set_rule(rule));
-  set_compute_threads(bench.threads);
+  set_compute_threads(static_cast<int>(bench.threads));
   const ScoreFile scores =
       bench.scores.empty() ? random_labelled_scores(bench.images, bench.classes) : read_score_file(bench.scores);
   const std::vector<SetTimes> times = measure(rules, scores, bench.rounds);
@@ -85,22 +82,17 @@ int bench_sets(const SetsBench& bench) {
 }  // namespace
 
 void add_bench_sets_command(CLI::App& bench_app, CommandLine& line) {
-  CLI::App* command = bench_app.add_subcommand(
-      "sets", "Rules that answer with sets: calibrating them on scores, and the sets of the same images");
-  const auto bench = std::make_shared<SetsBench>();
-  command->add_option("--images", bench->images, "Images")->check(CLI::Range(10, 100000000))->capture_default_str();
-  command->add_option("--classes", bench->classes, "Classes")->check(CLI::Range(6, 1000000))->capture_default_str();
+  const auto [command, bench] = add_subcommand<SetsBench>(
+      bench_app, line, "sets", bench_sets,
+      "Rules that answer with sets: calibrating them on scores, and the sets of the same images");
+  add_integer(*command, "--images", bench->images, 10, 100000000, "Images");
+  add_integer(*command, "--classes", bench->classes, 6, 1000000, "Classes");
   command->add_option("--scores", bench->scores,
                       "A file of scores, as settrain calibrate takes it, in place of random ones");
   command->add_option("--rules", bench->rules, "The rules; without it one of each kind");
-  command->add_option("--rounds", bench->rounds, "Rounds of measuring each")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--threads", bench->threads, "Compute threads")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_integer(*command, "--rounds", bench->rounds, 1, 1000, "Rounds of measuring each");
+  add_integer(*command, "--threads", bench->threads, 1, 1024, "Compute threads");
   command->add_flag("--json", bench->json, "Prints JSON instead of a table");
-  command->callback([&line, bench] { line.action = [bench] { return bench_sets(*bench); }; });
 }
 
 }  // namespace settrain

@@ -1,33 +1,27 @@
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
 
-#include "apps/settrain/checkpoint_choice.h"
 #include "apps/settrain/command_line.h"
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/inference/calibration.h"
 #include "src/inference/results.h"
 #include "src/inference/rule_file.h"
-#include "src/inference/run_scores.h"
 #include "src/inference/trained_model.h"
 #include "src/inference/trained_run.h"
 
 namespace settrain {
 namespace {
 
-constexpr double kUsualShare = 0.5;  // of files of scores without one that judges
+constexpr double kUsualShare = 0.5;  // for a file of scores without another that judges
 
 struct CalibrateArguments {
   std::string run, scores, test, temperature, figure;
@@ -38,7 +32,7 @@ struct CalibrateArguments {
   bool json = false, dry_run = false;
 };
 
-// The request but for the rules, which may depend on the classes.
+// The request without its rules, which may depend on the classes.
 CalibrationRequest request_of(const CalibrateArguments& arguments) {
   CalibrationRequest request{.share = arguments.share, .seed = arguments.seed};
   if (request.share && !(*request.share > 0 && *request.share < 1)) {
@@ -49,9 +43,8 @@ CalibrationRequest request_of(const CalibrateArguments& arguments) {
   if (text == "fit") {
     request.fit_temperature = true;
   } else if (!text.empty()) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request.temperature);
-    if (error != std::errc() || end != text.data() + text.size() || !(request.temperature > 0) ||
-        !std::isfinite(request.temperature)) {
+    request.temperature = parse_number<double>(text).value_or(0);
+    if (!(request.temperature > 0) || !std::isfinite(request.temperature)) {
       throw ConfigError("--temperature " + text + ": expected fit, or a number above 0");
     }
   }
@@ -77,7 +70,7 @@ void show(const CalibrateArguments& arguments, const Calibration& calibration) {
   }
 }
 
-// Warnings of scores that are no logits.
+// Warnings about scores that are not logits.
 std::vector<std::string> warnings_of_scale(const ScoreFile& scores, const std::string& file) {
   if (scores.facts.probability == ProbabilityKind::kSigmoid) return {};
   const ScoreScale scale = scale_of(scores.scores.scores);
@@ -173,11 +166,10 @@ int calibrate_rules(const CommandLine& line, const CalibrateArguments& arguments
 }  // namespace
 
 void add_calibrate_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand(
-      "calibrate",
+  const auto [command, arguments] = add_subcommand<CalibrateArguments>(
+      app, line, "calibrate", calibrate_rules,
       "Calibrates rules that answer with sets on validation images, judges them on test images, and keeps them in the "
       "run. docs/sets.md says which rule to take");
-  const auto arguments = std::make_shared<CalibrateArguments>();
   command->add_option("run", arguments->run, "The run's folder");
   CLI::Option* scores = command->add_option(
       "--scores", arguments->scores,
@@ -205,11 +197,8 @@ void add_calibrate_command(CLI::App& app, CommandLine& line) {
   command->add_option("--figure", arguments->figure,
                       "A folder for a picture: coverage by class, and coverage against size over alpha");
   arguments->choice.add_options(*command);
-  command->add_option("--set", line.settings, "key.path=value over the run's config, such as data.root=FOLDER")
-      ->allow_extra_args(false);
+  add_set_option(*command, line, "key.path=value over the run's config, such as data.root=FOLDER");
   add_device_option(*command, line);
-  command->callback(
-      [&line, arguments] { line.action = [&line, arguments] { return calibrate_rules(line, *arguments); }; });
 }
 
 }  // namespace settrain

@@ -1,19 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <functional>
 #include <iostream>
-#include <memory>
 
 #include "apps/settrain/command_line.h"
-#include "apps/settrain/config_path.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
-#include "src/measure/check/loss_check.h"
-#include "src/measure/check/metric_check.h"
-#include "src/measure/check/model_check.h"
-#include "src/measure/check/weight_check.h"
+#include "src/measure/check/checks.h"
 #include "src/train/experiment.h"
 
 namespace settrain {
@@ -30,7 +23,7 @@ bool is_golden(const fs::path& file) {
   return !fs::exists(file.parent_path() / (file.stem().stem().string() + ".json"));
 }
 
-// All the golden files of one kind that come with the program.
+// The golden files of one kind that come with the program.
 Files golden_files(const fs::path& place) {
   const fs::path path = golden_folder() / place;
   if (fs::is_regular_file(path)) return {path};
@@ -44,7 +37,7 @@ Files golden_files(const fs::path& place) {
   return files;
 }
 
-// Returns how many rows failed.
+// Prints the rows, and returns how many failed.
 int64_t print_rows(const std::vector<CheckRow>& rows) {
   size_t name_width = 0, what_width = 0;
   for (const CheckRow& row : rows) {
@@ -62,7 +55,7 @@ int64_t print_rows(const std::vector<CheckRow>& rows) {
   return failed;
 }
 
-// A file that cannot be read fails, and the others are checked.
+// Checks the files one by one. A file that cannot be read counts as failed.
 int check_files(const Files& files, const std::function<std::vector<CheckRow>(const Files&)>& check) {
   int64_t rows = 0, failed = 0, unreadable = 0;
   for (const fs::path& file : files) {
@@ -86,18 +79,15 @@ void add_check_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("check", "Compares this build with recorded golden values");
   command->require_subcommand(1);
   const auto kind = [&](const char* name, const fs::path& place, auto check) {
-    CLI::App* sub =
-        command->add_subcommand(name, std::string("Checks the ") + name + "; a row a case, exit code 1 on a mismatch");
-    const auto files = std::make_shared<std::vector<std::string>>();
+    const auto run = [place, check](const CommandLine& used, const Files& files) {
+      const at::Device device = find_device(used.device);
+      return check_files(files.empty() ? golden_files(place) : files,
+                         [&](const Files& some) { return check(device, some); });
+    };
+    const auto [sub, files] = add_subcommand<Files>(
+        *command, line, name, run, std::string("Checks the ") + name + "; a row a case, exit code 1 on a mismatch");
     sub->add_option("files", *files, "Golden files; without them those that come with settrain");
     add_device_option(*sub, line);
-    sub->callback([&line, files, place, check] {
-      line.action = [&line, files, place, check] {
-        const Files chosen = files->empty() ? golden_files(place) : Files(files->begin(), files->end());
-        const at::Device device = find_device(line.device);
-        return check_files(chosen, [&](const Files& some) { return check(device, some); });
-      };
-    });
   };
   kind("losses", "losses", [&line](at::Device d, const Files& files) {
     warn_without_loss_kernels(d);

@@ -1,14 +1,10 @@
-#include "apps/settrain/compare_command.h"
-
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/settrain/command_line.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
-#include "src/studies/compare/bootstrap_runs.h"
-#include "src/studies/compare/comparison_json.h"
-#include "src/studies/compare/comparison_text.h"
+#include "src/studies/compare/bootstrap.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
 
@@ -21,7 +17,7 @@ struct CompareArguments {
   BootstrapOptions options{};
 };
 
-int compare(const CommandLine& line, const CompareArguments& arguments) {
+int compare_runs(const CommandLine& line, const CompareArguments& arguments) {
   catch_interrupts();
   const at::Device device = find_device(line.device);
   const auto settings = group_runs(read_runs(experiment_schema(line.registries), find_runs(arguments.runs)));
@@ -45,9 +41,9 @@ int compare(const CommandLine& line, const CompareArguments& arguments) {
 }  // namespace
 
 void add_compare_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand(
-      "compare", "Compares settings over seeds: the keys that differ, means and differences with 95 % intervals");
-  const auto arguments = std::make_shared<CompareArguments>();
+  const auto [command, arguments] = add_subcommand<CompareArguments>(
+      app, line, "compare", compare_runs,
+      "Compares settings over seeds: the keys that differ, means and differences with 95 % intervals");
   command
       ->add_option("runs", arguments->runs,
                    "Runs' folders, and folders that directly hold some; runs that differ in their seed alone are one "
@@ -64,13 +60,11 @@ void add_compare_command(CLI::App& app, CommandLine& line) {
       "Evaluates the checkpoints again and resamples the test images for an interval of the difference of two runs "
       "of one seed; by default only for settings that share a single seed");
   command->add_flag("--no-bootstrap", arguments->no_bootstrap, "Evaluates nothing")->excludes(bootstrap);
-  command->add_option("--resamples", arguments->options.resamples, "How often the bootstrap draws images")
-      ->check(CLI::Range(int64_t{20}, int64_t{1000000}))
-      ->capture_default_str();
+  add_integer(*command, "--resamples", arguments->options.resamples, 20, 1000000,
+              "How often the bootstrap draws images");
   command->add_option("--seed", arguments->options.seed, "Of the bootstrap")->capture_default_str();
   command->add_flag("--json", arguments->json, "Prints JSON instead of tables");
   add_device_option(*command, line);
-  command->callback([&line, arguments] { line.action = [&line, arguments] { return compare(line, *arguments); }; });
 }
 
 }  // namespace settrain

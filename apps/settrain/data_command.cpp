@@ -1,14 +1,209 @@
-#include "apps/settrain/data_command.h"
+#include <fmt/ranges.h>
+
+#include <iostream>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "apps/settrain/command_line.h"
+#include "datasets/load_data.h"
+#include "src/core/error.h"
+#include "src/core/files.h"
+#include "src/core/interrupt.h"
+#include "src/data_tools/fetch.h"
+#include "src/data_tools/split_folder.h"
+#include "src/data_tools/stats_files.h"
+#include "src/data_tools/verify.h"
 
 namespace settrain {
+namespace {
+
+// CONFIG or --config CONFIG, --set, and --workers, which is as many as there are cores by default.
+void add_data_options(CLI::App& command, CommandLine& line, int64_t& workers) {
+  add_config_options(command, line, /*required=*/true, "CONFIG,--config");
+  workers = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  add_integer(command, "--workers", workers, 1, 256, "Threads that read images");
+}
+
+struct VerifyOptions {
+  std::vector<std::string> splits;  // empty: all
+  std::string list;
+  int64_t workers = 0;
+};
+
+int verify_data(const CommandLine& line, const VerifyOptions& options) {
+  if (std::set(options.splits.begin(), options.splits.end()).size() < options.splits.size()) {
+    throw ConfigError("--splits: a split comes twice");
+  }
+  LoadedData data = load_data(line.registries.datasets, load_config(line));
+  data.dataset.train.labels = data.clean_labels;  // a bad image is listed under its own class, without label noise
+  std::optional<AtomicFile> list;
+  if (!options.list.empty()) list.emplace(options.list);  // fails now, and not after hours of reading
+  catch_interrupts();
+  const std::vector<std::string> splits = options.splits.empty() ? split_names(data.dataset) : options.splits;
+  const VerifyReport report = verify_images(data.dataset, splits, options.workers);
+  std::cout << verify_text(report);
+  if (list && report.complete()) {
+    list->write(verify_list(report));
+    list->commit();
+  }
+  if (!report.complete()) {
+    std::cout.flush();
+    throw_if_interrupted();
+  }
+  return report.bad.empty() ? kSuccess : kFailed;
+}
+
+void add_verify_command(CLI::App& data, CommandLine& line) {
+  const auto [command, options] = add_subcommand<VerifyOptions>(
+      data, line, "verify", verify_data,
+      "Reads every image of a config's data and lists those that cannot be read, with exit code 1");
+  add_data_options(*command, line, options->workers);
+  command->add_option("--splits", options->splits, "Of train, val, test, calibration; without it all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"train", "val", "test", "calibration"}));
+  command
+      ->add_option("--list", options->list, "A file to write the bad images' paths to, one a line, once all are read")
+      ->check(not_empty("file"));
+}
+
+struct StatsOptions {
+  std::string folder;
+  int64_t workers = 0;
+  bool json = false;
+};
+
+int print_stats(const CommandLine& line, const StatsOptions& options) {
+  const LoadedData data = load_data(line.registries.datasets, load_config(line));
+  catch_interrupts();
+  const DataStats stats = data_stats(data, options.workers);
+  std::cout << (options.json ? stats_json(stats) : stats_text(stats)) << std::flush;
+  if (!options.folder.empty()) {
+    // Standard output holds the statistics alone, so the names of the files go to standard error.
+    for (const auto& file : write_stats(stats, options.folder)) std::cerr << file.string() << '\n';
+  }
+  return kSuccess;
+}
+
+void add_stats_command(CLI::App& data, CommandLine& line) {
+  const auto [command, options] = add_subcommand<StatsOptions>(
+      data, line, "stats", print_stats,
+      "Statistics of a config's data: images per class, imbalance (Lorenz curve, Gini coefficient, shot groups), "
+      "image sizes, label noise");
+  add_data_options(*command, line, options->workers);
+  command->add_option("--out", options->folder, "A folder to write numbers and pictures (gnuplot's) to")
+      ->check(not_empty("folder"));
+  command->add_flag("--json", options->json, "Print JSON, with the counts of all classes and the noise matrix");
+}
+
+struct FetchOptions {
+  std::string name, to, source, md5;
+  bool dry_run = false;
+};
+
+void print_place(const Download& download, const std::filesystem::path& folder, const char* what) {
+  std::cout << fmt::format("{} is {} '{}'; a config uses it by\n  {}\n", download.name, what, folder.string(),
+                           config_line(download, folder));
+}
+
+int fetch_data(const CommandLine& line, const FetchOptions& options) {
+  const DatasetRegistry& datasets = line.registries.datasets;
+  const std::filesystem::path to = options.to.empty() ? default_data_folder() : std::filesystem::path(options.to);
+  if (options.name.empty()) {
+    if (!options.source.empty() || !options.md5.empty()) {
+      throw ConfigError("--source and --md5 are of one data set: name it");
+    }
+    for (const Download& download : downloads(datasets)) std::cout << describe(download, to) << '\n';
+    std::cout << "`settrain data fetch NAME` gets one of them.\n";
+    return kSuccess;
+  }
+  const Download download = with_source(find_download(datasets, options.name), options.source, options.md5);
+  std::cout << describe(download, to) << std::flush;
+  // With --to, a copy in another folder does not count.
+  Download wanted = download;
+  if (!options.to.empty()) wanted.usual_place.clear();
+  if (const auto complete = find_complete(wanted, to)) {
+    print_place(download, *complete, "already in");
+    return kSuccess;
+  }
+  if (options.dry_run && !download.files.empty()) {
+    std::cout << "Nothing was downloaded, because of --dry-run.\n";
+    return kSuccess;
+  }
+  catch_interrupts();
+  print_place(download, fetch(download, to), "now in");
+  return kSuccess;
+}
+
+void add_fetch_command(CLI::App& data, CommandLine& line) {
+  const auto [command, options] = add_subcommand<FetchOptions>(
+      data, line, "fetch", fetch_data,
+      "Downloads a data set with curl, checks it and unpacks it to where the configs look. Goes on with a "
+      "download that was stopped. Without NAME: where each comes from, its size, checksum and licence");
+  std::vector<std::string> names;
+  for (const Download& download : downloads(line.registries.datasets)) names.push_back(download.name);
+  command->add_option("name", options->name, fmt::format("{}", fmt::join(names, ", ")))->option_text("NAME");
+  command->add_option("--to", options->to, "The folder of all data; without it $SETTRAIN_DATA, or data/");
+  command->add_flag("--dry-run", options->dry_run, "Only tell what would be downloaded");
+  command->add_option("--source", options->source,
+                      "Another address of the file (https, http or file), such as a mirror's; of several files, of the "
+                      "folder they are in");
+  command->add_option("--md5", options->md5, "The MD5 to check against, in place of the one that is recorded");
+}
+
+struct SplitArguments {
+  std::string val, test;  // as typed; empty: not given
+  SplitRequest request;
+};
+
+int split_data(const CommandLine& /*line*/, SplitArguments options) {
+  SplitRequest& request = options.request;
+  if (request.rule.kind == SplitRule::Kind::kPlantnet && !(options.val.empty() && options.test.empty())) {
+    throw ConfigError("--val and --test belong to --rule fractions; the rule plantnet takes a tenth for each");
+  }
+  if (!options.val.empty()) request.rule.val = Fraction(options.val, "--val");
+  if (!options.test.empty()) request.rule.test = Fraction(options.test, "--test");
+  check_out(request);
+  const FolderSplit split = split_folder(request.folder, request.rule, request.seed);
+  write_split(request, split);
+  std::cout << describe_split(request, split);
+  return kSuccess;
+}
+
+void add_split_command(CLI::App& data, CommandLine& line) {
+  const auto [command, options] = add_subcommand<SplitArguments>(
+      data, line, "split", split_data,
+      "Splits a folder with a folder of images per class into training, validation and test images: writes lists for "
+      "data.name: file_list, and copies nothing");
+  SplitRequest& request = options->request;
+  command->add_option("folder", request.folder, "The folder of classes")
+      ->option_text("FOLDER")
+      ->required()
+      ->check(not_empty("folder"));
+  command->add_option("--to", request.out, "The folder for the lists")->required()->check(not_empty("folder"));
+  add_choice(*command, "--rule", request.rule.kind,
+             {{"plantnet", SplitRule::Kind::kPlantnet}, {"fractions", SplitRule::Kind::kFractions}},
+             "plantnet: of n images of a class ceil(n/10) for validation and as many for the test, as in "
+             "Pl@ntNet-300K; fractions: the nearest to --val and --test, at least one of each");
+  command->add_option("--val", options->val, "Fraction for validation, with --rule fractions [0.1]");
+  command->add_option("--test", options->test, "Fraction for the test, with --rule fractions [0.1]");
+  command->add_option("--seed", request.seed, "Seed of the draw")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_option("--min-images", request.rule.min_images, "Classes with more images than this are kept")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--overwrite", request.overwrite, "Replace lists that are there; other files stay");
+}
+
+}  // namespace
 
 void add_data_command(CLI::App& app, CommandLine& line) {
   CLI::App* command = app.add_subcommand("data", "Downloads, splits, verifies and describes data sets");
   command->require_subcommand(1);
-  add_data_verify_command(*command, line);
-  add_data_stats_command(*command, line);
-  add_data_fetch_command(*command, line);
-  add_data_split_command(*command, line);
+  add_verify_command(*command, line);
+  add_stats_command(*command, line);
+  add_fetch_command(*command, line);
+  add_split_command(*command, line);
 }
 
 }  // namespace settrain

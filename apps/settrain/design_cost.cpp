@@ -1,21 +1,22 @@
 #include "apps/settrain/design_cost.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <iostream>
 
+#include "apps/settrain/design_run.h"
 #include "models/cost.h"
 #include "models/model_options.h"
-#include "src/config/format.h"
 #include "src/config/load.h"
+#include "src/config/value.h"
 #include "src/core/interrupt.h"
-#include "src/measure/bench/random_images.h"
+#include "src/core/log.h"
+#include "src/core/table_text.h"
 #include "src/measure/cost/throughput.h"
 #include "src/papers/design/needed_data.h"
 #include "src/studies/sweep/points.h"
+#include "src/train/evaluation.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
 
@@ -25,15 +26,15 @@ namespace {
 // The backward pass computes twice what the forward pass does.
 constexpr double kPassesOfTraining = 3;
 
-// A step of a whole batch takes too long on a CPU to be waited for.
+// A step of a whole batch takes too long on a CPU.
 constexpr int64_t kMostImagesOnCpu = 16;
 
 int64_t measured_batch(int64_t batch, const at::Device& device) {
   return device.is_cuda() ? batch : std::min(batch, kMostImagesOnCpu);
 }
 
-// The model, and how it is computed. Losses and heads are left at their defaults, since they take next to nothing of a
-// step (docs/benchmarks.md); images_of_run() allows for a body that is not trained.
+// The settings of the model and its precision. Losses and heads keep their defaults, since they take little of a step
+// (docs/benchmarks.md). images_of_run() allows for a body that is not trained.
 StepKind step_kind(const ModelEntry& model, const config::Config& config, const DataFacts& facts,
                    const at::Device& device) {
   const int64_t batch = measured_batch(config.get<int64_t>("data.batch_size"), device);
@@ -50,23 +51,18 @@ StepKind step_kind(const ModelEntry& model, const config::Config& config, const 
   return kind;
 }
 
-// Of the splits that the key names, and of those that give them thresholds or calibrate their rules.
-int64_t images_of_splits(const config::Config& config, const char* path, const DataFacts& facts) {
-  const auto& named = config.get<config::Texts>(path);
-  std::set<std::string> splits(named.begin(), named.end());
-  const bool has_thresholds = !config.get<config::Reals>("eval.average_k").empty();
-  if (!splits.empty() && has_thresholds && config.get<std::string>("eval.threshold_from") == "val")
-    splits.insert("val");
-  const bool has_rules = !config.get<config::Texts>("eval.rules").empty();
-  if (splits.contains("test") && has_rules) splits.insert(facts.calibration > 0 ? "calibration" : "val");
+// The images that an evaluation of the key's splits scores.
+int64_t images_to_score(const config::Config& config, const char* path, const DataFacts& facts) {
   const std::map<std::string, int64_t> images{
       {"train", facts.train}, {"val", facts.val}, {"calibration", facts.calibration}, {"test", facts.test}};
   int64_t sum = 0;
-  for (const std::string& split : splits) sum += images.at(split);
+  for (const auto& split : splits_to_score(config, config.get<config::Texts>(path), facts.calibration > 0)) {
+    sum += images.at(split);
+  }
   return sum;
 }
 
-// As many as would take as long if a network were trained on all of them.
+// The number of images such that training on all of them would take as long as the run.
 double images_of_run(const config::Config& config, const DataFacts& facts) {
   const auto epochs = config.get<int64_t>("train.epochs"), every = config.get<int64_t>("eval.every");
   const bool trains_body = config.read<ModelOptions>("model").trains(ModelOptions::kBody);
@@ -74,10 +70,37 @@ double images_of_run(const config::Config& config, const DataFacts& facts) {
   const int64_t selected = std::max<int64_t>(1, std::ssize(config.get<config::Texts>("select")));
   const int64_t trained = epochs * facts.train;
   const int64_t evaluations = (epochs + every - 1) / every;  // one after the last epoch
-  const int64_t evaluated = evaluations * images_of_splits(config, "eval.during_training", facts) +
-                            selected * crops * images_of_splits(config, "eval.splits", facts);
+  const int64_t evaluated = evaluations * images_to_score(config, "eval.during_training", facts) +
+                            selected * crops * images_to_score(config, "eval.splits", facts);
   const double passes = trains_body ? kPassesOfTraining : 1;
   return (passes * static_cast<double>(trained) + static_cast<double>(evaluated)) / kPassesOfTraining;
+}
+
+struct ListArguments {
+  std::string preset = "paper";
+  bool measure = false;
+};
+
+int list_designs(const CommandLine& line, const ListArguments& arguments, const std::string& what,
+                 std::vector<std::string> head, const std::function<DesignRows(DesignList&)>& rows) {
+  std::optional<double> speed;
+  if (arguments.measure) {
+    catch_interrupts();
+    ProgressBar bar;
+    speed = DesignCosts(line).measure_speed(bar);
+  }
+  head.insert(head.end(), {"runs", speed ? "hours" : "multiply-adds", "needs", "there"});
+  DesignList list(line, arguments.preset, speed);
+  std::cout << markdown_table(head, rows(list));
+  const std::string which =
+      speed ? fmt::format(
+                  "hours of all runs one after the other on {}, from multiply-adds at {:.3g} G/s, as measured now "
+                  "in steps of ResNet-18; small networks may take many times as long; loading images is left out",
+                  find_device(line.device).str(), *speed / 1e9)
+            : fmt::format("multiply-adds of all runs; --measure makes hours of them, roughly");
+  log::info(fmt::format("[{0}] preset {1}; {2}; `settrain {0} NAME --dry-run` measures the steps of its own runs", what,
+                        arguments.preset, which));
+  return kSuccess;
 }
 
 }  // namespace
@@ -133,7 +156,7 @@ double DesignCosts::seconds_per_image(const StepKind& kind, ProgressBar& bar) co
   StepTimes warm_up, times;
   throughput.take_cached(device.is_cuda() ? 5 : 1, warm_up);
   throughput.take_cached(device.is_cuda() ? 20 : 3, times);
-  // Of single steps the middle one, since others may use the machine too.
+  // The median step, since other processes may use the machine too.
   return median(times.seconds) * static_cast<double>(times.seconds.size()) / static_cast<double>(times.images);
 }
 
@@ -150,6 +173,35 @@ double DesignCosts::measure_speed(ProgressBar& bar) const {
   const config::Config config = config::load(experiment_schema(line_.registries), {}, kind);
   const auto forward = static_cast<double>(network_cost(model, config, model.usual).multiply_adds);
   return kPassesOfTraining * forward / seconds_per_image(kind, bar);
+}
+
+std::vector<std::string> DesignList::row(std::vector<std::string> front, const RunDesign& design,
+                                         const std::vector<WantedCell>& cells) {
+  const DesignCost cost = costs_.count(design, cells);
+  const double hours = cost.multiply_adds / speed_.value_or(1) / 3600;
+  const std::string price = !speed_      ? fmt::format("{:.1e}", cost.multiply_adds)
+                            : hours < 10 ? fmt::format("{:.2f}", hours)
+                                         : fmt::format("{:.0f}", hours);
+  front.insert(front.end(), {std::to_string(cost.runs), cost.is_known ? price : "", cost.needs(),
+                             cost.missing.empty() ? "yes" : "no"});
+  return front;
+}
+
+void add_design_list(CLI::App& command, CommandLine& line, const std::string& what, std::vector<std::string> head,
+                     std::function<DesignRows(DesignList&)> rows) {
+  const auto run = [what, head = std::move(head), rows = std::move(rows)](const CommandLine& used,
+                                                                          const ListArguments& arguments) {
+    return list_designs(used, arguments, what, head, rows);
+  };
+  const auto [list, arguments] = add_subcommand<ListArguments>(
+      command, line, "list", run,
+      fmt::format("Every {} with the runs that it takes, what they cost, what they need, and whether that is there",
+                  what));
+  add_preset_option(*list, arguments->preset);
+  CLI::Option* measure = list->add_flag("--measure", arguments->measure,
+                                        "Hours in place of multiply-adds, by the speed of this machine, measured now");
+  add_device_option(*list, line);
+  list->get_option("--device")->needs(measure);
 }
 
 }  // namespace settrain

@@ -1,6 +1,5 @@
 #include "apps/settrain/design_run.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -8,11 +7,11 @@
 
 #include "apps/settrain/design_cost.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/progress_bar.h"
-#include "src/train/experiment.h"
+#include "src/core/text.h"
+#include "src/papers/design/cells.h"
+#include "src/studies/compare/compared_run.h"
 #include "src/train/experiment_schema.h"
 
 namespace settrain {
@@ -20,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What is to come, with and without the data.
+// Prints the runs and their cost, which needs no data.
 void print_design_plan(const CommandLine& line, const RunDesign& design, const std::vector<WantedCell>& cells,
                        const Sweep& sweep) {
   for (const SweepRow& row : rows_of(sweep)) {
@@ -40,39 +39,6 @@ void print_design_plan(const CommandLine& line, const RunDesign& design, const s
       cost.runs, format_duration(seconds));
 }
 
-}  // namespace
-
-void add_preset_option(CLI::App& command, std::string& preset) {
-  command
-      .add_option(
-          "--preset", preset,
-          "paper: the exact protocol; small: the same at a size for one GPU and minutes; smoke: to see that all "
-          "of it works; or another that its file defines")
-      ->capture_default_str();
-}
-
-void add_design_options(CLI::App& command, CommandLine& line, DesignArguments& arguments, const std::string& what,
-                        const std::string& default_folder) {
-  add_preset_option(command, arguments.preset);
-  add_sweep_options(command, line, arguments.sweep,
-                    fmt::format("The {0}'s folder, with its runs; {1}NAME without it, and with --collect "
-                                "{1}NAME-collected",
-                                what, default_folder));
-  CLI::Option* collect = command.add_option(
-      "--collect", arguments.runs,
-      fmt::format("Trains nothing: makes the {} from these runs, or those that these folders directly hold, whatever "
-                  "their seeds",
-                  what));
-  for (const char* other : {"--dry-run", "--retry-failed", "--fail-fast", "--slurm"})
-    command.get_option(other)->excludes(collect);
-}
-
-fs::path folder_of(const RunDesign& design, const DesignArguments& arguments, const fs::path& parent) {
-  if (!arguments.sweep.folder.empty()) return arguments.sweep.folder;
-  // Collected ones apart, so that the same design can still be trained.
-  return parent / (design.file_name() + (arguments.runs.empty() ? "" : "-collected"));
-}
-
 int train_design(const CommandLine& line, const DesignArguments& arguments, const RunDesign& design,
                  const std::vector<WantedCell>& cells, const fs::path& folder, const ShowRuns& show) {
   const Sweep sweep = open_sweep(line, arguments.sweep, grid_of(design, cells), design.file_name(), folder);
@@ -85,7 +51,7 @@ int train_design(const CommandLine& line, const DesignArguments& arguments, cons
     return row.status == PointStatus::kFinished ||
            (row.status == PointStatus::kFailed && !arguments.sweep.retry_failed);
   });
-  // What the elements of a batch script train is only collected.
+  // Runs that a batch script trains are only collected.
   const bool trains = arguments.sweep.slurm || !fs::exists(sweep.folder.slurm_script());
   if (trains && !is_done) {
     const DesignCost cost = DesignCosts(line).count(design, cells);
@@ -120,6 +86,64 @@ int train_design(const CommandLine& line, const DesignArguments& arguments, cons
     }
     throw;
   }
+}
+
+// Whether the command was given a design's name; false for a subcommand. Throws CLI::ParseError for neither, and for a
+// subcommand with options of the command itself, which the subcommand would ignore.
+bool names_design(const CLI::App& command) {
+  const bool has_subcommand = !command.get_subcommands().empty();
+  for (const CLI::Option* option : command.get_options()) {
+    if (has_subcommand && option->count() > 0) throw CLI::ExtrasError(std::vector<std::string>{option->get_name()});
+  }
+  if (!has_subcommand && command.get_option("name")->empty()) throw CLI::RequiredError("name");
+  return !has_subcommand;
+}
+
+}  // namespace
+
+void add_preset_option(CLI::App& command, std::string& preset) {
+  command
+      .add_option(
+          "--preset", preset,
+          "paper: the exact protocol; small: the same at a size for one GPU and minutes; smoke: to see that all "
+          "of it works; or another that its file defines")
+      ->capture_default_str();
+}
+
+void add_design_options(CLI::App& command, CommandLine& line, const std::string& what, const char* name_help,
+                        const std::string& default_folder,
+                        int (*make)(const CommandLine& line, const DesignArguments& arguments)) {
+  const auto arguments = std::make_shared<DesignArguments>();
+  command.add_option("name", arguments->name, name_help);
+  add_preset_option(command, arguments->preset);
+  add_sweep_options(command, line, arguments->sweep,
+                    fmt::format("The {0}'s folder, with its runs; {1}NAME without it, and with --collect "
+                                "{1}NAME-collected",
+                                what, default_folder));
+  CLI::Option* collect = command.add_option(
+      "--collect", arguments->runs,
+      fmt::format("Trains nothing: makes the {} from these runs, or those that these folders directly hold, whatever "
+                  "their seeds",
+                  what));
+  for (const char* other : {"--dry-run", "--retry-failed", "--fail-fast", "--slurm"})
+    command.get_option(other)->excludes(collect);
+  command.callback([&command, &line, arguments, make] {
+    if (names_design(command)) line.action = [&line, arguments, make] { return make(line, *arguments); };
+  });
+}
+
+fs::path folder_of(const RunDesign& design, const DesignArguments& arguments, const fs::path& parent) {
+  if (!arguments.sweep.folder.empty()) return arguments.sweep.folder;
+  // Collected results have a folder of their own, so that the same design can still be trained.
+  return parent / (design.file_name() + (arguments.collects() ? "-collected" : ""));
+}
+
+int make_design(const CommandLine& line, const DesignArguments& arguments, const RunDesign& design,
+                const std::vector<WantedCell>& cells, const fs::path& folder, const ShowRuns& show) {
+  check_cells(design, cells, experiment_schema(line.registries));
+  if (!arguments.collects()) return train_design(line, arguments, design, cells, folder, show);
+  show(find_runs(arguments.runs), {});
+  return kSuccess;
 }
 
 }  // namespace settrain

@@ -1,4 +1,4 @@
-// What `settrain table` and `settrain figure` have in common: both show what the runs of a design came to.
+// Training and collecting the runs of a design, for `settrain table` and `settrain figure`.
 #pragma once
 
 #include <filesystem>
@@ -14,29 +14,33 @@ namespace settrain {
 
 struct DesignArguments {
   std::string name, preset = "paper";
-  std::vector<std::string> runs;  // of --collect
+  std::vector<std::string> runs;  // --collect
   SweepArguments sweep;
+
+  bool collects() const { return !runs.empty(); }
 };
 
-/// Which of a design's presets is meant.
+/// --preset
 void add_preset_option(CLI::App& command, std::string& preset);
 
-/// --preset, --collect and the options of sweeps. `what`: "table", "figure"; `default_folder`: "tables/".
-void add_design_options(CLI::App& command, CommandLine& line, DesignArguments& arguments, const std::string& what,
-                        const std::string& default_folder);
+/// Gives the command its positional name, --preset, --collect and the options of sweeps. Where a name is given, the
+/// action is make(line, arguments). `what`: "table", "figure"; `default_folder`: "tables/".
+void add_design_options(CLI::App& command, CommandLine& line, const std::string& what, const char* name_help,
+                        const std::string& default_folder,
+                        int (*make)(const CommandLine& line, const DesignArguments& arguments));
 
-/// Where the design's results and runs are: --dir, or a folder of the design's name in `parent`.
+/// The folder of the design's results and runs: --dir, or a folder with the design's name in `parent`.
 std::filesystem::path folder_of(const RunDesign& design, const DesignArguments& arguments,
                                 const std::filesystem::path& parent);
 
-/// Shows what finished runs came to; the texts say which have failed.
+/// Shows the results of the finished runs; `failures` has a sentence for each failed run.
 using ShowRuns =
     std::function<void(const std::vector<std::filesystem::path>& runs, const std::vector<std::string>& failures)>;
 
-/// Trains what the cells, which check_cells() has passed, need, or goes on, in `folder`, and shows it; also where a
-/// signal stops it. With --dry-run only says what is to come. Returns the exit code. Throws DataError where data or
-/// weights are missing.
-int train_design(const CommandLine& line, const DesignArguments& arguments, const RunDesign& design,
-                 const std::vector<WantedCell>& cells, const std::filesystem::path& folder, const ShowRuns& show);
+/// With --collect shows the results of these runs. Without it trains the runs that the cells need in `folder`, or goes
+/// on with them, and shows the results, also after a signal. With --dry-run only prints the plan. Returns the exit
+/// code. Throws what check_cells() throws, and DataError where data or weights are missing.
+int make_design(const CommandLine& line, const DesignArguments& arguments, const RunDesign& design,
+                const std::vector<WantedCell>& cells, const std::filesystem::path& folder, const ShowRuns& show);
 
 }  // namespace settrain

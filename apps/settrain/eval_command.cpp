@@ -1,5 +1,4 @@
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/settrain/command_line.h"
@@ -29,8 +28,8 @@ int evaluate(const CommandLine& line, const EvalArguments& arguments) {
 }  // namespace
 
 void add_eval_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("eval", "Evaluates the checkpoints of a run");
-  const auto arguments = std::make_shared<EvalArguments>();
+  const auto [command, arguments] =
+      add_subcommand<EvalArguments>(app, line, "eval", evaluate, "Evaluates the checkpoints of a run");
   command->add_option("run", arguments->run, "The run's folder")->required();
   command
       ->add_option("--checkpoint", arguments->checkpoints,
@@ -38,10 +37,8 @@ void add_eval_command(CLI::App& app, CommandLine& line) {
                    "the best ones by the metrics that the run selected on")
       ->allow_extra_args(false);
   command->add_flag("--json", arguments->json, "Prints JSON instead of tables");
-  command->add_option("--set", line.settings, "key.path=value over the run's config, such as eval.average_k=[3]")
-      ->allow_extra_args(false);
+  add_set_option(*command, line, "key.path=value over the run's config, such as eval.average_k=[3]");
   add_device_option(*command, line);
-  command->callback([&line, arguments] { line.action = [&line, arguments] { return evaluate(line, *arguments); }; });
 }
 
 }  // namespace settrain

@@ -1,17 +1,12 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 
-#include "apps/settrain/checkpoint_choice.h"
 #include "apps/settrain/command_line.h"
-#include "apps/settrain/output_file.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/log.h"
-#include "src/inference/export_weights.h"
+#include "src/core/text.h"
 #include "src/inference/set_maker.h"
 #include "src/inference/trained_model.h"
 #include "src/onnx/write_onnx.h"
@@ -21,18 +16,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kSafetensors = "safetensors", *kOnnx = "onnx", *kByteInput = "uint8", *kFloatInput = "float";
+enum class ExportFormat { kSafetensors, kOnnx };
 
 struct ExportArguments {
   std::string run, output;
   CheckpointChoice choice;
   bool overwrite = false;
-  std::string format = kSafetensors;
-  std::string rule;                // of ONNX files
-  std::string input = kByteInput;  // of ONNX files
+  ExportFormat format = ExportFormat::kSafetensors;
+  std::string rule;                     // for ONNX files
+  OnnxInput input = OnnxInput::kBytes;  // for ONNX files
 };
 
-// What makes a model of the weights. Those of an early run whose data are gone stay weights alone.
+// The card and rules that belong to the weights. Nothing for a checkpoint of an early version whose data are gone.
 TextMap card_and_rules(const CommandLine& line, const Checkpoint& checkpoint) {
   try {
     const ModelCard card = card_of_checkpoint(line.registries, checkpoint, at::kCPU);
@@ -48,7 +43,7 @@ TextMap card_and_rules(const CommandLine& line, const Checkpoint& checkpoint) {
   }
 }
 
-// The rule with what calibration came to, where one is named.
+// The named rule as it was calibrated; nothing where none is named.
 std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::string& name) {
   if (name.empty()) return std::nullopt;
   if (model.view_use == ViewUse::kTenCrops) {
@@ -61,7 +56,7 @@ std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::stri
 int export_onnx(const CommandLine& line, const ExportArguments& arguments, const fs::path& checkpoint,
                 const fs::path& output) {
   const TrainedModel model = open_trained_model(line.registries, checkpoint, at::kCPU);
-  const OnnxOptions options{.input = arguments.input == kByteInput ? OnnxInput::kBytes : OnnxInput::kFloats,
+  const OnnxOptions options{.input = arguments.input,
                             .temperature = model.rules ? model.rules->temperature : 1,
                             .rule = rule_of(model, arguments.rule),
                             .facts = {{"config", model.config.to_yaml()}}};
@@ -74,8 +69,8 @@ int export_onnx(const CommandLine& line, const ExportArguments& arguments, const
 }
 
 int export_run(const CommandLine& line, const ExportArguments& arguments) {
-  const bool is_onnx = arguments.format == kOnnx;
-  if (!is_onnx && (!arguments.rule.empty() || arguments.input != kByteInput)) {
+  const bool is_onnx = arguments.format == ExportFormat::kOnnx;
+  if (!is_onnx && (!arguments.rule.empty() || arguments.input != OnnxInput::kBytes)) {
     throw ConfigError("--rule and --input are for --format onnx; a safetensors file has all rules");
   }
   const RunFolder folder = RunFolder::open_existing(arguments.run);
@@ -83,7 +78,7 @@ int export_run(const CommandLine& line, const ExportArguments& arguments) {
   fs::path output = arguments.output;
   if (output.empty()) {
     const std::string run = fs::canonical(folder.path()).filename().string();
-    output = fmt::format("{}-{}.{}", run, checkpoint.stem().string(), arguments.format);
+    output = fmt::format("{}-{}.{}", run, checkpoint.stem().string(), is_onnx ? "onnx" : "safetensors");
   }
   refuse_existing(output, arguments.overwrite);
   if (is_onnx) return export_onnx(line, arguments, checkpoint, output);
@@ -101,26 +96,22 @@ int export_run(const CommandLine& line, const ExportArguments& arguments) {
 }  // namespace
 
 void add_export_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand(
-      "export",
+  const auto [command, arguments] = add_subcommand<ExportArguments>(
+      app, line, "export", export_run,
       "Writes a run's model as one file: safetensors, for `settrain predict`, whose weights Python loads into torchvision's "
       "models; or ONNX, for ONNX Runtime and others");
-  const auto arguments = std::make_shared<ExportArguments>();
   command->add_option("run", arguments->run, "The run's folder")->required();
   arguments->choice.add_options(*command);
   command->add_option("--output", arguments->output,
                       "The file; RUN-CHECKPOINT.safetensors (or .onnx) in the current folder without it");
-  command->add_option("--format", arguments->format, "safetensors, or onnx")
-      ->check(CLI::IsMember({kSafetensors, kOnnx}))
-      ->capture_default_str();
+  add_choice(*command, "--format", arguments->format,
+             {{"safetensors", ExportFormat::kSafetensors}, {"onnx", ExportFormat::kOnnx}}, "safetensors, or onnx");
   command->add_option("--rule", arguments->rule,
                       "ONNX: the rule whose sets the model answers with besides, such as average:5; one that `settrain "
                       "calibrate` calibrated, or top and error, which need no images");
-  command->add_option("--input", arguments->input, "ONNX: pixels as uint8, or as float in [0, 1]")
-      ->check(CLI::IsMember({kByteInput, kFloatInput}))
-      ->capture_default_str();
+  add_choice(*command, "--input", arguments->input, {{"uint8", OnnxInput::kBytes}, {"float", OnnxInput::kFloats}},
+             "ONNX: pixels as uint8, or as float in [0, 1]");
   command->add_flag("--overwrite", arguments->overwrite, "Replaces the file where it is there");
-  command->callback([&line, arguments] { line.action = [&line, arguments] { return export_run(line, *arguments); }; });
 }
 
 }  // namespace settrain

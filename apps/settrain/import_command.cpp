@@ -1,18 +1,14 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iostream>
-#include <memory>
 
 #include "apps/settrain/command_line.h"
-#include "apps/settrain/output_file.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
-#include "src/formats/describe_contents.h"
-#include "src/formats/state_dict_names.h"
+#include "src/core/text.h"
+#include "src/formats/contents.h"
+#include "src/formats/weight_file.h"
 #include "src/train/tensor_file.h"
-#include "src/train/weight_tensors.h"
 
 namespace settrain {
 namespace {
@@ -22,7 +18,7 @@ struct ImportArguments {
   bool overwrite = false;
 };
 
-int import(const ImportArguments& arguments) {
+int import_weights(const CommandLine& /*line*/, const ImportArguments& arguments) {
   const std::string place = fmt::format("'{}'", arguments.file);
   if (!arguments.output.empty()) refuse_existing(arguments.output, arguments.overwrite);
   WeightFile file(arguments.file);
@@ -35,7 +31,7 @@ int import(const ImportArguments& arguments) {
     weights = find_state_dict(contents, place);
   } catch (const RunError& problem) {
     if (!arguments.output.empty()) throw;
-    std::cout << problem.what() << '\n';  // what the file holds has been shown
+    std::cout << problem.what() << '\n';  // the contents have been printed
     return kSuccess;
   }
   std::cout << fmt::format("taken for a model's: {} tensors{}\n", weights.tensors.size(),
@@ -55,14 +51,13 @@ int import(const ImportArguments& arguments) {
 }  // namespace
 
 void add_import_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command =
-      app.add_subcommand("import", "Shows the contents of a weight file, safetensors or PyTorch, and converts it");
-  const auto arguments = std::make_shared<ImportArguments>();
+  const auto [command, arguments] =
+      add_subcommand<ImportArguments>(app, line, "import", import_weights,
+                                      "Shows the contents of a weight file, safetensors or PyTorch, and converts it");
   command->add_option("file", arguments->file, "The file; no code in it is run")->required();
   command->add_option("--output", arguments->output,
                       "A safetensors file to write the model's tensors to, by the names that model.pretrained knows");
   command->add_flag("--overwrite", arguments->overwrite, "Replaces the output where it is there");
-  command->callback([&line, arguments] { line.action = [arguments] { return import(*arguments); }; });
 }
 
 }  // namespace settrain

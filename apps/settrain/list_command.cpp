@@ -1,23 +1,20 @@
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iostream>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "apps/settrain/command_line.h"
 #include "models/cost.h"
 #include "models/model_options.h"
 #include "src/config/load.h"
-#include "src/core/human.h"
-#include "src/optim/make_optimizer.h"
+#include "src/core/text.h"
+#include "src/optim/optimizer.h"
 
 namespace settrain {
 namespace {
 
-// What more there is to say of an entry.
+// Further lines about an entry.
 template <class Entry>
 std::string details(const Entry&) {
   return {};
@@ -42,7 +39,7 @@ std::string names_of(const config::Keys& keys) {
   return names;
 }
 
-// Every entry with its sentence, what more there is to say, and the names of its own keys.
+// Prints every entry with its sentence, its details and the names of its keys.
 template <class Registry>
 void print_entries(const Registry& registry) {
   size_t width = 0;
@@ -72,7 +69,7 @@ std::string in_billions(int64_t number) {
   return fmt::format("{:.3f} G", 1e-9 * static_cast<double>(number));
 }
 
-// What each costs, at the images and classes that it was made for, comes first.
+// Prints first what each model costs, for the images and classes that it was made for.
 void print_models(const ModelRegistry& models) {
   size_t width = 0;
   for (const ModelEntry& entry : models.entries()) width = std::max(width, entry.name.size());
@@ -94,23 +91,16 @@ void add_list_command(CLI::App& app, CommandLine& line) {
   CLI::App* command =
       app.add_subcommand("list", "Lists the losses, models, data sets, optimizers and metrics that a config can name");
   command->require_subcommand(1);
-  const auto kind = [&](const char* name, const char* help, auto print_all) {
-    command->add_subcommand(name, help)->callback([&line, print_all] {
-      line.action = [&line, print_all] {
-        print_all(line.registries);
-        return kSuccess;
-      };
-    });
-  };
-  kind("losses", "Every loss with its formula, what it needs, and its keys",
-       [](const Registries& all) { print_losses(all.losses); });
-  kind("models", "Every model with its keys, parameters and multiply-adds",
-       [](const Registries& all) { print_models(all.models); });
-  kind("datasets", "Every data set with its keys", [](const Registries& all) { print_entries(all.datasets); });
-  kind("metrics", "Every metric with its keys", [](const Registries& all) { print_entries(all.metrics); });
-  kind("optimizers", "Every optimizer with its keys", [](const Registries& all) {
+  const Registries& all = line.registries;
+  add_printer(*command, line, "losses", "Every loss with its formula, what it needs, and its keys",
+              [&all] { print_losses(all.losses); });
+  add_printer(*command, line, "models", "Every model with its keys, parameters and multiply-adds",
+              [&all] { print_models(all.models); });
+  add_printer(*command, line, "datasets", "Every data set with its keys", [&all] { print_entries(all.datasets); });
+  add_printer(*command, line, "metrics", "Every metric with its keys", [&all] { print_entries(all.metrics); });
+  add_printer(*command, line, "optimizers", "Every optimizer with its keys", [&all] {
     print_entries(all.optimizers);
-    std::cout << "\nKeys of them all: " << names_of(ParameterOptions::keys()) << '\n';
+    std::cout << "\nKeys of them all: " << names_of(optimizer_section(all.optimizers).keys) << '\n';
   });
 }
 

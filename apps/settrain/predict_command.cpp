@@ -1,19 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
-#include <memory>
 #include <optional>
 
-#include "apps/settrain/answering_model.h"
-#include "apps/settrain/command_line.h"
-#include "apps/settrain/output_file.h"
+#include "apps/settrain/served_model.h"
 #include "metrics/sets/rules/set_rule.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/inference/image_inputs.h"
 #include "src/inference/predict.h"
 
@@ -23,13 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 
 struct PredictArguments {
-  AnsweringModel answering;
+  ServedModel served;
   std::string output, group;
   std::vector<std::string> inputs;
   bool overwrite = false;
 };
 
-// `--rule A B` makes an image of B.
+// Refuses rules among the images: `--rule A B` would take B for an image.
 void check_inputs(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     std::error_code ignored;
@@ -45,16 +41,16 @@ void check_inputs(const std::vector<std::string>& inputs) {
 
 size_t widest(const FileTable& images, const std::optional<ImageGroups>& groups) {
   size_t width = 0;
-  for (int64_t i = 0; !groups && i < images.size(); ++i) width = std::max(width, images.name(i).size());
-  if (groups) {
-    for (const std::string& name : groups->names) width = std::max(width, name.size());
+  const int64_t rows = groups ? std::ssize(groups->names) : images.size();
+  for (int64_t i = 0; i < rows; ++i) {
+    width = std::max(width, groups ? groups->names[static_cast<size_t>(i)].size() : images.name(i).size());
   }
   return width;
 }
 
 int predict_images(const CommandLine& line, const PredictArguments& arguments) {
   catch_interrupts();
-  const fs::path file = arguments.answering.file(line);
+  const fs::path file = arguments.served.file(line);
   if (!arguments.output.empty()) {
     check_prediction_file(arguments.output);
     refuse_existing(arguments.output, arguments.overwrite);
@@ -65,9 +61,9 @@ int predict_images(const CommandLine& line, const PredictArguments& arguments) {
   std::optional<ImageGroups> groups;
   if (!arguments.group.empty()) groups = image_groups(arguments.group, images);
 
-  const TrainedModel model = arguments.answering.open(line, file);
-  const SetMaker maker = arguments.answering.set_maker(model);
-  if (arguments.answering.tell_rules("[predict]", model, maker) && groups) {
+  const TrainedModel model = arguments.served.open(line, file);
+  const SetMaker maker = arguments.served.set_maker(model);
+  if (arguments.served.tell_rules("[predict]", model, maker) && groups) {
     log::warning("[predict] the guarantee is for single images, not for groups of them");
   }
   const auto writer = arguments.output.empty()
@@ -95,9 +91,9 @@ int predict_images(const CommandLine& line, const PredictArguments& arguments) {
 }  // namespace
 
 void add_predict_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("predict", "Answers with sets of classes to images of your own");
-  const auto arguments = std::make_shared<PredictArguments>();
-  arguments->answering.add_model(*command);
+  const auto [command, arguments] = add_subcommand<PredictArguments>(
+      app, line, "predict", predict_images, "Answers with sets of classes to images of your own");
+  arguments->served.add_model(*command);
   command
       ->add_option(
           "inputs", arguments->inputs,
@@ -110,9 +106,7 @@ void add_predict_command(CLI::App& app, CommandLine& line) {
       "--group", arguments->group,
       "One answer to several photographs of one specimen: folder, where each has a folder, or a CSV file "
       "with lines image,group");
-  arguments->answering.add_options(*command, line);
-  command->callback(
-      [&line, arguments] { line.action = [&line, arguments] { return predict_images(line, *arguments); }; });
+  arguments->served.add_options(*command, line);
 }
 
 }  // namespace settrain

@@ -1,6 +1,5 @@
 #include "apps/settrain/processes.h"
 
-#include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <fmt/format.h>
 
@@ -8,20 +7,18 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/settrain/command_line.h"
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/own_cores.h"
-#include "src/core/program_file.h"
-#include "src/parallel/start_processes.h"
+#include "src/core/process.h"
 #include "src/train/experiment.h"
 #include "src/train/run_options.h"
 
 namespace settrain {
 namespace {
 
-// torchrun sets it for programs that would take every core otherwise.
+// Warns where torchrun has set OMP_NUM_THREADS to 1, which it does for programs that would take every core otherwise.
 void warn_of_idle_cores(const config::Config& config) {
   if (config.get<int64_t>("run.threads") != RunOptions::kAuto || own_cores() == 1) return;
   if (environment_variable("OMP_NUM_THREADS") != "1" || !environment_variable("TORCHELASTIC_RUN_ID")) return;

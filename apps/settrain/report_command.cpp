@@ -1,18 +1,15 @@
-#include "apps/settrain/report_command.h"
-
 #include <fmt/format.h>
 
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "src/core/atomic_file.h"
+#include "apps/settrain/command_line.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
-#include "src/report/page.h"
-#include "src/report/report_data.h"
+#include "src/core/text.h"
+#include "src/report/report.h"
 #include "src/run_folder/run_folder.h"
 #include "src/studies/compare/compared_run.h"
 #include "src/train/experiment.h"
@@ -28,12 +25,12 @@ struct ReportArguments {
   bool no_examples = false;
 };
 
-fs::path output_file(const ReportArguments& arguments, const std::vector<fs::path>& runs) {
+fs::path report_file(const ReportArguments& arguments, const std::vector<fs::path>& runs) {
   if (!arguments.out.empty()) return arguments.out;
   return runs.size() == 1 ? RunFolder::open_existing(runs.front()).report() : fs::path("report.html");
 }
 
-// An older report is replaced; anything else in that place would be lost.
+// Throws where the file is no older report, which would be lost.
 void refuse_other_files(const fs::path& file) {
   if (!fs::exists(file)) return;
   std::string begin(kReportMarker.size(), '\0');
@@ -43,15 +40,15 @@ void refuse_other_files(const fs::path& file) {
   }
 }
 
-int report(const CommandLine& line, const ReportArguments& arguments) {
+int write_report(const CommandLine& line, const ReportArguments& arguments) {
   catch_interrupts();
   const at::Device device = find_device(line.device);
   const std::vector<fs::path> runs = find_runs(arguments.runs);
-  const fs::path file = output_file(arguments, runs);
+  const fs::path file = report_file(arguments, runs);
   refuse_other_files(file);
-  AtomicFile output(file);  // what cannot be written is said before anything is evaluated
+  AtomicFile output(file);  // throws where it cannot be written, before the evaluation
   ProgressBar bar;
-  const nlohmann::ordered_json data = report_data(line.registries, device, runs, {!arguments.no_examples}, bar);
+  const nlohmann::ordered_json data = report_data(line.registries, device, runs, !arguments.no_examples, bar);
   const std::string page = report_page(data.at("title").get<std::string>(), data);
   output.write(page);
   output.commit();
@@ -63,9 +60,9 @@ int report(const CommandLine& line, const ReportArguments& arguments) {
 }  // namespace
 
 void add_report_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand(
-      "report", "Writes one HTML file on a run or several: results, curves, sets, confusions, example images, configs");
-  const auto arguments = std::make_shared<ReportArguments>();
+  const auto [command, arguments] = add_subcommand<ReportArguments>(
+      app, line, "report", write_report,
+      "Writes one HTML file on a run or several: results, curves, sets, confusions, example images, configs");
   command
       ->add_option("runs", arguments->runs,
                    "Runs' folders, finished or not, and folders that directly hold some, such as a sweep's")
@@ -76,7 +73,6 @@ void add_report_command(CLI::App& app, CommandLine& line) {
   command->add_flag("--no-examples", arguments->no_examples,
                     "Evaluates nothing: no accuracies by class, confusions and example images");
   add_device_option(*command, line);
-  command->callback([&line, arguments] { line.action = [&line, arguments] { return report(line, *arguments); }; });
 }
 
 }  // namespace settrain

@@ -1,17 +1,12 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iostream>
-#include <memory>
 
-#include "apps/settrain/checkpoint_choice.h"
 #include "apps/settrain/command_line.h"
-#include "apps/settrain/output_file.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
+#include "src/core/text.h"
 #include "src/inference/results.h"
-#include "src/inference/run_scores.h"
 #include "src/inference/trained_run.h"
 
 namespace settrain {
@@ -49,9 +44,9 @@ int write_scores(const CommandLine& line, const ScoresArguments& arguments) {
 }  // namespace
 
 void add_scores_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand(
-      "scores", "Writes the scores that a run's model gives the images of a split, with their labels, as safetensors");
-  const auto arguments = std::make_shared<ScoresArguments>();
+  const auto [command, arguments] = add_subcommand<ScoresArguments>(
+      app, line, "scores", write_scores,
+      "Writes the scores that a run's model gives the images of a split, with their labels, as safetensors");
   command->add_option("run", arguments->run, "The run's folder")->required();
   command->add_option("--split", arguments->split, "train, val, calibration or test")
       ->check(CLI::IsMember({"train", "val", "calibration", "test"}))
@@ -59,11 +54,8 @@ void add_scores_command(CLI::App& app, CommandLine& line) {
   command->add_option("--out", arguments->output, "The file to write")->required();
   arguments->choice.add_options(*command);
   command->add_flag("--overwrite", arguments->overwrite, "Replaces the file where it is there");
-  command->add_option("--set", line.settings, "key.path=value over the run's config, such as data.root=FOLDER")
-      ->allow_extra_args(false);
+  add_set_option(*command, line, "key.path=value over the run's config, such as data.root=FOLDER");
   add_device_option(*command, line);
-  command->callback(
-      [&line, arguments] { line.action = [&line, arguments] { return write_scores(line, *arguments); }; });
 }
 
 }  // namespace settrain

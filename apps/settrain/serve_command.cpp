@@ -1,12 +1,9 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iostream>
-#include <memory>
 
-#include "apps/settrain/answering_model.h"
-#include "apps/settrain/command_line.h"
+#include "apps/settrain/served_model.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
@@ -16,7 +13,7 @@ namespace settrain {
 namespace {
 
 struct ServeArguments {
-  AnsweringModel answering;
+  ServedModel served;
   ServeOptions options;
   double mebibytes = static_cast<double>(options.http.bytes) / (1 << 20);
   double megapixels = static_cast<double>(options.most_pixels) / 1e6;
@@ -31,7 +28,7 @@ bool is_loopback(const std::string& host) {
 int serve_model(const CommandLine& line, ServeArguments& arguments) {
   catch_interrupts();
   ServeOptions& options = arguments.options;
-  options.by = arguments.answering.by;
+  options.by_superclass = arguments.served.by_superclass;
   options.http.bytes = static_cast<int64_t>(arguments.mebibytes * (1 << 20));
   options.most_pixels = static_cast<int64_t>(arguments.megapixels * 1e6);
   options.batch.seconds = options.http.seconds;
@@ -41,9 +38,9 @@ int serve_model(const CommandLine& line, ServeArguments& arguments) {
                                   options.batch.most_waiting, options.http.images));
   }
   Server server(options);  // before the model is loaded, which may take a while
-  const TrainedModel model = arguments.answering.open(line, arguments.answering.file(line));
-  const SetMaker maker = arguments.answering.set_maker(model);
-  arguments.answering.tell_rules("[serve]", model, maker);
+  const TrainedModel model = arguments.served.open(line, arguments.served.file(line));
+  const SetMaker maker = arguments.served.set_maker(model);
+  arguments.served.tell_rules("[serve]", model, maker);
   const auto ready = [&](int port) {
     if (!is_loopback(options.host)) {
       log::warning(fmt::format("[serve] {}: others than this machine can ask; there is no encryption and no password",
@@ -62,34 +59,26 @@ int serve_model(const CommandLine& line, ServeArguments& arguments) {
 }  // namespace
 
 void add_serve_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand(
-      "serve", "Answers with sets of classes over HTTP, and on a page for photographs; Ctrl-C or SIGTERM ends it");
-  const auto arguments = std::make_shared<ServeArguments>();
+  const auto [command, arguments] = add_subcommand<ServeArguments>(
+      app, line, "serve", serve_model,
+      "Answers with sets of classes over HTTP, and on a page for photographs; Ctrl-C or SIGTERM ends it");
   ServeOptions& options = arguments->options;
-  arguments->answering.add_model(*command);
+  arguments->served.add_model(*command);
   command->add_option("--host", options.host, "The address to listen at; 0.0.0.0 for all of this machine's")
       ->capture_default_str();
   command->add_option("--port", options.port, "0: any free one")->check(CLI::Range(0, 65535))->capture_default_str();
-  arguments->answering.add_options(*command, line);
-  command->add_option("--batch", options.batch.most_images, "The most images that the model scores together")
-      ->check(CLI::Range(int64_t{1}, int64_t{4096}))
-      ->capture_default_str();
+  arguments->served.add_options(*command, line);
+  add_integer(*command, "--batch", options.batch.most_images, 1, 4096,
+              "The most images that the model scores together");
   command
       ->add_option("--window", options.batch.window_ms,
                    "Milliseconds for which an image waits for others that have arrived and are being decoded")
       ->check(number_between(0.0, 10'000.0))
       ->capture_default_str();
-  command
-      ->add_option("--queue", options.batch.most_waiting,
-                   "The most images that wait for the model; more are refused (503)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
-      ->capture_default_str();
-  command->add_option("--connections", options.http.connections, "The most connections at a time")
-      ->check(CLI::Range(int64_t{1}, int64_t{900}))
-      ->capture_default_str();
-  command->add_option("--images", options.http.images, "The most images of a request")
-      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
-      ->capture_default_str();
+  add_integer(*command, "--queue", options.batch.most_waiting, 1, 1'000'000,
+              "The most images that wait for the model; more are refused (503)");
+  add_integer(*command, "--connections", options.http.connections, 1, 900, "The most connections at a time");
+  add_integer(*command, "--images", options.http.images, 1, 1024, "The most images of a request");
   command->add_option("--mebibytes", arguments->mebibytes, "The most bytes of a request, in MiB (413)")
       ->check(number_between(0.001, 1024.0))
       ->capture_default_str();
@@ -101,7 +90,6 @@ void add_serve_command(CLI::App& app, CommandLine& line) {
                    "Seconds for a request to arrive (408), and then to reach the model (503)")
       ->check(number_between(0.1, 3600.0))
       ->capture_default_str();
-  command->callback([&line, arguments] { line.action = [&line, arguments] { return serve_model(line, *arguments); }; });
 }
 
 }  // namespace settrain

@@ -1,9 +1,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <memory>
 
-#include "apps/settrain/config_path.h"
 #include "apps/settrain/sweep_run.h"
 #include "src/core/log.h"
 
@@ -17,7 +15,7 @@ struct GridArguments {
   SweepArguments sweep;
 };
 
-int sweep(const CommandLine& line, const GridArguments& arguments) {
+int sweep_grid(const CommandLine& line, const GridArguments& arguments) {
   const fs::path file = find_config(arguments.grid);
   const std::string title = file.stem().string() + (arguments.preset.empty() ? "" : "-" + arguments.preset);
   const Sweep made =
@@ -40,8 +38,8 @@ int sweep(const CommandLine& line, const GridArguments& arguments) {
 }  // namespace
 
 void add_sweep_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("sweep", "Trains every point of a grid and selects the best on validation");
-  const auto arguments = std::make_shared<GridArguments>();
+  const auto [command, arguments] = add_subcommand<GridArguments>(
+      app, line, "sweep", sweep_grid, "Trains every point of a grid and selects the best on validation");
   command
       ->add_option("grid", arguments->grid,
                    "The grid's YAML file, or one of the shipped ones: sweeps/epsilon_draws_margin")
@@ -50,7 +48,6 @@ void add_sweep_command(CLI::App& app, CommandLine& line) {
                       "What the file has under this name in `presets` is put over the rest");
   add_sweep_options(*command, line, arguments->sweep,
                     "The sweep's folder; sweeps/GRID or sweeps/GRID-PRESET without it");
-  command->callback([&line, arguments] { line.action = [&line, arguments] { return sweep(line, *arguments); }; });
 }
 
 }  // namespace settrain

@@ -12,11 +12,10 @@
 
 #include "src/config/load.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/measure/cost/dry_run.h"
-#include "src/studies/sweep/slurm_array.h"
 #include "src/studies/sweep/slurm_script.h"
 #include "src/train/experiment_schema.h"
 
@@ -25,15 +24,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// For a sweep that begins: the cores, divided among its jobs, or those that Slurm will give to each.
+// Compute threads of each run of a new sweep: the cores divided by the jobs, or the cores of a Slurm task.
 int64_t threads_for(const SweepArguments& arguments, const fs::path& folder) {
   if (arguments.threads > 0 || fs::exists(folder / "sweep.json")) return arguments.threads;
   if (arguments.slurm) return cpus_per_task(split_slurm_options(*arguments.slurm));
   return std::max<int64_t>(1, static_cast<int64_t>(std::thread::hardware_concurrency()) / arguments.jobs);
 }
 
-// The GPU of every job: of those that this process sees, or the one that --device names. Throws ConfigError where there
-// are fewer than jobs.
+// The GPUs, one for each job: those that this process sees, or the one that --device names. Throws ConfigError where
+// there are fewer than jobs.
 std::vector<std::string> gpus_for(const at::Device& device, const std::string& name, int64_t jobs) {
   if (!device.is_cuda()) return {};
   std::vector<std::string> gpus;
@@ -54,7 +53,7 @@ int64_t count(const std::vector<SweepRow>& rows, PointStatus status) {
   return std::count_if(rows.begin(), rows.end(), [status](const SweepRow& row) { return row.status == status; });
 }
 
-// Time and disk that the runs to come will take, measured on the first of them.
+// Prints the time and disk space that the pending runs will take, as measured on the first of them.
 void print_costs(const CommandLine& line, const Sweep& sweep, const std::vector<SweepRow>& rows, int64_t jobs) {
   const auto first =
       std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.status == PointStatus::kPending; });
@@ -83,7 +82,8 @@ void warn_of_failures(const Sweep& sweep, const SweepArguments& arguments) {
   }
 }
 
-// What the elements of the sweep's batch script came to: trained here too, a run could be in two hands.
+// Collects the runs that a batch script trains. This process must not train them too, or two processes would write one
+// run.
 int64_t collect(const Sweep& sweep) {
   const int64_t unfinished = collect_sweep(sweep);
   if (unfinished > 0) {
@@ -102,11 +102,9 @@ void add_sweep_options(CLI::App& command, CommandLine& line, SweepArguments& arg
   command.add_option("--dir", arguments.folder, folder_help);
   CLI::Option* jobs =
       command.add_option("--jobs", arguments.jobs, "Runs at a time; on GPUs one each")->check(CLI::Range(1, 1024));
-  command
-      .add_option("--threads", arguments.threads,
-                  "Compute threads a run, on which results depend; held to from the first start on. Without it the "
-                  "cores divided by --jobs, with --slurm those of a task")
-      ->check(CLI::Range(1, 1024));
+  add_integer(command, "--threads", arguments.threads, 1, 1024,
+              "Compute threads a run, on which results depend; held to from the first start on. Without it the "
+              "cores divided by --jobs, with --slurm those of a task");
   CLI::Option* dry_run =
       command.add_flag("--dry-run", arguments.dry_run, "Lists the runs, says what they will take, and trains nothing");
   command.add_flag("--retry-failed", arguments.retry_failed, "Tries runs again that have failed")->excludes(dry_run);
@@ -176,7 +174,7 @@ int64_t carry_out(const CommandLine& line, const Sweep& sweep, const SweepArgume
   catch_interrupts();
   const at::Device device = find_device(line.device);
   try {
-    // This very file, also where it is replaced meanwhile.
+    // This path stays that of the running program, also where its file is replaced meanwhile.
     return run_sweep(sweep, {.program = fmt::format("/proc/{}/exe", ::getpid()),
                              .device = device.is_cuda() ? "cuda" : "cpu",
                              .gpus = gpus_for(device, line.device, arguments.jobs),

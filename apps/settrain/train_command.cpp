@@ -1,13 +1,9 @@
 #include <ATen/ops/zeros.h>
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 
 #include "apps/settrain/command_line.h"
@@ -15,16 +11,16 @@
 #include "datasets/calibration_split.h"
 #include "models/model.h"
 #include "src/config/load.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/inference/results.h"
 #include "src/inference/trained_run.h"
 #include "src/measure/cost/dry_run.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/record.h"
+#include "src/train/identity.h"
+#include "src/train/provenance.h"
 #include "src/train/resume.h"
-#include "src/train/same_everywhere.h"
 #include "src/train/training.h"
 
 namespace settrain {
@@ -59,10 +55,10 @@ void log_start(const Experiment& run, const CommandLine& line) {
   const bool balances = sampling.sampler != Sampling::kUniform;
   if (balances) log::info("[data] " + describe_imbalance(data, sampling));
   log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
-                        format_count(run.model->num_parameters()), run.computation.describe()));
+                        format_count(run.model->num_parameters()), run.policy.describe()));
   warn_without_loss_kernels(run.device);
   if (run.pretrained) log::info("[model] " + run.pretrained->describe());
-  if (run.computation.bf16 && bf16_is_emulated(run.device)) {
+  if (run.policy.bf16 && bf16_is_emulated(run.device)) {
     log::warning("[model] this CPU has no instructions for bf16, which is slower here than train.precision: float32");
   }
   const config::Texts& select = run.general.select;
@@ -119,7 +115,7 @@ void log_processes(const Experiment& run) {
                         run.loader.options.batch_size));
 }
 
-// `folder`: of the first process; null in the others.
+// `folder`: null in all processes but the first.
 int finish(Experiment& run, RunFolder* folder, Training& training) {
   try {
     training.train();
@@ -150,14 +146,14 @@ int finish(Experiment& run, RunFolder* folder, Training& training) {
 
 int train(const CommandLine& line, const TrainArguments& arguments, config::Config config, at::Device device,
           const std::shared_ptr<ProcessGroup>& group) {
-  // The folder comes after the data: a run that could never start leaves none behind.
+  // The folder is made after the data are loaded, so that a run that cannot start leaves none behind.
   Experiment run = make_experiment(line.registries, std::move(config), device, FirstWeights::kPretrained, group);
   check_same_everywhere(run);
   std::optional<RunFolder> folder;
   group->first_does([&] {
     folder.emplace(RunFolder::create(run.config.get<std::string>("run.dir"), arguments.overwrite));
     // From here on the run can be resumed.
-    record_start(run, *folder, line.arguments);
+    record_run(run, *folder, line.arguments);
     log::open_file(folder->log());
     log_processes(run);
     log_start(run, line);
@@ -168,7 +164,7 @@ int train(const CommandLine& line, const TrainArguments& arguments, config::Conf
   return finish(run, writes_to, training);
 }
 
-// More epochs are the same run for longer only where nothing looks at their number.
+// Warns where the number of epochs changes more than the length of the run.
 void warn_of_other_epochs(const config::Config& config, const ResumePoint& point) {
   std::vector<const char*> curves;
   if (config.get<std::string>("schedule.name") == "cosine") curves.push_back("schedule cosine");
@@ -190,7 +186,7 @@ void warn_of_other_epochs(const config::Config& config, const ResumePoint& point
   }
 }
 
-// The config of the run in that folder, as the settings change it; or the one that is named beside.
+// The recorded config of the run with the settings on top, or the config that --config names.
 config::Config config_to_resume(const CommandLine& line, const std::filesystem::path& recorded) {
   for (const std::string& setting : line.settings) {
     if (setting.starts_with("run.dir=")) {
@@ -201,7 +197,7 @@ config::Config config_to_resume(const CommandLine& line, const std::filesystem::
                              : load_config(line);
 }
 
-// `folder`: of the first process; null in the others.
+// `folder`: null in all processes but the first.
 int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* folder, config::Config wanted,
            at::Device device, const std::shared_ptr<ProcessGroup>& group) {
   std::optional<ResumePoint> point;
@@ -224,11 +220,11 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
   group->broadcast({known});
   if (known[0].item<int64_t>() != 0) return kSuccess;
   const bool has_checkpoint = known[1].item<int64_t>() != 0;
-  // Where the user names no device, the run's own.
+  // Without --device, a run goes on on its own device.
   if (group->world_size() == 1 && line.device == "auto" && has_checkpoint) {
     device = find_device(point->checkpoint->text("machine.device"));
   }
-  // A checkpoint has the weights; before the first one was written, the run begins as it did.
+  // A checkpoint has the weights. Without one, the run begins anew.
   const FirstWeights weights = has_checkpoint ? FirstWeights::kDrawn : FirstWeights::kPretrained;
   Experiment run = make_experiment(line.registries, std::move(wanted), device, weights, group);
   check_same_everywhere(run);
@@ -242,7 +238,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
   if (has_checkpoint) training.restore(point ? &*point->checkpoint : nullptr);
   group->first_does([&] {
     folder->remove_results();
-    record_resume(run, *folder, line.arguments, *point);
+    record_run(run, *folder, line.arguments, &*point);
     log_processes(run);
     log_start(run, line);
     const int64_t epoch = std::min(point->state.epoch + 1, run.train.epochs);
@@ -273,7 +269,7 @@ int try_out(const CommandLine& line) {
                              format_bytes(cost.free_disk_bytes)));
 }
 
-// Of --resume-if-there the first process looks.
+// Whether --resume-if-there finds a run. The first process looks.
 bool run_is_there(const config::Config& config, ProcessGroup& group) {
   const at::Tensor there = at::zeros({1}, at::kLong);
   if (group.is_first()) there.fill_(RunFolder::is_begun(config.get<std::string>("run.dir")));
@@ -282,7 +278,7 @@ bool run_is_there(const config::Config& config, ProcessGroup& group) {
 }
 
 int run_in_process(const CommandLine& line, const TrainArguments& arguments, Processes& processes) {
-  // What is wrong with the folder is said before anything of what is in it.
+  // Errors of the folder come before errors of its contents.
   std::optional<RunFolder> folder;
   bool resumes = !arguments.resume.empty();
   if (resumes && processes.is_first()) folder.emplace(RunFolder::open_to_resume(arguments.resume));
@@ -332,8 +328,7 @@ void add_train_command(CLI::App& app, CommandLine& line) {
           ->add_option("--resume", arguments->resume,
                        "A run's folder: goes on with it where its last checkpoint was made. With --set "
                        "train.epochs=N a finished run goes on too")
-          ->check(
-              [](const std::string& folder) { return std::string(folder.empty() ? "is empty: name a folder" : ""); });
+          ->check(not_empty("folder"));
   CLI::Option* resume_if_there = command->add_flag(
       "--resume-if-there", arguments->resume_if_there,
       "Goes on with the run in run.dir where there is one, else starts it: for jobs that are started again by themselves");

@@ -1,5 +1,5 @@
-// Which instructions the kernels of cpu/ use. They are compiled for each of these sets from one source, in a
-// namespace of its own, and picked when they are called. Results do not depend on it.
+// The instruction sets of the kernels of cpu/. One source is compiled for each set, in a namespace of its own; callers
+// pick one. Results do not depend on it.
 #pragma once
 
 // Code of a kernel is inlined by force, so that no copy made for a larger set can end up in code for the baseline.

@@ -1,8 +1,13 @@
 #include "losses/ops/class_margins.h"
 
+#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
-#include "losses/ops/margins.h"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "src/core/error.h"
 
 namespace settrain {
 namespace {
@@ -13,6 +18,34 @@ struct MarginOptions {
 };
 
 }  // namespace
+
+ClassValues::ClassValues(const std::vector<double>& values)
+    : values_(at::tensor(values, at::kDouble)), in_use_(values_) {}
+
+at::Tensor ClassValues::of(const at::Tensor& labels, const at::Tensor& like) const {
+  return of_all(like).index_select(0, labels);
+}
+
+const at::Tensor& ClassValues::of_all(const at::Tensor& like) const {
+  if (in_use_.dtype() != like.dtype() || in_use_.device() != like.device()) in_use_ = values_.to(like.options());
+  return in_use_;
+}
+
+std::vector<double> class_margins(std::span<const int64_t> class_counts, double max_margin) {
+  int64_t smallest = std::numeric_limits<int64_t>::max();
+  for (size_t j = 0; j < class_counts.size(); ++j) {
+    if (class_counts[j] < 0) {
+      throw DataError(fmt::format("class_counts[{}]: expected 0 or more images, got {}", j, class_counts[j]));
+    }
+    if (class_counts[j] > 0) smallest = std::min(smallest, class_counts[j]);
+  }
+  std::vector<double> margins;
+  for (const int64_t count : class_counts) {
+    const double ratio = count == 0 ? 1.0 : static_cast<double>(smallest) / static_cast<double>(count);
+    margins.push_back(max_margin * std::sqrt(std::sqrt(ratio)));
+  }
+  return margins;
+}
 
 config::Keys ClassMargins::keys(double default_max_margin, double default_scale, const std::string& source) {
   using config::key;
@@ -35,18 +68,14 @@ config::Keys ClassMargins::keys(double default_max_margin, double default_scale,
 ClassMargins ClassMargins::read(const config::Config& config, const LossContext& context) {
   const auto options = config.read<MarginOptions>("loss");
   const auto& counts = context.class_counts;
-  for (size_t j = 0; options.zero_count_class == "error" && j < counts.size(); ++j) {
-    if (counts[j] > 0) continue;
+  const auto empty = std::find_if(counts.begin(), counts.end(), [](int64_t count) { return count <= 0; });
+  if (empty != counts.end() && options.zero_count_class == "error") {
     config.fail("loss.zero_count_class",
                 fmt::format("class {} has no training image, so no margin; remove the class from the data, or set "
                             "largest_margin",
-                            j));
+                            empty - counts.begin()));
   }
-  return ClassMargins(class_margins(counts, options.max_margin));
-}
-
-double ClassMargins::read_scale(const config::Config& config) {
-  return config.read<MarginOptions>("loss").scale;
+  return {ClassValues(class_margins(counts, options.max_margin)), options.scale};
 }
 
 }  // namespace settrain

@@ -1,34 +1,50 @@
-// What the losses with class margins share: the margins as a tensor, and the keys that make them.
+// Larger margins for rarer classes.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "losses/ops/class_values.h"
-#include "losses/ops/loss_context.h"
+#include "losses/ops/loss_input.h"
 #include "src/config/config.h"
 
 namespace settrain {
 
-/// Margins of the classes by their training images, see margins.h.
-class ClassMargins {
+/// A number for every class.
+class ClassValues {
  public:
-  explicit ClassMargins(const std::vector<double>& margins) : margins_(margins) {}  // [classes]
+  explicit ClassValues(const std::vector<double>& values);  // [classes]
 
-  /// [batch] margins of the labels, in the dtype and on the device of the scores.
-  at::Tensor of(const at::Tensor& labels, const at::Tensor& scores) const { return margins_.of(labels, scores); }
+  /// [batch] the values of the labels ([batch] int64), in the dtype and on the device of `like`.
+  at::Tensor of(const at::Tensor& labels, const at::Tensor& like) const;
 
-  /// The declarations of loss.max_margin, loss.scale and loss.zero_count_class. `source` ends the sentences: where the
-  /// defaults come from.
-  static config::Keys keys(double default_max_margin, double default_scale, const std::string& source);
-  /// Reads them. Throws ConfigError for a class without a training image where that is asked for.
-  static ClassMargins read(const config::Config& config, const LossContext& context);
-  static double read_scale(const config::Config& config);
+  /// [classes] all values, in the dtype and on the device of `like`.
+  const at::Tensor& of_all(const at::Tensor& like) const;
 
  private:
-  ClassValues margins_;
+  at::Tensor values_;          // [classes] float64, on the CPU
+  mutable at::Tensor in_use_;  // as of_all() last returned them
+};
+
+/// [classes] margins m_j = max_margin * (n_min / n_j)^(1/4), with n_j = class_counts[j] training images and n_min the
+/// smallest positive count: n_j^(-1/4) scaled so that the largest margin is `max_margin` (Garcin et al., ICML 2022,
+/// below eq. 13; Cao et al., NeurIPS 2019). A class without an image takes the largest margin. Throws DataError at a
+/// negative count.
+std::vector<double> class_margins(std::span<const int64_t> class_counts, double max_margin);
+
+/// The margins of class_margins(), and the factor that brings cosines to the size of logits.
+struct ClassMargins {
+  ClassValues margins;
+  double scale;
+
+  /// The declarations of loss.max_margin, loss.scale and loss.zero_count_class. `source` ends their sentences: it says
+  /// where the defaults come from.
+  static config::Keys keys(double default_max_margin, double default_scale, const std::string& source);
+  /// Reads these keys. Throws ConfigError for a class without a training image where loss.zero_count_class is error.
+  static ClassMargins read(const config::Config& config, const LossContext& context);
 };
 
 }  // namespace settrain

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "losses/ops/class_values.h"
+#include "losses/ops/class_margins.h"
 #include "src/config/config.h"
 
 namespace settrain {
@@ -34,7 +34,8 @@ class ClassWeights {
  public:
   ClassWeights(std::vector<double> weights, const ClassWeightOptions& options);
 
-  /// What the config asks for. Throws ConfigError where the list is not one weight a class, or all of it is 0.
+  /// The class weights that the config asks for; nothing without any. Throws ConfigError where the list has not one
+  /// weight for each class, or only zeros.
   static std::optional<ClassWeights> read(const config::Config& config, const std::vector<int64_t>& counts);
 
   /// [batch] `losses` times the weights of `labels`; before the first weighted epoch, `losses`.

@@ -1,6 +1,5 @@
 #include "losses/ops/noised_hinge.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/relu.h>
@@ -8,18 +7,13 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <memory>
+#include <vector>
 
-#include "losses/kernels/noised_hinge_kernels.h"
+#include "losses/kernels/noised_kernels.h"
 #include "losses/ops/loss_kernels.h"
 #include "losses/ops/score_ops.h"
-#include "losses/ops/with_gradient.h"
+#include "losses/ops/smoothed_topk.h"
 #include "src/core/shape.h"
-
-#if defined(SETTRAIN_HAS_CUDA)
-#include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
-#endif
 
 namespace settrain {
 namespace {
@@ -27,37 +21,45 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// So many rows a thread takes at once that starting it is worth it.
-int64_t rows_at_once(const NoisedHinge& hinge) {
-  return std::max<int64_t>(1, 8192 / hinge.classes);
-}
+constexpr int64_t kScoresPerTask = 8192;
 
 void forward_on_cpu(const NoisedHinge& hinge, float* losses, int32_t* chosen, float* drawn) {
-  const auto rows = SETTRAIN_PICK(instruction_set(), noised_hinge_rows);
-  const auto bytes = static_cast<size_t>(SETTRAIN_PICK(instruction_set(), noised_hinge_scratch)(hinge));
-  at::parallel_for(0, hinge.batch, rows_at_once(hinge), [&](int64_t begin, int64_t end) {
-    const auto scratch = std::make_unique_for_overwrite<char[]>(bytes);
-    rows(hinge, begin, end, scratch.get(), losses, chosen, drawn);
+  const auto compute = SETTRAIN_PICK(instruction_set(), noised_hinge_rows);
+  const int64_t bytes = SETTRAIN_PICK(instruction_set(), noised_hinge_scratch)(hinge);
+  for_rows(hinge.batch, hinge.classes, kScoresPerTask, bytes, [&](int64_t begin, int64_t end, void* scratch) {
+    compute(hinge, begin, end, scratch, losses, chosen, drawn);
   });
 }
 
-const float* data_or_null(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.const_data_ptr<float>() : nullptr;
+// Writes gradient [batch, classes] of the rows [begin, end): row i is outer[i] * factor * (the share of the draws in
+// which a class is chosen, minus 1 at the label) where losses[i] > 0, NaN where that is NaN, else 0.
+void backward_on_cpu(const NoisedHinge& hinge, int64_t begin, int64_t end, const float* losses, const int32_t* chosen,
+                     const float* outer, float* gradient) {
+  const int64_t classes = hinge.classes, draws = hinge.draws;
+  std::vector<int32_t> distinct;  // classes that are chosen
+  for (int64_t i = begin; i < end; ++i) {
+    float* const row = gradient + i * classes;
+    std::fill_n(row, classes, losses[i] != losses[i] ? losses[i] : 0);
+    if (!(losses[i] > 0)) continue;
+    distinct.clear();
+    for (int64_t draw = 0; draw < draws; ++draw) {
+      const int32_t j = chosen[i * draws + draw];
+      if (row[j] == 0) distinct.push_back(j);
+      row[j] += 1;
+    }
+    const float slope = outer[i] * hinge.factor;
+    if (row[hinge.labels[i]] == 0) row[hinge.labels[i]] = -slope;
+    for (const int32_t j : distinct) {
+      const float share = row[j] / static_cast<float>(draws);
+      row[j] = slope * (j == hinge.labels[i] ? share - 1 : share);
+    }
+  }
 }
 
-// What has no gradient. All are contiguous; margins and noise may be undefined. `hinge` lacks its pointers.
-struct Constants {
-  NoisedHinge hinge;
-  at::Tensor labels, margins, noise;
-};
-
+// `hinge` points to the scores and the labels, contiguous, and to what else it needs.
 struct NoisedHingeFunction : torch::autograd::Function<NoisedHingeFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& scores, const Constants& constants) {
-    NoisedHinge hinge = constants.hinge;
-    hinge.scores = scores.const_data_ptr<float>();
-    hinge.labels = constants.labels.const_data_ptr<int64_t>();
-    hinge.margins = data_or_null(constants.margins);
-    hinge.noise = data_or_null(constants.noise);
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& scores, const at::Tensor& labels,
+                            const NoisedHinge& hinge) {
     const at::Tensor losses = at::empty({hinge.batch}, scores.options());
     const at::Tensor chosen = at::empty({hinge.batch, hinge.draws}, scores.options().dtype(at::kInt));
     auto* const losses_data = losses.data_ptr<float>();
@@ -65,11 +67,11 @@ struct NoisedHingeFunction : torch::autograd::Function<NoisedHingeFunction> {
     if (scores.is_cpu()) forward_on_cpu(hinge, losses_data, chosen_data, /*drawn=*/nullptr);
 #if defined(SETTRAIN_HAS_CUDA)
     if (scores.is_cuda()) {
-      const c10::cuda::CUDAGuard guard(scores.device());
-      launch_noised_hinge(hinge, losses_data, chosen_data, c10::cuda::getCurrentCUDAStream());
+      on_stream_of(scores.device(),
+                   [&](CUstream_st* stream) { launch_noised_hinge(hinge, losses_data, chosen_data, stream); });
     }
 #endif
-    context->save_for_backward({constants.labels, losses, chosen});
+    context->save_for_backward({labels, losses, chosen});
     context->saved_data["classes"] = hinge.classes;
     context->saved_data["factor"] = static_cast<double>(hinge.factor);
     return losses;
@@ -92,28 +94,27 @@ struct NoisedHingeFunction : torch::autograd::Function<NoisedHingeFunction> {
     const auto* const outer_data = outer.const_data_ptr<float>();
     auto* const gradient_data = gradient.data_ptr<float>();
     if (losses.is_cpu()) {
-      at::parallel_for(0, hinge.batch, 4 * rows_at_once(hinge), [&](int64_t begin, int64_t end) {
-        noised_hinge_gradient_rows(hinge, begin, end, losses_data, chosen_data, outer_data, gradient_data);
+      for_rows(hinge.batch, hinge.classes, 4 * kScoresPerTask, 0, [&](int64_t begin, int64_t end, void* /*workspace*/) {
+        backward_on_cpu(hinge, begin, end, losses_data, chosen_data, outer_data, gradient_data);
       });
     }
 #if defined(SETTRAIN_HAS_CUDA)
     if (losses.is_cuda()) {
-      const c10::cuda::CUDAGuard guard(losses.device());
-      launch_noised_hinge_gradient(hinge, losses_data, chosen_data, outer_data, gradient_data,
-                                   c10::cuda::getCurrentCUDAStream());
+      on_stream_of(losses.device(), [&](CUstream_st* stream) {
+        launch_noised_hinge_gradient(hinge, losses_data, chosen_data, outer_data, gradient_data, stream);
+      });
     }
 #endif
-    return {gradient, at::Tensor()};
+    return {gradient, at::Tensor(), at::Tensor()};
   }
 };
 
-bool has_noised_kernel(const at::Tensor& scores) {
-  return has_loss_kernels(scores.device()) && scores.scalar_type() == at::kFloat;
-}
-
-// Without the pointers.
-NoisedHinge describe(const at::Tensor& scores, const SampledTopkOptions& options, const NoiseKey& key) {
+// Without margins and noise; `scores` and `labels` are contiguous.
+NoisedHinge describe(const at::Tensor& scores, const at::Tensor& labels, const SampledTopkOptions& options,
+                     const NoiseKey& key) {
   NoisedHinge hinge{};
+  hinge.scores = scores.const_data_ptr<float>();
+  hinge.labels = labels.const_data_ptr<int64_t>();
   hinge.epsilon = static_cast<float>(options.epsilon);
   hinge.factor = 1;
   hinge.batch = scores.size(0);
@@ -128,7 +129,11 @@ NoisedHinge describe(const at::Tensor& scores, const SampledTopkOptions& options
 
 at::Tensor plain_noised_hinge(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
                               const NoisedHingeTerms& terms) {
-  const at::Tensor excess = sampled_topk(scores, input, options).sub(of_label(scores, input.labels));
+  const at::Tensor noise =
+      input.noise ? *input.noise
+                  : gaussian_noise(input.noise_key, scores.size(0), options.num_draws, scores.size(1), scores.device());
+  const at::Tensor smoothed = smoothed_topk(scores, noise, options.k + 1, options.epsilon).values;
+  const at::Tensor excess = smoothed.sub(of_label(scores, input.labels));
   const at::Tensor violation = terms.margins.defined() ? excess.add(terms.margins) : excess.add(terms.margin);
   return at::relu(terms.factor == 1 ? violation : violation.mul(terms.factor));
 }
@@ -137,29 +142,30 @@ at::Tensor plain_noised_hinge(const at::Tensor& scores, const LossInput& input, 
 
 at::Tensor noised_hinge(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
                         const NoisedHingeTerms& terms) {
-  if (!has_noised_kernel(scores) || input.method == LossMethod::kPlain)
-    return plain_noised_hinge(scores, input, options, terms);
-  Constants constants{describe(scores, options, input.noise_key), input.labels.contiguous(), {}, {}};
-  if (terms.margins.defined()) {
-    check_shape("margins", terms.margins.sizes(), {scores.size(0)});
-    constants.margins = terms.margins.to(scores.options()).contiguous();
-  }
-  NoisedHinge& hinge = constants.hinge;
+  if (input.noise) check_shape("noise", input.noise->sizes(), {scores.size(0), options.num_draws, scores.size(1)});
+  const bool has_kernel = has_loss_kernels(scores.device()) && scores.scalar_type() == at::kFloat;
+  if (!has_kernel || input.method == LossMethod::kPlain) return plain_noised_hinge(scores, input, options, terms);
+  const at::Tensor rows = scores.contiguous(), labels = input.labels.contiguous();
+  at::Tensor margins, noise;  // outlive the call of the kernel
+  NoisedHinge hinge = describe(rows, labels, options, input.noise_key);
   hinge.margin = static_cast<float>(terms.margin);
   hinge.factor = static_cast<float>(terms.factor);
+  if (terms.margins.defined()) {
+    check_shape("margins", terms.margins.sizes(), {scores.size(0)});
+    margins = terms.margins.to(scores.options()).contiguous();
+    hinge.margins = margins.const_data_ptr<float>();
+  }
   if (input.noise) {
-    check_shape("noise", input.noise->sizes(), {hinge.batch, hinge.draws, hinge.classes});
-    constants.noise = input.noise->detach().to(scores.options()).contiguous();
+    noise = input.noise->detach().to(scores.options()).contiguous();
+    hinge.noise = noise.const_data_ptr<float>();
   }
   hinge.prune = input.method != LossMethod::kUnpruned && !input.noise;
-  return NoisedHingeFunction::apply(scores.contiguous(), constants);
+  return NoisedHingeFunction::apply(rows, labels, hinge);
 }
 
 at::Tensor drawn_classes(const at::Tensor& scores, const SampledTopkOptions& options, const NoiseKey& key) {
   const at::Tensor contiguous = scores.detach().cpu().contiguous(), labels = at::zeros({scores.size(0)}, at::kLong);
-  NoisedHinge hinge = describe(contiguous, options, key);
-  hinge.scores = contiguous.const_data_ptr<float>();
-  hinge.labels = labels.const_data_ptr<int64_t>();
+  const NoisedHinge hinge = describe(contiguous, labels, options, key);
   const at::Tensor losses = at::empty({hinge.batch}, at::kFloat), drawn = at::empty_like(losses);
   const at::Tensor chosen = at::empty({hinge.batch, hinge.draws}, at::kInt);
   forward_on_cpu(hinge, losses.data_ptr<float>(), chosen.data_ptr<int32_t>(), drawn.data_ptr<float>());

@@ -4,13 +4,19 @@
 #include <ATen/core/Tensor.h>
 
 #include "losses/ops/loss_input.h"
-#include "losses/ops/sampled_topk.h"
 
 namespace settrain {
 
-/// What a sample's smoothed (K+1)-th largest score t becomes: (factor (margin + t - s_y))_+.
+/// Members of the noised losses' keys.
+struct SampledTopkOptions {
+  int64_t k;       // 1 <= k < classes
+  double epsilon;  // standard deviation of the noise, in units of the scores
+  int64_t num_draws;
+};
+
+/// Terms of the loss (factor (margin + t - s_y))_+, t the smoothed (K+1)-th largest score.
 struct NoisedHingeTerms {
-  double margin = 0;        // for every sample, unless
+  double margin = 0;        // of every sample, where `margins` is undefined
   at::Tensor margins = {};  // [batch] of the samples, in the dtype of the scores
   double factor = 1;
 };
@@ -20,12 +26,12 @@ struct NoisedHingeTerms {
 ///
 /// float32 scores go through kernels, on the CPU and, in a build with CUDA kernels, on CUDA: no [batch, draws, classes]
 /// tensor exists, and noise is only drawn for classes that may come to rank K + 1 (the losses are the same to the last
-/// bit). The rest, and LossMethod::kPlain, through LibTorch's operations.
+/// bit). The rest, and LossMethod::kPlain, go through LibTorch's operations.
 at::Tensor noised_hinge(const at::Tensor& scores, const LossInput& input, const SampledTopkOptions& options,
                         const NoisedHingeTerms& terms);
 
-/// [batch] float32 on the CPU: of how many classes the kernel of the CPU draws noise, on average over the draws.
-/// `scores` [batch, classes] float32.
+/// [batch] float32 on the CPU: for how many classes the CPU's kernel draws noise, on average over the draws. `scores`
+/// [batch, classes] float32.
 at::Tensor drawn_classes(const at::Tensor& scores, const SampledTopkOptions& options, const NoiseKey& key);
 
 }  // namespace settrain

@@ -1,4 +1,4 @@
-// Products of many polynomials of degree 1, a row at a time: what top-K losses are made of.
+// Products of many polynomials of degree 1, a row at a time. The top-K losses are made of these.
 #pragma once
 
 #include <ATen/core/Tensor.h>

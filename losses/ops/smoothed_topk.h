@@ -1,9 +1,21 @@
-// The smoothed k-th largest score by perturbation: a differentiable operator, useful beyond the losses of this folder.
+// The k-th largest score, smoothed by normal noise: estimated from draws, or exactly. Both are differentiable
+// operators, useful beyond the losses of this folder.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <vector>
+
+#include "losses/ops/loss_input.h"
+#include "src/core/noise.h"
+
 namespace settrain {
+
+/// [batch, draws, classes] float32 standard normals on `device`: normal(noise_word(...)) of src/core, a function of
+/// (seed, step, key.first_position + row, class, draw) and of `draws`, the same to the last bit on the CPU and on CUDA.
+/// Throws ConfigError where step or position do not fit 32 bits.
+at::Tensor gaussian_noise(const NoiseKey& key, int64_t batch, int64_t draws, int64_t classes, at::Device device);
 
 struct SmoothedTopk {
   at::Tensor values;  // [batch], dtype of the scores, with a gradient to them
@@ -21,5 +33,35 @@ struct SmoothedTopk {
 /// that it sums to 1; for fixed noise it is the exact derivative wherever no two perturbed scores tie. A row that holds
 /// a NaN has the value NaN. Throws ShapeError.
 SmoothedTopk smoothed_topk(const at::Tensor& scores, const at::Tensor& noise, int64_t rank, double epsilon);
+
+/// Nodes and weights of Gauss-Legendre quadrature: sum_i weights[i] f(nodes[i]) is the integral of f over [-1, 1],
+/// exactly for polynomials up to degree 2 n - 1.
+struct GaussLegendre {
+  std::vector<double> nodes, weights;
+
+  explicit GaussLegendre(int64_t n);
+};
+
+/// E[(s + epsilon z)_[rank]], z standard normal: [batch], dtype of the scores, with a gradient to them (Garcin et al.,
+/// ICML 2022, eq. 8 with rank = K + 1; thesis eq. 4.8). smoothed_topk() estimates it from draws; here it is an
+/// integral.
+///
+/// `scores` [batch, classes] float32 or float64; `rank` in [1, classes], 1: the largest; `epsilon` > 0 in units of the
+/// scores; `nodes` of a Gauss-Legendre rule: 32 give the value to 1e-8 epsilon, 64 to 1e-12. Throws ShapeError.
+///
+/// How it works: the number N(t) of classes with s_j + epsilon z_j > t is a sum of independent events, and
+///
+///     E = a + integral_a^b P(N(t) >= rank) dt
+///
+/// where [a, b] is the window in which that probability falls from 1 to 0. Gradient: the integral over t of the density
+/// of s_j + epsilon z_j times the probability that rank - 1 of the other classes lie above t. That is the probability
+/// that class j has the rank, so the gradient sums to 1. All in float64; classes that cannot come into the window are
+/// left out.
+///
+/// It has a kernel on the CPU and, for ranks up to 33, on CUDA; results of float32 scores are then right to about 1e-9
+/// epsilon for each thousand classes. LossMethod::kPlain, and ranks and classes whose intermediate values of a row
+/// exceed 64 MiB, go through LibTorch's operations.
+at::Tensor exact_smoothed_topk(const at::Tensor& scores, int64_t rank, double epsilon, int64_t nodes,
+                               LossMethod method = LossMethod::kFast);
 
 }  // namespace settrain

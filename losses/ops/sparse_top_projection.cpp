@@ -40,8 +40,8 @@ at::Tensor threshold(const at::Tensor& s, const at::Tensor& k) {
   const int64_t last = points.size(1) - 1;
   const at::Tensor rises = slopes.narrow(1, 0, last) * (points.narrow(1, 0, last) - points.narrow(1, 1, last));
   const at::Tensor f = rises.cumsum(1);  // at the points after the first
-  // The first segment that reaches k; where rounding keeps the last one below it, argmax answers with the first, so
-  // that one is said to reach it.
+  // The first segment that reaches k. Rounding may keep the last one below k; argmax would then answer with the first
+  // segment, so the last one counts as reaching k.
   const at::Tensor wanted = k.to(s.dtype()).unsqueeze(1);
   at::Tensor reached = f.ge(wanted);
   reached.select(1, last - 1).fill_(true);
@@ -59,7 +59,7 @@ at::Tensor strictly_between(const at::Tensor& q) {
 
 at::Tensor sparse_top_projection(const at::Tensor& scores, const at::Tensor& k) {
   check_input(scores, k);
-  // From the largest, so that no digits are lost to the size of the scores.
+  // Differences to the largest, so that large scores cost no digits.
   const at::Tensor s = scores.to(at::kDouble) - scores.detach().to(at::kDouble).amax(1, /*keepdim=*/true);
   at::Tensor inside, full;
   {

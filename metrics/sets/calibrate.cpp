@@ -6,18 +6,14 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <utility>
 
-#include "metrics/checks.h"
 #include "metrics/label_rank.h"
-#include "metrics/sets/class_factors.h"
-#include "metrics/sets/clustered.h"
-#include "metrics/sets/fuzzy.h"
-#include "metrics/sets/label_scores.h"
-#include "metrics/sets/quantile.h"
-#include "metrics/sets/rc3p.h"
-#include "metrics/sets/rules/guarantee.h"
-#include "metrics/sets/rules/rule_suits.h"
+#include "metrics/sets/conformal_scores.h"
+#include "metrics/sets/conformal_thresholds.h"
+#include "metrics/sets/rules/rule_terms.h"
+#include "metrics/split_scores.h"
 #include "metrics/threshold.h"
 #include "src/core/shape.h"
 
@@ -28,8 +24,8 @@ std::vector<int64_t> whole_numbers(const at::Tensor& tensor) {
   return {tensor.const_data_ptr<int64_t>(), tensor.const_data_ptr<int64_t>() + tensor.numel()};
 }
 
-/// The largest threshold that at most a share `error` of the labels' probabilities lies below. `scores`: these times
-/// -1.
+/// The largest threshold with at most a share `error` of the labels' probabilities below it. `scores` are the
+/// probabilities times -1.
 DoubleDouble average_error_threshold(std::vector<DoubleDouble> scores, double error) {
   const auto images = std::ssize(scores);
   const auto below = static_cast<int64_t>(std::floor(error * static_cast<double>(images) * (1 + 1e-14)));
@@ -38,22 +34,50 @@ DoubleDouble average_error_threshold(std::vector<DoubleDouble> scores, double er
   return -*place;
 }
 
-/// [classes] the quantile of the superclass that each class is of.
+/// [classes] the quantile of each class' superclass.
 std::vector<DoubleDouble> superclass_thresholds(const std::vector<DoubleDouble>& scores,
                                                 const std::vector<int64_t>& labels,
                                                 const std::vector<int64_t>& superclass_of, double alpha) {
-  std::vector<int64_t> numbers = superclass_of;
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::map<int64_t, int64_t> numbers;
   std::vector<int64_t> group_of_class, group_of_image;
   for (const int64_t superclass : superclass_of) {
-    group_of_class.push_back(std::lower_bound(numbers.begin(), numbers.end(), superclass) - numbers.begin());
+    group_of_class.push_back(numbers.emplace(superclass, std::ssize(numbers)).first->second);
   }
   for (const int64_t label : labels) group_of_image.push_back(group_of_class[static_cast<size_t>(label)]);
   const std::vector<DoubleDouble> quantiles = conformal_quantiles(scores, group_of_image, std::ssize(numbers), alpha);
   std::vector<DoubleDouble> thresholds;
   for (const int64_t group : group_of_class) thresholds.push_back(quantiles[static_cast<size_t>(group)]);
   return thresholds;
+}
+
+/// Rank calibration (Shi et al. 2024). e_y(k): the share of class y's images whose label has a rank above k. k_y is the
+/// smallest k with e_y(k) < alpha, and the threshold the quantile of the class' scores at alpha - e_y(k_y) (Algorithm 1
+/// with their second option, eq. 7). A class without images has no limit at all. `ranks` [images] of labels, from 1.
+void calibrate_ranks(CalibratedRule& calibrated, const LabelScores& images, const std::vector<int64_t>& ranks) {
+  const double alpha = calibrated.rule.level;
+  std::vector<std::vector<DoubleDouble>> class_scores(static_cast<size_t>(calibrated.classes));
+  std::vector<std::vector<int64_t>> class_ranks(class_scores.size());
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    class_scores[static_cast<size_t>(images.labels[i])].push_back(images.scores[i]);
+    class_ranks[static_cast<size_t>(images.labels[i])].push_back(ranks[i]);
+  }
+  for (size_t c = 0; c < class_scores.size(); ++c) {
+    std::vector<int64_t>& sorted = class_ranks[c];
+    std::sort(sorted.begin(), sorted.end());
+    int64_t most = sorted.empty() ? calibrated.classes : 1;
+    // e_y(most). A quotient of whole numbers is as near to alpha as the text that alpha was read from.
+    double beyond = 0;
+    const auto share_above = [&](int64_t k) {
+      return static_cast<double>(sorted.end() - std::upper_bound(sorted.begin(), sorted.end(), k)) /
+             static_cast<double>(sorted.size());
+    };
+    if (!sorted.empty()) {
+      // e_y only changes at ranks that occur.
+      for (size_t i = 0; (beyond = share_above(most)) >= alpha; ++i) most = sorted[i];
+    }
+    calibrated.most_ranks.push_back(most);
+    calibrated.thresholds.push_back(conformal_quantile(std::move(class_scores[c]), alpha - beyond));
+  }
 }
 
 /// tau min(q_y, 0) + (1 - tau) q of lac, whose scores are -p: linear in p. A score near -1 is taken as -1 and the rest,
@@ -114,13 +138,9 @@ void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, co
       for (DoubleDouble& threshold : calibrated.thresholds) threshold = interpolated(threshold, marginal, rule.tau);
       return;
     }
-    case ConformalThreshold::kRc3p: {
-      RankCalibration ranks =
-          calibrate_ranks(s, whole_numbers(label_ranks(scores, labels).add(1)), y, facts.classes, alpha);
-      calibrated.thresholds = std::move(ranks.thresholds);
-      calibrated.most_ranks = std::move(ranks.most_ranks);
+    case ConformalThreshold::kRc3p:
+      calibrate_ranks(calibrated, {s, y}, whole_numbers(label_ranks(scores, labels).add(1)));
       return;
-    }
     case ConformalThreshold::kClustered: {
       ClusteredThresholds clustered = clustered_thresholds(rule, {s, y}, facts.classes, calibrated.seed);
       calibrated.thresholds = std::move(clustered.thresholds);
@@ -133,43 +153,33 @@ void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, co
   }
 }
 
-/// Whose calibration images are too few where a class has no threshold.
-const char* images_of_threshold(ConformalThreshold threshold) {
-  switch (threshold) {
-    case ConformalThreshold::kSuperclass:
-      return "of the superclass";
-    case ConformalThreshold::kClustered:
-      return "of the cluster, in the part of the images that sets thresholds";
-    case ConformalThreshold::kFuzzy:
-      return "of classes about as rare, and as many that are held out";
-    case ConformalThreshold::kInterpolated:
-    case ConformalThreshold::kMarginal:
-      return "in all";
-    case ConformalThreshold::kRc3p:
-    case ConformalThreshold::kClasswise:
-      break;
-  }
-  return "of the class";
-}
+/// The calibration images that are too few where a class has no threshold, in the order of the enumerators of
+/// ConformalThreshold.
+constexpr std::array kImagesOfThreshold{"in all",
+                                        "of the class",
+                                        "of the superclass",
+                                        "in all",
+                                        "of the class",
+                                        "of the cluster, in the part of the images that sets thresholds",
+                                        "of classes about as rare, and as many that are held out"};
 
 void note_infinite(CalibratedRule& calibrated) {
-  const auto infinite = std::count(calibrated.thresholds.begin(), calibrated.thresholds.end(), DoubleDouble(kAlwaysIn));
+  const auto infinite = std::ranges::count(calibrated.thresholds, DoubleDouble(kAlwaysIn));
   if (infinite == 0 || calibrated.rule.kind != SetRule::Kind::kConformal) return;
   const std::string needs =
       fmt::format("alpha {} needs {} calibration images", calibrated.rule.level, images_needed(calibrated.rule.level));
   if (calibrated.thresholds.size() == 1) {
     calibrated.notes.push_back(fmt::format("{}, there are {}: every set holds all classes", needs, calibrated.images));
-    return;
-  }
-  if (!calibrated.most_ranks.empty()) {
+  } else if (!calibrated.most_ranks.empty()) {
     calibrated.notes.push_back(fmt::format(
         "{} of {} classes have no threshold, and are in every set that their largest rank allows: the images "
         "beyond that rank leave a smaller alpha, for which the class has too few",
         infinite, calibrated.classes));
-    return;
+  } else {
+    calibrated.notes.push_back(fmt::format("{} of {} classes have no threshold and are in every set: {} {}", infinite,
+                                           calibrated.classes, needs,
+                                           kImagesOfThreshold[static_cast<size_t>(calibrated.rule.threshold)]));
   }
-  calibrated.notes.push_back(fmt::format("{} of {} classes have no threshold and are in every set: {} {}", infinite,
-                                         calibrated.classes, needs, images_of_threshold(calibrated.rule.threshold)));
 }
 
 }  // namespace

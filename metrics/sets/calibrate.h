@@ -31,9 +31,9 @@
 //   superclass         those of its superclass: P(label in set | superclass of the label)
 //   interpolated(TAU)  TAU min(q_y, 1) + (1 - TAU) q, of classwise and marginal, for lac (Ding et al. 2025): P(label in
 //                      set), at least 1 - 2 alpha
-//   rc3p               its own, with a limit to o (rc3p.h; Shi, Ghosh, Belkhouja, Doppa and Yan 2024): none exactly
-//   clustered          those of its cluster (clustered.h; Ding et al. 2023): P(label in set | cluster of the label)
-//   fuzzy(SIGMA)       those of classes as rare (fuzzy.h; Ding, Fermanian and Salmon 2025): P(label in set)
+//   rc3p               its own, with a limit to o (Shi, Ghosh, Belkhouja, Doppa and Yan 2024): none exactly
+//   clustered          those of its cluster (Ding et al. 2023): P(label in set | cluster of the label)
+//   fuzzy(SIGMA)       those of classes as rare (Ding, Fermanian and Salmon 2025): P(label in set)
 //
 // The guarantees hold for an image that is exchangeable with those that calibrated, and only where these chose nothing:
 // neither the weights, nor an epoch, nor a parameter. Without ties among the scores, marginal, classwise and superclass

@@ -1,14 +1,35 @@
-// The conformal scores of a class (metrics/sets/calibrate.h has the formulas). Calibration and prediction compute them
-// by the same operations, so that the image whose score is the threshold is in its own set.
+// The conformal scores of a class (metrics/sets/calibrate.h has the formulas), and the random numbers of rules.
+// Calibration and prediction compute scores by the same operations, so that the image whose score is the threshold is
+// in its own set.
 #pragma once
+
+#include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "metrics/sets/rules/calibrated_rule.h"
+#include "src/core/random.h"
 
 namespace settrain {
+
+/// The blocks of Stream::kSets.
+enum class SetNoise : uint32_t {
+  kJudgedImage,       // item = image
+  kCalibrationImage,  // item = image
+  kSplit,             // the order of the calibration images, of which the first are one part
+  kKMeans,            // item = draw, step = restart
+  kRarity,            // item = class
+};
+
+/// In [0, 1), a function of the arguments alone.
+inline double set_noise(uint64_t seed, SetNoise use, int64_t item, uint32_t step = 0) {
+  const auto words = random_words(seed, Stream::kSets, static_cast<uint32_t>(item), static_cast<uint32_t>(use),
+                                  static_cast<uint32_t>(item >> 32), step);
+  return unit_double(words[0], words[1]);
+}
 
 /// lac, pas and wpas: -(p factor), by the class' probability `p` and the probability `rest` = 1 - p of all other
 /// classes. Takes the smaller of the two, which has all its digits.
@@ -53,5 +74,15 @@ class RankedScore {
 inline double fixed_u(ConformalScore score) {
   return score == ConformalScore::kSaps ? 1 : 0;
 }
+
+/// [images] the score of every label by `rule`, whose `class_factor` and `seed` are set; u is that of calibration
+/// images. The score is -p of rules that are not conformal. `scores` [images, classes] float32 or float64 on the CPU,
+/// contiguous, `labels` [images].
+std::vector<DoubleDouble> label_scores(const CalibratedRule& rule, const at::Tensor& scores, const at::Tensor& labels);
+
+/// [classes] w_y / pi_y, by which pas and wpas multiply probabilities: pi_y the class' share of the training images,
+/// w_y its weight by the rule's file (a class table), or 1 for pas. Infinite where pi_y = 0. Empty for other scores.
+/// Throws DataError where the file cannot be read, or holds what is no weight.
+std::vector<double> class_factors(const SetRule& rule, const ClassFacts& facts);
 
 }  // namespace settrain

@@ -3,43 +3,59 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
 
+#include "metrics/class_hits.h"
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/set_quality.h"
-#include "metrics/size_counts.h"
 #include "src/core/error.h"
-#include "src/core/permutation.h"
+#include "src/core/random.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
 
-std::vector<std::string> names_of(const SetRule& rule) {
-  const std::string name = fmt::format("@{}", rule.name());
-  std::vector<std::string> names{"coverage" + name, "size" + name, "macro_coverage" + name, "below_half" + name};
-  if (!std::isnan(rule.wanted_coverage())) names.push_back("undercoverage_gap" + name);
-  return names;
-}
+struct RuleOptions {
+  config::Texts rules;
 
-/// The values that go with names_of(), in that order.
+  static config::Keys keys() {
+    return {
+        config::key("rules", &RuleOptions::rules, {},
+                    "Rules by which scores become sets, such as conformal:pas:0.1, top:5 or average-error:0.1: for "
+                    "each, coverage@RULE (share of images whose set holds the label), size@RULE (mean size), "
+                    "macro_coverage@RULE (mean over classes), below_half@RULE (share of classes covered in under "
+                    "half of their images) and undercoverage_gap@RULE. For the test split they are calibrated on "
+                    "the split of data.calibration_share, or on validation where there is none; of any other split "
+                    "one half calibrates for the other. Of sizes, below_half and gaps, `select` takes the smallest.")
+            .distinct()};
+  }
+};
+
+/// The values of a rule's metrics. The first is named as its histogram of sizes.
 std::vector<MetricValue> values_of(const SetRule& rule, const SetQuality& quality) {
-  const std::vector<double> values{quality.coverage, quality.mean_size, quality.macro_coverage, quality.below_half,
-                                   quality.undercoverage_gap};
-  std::vector<MetricValue> named;
-  for (std::string& name : names_of(rule)) named.push_back({std::move(name), values[named.size()]});
-  return named;
+  const std::string name = "@" + rule.name(), size = "size" + name;
+  using enum MeanOver;
+  using enum Better;
+  constexpr MetricUnit kShare = MetricUnit::kFraction;
+  std::vector<MetricValue> values{{"coverage" + name, quality.coverage, kShare, kSamples, kHigher, size},
+                                  {size, quality.mean_size, MetricUnit::kClasses, kSamples, kLower},
+                                  {"macro_coverage" + name, quality.macro_coverage, kShare, kClasses, kHigher, size},
+                                  {"below_half" + name, quality.below_half, kShare, kClasses, kLower}};
+  if (!std::isnan(rule.wanted_coverage())) {
+    values.push_back({"undercoverage_gap" + name, quality.undercoverage_gap, kShare, kClasses, kLower});
+  }
+  return values;
 }
 
-/// What a rule is calibrated on, and which samples of the split it is judged on.
+/// The samples that calibrate a rule, and those of the split that it is judged on.
 struct Division {
   SplitScores calibration, judged;
-  at::Tensor
-      place;  // [samples] int64, CPU: each sample's position in `judged`, -1 where it has none; or undefined: all
+  // [samples] int64, CPU: each sample's position in `judged`, -1 where it has none; undefined: all are judged.
+  at::Tensor place;
 };
 
 Division halves_of(const SplitScores& split, uint64_t seed) {
@@ -71,74 +87,79 @@ SetOutcomes judge(const CalibratedRule& rule, const SplitScores& split, double s
   return {labels, at::cat(has_label), at::cat(sizes), split.scores.size(1)};
 }
 
-}  // namespace
+/// For every rule R: "coverage@R", "size@R" (the sets' mean size), "macro_coverage@R"; "undercoverage_gap@R" where the
+/// rule has an error; "below_half@R". set_quality.h says what they are. A rule is calibrated on
+/// MetricContext::calibration and judged on all of the split; without that, on one half of the split, drawn by
+/// MetricContext::seed, and judged on the other. The size histogram of "coverage@R" comes along.
+class RuleMetrics : public Metric {
+ public:
+  explicit RuleMetrics(std::vector<SetRule> rules) : rules_(std::move(rules)) {}
 
-config::Keys RuleOptions::keys() {
-  return {config::key("rules", &RuleOptions::rules, {},
-                      "Rules by which scores become sets, such as conformal:pas:0.1, top:5 or average-error:0.1: for "
-                      "each, coverage@RULE (share of images whose set holds the label), size@RULE (mean size), "
-                      "macro_coverage@RULE (mean over classes), below_half@RULE (share of classes covered in under "
-                      "half of their images) and undercoverage_gap@RULE. For the test split they are calibrated on "
-                      "the split of data.calibration_share, or on validation where there is none; of any other split "
-                      "one half calibrates for the other. Of sizes, below_half and gaps, `select` takes the smallest.")
-              .distinct()};
-}
+  std::vector<std::string> names() const override {
+    std::vector<std::string> names;
+    for (const SetRule& rule : rules_) {
+      for (MetricValue& value : values_of(rule, {})) names.push_back(std::move(value.name));
+    }
+    return names;
+  }
+
+  /// Throws what calibrate() throws, and ShapeError where a split that calibrates itself has fewer than two samples.
+  ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const override {
+    const Division division =
+        context.calibration ? Division{*context.calibration, split, {}} : halves_of(split, context.seed);
+    const ClassFacts facts{.classes = split.scores.size(1),
+                           .names = context.class_names,
+                           .train_counts = context.train_counts,
+                           .superclass_of = context.superclass_of,
+                           .probability = context.sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
+    const at::Tensor calibration = division.calibration.scores.mul(context.score_scale);
+    std::vector<SetOutcomes> outcomes;
+    for (const SetRule& rule : rules_) {
+      const CalibratedRule calibrated = calibrate(rule, facts, calibration, division.calibration.labels, context.seed);
+      outcomes.push_back(judge(calibrated, division.judged, context.score_scale));
+    }
+    return [this, outcomes = std::move(outcomes), place = division.place,
+            train_counts = context.train_counts](const at::Tensor& samples) {
+      at::Tensor judged = samples.defined() ? samples.cpu() : samples;
+      if (samples.defined() && place.defined()) {
+        judged = place.index_select(0, judged);
+        judged = judged.masked_select(judged.ge(0));
+      }
+      EvaluationResult result;
+      for (size_t i = 0; i < rules_.size(); ++i) {
+        const SetOutcomes some = judged.defined() ? outcomes[i].of(judged) : outcomes[i];
+        const SetQuality quality = set_quality(some, rules_[i].wanted_coverage(), train_counts);
+        std::vector<MetricValue> values = values_of(rules_[i], quality);
+        result.set_sizes.push_back({values.front().name, counts_of(some.sizes, some.classes + 1)});
+        append(result.values, std::move(values));
+      }
+      return result;
+    };
+  }
+
+ private:
+  std::vector<SetRule> rules_;
+};
+
+}  // namespace
 
 std::vector<SetRule> read_rules(const config::Config& config) {
   std::vector<SetRule> rules;
-  std::string problems;
+  config::Texts problems;
   for (const std::string& text : config.read<RuleOptions>("eval").rules) {
     try {
       rules.push_back(parse_set_rule(text));
-      const bool is_new = std::count(rules.begin(), rules.end(), rules.back()) == 1;
-      if (!is_new) problems += fmt::format("{}names {} twice", problems.empty() ? "" : "; ", rules.back().name());
+      if (std::ranges::count(rules, rules.back()) > 1) problems.push_back("names " + rules.back().name() + " twice");
     } catch (const ConfigError& error) {
-      problems += (problems.empty() ? "" : "; ") + std::string(error.what());
+      problems.push_back(error.what());
     }
   }
-  if (!problems.empty()) config.fail("eval.rules", problems);
+  if (!problems.empty()) config.fail("eval.rules", join(problems, "; "));
   return rules;
 }
 
-std::vector<std::string> RuleMetrics::names() const {
-  std::vector<std::string> names;
-  for (const SetRule& rule : rules_) {
-    for (std::string& name : names_of(rule)) names.push_back(std::move(name));
-  }
-  return names;
-}
-
-ResultsOfSamples RuleMetrics::prepare(const SplitScores& split, const MetricContext& context) const {
-  if (rules_.empty()) return [](const at::Tensor&) { return EvaluationResult(); };
-  const Division division =
-      context.calibration ? Division{*context.calibration, split, {}} : halves_of(split, context.seed);
-  const ClassFacts facts{.classes = split.scores.size(1),
-                         .names = context.class_names,
-                         .train_counts = context.train_counts,
-                         .superclass_of = context.superclass_of,
-                         .probability = context.sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
-  const at::Tensor calibration = division.calibration.scores.mul(context.score_scale);
-  std::vector<SetOutcomes> outcomes;
-  for (const SetRule& rule : rules_) {
-    const CalibratedRule calibrated = calibrate(rule, facts, calibration, division.calibration.labels, context.seed);
-    outcomes.push_back(judge(calibrated, division.judged, context.score_scale));
-  }
-  return [this, outcomes = std::move(outcomes), place = division.place,
-          train_counts = context.train_counts](const at::Tensor& samples) {
-    at::Tensor judged = samples.defined() ? samples.cpu() : samples;
-    if (samples.defined() && place.defined()) {
-      judged = place.index_select(0, judged);
-      judged = judged.masked_select(judged.ge(0));
-    }
-    EvaluationResult result;
-    for (size_t i = 0; i < rules_.size(); ++i) {
-      const SetOutcomes some = judged.defined() ? outcomes[i].of(judged) : outcomes[i];
-      const SetQuality quality = set_quality(some, rules_[i].wanted_coverage(), train_counts);
-      for (MetricValue& value : values_of(rules_[i], quality)) result.values.push_back(std::move(value));
-      result.set_sizes.push_back({names_of(rules_[i]).front(), size_counts(some.sizes, some.classes)});
-    }
-    return result;
-  };
+std::unique_ptr<Metric> make_rule_metrics(std::vector<SetRule> rules) {
+  return std::make_unique<RuleMetrics>(std::move(rules));
 }
 
 void register_set_metrics(MetricRegistry& registry) {
@@ -146,7 +167,7 @@ void register_set_metrics(MetricRegistry& registry) {
                 "Set rules: coverage, size, coverage averaged over classes, share of classes covered in under half of "
                 "their images, and mean under-coverage gap of the sets of every rule of eval.rules.",
                 RuleOptions::keys(),
-                [](const config::Config& config) { return std::make_unique<RuleMetrics>(read_rules(config)); }});
+                [](const config::Config& config) { return make_rule_metrics(read_rules(config)); }});
 }
 
 }  // namespace settrain

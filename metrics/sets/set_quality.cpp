@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "metrics/class_hits.h"
-#include "metrics/size_counts.h"
 #include "src/core/shape.h"
 
 namespace settrain {
@@ -22,7 +21,7 @@ std::array<double, 2> wilson_interval(double share, int64_t images) {
   return {(centre - half) / scale, (centre + half) / scale};
 }
 
-/// The size of the set at `place` (from 0) of all sets in the order of their sizes.
+/// The size of the set at `place`, from 0, when sets are sorted by size. `counts`: see counts_of().
 double size_at(const std::vector<int64_t>& counts, int64_t place) {
   size_t size = 0;
   for (; place >= counts[size]; ++size) place -= counts[size];
@@ -30,12 +29,9 @@ double size_at(const std::vector<int64_t>& counts, int64_t place) {
 }
 
 void judge_sizes(const SetOutcomes& outcomes, SetQuality& quality) {
-  const std::vector<int64_t> counts = size_counts(outcomes.sizes, outcomes.classes);
+  const std::vector<int64_t> counts = counts_of(outcomes.sizes, outcomes.classes + 1);
   const auto n = static_cast<double>(quality.images);
-  double sum = 0;
-  for (size_t size = 0; size < counts.size(); ++size)
-    sum += static_cast<double>(size) * static_cast<double>(counts[size]);
-  quality.mean_size = sum / n;
+  quality.mean_size = mean_of_counts(counts);
   quality.median_size = (size_at(counts, (quality.images - 1) / 2) + size_at(counts, quality.images / 2)) / 2;
   quality.empty = static_cast<double>(counts.front()) / n;
   quality.full = static_cast<double>(counts.back()) / n;

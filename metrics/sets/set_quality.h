@@ -26,14 +26,14 @@ struct SetQuality {
   std::vector<double> class_coverage;    // [classes]; NaN without images
 };
 
-/// What quality needs to know of the sets of images.
+/// The facts about the sets of images that their quality depends on.
 struct SetOutcomes {
   at::Tensor labels;     // [images] int64
   at::Tensor has_label;  // [images] bool: whether the image's set holds its label
   at::Tensor sizes;      // [images] int64: classes in its set
   int64_t classes = 0;
 
-  /// Of the images with these indices, [any number] int64, which may repeat.
+  /// The outcomes of the images with these indices, [any number] int64, which may repeat.
   SetOutcomes of(const at::Tensor& images) const;
 };
 

@@ -7,12 +7,11 @@
 #include <cstring>
 #include <limits>
 
-#include "metrics/checks.h"
 #include "metrics/count.h"
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/conformal_scores.h"
 #include "metrics/sets/score_rows.h"
-#include "metrics/sets/set_noise.h"
+#include "metrics/split_scores.h"
 #include "src/core/shape.h"
 
 namespace settrain {
@@ -37,7 +36,7 @@ double smallest_in(double high, const IsIn& is_in) {
   return std::bit_cast<double>(in);
 }
 
-/// What a rule asks of every class, in the form that the loops over images need.
+/// The limits of a rule for every class, in the form that the loops over images need.
 struct ClassLimits {
   explicit ClassLimits(const CalibratedRule& rule)
       : thresholds(static_cast<size_t>(rule.classes)),
@@ -56,7 +55,8 @@ struct ClassLimits {
   std::vector<DoubleDouble> thresholds;  // [classes]
   std::vector<int64_t> most_ranks;       // [classes]
   std::vector<char> always;              // [classes] whether the class is in every set
-  // No class further down the order than both is in a set, but those that are in every set.
+  // A class with a higher score than the first and a higher rank than the second is in no set, unless it is in every
+  // one.
   DoubleDouble largest_threshold = -kAlwaysIn;  // of the finite ones
   int64_t largest_rank = 0;                     // of classes without a finite threshold
 };
@@ -185,7 +185,8 @@ ProbabilityBounds probability_bounds(const CalibratedRule& rule) {
     const DoubleDouble threshold = limits.thresholds[c];
     const auto is_in = [&](double p, double rest) {
       if (rule.rule.kind == RuleKind::kConformal) return class_score(rule, c, p, rest) <= threshold;
-      // average-error's threshold is a score times -1. average's is a double, and keeps what ties with it.
+      // The threshold of average-error is a score times -1. That of average is a double, and classes that tie with it
+      // are in.
       if (rule.rule.kind == RuleKind::kAverageError) return class_score(rule, c, p, rest) <= -threshold;
       return (p <= 0.5 ? p : 1 - rest) >= threshold.high;
     };

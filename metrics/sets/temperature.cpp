@@ -33,7 +33,7 @@ struct Likelihood {
     return label_scores.sub(expected).mean().item<double>();
   }
 
-  // The reason for which it has no maximum; an empty text where it has one at some T > 0.
+  // Says why the likelihood has no maximum; empty where it has one at some T > 0.
   std::string without_maximum() const {
     const double spread = -scores.mean().item<double>();  // 0 where all scores of each image are equal
     if (spread == 0) return "all scores of each image are equal, so that every temperature is as likely";

@@ -5,10 +5,12 @@
 //   loss_gradient   the gradient of a weighted sum of losses that are coupled, computed anew
 //
 // The latter two are for torch.compile, to which they are opaque; the formula between them is made of LibTorch's own
-// operations. Elsewhere a loss is what it is in the program: its operations are recorded.
+// operations. Elsewhere autograd records a loss' operations, as in the program.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -17,20 +19,148 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "losses/ops/with_gradient.h"
-#include "python/ops/made_loss.h"
+#include "losses/make_loss.h"
+#include "losses/ops/loss_kernels.h"
 #include "python/ops/value_errors.h"
+#include "src/config/load.h"
+#include "src/core/error.h"
+#include "src/core/shape.h"
 
 namespace settrain {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+using OptionalTensor = std::optional<at::Tensor>;
+
+const LossRegistry& loss_registry() {
+  static const LossRegistry registry = [] {
+    LossRegistry losses("loss");
+    register_builtin_losses(losses);
+    return losses;
+  }();
+  return registry;
+}
+
+config::Config loss_config(const std::string& settings) {
+  std::vector<std::string> overrides;
+  for (size_t begin = 0; begin < settings.size();) {
+    const size_t end = std::min(settings.find('\n', begin), settings.size());
+    overrides.push_back(settings.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const std::vector<std::string> places(overrides.size(), "settrain.losses");
+  return config::load({{loss_section(loss_registry())}, {}}, {}, overrides, places);
+}
+
+/// The entry of the loss that the settings name.
+const LossEntry& entry_of(const config::Config& config) {
+  return loss_registry().at(config.get<std::string>("loss.name"));
+}
+
+struct MadeLoss {
+  std::unique_ptr<Loss> loss;
+  bool couples_samples, takes_label_sets;
+};
+
+/// The loss of those settings: lines "loss.key=value", values in YAML. One for each thread, since a loss keeps tensors
+/// of its own; made once for the same arguments.
+MadeLoss& loss_of(const std::string& settings, const std::vector<int64_t>& class_counts, int64_t num_classes) {
+  constexpr size_t kMostKept = 64;
+  thread_local std::map<std::tuple<std::string, std::vector<int64_t>, int64_t>, MadeLoss> made;
+  auto key = std::tuple(settings, class_counts, num_classes);
+  if (const auto found = made.find(key); found != made.end()) return found->second;
+  if (made.size() >= kMostKept) made.clear();
+  const config::Config config = loss_config(settings);
+  const LossContext context{
+      .num_classes = num_classes, .class_counts = class_counts, .train_ids = {}, .train_labels = {}};
+  const LossEntry& entry = entry_of(config);
+  MadeLoss loss{make_loss(loss_registry(), config, context), entry.couples_samples, entry.takes_label_sets};
+  return made.emplace(std::move(key), std::move(loss)).first->second;
+}
+
+/// The arguments of the operators that have no gradient.
+struct Arguments {
+  at::Tensor labels;     // [batch] int64, or [batch, classes]: label sets, in which what is not 0 is a label
+  OptionalTensor noise;  // [batch, draws, classes], in place of drawn noise
+  OptionalTensor step;   // [] int64, which the noise is a function of
+  int64_t seed;
+  std::string settings;
+  std::vector<int64_t> class_counts;
+};
+
+/// The arguments that losses are differentiated by.
+struct Scores {
+  at::Tensor scores;
+  OptionalTensor scores_multi, estimates;
+
+  /// The given ones of the three, in this order.
+  variable_list tensors() const {
+    variable_list given{scores};
+    if (scores_multi) given.push_back(*scores_multi);
+    if (estimates) given.push_back(*estimates);
+    return given;
+  }
+};
+
+/// Half precision is computed in float32.
+at::ScalarType dtype_of_losses(const at::Tensor& scores) {
+  return scores.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+/// Throws ShapeError unless the scores have two dimensions.
+void check_matrix(const at::Tensor& scores) {
+  if (scores.dim() == 2) return;
+  throw ShapeError("scores: expected [batch, classes], got " + std::to_string(scores.dim()) + " dimensions");
+}
+
+LabelSets label_sets_of(const at::Tensor& indicator) {
+  const at::Tensor is_label = indicator.ne(0);
+  const at::Tensor ends = is_label.sum(1).cumsum(0);
+  return {at::cat({at::zeros({1}, ends.options()), ends}), is_label.nonzero().select(1, 1)};
+}
+
+void check_label_matrix(const MadeLoss& made, const at::Tensor& labels) {
+  if (!made.takes_label_sets) throw ShapeError("labels: expected [batch] int64, got 2 dimensions");
+  if (labels.is_floating_point() && labels.ne(0).logical_and(labels.ne(1)).any().item<bool>()) {
+    throw ShapeError("labels: expected 0 and 1, got other numbers: these losses take no probabilities");
+  }
+}
+
+/// Throws ShapeError for label sets that the loss does not take.
+LossInput input_of(const MadeLoss& made, const Scores& from, const Arguments& arguments) {
+  LossInput input;
+  input.output.scores = from.scores;
+  if (from.scores_multi) input.output.scores_multi = *from.scores_multi;
+  if (from.estimates) input.estimate_logits = from.estimates->to(dtype_of_losses(*from.estimates));
+  input.labels = arguments.labels;
+  if (arguments.labels.dim() == 2) {
+    check_label_matrix(made, arguments.labels);
+    check_shape("labels", arguments.labels.sizes(), {from.scores.size(0), from.scores.size(1)});
+    input.label_sets = label_sets_of(arguments.labels);
+    input.labels = arguments.labels.ne(0).to(at::kByte).argmax(1);
+  }
+  input.noise = arguments.noise;
+  input.noise_key.seed = static_cast<uint64_t>(arguments.seed);
+  if (!arguments.step) return input;
+  // Reading it back from a GPU would stall every step. Kernels read it there.
+  if (from.scores.is_cuda() && arguments.step->device() == from.scores.device()) {
+    input.noise_key.step_on_device = arguments.step->const_data_ptr<int64_t>();
+  } else {
+    input.noise_key.step = arguments.step->item<int64_t>();
+  }
+  return input;
+}
 
 /// Lets operations be recorded though this code runs below autograd.
 class Recording {
@@ -58,16 +188,9 @@ Scores leaves_of(const Scores& from) {
   return leaves;
 }
 
-variable_list tensors_of(const Scores& from) {
-  variable_list tensors{from.scores};
-  if (from.scores_multi) tensors.push_back(*from.scores_multi);
-  if (from.estimates) tensors.push_back(*from.estimates);
-  return tensors;
-}
-
-/// Of each of tensors_of(leaves), zeros where the losses do not depend on it.
+/// The gradients of leaves.tensors(), zeros where the losses do not depend on one.
 variable_list gradients(const at::Tensor& per_sample, const at::Tensor& outer, const Scores& leaves) {
-  const variable_list inputs = tensors_of(leaves);
+  const variable_list inputs = leaves.tensors();
   if (!per_sample.requires_grad()) {
     variable_list zeros;
     for (const at::Tensor& input : inputs) zeros.push_back(at::zeros(input.sizes(), input.options()));
@@ -128,7 +251,7 @@ Gradients loss_gradient(const at::Tensor& outer, const at::Tensor& scores, const
 
 Gradients gradients_like(const Scores& from) {
   Gradients like;
-  for (const at::Tensor& tensor : tensors_of(from)) {
+  for (const at::Tensor& tensor : from.tensors()) {
     like.push_back(at::empty_symint(tensor.sym_sizes(), tensor.options().dtype(dtype_of_losses(tensor))));
   }
   return like;
@@ -139,13 +262,14 @@ at::Tensor losses_like(const at::Tensor& scores) {
   return at::empty_symint({scores.sym_size(0)}, scores.options().dtype(dtype_of_losses(scores)));
 }
 
-// For tensors without data. Rows of what is coupled have no gradient of their own.
+// For tensors without data. Where samples are coupled, rows have no gradient of their own.
 std::tuple<at::Tensor, Gradients> loss_forward_meta(const at::Tensor& scores, const OptionalTensor& scores_multi,
                                                     const OptionalTensor& estimates, const at::Tensor& /*labels*/,
                                                     const OptionalTensor& /*noise*/, const OptionalTensor& /*step*/,
                                                     int64_t /*seed*/, const std::string& settings,
                                                     at::IntArrayRef /*class_counts*/, bool with_gradient) {
-  const bool has_rows = with_gradient && !with_value_errors([&] { return couples_samples(settings); });
+  const bool has_rows =
+      with_gradient && !with_value_errors([&] { return entry_of(loss_config(settings)).couples_samples; });
   return {losses_like(scores), has_rows ? gradients_like({scores, scores_multi, estimates}) : Gradients{}};
 }
 
@@ -245,7 +369,9 @@ at::Tensor loss_autograd(const at::Tensor& scores, const OptionalTensor& scores_
       return (*made.loss)(input_of(made, from, arguments)).per_sample;
     });
   }
-  if (from.want_gradient()) return LossFunction::apply(scores, scores_multi, estimates, arguments);
+  const variable_list tensors = from.tensors();
+  if (std::any_of(tensors.begin(), tensors.end(), wants_gradient))
+    return LossFunction::apply(scores, scores_multi, estimates, arguments);
   const at::AutoDispatchBelowADInplaceOrView below;
   return std::get<0>(call_forward(from, arguments, false));
 }
@@ -260,7 +386,7 @@ at::Tensor loss_without_gradient(const at::Tensor& scores, const OptionalTensor&
 
 /// Throws ValueError where the settings are wrong whatever the scores are.
 void check_loss(const std::string& settings) {
-  with_value_errors([&] { check_settings(settings); });
+  with_value_errors([&] { loss_config(settings); });
 }
 
 TORCH_LIBRARY_FRAGMENT(settrain, library) {

@@ -8,12 +8,11 @@
 #include <tuple>
 #include <vector>
 
-#include "metrics/average_k.h"
-#include "metrics/checks.h"
+#include "metrics/entries.h"
 #include "metrics/label_rank.h"
 #include "metrics/sets/temperature.h"
+#include "metrics/split_scores.h"
 #include "metrics/threshold.h"
-#include "metrics/topk_accuracy.h"
 #include "python/ops/value_errors.h"
 #include "src/core/error.h"
 #include "src/core/shape.h"
@@ -86,11 +85,11 @@ std::tuple<std::vector<std::string>, std::vector<double>> accuracies_op(
         values.push_back(value.value);
       }
     };
-    add(TopkAccuracy({.top_k = top_k.vec()}));
-    add(AverageK({.average_k = average_k.vec(),
-                  .average_k_score = average_k_score,
-                  .average_k_ties = strict ? "strict" : "keep_all",
-                  .threshold_from = "same"}));
+    add(*make_topk_accuracy({.top_k = top_k.vec()}));
+    add(*make_average_k({.average_k = average_k.vec(),
+                         .average_k_score = average_k_score,
+                         .average_k_ties = strict ? "strict" : "keep_all",
+                         .threshold_from = "same"}));
     return std::tuple(std::move(names), std::move(values));
   });
 }

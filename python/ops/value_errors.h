@@ -7,7 +7,7 @@
 
 namespace settrain {
 
-/// What `function` returns; what it throws because of its arguments becomes Python's ValueError.
+/// Returns the result of `function`; errors that its arguments cause become ValueError in Python.
 template <class Function>
 auto with_value_errors(const Function& function) {
   try {

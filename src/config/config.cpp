@@ -1,17 +1,54 @@
 #include "src/config/config.h"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "src/config/declarations.h"
 #include "src/config/problems.h"
+#include "src/config/value.h"
 
 namespace settrain::config {
 namespace {
 
 auto find(const std::vector<Entry>& entries, std::string_view path) {
   return std::find_if(entries.begin(), entries.end(), [path](const Entry& entry) { return entry.path == path; });
+}
+
+// Entries with the rest of their paths below a map of the file.
+using MapEntries = std::vector<std::pair<std::string_view, const Entry*>>;
+
+std::string_view first_name_of(std::string_view path) {
+  return path.substr(0, path.find('.'));
+}
+
+// Appends a map of the file. Its keys and maps keep the order in which they first come.
+void print_map(const MapEntries& entries, const std::string& indent, bool with_origins, std::string& text) {
+  std::set<std::string_view> printed;
+  for (const auto& [path, entry] : entries) {
+    const std::string_view name = first_name_of(path);
+    if (!printed.insert(name).second) continue;
+    text += indent + yaml_text(name) + ":";
+    if (name == path) {
+      text += " " + yaml_value(entry->key, entry->value) + (with_origins ? "  # " + entry->origin.text : "") + "\n";
+      continue;
+    }
+    MapEntries below;
+    for (const auto& [other, its_entry] : entries) {
+      if (first_name_of(other) == name) below.emplace_back(other.substr(name.size() + 1), its_entry);
+    }
+    text += "\n";
+    print_map(below, indent + "  ", with_origins, text);
+  }
+}
+
+std::string dump(const std::vector<Entry>& entries, bool with_origins) {
+  MapEntries all;
+  for (const Entry& entry : entries) all.emplace_back(entry.path, &entry);
+  std::string text;
+  print_map(all, "", with_origins, text);
+  return text;
 }
 
 }  // namespace
@@ -30,7 +67,7 @@ Config Config::with(std::string_view path, Value value) const {
   at(path);  // throws where there is no such key
   Config changed = *this;
   for (Entry& entry : changed.entries_) {
-    if (entry.path == path) entry.value = std::move(value);
+    if (entry.path == path) entry.value = value;
   }
   return changed;
 }
@@ -55,6 +92,14 @@ void Config::fill(std::string_view section, std::type_index owner, void* options
     throw std::logic_error("section '" + std::string(section) + "' of this configuration has no keys of " +
                            owner.name());
   }
+}
+
+std::string Config::to_yaml() const {
+  return dump(entries_, false);
+}
+
+std::string Config::to_yaml_with_origins() const {
+  return dump(entries_, true);
 }
 
 }  // namespace settrain::config

@@ -1,4 +1,4 @@
-// A resolved configuration: every key of the schema has a value, and knows where it came from.
+// A resolved configuration: every key of the schema has a value, and knows the value's origin.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace settrain::config {
 
-/// Where a value was written: "file.yaml:3:7", "--set a.b=v", or "default".
+/// The place where a value was written: "file.yaml:3:7", "--set a.b=v", or "default".
 struct Origin {
   std::string text;
   // The place among all others, by which reports are sorted: the file that was asked for, then what it extends, then
@@ -50,10 +50,10 @@ class Config {
     return options;
   }
 
-  /// The same with another value at `path`, which must be of the key's type.
+  /// A copy with another value at `path`, which must be of the key's type.
   Config with(std::string_view path, Value value) const;
 
-  /// Throws ConfigError: "file.yaml:3:7: loss.k: `message`". For what shows only once data or model are known.
+  /// Throws ConfigError: "file.yaml:3:7: loss.k: `message`". For mistakes that show only once data or model are known.
   [[noreturn]] void fail(std::string_view path, const std::string& message) const;
 
   /// Fails where the key has another value than its default and nothing reads it: "is read only with `condition`".
@@ -61,7 +61,7 @@ class Config {
 
   /// The resolved YAML, every key with its value; load() of it gives the same config, to the last bit of every number.
   std::string to_yaml() const;
-  /// The same with a comment behind every line: where the value came from.
+  /// The same YAML with a comment behind every line, which says where the value came from.
   std::string to_yaml_with_origins() const;
 
  private:

@@ -1,10 +1,8 @@
 #include "src/config/declarations.h"
 
-#include <set>
 #include <stdexcept>
 
-#include "src/config/text.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 
 namespace settrain::config {
 
@@ -68,7 +66,7 @@ void Declarations::declare(const Section& section, const Variant* variant, const
   }
   by_path_.emplace(path, all_.size());
   all_.push_back({path, key, &section, variant});
-  for (std::string map = parent_path(path); !map.empty(); map = parent_path(map)) maps_[map];
+  for (std::string map = parent_path(path); !map.empty(); map = parent_path(map)) maps_.insert(map);
 }
 
 std::vector<const Declaration*> Declarations::of(const std::string& path) const {
@@ -96,16 +94,9 @@ std::string Declarations::suggestion(const std::string& path, const Choices& cho
     if (parent_path(known) == map) beside.push_back(last_name(known));
     if (last_name(known) == name) same_name.push_back(known);
   }
-  std::string near;
-  if (same_name.size() == 1) {
-    near = same_name.front();
-  } else if (map.empty() || is_map(map)) {
-    near = nearest_name(name, beside);
-    if (!near.empty()) near = join_path(map, near);
-  } else {
-    near = nearest_name(path, anywhere);
-  }
-  return did_you_mean(near);
+  if (same_name.size() == 1) return did_you_mean(same_name.front(), same_name);
+  if (!map.empty() && !is_map(map)) return did_you_mean(path, anywhere);
+  return did_you_mean(name, beside, join_path(map, ""));
 }
 
 }  // namespace settrain::config

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,9 +11,9 @@
 
 namespace settrain::config {
 
-/// "optimizer" and "lr" to "optimizer.lr"; the top level "" adds nothing.
+/// Joins "optimizer" and "lr" to "optimizer.lr"; the top level "" adds nothing.
 std::string join_path(std::string_view section, std::string_view name);
-/// "optimizer.lr" to "optimizer" and to "lr".
+/// The two parts of "optimizer.lr": "optimizer" and "lr".
 std::string parent_path(const std::string& path);
 std::string last_name(const std::string& path);
 
@@ -62,7 +63,7 @@ class Declarations {
   const Schema& schema_;
   std::vector<Declaration> all_;
   std::multimap<std::string, size_t> by_path_;
-  std::map<std::string, int> maps_;  // every proper prefix of a path
+  std::set<std::string> maps_;  // every proper prefix of a path
 };
 
 }  // namespace settrain::config

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "src/config/declarations.h"
-#include "src/config/text.h"
 #include "src/config/yaml.h"
+#include "src/core/text.h"
 
 namespace settrain::config {
 namespace {

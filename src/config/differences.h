@@ -1,4 +1,4 @@
-// What two resolved configurations say differently.
+// The differences between two resolved configurations.
 #pragma once
 
 #include <string>

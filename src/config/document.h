@@ -1,4 +1,4 @@
-// What a schema says about itself, for people and for editors.
+// A schema as text: a list of its keys, a JSON Schema, and the reference page.
 #pragma once
 
 #include <string>

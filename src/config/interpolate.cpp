@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "src/config/text.h"
+#include "src/core/text.h"
 
 namespace settrain::config {
 namespace {
@@ -36,7 +36,7 @@ class Expander {
   }
 
  private:
-  // Of "${...}", with the "${...}" inside.
+  // The length of the "${...}" that a text begins with, those inside it included.
   static size_t reference_length(std::string_view text) {
     int open = 0;
     for (size_t i = 0; i < text.size(); ++i) {

@@ -17,7 +17,7 @@ class InvalidValue : public std::runtime_error {
 /// A value refers to a key that is wrong itself, which is reported there.
 class BrokenReference : public std::exception {};
 
-/// The text for what stands between `${` and `}`, env: aside. Throws InvalidValue or BrokenReference.
+/// Gives the text that replaces `${name}`, for names without env:. Throws InvalidValue or BrokenReference.
 using Lookup = std::function<std::string(const std::string& name)>;
 
 struct Expanded {
@@ -26,7 +26,7 @@ struct Expanded {
 };
 
 /// Replaces `${env:VAR}`, `${env:VAR:-default}`, `${name}` by lookup, and `$${` by a literal `${`. Defaults may hold
-/// ${...} themselves. What is filled in is not expanded again. Throws InvalidValue for an unset variable without
+/// ${...} themselves. The replacements are not expanded again. Throws InvalidValue for an unset variable without
 /// default, a missing `}`, and a result of more than 64 KiB.
 Expanded expand(std::string_view text, const Lookup& lookup);
 

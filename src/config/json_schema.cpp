@@ -1,14 +1,88 @@
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "src/config/declarations.h"
 #include "src/config/document.h"
-#include "src/config/key_schema.h"
 
 namespace settrain::config {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// A ${...}, which is typed once it is filled in.
+Json reference_schema() {
+  return {{"type", "string"}, {"pattern", "\\$\\{"}};
+}
+
+Json any_of(std::initializer_list<Json> schemas) {
+  return {{"anyOf", Json(Json::array_t(schemas))}};
+}
+
+Json bound_json(double value) {
+  const bool is_whole = std::trunc(value) == value && std::abs(value) < 1e15;
+  return is_whole ? Json(static_cast<int64_t>(value)) : Json(value);
+}
+
+Json number_schema(const Key& key, const char* type) {
+  Json number = {{"type", type}};
+  if (key.minimum) number[key.minimum->included ? "minimum" : "exclusiveMinimum"] = bound_json(key.minimum->value);
+  if (key.maximum) number[key.maximum->included ? "maximum" : "exclusiveMaximum"] = bound_json(key.maximum->value);
+  Json schema = any_of({number, reference_schema()});
+  for (const auto& [word, meaning] : key.words) schema["anyOf"].push_back({{"const", word}});
+  return schema;
+}
+
+Json text_schema(const Key& key) {
+  if (key.choices.empty()) return {{"type", "string"}};
+  Json choices = key.choices;
+  // YAML reads these two as booleans, where they are meant as words.
+  for (const std::string& choice : key.choices) {
+    if (choice == "true" || choice == "false") choices.push_back(choice == "true");
+  }
+  return any_of({{{"enum", choices}}, reference_schema()});
+}
+
+struct TypeSchema {
+  const Key& key;
+
+  Json operator()(bool) const { return any_of({{{"type", "boolean"}}, reference_schema()}); }
+  Json operator()(int64_t) const { return number_schema(key, "integer"); }
+  Json operator()(double) const { return number_schema(key, "number"); }
+  Json operator()(const std::string&) const {
+    Json schema = text_schema(key);
+    if (key.non_empty && key.choices.empty()) schema["minLength"] = 1;
+    return schema;
+  }
+  Json operator()(const Integers&) const { return list_of(number_schema(key, "integer")); }
+  Json operator()(const Reals&) const { return list_of(number_schema(key, "number")); }
+  Json operator()(const Texts&) const { return list_of(text_schema(key)); }
+
+ private:
+  Json list_of(const Json& element) const {
+    Json schema = {{"type", "array"}, {"items", element}};
+    if (key.non_empty) schema["minItems"] = 1;
+    if (key.distinct_elements) schema["uniqueItems"] = true;
+    return schema;
+  }
+};
+
+Json default_json(const Key& key) {
+  for (const auto& [word, meaning] : key.words) {
+    if (key.default_value == Value(meaning)) return word;
+  }
+  return std::visit([](const auto& value) { return Json(value); }, key.default_value);
+}
+
+// The JSON Schema of one key: type, range, choices, default and description. A value that is no text may also be a text
+// with a `${...}`.
+Json key_schema(const Key& key) {
+  Json schema = std::visit(TypeSchema{key}, key.default_value);
+  if (is_optional(key)) schema["default"] = default_json(key);
+  schema["description"] = key.unit.empty() ? key.help : key.help + " [" + key.unit + "]";
+  return schema;
+}
 
 std::string first_name(const std::string& path) {
   return path.substr(0, path.find('.'));
@@ -26,7 +100,7 @@ Json& map_at(Json& root, const std::string& path, bool closed) {
   return map_at(map, name == path ? "" : path.substr(name.size() + 1), closed);
 }
 
-// What a path accepts whatever the variant: any of its declarations.
+// The schema of a path whatever the variant: any of its declarations.
 Json path_schema(const Declarations& declarations, const std::string& path) {
   std::vector<Json> schemas;
   for (const Declaration* declaration : declarations.of(path)) {
@@ -50,7 +124,7 @@ std::set<std::string> common_names(const Declarations& declarations, const Secti
   return names;
 }
 
-// With this variant chosen, only its own keys and the common ones, each as it declares them.
+// Where this variant is chosen, only its own keys and the common ones are allowed, each as it declares them.
 Json variant_condition(const Section& section, const Variant& variant, std::set<std::string> names) {
   Json then = {{"properties", Json::object()}};
   for (const Key& key : variant.keys) {
@@ -64,7 +138,7 @@ Json variant_condition(const Section& section, const Variant& variant, std::set<
   return {{"if", chosen}, {"then", then}};
 }
 
-// The chooser's values with their sentences, which editors show beside each.
+// The names of a section's variants with their help, which editors show beside each.
 Json selector_schema(const Section& section) {
   Json schema = key_schema(selector_key(section));
   Json choices = Json::array();

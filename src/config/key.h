@@ -19,7 +19,7 @@ using Integers = std::vector<int64_t>;
 using Reals = std::vector<double>;
 using Texts = std::vector<std::string>;
 
-/// What a key can hold. The alternative of a key's default is the key's type.
+/// The value of a key. The alternative of a key's default is the key's type.
 using Value = std::variant<bool, int64_t, double, std::string, Integers, Reals, Texts>;
 
 /// One end of a key's range.
@@ -49,49 +49,50 @@ struct Key {
   std::type_index owner = typeid(void);                // the options struct it belongs to
   std::function<void(void*, const Value&)> assign;     // writes the value into the member of an `owner`
 
-  Key& at_least(double bound) {
-    minimum = Bound{bound, true};
-    return *this;
-  }
-  Key& above(double bound) {
-    minimum = Bound{bound, false};
-    return *this;
-  }
-  Key& at_most(double bound) {
-    maximum = Bound{bound, true};
-    return *this;
-  }
-  Key& below(double bound) {
-    maximum = Bound{bound, false};
-    return *this;
-  }
-  Key& in(std::string the_unit) {
-    unit = std::move(the_unit);
-    return *this;
-  }
-  Key& one_of(std::vector<std::string> names) {
-    choices = std::move(names);
-    return *this;
-  }
+  Key& at_least(double bound) { return set(minimum, Bound{bound, true}); }
+  Key& above(double bound) { return set(minimum, Bound{bound, false}); }
+  Key& at_most(double bound) { return set(maximum, Bound{bound, true}); }
+  Key& below(double bound) { return set(maximum, Bound{bound, false}); }
+  Key& in(std::string the_unit) { return set(unit, std::move(the_unit)); }
+  Key& one_of(std::vector<std::string> names) { return set(choices, std::move(names)); }
+  Key& not_empty() { return set(non_empty, true); }
+  Key& distinct() { return set(distinct_elements, true); }
+  Key& free() { return set(is_free, true); }
   Key& word(std::string text, int64_t meaning) {
     words.emplace_back(std::move(text), meaning);
     return *this;
   }
-  Key& not_empty() {
-    non_empty = true;
-    return *this;
-  }
-  Key& free() {
-    is_free = true;
-    return *this;
-  }
-  Key& distinct() {
-    distinct_elements = true;
+
+ private:
+  template <class Member, class Given>
+  Key& set(Member& member, Given given) {
+    member = std::move(given);
     return *this;
   }
 };
 
 using Keys = std::vector<Key>;
+
+/// "boolean", "integer", "integer or auto", "number", "text", "list of numbers".
+std::string type_text(const Key& key);
+
+/// "> 0", ">= 0 and < 1", or an empty text.
+std::string bounds_text(const Key& key);
+
+/// Whether the key holds a list.
+bool is_list(const Key& key);
+
+/// Says what is wrong with a boolean, number or text that is the key's value or an element of it, or an empty text: "-1
+/// is out of range, must be > 0 (1/step)". An integer is taken as one that was written in digits: the meaning of a word
+/// may lie out of range.
+std::string element_error(const Key& key, const Value& element);
+
+/// Says what is wrong with a whole value whose elements are right, or an empty text: "must not be empty" for a list or
+/// text, "names 5 twice" for a list whose elements must be distinct.
+std::string whole_error(const Key& key, const Value& value);
+
+/// Whether the key accepts its own default. Where it does not, the user must give a value.
+bool is_optional(const Key& key);
 
 /// The keys of all lists, one list after the other.
 template <class... More>

@@ -30,14 +30,15 @@ namespace settrain::config {
 Config load(const Schema& schema, const std::filesystem::path& file, const std::vector<std::string>& overrides,
             const std::vector<std::string>& places = {});
 
-/// The config that a run recorded in `file`, whatever rules say of it: they may be of a later version than the run.
+/// The config that a run recorded in `file`. The rules are not checked, since they may be newer than the run.
 Config load_recorded(const Schema& schema, const std::filesystem::path& file);
 
-/// The same with `overrides`, to be run or evaluated with: rules apply, but what the file breaks by itself is let pass.
+/// The recorded config with `overrides`, for a run or an evaluation. The rules are checked, but a mistake that the file
+/// has without the overrides is let pass.
 Config load_amended(const Schema& schema, const std::filesystem::path& file, const std::vector<std::string>& overrides);
 
-/// The same as load() for what Config::to_yaml() wrote, out of a file that nobody vouches for: `yaml` can neither
-/// extend files nor refer to the environment or to other keys. `name` is its place in messages.
+/// The same as load() for text that Config::to_yaml() wrote, from an untrusted file: `yaml` can neither extend files
+/// nor refer to the environment or to other keys. `name` is its place in messages.
 Config load_resolved(const Schema& schema, const std::string& yaml, const std::string& name,
                      const std::vector<std::string>& overrides);
 

@@ -1,4 +1,4 @@
-// Every key a config may hold, by section; and what a file with these keys must satisfy beyond single ranges.
+// The keys that a config may hold, by section, and the rules that involve several keys.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,15 @@ using Rule = std::function<void(const Config&)>;
 struct Schema {
   std::vector<Section> sections;  // in the order of the dump and of the reference page; parents before their children
   std::vector<Rule> rules;        // on the config alone
-  std::vector<Rule> needs{};      // on what must be there outside of it, such as a folder
+  std::vector<Rule> needs{};      // on things outside of the config, such as a folder
 };
+
+/// The variants of a section, from a registry whose entries have `name`, `help` and `keys`.
+template <class Registry>
+std::vector<Variant> variants_of(const Registry& registry) {
+  std::vector<Variant> variants;
+  for (const auto& entry : registry.entries()) variants.push_back({entry.name, entry.help, entry.keys});
+  return variants;
+}
 
 }  // namespace settrain::config

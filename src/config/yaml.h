@@ -11,7 +11,7 @@
 
 namespace settrain::config {
 
-/// Where YAML text comes from: a file, whose places are "name:line:column", or an override, which is one place.
+/// The origin of YAML text: a file, whose places are "name:line:column", or an override, which is one place.
 struct Source {
   std::string name;
   int number;  // see Origin::source

@@ -16,8 +16,7 @@
 #include <cstring>
 #include <thread>
 
-#include "src/core/descriptor.h"
-#include "src/core/error.h"
+#include "src/core/files.h"
 
 namespace settrain {
 namespace {
@@ -27,7 +26,7 @@ using std::chrono::milliseconds;
 constexpr off_t kMostPrinted = 4096;  // bytes of the output that are kept, from its end
 constexpr milliseconds kShortestWait{5}, kLongestWait{100};
 
-// What becomes of the child's files and signals.
+// The files and signals that the child starts with.
 class Spawn {
  public:
   Spawn(int output, const ChildProcess& process) {
@@ -35,7 +34,7 @@ class Spawn {
     posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files_, output, STDERR_FILENO);
-    // Onto itself: the copy is one that the child keeps.
+    // Duplicating a descriptor onto itself lets the child keep it.
     if (const int kept = process.keep_open; kept >= 0) posix_spawn_file_actions_adddup2(&files_, kept, kept);
     if (!process.folder.empty()) posix_spawn_file_actions_addchdir_np(&files_, process.folder.c_str());
     posix_spawnattr_init(&attributes_);
@@ -52,7 +51,7 @@ class Spawn {
     posix_spawnattr_destroy(&attributes_);
   }
 
-  // 0, or the system's code of what went wrong.
+  // Returns 0, or the system's error code.
   int start(std::vector<std::string> command, pid_t& child) const {
     std::vector<char*> argv;
     for (std::string& word : command) argv.push_back(word.data());
@@ -99,7 +98,7 @@ std::string end_of(const Descriptor& file) {
 
 ChildEnd run_child(const ChildProcess& process) {
   const std::string& name = process.command.at(0);
-  // A file in memory, and no pipe, which would have to be emptied meanwhile.
+  // A file in memory takes any length; a pipe would have to be emptied meanwhile.
   const Descriptor output(::memfd_create("output", MFD_CLOEXEC));
   pid_t child = 0;
   const int code = output.is_open() ? Spawn(output.get(), process).start(process.command, child) : errno;

@@ -17,14 +17,14 @@ struct ChildProcess {
   std::filesystem::path folder = {};     // where it runs; empty: here
 };
 
-/// What became of it.
+/// How a program ended.
 struct ChildEnd {
   int code = 0;         // its exit code; 128 + N where signal N ended it
   std::string printed;  // the last kilobytes of what it printed, without blanks at the end
 };
 
-/// Runs it with an empty standard input and waits for its end. Throws Error where there is no such program, or it
-/// cannot be started; where `meanwhile` throws, ends the program (SIGTERM), waits for it, and throws on.
+/// Runs the program with an empty standard input and waits for its end. Throws Error where there is no such program, or
+/// it cannot be started; where `meanwhile` throws, ends the program (SIGTERM), waits for it, and throws on.
 ChildEnd run_child(const ChildProcess& process);
 
 }  // namespace settrain

@@ -14,7 +14,7 @@ struct evp_md_ctx_st;  // and EVP_MD_CTX
 
 namespace settrain {
 
-/// A digest of bytes that come in pieces.
+/// The digest of bytes that come in pieces.
 class Digest {
  public:
   Digest& add(std::span<const uint8_t> bytes);
@@ -46,10 +46,10 @@ class Md5 : public Digest {
   Md5();
 };
 
-/// Of a text.
+/// SHA-256 of the text, in hex.
 std::string sha256(std::string_view text);
 
-/// Of a file's content, or of its first `most` bytes. Throws DataError where it cannot be read.
+/// SHA-256 of the file, or of its first `most` bytes, in hex. Throws DataError where it cannot be read.
 std::string sha256_of_file(const std::filesystem::path& file, uint64_t most = UINT64_MAX);
 
 }  // namespace settrain

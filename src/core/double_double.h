@@ -1,4 +1,4 @@
-// Numbers with the digits of two.
+// Numbers with the digits of two doubles.
 #pragma once
 
 #include <cmath>

@@ -56,7 +56,7 @@ class ParallelError : public Error {
   using Error::Error;
 };
 
-/// What all processes of a training throw alike, so that it is enough if the first one says it.
+/// An error that all processes of a training throw alike, so that it is enough if the first one reports it.
 class AgreedError : public Error {
  public:
   using Error::Error;

@@ -5,7 +5,7 @@
 
 namespace settrain {
 
-/// A signal asked to stop, and what was in hand is done. No Error: nothing went wrong.
+/// Thrown once a signal asked to stop and the work in hand is done. No Error, since nothing went wrong.
 class Interrupted : public std::exception {
  public:
   explicit Interrupted(int signal) : signal_(signal) {}
@@ -18,8 +18,8 @@ class Interrupted : public std::exception {
 };
 
 /// From now on SIGINT (Ctrl-C), SIGTERM and, unless it is ignored (nohup), SIGHUP (a closed terminal) only note the
-/// request, which the program answers at its next step by ending
-/// cleanly. A SIGINT after that ends the process at once with exit code 130.
+/// request; the program answers it at its next step by ending cleanly. A SIGINT after that ends the process at once
+/// with exit code 130.
 ///
 /// Ignores SIGXFSZ too: a file over the size limit is then an error of write(), as a full disk is.
 void catch_interrupts();

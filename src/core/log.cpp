@@ -13,12 +13,12 @@
 #include <string>
 
 #include "src/core/error.h"
-#include "src/core/terminal.h"
+#include "src/core/process.h"
 
 namespace settrain::log {
 namespace {
 
-// Plain lines on stderr; warnings and errors say what they are, in colour where the terminal has it.
+// Plain lines on stderr, with "warning:" or "error:" in front, coloured where the terminal has colours.
 class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   void set_guard(TerminalGuard guard) {
@@ -39,7 +39,7 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
     line += speaker_;
     line.append(message.payload.data(), message.payload.size());
     line += '\n';
-    // What was printed before stands before the line where both go to one file. A failure stays noted in std::cout.
+    // Text printed before comes before this line where both go to one file. A failure stays noted in std::cout.
     std::cout.flush();
     if (guard_.before) guard_.before();
     std::fwrite(line.data(), 1, line.size(), stderr);
@@ -58,7 +58,7 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::string speaker_;  // stands before every line's text
 };
 
-// One for the whole program, and never destroyed: destructors that run at exit may still log.
+// The one log of the program. It is never destroyed, since destructors that run at exit may still log.
 struct Log {
   std::shared_ptr<TerminalSink> terminal = std::make_shared<TerminalSink>();
   std::shared_ptr<spdlog::sinks::sink> file;

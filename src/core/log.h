@@ -24,8 +24,8 @@ struct TerminalGuard {
 };
 void set_terminal_guard(TerminalGuard guard);
 
-/// Of several processes that do the same, the others than the first say only what went wrong: warnings and errors, with
-/// their number in front.
+/// For one of several processes that do the same work. All but the first (rank 0) log only warnings and errors, with
+/// their rank in front.
 void speak_as_process(int64_t rank);
 
 }  // namespace settrain::log

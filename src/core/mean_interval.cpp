@@ -4,16 +4,31 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <stdexcept>
 #include <vector>
 
 #include "src/core/metric_name.h"
-#include "src/core/student_t.h"
 
 namespace settrain {
 namespace {
 
 constexpr double kConfidence = 0.95;
+
+// P(|T| <= sqrt(degrees) * tan(angle)), angle in [0, pi / 2].
+double probability_at(double angle, int64_t degrees) {
+  const bool is_odd = degrees % 2 != 0;
+  const double cosine = std::cos(angle);
+  // Even: 1 + 1/2 cos^2 + (1 * 3)/(2 * 4) cos^4 + ...; odd: cos + 2/3 cos^3 + (2 * 4)/(3 * 5) cos^5 + ...; both up to
+  // the power degrees - 2.
+  double term = is_odd ? cosine : 1.0, sum = 0;
+  for (int64_t power = is_odd ? 1 : 0; power <= degrees - 2; power += 2) {
+    sum += term;
+    term *= cosine * cosine * static_cast<double>(power + 1) / static_cast<double>(power + 2);
+  }
+  sum *= std::sin(angle);
+  return is_odd ? (angle + sum) * 2 / std::numbers::pi : sum;
+}
 
 std::string format(const MeanInterval& interval, Unit unit, bool signed_value) {
   std::string text = format_value(interval.mean, unit, signed_value);
@@ -24,10 +39,21 @@ std::string format(const MeanInterval& interval, Unit unit, bool signed_value) {
 
 }  // namespace
 
+double student_t_quantile(double confidence, int64_t degrees) {
+  if (!(confidence > 0 && confidence < 1)) throw std::invalid_argument("a confidence lies between 0 and 1");
+  if (degrees < 1) throw std::invalid_argument("Student's t has at least one degree of freedom");
+  double low = 0, high = std::numbers::pi / 2;
+  // Bisection, until no number lies between the two.
+  for (double middle; (middle = low + (high - low) / 2) > low && middle < high;) {
+    (probability_at(middle, degrees) < confidence ? low : high) = middle;
+  }
+  return std::sqrt(static_cast<double>(degrees)) * std::tan(high);
+}
+
 MeanInterval mean_interval(std::span<const double> values) {
   if (values.empty()) throw std::invalid_argument("a mean of no values");
   const auto count = static_cast<double>(values.size());
-  // From the first value on, so that rounding adds no spread to values that are equal.
+  // Sums differences to the first value, so that rounding adds no spread to values that are equal.
   double sum = 0;
   for (const double value : values) sum += value - values[0];
   MeanInterval interval;

@@ -3,13 +3,13 @@
 namespace settrain {
 namespace {
 
-// Of a name without a split npos: a slash behind the @ is one of a rule's file.
+// The place of the slash behind the split; npos where the name has none: a slash behind the @ belongs to a rule's file.
 size_t split_end(const std::string& metric) {
   const size_t slash = metric.find('/');
   return slash < metric.find('@') ? slash : std::string::npos;
 }
 
-// "test/" of "test/top5".
+// The split with its slash: "test/" of "test/top5".
 std::string place_of(const std::string& metric) {
   return metric.substr(0, split_end(metric) + 1);  // npos + 1 is 0
 }
@@ -57,6 +57,10 @@ std::string accuracy_metric(const std::string& metric) {
 bool is_size(const std::string& metric) {
   const std::string name = name_of_metric(metric);
   return is_of_rule(name) ? name.starts_with("size@") : name.ends_with("_size");
+}
+
+bool is_of_all_samples(const std::string& set_sizes) {
+  return set_sizes.starts_with("avg");
 }
 
 bool is_better(const std::string& metric, double value, double other) {

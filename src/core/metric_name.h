@@ -1,21 +1,24 @@
-// Metrics that belong together, by their names.
+// Facts about a metric by its name alone, for the names in stored files. (In the program a MetricValue says them
+// itself: metrics/metric.h.)
 #pragma once
 
 #include <string>
 
 namespace settrain {
 
-/// Of an average-K accuracy or the coverage of a set rule the metric that says how large its sets were:
-/// "test/avg5_size" for "test/macro_avg5", "test/size@top:5" for "test/macro_coverage@top:5"; an empty text for all
-/// others.
+/// The metric that says how large the sets of an average-K accuracy or of a set rule's coverage were: "test/avg5_size"
+/// for "test/macro_avg5", "test/size@top:5" for "test/macro_coverage@top:5"; an empty text for all other metrics.
 std::string size_metric(const std::string& metric);
 
 /// The accuracy that a size or a threshold belongs to: "test/avg5" for "test/avg5_size" and "test/avg5_lambda",
-/// "test/coverage@top:5" for "test/size@top:5"; of all others `metric` itself.
+/// "test/coverage@top:5" for "test/size@top:5"; for all others `metric` itself.
 std::string accuracy_metric(const std::string& metric);
 
 /// Whether the metric is a number of classes and no fraction: "test/avg5_size", "size@top:5".
 bool is_size(const std::string& metric);
+
+/// Whether set sizes of that name are of all samples ("avg5"), and not of one shot group ("few_avg5").
+bool is_of_all_samples(const std::string& set_sizes);
 
 /// Whether `value` of the metric is better than `other`: larger, or smaller for the sizes, gaps and shares of uncovered
 /// classes of a set rule. NaN is never better.
@@ -24,7 +27,7 @@ bool is_better(const std::string& metric, double value, double other);
 /// The split: "val" of "val/macro_top5"; empty where the name has none.
 std::string split_of_metric(const std::string& metric);
 
-/// What stands after the split: "macro_top5" of "val/macro_top5". A rule's name may hold slashes itself.
+/// The name without the split: "macro_top5" of "val/macro_top5". A rule's name may hold slashes itself.
 std::string name_of_metric(const std::string& metric);
 
 }  // namespace settrain

@@ -6,13 +6,23 @@
 #include <string>
 
 #include "src/core/error.h"
-#include "src/core/noise_key.h"
 #include "src/core/philox.h"
-#include "src/core/streams.h"
+#include "src/core/random.h"
 
 namespace settrain {
 
-/// What the words of one sample have in common.
+/// The noise of a loss is a function of (seed, step, position, class, draw). Position and not sample id, since a sample
+/// may repeat within a step.
+struct NoiseKey {
+  uint64_t seed = 0;
+  int64_t step = 0;            // global optimizer step, from 0
+  int64_t first_position = 0;  // of this batch's first sample within the step's global batch
+  // Where set, CUDA kernels read the step there, in memory of their device, and `step` counts for nothing: a CUDA graph
+  // repeats the arguments with which it was captured. Where no kernel reads it, it is copied to the host.
+  const int64_t* step_on_device = nullptr;
+};
+
+/// The part of Philox's key and counter that all words of one sample share.
 struct NoiseCounter {
   PhiloxKey key;
   uint32_t position;  // of the sample within the step's global batch

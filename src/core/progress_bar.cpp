@@ -8,10 +8,9 @@
 #include <iostream>
 #include <utility>
 
-#include "src/core/characters.h"
-#include "src/core/human.h"
 #include "src/core/log.h"
-#include "src/core/terminal.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -72,7 +71,7 @@ void ProgressBar::update(const Progress& progress) {
       line = progress.stage + " " + status(progress);
     }
   }
-  // Outside the lock: the log has one of its own, and takes this one inside it.
+  // Logged without the lock, since the log takes its own lock first and then this one.
   if (!line.empty()) output_.line(line);
 }
 

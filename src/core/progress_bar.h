@@ -1,4 +1,4 @@
-// How far a long piece of work has come: a bar on a terminal, a line now and then elsewhere.
+// The progress of long work: a bar on a terminal, a line now and then elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Progress {
   bool bytes = false;   // the numbers above count bytes, not images
 };
 
-/// Where progress goes, and what time it is.
+/// The outputs of a progress bar, and its clock.
 struct ProgressOutput {
   std::ostream* terminal = nullptr;            // where a bar is drawn; null: lines instead
   std::function<int()> columns;                // width of `terminal`

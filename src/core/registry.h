@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/core/error.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 
 namespace settrain {
 
@@ -32,9 +32,7 @@ class Registry {
     for (const Entry& entry : entries_) {
       if (entry.name == name) return entry;
     }
-    const std::string near = nearest_name(name, names());
-    throw ConfigError("there is no " + what_ + " '" + name + "'" +
-                      (near.empty() ? "" : ", did you mean '" + near + "'?"));
+    throw ConfigError("there is no " + what_ + " '" + name + "'" + did_you_mean(name, names()));
   }
 
   const std::vector<Entry>& entries() const { return entries_; }

@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Looks at the text once before it becomes a tree: the library's own callbacks, made for that, walk all that an object
-// holds so far each time that something in it ends.
+// Checks the text in one pass before it becomes a tree. The library's parser callbacks would walk all members of an
+// object again each time that one of them ends.
 class Checker : public nlohmann::json_sax<Json> {
  public:
   explicit Checker(size_t max_depth) : max_depth_(max_depth) {}

@@ -1,4 +1,4 @@
-// JSON from files that nobody vouches for.
+// Strict parsing of untrusted JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -6,26 +6,18 @@
 #include <algorithm>
 #include <sstream>
 
-#include "src/core/characters.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
 
 using Cells = std::vector<std::string>;
 
-std::string markdown_cell(const std::string& text) {
-  std::string escaped;
-  for (const char byte : text) escaped += byte == '|' ? std::string("\\|") : std::string(1, byte == '\n' ? ' ' : byte);
-  return escaped;
-}
-
 }  // namespace
 
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char byte : text) quoted += byte == '"' ? std::string("\"\"") : std::string(1, byte);
-  return quoted + "\"";
+  return fmt::format("\"{}\"", replace_characters(text, {{'"', "\"\""}}));
 }
 
 std::string csv_row(const Cells& cells) {
@@ -40,7 +32,7 @@ std::string markdown_table(const Cells& head, const std::vector<Cells>& rows) {
   std::vector<size_t> widths(head.size(), 3);
   for (Cells& line : lines) {
     for (size_t i = 0; i < line.size(); ++i) {
-      line[i] = markdown_cell(line[i]);
+      line[i] = replace_characters(line[i], {{'|', "\\|"}, {'\n', " "}});
       widths[i] = std::max(widths[i], count_characters(line[i]));
     }
   }
@@ -66,7 +58,7 @@ std::string wrap_words(const std::string& text, size_t columns, size_t indent) {
     while (count_characters(line) > columns) {
       const size_t cut = first_characters(line, columns).size(), first = line.find_first_not_of(' ');
       size_t end = line.rfind(' ', cut);
-      // A blank in front of the first word is none to break at.
+      // Blanks in front of the first word are no place to break the line.
       if (end == std::string::npos || end < first) end = line.find(' ', std::max(cut, first));
       const size_t next = line.find_first_not_of(' ', end);
       if (next == std::string::npos) break;

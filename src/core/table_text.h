@@ -6,7 +6,7 @@
 
 namespace settrain {
 
-/// In quotes where CSV (RFC 4180) needs them.
+/// The cell of a CSV file (RFC 4180), in quotes where it needs them.
 std::string csv_cell(const std::string& text);
 
 /// The cells with commas between them, and a newline.

@@ -1,5 +1,3 @@
-#include "src/data_tools/download_file.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,10 +16,11 @@
 #include "src/core/child_process.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/progress_bar.h"
+#include "src/core/text.h"
+#include "src/data_tools/fetch.h"
 
 namespace settrain {
 namespace {
@@ -69,7 +68,7 @@ const char* reason_of(int code) {
 // How curl ended (curl.1, EXIT CODES).
 struct CurlEnd : ChildEnd {
   bool done() const { return code == 0; }
-  // The connection broke while bytes came; trying again may help.
+  // The connection broke while bytes arrived; another try may help.
   bool broke() const {
     constexpr std::array<int, 6> kBroken = {kPartialFile, kTimeOut, kNothing, kSendError, kReceiveError, kHttp2Error};
     return std::find(kBroken.begin(), kBroken.end(), code) != kBroken.end();
@@ -86,20 +85,12 @@ struct CurlEnd : ChildEnd {
   }
 };
 
-// Downloads `url` to `part`, after the bytes that `part` holds. `meanwhile` and `keep_open`: see ChildProcess.
-CurlEnd run_curl(const std::string& url, const fs::path& part, const std::function<void()>& meanwhile, int keep_open) {
-  return {run_child({{"curl", "--fail", "--location", "--silent", "--show-error",
-                      // A connection that gives nothing for a minute is dead.
-                      "--connect-timeout", "30", "--speed-limit", "1", "--speed-time", "60", "--continue-at", "-",
-                      "--output", part.string(), "--url", url},
-                     "curl",
-                     meanwhile,
-                     keep_open})};
-}
-
-std::string digest_file(const fs::path& file, Digest digest, const std::function<void(uint64_t)>& progress) {
+// The file's checksum, of the same kind as the known one. `progress` is called with the number of bytes read so far,
+// about every 4 MiB, and may throw. Throws DataError where the file cannot be read.
+Checksum checksum_of_file(const fs::path& file, const Checksum& known, const std::function<void(uint64_t)>& progress) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw data_file_error("open", file);
+  Digest digest = known.kind == Checksum::Kind::kMd5 ? Digest(Md5()) : Digest(Sha256());
   std::vector<char> buffer(4 << 20);
   uint64_t done = 0;
   while (stream) {
@@ -109,42 +100,26 @@ std::string digest_file(const fs::path& file, Digest digest, const std::function
     progress(done += size);
   }
   if (stream.bad()) throw data_file_error("read", file);
-  return digest.hex();
+  return {known.kind, digest.hex()};
 }
 
-// The file's checksum, of the same kind as `like`. `progress` is called with the number of bytes read so far, about
-// every 4 MiB, and may throw. Throws DataError where the file cannot be read.
-Checksum checksum_of_file(const fs::path& file, const Checksum& like, const std::function<void(uint64_t)>& progress) {
-  switch (like.kind) {
-    case Checksum::Kind::kMd5:
-      return {like.kind, digest_file(file, Md5(), progress)};
-    case Checksum::Kind::kSha256:
-      return {like.kind, digest_file(file, Sha256(), progress)};
-    default:
-      return {};
-  }
-}
+constexpr int kMostFailures = 3;  // in a row, without a byte
 
-constexpr int kMostFailures = 3;  // in a row without a byte
-
+// Bytes of the file; 0 where there is none.
 uint64_t size_of(const fs::path& file) {
   std::error_code missing;
   const auto size = fs::file_size(file, missing);
   return missing ? 0 : size;
 }
 
-fs::path with_ending(const fs::path& file, const char* ending) {
-  return fs::path(file).concat(ending);
-}
-
 class FileDownload {
  public:
   FileDownload(const RemoteFile& file, const fs::path& folder, const FileLock& lock)
-      : file_(file), lock_(lock), whole_(folder / file.name), part_(with_ending(whole_, ".part")) {}
+      : file_(file), lock_(lock), whole_(folder / file.name), part_(fs::path(whole_).concat(".part")) {}
 
   fs::path run() {
     if (fs::exists(whole_)) {
-      check_what_is_there();
+      check_existing_file();
       return whole_;
     }
     if (file_.size > 0 && size_of(part_) > file_.size) start_over("is longer than the file");
@@ -153,7 +128,7 @@ class FileDownload {
       get_part();
     }
     if (const std::string wrong = difference(part_); !wrong.empty()) {
-      const fs::path aside = with_ending(whole_, ".wrong");
+      const fs::path aside = fs::path(whole_).concat(".wrong");
       fs::rename(part_, aside);
       fail(fmt::format("what came {}; it is now '{}', which may be removed", wrong, aside.string()));
     }
@@ -167,7 +142,7 @@ class FileDownload {
                                 file_.url, fs::absolute(whole_).string()));
   }
 
-  void check_what_is_there() const {
+  void check_existing_file() const {
     log::info(fmt::format("[fetch] '{}' is there already", whole_.string()));
     const std::string wrong = difference(whole_);
     if (wrong.empty()) return;
@@ -215,22 +190,23 @@ class FileDownload {
     }
   }
 
-  CurlEnd run_with_bar() const {
-    ProgressBar bar;
-    const CurlEnd end = run_curl(
-        file_.url, part_,
-        [&] {
-          throw_if_interrupted();
-          bar.update(progress("", size_of(part_)));
-        },
-        lock_.descriptor());
-    throw_if_interrupted();  // Ctrl-C reaches curl too
-    return end;
-  }
-
+  // Downloads to `part_`, after the bytes that it holds.
   CurlEnd curl() const {
     try {
-      return run_with_bar();
+      ProgressBar bar;
+      const auto meanwhile = [&] {
+        throw_if_interrupted();
+        bar.update(progress("", size_of(part_)));
+      };
+      // A connection that gives nothing for a minute is dead.
+      const ChildEnd end = run_child(
+          {{"curl", "--fail", "--location", "--silent", "--show-error", "--connect-timeout", "30", "--speed-limit", "1",
+            "--speed-time", "60", "--continue-at", "-", "--output", part_.string(), "--url", file_.url},
+           "curl",
+           meanwhile,
+           lock_.descriptor()});
+      throw_if_interrupted();  // Ctrl-C reaches curl too
+      return {end};
     } catch (const Interrupted&) {
       if (size_of(part_) > 0) {
         log::info(fmt::format("[fetch] stopped; '{}' keeps {}: run this again to go on", part_.string(),

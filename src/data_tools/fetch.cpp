@@ -1,6 +1,5 @@
 #include "src/data_tools/fetch.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -10,12 +9,9 @@
 
 #include "src/core/child_process.h"
 #include "src/core/error.h"
-#include "src/core/file_lock.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/core/suggest.h"
-#include "src/data_tools/download_file.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -165,9 +161,8 @@ Download find_download(const DatasetRegistry& datasets, const std::string& name)
     if (download.name == name) return download;
     names.push_back(download.name);
   }
-  const std::string near = nearest_name(name, names);
   throw ConfigError(fmt::format("data fetch: there is no data set '{}' to fetch{}; there are {}", name,
-                                near.empty() ? "" : ", did you mean '" + near + "'?", fmt::join(names, ", ")));
+                                did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 std::string describe(const Download& download, const fs::path& to) {

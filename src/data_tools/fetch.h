@@ -1,4 +1,5 @@
 // Getting a data set to where its config looks for it.
+// One file from the network, by curl.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "datasets/download.h"
 #include "datasets/registry.h"
+#include "src/core/files.h"
 
 namespace settrain {
 
@@ -41,5 +44,18 @@ std::optional<std::filesystem::path> find_complete(const Download& download, con
 /// it; RunError where the folder cannot be written, or another process fetches to it; Interrupted after a signal. The
 /// next call resumes.
 std::filesystem::path fetch(const Download& download, const std::filesystem::path& to);
+
+/// "MD5 03b5dce0..."; "none" where it is not known.
+std::string checksum_text(const Checksum& checksum);
+
+/// Downloads to `folder`/NAME.part, resumes after the bytes that are there, checks size and checksum, renames the file
+/// to NAME and returns that path. A file NAME that is there already, put there by hand, is checked and used. curl
+/// inherits `lock`, so a curl that outlives this program keeps other processes away.
+///
+/// A broken connection is resumed as long as bytes come. Throws Interrupted after a signal; the part stays. Throws
+/// DataError, with the address and where to put the file by hand, where there is no curl, no network, no such file, or
+/// no room. A download with a wrong size or checksum is renamed to NAME.wrong, since it may be large and worth a look;
+/// a wrong NAME stays as it is. Both are DataErrors that say what was expected and what came.
+std::filesystem::path download_file(const RemoteFile& file, const std::filesystem::path& folder, const FileLock& lock);
 
 }  // namespace settrain

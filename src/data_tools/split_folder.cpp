@@ -1,6 +1,5 @@
 #include "src/data_tools/split_folder.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -9,12 +8,11 @@
 #include <utility>
 
 #include "datasets/find_images.h"
-#include "src/core/atomic_file.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
-#include "src/core/permutation.h"
-#include "src/core/streams.h"
+#include "src/core/files.h"
+#include "src/core/random.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -120,7 +118,7 @@ nlohmann::ordered_json record_of(const SplitRequest& request, const FolderSplit&
   record["kind"] = "settrain split";
   record["format_version"] = 1;
   record["folder"] = request.folder.string();
-  record["rule"] = request.rule.name;
+  record["rule"] = request.rule.kind == SplitRule::Kind::kPlantnet ? "plantnet" : "fractions";
   record["val"] = request.rule.val.text();
   record["test"] = request.rule.test.text();
   record["min_images"] = request.rule.min_images;
@@ -170,7 +168,7 @@ int64_t Fraction::nearest(int64_t n) const {
 SplitSizes SplitRule::sizes(int64_t n) const {
   if (n <= min_images) return {};
   const auto part = [&](const Fraction& fraction) {
-    return name == "plantnet" ? fraction.rounded_up(n) : std::max<int64_t>(fraction.nearest(n), 1);
+    return kind == Kind::kPlantnet ? fraction.rounded_up(n) : std::max<int64_t>(fraction.nearest(n), 1);
   };
   SplitSizes sizes{0, part(val), part(test)};
   sizes.train = n - sizes.val - sizes.test;

@@ -33,7 +33,9 @@ struct SplitSizes {
 /// the nearest whole numbers to val * n and test * n, at least one. Both keep the classes with more than `min_images`
 /// images.
 struct SplitRule {
-  std::string name = "plantnet";
+  enum class Kind { kPlantnet, kFractions };
+
+  Kind kind = Kind::kPlantnet;
   Fraction val{"0.1", "--val"}, test{"0.1", "--test"};
   int64_t min_images = 4;
 

@@ -1,4 +1,4 @@
-// Statistics of a data set, in numbers.
+// Statistics of a data set as numbers.
 #pragma once
 
 #include <array>
@@ -67,7 +67,7 @@ struct SplitStats {
   std::vector<int64_t> missing;        // classes without an image
   std::vector<int64_t> fewest, most;   // the classes whose count is the least, or the greatest
   std::array<ShotCount, 3> shots;      // few, medium, many
-  double gini = 0, largest_fifth = 0;  // see lorenz.h; the share of images in the 20 % largest classes
+  double gini = 0, largest_fifth = 0;  // gini(); the share of images in the 20 % largest classes
   ImageSizes sizes;
 };
 
@@ -91,5 +91,19 @@ struct DataStats {
 /// Counts labels and reads the headers of image files, on `workers` [1 or more] threads. Throws Interrupted after a
 /// signal.
 DataStats data_stats(const LoadedData& data, int64_t workers, ProgressOutput output = standard_progress_output());
+
+/// The Lorenz curve of `counts` [n classes, any order, none negative], as in figure 3.2 of Garcin 2023. Element i is
+/// the share of all images in the i classes with the fewest images; [n + 1] in [0, 1], from 0 to 1. If no class has an
+/// image, it is the curve of equal counts, i / n.
+std::vector<double> lorenz_curve(std::vector<int64_t> counts);
+
+/// The Gini coefficient: 1 minus twice the area under the Lorenz curve through its points, which is
+/// sum_i (2i - n - 1) c_(i) / (n sum_i c_(i)) for counts c_(1) <= ... <= c_(n). 0 where all are equal, 1 - 1/n where
+/// one class has every image.
+double gini(std::vector<int64_t> counts);
+
+/// The share of images in the largest `share` [0 to 1] of the classes: 1 minus the Lorenz curve at 1 - share,
+/// interpolated linearly between its points.
+double share_of_largest(std::vector<int64_t> counts, double share);
 
 }  // namespace settrain

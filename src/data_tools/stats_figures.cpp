@@ -1,5 +1,3 @@
-#include "src/data_tools/stats_figures.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +5,10 @@
 #include <numeric>
 #include <utility>
 
-#include "src/data_tools/lorenz.h"
-#include "src/plot/picture_text.h"
+#include "metrics/shot_group.h"
+#include "src/data_tools/stats.h"
+#include "src/data_tools/stats_files.h"
+#include "src/plot/pictures.h"
 
 namespace settrain {
 namespace {
@@ -101,10 +101,11 @@ Chart class_counts_chart(const DataStats& stats) {
     most = std::max(most, -counts.front().first);
     panel.series.push_back(std::move(series));
   }
-  for (const int bound : {20, 100}) {
+  for (const int64_t bound : {kFewBelow, kManyAbove}) {
     if (bound > most) continue;
-    panel.series.push_back({.name = fmt::format("{}, a bound of the shot groups", bound),
-                            .points = {{.x = 1, .y = 1.0 * bound}, {.x = classes, .y = 1.0 * bound}}});
+    panel.series.push_back(
+        {.name = fmt::format("{}, a bound of the shot groups", bound),
+         .points = {{.x = 1, .y = static_cast<double>(bound)}, {.x = classes, .y = static_cast<double>(bound)}}});
   }
   return {.name = "class_counts", .title = stats.dataset + ": images a class", .panels = {std::move(panel)}};
 }

@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <new>
 #include <numeric>
-#include <stdexcept>
 #include <unordered_set>
 #include <utility>
 
 #include "datasets/image_files.h"
 #include "datasets/load_data.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
 #include "src/core/ordered_prefetch.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {

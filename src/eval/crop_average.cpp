@@ -15,7 +15,7 @@ namespace {
 // [rows, classes] float64, rows that add up to 1.
 at::Tensor topk_probabilities(const at::Tensor& scaled, int64_t k) {
   if (k >= scaled.size(1)) throw std::invalid_argument("average_crops: K must be less than the number of classes");
-  // Evaluation keeps no gradients; here one is what is wanted.
+  // Evaluation switches gradients off; this function needs one.
   const c10::InferenceMode with_gradients(false);
   const at::AutoGradMode enabled(true);
   at::Tensor x = scaled.clone().set_requires_grad(true);

@@ -1,6 +1,9 @@
-// From the scores of a split to every metric of a run.
+// From the batches of scores of a split to every metric of a run, and to the best values that these can have.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +11,27 @@
 #include "metrics/metric.h"
 
 namespace settrain {
+
+/// Gathers a split's scores batch by batch. Holds [samples, classes] scores on one device from the start, so that a
+/// pass over a split allocates nothing.
+class ScoreCollector {
+ public:
+  /// `dtype` is float32 or float64; batches of another dtype are converted.
+  ScoreCollector(int64_t samples, int64_t classes, at::Device device, at::ScalarType dtype = at::kFloat);
+
+  /// Appends a batch: `scores` [batch, classes] floating point, `labels` [batch] int64, on any device. Samples without
+  /// a label may carry any number, as long as only their scores are used. Throws ShapeError where a shape differs or
+  /// where there are more samples than announced.
+  void add(const at::Tensor& scores, const at::Tensor& labels);
+
+  /// Everything that was added. Throws ShapeError unless `left_out` of the announced samples are missing, and what
+  /// check_scores() throws.
+  SplitScores finish(int64_t left_out = 0) const;
+
+ private:
+  SplitScores split_;
+  int64_t filled_ = 0;
+};
 
 /// Computes every metric from scores that were made once; never sees the model.
 class Evaluator {
@@ -37,5 +61,18 @@ class Evaluator {
   std::vector<std::unique_ptr<Metric>> metrics_;
   MetricContext context_;
 };
+
+/// The best accuracy that any classifier can have, where P(y | x) is known because the data were made: the expected
+/// accuracy, over the labels, of the Bayes-optimal sets on the given samples; named as the metrics are, so
+/// that a difference of two values of one name is a regret.
+///
+/// "top5": the mean over the samples of the sum of the K largest probabilities. "avg5": the K * samples largest of all
+/// probabilities, summed and divided by the samples; where K * samples is not whole, the next one counts by the
+/// fraction (a set that holds it with that probability), and "avg5_size" is K, or the number of classes where that is
+/// less.
+///
+/// `probabilities` [samples, classes] float32 or float64, rows sum to 1. Sums are taken in float64.
+std::vector<MetricValue> bayes_accuracy(const at::Tensor& probabilities, const config::Integers& top_k,
+                                        const config::Reals& average_k);
 
 }  // namespace settrain

@@ -4,34 +4,28 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-
-#include "src/core/metric_name.h"
 
 namespace settrain {
 namespace {
 
 constexpr const char* kShotGroups[] = {"few_", "medium_", "many_"};
 
-std::optional<double> find(const ResultsColumn& column, const std::string& name) {
-  for (const MetricValue& value : column.values) {
-    if (value.name == name && !std::isnan(value.value)) return value.value;
-  }
-  return std::nullopt;
+/// The value of that name, or null where the column has none, or NaN.
+const MetricValue* find(const ResultsColumn& column, const std::string& name) {
+  const auto found = std::ranges::find(column.values, name, &MetricValue::name);
+  return found == column.values.end() || std::isnan(found->value) ? nullptr : &*found;
 }
 
 bool is_known(std::span<const ResultsColumn> columns, const std::string& name) {
-  return std::any_of(columns.begin(), columns.end(),
-                     [&](const auto& column) { return find(column, name).has_value(); });
+  return std::ranges::any_of(columns, [&](const auto& column) { return find(column, name); });
 }
 
-bool has_row(std::span<const ResultsColumn> columns, const std::string& name) {
-  if (is_size(name) || name.ends_with("_lambda") || !is_known(columns, name)) return false;
+bool has_row(std::span<const ResultsColumn> columns, const MetricValue& value) {
+  if (value.unit != MetricUnit::kFraction || !is_known(columns, value.name)) return false;
   for (const std::string group : kShotGroups) {
-    if (!name.starts_with(group)) continue;
-    const std::string sets = name.substr(group.size());
-    return std::count_if(std::begin(kShotGroups), std::end(kShotGroups),
-                         [&](const char* other) { return is_known(columns, other + sets); }) > 1;
+    if (!value.name.starts_with(group)) continue;
+    const std::string sets = value.name.substr(group.size());
+    return std::ranges::count_if(kShotGroups, [&](const char* other) { return is_known(columns, other + sets); }) > 1;
   }
   return true;
 }
@@ -40,19 +34,18 @@ std::vector<std::string> row_names(std::span<const ResultsColumn> columns) {
   std::vector<std::string> names;
   for (const ResultsColumn& column : columns) {
     for (const MetricValue& value : column.values) {
-      const bool is_new = std::find(names.begin(), names.end(), value.name) == names.end();
-      if (is_new && has_row(columns, value.name)) names.push_back(value.name);
+      const bool is_new = std::ranges::count(names, value.name) == 0;
+      if (is_new && has_row(columns, value)) names.push_back(value.name);
     }
   }
   return names;
 }
 
 std::string cell(const ResultsColumn& column, const std::string& name) {
-  const std::optional<double> value = find(column, name);
+  const MetricValue* value = find(column, name);
   if (!value) return fmt::format("{:>6}", "-");
-  const bool is_coverage = name.starts_with("coverage@");
-  const std::optional<double> size = find(column, is_coverage ? size_metric(name) : name + "_size");
-  return fmt::format("{:6.2f}", 100 * *value) + (size ? fmt::format(" (size {:.2f})", *size) : "");
+  const MetricValue* size = value->over == MeanOver::kSamples ? find(column, value->size) : nullptr;
+  return fmt::format("{:6.2f}", 100 * value->value) + (size ? fmt::format(" (size {:.2f})", size->value) : "");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace settrain {
 
-/// One column of the table: a split ("test"), or what is known of it ("test Bayes").
+/// One column of the table: a split ("test"), or the best possible values on it ("test Bayes").
 struct ResultsColumn {
   std::string title;
   std::vector<MetricValue> values;

@@ -1,29 +1,64 @@
 #include "src/formats/contents.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "src/core/text.h"
 
 namespace settrain {
+namespace {
+
+constexpr std::array<DtypeNames, 13> kDtypes{{
+    {Dtype::kFloat64, 8, "float64", "F64", "DoubleStorage", "<f8"},
+    {Dtype::kFloat32, 4, "float32", "F32", "FloatStorage", "<f4"},
+    {Dtype::kFloat16, 2, "float16", "F16", "HalfStorage", "<f2"},
+    {Dtype::kBfloat16, 2, "bfloat16", "BF16", "BFloat16Storage", ""},
+    {Dtype::kInt64, 8, "int64", "I64", "LongStorage", "<i8"},
+    {Dtype::kInt32, 4, "int32", "I32", "IntStorage", "<i4"},
+    {Dtype::kInt16, 2, "int16", "I16", "ShortStorage", "<i2"},
+    {Dtype::kInt8, 1, "int8", "I8", "CharStorage", "|i1"},
+    {Dtype::kUint64, 8, "uint64", "U64", "", "<u8"},
+    {Dtype::kUint32, 4, "uint32", "U32", "", "<u4"},
+    {Dtype::kUint16, 2, "uint16", "U16", "", "<u2"},
+    {Dtype::kUint8, 1, "uint8", "U8", "ByteStorage", "|u1"},
+    {Dtype::kBool, 1, "bool", "BOOL", "BoolStorage", "|b1"},
+}};
+
+static_assert(kDtypes.back().dtype == Dtype::kBool && kDtypes.size() == static_cast<size_t>(Dtype::kBool) + 1 &&
+                  std::ranges::adjacent_find(kDtypes, std::greater_equal(), &DtypeNames::dtype) == kDtypes.end(),
+              "the types are in the order of the enumeration");
+
+std::string name_of(const KeyPath& path) {
+  return displayed(joined(path));
+}
+
+}  // namespace
+
+std::span<const DtypeNames> dtypes() {
+  return kDtypes;
+}
+
+const DtypeNames& names_of(Dtype dtype) {
+  return kDtypes[static_cast<size_t>(dtype)];
+}
 
 std::string joined(const KeyPath& path) {
   std::string text;
   for (const auto& key : path) {
-    if (!text.empty()) text += ".";
-    if (const auto* name = std::get_if<std::string>(&key)) {
-      text += *name;
-    } else {
-      text += std::to_string(std::get<int64_t>(key));
-    }
+    const auto* name = std::get_if<std::string>(&key);
+    text += (text.empty() ? "" : ".") + (name ? *name : std::to_string(std::get<int64_t>(key)));
   }
   return text;
 }
 
 int64_t TensorEntry::num_elements() const {
-  int64_t product = 1;
-  for (const int64_t size : shape) product *= size;
-  return product;
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
 bool TensorEntry::is_contiguous() const {
@@ -96,6 +131,33 @@ std::string shown(const std::string& name) {
 std::string displayed(const std::string& name) {
   const std::string quoted = shown(name);
   return quoted.size() == name.size() + 2 ? name : quoted;
+}
+
+std::string describe_contents(const Contents& contents) {
+  size_t name_width = 0, shape_width = 0;
+  for (const TensorEntry& entry : contents.tensors) {
+    name_width = std::max(name_width, name_of(entry.path).size());
+    shape_width = std::max(shape_width, fmt::format("{}", entry.shape).size());
+  }
+  std::string text;
+  std::map<Storage, std::string> owners;
+  uint64_t bytes = 0;
+  for (const TensorEntry& entry : contents.tensors) {
+    const auto [owner, is_first] = owners.emplace(entry.storage, name_of(entry.path));
+    text +=
+        fmt::format("  {:<{}}  {:<8}  {:<{}}  {:>10}{}\n", name_of(entry.path), name_width, names_of(entry.dtype).name,
+                    fmt::format("{}", entry.shape), shape_width, format_bytes(entry.num_bytes()),
+                    is_first || entry.num_elements() == 0 ? "" : "  shares the memory of " + owner->second);
+    bytes += entry.num_bytes();
+  }
+  text = fmt::format("tensors: {}, {}\n", format_count(static_cast<int64_t>(contents.tensors.size())),
+                     format_bytes(bytes)) +
+         text;
+  if (!contents.leaves.empty()) text += fmt::format("other values: {}\n", contents.leaves.size());
+  for (const Leaf& leaf : contents.leaves) text += fmt::format("  {}: {}\n", name_of(leaf.path), describe(leaf));
+  if (!contents.metadata.empty()) text += fmt::format("metadata: {}\n", contents.metadata.size());
+  for (const auto& [name, value] : contents.metadata) text += fmt::format("  {}: {}\n", displayed(name), shown(value));
+  return text;
 }
 
 }  // namespace settrain

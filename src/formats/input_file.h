@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "src/core/descriptor.h"
+#include "src/core/files.h"
 
 namespace settrain {
 

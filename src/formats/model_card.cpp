@@ -10,9 +10,9 @@
 #include <tuple>
 #include <utility>
 
-#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
+#include "src/core/text.h"
 #include "src/formats/contents.h"
 
 namespace settrain {

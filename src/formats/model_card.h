@@ -1,4 +1,5 @@
-// What a trained model needs besides weights and config to answer about images without its training data.
+// The card of a trained model: with weights and config all that it needs to answer about images without its training
+// data.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,13 @@ struct ModelCard {
   std::vector<float> mean, std;                             // [channels] normalisation, of pixels in [0, 1]
   double score_scale = 1;   // multiplies scores before they become probabilities: Loss::score_scale()
   bool is_sigmoid = false;  // a class' probability is the sigmoid of its score, not one of a softmax
-  std::string head;         // that answers: "linear", "normalised", "scaled", "two_head" (its multi-label head)
+  std::string head;         // the one that answers: "linear", "normalised", "scaled", "two_head" (its multi-label head)
 
   bool operator==(const ModelCard&) const = default;
 };
 
 /// As text (JSON), for the metadata "card" of checkpoints and exported models. Control characters in names become
-/// question marks, and what is no UTF-8 the character for that.
+/// question marks, and bytes that are no UTF-8 become U+FFFD.
 std::string to_text(const ModelCard& card);
 
 /// Trusts nothing: throws RunError "`place`: ..." that says what is wrong where the text is not such a card: no JSON, a

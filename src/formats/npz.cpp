@@ -11,22 +11,21 @@
 
 #include "src/formats/contents.h"
 #include "src/formats/input_file.h"
-#include "src/formats/unpack.h"
-#include "src/formats/zip_directory.h"
+#include "src/formats/zip.h"
 
 namespace settrain {
 namespace {
 
-constexpr std::string_view kEnding = ".npy", kMagic = "\x93NUMPY";
+constexpr std::string_view kEnding = ".npy", kNpyMagic = "\x93NUMPY";
 
-/// What stands before an array's bytes (numpy.lib.format).
+// The header before an array's bytes (numpy.lib.format).
 struct NumpyHeader {
   std::string descr;  // "<f4"
   bool fortran_order = false;
   std::vector<int64_t> shape;
 };
 
-// Of a Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
+// Reads a Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
 class NumpyHeaderReader {
  public:
   explicit NumpyHeaderReader(std::string_view text) : rest_(text) {}
@@ -88,24 +87,6 @@ class NumpyHeaderReader {
   std::string_view rest_;
 };
 
-std::optional<Dtype> dtype_of_descr(const std::string& descr) {
-  constexpr std::array<std::pair<std::string_view, Dtype>, 12> kKnown{{{"<f8", Dtype::kFloat64},
-                                                                       {"<f4", Dtype::kFloat32},
-                                                                       {"<f2", Dtype::kFloat16},
-                                                                       {"<i8", Dtype::kInt64},
-                                                                       {"<i4", Dtype::kInt32},
-                                                                       {"<i2", Dtype::kInt16},
-                                                                       {"|i1", Dtype::kInt8},
-                                                                       {"<u8", Dtype::kUint64},
-                                                                       {"<u4", Dtype::kUint32},
-                                                                       {"<u2", Dtype::kUint16},
-                                                                       {"|u1", Dtype::kUint8},
-                                                                       {"|b1", Dtype::kBool}}};
-  const auto* const found =
-      std::find_if(kKnown.begin(), kKnown.end(), [&](const auto& known) { return known.first == descr; });
-  return found == kKnown.end() ? std::nullopt : std::optional(found->second);
-}
-
 std::vector<int64_t> column_major_strides(const std::vector<int64_t>& shape) {
   std::vector<int64_t> stride(shape.size());
   uint64_t step = 1;  // may wrap around where a size is 0, and then is of no use
@@ -120,7 +101,7 @@ std::vector<int64_t> column_major_strides(const std::vector<int64_t>& shape) {
 NumpyArray parse_npy(const InputFile& file, const std::string& name, std::vector<uint8_t> bytes) {
   const auto fail = [&](const std::string& what) { file.fail(fmt::format("array {}: {}", shown(name), what)); };
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.size() < 12 || !text.starts_with(kMagic)) fail("it is no array as numpy.save writes it");
+  if (text.size() < 12 || !text.starts_with(kNpyMagic)) fail("it is no array as numpy.save writes it");
   const uint8_t version = bytes[6];
   if (version < 1 || version > 3) fail(fmt::format("format version {} is not known", version));
   const size_t begin = version == 1 ? 10 : 12;
@@ -129,16 +110,16 @@ NumpyArray parse_npy(const InputFile& file, const std::string& name, std::vector
   if (length > text.size() - begin) fail("its header is longer than the file");
   const auto header = NumpyHeaderReader(text.substr(begin, length)).read();
   if (!header) fail("its header cannot be read");
-  const auto dtype = dtype_of_descr(header->descr);
-  if (!dtype) {
+  const auto known = std::ranges::find(dtypes(), header->descr, &DtypeNames::numpy);
+  if (header->descr.empty() || known == dtypes().end()) {
     fail(fmt::format(
         "of dtype {}; float16, 32 and 64, int8 to int64, uint8 to uint64 and truth values are read, little-endian",
         shown(header->descr)));
   }
-  NumpyArray array{*dtype, header->shape, {}, {}};
-  if (const std::string problem = shape_problem(*dtype, array.shape); !problem.empty()) fail(problem);
+  NumpyArray array{known->dtype, header->shape, {}, {}};
+  if (const std::string problem = shape_problem(array.dtype, array.shape); !problem.empty()) fail(problem);
   array.stride = header->fortran_order ? column_major_strides(array.shape) : row_major_strides(array.shape);
-  uint64_t expected = bytes_of(*dtype);
+  uint64_t expected = bytes_of(array.dtype);
   for (const int64_t size : array.shape) expected *= static_cast<uint64_t>(size);
   if (text.size() - begin - length != expected) {
     fail(fmt::format("has {} bytes, and its shape asks for {}", text.size() - begin - length, expected));

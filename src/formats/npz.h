@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/formats/dtype.h"
+#include "src/formats/contents.h"
 
 namespace settrain {
 
@@ -21,7 +21,7 @@ struct NumpyArray {
 /// Whether the file begins as a zip archive.
 bool is_zip(const std::filesystem::path& file);
 
-/// Those of the `wanted` arrays that the archive has, by their names without ".npy". Nothing in the file is trusted:
+/// Reads the `wanted` arrays that the archive has, by their names without ".npy". Nothing in the file is trusted:
 /// sizes are checked before memory is taken. Throws RunError that names the file and the array where it is damaged, of
 /// another byte order, or of a dtype that Dtype does not have, such as texts.
 std::map<std::string, NumpyArray> read_npz(const std::filesystem::path& file, const std::set<std::string>& wanted);

@@ -2,24 +2,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
+#include <string_view>
 #include <utility>
 
-#include "src/formats/pickle_opcode.h"
+#include "src/core/error.h"
 
 namespace settrain {
 namespace {
 
-constexpr uint8_t kNewestProtocol = 5;
+constexpr uint8_t kNewestProtocol = 5, kStop = '.';
+constexpr size_t kLongestName = 1000;  // bytes of a class' or a function's name
 
-class Machine {
+// The purpose of an opcode that is not read.
+std::string_view purpose_of(uint8_t opcode) {
+  using namespace std::string_view_literals;
+  for (const auto& [opcodes, purpose] :
+       {std::pair("ILFSVgp"sv, "a value of protocol 0, which torch.save does not use"sv),
+        {"io"sv, "an object of a class"sv},
+        {"BC\x8e\x96\x97\x98"sv, "bytes"sv},
+        {"\x8f\x90\x91"sv, "a set"sv},
+        {"P"sv, "a persistent object of protocol 0"sv},
+        {"\x82\x83\x84"sv, "an extension of the pickle format"sv}}) {
+    if (opcodes.find(static_cast<char>(opcode)) != std::string_view::npos) return purpose;
+  }
+  return "nothing that Python knows";
+}
+
+class PickleMachine {
  public:
-  explicit Machine(PickleInput& input) : input_(input) {}
+  explicit PickleMachine(PickleInput& input) : input_(input) {}
 
   Pickle run() {
-    while (!step(input_.take<uint8_t>())) {
-    }
+    for (auto code = input_.take<uint8_t>(); code != kStop; code = input_.take<uint8_t>()) step(code);
     pickle_.root = pop();
     return std::move(pickle_);
   }
@@ -27,182 +44,121 @@ class Machine {
  private:
   static constexpr uint32_t kUnset = std::numeric_limits<uint32_t>::max();
 
-  // Carries out one opcode; true for the last one.
-  bool step(uint8_t code) {
+  // Carries out one opcode. The comments have Python's names (Lib/pickletools.py).
+  void step(uint8_t code) {
     switch (code) {
-      case opcode::kProto:
-        if (const auto version = input_.take<uint8_t>(); version > kNewestProtocol) {
-          input_.fail(fmt::format("pickle protocol {}, newer than {}", version, kNewestProtocol));
-        }
-        break;
-      case opcode::kFrame:
+      case 0x80:  // PROTO
+        return check_protocol(input_.take<uint8_t>());
+      case 0x95:  // FRAME: its length
         input_.take<uint64_t>();
-        break;
-      case opcode::kStop:
-        return true;
-      case opcode::kMark:
-        if (marks_.size() == kMostPickleValues) input_.fail("more marks than values may be");
-        marks_.push_back(stack_.size());
-        break;
-      case opcode::kPop:
-        if (!marks_.empty() && marks_.back() == stack_.size()) {
-          marks_.pop_back();
-        } else {
-          pop();
-        }
-        break;
-      case opcode::kPopMark:
+        return;
+
+      // A mark, and values that go.
+      case '(':  // MARK
+        return push_mark();
+      case '0':  // POP
+        return pop_value_or_mark();
+      case '1':  // POP_MARK
         pop_to_mark();
-        break;
-      case opcode::kDup:
-        push_index(top());
-        break;
-      default:
-        if (!push_value(code) && !use_memo(code) && !combine(code)) {
-          input_.fail(
-              fmt::format("pickle opcode 0x{:02x} ({}) is not read: a file of weights holds tensors, dicts, lists, "
-                          "numbers and texts",
-                          code, purpose_of(code)));
-        }
-    }
-    return false;
-  }
+        return;
 
-  // Opcodes that push a value of their own.
-  bool push_value(uint8_t code) {
-    switch (code) {
-      case opcode::kNoneValue:
-        push({});
-        return true;
-      case opcode::kNewTrue:
-      case opcode::kNewFalse:
-        push({.kind = PickleKind::kBool, .integer = code == opcode::kNewTrue});
-        return true;
-      case opcode::kBinInt:
-        push_integer(input_.take<int32_t>());
-        return true;
-      case opcode::kBinInt1:
-        push_integer(input_.take<uint8_t>());
-        return true;
-      case opcode::kBinInt2:
-        push_integer(input_.take<uint16_t>());
-        return true;
-      case opcode::kLong1:
-        push_long(input_.take_text(input_.take<uint8_t>()));
-        return true;
-      case opcode::kLong4:
-        push_long(input_.take_text(input_.take<uint32_t>()));
-        return true;
-      case opcode::kBinFloat:
-        push({.kind = PickleKind::kReal, .real = std::bit_cast<double>(__builtin_bswap64(input_.take<uint64_t>()))});
-        return true;
-      case opcode::kShortBinString:
-      case opcode::kShortBinUnicode:
-        push_text(input_.take<uint8_t>());
-        return true;
-      case opcode::kBinString:
-      case opcode::kBinUnicode:
-        push_text(input_.take<uint32_t>());
-        return true;
-      case opcode::kBinUnicode8:
-        push_text(input_.take<uint64_t>());
-        return true;
-      case opcode::kEmptyList:
-        push({.kind = PickleKind::kList});
-        return true;
-      case opcode::kEmptyTuple:
-        push({.kind = PickleKind::kTuple});
-        return true;
-      case opcode::kEmptyDict:
-        push({.kind = PickleKind::kDict});
-        return true;
-      case opcode::kGlobalName: {
+      // Values that are pushed.
+      case '2':  // DUP
+        return push_index(top());
+      case 'N':  // NONE
+        return push({});
+      case 0x88:  // NEWTRUE
+      case 0x89:  // NEWFALSE
+        return push_bool(code == 0x88);
+      case 'J':  // BININT
+        return push_integer(input_.take<int32_t>());
+      case 'K':  // BININT1
+        return push_integer(input_.take<uint8_t>());
+      case 'M':  // BININT2
+        return push_integer(input_.take<uint16_t>());
+      case 0x8a:  // LONG1
+        return push_long(input_.take_text(input_.take<uint8_t>()));
+      case 0x8b:  // LONG4
+        return push_long(input_.take_text(input_.take<uint32_t>()));
+      case 'G':  // BINFLOAT
+        return push(
+            {.kind = PickleKind::kReal, .real = std::bit_cast<double>(__builtin_bswap64(input_.take<uint64_t>()))});
+      case 'U':   // SHORT_BINSTRING
+      case 0x8c:  // SHORT_BINUNICODE
+        return push_text(input_.take<uint8_t>());
+      case 'T':  // BINSTRING
+      case 'X':  // BINUNICODE
+        return push_text(input_.take<uint32_t>());
+      case 0x8d:  // BINUNICODE8
+        return push_text(input_.take<uint64_t>());
+      case ']':  // EMPTY_LIST
+        return push_items(PickleKind::kList, {});
+      case ')':  // EMPTY_TUPLE
+        return push_items(PickleKind::kTuple, {});
+      case '}':  // EMPTY_DICT
+        return push_items(PickleKind::kDict, {});
+      case 'c': {  // GLOBAL
         const std::string module = input_.take_line();
-        push_global(module + "." + input_.take_line());
-        return true;
+        return push_global(module + "." + input_.take_line());
       }
-      default:
-        return false;
-    }
-  }
 
-  bool use_memo(uint8_t code) {
-    switch (code) {
-      case opcode::kBinPut:
-        memorise(input_.take<uint8_t>());
-        return true;
-      case opcode::kLongBinPut:
-        memorise(input_.take<uint32_t>());
-        return true;
-      case opcode::kMemoize:
-        memorise(memorised_);
-        return true;
-      case opcode::kBinGet:
-        push_index(remembered(input_.take<uint8_t>()));
-        return true;
-      case opcode::kLongBinGet:
-        push_index(remembered(input_.take<uint32_t>()));
-        return true;
-      default:
-        return false;
-    }
-  }
+      // Values that are remembered by number, and recalled.
+      case 'q':  // BINPUT
+        return memorise(input_.take<uint8_t>());
+      case 'r':  // LONG_BINPUT
+        return memorise(input_.take<uint32_t>());
+      case 0x94:  // MEMOIZE
+        return memorise(memorised_);
+      case 'h':  // BINGET
+        return push_index(remembered(input_.take<uint8_t>()));
+      case 'j':  // LONG_BINGET
+        return push_index(remembered(input_.take<uint32_t>()));
 
-  // Opcodes that make a value of those on the stack.
-  bool combine(uint8_t code) {
-    switch (code) {
-      case opcode::kTuple:
-        push_items(PickleKind::kTuple, pop_to_mark());
-        return true;
-      case opcode::kTuple1:
-      case opcode::kTuple2:
-      case opcode::kTuple3:
-        push_items(PickleKind::kTuple, pop_some(code - opcode::kTuple1 + 1U));
-        return true;
-      case opcode::kList:
-        push_items(PickleKind::kList, pop_to_mark());
-        return true;
-      case opcode::kDict:
-        push_items(PickleKind::kDict, in_pairs(pop_to_mark()));
-        return true;
-      case opcode::kAppend:
-        add_to(PickleKind::kList, pop_some(1));
-        return true;
-      case opcode::kAppends:
-        add_to(PickleKind::kList, pop_to_mark());
-        return true;
-      case opcode::kSetItem:
-        add_to(PickleKind::kDict, pop_some(2));
-        return true;
-      case opcode::kSetItems:
-        add_to(PickleKind::kDict, in_pairs(pop_to_mark()));
-        return true;
-      case opcode::kStackGlobal: {
+      // Values that are made of those on the stack, or added to them.
+      case 't':  // TUPLE
+        return push_items(PickleKind::kTuple, pop_to_mark());
+      case 0x85:  // TUPLE1
+      case 0x86:  // TUPLE2
+      case 0x87:  // TUPLE3
+        return push_items(PickleKind::kTuple, pop_some(code - 0x84U));
+      case 'l':  // LIST
+        return push_items(PickleKind::kList, pop_to_mark());
+      case 'd':  // DICT
+        return push_items(PickleKind::kDict, in_pairs(pop_to_mark()));
+      case 'a':  // APPEND
+        return add_to(PickleKind::kList, pop_some(1));
+      case 'e':  // APPENDS
+        return add_to(PickleKind::kList, pop_to_mark());
+      case 's':  // SETITEM
+        return add_to(PickleKind::kDict, pop_some(2));
+      case 'u':  // SETITEMS
+        return add_to(PickleKind::kDict, in_pairs(pop_to_mark()));
+      case 0x93: {  // STACK_GLOBAL
         const std::string name = name_of(pop()), module = name_of(pop());
-        push_global(module + "." + name);
-        return true;
+        return push_global(module + "." + name);
       }
-      case opcode::kReduce:
-      case opcode::kNewObj:
-        push({.kind = PickleKind::kCall, .operands = pop_some(2)});
-        return true;
-      case opcode::kNewObjEx:
-        pop();  // arguments by name
-        push({.kind = PickleKind::kCall, .operands = pop_some(2)});
-        return true;
-      case opcode::kBinPersId:
-        push({.kind = PickleKind::kPersistent, .operands = pop_some(1)});
-        return true;
-      case opcode::kBuild: {
+      case 'R':   // REDUCE
+      case 0x81:  // NEWOBJ
+        return push_call(pop_some(2));
+      case 0x92:  // NEWOBJ_EX
+        pop();    // arguments by name
+        return push_call(pop_some(2));
+      case 'Q':  // BINPERSID
+        return push({.kind = PickleKind::kPersistent, .operands = pop_some(1)});
+      case 'b':  // BUILD
         pop();
-        PickleNode& object = pickle_.nodes[top()];
-        if (object.kind != PickleKind::kCall) input_.fail("the state is set of a value that has none");
-        object.has_state = true;
-        return true;
-      }
+        return set_state();
       default:
-        return false;
+        input_.fail(
+            fmt::format("pickle opcode 0x{:02x} ({}) is not read: a file of weights holds tensors, dicts, lists, "
+                        "numbers and texts",
+                        code, purpose_of(code)));
     }
+  }
+
+  void check_protocol(uint8_t version) const {
+    if (version > kNewestProtocol)
+      input_.fail(fmt::format("pickle protocol {}, newer than {}", version, kNewestProtocol));
   }
 
   void push(PickleNode node) {
@@ -218,6 +174,8 @@ class Machine {
     stack_.push_back(value);
   }
 
+  void push_call(std::vector<uint32_t> operands) { push({.kind = PickleKind::kCall, .operands = std::move(operands)}); }
+
   // A text that is remembered can be used for any number of names, which take memory of their own.
   void push_global(std::string name) {
     constexpr size_t kMostBytes = 4 * 1024 * 1024;
@@ -226,6 +184,13 @@ class Machine {
       input_.fail(fmt::format("names of classes and functions of more than {} bytes", kMostBytes));
     push({.kind = PickleKind::kGlobal, .text = std::move(name)});
   }
+
+  void push_mark() {
+    if (marks_.size() == kMostPickleValues) input_.fail("more marks than values may be");
+    marks_.push_back(stack_.size());
+  }
+
+  void push_bool(bool value) { push({.kind = PickleKind::kBool, .integer = value}); }
 
   void push_integer(int64_t value) { push({.kind = PickleKind::kInteger, .integer = value}); }
 
@@ -266,6 +231,14 @@ class Machine {
     return values;
   }
 
+  void pop_value_or_mark() {
+    if (!marks_.empty() && marks_.back() == stack_.size()) {
+      marks_.pop_back();
+    } else {
+      pop();
+    }
+  }
+
   std::vector<uint32_t> pop_to_mark() {
     if (marks_.empty()) input_.fail("an opcode looks for a mark that is not there");
     std::vector<uint32_t> values = pop_some(stack_.size() - marks_.back());
@@ -288,9 +261,15 @@ class Machine {
     target.items.insert(target.items.end(), values.begin(), values.end());
   }
 
+  void set_state() {
+    PickleNode& object = pickle_.nodes[top()];
+    if (object.kind != PickleKind::kCall) input_.fail("the state is set of a value that has none");
+    object.has_state = true;
+  }
+
   const std::string& name_of(uint32_t value) {
     const PickleNode& node = pickle_.nodes[value];
-    if (node.kind != PickleKind::kText || node.text.size() > PickleInput::kLongestLine) {
+    if (node.kind != PickleKind::kText || node.text.size() > kLongestName) {
       input_.fail("the name of a class or function is no text, or a long one");
     }
     return node.text;
@@ -318,8 +297,34 @@ class Machine {
 
 }  // namespace
 
+std::string PickleInput::take_text(uint64_t size) {
+  if (size > bytes_.size() - used_) fail("it ends within a text");
+  used_ += size;
+  return bytes_.substr(used_ - size, size);
+}
+
+std::string PickleInput::take_line() {
+  const size_t rest = bytes_.size() - used_, length = std::min(bytes_.find('\n', used_) - used_, rest);
+  if (length > kLongestName) {
+    used_ += kLongestName + 1;
+    fail(fmt::format("a line is longer than {} bytes", kLongestName));
+  }
+  if (length == rest) fail_at_end();
+  used_ += length + 1;
+  return bytes_.substr(used_ - length - 1, length);
+}
+
+void PickleInput::fail(const std::string& what) const {
+  throw RunError(fmt::format("{}, byte {}: {}", file_.place(), position(), what));
+}
+
+void PickleInput::fail_at_end() {
+  used_ = bytes_.size();
+  fail("it ends within a value; it may have been cut short: get it again");
+}
+
 Pickle read_pickle(PickleInput& input) {
-  return Machine(input).run();
+  return PickleMachine(input).run();
 }
 
 }  // namespace settrain

@@ -1,13 +1,26 @@
 #include "src/formats/tensorboard.h"
 
+#include <array>
 #include <bit>
 #include <chrono>
 #include <string_view>
 
-#include "src/formats/crc32c.h"
-
 namespace settrain {
 namespace {
+
+constexpr uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41 with its bits reversed
+
+constexpr std::array<uint32_t, 256> make_table() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t remainder = byte;
+    for (int bit = 0; bit < 8; ++bit) remainder = (remainder >> 1) ^ (remainder & 1 ? kPolynomial : 0);
+    table[byte] = remainder;
+  }
+  return table;
+}
+
+constexpr std::array<uint32_t, 256> kTable = make_table();
 
 static_assert(std::endian::native == std::endian::little, "records and messages are little-endian");
 
@@ -53,6 +66,14 @@ std::string record(const std::string& message) {
 }
 
 }  // namespace
+
+uint32_t crc32c(std::string_view bytes) {
+  uint32_t remainder = 0xFFFFFFFF;
+  for (const char byte : bytes) {
+    remainder = (remainder >> 8) ^ kTable[(remainder ^ static_cast<unsigned char>(byte)) & 0xFF];
+  }
+  return ~remainder;
+}
 
 TensorboardWriter::TensorboardWriter(const std::filesystem::path& file) : file_(file) {
   if (file_.size() == 0) clear();

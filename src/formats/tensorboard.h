@@ -1,15 +1,19 @@
-// Scalars for TensorBoard.
+// TensorBoard's event files, written: scalars.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "src/core/append_file.h"
+#include "src/core/files.h"
 
 namespace settrain {
+
+/// CRC-32C (Castagnoli) of `bytes`, as in RFC 3720, appendix B.4: the checksum of event files.
+uint32_t crc32c(std::string_view bytes);
 
 /// Writes an event file: records (length, its checksum, data, their checksum) of protocol-buffer messages `Event`.
 /// TensorBoard reads a file whose name holds "tfevents". Throws RunError, naming the file, where it cannot be written.

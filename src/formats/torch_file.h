@@ -6,11 +6,11 @@
 
 namespace settrain {
 
-/// Of a zip archive, as PyTorch writes since 1.6. Nothing in the file is trusted, and nothing that it asks for is run.
-/// Throws RunError that says what is wrong.
+/// The contents of a zip archive, as PyTorch writes since 1.6. Nothing in the file is trusted, and nothing that it asks
+/// for is run. Throws RunError that says what is wrong.
 Contents zip_contents(const InputFile& file);
 
-/// Of the format before that: pickles one after another, then the storages. As above.
+/// The contents of the format before that: pickles one after another, then the storages. As above.
 Contents legacy_contents(const InputFile& file);
 
 }  // namespace settrain

@@ -1,14 +1,19 @@
 #include "src/formats/weight_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "src/formats/crc_check.h"
-#include "src/formats/safetensors_header.h"
+#include "src/core/error.h"
+#include "src/formats/safetensors.h"
 #include "src/formats/torch_file.h"
+#include "src/formats/zip.h"
 
 namespace settrain {
 namespace {
@@ -68,6 +73,113 @@ void check_truth_values(const InputFile& file, const TensorEntry& entry, const v
   }
 }
 
+using Named = std::vector<std::pair<std::string, const TensorEntry*>>;
+
+const std::string* first_name(const TensorEntry& entry) {
+  return entry.path.empty() ? nullptr : std::get_if<std::string>(&entry.path.front());
+}
+
+// The tensors that lie in the dict `key`, without a container between.
+Named in_dict(const Contents& contents, const std::string& key) {
+  Named found;
+  for (const TensorEntry& entry : contents.tensors) {
+    const std::string* first = first_name(entry);
+    if (entry.path.size() == 2 && first && *first == key) found.emplace_back(joined({entry.path[1]}), &entry);
+  }
+  return found;
+}
+
+Named in_no_container(const Contents& contents) {
+  Named found;
+  for (const TensorEntry& entry : contents.tensors) {
+    if (entry.path.size() == 1) found.emplace_back(joined(entry.path), &entry);
+  }
+  return found;
+}
+
+// "model.*" or, where weights were averaged, the averages: the evaluation used these.
+Named of_checkpoint(const Contents& contents) {
+  Named found;
+  for (const std::string prefix : {"ema.", "model."}) {
+    for (const auto& [name, entry] : in_no_container(contents)) {
+      if (name.starts_with(prefix)) found.emplace_back(name.substr(prefix.size()), entry);
+    }
+    if (!found.empty()) break;
+  }
+  return found;
+}
+
+Named choose(const Contents& contents, const std::string& place, std::string& from) {
+  const auto kind = contents.metadata.find("kind");
+  if (kind != contents.metadata.end() && kind->second == kCheckpointKind) {
+    from = "a checkpoint of settrain";
+    return of_checkpoint(contents);
+  }
+  for (const char* key : {"state_dict", "model_state_dict", "model"}) {
+    Named found = in_dict(contents, key);
+    if (found.empty()) continue;
+    from = fmt::format("its key {}", key);
+    return found;
+  }
+  std::set<std::string> dicts;
+  for (const TensorEntry& entry : contents.tensors) {
+    if (const std::string* first = first_name(entry); first && entry.path.size() == 2) dicts.insert(*first);
+  }
+  // A tensor or two beside a dict of many are figures of the training.
+  Named found = in_no_container(contents);
+  if (dicts.empty() || (dicts.size() == 1 && found.size() >= in_dict(contents, *dicts.begin()).size())) return found;
+  if (dicts.size() > 1) {
+    std::vector<std::string> names;
+    for (const std::string& name : dicts) names.push_back(shown(name));
+    throw RunError(
+        fmt::format("{}: which of its dicts of tensors are the model's: {}? None is called state_dict or model", place,
+                    fmt::join(names, ", ")));
+  }
+  from = "its key " + shown(*dicts.begin());
+  return in_dict(contents, *dicts.begin());
+}
+
+// How often torch's AveragedModel was updated, which stands beside the model's tensors.
+bool is_counter(const std::pair<std::string, const TensorEntry*>& entry) {
+  return entry.first == "n_averaged" && entry.second->num_elements() == 1;
+}
+
+// Where all names begin with it.
+bool remove_prefix(Named& named, std::string_view prefix) {
+  const auto begins = [prefix](const auto& entry) { return entry.first.starts_with(prefix); };
+  if (named.empty() || !std::all_of(named.begin(), named.end(), begins)) return false;
+  for (auto& entry : named) entry.first.erase(0, prefix.size());
+  return true;
+}
+
+// Names of modules could hold dots once: "...denselayer1.norm.1.weight" for "...denselayer1.norm1.weight".
+bool modernise_dense_layer(std::string& name) {
+  constexpr std::string_view kLayer = "denselayer";
+  const size_t layer = name.find(kLayer);
+  if (layer == std::string::npos) return false;
+  const size_t part = name.find_first_not_of("0123456789", layer + kLayer.size());
+  if (part == std::string::npos) return false;
+  const std::string_view rest = std::string_view(name).substr(part);
+  for (const std::string_view old : {".norm.1.", ".norm.2.", ".conv.1.", ".conv.2."}) {
+    if (!rest.starts_with(old)) continue;
+    name.erase(part + old.size() - 3, 1);  // the dot before the number
+    return true;
+  }
+  return false;
+}
+
+// The file of torchvision's ViT-B/16 has "...mlp.linear_1.weight" for "...mlp.0.weight".
+bool modernise_perceptron(std::string& name) {
+  if (!name.starts_with("encoder.layers.")) return false;
+  for (const auto& [old, renewed] : {std::pair{".mlp.linear_1.", ".mlp.0."}, std::pair{".mlp.linear_2.", ".mlp.3."}}) {
+    const size_t place = name.find(old);
+    if (place == std::string::npos) continue;
+    name.replace(place, std::string_view(old).size(), renewed);
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 WeightFile::WeightFile(const std::filesystem::path& path) : file_(path), contents_(contents_of(file_)) {
@@ -98,6 +210,32 @@ void read_contiguous(const InputFile& file, const TensorEntry& entry, void* targ
   file.read(target, entry.num_bytes(),
             entry.storage.begin + static_cast<uint64_t>(entry.offset) * bytes_of(entry.dtype));
   check_truth_values(file, entry, target);
+}
+
+StateDict find_state_dict(const Contents& contents, const std::string& place) {
+  std::string from;
+  Named named = choose(contents, place, from);
+  if (named.empty()) throw RunError(place + " holds no tensors of a model");
+  if (named.size() > 1) std::erase_if(named, is_counter);
+  const auto note = [&from](std::string_view what) { from += (from.empty() ? "" : ", ") + std::string(what); };
+  for (bool is_done = false; !is_done;) {
+    is_done = true;
+    for (const std::string_view prefix : {"module.", "_orig_mod.", "model.", "net.", "backbone."}) {
+      if (!remove_prefix(named, prefix)) continue;
+      note(fmt::format("without the prefix {}", prefix));
+      is_done = false;
+    }
+  }
+  bool is_modernised = false;
+  for (auto& entry : named) is_modernised |= modernise_dense_layer(entry.first) || modernise_perceptron(entry.first);
+  if (is_modernised) note("old names renewed");
+  StateDict found{.tensors = {}, .from = std::move(from)};
+  for (const auto& [name, entry] : named) {
+    if (!found.tensors.emplace(name, *entry).second) {
+      throw RunError(fmt::format("{}: two of its tensors would be named {}", place, shown(name)));
+    }
+  }
+  return found;
 }
 
 }  // namespace settrain

@@ -1,10 +1,11 @@
-// A file of weights: safetensors, or what Python's torch.save wrote.
+// A file of weights, safetensors or of Python's torch.save: its tensors, and which of them are a model's.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "src/formats/contents.h"
@@ -36,5 +37,24 @@ class WeightFile {
 
 /// Reads a tensor without gaps that lies in `file` as above, without the comparison with a checksum.
 void read_contiguous(const InputFile& file, const TensorEntry& entry, void* target);
+
+/// The value of "kind" in the metadata of settrain's own checkpoints.
+inline constexpr const char* kCheckpointKind = "settrain checkpoint";
+
+/// A model's tensors among those of a file.
+struct StateDict {
+  std::map<std::string, TensorEntry> tensors{};  // by torchvision's names
+  std::string from{};                            // where they lay and what became of their names; empty: as they are
+};
+
+/// The tensors below the key state_dict, model_state_dict or model; else those of the only dict of tensors, or those
+/// that are in no container, whichever are more; of a checkpoint of settrain, the weights that were evaluated. The
+/// prefixes "module." (DataParallel), "_orig_mod." (torch.compile), "model.", "net." and "backbone." are removed where
+/// all names have them, AveragedModel's n_averaged is left out, and DenseNet's layers and transformers' perceptrons
+/// take their newer names (norm1 for norm.1, mlp.0 for mlp.linear_1).
+///
+/// Throws RunError, `place` in front, where there are no such tensors, where it is open which ones are meant, and where
+/// two of them would have one name.
+StateDict find_state_dict(const Contents& contents, const std::string& place);
 
 }  // namespace settrain

@@ -15,7 +15,7 @@
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/temperature.h"
 #include "src/core/error.h"
-#include "src/core/permutation.h"
+#include "src/core/random.h"
 
 namespace settrain {
 namespace {
@@ -47,7 +47,7 @@ std::string images_phrase(int64_t images, const std::string& name) {
   return fmt::format("{} image{} of {}", images, images == 1 ? "" : "s", name);
 }
 
-// A temperature for the scores of `fit`, which is taken or refused.
+// Fits a temperature to the scores of `fit`. It stays 1 where the fit is refused.
 void set_temperature(Calibration& result, const SplitScores& fit, const std::string& name) {
   const std::string images = images_phrase(fit.scores.size(0), name);
   TemperatureFit fitted = fit_temperature(fit.scores, fit.labels);
@@ -68,17 +68,16 @@ double top1_accuracy(const SplitScores& scores) {
   return label_ranks(scores.scores, scores.labels).eq(0).mean(at::kDouble).item<double>();
 }
 
-// The share plus `errors` standard errors of it, where that many images measured it.
+// The share plus `errors` of its standard errors over that many images.
 double clearly_above(double share, int64_t images, double errors) {
   return share + errors * std::sqrt(share * (1 - share) / static_cast<double>(images));
 }
 
-// "With every label smaller by 1 it would be 93.1 %.", behind a blank, or an empty text where such a shift does not
-// help.
+// " With every label smaller by 1 it would be 93.1 %.", or an empty text where such a shift does not help.
 std::string shift_of_labels(const SplitScores& scores) {
   const at::Tensor answers = scores.scores.argmax(1);
   const int64_t images = answers.size(0);
-  // One answer for all images gives at most this, whatever the shift.
+  // The best accuracy of one answer for all images.
   const double commonest = scores.labels.bincount().max().item<double>() / static_cast<double>(images);
   for (const auto& [shift, word] : {std::pair(-1, "smaller"), std::pair(1, "larger")}) {
     const double share = answers.eq(scores.labels + shift).mean(at::kDouble).item<double>();
@@ -89,7 +88,8 @@ std::string shift_of_labels(const SplitScores& scores) {
   return "";
 }
 
-// Labels that are off by one, or of another order than the scores, show in an accuracy like that of guessing.
+// Warns of an accuracy like that of guessing. Labels that are off by one, or in another order than the scores, cause
+// it.
 void compare_with_guessing(Calibration& result) {
   const double chance = 1 / static_cast<double>(result.facts.classes);
   std::string where, shift;
@@ -142,10 +142,10 @@ std::string help_where_empty(const CalibratedRule& calibrated, const SetQuality&
                                             : "");
 }
 
-// Says so where most sets are full or empty, which tell users nothing.
+// Adds notes where most sets are full or empty, since such sets tell users nothing.
 void note_sets_without_use(CalibratedRule& calibrated, const SetQuality& quality, double top1) {
   constexpr double kMost = 0.5;
-  // The size of top:K is asked for. Where the threshold is the largest score, calibrate() has said so.
+  // The user chooses the size of top:K. Where the threshold is the largest score, calibrate() has added a note.
   if (calibrated.rule.kind == SetRule::Kind::kTop || calibrated.classes < 2) return;
   const bool is_known = calibrated.rule.kind == SetRule::Kind::kConformal && calibrated.thresholds.size() == 1 &&
                         calibrated.thresholds.front() == DoubleDouble();
@@ -202,8 +202,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   const auto part = [&](int64_t begin, int64_t count) {
     return samples_of(all, drawn.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)));
   };
-  // As given where all of them calibrate, so that the numbers of images, which random rules draw by, are those of the
-  // file.
+  // The order stays as given where all images calibrate: randomised rules draw by an image's number in the file.
   result.calibration = calibrating == images ? all : part(fitting, calibrating);
   result.judged = judged ? on_cpu(*judged) : part(fitting + calibrating, images - fitting - calibrating);
   result.calibrated_on = images_phrase(calibrating, calibration_name);

@@ -5,11 +5,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "datasets/find_images.h"
 #include "datasets/image_list.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -30,13 +33,21 @@ void add_folder(const fs::path& folder, FileTable& files) {
   for (int64_t i = 0; i < found.size(); ++i) files.add(found.path(i).native());
 }
 
+// Reads the next line that is not empty, without a byte order mark and a carriage return. `number` counts lines from 1.
+bool next_line(std::istream& lines, int64_t& number, std::string& line) {
+  while (std::getline(lines, line)) {
+    if (++number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, std::strlen(kByteOrderMark));
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (!line.empty()) return true;
+  }
+  return false;
+}
+
 void add_list(std::istream& lines, const fs::path& folder, const std::string& name, FileTable& files) {
   const int64_t before = files.size();
-  for (std::string line; std::getline(lines, line);) {
+  int64_t number = 0;
+  for (std::string line; next_line(lines, number, line);) {
     throw_if_interrupted();
-    if (files.size() == before && line.starts_with(kByteOrderMark)) line.erase(0, std::strlen(kByteOrderMark));
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty()) continue;
     if (line.find('\0') != std::string::npos) {
       throw DataError(not_an_input(name, "neither an image nor text"));
     }
@@ -50,6 +61,39 @@ void add_list_file(const std::string& input, FileTable& files) {
   if (!fs::exists(input)) throw DataError(not_an_input(input, "not there"));
   if (!lines) throw DataError(fmt::format("cannot read the list '{}'", input));
   add_list(lines, fs::path(input).parent_path(), input, files);
+}
+
+// The same text for all paths of a file.
+std::string key_of(const fs::path& file) {
+  return fs::absolute(file).lexically_normal().string();
+}
+
+using GroupNames = std::unordered_map<std::string, std::string>;  // by the image's key
+
+GroupNames read_groups(const fs::path& file) {
+  if (fs::is_directory(file)) {
+    throw DataError(
+        fmt::format("--group {}: a folder; write --group folder, where each folder is a group, or name a CSV "
+                    "file",
+                    file.string()));
+  }
+  std::ifstream lines(file);
+  if (!lines) throw DataError(fmt::format("cannot read the groups '{}'", file.string()));
+  GroupNames groups;
+  int64_t number = 0;
+  for (std::string line; next_line(lines, number, line);) {
+    if (number == 1 && line == "image,group") continue;
+    const size_t comma = line.rfind(',');
+    if (comma == std::string::npos || comma == 0 || comma + 1 == line.size()) {
+      throw DataError(fmt::format("{}:{}: expected 'image,group'", file.string(), number));
+    }
+    const std::string image = line.substr(0, comma), group = line.substr(comma + 1);
+    const auto [found, is_new] = groups.emplace(key_of(file.parent_path() / image), group);
+    if (!is_new && found->second != group) {
+      throw DataError(fmt::format("{}:{}: '{}' is in another group already", file.string(), number, image));
+    }
+  }
+  return groups;
 }
 
 }  // namespace
@@ -70,6 +114,42 @@ FileTable image_inputs(const std::vector<std::string>& inputs, std::istream& sta
   }
   files.shrink_to_fit();
   return files;
+}
+
+FileTable without_repeats(const FileTable& images) {
+  FileTable distinct(images.root());
+  std::unordered_set<std::string> seen;
+  for (int64_t i = 0; i < images.size(); ++i) {
+    if (seen.insert(key_of(images.path(i))).second) distinct.add(images.name(i));
+  }
+  return distinct;
+}
+
+ImageGroups image_groups(const std::string& rule, const FileTable& images) {
+  const bool by_folder = rule == "folder";
+  const GroupNames listed = by_folder ? GroupNames{} : read_groups(rule);
+  ImageGroups groups;
+  std::unordered_map<std::string, int64_t> numbers;
+  for (int64_t i = 0; i < images.size(); ++i) {
+    const fs::path file = images.path(i);
+    std::string name;
+    if (by_folder) {
+      const fs::path folder = file.parent_path().lexically_normal();
+      name = folder.empty() ? "." : folder.string();
+    } else if (const auto found = listed.find(key_of(file)); found != listed.end()) {
+      name = found->second;
+    } else {
+      throw DataError(fmt::format("'{}' is in no group of '{}'", file.string(), rule));
+    }
+    const auto [found, is_new] = numbers.emplace(name, std::ssize(groups.names));
+    if (is_new) groups.names.push_back(name);
+    groups.group_of.push_back(found->second);
+  }
+  if (std::ssize(listed) > images.size()) {
+    log::warning(fmt::format("[predict] {} of the {} images in '{}' are not among those to answer to",
+                             std::ssize(listed) - images.size(), listed.size(), rule));
+  }
+  return groups;
 }
 
 }  // namespace settrain

@@ -1,6 +1,7 @@
-// The images that a user names: files, folders, and lists of files.
+// The images that a user names: files, folders and lists of files; and groups of photographs of one specimen.
 #pragma once
 
+#include <cstdint>
 #include <istream>
 #include <string>
 #include <vector>
@@ -9,10 +10,24 @@
 
 namespace settrain {
 
-/// The files in the order given. An input is an image, by its name's ending, which need not be there; a folder: what
-/// find_images() finds; a text file that lists images, a path a line, relative to the list's folder or absolute; or
-/// "-": such a list from `standard_input`, whose paths are relative to the current folder. Throws DataError, naming the
-/// input, where it is none of these, or holds no image.
+/// The files in the order given. An input is one of these: an image, by its name's ending, whether it exists or not; a
+/// folder, for the images that find_images() finds; a text file with the path of an image in each line, relative to the
+/// list's folder or absolute; "-", for such a list from `standard_input`, relative to the current folder. Throws
+/// DataError, naming the input, where it is none of these, or has no image.
 FileTable image_inputs(const std::vector<std::string>& inputs, std::istream& standard_input);
+
+struct ImageGroups {
+  std::vector<std::string> names;  // in the order of their first images
+  std::vector<int64_t> group_of;   // [images]
+};
+
+/// The images, each once, since an image that was named twice would count twice in its group.
+FileTable without_repeats(const FileTable& images);
+
+/// `rule` is "folder", where each folder is a group, or a CSV file with a line for each image: its path, relative to
+/// the file's folder or absolute, a comma, and its group, without a comma; the head `image,group` is optional. Throws
+/// DataError where the file cannot be read, a line has another form, or an image is in no group or in two. Warns where
+/// the file names further images. `images` must not repeat an image.
+ImageGroups image_groups(const std::string& rule, const FileTable& images);
 
 }  // namespace settrain

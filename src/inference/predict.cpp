@@ -1,35 +1,32 @@
 #include "src/inference/predict.h"
 
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
-#include <memory>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
 
 #include "datasets/image_files.h"
 #include "models/model.h"
-#include "src/core/characters.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/inference/group_sums.h"
+#include "src/core/text.h"
 #include "src/train/evaluation.h"
 
 namespace settrain {
 namespace {
 
-// Images that cannot be read are left out of the batches, which name them.
+// The batches leave out images that cannot be read, and name them.
 Loader image_loader(const TrainedModel& model, const FileTable& files) {
   const DecodeOptions decode = decode_options(model);
   const ImageFileOptions options{.grey = decode.channels == 1, .apply_orientation = decode.apply_orientation};
   Split images{"images", std::make_shared<ImageFiles>(files, options), {}, {}};
   images.ids.resize(static_cast<size_t>(files.size()));
   std::iota(images.ids.begin(), images.ids.end(), 0);
-  images.labels.resize(images.ids.size());  // of no meaning
-  Dataset sizes;                            // all that a loader asks of a data set
+  images.labels.resize(images.ids.size());  // nothing reads them
+  Dataset sizes;                            // a loader asks a data set for its sizes only
   sizes.height = model.card.image_height;
   sizes.width = model.card.image_width;
   LoaderContext context = model.loader;
@@ -43,17 +40,24 @@ class RowMaker {
  public:
   RowMaker(const TrainedModel& model, const FileTable& images, const std::optional<ImageGroups>& groups,
            const SetMaker& maker, PredictionWriter& writer)
-      : model_(model), images_(images), groups_(groups), maker_(maker), writer_(writer) {
-    if (groups) sums_.emplace(*groups, class_facts(model.card).probability);
+      : model_(model),
+        kind_(class_facts(model.card).probability),
+        images_(images),
+        groups_(groups),
+        maker_(maker),
+        writer_(writer) {
+    if (!groups) return;
+    missing_.resize(groups->names.size());
+    for (const int64_t group : groups->group_of) ++missing_[static_cast<size_t>(group)];
   }
 
-  /// `scores` [batch.size(), classes] on any device; undefined for an empty batch.
+  // `scores` [batch.size(), classes] on any device; undefined for an empty batch.
   void add(const Batch& batch, const at::Tensor& scores) {
     at::Tensor logits;
     if (scores.defined()) logits = rule_scores(model_, scores);
-    std::unordered_map<int64_t, const std::string*> errors;
+    Errors errors;
     for (const SkippedImage& image : batch.skipped) errors.emplace(image.id, &image.reason);
-    if (sums_) {
+    if (groups_) {
       add_to_groups(batch, logits, errors);
     } else {
       add_rows(batch, logits, errors);
@@ -62,6 +66,13 @@ class RowMaker {
 
  private:
   using Errors = std::unordered_map<int64_t, const std::string*>;  // by the image's number
+
+  // A group some of whose images have been seen.
+  struct Group {
+    GroupSum sum{};
+    int64_t unreadable = 0;
+    std::string error{};  // of the first unreadable image
+  };
 
   static int64_t end_of(const Batch& batch) { return batch.first_position + batch.size() + std::ssize(batch.skipped); }
 
@@ -79,7 +90,7 @@ class RowMaker {
     }
   }
 
-  // A row for every image, also for those that are left out: what randomised rules draw follows from its number.
+  // Adds a row of zeros for each image that was left out, since randomised rules draw by an image's number.
   static at::Tensor with_gaps(const Batch& batch, const at::Tensor& logits) {
     if (batch.skipped.empty()) return logits;
     const at::Tensor rows = batch.sample_ids.sub(batch.first_position);
@@ -88,36 +99,40 @@ class RowMaker {
   }
 
   void add_to_groups(const Batch& batch, const at::Tensor& logits, const Errors& errors) {
-    at::Tensor log_probabilities;
-    if (logits.defined()) log_probabilities = sums_->log_probabilities(logits);
+    at::Tensor logs;
+    if (logits.defined()) logs = log_probabilities(logits, kind_);
     int64_t read = 0;
     for (int64_t i = batch.first_position; i < end_of(batch); ++i) {
-      const auto error = errors.find(i);
-      if (error != errors.end()) log::warning(fmt::format("[predict] {}", printable(*error->second)));
-      const bool is_complete = error != errors.end() ? sums_->add(i, *error->second)
-                                                     : sums_->add(i, log_probabilities[read++].const_data_ptr<double>(),
-                                                                  log_probabilities.size(1));
-      if (is_complete) write_group(i);
+      const int64_t number = groups_->group_of[static_cast<size_t>(i)];
+      Group& group = started_[number];
+      if (const auto error = errors.find(i); error != errors.end()) {
+        log::warning(fmt::format("[predict] {}", printable(*error->second)));
+        if (group.unreadable++ == 0) group.error = *error->second;
+      } else {
+        group.sum.add(logs[read++]);
+      }
+      if (--missing_[static_cast<size_t>(number)] == 0) write_group(number);
     }
   }
 
-  void write_group(int64_t last_image) {
-    const GroupSums::Group group = sums_->take(last_image);
-    const int64_t number = groups_->group_of[static_cast<size_t>(last_image)];
+  void write_group(int64_t number) {
+    const Group group = std::move(started_.extract(number).mapped());
     Prediction row{.name = groups_->names[static_cast<size_t>(number)],
-                   .images = group.images,
+                   .images = group.sum.images,
                    .unreadable = group.unreadable,
                    .error = group.error};
-    if (group.images > 0) row.sets = std::move(maker_(sums_->scores_of(group), number).front());
+    if (row.images > 0) row.sets = std::move(maker_(group.sum.scores(kind_), number).front());
     writer_.write(row);
   }
 
   const TrainedModel& model_;
+  ProbabilityKind kind_;
   const FileTable& images_;
   const std::optional<ImageGroups>& groups_;
   const SetMaker& maker_;
   PredictionWriter& writer_;
-  std::optional<GroupSums> sums_{};
+  std::vector<int64_t> missing_{};                // [groups] images that have not been seen
+  std::unordered_map<int64_t, Group> started_{};  // by the group's number
 };
 
 }  // namespace
@@ -134,7 +149,7 @@ int64_t predict(const TrainedModel& model, const FileTable& images, const std::o
   loader.start_epoch(0);
   for (Batch batch; loader.next(batch);) {
     at::Tensor scores;
-    if (batch.size() > 0) scores = score_batch(*model.model, batch, model.computation, model.crop_average);
+    if (batch.size() > 0) scores = score_batch(*model.model, batch, model.policy, model.crop_average);
     unreadable += std::ssize(batch.skipped);
     progress.done += batch.size() + std::ssize(batch.skipped);
     bar.update(progress);

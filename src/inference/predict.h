@@ -1,23 +1,56 @@
-// A trained model asked about images.
+// `settrain predict`: the answers of a trained model to images, row by row.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
 
 #include "datasets/file_table.h"
 #include "src/core/progress_bar.h"
-#include "src/inference/image_groups.h"
-#include "src/inference/prediction_writer.h"
+#include "src/inference/image_inputs.h"
 #include "src/inference/set_maker.h"
 #include "src/inference/trained_model.h"
 
 namespace settrain {
 
-/// Writes a row an image, in their order; or a row a group, when its last image has been seen. The rows are the same
-/// for any number of loader threads, and only the scores of the batch in hand are kept, and the sums of groups that go
-/// on. Returns how many images could not be read: their rows say why. Throws Interrupted after the batch in hand where
-/// a signal asked to stop.
-///
-/// A group's answer is that to the mean log-probability of its images.
+/// The answer to an image, or to a group of images.
+struct Prediction {
+  std::string name;                    // the image's path, or the group
+  int64_t images = 1, unreadable = 0;  // of the group: images that could be read, and images that could not
+  std::string error{};                 // why the first of them could not be read
+  std::vector<PredictedSet> sets{};    // [rules]; empty where no image could be read
+};
+
+class PredictionWriter {
+ public:
+  virtual ~PredictionWriter() = default;
+  virtual void write(const Prediction& row) = 0;
+  /// Must be called after the last row.
+  virtual void finish() = 0;
+  /// Whether the rows are printed where a progress bar may be.
+  virtual bool is_shown() const { return false; }
+};
+
+/// Throws ConfigError unless the file's ending is one that prediction_file() writes.
+void check_prediction_file(const std::filesystem::path& file);
+
+/// Writes JSON lines or CSV, by the file's ending (docs/file_formats.md), through a temporary file, so that the file is
+/// there whole or not at all. Throws ConfigError for another ending, RunError where it cannot be written.
+std::unique_ptr<PredictionWriter> prediction_file(const std::filesystem::path& file, const SetMaker& maker,
+                                                  bool has_groups);
+
+/// A table for people, printed row by row; long sets are cut. `widest_name`: bytes of the longest name of a row.
+std::unique_ptr<PredictionWriter> prediction_table(std::ostream& output, const SetMaker& maker, bool has_groups,
+                                                   size_t widest_name);
+
+/// Writes a row for each image, in their order; with groups, a row for each group when its last image has been seen. A
+/// group's sets are those of the mean log-probability of its images. The rows do not depend on the number of loader
+/// threads. Memory holds the scores of one batch and the sums of the unfinished groups. Returns how many images could
+/// not be read; their rows say why. Throws Interrupted after the current batch where a signal asked to stop.
 int64_t predict(const TrainedModel& model, const FileTable& images, const std::optional<ImageGroups>& groups,
                 const SetMaker& maker, PredictionWriter& writer, ProgressBar& bar);
 

@@ -4,16 +4,15 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "metrics/average_k.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
-#include "src/core/atomic_file.h"
+#include "src/core/files.h"
 #include "src/core/log.h"
+#include "src/core/metric_name.h"
 #include "src/eval/results_table.h"
 #include "src/inference/trained_run.h"
 
@@ -35,7 +34,7 @@ std::vector<at::Tensor> tensors_of(const Model& model) {
   return tensors;
 }
 
-// Columns and JSON have the same values by the same titles: "test", "test Bayes".
+// The columns by their titles: "test", "test Bayes".
 ordered_json to_json(const std::vector<ResultsColumn>& columns) {
   ordered_json object = ordered_json::object();
   for (const ResultsColumn& column : columns) object[column.title] = to_json(column.values);
@@ -111,7 +110,7 @@ ordered_json results_json(const Experiment& run, const std::vector<CheckpointRes
 }
 
 void write_results(const Experiment& run, const RunFolder& folder, const std::vector<CheckpointResults>& results) {
-  // The JSON last: where it is, the run is finished.
+  // The JSON comes last, since it marks a run as finished.
   write_file_atomically(folder.results_text(), format_results(run, results));
   write_file_atomically(folder.results_json(), results_json(run, results).dump(1) + "\n");
 }

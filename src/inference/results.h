@@ -1,4 +1,4 @@
-// What a run comes to: its chosen checkpoints, evaluated.
+// The results of a run: its chosen checkpoints, evaluated.
 #pragma once
 
 #include <filesystem>
@@ -18,19 +18,19 @@ struct CheckpointResults {
   std::vector<SplitResult> splits;
 };
 
-/// Says how many images could not be read and were left out, where there are any: data.on_bad_image.
+/// Warns of images that could not be read and were left out (data.on_bad_image), with their number.
 void log_skipped_images(const Experiment& run);
 
-/// Evaluates every checkpoint on the splits of eval.splits; of several processes the first names and reads them, and
-/// the list of the others is not looked at. Checkpoints of one epoch hold the same weights and are evaluated once.
-/// Leaves the last one's weights in the model. Throws what load_weights() throws.
+/// Evaluates every checkpoint on the splits of eval.splits. In a training of several processes only the first process
+/// needs `files`, and reads them. Checkpoints of one step hold the same weights and are evaluated once. The weights of
+/// the last one stay in the model. Throws what load_weights() throws.
 std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
                                                     ProgressBar& bar);
 
-/// The tables for people: one a checkpoint, and the sizes of average-K's sets on the last split.
+/// Tables for people: one for each checkpoint, and the sizes of average-K's sets on the last split.
 std::string format_results(const Experiment& run, const std::vector<CheckpointResults>& results);
 
-/// results.json: an array with an object a checkpoint: its name, epoch, values by split and metric, and set sizes.
+/// results.json: an array with an object for each checkpoint: its name, epoch, values by split and metric, set sizes.
 nlohmann::ordered_json results_json(const Experiment& run, const std::vector<CheckpointResults>& results);
 
 /// Writes results.json and results.txt into the run folder.

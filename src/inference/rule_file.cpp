@@ -7,8 +7,8 @@
 #include <sstream>
 #include <utility>
 
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/log.h"
 
 namespace settrain {

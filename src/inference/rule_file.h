@@ -1,4 +1,4 @@
-// The file of the rules that were calibrated for a run's checkpoint: RUN/rules-best-val-top5.json.
+// The file with the rules that were calibrated for a run's checkpoint: RUN/rules-best-val-top5.json.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace settrain {
 
-/// Writes the file for `checkpoint` ("best-val-top5"). Rules of the same name are replaced; others stay where
-/// temperature, calibration images and weights are the same. Returns the names of those that do not, and warns of a
-/// damaged file, which it replaces.
+/// Writes the file for `checkpoint` ("best-val-top5"). Rules of the same name are replaced; other rules stay where
+/// temperature, calibration images and weights are the same. Returns the names of the rules that were dropped. A
+/// damaged file is replaced with a warning.
 std::vector<std::string> store_rules(const RunFolder& folder, const std::string& checkpoint, const StoredRules& rules);
 
-/// Nothing where there is no such file. Throws RunError where it is damaged, or of other weights than `sha256`.
+/// Nothing where there is no such file. Throws RunError where it is damaged, or belongs to other weights than `sha256`.
 std::optional<StoredRules> load_stored_rules(const RunFolder& folder, const std::string& checkpoint,
                                              const std::string& sha256, int64_t classes);
 

@@ -4,28 +4,26 @@
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/tensor.h>
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "metrics/checks.h"
-#include "src/core/characters.h"
+#include "metrics/split_scores.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
+#include "src/core/text.h"
 #include "src/formats/contents.h"
 #include "src/formats/npz.h"
 #include "src/train/tensor_file.h"
-#include "src/train/weight_tensors.h"
 
 namespace settrain {
 namespace {
 
 constexpr const char *kScores = "scores", *kLabels = "labels", *kTrainCounts = "train_counts",
                      *kSuperclassOf = "superclass_of", *kClassNames = "class_names", *kProbability = "probability",
-                     *kNoGuarantee = "no_guarantee", *kModel = "checkpoint.sha256";
+                     *kNoGuaranteeKey = "no_guarantee", *kModel = "checkpoint.sha256";
 constexpr size_t kMostDepth = 4;
 constexpr int64_t kMostImages = int64_t{1} << 40;  // of a class
 
@@ -66,7 +64,7 @@ class ScoreFileReader {
     result.facts.superclass_of = numbers(kSuperclassOf, classes);
     read_metadata(result.facts);
     if (const auto found = arrays_.metadata.find(kModel); found != arrays_.metadata.end()) result.model = found->second;
-    if (const auto found = arrays_.metadata.find(kNoGuarantee); found != arrays_.metadata.end()) {
+    if (const auto found = arrays_.metadata.find(kNoGuaranteeKey); found != arrays_.metadata.end()) {
       result.no_guarantee = printable(found->second);
     }
     return result;
@@ -83,7 +81,7 @@ class ScoreFileReader {
     return found->second;
   }
 
-  // As int64: few operations take unsigned integers of more than 8 bits. `of` says what there is a number for.
+  // Converts to int64, since few operations take unsigned integers of more than 8 bits. `of`: "image" or "class".
   at::Tensor integers(const char* name, const at::Tensor& tensor, int64_t count, const char* of) const {
     if (!at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false) || tensor.dim() != 1 ||
         tensor.size(0) != count) {
@@ -95,7 +93,7 @@ class ScoreFileReader {
     return numbers;
   }
 
-  // Numbers of uint64 above the largest of int64 have become negative.
+  // Throws where a number of uint64 was above the largest of int64, and has become negative.
   void check_fits(const char* name, const at::Tensor& numbers, const char* of) const {
     for (int64_t i = 0; i < numbers.size(0); ++i) {
       const int64_t number = numbers.const_data_ptr<int64_t>()[i];
@@ -171,7 +169,7 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
   metadata["kind"] = "settrain scores";
   metadata[kProbability] = scores.facts.probability == ProbabilityKind::kSigmoid ? "sigmoid" : "softmax";
   if (!scores.model.empty()) metadata[kModel] = scores.model;
-  if (!scores.no_guarantee.empty()) metadata[kNoGuarantee] = scores.no_guarantee;
+  if (!scores.no_guarantee.empty()) metadata[kNoGuaranteeKey] = scores.no_guarantee;
   if (!scores.facts.names.empty()) metadata[kClassNames] = nlohmann::json(scores.facts.names).dump();
   write_tensor_file(file, tensors, metadata);
 }
@@ -181,13 +179,13 @@ ScoreFile read_score_file(const std::filesystem::path& file) {
 }
 
 ScoreScale scale_of(const at::Tensor& scores) {
-  // With many classes most probabilities are rounded to 0, and 4 digits leave out up to half of the last one each.
+  // Rounding to 4 digits leaves out up to half of the last digit of each probability.
   const double rounding = std::clamp(5e-5 * static_cast<double>(scores.size(1)), 0.05, 0.25);
   constexpr double kBelowZero = -1e-6;  // 1 - p may be rounded to less than 0
   if (scores.numel() == 0 || scores.min().item<double>() < kBelowZero) return ScoreScale::kLogits;
   const at::Tensor sums = scores.sum(1, /*keepdim=*/false, at::kDouble);
   const double least = sums.min().item<double>(), largest = sums.max().item<double>();
-  const double highest = scores.max().item<double>();  // none is above the whole
+  const double highest = scores.max().item<double>();  // no part is above the whole
   const auto is_about = [&](double whole) {
     return least >= whole * (1 - rounding) && largest <= whole * (1 + rounding) && highest <= whole * 1.001;
   };

@@ -1,4 +1,4 @@
-// Scores of labelled images in a file: what rules are calibrated on and judged by.
+// Files of scores of labelled images, which calibrate and judge rules.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,8 +15,8 @@ namespace settrain {
 struct ScoreFile {
   SplitScores scores;
   ClassFacts facts;               // as far as the file has them
-  std::string model = {};         // digest of the checkpoint that gave them; empty where the file does not say
-  std::string no_guarantee = {};  // why rules that these images calibrate promise nothing; empty where they do
+  std::string model = {};         // SHA-256 of the checkpoint that gave the scores; empty where the file has none
+  std::string no_guarantee = {};  // why rules that these images calibrate have no guarantee; empty where they have one
 };
 
 /// Writes a safetensors file with `scores` and `labels`, and the rest and `origin` (such as "run", "checkpoint",
@@ -37,8 +37,8 @@ enum class ScoreScale { kLogits, kProbabilities, kPercentages };
 /// and sum to 1, percentages where they sum to 100, but for rounding to 4 digits or so; else logits.
 ScoreScale scale_of(const at::Tensor& scores);
 
-/// Throws ConfigError unless both are scores of one model, as far as they say, for as many classes, called alike where
-/// both have names.
+/// Throws ConfigError where the two files have scores of different models, of different numbers of classes, or of
+/// classes with other names, as far as the files have these facts.
 void check_same_model(const std::string& name, const ScoreFile& file, const std::string& other_name,
                       const ScoreFile& other);
 

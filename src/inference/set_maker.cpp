@@ -1,16 +1,21 @@
 #include "src/inference/set_maker.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/log_sigmoid.h>
+#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/zeros.h>
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/rules/rule_suits.h"
+#include "metrics/sets/rules/rule_terms.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -27,9 +32,9 @@ std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<s
   if (!rules.empty()) return rules;
   if (model.rules) {
     for (const CalibratedRule& stored : model.rules->rules) {
+      // top:5 may be calibrated for classes, and there may be fewer than 5 superclasses.
       const bool fits = stored.rule.kind != SetRule::Kind::kTop || stored.rule.level <= static_cast<double>(members);
-      if (fits)
-        rules.push_back(stored.rule);  // top:5 may be calibrated for classes of which there are fewer superclasses
+      if (fits) rules.push_back(stored.rule);
     }
   }
   if (rules.empty()) rules.push_back(parse_set_rule(fmt::format("top:{}", std::min(kUsualTop, members))));
@@ -53,7 +58,7 @@ const CalibratedRule& stored_rule(const TrainedModel& model, const SetRule& rule
                   model.is_exported ? "NAME" : model.file.stem().string(), rule.name()));
 }
 
-/// By the scores: probabilities near 0 and 1 may tie.
+// Sorts by the scores, since probabilities near 0 and 1 may tie.
 PredictedSet ordered_set(const bool* set, const double* scores, const double* probabilities, int64_t count) {
   PredictedSet ordered;
   for (int64_t c = 0; c < count; ++c) {
@@ -81,8 +86,9 @@ SetMaker::SetMaker(const TrainedModel& model, const std::vector<std::string>& ru
   }
 }
 
+// Returns [images, superclasses] float64 scores whose probabilities are those of the superclass' classes together.
 at::Tensor SetMaker::superclass_scores(const at::Tensor& scores) const {
-  constexpr double kLeast = -1e300;  // of a superclass without classes
+  constexpr double kLeast = -1e300;  // the score of a superclass without classes
   const int64_t images = scores.size(0), classes = scores.size(1), count = std::ssize(names_);
   const at::Tensor exact = scores.to(at::kDouble).contiguous();
   at::Tensor result = at::full({images, count}, kLeast, at::kDouble);
@@ -130,6 +136,52 @@ std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& sc
     }
   }
   return answers;
+}
+
+std::string json_text(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+SetsAsJson::SetsAsJson(const SetMaker& maker) {
+  for (const std::string& name : maker.rule_names()) rules_.push_back(json_text(name));
+  for (const std::string& name : maker.names()) names_.push_back(json_text(name));
+}
+
+std::string SetsAsJson::operator()(const std::vector<PredictedSet>& sets) const {
+  std::string json = "{";
+  for (size_t i = 0; i < sets.size(); ++i) {
+    const PredictedSet& set = sets[i];
+    std::vector<std::string_view> names;
+    for (const int64_t member : set.members) names.push_back(names_[static_cast<size_t>(member)]);
+    json += fmt::format("{}{}:{{\"size\":{},\"names\":[{}],\"classes\":[{}],\"probabilities\":[{}]}}",
+                        i == 0 ? "" : ",", rules_[i], set.members.size(), fmt::join(names, ","),
+                        fmt::join(set.members, ","), fmt::join(set.probabilities, ","));
+  }
+  return json + "}";
+}
+
+at::Tensor log_probabilities(const at::Tensor& scores, ProbabilityKind kind) {
+  const at::Tensor exact = scores.to(at::kDouble);
+  return (kind == ProbabilityKind::kSoftmax ? at::log_softmax(exact, 1) : at::log_sigmoid(exact)).contiguous();
+}
+
+void GroupSum::add(const at::Tensor& log_probabilities_of_image) {
+  log_probabilities.resize(static_cast<size_t>(log_probabilities_of_image.numel()));
+  std::transform(log_probabilities.begin(), log_probabilities.end(),
+                 log_probabilities_of_image.const_data_ptr<double>(), log_probabilities.begin(), std::plus<>());
+  ++images;
+}
+
+at::Tensor GroupSum::scores(ProbabilityKind kind) const {
+  at::Tensor scores = at::empty({1, std::ssize(log_probabilities)}, at::kDouble);
+  double* score = scores.mutable_data_ptr<double>();
+  for (const double sum : log_probabilities) {
+    const double log_p = sum / static_cast<double>(images);
+    // For a sigmoid the score is the logit of p. The bound matters where rounding has made p 1.
+    const double log_not_p = std::log(std::max(-std::expm1(log_p), 1e-300));
+    *score++ = kind == ProbabilityKind::kSoftmax ? log_p : log_p - log_not_p;
+  }
+  return scores;
 }
 
 }  // namespace settrain

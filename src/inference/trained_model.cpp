@@ -1,10 +1,12 @@
 #include "src/inference/trained_model.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/ones.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "models/cost.h"
@@ -13,12 +15,10 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
-#include "src/formats/state_dict_names.h"
 #include "src/formats/weight_file.h"
 #include "src/inference/rule_file.h"
 #include "src/inference/trained_run.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/run_card.h"
 
 namespace settrain {
 namespace {
@@ -31,7 +31,7 @@ std::string quoted(const fs::path& file) {
   return "'" + file.string() + "'";
 }
 
-// The folder of the run that the checkpoint lies in; an empty path where it lies elsewhere.
+// The folder of the run that holds the checkpoint; an empty path where none does.
 fs::path run_of(const fs::path& checkpoint) {
   const fs::path folder = fs::absolute(checkpoint).parent_path();
   return folder.filename() == "checkpoints" && RunFolder::is_there(folder.parent_path()) ? folder.parent_path()
@@ -45,7 +45,7 @@ bool is_checkpoint(const fs::path& file) {
   return kind != metadata.end() && kind->second == kCheckpointKind;
 }
 
-// What an exported file holds, in the form of a checkpoint.
+// Reads an exported file into the form of a checkpoint.
 Checkpoint read_exported(const fs::path& file) {
   Safetensors contents = read_safetensors(file);
   for (const char* needed : {"config", "card"}) {
@@ -59,7 +59,7 @@ Checkpoint read_exported(const fs::path& file) {
   return {std::move(contents.tensors), std::move(contents.metadata), file};
 }
 
-// Rules are for training, and of the version that trained; data and folders that they ask for may be gone here.
+// The rules of the schema are for training. They may ask for data and folders that this machine does not have.
 config::Schema schema_without_rules(const Registries& registries) {
   return {experiment_schema(registries).sections, {}};
 }
@@ -84,7 +84,7 @@ config::Config config_of(const Registries& registries, const Checkpoint& file,
   return config.with("run.threads", options.resolved_threads());
 }
 
-// A head that was scaled is exported as the linear one with its scores.
+// A scaled head is exported as the linear head that gives the same scores.
 void add_unit_factors(const Model& model, Checkpoint& file) {
   for (const auto& [name, tensor] : state_dict(model)) {
     if (name.ends_with(".factor") && !file.tensors.contains(name)) {
@@ -94,7 +94,7 @@ void add_unit_factors(const Model& model, Checkpoint& file) {
 }
 
 void check_size(const NetworkCost& cost, const TrainedModel& model, const Checkpoint& file) {
-  int64_t numbers = std::ssize(model.card.class_names);  // factors that an exported file has not
+  int64_t numbers = std::ssize(model.card.class_names);  // the factors, which an exported file does not have
   for (const auto& [name, tensor] : file.tensors) numbers += tensor.numel();
   if (cost.parameters > numbers) {
     throw RunError(fmt::format("{}: a {} for {} classes has {} parameters, and the file holds fewer", quoted(file.file),
@@ -111,7 +111,7 @@ void check_finite(const Model& model, const fs::path& file) {
   }
 }
 
-// Fills all but what the file says itself.
+// Builds the model for its config and card, and copies the weights into it.
 void wire_model(const Registries& registries, at::Device device, bool is_exported, Checkpoint& file,
                 TrainedModel& model) {
   const config::Config& config = model.config;
@@ -119,10 +119,9 @@ void wire_model(const Registries& registries, at::Device device, bool is_exporte
   const auto eval = config.read<EvalOptions>("eval");
   model.view_use = eval.view_use();
   model.crop_average = {eval.crop_average, eval.resolved_crop_average_k(config), card.score_scale};
-  model.loader = loader_context(config, device);
-  model.loader.normalisation = {card.mean, card.std};
-  model.computation = make_computation(config.read<TrainOptions>("train"), device, model.loader.normalisation);
-  model.loader.format = model.computation.pixel_format();
+  const Normalisation normalisation{card.mean, card.std};
+  model.policy = make_compute_policy(config.read<TrainOptions>("train"), device, normalisation);
+  model.loader = loader_context(config, model.policy, normalisation);
   const Pipeline pipeline(model.loader.pipeline, card.image_height, card.image_width, model.view_use);
   if (pipeline.height() != card.input_height || pipeline.width() != card.input_width) {
     throw RunError(fmt::format("{}: its card has an input of {} x {} pixels, and its configuration {} x {}",
@@ -132,7 +131,7 @@ void wire_model(const Registries& registries, at::Device device, bool is_exporte
   const ModelContext context{std::ssize(card.class_names), card.channels, card.input_height, card.input_width};
   const ModelEntry& entry = registries.models.at(config.get<std::string>("model.name"));
   check_size(network_cost(entry, config, context), model, file);
-  model.model = make_model(registries, config, context, model.computation);
+  model.model = build_model(registries.models, config, context, model.policy).model;
   if (is_exported) add_unit_factors(*model.model, file);
   file.copy_into(is_exported ? "" : file.weights_prefix(), state_dict(*model.model));
   check_finite(*model.model, file.file);
@@ -142,6 +141,22 @@ void wire_model(const Registries& registries, at::Device device, bool is_exporte
 void warn_of_outdated(const StoredRules& rules) {
   for (const SetRule& rule : rules.outdated) {
     log::warning(std::string("[rules] left out: ") + OutdatedRule(rule).what());
+  }
+}
+
+// Replaces a scaled head by the linear head that gives the same scores, which other programs know.
+void fold_factors(TensorMap& weights) {
+  constexpr std::string_view kFactor = ".factor";
+  for (auto it = weights.begin(); it != weights.end();) {
+    if (!it->first.ends_with(kFactor)) {
+      ++it;
+      continue;
+    }
+    const std::string head = it->first.substr(0, it->first.size() - kFactor.size());
+    at::Tensor& weight = weights.at(head + ".weight");
+    weight = weight * it->second.unsqueeze(1);
+    if (const auto bias = weights.find(head + ".bias"); bias != weights.end()) bias->second = bias->second * it->second;
+    it = weights.erase(it);
   }
 }
 
@@ -235,6 +250,26 @@ TrainedModel open_trained_model(const Registries& registries, const fs::path& pa
     model.config.fail(problem.path(), problem.message());
   }
   return model;
+}
+
+ExportedWeights export_weights(const Checkpoint& from, const std::filesystem::path& file, const TextMap& more) {
+  const std::string prefix = from.weights_prefix();
+  ExportedWeights exported{.epoch = from.integer("state.epoch"), .averaged = prefix == Checkpoint::kAveraged};
+  TensorMap weights;
+  for (const auto& [name, tensor] : from.tensors) {
+    if (!name.starts_with(prefix)) continue;
+    weights.emplace(name.substr(prefix.size()), tensor);
+  }
+  fold_factors(weights);
+  exported.num_tensors = static_cast<int64_t>(weights.size());
+  for (const auto& [name, tensor] : weights) exported.num_elements += tensor.numel();
+  TextMap metadata{{"format", "pt"},
+                   {"config", from.text("config")},
+                   {"epoch", std::to_string(exported.epoch)},
+                   {"checkpoint.sha256", from.text("sha256")}};
+  metadata.insert(more.begin(), more.end());
+  write_tensor_file(file, weights, metadata);
+  return exported;
 }
 
 }  // namespace settrain

@@ -1,6 +1,7 @@
-// A trained model without its training data: what `settrain predict` answers with.
+// A trained model without its training data: opened from a checkpoint or an exported file, and exported.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,7 +13,7 @@
 #include "src/eval/crop_average.h"
 #include "src/formats/model_card.h"
 #include "src/train/checkpoint.h"
-#include "src/train/computation.h"
+#include "src/train/compute_policy.h"
 #include "src/train/experiment.h"
 
 namespace settrain {
@@ -23,7 +24,7 @@ struct TrainedModel {
   config::Config config;
   ModelCard card{};
   std::optional<StoredRules> rules{};
-  Computation computation{};
+  ComputePolicy policy{};
   LoaderContext loader{};
   ViewUse view_use = ViewUse::kEvaluation;
   CropAverage crop_average{};
@@ -31,35 +32,51 @@ struct TrainedModel {
 };
 
 /// Opens a checkpoint in a run's folder, or a file that `settrain export` wrote. Nothing in the latter is trusted.
-/// `settings` are key.path=value over its config, those that `settrain eval` takes; without
-/// run.threads among them there are as many compute threads as on a machine that trains anew. Sets up the process as
-/// make_experiment() does.
+/// `settings` are key.path=value over its config, those that `settrain eval` takes. Without run.threads among them, the
+/// number of compute threads is that of a new run on this machine. Sets up the process as make_experiment() does.
 ///
-/// A checkpoint of an early version has no card: it is made from the run's data. Throws RunError that names the file
-/// where something in it is damaged, missing or does not fit together, ConfigError for a setting, and where the data
-/// are needed and missing DataError.
+/// A checkpoint of an early version has no card, so the run's data are loaded to make it. Throws RunError that names
+/// the file where a part of it is damaged, missing, or does not fit the others; ConfigError for a setting; DataError
+/// where the data are needed and missing.
 TrainedModel open_trained_model(const Registries& registries, const std::filesystem::path& file, at::Device device,
                                 const std::vector<std::string>& settings = {});
 
-/// The card that a run's checkpoint carries, or that of an early one, made from the run's data.
+/// The model card in a run's checkpoint. For a checkpoint of an early version, which has none, it is made from the
+/// run's data.
 ModelCard card_of_checkpoint(const Registries& registries, const Checkpoint& checkpoint, at::Device device,
                              const std::vector<std::string>& settings = {});
 
-/// The rules that were calibrated for a checkpoint that lies in a run's folder, if any, for that many classes. Says so
-/// where they are damaged, or of other weights.
+/// The rules that were calibrated for a checkpoint in a run's folder, if any, for that many classes. Throws RunError
+/// where they are damaged, or were calibrated for other weights.
 std::optional<StoredRules> rules_of_checkpoint(const Checkpoint& checkpoint, int64_t classes);
 
 ClassFacts class_facts(const ModelCard& card);
 
-/// How its images are decoded: turned as the run's data were (data.apply_orientation), or upright where these had no
-/// such key; grey where the model is for grey ones.
+/// How the model's images are decoded: rotated by EXIF as the run's data were (data.apply_orientation), and where these
+/// had no such key, always; grey where the model takes one channel.
 DecodeOptions decode_options(const TrainedModel& model);
 
-/// Its scores, [images, classes] on any device, as rules take them: on the CPU, times the loss' score scale and over
-/// the temperature.
+/// The model's scores, [images, classes] on any device, as rules take them: on the CPU, times the loss' score scale,
+/// divided by the temperature.
 at::Tensor rule_scores(const TrainedModel& model, const at::Tensor& scores);
 
-/// Logs whose probabilities make the sets where a reader may wonder: of sigmoids, or of the second of two heads.
+/// Logs how probabilities are computed where it is not the softmax of the only head: by sigmoids, or from the second
+/// head.
 void tell_probabilities(const char* who, ProbabilityKind probability, const std::string& head);
+
+/// A summary of an exported file.
+struct ExportedWeights {
+  int64_t num_tensors = 0, num_elements = 0;
+  int64_t epoch = 0;      // completed when the checkpoint was made
+  bool averaged = false;  // the weights are the moving average, which was evaluated
+};
+
+/// Writes the weights that `checkpoint` was evaluated with to `file`: a safetensors file with torchvision's names and
+/// without the optimizer's state, which Python's load_state_dict() takes as it is. Its metadata: "format" ("pt"),
+/// "config" (the run's resolved YAML), "epoch", "checkpoint.sha256" (the checkpoint's own digest), and `more`: the
+/// model's card and rules, with which open_trained_model() can open the file. Throws RunError where the file cannot be
+/// written.
+ExportedWeights export_weights(const Checkpoint& checkpoint, const std::filesystem::path& file,
+                               const TextMap& more = {});
 
 }  // namespace settrain

@@ -1,6 +1,5 @@
 #include "src/inference/trained_run.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/train/evaluation.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/resume.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the key, or of all keys of the section, which may be set to a word.
+// Whether the key, or each key of the section, changes no result.
 bool changes_no_number(const config::Config& config, const std::string& path) {
   const auto& entries = config.entries();
   return std::all_of(entries.begin(), entries.end(), [&](const config::Entry& entry) {
@@ -66,7 +66,7 @@ TrainedRun open_trained_run(const Registries& registries, const fs::path& folder
                             const std::vector<std::string>& settings) {
   const RunFolder run = RunFolder::open_existing(folder);
   const config::Schema schema = experiment_schema(registries);
-  // What the run selected on need not be measured again.
+  // The metrics that the run selected on need not be computed again.
   std::vector<std::string> all_settings = settings;
   all_settings.emplace_back("select=[]");
   config::Config config = config::load_amended(schema, run.config(), all_settings);
@@ -87,6 +87,26 @@ Checkpoint load_weights(Experiment& run, const fs::path& file) {
   check_same_data(run, checkpoint);
   checkpoint.copy_into(checkpoint.weights_prefix(), state_dict(*run.model));
   return checkpoint;
+}
+
+SplitScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar) {
+  const SplitScores scores = score_split(run, split_named(run.dataset, split), run.eval.view_use(), bar);
+  return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};
+}
+
+std::string why_no_guarantee(const std::string& split) {
+  if (split == "train") return "the model was trained on these images";
+  if (split != "val") return "";
+  return "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart";
+}
+
+CalibrationSplit calibration_split(const Experiment& run) {
+  if (run.dataset.calibration.size() > 0) return {"calibration", ""};
+  if (run.dataset.val.size() == 0) {
+    throw ConfigError(
+        "the run has no validation images to calibrate rules on; settrain calibrate --scores takes others");
+  }
+  return {"val", why_no_guarantee("val")};
 }
 
 }  // namespace settrain

@@ -1,10 +1,12 @@
-// A run that was trained, opened again to ask its model about images.
+// A trained run, opened again to evaluate its model on its data.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "src/core/progress_bar.h"
+#include "src/inference/score_file.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/checkpoint.h"
 #include "src/train/experiment.h"
@@ -12,33 +14,50 @@
 namespace settrain {
 
 struct TrainedRun {
-  config::Texts select;                            // of its config
-  std::vector<std::filesystem::path> checkpoints;  // those that were asked for, at least one
-  Experiment experiment;                           // with weights as drawn until load_weights()
+  config::Texts select;                            // the key `select` of its config
+  std::vector<std::filesystem::path> checkpoints;  // the chosen ones, at least one
+  Experiment experiment;                           // its weights are random until load_weights()
 };
 
 /// Opens the run in `folder` as it was trained: its data and its model. `checkpoints` are names ("last",
-/// "best-val-top5"); without any, those that stand for the run: the best by every metric of `select` that are there, or
-/// the last one where there are none. `settings` are key.path=value over its config.
+/// "best-val-top5"). Without any: the best checkpoints by the metrics of `select` that exist, or else the last one.
+/// `settings` are key.path=value over its config.
 ///
-/// Throws RunError where the folder is no run's or a checkpoint is not there, ConfigError where a setting would make
-/// it another run, and what make_experiment() throws. Checkpoints and settings are looked at before the data are.
+/// Throws RunError where the folder is not a run's or a checkpoint is missing, ConfigError where a setting would make
+/// it another run, and what make_experiment() throws. Checkpoints and settings are checked before the data are loaded.
 TrainedRun open_trained_run(const Registries& registries, const std::filesystem::path& folder,
                             const std::vector<std::string>& checkpoints, at::Device device,
                             const std::vector<std::string>& settings = {});
 
-/// Throws ConfigError where a setting, key.path=value, would make a trained model another one.
+/// Throws ConfigError where a setting, key.path=value, would change the trained model.
 void check_settings(const config::Config& config, const std::vector<std::string>& settings);
 
-/// The files of the checkpoints that stand for a run; see open_trained_run().
+/// The files of the checkpoints that open_trained_run() takes where none is named.
 std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, const config::Texts& select);
 
-/// Says so where `files` are the last checkpoint in place of best ones that `select` asked for.
+/// Warns where `files` is the last checkpoint, although `select` asks for the best ones.
 void warn_of_last_weights(const RunFolder& folder, const config::Texts& select,
                           const std::vector<std::filesystem::path>& files);
 
-/// Puts the weights that a checkpoint was evaluated with into the model, which can then score images, and returns the
-/// checkpoint. Throws RunError where it cannot be read, or is of another model or of other data.
+/// Copies the weights that a checkpoint was evaluated with into the model, and returns the checkpoint. Throws RunError
+/// where it cannot be read, or belongs to another model or other data.
 Checkpoint load_weights(Experiment& run, const std::filesystem::path& checkpoint);
+
+/// The scores of the split ("train", "val", "calibration", "test"), times the loss' score scale, on the CPU. Throws
+/// what score_split() throws.
+SplitScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar);
+
+/// Why rules that a split's images calibrate have no guarantee: the model was trained on these images, or selected by
+/// them. An empty text where the rules have one.
+std::string why_no_guarantee(const std::string& split);
+
+/// The split that calibrates rules, and why_no_guarantee().
+struct CalibrationSplit {
+  std::string name, no_guarantee;
+};
+
+/// "calibration" where data.calibration_share sets images apart, else "val". Throws ConfigError where neither has
+/// images.
+CalibrationSplit calibration_split(const Experiment& run);
 
 }  // namespace settrain

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "src/core/error.h"
-#include "src/core/own_cores.h"
+#include "src/core/process.h"
 #include "src/loader/pipeline.h"
 #include "src/loader/sampler.h"
 

@@ -6,8 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "src/core/permutation.h"
-#include "src/core/streams.h"
+#include "src/core/random.h"
 #include "src/core/table_text.h"
 
 namespace settrain {

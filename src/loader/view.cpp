@@ -5,7 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "src/core/streams.h"
+#include "src/core/random.h"
 #include "src/loader/taps.h"
 
 namespace settrain {

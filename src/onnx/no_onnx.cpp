@@ -1,4 +1,4 @@
-// In place of all else in a build with SETTRAIN_ONNX=OFF.
+// Replaces the other files of this folder in a build with SETTRAIN_ONNX=OFF.
 #include "src/core/error.h"
 #include "src/onnx/write_onnx.h"
 

@@ -1,5 +1,4 @@
-#include "src/onnx/sets.h"
-
+// add_sets(): rules that answer with sets as ONNX nodes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/score_rows.h"
 #include "src/core/error.h"
+#include "src/onnx/nodes.h"
 
 namespace settrain {
 namespace {

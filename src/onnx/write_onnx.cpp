@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "metrics/sets/rules/stored_rules.h"
 #include "src/formats/onnx/graph.h"
-#include "src/onnx/sets.h"
-#include "src/onnx/trace.h"
+#include "src/onnx/nodes.h"
 
 namespace settrain {
 namespace {

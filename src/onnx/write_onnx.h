@@ -12,7 +12,7 @@
 
 namespace settrain {
 
-/// Of pixels: bytes, or float32 in [0, 1].
+/// The type of pixels: bytes, or float32 in [0, 1].
 enum class OnnxInput { kBytes, kFloats };
 
 struct OnnxOptions {
@@ -22,7 +22,7 @@ struct OnnxOptions {
   std::map<std::string, std::string> facts{};  // for the file's metadata
 };
 
-/// What was written.
+/// Facts about the file that was written.
 struct OnnxFile {
   int64_t num_nodes = 0, opset = 0;
 };
@@ -39,7 +39,7 @@ struct OnnxFile {
 ///   output `set`: [batch, classes] bool, with a rule
 ///
 /// The metadata have the card, the names of the classes as a JSON list, the rule and what it promises. Computes in
-/// float32 whatever train.precision was. Throws ConfigError for a rule that graphs cannot have (sets.h), and RunError
+/// float32 whatever train.precision was. Throws ConfigError for a rule that graphs cannot have (nodes.h), and RunError
 /// where the file cannot be written.
 OnnxFile write_onnx(const std::filesystem::path& file, Model& model, const ModelCard& card, const OnnxOptions& options);
 

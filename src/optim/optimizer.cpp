@@ -1,10 +1,52 @@
 #include "src/optim/optimizer.h"
 
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 
+#include "src/config/schema.h"
+
 namespace settrain {
+namespace {
+
+constexpr const char* kBias = "bias";
+constexpr const char* kNorm = "norm";
+
+// Keys that every optimizer has: which parameters are trained otherwise than the rest.
+struct ParameterOptions {
+  config::Texts no_decay;
+  double head_lr_factor = 1;
+
+  static config::Keys keys() {
+    return {config::key("no_decay", &ParameterOptions::no_decay, {},
+                        "Parameters that weight decay spares. norm: scales and biases of normalisation layers; bias: "
+                        "all other biases.")
+                .one_of({kBias, kNorm})
+                .distinct(),
+            config::key("head_lr_factor", &ParameterOptions::head_lr_factor, 1.0,
+                        "The learning rate of the head as a multiple of the rate of all other parameters: above 1 for "
+                        "a new head on pretrained weights.")
+                .at_least(0)};
+  }
+};
+
+// Names of the scales and biases of normalisation layers.
+std::set<std::string> norm_parameters(const Optimizer::Named& parameters) {
+  const std::string weight = ".weight";
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : parameters) {
+    if (tensor.dim() != 1 || !name.ends_with(weight)) continue;
+    names.insert(name);
+    names.insert(name.substr(0, name.size() - weight.size()) + ".bias");
+  }
+  return names;
+}
+
+}  // namespace
 
 void Optimizer::zero_grad() {
   for (TrainedParameter& parameter : parameters_) parameter.tensor.mutable_grad().reset();
@@ -38,10 +80,6 @@ std::vector<Optimizer::Group> Optimizer::groups() const {
   return groups;
 }
 
-at::Tensor Optimizer::lr_of(const Group& group, const at::Tensor& lr) {
-  return group.lr_factor == 1 ? lr : lr.mul(group.lr_factor);
-}
-
 std::vector<at::Tensor> Optimizer::zeros() const {
   std::vector<at::Tensor> tensors;
   for (const TrainedParameter& parameter : parameters_) tensors.push_back(at::zeros_like(parameter.tensor));
@@ -52,6 +90,47 @@ Optimizer::Named Optimizer::named(const std::string& kind, const std::vector<at:
   Named all;
   for (size_t i = 0; i < parameters_.size(); ++i) all.emplace_back(kind + "." + parameters_[i].name, tensors[i]);
   return all;
+}
+
+void register_builtin_optimizers(OptimizerRegistry& registry) {
+  registry.add(sgd_entry());
+  registry.add(adamw_entry());
+}
+
+config::Section optimizer_section(const OptimizerRegistry& registry) {
+  return {"optimizer", "The optimizer.", ParameterOptions::keys(), "name", "sgd", config::variants_of(registry)};
+}
+
+config::Rule optimizer_rule(const OptimizerRegistry& registry) {
+  return [&registry](const config::Config& config) {
+    const OptimizerEntry& entry = registry.at(config.get<std::string>("optimizer.name"));
+    if (entry.rule) entry.rule(config);
+  };
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerEntry& entry, const config::Config& config,
+                                          const Optimizer::Named& parameters, const std::set<std::string>& head) {
+  const auto options = config.read<ParameterOptions>("optimizer");
+  const auto spares = [&](const char* kind) { return std::ranges::count(options.no_decay, kind) > 0; };
+  const std::set<std::string> norms = norm_parameters(parameters);
+  TrainedParameters trained;
+  for (const auto& [name, tensor] : parameters) {
+    const bool spared = norms.contains(name) ? spares(kNorm) : name.ends_with(kBias) && spares(kBias);
+    trained.push_back({name, tensor, head.contains(name) ? options.head_lr_factor : 1, !spared});
+  }
+  return entry.make(config, trained);
+}
+
+at::Tensor clip_gradients(std::span<const at::Tensor> parameters, double max_norm) {
+  c10::NoGradGuard no_grad;
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : parameters) {
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  }
+  if (gradients.empty()) return {};
+  const at::Tensor norm = at::stack(at::_foreach_norm(gradients)).norm();
+  at::_foreach_mul_(gradients, norm.reciprocal().mul(max_norm).clamp_max(1.0));
+  return norm;
 }
 
 }  // namespace settrain

@@ -1,4 +1,4 @@
-// What an optimizer is to the rest of the program.
+// Optimizers: their interface, the section `optimizer` of a config, and clipping of gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,11 +7,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "src/config/config.h"
+#include "src/config/schema.h"
 #include "src/core/registry.h"
 
 namespace settrain {
@@ -59,12 +62,11 @@ class Optimizer {
 
     /// The members' tensors out of `all`, which has one a parameter.
     std::vector<at::Tensor> pick(const std::vector<at::Tensor>& all) const;
+    /// The learning rate of its parameters.
+    at::Tensor own_lr(const at::Tensor& lr) const { return lr_factor == 1 ? lr : lr.mul(lr_factor); }
   };
 
   std::vector<Group> groups() const;
-
-  /// The learning rate of its parameters.
-  static at::Tensor lr_of(const Group& group, const at::Tensor& lr);
 
   /// A tensor of zeros a parameter.
   std::vector<at::Tensor> zeros() const;
@@ -88,6 +90,9 @@ struct OptimizerEntry {
 
 using OptimizerRegistry = Registry<OptimizerEntry>;
 
+OptimizerEntry sgd_entry();
+OptimizerEntry adamw_entry();
+
 /// Adds every optimizer of this folder.
 void register_builtin_optimizers(OptimizerRegistry& registry);
 
@@ -98,5 +103,21 @@ config::Key learning_rate_key(double Options::*member, double default_value) {
                      "Initial learning rate, which the schedule multiplies; 0 leaves the weights unchanged.")
       .at_least(0);
 }
+
+/// The section `optimizer` of a config: optimizer.no_decay and optimizer.head_lr_factor, which every optimizer has, and
+/// the registry's optimizers with their own keys.
+config::Section optimizer_section(const OptimizerRegistry& registry);
+
+/// The rule of the optimizer that a config names. `registry` outlives it.
+config::Rule optimizer_rule(const OptimizerRegistry& registry);
+
+/// The optimizer of these parameters, as the config says. `head`: the names of the head's parameters. A normalisation
+/// layer is known by its one-dimensional `weight`, and the `bias` beside it is its own.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerEntry& entry, const config::Config& config,
+                                          const Optimizer::Named& parameters, const std::set<std::string>& head);
+
+/// Scales all gradients by max_norm / norm where their joint Euclidean norm is above `max_norm`, and returns the norm
+/// before, [] float, without waiting for the device.
+at::Tensor clip_gradients(std::span<const at::Tensor> parameters, double max_norm);
 
 }  // namespace settrain

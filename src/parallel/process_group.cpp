@@ -7,16 +7,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <utility>
 
 #include "src/core/error.h"
-#include "src/core/file_lock.h"
+#include "src/core/files.h"
 #include "src/parallel/membership.h"
 
 #ifdef SETTRAIN_HAS_CUDA
@@ -30,11 +28,11 @@ using Milliseconds = std::chrono::milliseconds;
 
 constexpr const char *kAuto = "auto", *kGloo = "gloo", *kNccl = "nccl";
 
-// The search for the culprit takes up to twice kPatience, and leaving the others as long again. NCCL waits three times
-// as long as both, since the store may be slow.
-constexpr Milliseconds kNcclsGrace = 12 * kPatience;
+// The search for the failed process takes up to twice kPatience, and leaving the others as long again. NCCL waits three
+// times as long as both, since the store may be slow.
+constexpr Milliseconds kNcclGrace = 12 * kPatience;
 
-// What goes wrong is told by errors; c10d's own lines, with their stacks, would come before.
+// Errors say what goes wrong; c10d would log lines of its own before, with their stacks.
 void keep_c10d_quiet() {
   ::setenv("TORCH_CPP_LOG_LEVEL", "FATAL", /*overwrite=*/0);
   c10::initLogging();
@@ -45,11 +43,6 @@ std::shared_ptr<gloo::transport::Device> network() {
   const char* const interface = std::getenv("GLOO_SOCKET_IFNAME");
   return interface ? c10d::ProcessGroupGloo::createDeviceForInterface(interface)
                    : c10d::ProcessGroupGloo::createDefaultDevice();
-}
-
-void check_backend(const ParallelOptions& options, at::Device device) {
-  if (options.backend == kNccl && !device.is_cuda())
-    throw KeyError("parallel.backend", "nccl is for GPUs; expected auto or gloo");
 }
 
 }  // namespace
@@ -80,7 +73,7 @@ Milliseconds ParallelOptions::gloo_timeout() const {
 }
 
 Milliseconds ParallelOptions::nccl_timeout() const {
-  return gloo_timeout() + kNcclsGrace;
+  return gloo_timeout() + kNcclGrace;
 }
 
 struct ProcessGroup::Connection {
@@ -125,7 +118,8 @@ struct ProcessGroup::Connection {
     on_device = on_host;
 #ifdef SETTRAIN_HAS_CUDA
     if (!with_nccl) return;
-    // 2: after an error NCCL's watchdog ends the calls. By default it ends the process, before the culprit is named.
+    // 2: after an error NCCL's watchdog ends the calls. By default it ends the process, before the failed process is
+    // named.
     ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2", /*overwrite=*/0);
     auto nccl = c10d::ProcessGroupNCCL::Options::create();
     nccl->timeout = nccl_timeout;
@@ -138,12 +132,12 @@ struct ProcessGroup::Connection {
 #endif
   }
 
-  // What talks for a tensor: numbers of the CPU do not wait for a GPU.
+  // The backend that carries a tensor: numbers of the CPU do not wait for a GPU.
   const c10::intrusive_ptr<c10d::Backend>& of(const at::Tensor& tensor) const {
     return tensor.is_cpu() ? on_host : on_device;
   }
 
-  // Runs a collective call; where it fails, finds out who is to blame.
+  // Runs a collective call; where it fails, finds the process that is to blame.
   template <class Call>
   void during(const char* what, const Call& call) {
     membership.begin_call();
@@ -185,7 +179,8 @@ ProcessGroup::ProcessGroup() = default;
 
 ProcessGroup::ProcessGroup(const Launch& launch, const ParallelOptions& options, at::Device device)
     : rank_(launch.rank), world_size_(launch.world_size) {
-  check_backend(options, device);
+  if (options.backend == kNccl && !device.is_cuda())
+    throw KeyError("parallel.backend", "nccl is for GPUs; expected auto or gloo");
   if (world_size_ == 1) return;
   keep_c10d_quiet();
   connection_ = std::make_unique<Connection>(launch, options);

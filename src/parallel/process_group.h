@@ -1,4 +1,4 @@
-// The processes of one training, and what they tell each other.
+// The processes of one training, and their collective calls.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,7 +22,7 @@ struct ParallelOptions {
   double bucket_size = 0;  // MiB
 
   /// How long Gloo waits for the other processes, and how long NCCL does. NCCL's watchdog kills the process when its
-  /// time is over: before that, Gloo must have failed, and the message that names the culprit must be out.
+  /// time is over: before that, Gloo must have failed, and the message that names the failed process must be out.
   std::chrono::milliseconds gloo_timeout() const;
   std::chrono::milliseconds nccl_timeout() const;
   int64_t bucket_bytes() const { return static_cast<int64_t>(bucket_size * (1 << 20)); }
@@ -73,7 +73,7 @@ class ProcessGroup {
   /// others an AgreedError with its message.
   void first_does(const std::function<void()>& work);
 
-  /// Of a process that ends before it has come to the others: tells those that wait for it.
+  /// Tells the others, which wait for it, that this process ends before it has come to them.
   static void report_absence(const Launch& launch, const std::string& message) noexcept;
 
   /// Tells the others that this process ends by that error of its own, and leaves them.

@@ -54,7 +54,7 @@ struct Chart {
 /// Whether the point is in the picture: x and y are finite.
 bool is_drawn(const ChartPoint& point);
 
-/// Whether any point of the panel is.
+/// Whether any point of the panel is in the picture.
 bool has_points(const ChartPanel& panel);
 
 /// The points as a table (RFC 4180, lines end in \n): "panel,series,x,y,below,above,label", a row a point. Panels count
@@ -63,7 +63,7 @@ bool has_points(const ChartPanel& panel);
 /// so that a row is a line.
 std::string chart_csv(const Chart& chart);
 
-/// What draws the chart, for gnuplot 5.4, with its table as NAME.csv. Names and labels are drawn as they are, whatever
+/// The chart as a picture for gnuplot 5.4, with its table as NAME.csv. Names and labels are drawn as they are, whatever
 /// they hold.
 Picture chart_picture(const Chart& chart);
 

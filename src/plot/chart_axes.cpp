@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "src/plot/chart_panel.h"
-#include "src/plot/picture_text.h"
+#include "src/plot/pictures.h"
 
 namespace settrain {
 namespace {
@@ -43,7 +43,8 @@ std::vector<double> places_of(const ChartPanel& panel) {
   return places;
 }
 
-// What is measured is read best at tics of its own. None where they are many, or too close for their labels.
+// Tics at the places of the points, where measured values are read best. None where they are many, or too close for
+// their labels.
 std::vector<double> tics_at_points(const ChartPanel& panel, const ChartRange& range) {
   const std::vector<double> places = places_of(panel);
   if (panel.kind == ChartKind::kPoints || places.size() > kMostTics) return {};

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "src/core/characters.h"
+#include "src/core/text.h"
 #include "src/plot/chart_panel.h"
-#include "src/plot/picture_text.h"
+#include "src/plot/pictures.h"
 
 namespace settrain {
 namespace {

@@ -8,19 +8,22 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 
-#include "src/core/atomic_file.h"
-#include "src/core/descriptor.h"
+#include "src/core/child_process.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/log.h"
-#include "src/plot/gnuplot.h"
-#include "src/plot/picture_text.h"
+#include "src/core/table_text.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr size_t kMostOfTic = 28;  // characters of a tic's label
 
 constexpr std::array kPictures{".svg", ".png"};
 
@@ -54,6 +57,52 @@ void draw_picture(const fs::path& folder, const std::string& name) {
 }
 
 }  // namespace
+
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
+std::string gnuplot_string(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    // As numbers: characters that end the string or mean something to gnuplot, or to its search for a block's end.
+    const bool is_code =
+        static_cast<unsigned char>(c) < 0x20 || std::string_view("\"'\\`{}#\x7f").find(c) != std::string_view::npos;
+    quoted += is_code ? fmt::format("\\{:03o}", c) : std::string(1, c);
+  }
+  return quoted + '"';
+}
+
+std::string tic_string(const std::string& text) {
+  std::string format;
+  for (const char c : shortened(one_line(text), kMostOfTic)) format += c == '%' ? std::string("%%") : std::string(1, c);
+  return gnuplot_string(format);
+}
+
+std::string shortened(const std::string& text, size_t characters) {
+  return count_characters(text) <= characters ? text : first_characters(text, characters) + "\u2026";
+}
+
+std::string wrapped(const std::string& text, size_t characters) {
+  std::string lines = wrap_words(one_line(text), characters, 0);
+  if (!lines.empty()) lines.pop_back();  // the last line's end
+  return lines;
+}
+
+namespace fs = std::filesystem;
+
+std::string run_gnuplot(const fs::path& folder, const std::vector<std::string>& arguments) {
+  if (!fs::is_directory(folder)) throw file_error("open", folder, ENOENT);
+  std::vector<std::string> command{"gnuplot", "-d"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const ChildEnd end = run_child({.command = command, .package = "gnuplot-nox", .folder = folder});
+  if (end.code == 0) return end.printed;
+  const std::string how = end.code > 128 ? fmt::format("was ended by signal {}", end.code - 128)
+                                         : fmt::format("failed with exit code {}", end.code);
+  throw Error(fmt::format("gnuplot {}{}", how, end.printed.empty() ? "" : ":\n" + end.printed));
+}
 
 // Sizes of letters are in pixels in an SVG, in points in a PNG.
 std::string picture_script(const Picture& picture) {

@@ -1,11 +1,9 @@
-#include "src/report/page.h"
-
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "src/core/html.h"
-#include "src/report/page_parts.h"
+#include "src/core/text.h"
+#include "src/report/report.h"
 
 namespace settrain {
 
@@ -14,13 +12,7 @@ std::string script_json(const nlohmann::ordered_json& data) {
   std::string escaped;
   escaped.reserve(json.size());
   // "<" stands in texts alone, where JSON has an escape for it.
-  for (const char c : json) {
-    if (c == '<') {
-      escaped += "\\u003c";
-    } else {
-      escaped += c;
-    }
-  }
+  for (const char& c : json) escaped += c == '<' ? std::string_view("\\u003c") : std::string_view(&c, 1);
   return escaped;
 }
 
@@ -35,7 +27,7 @@ std::string report_page(std::string_view title, const nlohmann::ordered_json& da
                                                            {"calibrations", page_parts::calibrations_js},
                                                            {"page", page_parts::page_js}};
   std::string page(kReportMarker);
-  // In one pass: what is filled in is not searched again.
+  // In one pass: texts that are filled in are not searched again.
   std::string_view rest = page_parts::page_html;
   for (size_t begin; (begin = rest.find("{{")) != std::string_view::npos;) {
     const size_t end = rest.find("}}", begin);

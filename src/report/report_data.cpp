@@ -1,25 +1,25 @@
-#include "src/report/report_data.h"
-
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/metric_name.h"
-#include "src/report/answers_json.h"
-#include "src/report/comparison_page.h"
-#include "src/report/run_record.h"
+#include "src/report/report.h"
+#include "src/report/report_parts.h"
 #include "src/run_folder/run_folder.h"
 #include "src/studies/compare/comparison.h"
-#include "src/train/build_info.h"
 #include "src/train/experiment_schema.h"
+#include "src/train/provenance.h"
 
 namespace settrain {
 namespace {
@@ -27,7 +27,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// Without checkpoints where it has no results, or none that can be read.
+// The most runs whose answers a report shows: the best of each of the first settings.
+constexpr size_t kShownRuns = 4;
+
+// Reads a run; without checkpoints where it has no results, or none that can be read.
 ComparedRun read_run(const config::Schema& schema, const fs::path& folder, ordered_json& notes) {
   const RunFolder run = RunFolder::open_existing(folder);
   if (fs::exists(run.results_json())) {
@@ -62,7 +65,7 @@ std::vector<ComparedRun> read_all(const config::Schema& schema, const std::vecto
   return runs;
 }
 
-// The settings' runs that have results; settings without any are left out.
+// The settings with those of their runs that have results; settings without any are left out.
 std::vector<Setting> finished(std::vector<Setting> settings) {
   for (Setting& setting : settings) {
     std::erase_if(setting.runs, [](const ComparedRun& run) { return run.checkpoints.empty(); });
@@ -81,6 +84,58 @@ std::vector<MetricComparison> compare(const std::vector<Setting>& settings, orde
     notes.push_back(fmt::format("The runs are not compared: {}", problem.what()));
   }
   return comparisons;
+}
+
+ordered_json range(const MeanInterval& interval) {
+  return {{"mean", finite_or_null(interval.mean)},
+          {"low", finite_or_null(interval.mean - interval.half_width)},
+          {"high", finite_or_null(interval.mean + interval.half_width)},
+          {"warning", interval.deserves_warning()}};
+}
+
+ordered_json to_json(const std::string& metric, const Setting& setting, const SettingValues& values) {
+  ordered_json object = range(values.interval);
+  object["setting"] = setting.name;
+  object["checkpoints"] = values.checkpoints;
+  object["text"] = format_interval(values.interval, unit_of(metric));
+  object["values"] = ordered_json::array();
+  for (const double value : values.values) object["values"].push_back(finite_or_null(value));
+  if (values.size_interval) object["size"] = format_interval(*values.size_interval, Unit::kPlain);
+  return object;
+}
+
+ordered_json to_json(const std::string& metric, const Setting& setting, const SettingDifference& difference) {
+  ordered_json object = difference.seeds.empty() ? ordered_json::object() : range(difference.interval);
+  object["setting"] = setting.name;
+  object["text"] =
+      difference.seeds.empty() ? "no seed in common" : format_difference(difference.interval, unit_of(metric));
+  if (difference.size_interval) object["size"] = format_difference(*difference.size_interval, Unit::kPlain);
+  return object;
+}
+
+ordered_json comparison_page_json(const std::vector<Setting>& settings,
+                                  const std::vector<MetricComparison>& comparisons) {
+  ordered_json page{{"keys", ordered_json::array()}, {"metrics", ordered_json::array()}};
+  for (const DifferingKey& key : differing_keys(settings)) {
+    ordered_json values = ordered_json::array();
+    for (const std::string& value : key.values)
+      values.push_back(value.empty() ? ordered_json(nullptr) : ordered_json(value));
+    page["keys"].push_back({key.path, values});
+  }
+  for (const MetricComparison& comparison : comparisons) {
+    ordered_json metric{{"metric", comparison.metric},
+                        {"fraction", unit_of(comparison.metric) == Unit::kFraction},
+                        {"against", settings.front().name},
+                        {"settings", ordered_json::array()},
+                        {"differences", ordered_json::array()}};
+    for (size_t i = 0; i < settings.size(); ++i) {
+      metric["settings"].push_back(to_json(comparison.metric, settings[i], comparison.settings[i]));
+      if (i > 0)
+        metric["differences"].push_back(to_json(comparison.metric, settings[i], comparison.differences[i - 1]));
+    }
+    page["metrics"].push_back(std::move(metric));
+  }
+  return page;
 }
 
 // The names of the curves that any of the runs has.
@@ -130,13 +185,13 @@ std::string why_shown(const Setting& setting, const BestRun& best, size_t settin
 }
 
 ordered_json shown_run(const Registries& registries, at::Device device, const ComparedRun& run,
-                       const std::string& metric, const ReportOptions& options, ProgressBar& bar) {
+                       const std::string& metric, bool with_answers, ProgressBar& bar) {
   const std::string checkpoint = checkpoint_for(run, metric).name;
   const std::string split = split_of_metric(metric);
   ordered_json shown{{"checkpoint", checkpoint}, {"split", split}, {"set_sizes", ordered_json::array()}};
   try {
     shown["set_sizes"] = set_sizes_json(run, checkpoint, split);
-    if (!options.answers) {
+    if (!with_answers) {
       shown["missing"] = "Left out by --no-examples.";
       return shown;
     }
@@ -150,15 +205,10 @@ ordered_json shown_run(const Registries& registries, at::Device device, const Co
   return shown;
 }
 
-std::string title_of(const ordered_json& runs) {
-  if (runs.size() == 1) return runs.front()["name"].get<std::string>();
-  return fmt::format("{} runs", runs.size());
-}
-
 }  // namespace
 
 ordered_json report_data(const Registries& registries, at::Device device, const std::vector<fs::path>& folders,
-                         const ReportOptions& options, ProgressBar& bar) {
+                         bool with_answers, ProgressBar& bar) {
   ordered_json notes = ordered_json::array(), runs = ordered_json::array(), shown = ordered_json::array();
   const auto all = group_runs(read_all(experiment_schema(registries), folders, notes));
   ordered_json curves = ordered_json::array();
@@ -183,11 +233,11 @@ ordered_json report_data(const Registries& registries, at::Device device, const 
       const BestRun best = best_run(settings[i], metric);
       ordered_json page_run{{"run", std::find(places.begin(), places.end(), best.run->folder) - places.begin()},
                             {"why", why_shown(settings[i], best, settings.size())}};
-      page_run.update(shown_run(registries, device, *best.run, metric, options, bar));
+      page_run.update(shown_run(registries, device, *best.run, metric, with_answers, bar));
       shown.push_back(std::move(page_run));
     }
   }
-  std::string title = title_of(runs);
+  std::string title = runs.size() == 1 ? runs.front()["name"].get<std::string>() : fmt::format("{} runs", runs.size());
   return {{"title", std::move(title)},
           {"settrain", fmt::format("{} ({})", build_info().version, build_info().git_commit)},
           {"date", fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)))},

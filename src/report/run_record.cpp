@@ -1,5 +1,3 @@
-#include "src/report/run_record.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,13 +6,13 @@
 #include <optional>
 #include <utility>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
-#include "src/config/format.h"
+#include "metrics/entries.h"
 #include "src/config/interpolate.h"
+#include "src/config/value.h"
 #include "src/core/error.h"
 #include "src/core/mean_interval.h"
 #include "src/core/metric_name.h"
+#include "src/report/report_parts.h"
 #include "src/run_folder/metrics_log.h"
 #include "src/run_folder/run_folder.h"
 
@@ -24,7 +22,7 @@ namespace {
 using nlohmann::ordered_json;
 using Names = std::vector<std::string>;
 
-// What a default comes to; nothing where it refers to what only the start of the run knew.
+// The value of a default; nothing where it refers to a value that only the start of the run knew.
 std::optional<config::Value> resolved_default(const config::Config& config, const config::Key& key) {
   const auto* text = std::get_if<std::string>(&key.default_value);
   if (!text || text->find("${") == std::string::npos) return key.default_value;

@@ -7,21 +7,21 @@
 #include <utility>
 #include <vector>
 
-#include "src/core/append_file.h"
+#include "src/core/files.h"
 
 namespace settrain {
 
-/// What is known at one moment of a run.
+/// The metrics at one moment of a run.
 struct MetricsRow {
   int64_t step = 0;                                    // optimizer steps taken
   int64_t epoch = 0;                                   // epochs completed
   std::vector<std::pair<std::string, double>> values;  // "train/loss", "val/top5", "time/wall_s" (never compared), ...
 };
 
-/// The complete lines of metrics.jsonl, which is only read: that of a run that is still being trained, or was killed
-/// in the middle of a line. `epochs`: how many the run has finished, a row each; 0 for a run without results, whose
-/// file may be missing. Throws RunError, naming the file, where it has fewer rows than that, and also the line where
-/// one cannot be read.
+/// The complete lines of metrics.jsonl, which is only read: its run may still be training, or may have been
+/// killed in the middle of a line. `epochs`: how many the run has finished, a row each; 0 for a run without results,
+/// whose file may be missing. Throws RunError, naming the file, where it has fewer rows than that, and also the line
+/// where one cannot be read.
 std::vector<MetricsRow> read_metrics(const std::filesystem::path& jsonl, int64_t epochs);
 
 /// Writes metrics.jsonl, one object a line: {"step": 100, "epoch": 1, "train/loss": 2.5}, numbers so that they read

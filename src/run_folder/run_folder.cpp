@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -47,38 +47,39 @@ bool is_run(const fs::path& folder) {
          (fs::exists(folder / "config.yaml", ignored) && fs::exists(folder / "provenance.json", ignored));
 }
 
-// ".NAME.tmp-123", left by a process that was killed while it wrote NAME: gives NAME.
-std::string_view without_temporary_affixes(std::string_view name) {
+// The name of a file, and "NAME" for ".NAME.tmp-123", left by a process that was killed while it wrote NAME.
+std::string final_name(const fs::path& file) {
+  const std::string name = file.filename().string();
   const size_t suffix = name.rfind(".tmp-");
-  if (!name.starts_with('.') || suffix == std::string_view::npos) return name;
-  if (name.find_first_not_of("0123456789", suffix + 5) != std::string_view::npos) return name;
+  if (!name.starts_with('.') || suffix == std::string::npos) return name;
+  if (name.find_first_not_of("0123456789", suffix + 5) != std::string::npos) return name;
   return name.substr(1, suffix - 1);
 }
 
 bool is_made_by_a_run(const fs::path& file) {
-  const std::string full_name = file.filename().string();
-  const std::string_view name = without_temporary_affixes(full_name);
+  const std::string name = final_name(file);
   const bool is_calibration =
       (name.starts_with("rules-") || name.starts_with("calibration-")) && name.ends_with(".json");
   return is_calibration || std::find(kFiles.begin(), kFiles.end(), name) != kFiles.end();
 }
 
 bool is_checkpoint_of_a_run(const fs::path& file) {
-  const std::string full_name = file.filename().string();
-  const std::string_view name = without_temporary_affixes(full_name);
+  const std::string name = final_name(file);
   return name == "last.safetensors" || (name.starts_with("best-") && name.ends_with(".safetensors"));
 }
 
 bool is_left_half_written(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return without_temporary_affixes(name).size() != name.size() &&
-         (is_made_by_a_run(file) || is_checkpoint_of_a_run(file));
+  return final_name(file) != file.filename() && (is_made_by_a_run(file) || is_checkpoint_of_a_run(file));
+}
+
+void remove_file(const fs::path& file) {
+  std::error_code error;
+  if (!fs::remove(file, error) && error) throw file_error("remove", file, error.value());
 }
 
 void remove_files(const fs::path& folder, bool (*chosen)(const fs::path&)) {
   for (const fs::path& file : entries_of(folder)) {
-    std::error_code error;
-    if (chosen(file) && !fs::remove(file, error) && error) throw file_error("remove", file, error.value());
+    if (chosen(file)) remove_file(file);
   }
 }
 
@@ -99,12 +100,12 @@ void make_folder(const fs::path& folder) {
   if (error) throw file_error("create", folder, error.value());
 }
 
-// "; did you mean 'runs/quickstart'?", "; there are the runs 'a', 'b'", or nothing.
+// ", did you mean 'runs/quickstart'?", "; there is a run inside it: 'runs/a'", or an empty text.
 std::string hint_for(const fs::path& path) {
   std::error_code ignored;
   // A file inside a run, such as its config or a checkpoint.
   for (fs::path parent = path.parent_path(); parent.has_filename(); parent = parent.parent_path()) {
-    if (is_run(parent)) return "; did you mean '" + parent.string() + "'?";
+    if (is_run(parent)) return ", did you mean '" + parent.string() + "'?";
   }
   const auto runs_in = [&](const fs::path& folder) {
     std::vector<std::string> runs;
@@ -119,8 +120,7 @@ std::string hint_for(const fs::path& path) {
     return text + "'" + (path / inside.front()).string() + "'";
   }
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const std::string near = nearest_name(path.filename().string(), runs_in(parent));
-  return near.empty() ? "" : "; did you mean '" + (path.parent_path() / near).string() + "'?";
+  return did_you_mean(path.filename().string(), runs_in(parent), (path.parent_path() / "").string());
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ RunFolder RunFolder::create(const fs::path& given, bool overwrite) {
   make_folder(path);
   check_not_foreign(path);
   FileLock lock(path / kMarker);
-  // Looked at under the lock: another process may have come first.
+  // This check comes under the lock, since another process may have come first.
   if (!is_blank(path) && !overwrite) {
     throw RunError(fmt::format(
         "'{0}' already holds a run; go on with it by --resume {0}, replace it by --overwrite, or choose another run.dir",
@@ -196,10 +196,7 @@ bool RunFolder::has_results(const fs::path& path) {
 }
 
 void RunFolder::remove_results() const {
-  for (const fs::path& file : {results_json(), results_text()}) {
-    std::error_code error;
-    if (!fs::remove(file, error) && error) throw file_error("remove", file, error.value());
-  }
+  for (const fs::path& file : {results_json(), results_text()}) remove_file(file);
 }
 
 RunFolder::RunFolder(fs::path path, std::optional<FileLock> lock) : path_(std::move(path)), lock_(std::move(lock)) {}
@@ -221,12 +218,12 @@ fs::path RunFolder::checkpoint(const std::string& name) const {
   const fs::path file = path_ / "checkpoints" / (name + ".safetensors");
   std::error_code ignored;
   if (name.find('/') == std::string::npos && fs::is_regular_file(file, ignored)) return file;
-  std::string known;
+  std::vector<std::string> known;
   for (const fs::path& entry : entries_of(path_ / "checkpoints")) {
-    if (is_checkpoint_of_a_run(entry)) known += (known.empty() ? "" : ", ") + entry.stem().string();
+    if (is_checkpoint_of_a_run(entry)) known.push_back(entry.stem().string());
   }
-  throw RunError(
-      fmt::format("'{}' has no checkpoint '{}'; it has {}", path_.string(), name, known.empty() ? "none" : known));
+  throw RunError(fmt::format("'{}' has no checkpoint '{}'; it has {}", path_.string(), name,
+                             known.empty() ? "none" : join(known, ", ")));
 }
 
 }  // namespace settrain

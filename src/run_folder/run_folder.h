@@ -1,11 +1,11 @@
-// A run's folder: what lies where, and who may write to it.
+// A run's folder: its files, and the lock of the process that writes to it.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
 
-#include "src/core/file_lock.h"
+#include "src/core/files.h"
 
 namespace settrain {
 
@@ -15,8 +15,8 @@ class RunFolder {
  public:
   static constexpr const char* kLast = "last";  // in `select`, for the last epoch
 
-  /// A new run in `path`, which is made where it is missing; locked until the object goes. What a process left that was
-  /// killed before it recorded its config is removed. Throws RunError where `path`
+  /// A new run in `path`, which is made where it is missing; locked until the object goes. The files of a process
+  /// that was killed before it recorded its config are removed. Throws RunError where `path`
   ///  - is not empty and not a run's folder: nothing in it is touched, overwrite or not;
   ///  - holds a run, unless `overwrite`: then the files that a run makes are removed, and all others stay;
   ///  - is being written by another process, or cannot be made.
@@ -26,8 +26,8 @@ class RunFolder {
   /// not a run's folder.
   static RunFolder open_existing(const std::filesystem::path& path);
 
-  /// The run in `path`, to go on with it: locked until the object goes; what a killed process left half-written is
-  /// removed. Throws RunError as open_existing(), and where another process writes to it.
+  /// The run in `path`, to go on with it: locked until the object goes; files that a killed process left
+  /// half-written are removed. Throws RunError as open_existing(), and where another process writes to it.
   static RunFolder open_to_resume(const std::filesystem::path& path);
 
   /// Throws RunError where create() would since `path` is not empty and not a run's folder.

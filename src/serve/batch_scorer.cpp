@@ -83,7 +83,7 @@ void BatchScorer::show_waiting() {
   metrics_.set_waiting_images(announced_images_ + queued_images_);
 }
 
-// Empty at the end.
+// Returns an empty batch when the scorer stops.
 std::list<BatchScorer::Job> BatchScorer::next_batch() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
@@ -104,7 +104,7 @@ std::list<BatchScorer::Job> BatchScorer::next_batch() {
   return batch;
 }
 
-// One request may have more images than are scored together.
+// Scores in parts where one request has more images than a batch.
 at::Tensor BatchScorer::scores_of(const std::vector<at::Tensor>& images) const {
   std::vector<at::Tensor> scores;
   for (auto next = images.begin(); next != images.end();) {
@@ -112,7 +112,7 @@ at::Tensor BatchScorer::scores_of(const std::vector<at::Tensor>& images) const {
     Batch batch;
     batch.images = at::cat(std::vector<at::Tensor>(next, end));
     batch.views = views_;
-    scores.push_back(rule_scores(model_, score_batch(*model_.model, batch, model_.computation, model_.crop_average)));
+    scores.push_back(rule_scores(model_, score_batch(*model_.model, batch, model_.policy, model_.crop_average)));
     metrics_.add_batch(end - next);
     next = end;
   }
@@ -145,14 +145,14 @@ void BatchScorer::score(std::list<Job>& batch) const {
 void BatchScorer::work(const at::Tensor& views, std::promise<void>& is_ready) {
   // Batches here have any size, and cuDNN would search for its fastest algorithms with each new one.
   at::globalContext().setBenchmarkCuDNN(false);
-  at::init_num_threads();  // the process' number of compute threads is set thread by thread
+  at::init_num_threads();  // the number of compute threads is a setting of each thread
   const c10::InferenceMode inference;
   try {
     for (const int64_t images : {int64_t{1}, options_.most_images}) {
       Batch batch;
       batch.images = at::cat(std::vector<at::Tensor>(static_cast<size_t>(images), views));
       batch.views = views_;
-      score_batch(*model_.model, batch, model_.computation, model_.crop_average);
+      score_batch(*model_.model, batch, model_.policy, model_.crop_average);
     }
     is_ready.set_value();
   } catch (...) {

@@ -1,4 +1,4 @@
-// Scores of images that wait for each other.
+// Batches of images from several requests, and their scores.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,15 +19,16 @@
 
 namespace settrain {
 
-/// A thread that asks the model. What comes while it is busy makes the next batch. Thread-safe.
+/// A thread that asks the model. Images that arrive while it is busy make the next batch. Thread-safe.
 class BatchScorer {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `views`: those of an image, [views, channels, height, width] as the loader makes them. The model is asked about
-  /// them, alone and in a batch of the largest size, so that what fails, and what is slow the first time, does so here.
+  /// `views`: the views of an image, [views, channels, height, width] as the loader makes them. The constructor asks
+  /// the model about them, alone and in a batch of the largest size, so that errors, and the slow first call, come
+  /// here.
   BatchScorer(const TrainedModel& model, const at::Tensor& views, const BatchOptions& options, ServiceMetrics& metrics);
-  /// After what waits is scored.
+  /// Scores the images that still wait.
   ~BatchScorer();
   BatchScorer(const BatchScorer&) = delete;
   BatchScorer& operator=(const BatchScorer&) = delete;
@@ -35,13 +36,13 @@ class BatchScorer {
   /// Places in the queue for the images of a request, from before they are decoded: a batch may wait for them.
   class Places {
    public:
-    /// Throws HttpError 503 where there are not so many.
+    /// Throws HttpError 503 where the queue has less room.
     Places(BatchScorer& scorer, int64_t images);
     ~Places();
     Places(const Places&) = delete;
     Places& operator=(const Places&) = delete;
 
-    /// Until when the model must have been reached.
+    /// The time by which the model must have been reached.
     Clock::time_point deadline() const { return deadline_; }
 
     /// The scores as rules take them, [images, classes] float on the CPU; each of `images` holds the views of one. To
@@ -50,7 +51,7 @@ class BatchScorer {
 
    private:
     BatchScorer& scorer_;
-    int64_t images_;  // that are not in the queue yet
+    int64_t images_;  // not in the queue yet
     Clock::time_point deadline_;
   };
 

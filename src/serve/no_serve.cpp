@@ -1,4 +1,4 @@
-// In place of all else in a build with SETTRAIN_SERVE=OFF.
+// Takes the place of all other files here in a build with SETTRAIN_SERVE=OFF.
 #include "src/core/error.h"
 #include "src/serve/serve.h"
 

@@ -8,21 +8,21 @@
 
 #include "src/inference/set_maker.h"
 #include "src/inference/trained_model.h"
-#include "src/serve/http/http_server.h"
+#include "src/serve/http/limits.h"
 
 namespace settrain {
 
 struct BatchOptions {
-  int64_t most_images = 16;   // that the model scores together
-  double window_ms = 2;       // for which the first of a batch waits for others, where some are on their way
-  int64_t most_waiting = 64;  // images
+  int64_t most_images = 16;   // in a batch
+  double window_ms = 2;       // how long the first image of a batch waits for others that are on their way
+  int64_t most_waiting = 64;  // images in the queue
   double seconds = 20;        // from a request's arrival until the model is reached
 };
 
 struct ServeOptions {
   std::string host = "127.0.0.1";
-  int port = 8080;           // 0: any free one
-  std::string by = "class";  // what the sets hold: class or superclass
+  int port = 8080;             // 0: any free one
+  bool by_superclass = false;  // the sets hold superclasses
   HttpLimits http = {};
   BatchOptions batch = {};
   int64_t most_pixels = 50'000'000;  // of an image
@@ -32,13 +32,12 @@ class ListeningSocket;
 
 class Server {
  public:
-  /// Takes the address. Throws Error where it cannot be had, and in a build without the server (CMake:
-  /// SETTRAIN_SERVE=OFF).
+  /// Binds the address. Throws Error where that fails, and in a build without the server (CMake: SETTRAIN_SERVE=OFF).
   explicit Server(const ServeOptions& options);
   ~Server();
 
-  /// Answers requests with the maker's sets until `stop` returns true, which is asked several times a second, and then
-  /// those that had begun. `ready` is called with the port when it listens. Throws what the model throws.
+  /// Answers requests with the maker's sets until `stop` returns true; it is called several times a second. Requests
+  /// that had begun are then still answered. Calls `ready` with the port when it listens. Throws what the model throws.
   void run(const TrainedModel& model, const SetMaker& maker, const std::function<void(int port)>& ready,
            const std::function<bool()>& stop);
 

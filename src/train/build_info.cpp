@@ -1,6 +1,5 @@
-#include "src/train/build_info.h"
-
 #include "git_commit.h"
+#include "src/train/provenance.h"
 
 namespace settrain {
 

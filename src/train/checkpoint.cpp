@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 #include <sstream>
@@ -13,8 +14,8 @@
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/formats/contents.h"
-#include "src/formats/state_dict_names.h"
-#include "src/train/weight_tensors.h"
+#include "src/formats/weight_file.h"
+#include "src/train/tensor_file.h"
 
 namespace settrain {
 namespace {
@@ -40,28 +41,28 @@ std::string describe(const at::Tensor& tensor) {
 }
 
 // "missing: a, b and 3 more"
-std::string list(const std::string& title, const std::vector<std::string>& names) {
+std::string list(const std::string& title, std::vector<std::string> names) {
   constexpr size_t kShown = 8;
   if (names.empty()) return "";
-  std::string text = fmt::format("\n  {}: ", title);
-  for (size_t i = 0; i < names.size() && i < kShown; ++i) text += (i > 0 ? ", " : "") + displayed(names[i]);
-  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
-  return text;
+  const size_t more = names.size() - std::min(names.size(), kShown);
+  names.resize(names.size() - more);
+  for (std::string& name : names) name = displayed(name);
+  return fmt::format("\n  {}: {}{}", title, fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 const at::Tensor& scalar(const Checkpoint& checkpoint, const std::string& name, at::ScalarType dtype,
                          const char* dtype_name) {
   const auto found = checkpoint.tensors.find(name);
   if (found == checkpoint.tensors.end() || found->second.scalar_type() != dtype || found->second.dim() != 0) {
-    throw RunError(fmt::format("'{}': expected a scalar '{}' of {}, got {}", checkpoint.file.string(), name, dtype_name,
+    throw RunError(fmt::format("{}: expected a scalar '{}' of {}, got {}", checkpoint.place(), name, dtype_name,
                                found == checkpoint.tensors.end() ? "none" : describe(found->second)));
   }
   return found->second;
 }
 
-// Of every tensor (name, dtype and shape as the file's header has them, values) and every text but itself (name, text),
-// each in the order of the names; each part with its length in front, so that none runs into the next. The tensors are
-// contiguous and on the CPU.
+// SHA-256 of every tensor (name, dtype and shape as the file's header has them, values) and every text but itself
+// (name, text), each in the order of the names; each part with its length in front, so that none runs into the next.
+// The tensors are contiguous and on the CPU.
 std::string digest_of(const TensorMap& tensors, const TextMap& metadata) {
   Sha256 sha;
   const auto add = [&sha](std::string_view bytes) { sha.add(fmt::format("{}:", bytes.size())).add(bytes); };
@@ -100,7 +101,7 @@ double Checkpoint::real(const std::string& name) const {
 
 const std::string& Checkpoint::text(const std::string& name) const {
   const auto found = metadata.find(name);
-  if (found == metadata.end()) throw RunError(fmt::format("'{}' has no metadata '{}'", file.string(), name));
+  if (found == metadata.end()) throw RunError(fmt::format("{} has no metadata '{}'", place(), name));
   return found->second;
 }
 
@@ -116,7 +117,7 @@ uint64_t Checkpoint::log_size(const std::filesystem::path& log) const {
   uint64_t bytes = 0;
   const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
   if (end.ec != std::errc() || end.ptr != digits.data() + digits.size()) {
-    throw RunError(fmt::format("'{}': expected a number of bytes in '{}', got '{}'", file.string(), name, digits));
+    throw RunError(fmt::format("{}: expected a number of bytes in '{}', got '{}'", place(), name, digits));
   }
   return bytes;
 }
@@ -157,10 +158,9 @@ void Checkpoint::copy_into(const std::string& prefix,
     }
   }
   if (!missing.empty() || !extra.empty() || !different.empty()) {
-    throw RunError(
-        fmt::format("'{}' does not fit what this run has under '{}'; it was made with another configuration:{}{}{}",
-                    file.string(), prefix, list("missing", missing), list("too many", {extra.begin(), extra.end()}),
-                    list("different", different)));
+    throw RunError(fmt::format(
+        "{} does not fit what this run has under '{}'; it was made with another configuration:{}{}{}", place(), prefix,
+        list("missing", missing), list("too many", {extra.begin(), extra.end()}), list("different", different)));
   }
   const at::NoGradGuard no_grad;
   for (const auto& [name, target] : targets) target.copy_(tensors.at(prefix + name));

@@ -12,13 +12,16 @@
 namespace settrain {
 
 /// Tensors: "model.*" (torchvision's names), "optimizer.*" (by parameter name: "optimizer.momentum.fc.weight"),
-/// "loss.*", "selection.*" and scalars "state.*". Metadata: "config" (the resolved YAML), "card" (model_card.h),
-/// "data.*", "machine.*", and "logs.FILE" (bytes of that log when the checkpoint was made). docs/file_formats.md lists
-/// them.
+/// "loss.*", "selection.*" and scalars "state.*". Metadata: "config" (the resolved YAML), "card"
+/// (formats/model_card.h), "data.*", "machine.*", and "logs.FILE" (bytes of that log when the checkpoint was made).
+/// docs/file_formats.md lists them.
 struct Checkpoint {
   TensorMap tensors;
   TextMap metadata;
   std::filesystem::path file;  // where it was loaded from; empty for a new one
+
+  /// The file, for messages: "'runs/a/checkpoints/last.safetensors'".
+  std::string place() const { return "'" + file.string() + "'"; }
 
   void set_integer(const std::string& name, int64_t value);
   /// Throws RunError where there is no int64 scalar of that name.
@@ -46,7 +49,7 @@ struct Checkpoint {
 
   static constexpr const char* kAveraged = "ema.";
 
-  /// Of the weights that are evaluated: kAveraged where the run averages them, else "model.".
+  /// The prefix of the weights that are evaluated: kAveraged where the run averages them, else "model.".
   std::string weights_prefix() const { return has(kAveraged) ? kAveraged : "model."; }
 
   /// Copies the tensors whose names start with `prefix` into `targets`, which have the names without it. The targets

@@ -18,16 +18,15 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <optional>
 #include <stop_token>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "src/core/environment.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -45,12 +44,6 @@ double waiting_share(const SchedulerCounts& counts) {
   return total > 0 ? counts.waited / total : 0;
 }
 
-void add_to(SchedulerCounts& sum, const SchedulerCounts& counts) {
-  sum.ran += counts.ran;
-  sum.waited += counts.waited;
-  sum.others += counts.others;
-}
-
 // Seconds that the cores of this process were busy, whoever ran there: proc(5), /proc/stat. None where it is not there.
 std::optional<double> busy_seconds_of_cores() {
   cpu_set_t own;
@@ -61,12 +54,9 @@ std::optional<double> busy_seconds_of_cores() {
   if (!file) return std::nullopt;
   double busy = 0;
   for (std::string name; file >> name; file.ignore(4096, '\n')) {
-    int core = -1;
-    if (!name.starts_with("cpu") ||
-        std::from_chars(name.data() + 3, name.data() + name.size(), core).ec != std::errc() || core >= CPU_SETSIZE ||
-        !CPU_ISSET(static_cast<size_t>(core), &own)) {
-      continue;
-    }
+    if (!name.starts_with("cpu")) continue;
+    const int core = parse_number<int>(std::string_view(name).substr(3)).value_or(CPU_SETSIZE);
+    if (core >= CPU_SETSIZE || !CPU_ISSET(static_cast<size_t>(core), &own)) continue;
     double user = 0, nice = 0, system = 0, idle = 0, io_wait = 0, irq = 0, soft_irq = 0;
     file >> user >> nice >> system >> idle >> io_wait >> irq >> soft_irq;
     busy += tick * (user + nice + system + irq + soft_irq);
@@ -74,8 +64,12 @@ std::optional<double> busy_seconds_of_cores() {
   return busy;
 }
 
+SchedulerCounts sum(const SchedulerCounts& a, const SchedulerCounts& b) {
+  return {a.ran + b.ran, a.waited + b.waited, a.others + b.others};
+}
+
+// A thread that ended takes its counts along.
 SchedulerCounts between(const SchedulerCounts& before, const SchedulerCounts& now) {
-  // A thread that ended takes its counts along.
   return {std::max(0.0, now.ran - before.ran), std::max(0.0, now.waited - before.waited),
           std::max(0.0, now.others - before.others)};
 }
@@ -131,8 +125,7 @@ class Watch {
 // Whether the user decided how threads wait or where they run.
 bool has_user_decided() {
   const std::array names{"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY"};
-  return std::any_of(names.begin(), names.end(),
-                     [](const char* name) { return environment_variable(name).has_value(); });
+  return std::ranges::any_of(names, [](const char* name) { return environment_variable(name).has_value(); });
 }
 
 }  // namespace
@@ -176,21 +169,19 @@ std::optional<SchedulerCounts> scheduler_counts() {
 }
 
 void SharedCores::add(const SchedulerCounts& counts, double seconds) {
-  add_to(advised_, counts);
+  advised_ = sum(advised_, counts);
   advised_seconds_ += seconds;
   if (counts.ran + counts.waited < kLeastActivity * seconds) return;
-  if (!are_shared_) {
+  if (are_shared_) {
+    quiet_ = sum(quiet_, counts);
+    quiet_seconds_ += seconds;
+    if (quiet_seconds_ < kQuietSeconds) return;
+    are_shared_ = waiting_share(quiet_) > kQuiet;
+    crowded_windows_ = 0;
+  } else {
     crowded_windows_ = waiting_share(counts) > kCrowded ? crowded_windows_ + 1 : 0;
     are_shared_ = crowded_windows_ >= kCrowdedWindows;
-    quiet_ = {};
-    quiet_seconds_ = 0;
-    return;
   }
-  add_to(quiet_, counts);
-  quiet_seconds_ += seconds;
-  if (quiet_seconds_ < kQuietSeconds) return;
-  are_shared_ = waiting_share(quiet_) > kQuiet;
-  crowded_windows_ = 0;
   quiet_ = {};
   quiet_seconds_ = 0;
 }

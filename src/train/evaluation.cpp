@@ -7,21 +7,17 @@
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
-#include <optional>
+#include <nlohmann/json.hpp>
 #include <set>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "models/model.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
-#include "src/eval/bayes.h"
 #include "src/eval/crop_average.h"
-#include "src/eval/score_collector.h"
+#include "src/eval/evaluator.h"
 #include "src/loader/loader.h"
-#include "src/train/skipped_everywhere.h"
 
 namespace settrain {
 namespace {
@@ -39,16 +35,16 @@ std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& 
                         run.config.read<AverageKOptions>("eval").average_k);
 }
 
-// Where average-K's thresholds come from; nothing is needed where no such sets are asked for.
-std::string threshold_source(const Experiment& run) {
-  const auto options = run.config.read<AverageKOptions>("eval");
+// eval.threshold_from, or "same" where no average-K sets are evaluated.
+std::string threshold_source(const config::Config& config) {
+  const auto options = config.read<AverageKOptions>("eval");
   return options.average_k.empty() ? "same" : options.threshold_from;
 }
 
-// The split whose images calibrate set rules before they judge `split`; empty: half of its own do.
-std::string calibrates(const Experiment& run, const std::string& split) {
-  if (split != "test" || run.config.get<config::Texts>("eval.rules").empty()) return "";
-  return run.dataset.calibration.size() > 0 ? "calibration" : "val";
+// The split whose images calibrate set rules before they judge `split`; empty: half of its own images do.
+std::string calibrates(const config::Config& config, const std::string& split, bool has_calibration) {
+  if (split != "test" || config.get<config::Texts>("eval.rules").empty()) return "";
+  return has_calibration ? "calibration" : "val";
 }
 
 CropAverage crop_average_of(const Experiment& run) {
@@ -62,15 +58,15 @@ class ScoredSplits {
 
   const SplitScores& of(const std::string& name) { return of(name, split_named(run_.dataset, name)); }
 
-  /// Those of average-K; null: the split's own.
+  // The scores that set average-K's thresholds; null: the split's own.
   const at::Tensor* thresholds() {
-    if (threshold_source(run_) == "val") return &of("val").scores;
+    if (threshold_source(run_.config) == "val") return &of("val").scores;
     return run_.threshold_split ? &of("", *run_.threshold_split).scores : nullptr;
   }
 
-  /// What calibrates set rules before they judge the split; null: half of its own images.
+  // The scores that calibrate set rules before they judge the split; null: half of its own images.
   const SplitScores* calibration_for(const std::string& split) {
-    const std::string name = calibrates(run_, split);
+    const std::string name = calibrates(run_.config, split, run_.dataset.calibration.size() > 0);
     return name.empty() ? nullptr : &of(name);
   }
 
@@ -113,8 +109,8 @@ std::vector<ScoredBatch> gathered(ProcessGroup& group, const ScoredBatch& mine, 
 
 }  // namespace
 
-at::Tensor score_batch(Model& model, const Batch& batch, const Computation& computation, const CropAverage& average) {
-  const at::Tensor scores = forward(model, batch.images, computation).prediction();
+at::Tensor score_batch(Model& model, const Batch& batch, const ComputePolicy& policy, const CropAverage& average) {
+  const at::Tensor scores = forward(model, batch.images, policy).prediction();
   return batch.views == 1 ? scores : average_crops(scores, batch.views, average);
 }
 
@@ -127,15 +123,13 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
   ProcessGroup& group = *run.group;
   const CropAverage crop_average = crop_average_of(run);
   int64_t left_out = 0;
-  Progress progress;
-  progress.stage = "[eval] " + split.name;
-  progress.total = split.size();
+  Progress progress{"[eval] " + split.name, 0, split.size(), 0, ""};
   loader.start_epoch(0);
   for (int64_t first = 0; first < loader.batches_per_epoch(); first += group.world_size()) {
     Batch batch;
     loader.next(batch);
     ScoredBatch mine{at::empty({0, classes}, at::TensorOptions(run.device).dtype(at::kFloat)), batch.labels};
-    if (batch.size() > 0) mine.scores = score_batch(*run.model, batch, run.computation, crop_average);
+    if (batch.size() > 0) mine.scores = score_batch(*run.model, batch, run.policy, crop_average);
     const at::Tensor counts =
         group.all_gather(at::tensor({batch.size(), std::ssize(batch.skipped), int64_t{interrupted()}}));
     for (const ScoredBatch& scored : gathered(group, mine, counts)) collector.add(scored.scores, scored.labels);
@@ -151,14 +145,21 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
   return collector.finish(left_out);
 }
 
-int64_t samples_to_score(const Experiment& run, const std::vector<std::string>& splits) {
+std::set<std::string> splits_to_score(const config::Config& config, const std::vector<std::string>& splits,
+                                      bool has_calibration) {
   std::set<std::string> names(splits.begin(), splits.end());
-  if (threshold_source(run) == "val" && !splits.empty()) names.insert("val");
+  if (!splits.empty() && threshold_source(config) == "val") names.insert("val");
   for (const std::string& split : splits) {
-    if (const std::string name = calibrates(run, split); !name.empty()) names.insert(name);
+    if (const std::string name = calibrates(config, split, has_calibration); !name.empty()) names.insert(name);
   }
+  return names;
+}
+
+int64_t samples_to_score(const Experiment& run, const std::vector<std::string>& splits) {
   int64_t samples = run.threshold_split && !splits.empty() ? run.threshold_split->size() : 0;
-  for (const std::string& name : names) samples += split_named(run.dataset, name).size();
+  for (const std::string& name : splits_to_score(run.config, splits, run.dataset.calibration.size() > 0)) {
+    samples += split_named(run.dataset, name).size();
+  }
   return samples;
 }
 
@@ -180,8 +181,19 @@ std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vecto
     const SplitScores* calibration = scored.calibration_for(name);
     results.push_back({name, run.evaluator->evaluate(scored.of(name), thresholds, calibration)});
   }
-  log_skipped_everywhere(run);
+  gather_skipped_images(*run.group, *run.loader.skipped);
   return results;
+}
+
+void gather_skipped_images(ProcessGroup& group, SkippedImages& skipped) {
+  if (group.world_size() == 1) return;
+  const nlohmann::json unreported = skipped.take_unreported();
+  const std::string mine = unreported.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (const std::string& other : group.all_gather(mine)) {
+    if (!group.is_first()) continue;
+    const nlohmann::json reasons = nlohmann::json::parse(other);
+    for (const auto& [image, reason] : reasons.items()) skipped.add(image, reason.get<std::string>());
+  }
 }
 
 std::vector<ResultsColumn> results_columns(const Experiment& run, const std::vector<SplitResult>& results) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace settrain {
 
 /// The scores of a batch with images, [batch.size(), classes] float on the model's device: by the model as it is, which
 /// should be in evaluation mode; those of several views averaged.
-at::Tensor score_batch(Model& model, const Batch& batch, const Computation& computation, const CropAverage& average);
+at::Tensor score_batch(Model& model, const Batch& batch, const ComputePolicy& policy, const CropAverage& average);
 
 /// The scores of every sample of a split that could be read, by the model in evaluation mode, on the model's device; of
 /// ten crops averaged as eval.crop_average says. Several processes score its batches in turn, and each has them all in
@@ -32,7 +33,7 @@ struct JudgedScores {
 /// The scores of a split, with what evaluate_splits() judges it by. Throws as score_split().
 JudgedScores score_with_thresholds(const Experiment& run, const std::string& split, ProgressBar& bar);
 
-/// What the metrics say about one split.
+/// The metrics of one split.
 struct SplitResult {
   std::string split;  // "val"
   EvaluationResult result;
@@ -45,8 +46,17 @@ struct SplitResult {
 std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vector<std::string>& splits, ViewUse use,
                                          ProgressBar& bar);
 
+/// The splits that an evaluation of `splits` scores: these, the one that sets average-K's thresholds, and the one that
+/// calibrates set rules.
+std::set<std::string> splits_to_score(const config::Config& config, const std::vector<std::string>& splits,
+                                      bool has_calibration);
+
 /// How many samples evaluate_splits() scores: those of the splits, and of others that set thresholds or calibrate.
 int64_t samples_to_score(const Experiment& run, const std::vector<std::string>& splits);
+
+/// Has the first process log the images that the others have left out since the last call (data.on_bad_image).
+/// Collective.
+void gather_skipped_images(ProcessGroup& group, SkippedImages& skipped);
 
 /// The columns of the table of results, one a split; beside it, where the data's P(y | x) is known, what the
 /// Bayes-optimal sets reach.

@@ -1,4 +1,4 @@
-// A config made real: the objects of a run, wired together.
+// Everything that a config describes, built: data, model, loss, evaluator.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -12,68 +12,76 @@
 #include "metrics/sets/rules/calibrated_rule.h"
 #include "src/config/config.h"
 #include "src/eval/evaluator.h"
+#include "src/formats/model_card.h"
 #include "src/loader/loader.h"
 #include "src/parallel/process_group.h"
-#include "src/train/computation.h"
+#include "src/train/compute_policy.h"
+#include "src/train/experiment_schema.h"
 #include "src/train/pretrained.h"
-#include "src/train/registries.h"
 #include "src/train/run_options.h"
 
 namespace settrain {
-
-struct ImageShape {
-  int64_t channels = 0, height = 0, width = 0;
-};
 
 struct Experiment {
   config::Config config;
   at::Device device;
   std::shared_ptr<ProcessGroup> group{};  // of the processes that share the work; alone where there is one
-  Computation computation{};
+  ComputePolicy policy{};
   GeneralOptions general{};
   TrainOptions train{};
   EvalOptions eval{};
   LoaderContext loader{};
-  Dataset dataset{};   // training labels with their noise
-  ImageShape input{};  // of the model
+  Dataset dataset{};     // training labels with their noise
+  ModelContext input{};  // of the model
   LabelNoiseReport label_noise{};
   std::vector<int64_t> train_counts{};     // [classes], label noise included
   ClassFacts class_facts{};                // for set rules
   std::shared_ptr<Model> model{};          // on `device`, with its first weights
-  std::optional<Pretrained> pretrained{};  // what they were loaded from
+  std::optional<Pretrained> pretrained{};  // the weights that it was loaded with
   std::string pretrained_digest{};         // of the file that the run began with, also where it goes on; empty for none
   std::unique_ptr<Loss> loss{};
-  OptimizerEntry optimizer{};  // what makes the optimizer, of which only training has one
+  OptimizerEntry optimizer{};  // makes the optimizer, of which only training has one
   std::string stall_advice{};  // what to try where the loss does not fall
   std::unique_ptr<Evaluator> evaluator{};
   std::optional<Split> threshold_split{};  // the unlabelled images of eval.threshold_from, where that is a folder
   std::string threshold_digest{};          // of that folder's files
 };
 
-/// What a model begins with: what model.pretrained says; or weights as drawn whatever it says, for who puts a
-/// checkpoint's in their place, or measures speed alone, and needs no such file.
+/// The first weights of a model: those of model.pretrained; or weights as drawn whatever it says, for callers that load
+/// a checkpoint afterwards, or measure speed alone, and need no such file.
 enum class FirstWeights { kPretrained, kDrawn };
 
 /// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone.
-/// Also sets the process' compute threads, whether ATen keeps to deterministic algorithms, and how its heap is kept.
-/// Throws ConfigError or DataError; where data and weights are both missing, one error that says both. `group`: null
-/// for a process alone.
+/// Also sets up the process as prepare_process() does. Throws ConfigError or DataError; where data and weights are both
+/// missing, one error that says both. `group`: null for a process alone.
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
                            FirstWeights weights = FirstWeights::kDrawn, std::shared_ptr<ProcessGroup> group = nullptr);
 
-/// Sets the process' compute threads, whether ATen keeps to deterministic algorithms, and how its heap is kept, as the
-/// config says; its run.threads is resolved.
-void prepare_process(const config::Config& config, at::Device device);
+/// How the config's loaders make batches for networks that compute as `policy` says.
+LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,
+                             const Normalisation& normalisation);
 
-/// How the config's loaders make batches on that device, but for normalisation and format of the pixels.
-LoaderContext loader_context(const config::Config& config, at::Device device);
+/// A model, and the weights that it was loaded with, if any.
+struct BuiltModel {
+  std::shared_ptr<Model> model;
+  std::optional<Pretrained> pretrained;
+};
 
-/// The config's model with weights as drawn, on the device and laid out as `computation` says.
-std::shared_ptr<Model> make_model(const Registries& registries, const config::Config& config,
-                                  const ModelContext& context, const Computation& computation);
+/// The config's model with its first weights, on the policy's device and in its layout. Weights are drawn from ATen's
+/// generator.
+BuiltModel build_model(const ModelRegistry& registry, const config::Config& config, const ModelContext& context,
+                       const ComputePolicy& policy, FirstWeights weights = FirstWeights::kDrawn);
 
-/// "auto" (a GPU where there is one), "cpu", "cuda" or "cuda:N". Throws ConfigError for another name or a device that
-/// is not there.
-at::Device find_device(const std::string& name);
+/// The config's loss for the training split of `data`, whose classes have `train_counts` images. Throws ConfigError
+/// where the loss does not suit the data.
+std::unique_ptr<Loss> build_loss(const LossRegistry& registry, const config::Config& config, const Dataset& data,
+                                 const std::vector<int64_t>& train_counts);
+
+/// The evaluator of every metric of the config. `score_scale`: Loss::score_scale().
+std::unique_ptr<Evaluator> build_evaluator(const MetricRegistry& registry, const config::Config& config,
+                                           const ClassFacts& facts, double score_scale);
+
+/// The description of the model that its checkpoints carry, for those who have no training data.
+ModelCard card_of(const Experiment& run);
 
 }  // namespace settrain

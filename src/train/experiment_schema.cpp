@@ -16,11 +16,10 @@
 #include "metrics/sets/rule_metrics.h"
 #include "models/model_options.h"
 #include "src/config/config.h"
-#include "src/config/variants.h"
-#include "src/core/suggest.h"
+#include "src/config/schema.h"
+#include "src/core/text.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/data_options.h"
-#include "src/optim/make_optimizer.h"
 #include "src/optim/schedule.h"
 #include "src/parallel/process_group.h"
 #include "src/run_folder/run_folder.h"
@@ -39,7 +38,7 @@ config::Section eval_section(const Registries& registries) {
   return section;
 }
 
-// What every data set has.
+// Keys that every data set has.
 config::Keys data_keys(const Registries& registries) {
   return config::joined(loader_keys(registries.datasets), ClassOptions::keys(), LongTailOptions::keys(),
                         CalibrationOptions::keys());
@@ -101,15 +100,14 @@ config::Rule select_rule(const Registries& registries) {
     std::vector<std::string> known{RunFolder::kLast};
     for (const std::string& split : config.get<config::Texts>("eval.during_training")) {
       for (const std::string& name : names) {
-        // Of average-K's sizes and thresholds, neither larger nor smaller is better.
+        // Neither larger nor smaller is better for average-K's sizes and thresholds.
         if (!name.ends_with("_size") && !name.ends_with("_lambda")) known.push_back(split + "/" + name);
       }
     }
     for (const std::string& wanted : config.get<config::Texts>("select")) {
       if (std::find(known.begin(), known.end(), wanted) != known.end()) continue;
-      const std::string near = nearest_name(wanted, known);
       config.fail("select", "'" + wanted + "' is no accuracy that this run measures during training" +
-                                (near.empty() ? "" : ", did you mean '" + near + "'?") +
+                                did_you_mean(wanted, known) +
                                 " (eval.during_training says on which splits; eval.top_k, eval.average_k, eval.rules "
                                 "and eval.superclass_accuracy say which there are)");
     }
@@ -144,6 +142,10 @@ void name_rule(const config::Config& config) {
   }
 }
 
+bool contains(const config::Texts& texts, const char* text) {
+  return std::ranges::count(texts, text) > 0;
+}
+
 bool has_validation(const config::Config& config) {
   return !config.has("data.val_size") || config.get<int64_t>("data.val_size") > 0;
 }
@@ -151,8 +153,7 @@ bool has_validation(const config::Config& config) {
 // The splits of `path` must not name validation where there is none.
 config::Rule no_validation_rule(const char* path, const char* advice) {
   return [path, advice](const config::Config& config) {
-    const auto& splits = config.get<config::Texts>(path);
-    if (has_validation(config) || std::find(splits.begin(), splits.end(), "val") == splits.end()) return;
+    if (has_validation(config) || !contains(config.get<config::Texts>(path), "val")) return;
     config.fail(path, fmt::format("data.val_size is 0, so there is no validation split; set {}: {}", path, advice));
   };
 }
@@ -178,8 +179,7 @@ void calibration_rule(const config::Config& config) {
   if (share > 0 && !has_validation(config)) {
     config.fail("data.calibration_share", "data.val_size is 0, so there are no validation images to take a share of");
   }
-  const auto& splits = config.get<config::Texts>("eval.splits");
-  if (share == 0 && std::find(splits.begin(), splits.end(), "calibration") != splits.end()) {
+  if (share == 0 && contains(config.get<config::Texts>("eval.splits"), "calibration")) {
     config.fail("eval.splits", "there is no calibration split; data.calibration_share keeps one");
   }
 }
@@ -187,8 +187,7 @@ void calibration_rule(const config::Config& config) {
 void set_rules_rule(const config::Config& config) {
   if (config.get<config::Texts>("eval.rules").empty() || has_validation(config)) return;
   for (const char* path : {"eval.during_training", "eval.splits"}) {
-    const auto& splits = config.get<config::Texts>(path);
-    if (std::find(splits.begin(), splits.end(), "test") == splits.end()) continue;
+    if (!contains(config.get<config::Texts>(path), "test")) continue;
     config.fail("eval.rules",
                 fmt::format("data.val_size is 0, so nothing calibrates rules for the test split of {}", path));
   }

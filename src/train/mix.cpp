@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "losses/make_loss.h"
-#include "src/core/streams.h"
+#include "src/core/random.h"
 
 namespace settrain {
 namespace {
 
-// What the random words of a mix are for: the block of their counter.
+// The uses of the random words of a mix: the block of their counter.
 enum Block : uint32_t { kShare, kWhich, kPlace };
 
 // Two numbers in [0, 1).
@@ -26,7 +26,7 @@ std::pair<double, double> two_uniform(const MixKey& key, Block block, uint32_t i
 }
 
 // A draw of Beta(alpha, alpha), alpha <= 1: Joehnk's rejection (1964), in logarithms since u^(1/alpha) may underflow.
-// Of an alpha far below the range of the keys these overflow too, and no draw would be taken.
+// With an alpha far below the range of the keys the logarithms overflow too, and no draw would be accepted.
 double beta_draw(double alpha, const MixKey& key) {
   for (uint32_t attempt = 0;; ++attempt) {
     const auto [u, v] = two_uniform(key, kShare, attempt);
@@ -96,6 +96,7 @@ config::Rule mix_rule(const LossRegistry& losses) {
 }
 
 MixedBatch mix(const MixOptions& options, const at::Tensor& images, const at::Tensor& labels, const MixKey& key) {
+  if (!options.is_on()) return {images, {}, 1};
   const bool coin = two_uniform(key, kWhich).first < 0.5;
   const bool is_cutmix = options.kind == MixOptions::kCutmix || (options.kind == MixOptions::kEither && coin);
   const at::Tensor partners = at::roll(images, 1, 0);
@@ -111,6 +112,7 @@ MixedBatch mix(const MixOptions& options, const at::Tensor& images, const at::Te
 
 LossValue mixed_loss(Loss& loss, const LossInput& input, const MixedBatch& mixed) {
   const LossValue own = loss(input);
+  if (!mixed.partner_labels.defined()) return own;
   LossInput of_partners = input;
   of_partners.labels = mixed.partner_labels;
   const LossValue partners = loss(of_partners);

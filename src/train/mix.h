@@ -13,10 +13,11 @@ namespace settrain {
 
 /// Keys of the section `train`.
 struct MixOptions {
-  std::string kind;
+  static constexpr const char *kNone = "none", *kMixup = "mixup", *kCutmix = "cutmix", *kEither = "either";
+
+  std::string kind = kNone;
   double mixup_alpha = 0, cutmix_alpha = 0;  // in (0, 1]
 
-  static constexpr const char *kNone = "none", *kMixup = "mixup", *kCutmix = "cutmix", *kEither = "either";
   static config::Keys keys();
   bool is_on() const { return kind != kNone; }
 };
@@ -34,18 +35,21 @@ struct MixKey {
 /// A batch whose images are made of two each.
 struct MixedBatch {
   at::Tensor images;          // [batch, channels, height, width]
-  at::Tensor partner_labels;  // [batch] int64: of the image before it in the batch, the last one's for the first
+  at::Tensor partner_labels;  // [batch] int64: of the image before it in the batch, the last one's for the first;
+                              // undefined where nothing is mixed
   double share = 1;           // of the image's own label in the loss, in [0, 1]; the partner's has the rest
 };
 
 /// Mixes every image of `images` [batch, channels, height, width], floating point, with the one before it. mixup (Zhang
 /// et al., ICLR 2018): share x + (1 - share) x', share drawn from Beta(alpha, alpha). cutmix (Yun et al., ICCV 2019): a
 /// rectangle of x' in x, of (1 - share) of the area before it is cut off at the borders, the same for the whole batch;
-/// its share is then that of the pixels. either: one of the two for each batch. A function of the arguments alone.
+/// its share is then that of the pixels. either: one of the two for each batch. none: the images as they are, with a
+/// share of 1. A function of the arguments alone.
 MixedBatch mix(const MixOptions& options, const at::Tensor& images, const at::Tensor& labels, const MixKey& key);
 
-/// share L(s, y) + (1 - share) L(s, y'), for every sample and in sum. Partners are the batch's own images in another
-/// order, so a sum of class weights over the batch (Loss::divisor) is that of either label.
+/// share L(s, y) + (1 - share) L(s, y'), for every sample and in sum; L(s, y) where nothing is mixed. Partners are the
+/// batch's own images in another order, so a sum of class weights over the batch (Loss::divisor) is that of either
+/// label.
 LossValue mixed_loss(Loss& loss, const LossInput& input, const MixedBatch& mixed);
 
 }  // namespace settrain

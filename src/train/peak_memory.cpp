@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <string>
 
-#include "src/core/human.h"
+#include "src/core/text.h"
 
 #ifdef SETTRAIN_HAS_CUDA
 #include <ATen/Context.h>
@@ -16,7 +15,7 @@
 namespace settrain {
 namespace {
 
-// Of "VmHWM:     1234 kB" the bytes; 0 where no line of the file has the name.
+// The bytes of a line such as "VmHWM:     1234 kB"; 0 where no line of the file has the name.
 uint64_t bytes_named(const std::string& name, const char* file) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -38,7 +37,7 @@ uint64_t on_devices([[maybe_unused]] Bytes bytes) {
   return sum;
 }
 
-// Of a count of the allocator, that of all pools together.
+// The index of the sum over all pools in a count of the allocator.
 constexpr size_t kAllPools = 0;
 
 }  // namespace

@@ -14,10 +14,11 @@ struct PeakMemory {
   uint64_t device = 0;  // bytes that ATen's allocator held on the GPUs; 0 without one
 };
 
-/// Of this process, since it started or the latest ExtraMemory was made.
+/// The peak of this process, since it started or the latest ExtraMemory was made.
 PeakMemory peak_memory();
 
-/// What is in use by tensors on the GPUs, and resident on the host, at most and on top of what was when this was made.
+/// The most memory that is used on top of what was in use when this was made: by tensors on the GPUs, and resident on
+/// the host.
 class ExtraMemory {
  public:
   /// Starts the peaks anew.

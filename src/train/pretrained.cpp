@@ -10,7 +10,6 @@
 #include <array>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "models/heads.h"
@@ -19,10 +18,9 @@
 #include "models/named_tensors.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/formats/state_dict_names.h"
+#include "src/formats/weight_file.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/checkpoint.h"
-#include "src/train/weight_tensors.h"
 
 namespace settrain {
 namespace {
@@ -38,8 +36,8 @@ bool is_of(const std::string& name, const std::string& module) {
   return name.starts_with(module + ".");
 }
 
-bool has_module(const Entries& entries, const std::string& module) {
-  return std::any_of(entries.begin(), entries.end(), [&](const auto& entry) { return is_of(entry.first, module); });
+bool is_of_any(const std::string& name, const std::vector<std::string>& modules) {
+  return std::ranges::any_of(modules, [&](const std::string& module) { return is_of(name, module); });
 }
 
 std::vector<std::string> heads_of(const Model& model) {
@@ -52,10 +50,13 @@ std::vector<std::string> heads_of(const Model& model) {
 
 // The same tensors, the last layer named as the model's.
 Entries with_head(Entries entries, const std::string& head) {
-  if (has_module(entries, head)) return entries;
+  const auto has_module = [&entries](const std::string& module) {
+    return std::ranges::any_of(entries, [&](const auto& entry) { return is_of(entry.first, module); });
+  };
+  if (has_module(head)) return entries;
   for (const std::string other : kHeadNames) {
     // ("classifier" has more than the head where that is "classifier.2".)
-    if (!has_module(entries, other) || is_of(head, other)) continue;
+    if (!has_module(other) || is_of(head, other)) continue;
     Entries renamed;
     for (auto& [name, entry] : entries) {
       renamed.emplace(is_of(name, other) ? head + name.substr(other.size()) : name, std::move(entry));
@@ -102,13 +103,13 @@ bool is_transposed(const at::Tensor& target, const TensorEntry& entry) {
   return target.dim() == 2 && target.size(0) != target.size(1) && target.t().sizes() == at::IntArrayRef(entry.shape);
 }
 
-// What the options do to a head of the file, which has to be a linear one; an empty text for nothing.
+// The change that the options make to a head of the file, which has to be a linear one; an empty text for none.
 std::string change_of_head(const ModelOptions& options) {
   if (options.head == "scaled") return "head: scaled";
   return options.pretrained_head == ModelOptions::kTauNormalised ? "pretrained_head: tau_normalised" : "";
 }
 
-// Of a head for as many classes and features that does not fit: why, or an empty text. It would be lost otherwise.
+// Why a head for as many classes and features does not fit, or an empty text. It would be lost otherwise.
 std::string head_problem(const ModelOptions& options, const std::string& head, const NamedTensors& targets,
                          const Entries& entries) {
   const auto in_file = [&](const char* name) { return entries.contains(head + name); };
@@ -124,8 +125,7 @@ std::string head_problem(const ModelOptions& options, const std::string& head, c
     }
     if (!fits(target, entries.at(name))) continue;
     if (in_file(".factor")) return "has a scaled head; `settrain export` makes it a linear one";
-    const auto is_ours = [&](const auto& tensor) { return tensor.first == head + ".bias"; };
-    const bool has_bias = std::any_of(targets.begin(), targets.end(), is_ours);
+    const bool has_bias = std::ranges::count(targets, head + ".bias", &NamedTensors::value_type::first) > 0;
     if (in_file(".bias") != has_bias) {
       return has_bias ? "has a head without a bias; set model.head_bias: false"
                       : "has a head with a bias; set model.head_bias: true";
@@ -134,8 +134,8 @@ std::string head_problem(const ModelOptions& options, const std::string& head, c
   return "";
 }
 
-// What does not fit, a line each; the first ones.
-std::string misfits(const NamedTensors& targets, Entries entries) {
+// The tensors that do not fit, a line each; the first ones.
+std::string shape_mismatches(const NamedTensors& targets, Entries entries) {
   constexpr size_t kMostLines = 40;
   std::vector<std::string> lines;
   for (const auto& [name, target] : targets) {
@@ -153,16 +153,10 @@ std::string misfits(const NamedTensors& targets, Entries entries) {
   }
   for (const auto& entry : entries)
     lines.push_back(fmt::format("{}: the model has no such tensor", displayed(entry.first)));
-  std::string text;
-  for (size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) text += "\n  " + lines[i];
-  if (lines.size() > kMostLines) text += fmt::format("\n  and {} more", lines.size() - kMostLines);
-  return text;
-}
-
-// Weights that are not finite would end the run at its first step, with advice that does not help.
-void check_finite(const std::string& path, const std::string& name, const at::Tensor& tensor) {
-  if (!tensor.is_floating_point() || tensor.isfinite().all().item<bool>()) return;
-  throw KeyError(kKey, fmt::format("'{}': {} holds values that are not finite", path, displayed(name)));
+  if (lines.empty()) return "";
+  const size_t more = lines.size() - std::min(lines.size(), kMostLines);
+  lines.resize(lines.size() - more);
+  return fmt::format("\n  {}{}", fmt::join(lines, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : "");
 }
 
 // The tau-normalised classifier of Kang et al., ICLR 2020, without the bias.
@@ -186,14 +180,6 @@ void normalise_head(const std::string& head, double tau, const NamedTensors& ten
 struct HeadChoice {
   std::vector<std::string> kept, drawn;
   std::string problem;  // of a head that would be lost, see head_problem()
-
-  bool keeps(const std::string& name) const { return is_any_of(name, kept); }
-  bool draws(const std::string& name) const { return is_any_of(name, drawn); }
-
- private:
-  static bool is_any_of(const std::string& name, const std::vector<std::string>& heads) {
-    return std::any_of(heads.begin(), heads.end(), [&](const std::string& head) { return is_of(name, head); });
-  }
 };
 
 HeadChoice choose_heads(const ModelOptions& options, const std::vector<std::string>& heads, const NamedTensors& targets,
@@ -223,8 +209,11 @@ int64_t copy_tensors(const std::string& path, WeightFile& file, const Entries& e
   for (const auto& [name, target] : targets) {
     const auto found = entries.find(name);
     if (found == entries.end()) continue;
-    copies.emplace_back(target, read_tensor(file, found->second));
-    check_finite(path, name, copies.back().second);
+    const at::Tensor& tensor = copies.emplace_back(target, read_tensor(file, found->second)).second;
+    // Weights that are not finite would end the run at its first step, with advice that does not help.
+    if (tensor.is_floating_point() && !tensor.isfinite().all().item<bool>()) {
+      throw KeyError(kKey, fmt::format("'{}': {} holds values that are not finite", path, displayed(name)));
+    }
   }
   const at::NoGradGuard no_grad;
   for (auto& [target, tensor] : copies) target.copy_(tensor);
@@ -246,11 +235,13 @@ Pretrained load(const ModelOptions& options, Model& model) {
   // The file's head has the model's name by now.
   const HeadChoice choice = choose_heads(options, heads, targets, entries);
   loaded.drawn = choice.drawn;
-  const auto is_left = [&](const std::string& name) { return choice.draws(name) && !choice.keeps(name); };
+  const auto is_left = [&](const std::string& name) {
+    return is_of_any(name, choice.drawn) && !is_of_any(name, choice.kept);
+  };
   std::erase_if(entries, [&](const auto& entry) { return is_left(entry.first); });
   std::erase_if(targets, [&](const auto& entry) { return is_left(entry.first); });
 
-  const std::string lines = misfits(targets, entries);
+  const std::string lines = shape_mismatches(targets, entries);
   if (!lines.empty()) throw KeyError(kKey, fmt::format("'{}' has other tensors than the model:{}", path, lines));
   if (!choice.problem.empty()) {
     const bool may_draw = change_of_head(options).empty() && options.trains(ModelOptions::kHead);

@@ -12,7 +12,7 @@
 
 namespace settrain {
 
-/// What was loaded.
+/// The weights that were loaded, for the log and the provenance.
 struct Pretrained {
   std::string file, sha256;
   int64_t num_tensors = 0;           // that were copied

@@ -14,10 +14,14 @@
 #include <stdexcept>
 
 #include "datasets/decode_image.h"
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
-#include "src/core/file_lock.h"
-#include "src/train/build_info.h"
+#include "src/core/files.h"
+#include "src/core/log.h"
+#include "src/core/random.h"
+#include "src/loader/sampler.h"
+#include "src/run_folder/run_folder.h"
+#include "src/train/experiment.h"
+#include "src/train/resume.h"
 
 #ifdef SETTRAIN_HAS_CUDA
 #include "src/core/cuda_check.h"
@@ -37,11 +41,6 @@ std::string utc_now() {
                      parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-std::string operating_system() {
-  utsname system{};
-  return ::uname(&system) == 0 ? fmt::format("{} {} {}", system.sysname, system.release, system.machine) : "unknown";
-}
-
 // The processor as Linux names it.
 std::string processor() {
   std::ifstream input("/proc/cpuinfo");
@@ -58,6 +57,40 @@ std::string cuda_version(int number) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
 #endif
+
+Json to_json(const LabelNoiseReport& noise) {
+  Json json{{"kind", noise.kind},
+            {"nominal_rate", noise.nominal_rate},
+            {"effective_rate", noise.effective_rate},
+            {"changed_rate", noise.changed_rate},
+            {"changed", noise.changed}};
+  if (noise.within_superclass) json["within_superclass"] = *noise.within_superclass;
+  json["digest"] = noise.digest;
+  return json;
+}
+
+Json to_json(const Pretrained& weights) {
+  return {{"file", weights.file}, {"sha256", weights.sha256}, {"tensors", weights.num_tensors},
+          {"from", weights.from}, {"drawn", weights.drawn},   {"change", weights.change}};
+}
+
+Json provenance_of(const Experiment& run, const std::vector<std::string>& command_line) {
+  Json provenance = collect_provenance({.command_line = command_line,
+                                        .device = run.device,
+                                        .seed = run.general.seed,
+                                        .rng_version = kRngVersion,
+                                        .dataset = run.dataset.name,
+                                        .data_digest = run.dataset.digest});
+  if (run.group->world_size() > 1) {
+    provenance["processes"] = {
+        {"count", run.group->world_size()},
+        {"hosts", run.group->hosts()},
+        {"images_per_step", run.group->world_size() * run.train.accumulate * run.loader.options.batch_size}};
+  }
+  provenance["label_noise"] = to_json(run.label_noise);
+  if (run.pretrained) provenance["pretrained"] = to_json(*run.pretrained);
+  return provenance;
+}
 
 }  // namespace
 
@@ -88,7 +121,9 @@ nlohmann::ordered_json collect_provenance(const ProvenanceInput& input) {
   json["command_line"] = input.command_line;
   json["date"] = utc_now();
   json["host"] = host_name();
-  json["operating_system"] = operating_system();
+  utsname system{};
+  json["operating_system"] =
+      ::uname(&system) == 0 ? fmt::format("{} {} {}", system.sysname, system.release, system.machine) : "unknown";
   json["processor"] = processor();
   json["instruction_set"] = at::get_cpu_capability();
   json["threads"] = at::get_num_threads();
@@ -121,6 +156,28 @@ nlohmann::ordered_json read_provenance(const std::filesystem::path& file) {
   throw RunError(fmt::format(
       "'{}' is damaged or cannot be read: put it back as it was, or move it away and the run goes on with a new one",
       file.string()));
+}
+
+void record_run(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line,
+                const ResumePoint* resumed) {
+  write_file_atomically(folder.class_counts(), class_counts_csv(run.dataset, run.loader.sampling()));
+  write_file_atomically(folder.config(), run.config.to_yaml());
+  Json provenance = resumed ? read_provenance(folder.provenance()) : nullptr;
+  if (provenance.is_null()) {
+    provenance = provenance_of(run, command_line);
+    // Without a checkpoint the run was killed before the file was written.
+    if (resumed && resumed->checkpoint) {
+      log::warning(fmt::format("[run] '{}' was missing: the new one does not know how the run began",
+                               folder.provenance().string()));
+    }
+  }
+  if (resumed) {
+    Json entry = provenance_of(run, command_line);
+    entry["step"] = resumed->state.step;
+    for (const auto& [path, before, after] : resumed->changes) entry["changed"][path] = {before, after};
+    provenance["resumed"].push_back(std::move(entry));
+  }
+  write_provenance(folder.provenance(), provenance);
 }
 
 }  // namespace settrain

@@ -1,6 +1,6 @@
 #include "src/train/resume.h"
 
-#include <ATen/Parallel.h>
+#include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,13 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
-#include "src/core/streams.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 #include "src/train/provenance.h"
-#include "src/train/run_card.h"
 #include "src/train/selection.h"
 
 namespace settrain {
@@ -23,76 +20,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kPretrainedDigest = "model.pretrained.sha256";
-constexpr const char* kProcesses = "processes";
+constexpr const char* kMeasured = "state.measured";
 constexpr const char* kAccumulate = "train.accumulate";
 
 std::string quoted(const fs::path& file) {
   return fmt::format("'{}'", file.string());
 }
 
-// What the last bits of a run depend on, besides its config and data.
-TextMap machine(const Experiment& run) {
-  static const std::string program = sha256_of_file("/proc/self/exe");
-  TextMap texts{{"machine.program", program},
-                {"machine.instruction_set", at::get_cpu_capability()},
-                {"machine.threads", std::to_string(at::get_num_threads())},
-                {"machine.device", run.device.is_cuda() ? "cuda" : "cpu"}};
-  if (run.device.is_cuda()) texts["machine.gpu"] = describe_gpu(run.device).dump();
-  return texts;
-}
-
-TextMap data(const Experiment& run) {
-  return {{"data.digest", run.dataset.digest}, {"data.labels", run.label_noise.digest}};
-}
-
-// Kept for the record: the weights themselves are in the checkpoint.
-TextMap first_weights(const Experiment& run) {
-  if (run.pretrained_digest.empty()) return {};
-  return {{kPretrainedDigest, run.pretrained_digest}};
-}
-
-TextMap thresholds(const Experiment& run) {
-  return {{"data.thresholds", run.threshold_digest}};
-}
-
-// A line for each entry that the checkpoint has otherwise.
-std::string differing(const TextMap& now, const Checkpoint& checkpoint) {
-  std::string lines;
-  for (const auto& [name, value] : now) {
-    const auto found = checkpoint.metadata.find(name);
-    const std::string before = found == checkpoint.metadata.end() ? "" : found->second;
-    if (before != value) {
-      lines += fmt::format("\n  {}: {} there, {} now", name, before.empty() ? "none" : before,
-                           value.empty() ? "none" : value);
-    }
-  }
-  return lines;
-}
-
-void refuse_other_data(const std::string& lines, const Checkpoint& checkpoint) {
-  if (lines.empty()) return;
-  throw RunError(fmt::format("{} was trained on other data:{}\nTake the data as they were, or start a new run",
-                             quoted(checkpoint.file), lines));
-}
-
-// What `now` says otherwise than an earlier record. A key that the record lacks was added by a later version of the
-// program, which at its default does what it did, or belongs to another variant, whose name differs too.
-std::vector<config::Difference> changes(const std::string& record, const config::Config& now) {
-  std::vector<config::Difference> all = config::differences(record, now.to_yaml());
-  std::erase_if(all, [&now](const config::Difference& change) {
-    return change.before.empty() && now.at(change.path).value == now.at(change.path).key.default_value;
-  });
-  return all;
-}
-
-// Of the network itself: weights have their shapes, and the best checkpoints were chosen in one precision.
-bool is_of_network(const std::string& path) {
-  return path.starts_with("model.") || path == "train.precision";
-}
-
-bool is_free(const config::Config& config, const std::string& path) {
-  return path == "train.epochs" || (config.has(path) && config.at(path).key.is_free);
+// Calls `visit` with each scalar of the state and its name in a checkpoint.
+void for_each_scalar(auto& state, const auto& visit) {
+  visit("state.epoch", state.epoch);
+  visit("state.batch", state.batch);
+  visit("state.step", state.step);
+  visit("state.loss_sum", state.sum.loss_sum);
+  visit("state.correct", state.sum.correct);
+  visit("state.count", state.sum.count);
+  visit("state.early_loss", state.early_loss);
+  visit("state.late_loss", state.late_loss);
 }
 
 // A key of one of the two configs, since another variant brings other keys.
@@ -102,9 +46,8 @@ void check_known(const std::string& key, const config::Config& recorded, const c
     for (const config::Entry& entry : config->entries()) known.insert(entry.path);
   }
   if (known.contains(key)) return;
-  const std::string near = nearest_name(key, std::vector<std::string>(known.begin(), known.end()));
   throw ConfigError(fmt::format("--allow {}: the configuration has no such key{}", key,
-                                near.empty() ? "" : ", did you mean '" + near + "'?"));
+                                did_you_mean(key, std::vector<std::string>(known.begin(), known.end()))));
 }
 
 // Micro-batches of a step are what counts: those of one process times the processes. `before`: how many there were.
@@ -126,18 +69,13 @@ void compare_steps(int64_t before, const config::Config& wanted, int64_t now,
   changes.push_back({kAccumulate, written(accumulate_before, before), written(accumulate, now) + hint});
 }
 
-int64_t processes_of(const Checkpoint& checkpoint) {
-  const auto found = checkpoint.metadata.find(kProcesses);
-  return found == checkpoint.metadata.end() ? 1 : std::stoll(found->second);
-}
-
-// Of a run without a checkpoint: those that config.yaml was last written for.
+// The processes of a run without a checkpoint: those that config.yaml was last written for.
 int64_t processes_of(const nlohmann::ordered_json& provenance) {
   if (!provenance.is_object()) return 1;
   const nlohmann::ordered_json* last = &provenance;
   if (const auto resumed = provenance.find("resumed"); resumed != provenance.end() && !resumed->empty())
     last = &resumed->back();
-  const auto found = last->find(kProcesses);
+  const auto found = last->find("processes");
   return found == last->end() ? 1 : found->at("count").get<int64_t>();
 }
 
@@ -150,7 +88,8 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
     const bool is_fixed = is_of_network(path) || path == "train.ema_decay" ||
                           path == "optimizer.name";  // the checkpoint holds what they keep
     const bool allowed = std::count(terms.allowed_keys.begin(), terms.allowed_keys.end(), path) > 0;
-    if ((allowed && !is_fixed) || is_free(wanted, path)) continue;
+    const bool is_free = path == "train.epochs" || (wanted.has(path) && wanted.at(path).key.is_free);
+    if ((allowed && !is_fixed) || is_free) continue;
     lines += fmt::format("\n  {}: {} there, {} now{}", path, or_none(before), or_none(after),
                          is_fixed ? " (cannot change within a run)" : "");
     any_is_fixed |= is_fixed;
@@ -179,16 +118,8 @@ void check_epoch(const ResumePoint& point) {
     throw RunError(fmt::format(
         "{} stands within an epoch, over which {} cannot change: leave the key as it was, or change it where the run "
         "has ended an epoch (--set train.epochs={})",
-        quoted(point.checkpoint->file), path, point.state.epoch + 1));
+        point.checkpoint->place(), path, point.state.epoch + 1));
   }
-}
-
-// Before anything is opened that would cut or rewrite it.
-void check_log(const fs::path& log, const Checkpoint& checkpoint) {
-  const std::string problem = checkpoint.log_problem(log);
-  if (problem.empty()) return;
-  throw RunError(fmt::format("{} {}; {} goes with it as it was: put it back, or start a new run", quoted(log), problem,
-                             quoted(checkpoint.file)));
 }
 
 // Its own record of the metric tells a checkpoint of another epoch or run.
@@ -198,7 +129,7 @@ void check_is_best(const Checkpoint& checkpoint, const BestEpoch& expected) {
   const BestEpoch& best = selection.best().front();
   if (best.epoch == expected.epoch && best.value == expected.value) return;
   throw RunError(fmt::format("{} has {} {} of epoch {}, expected {} of epoch {}: it is of another epoch or run",
-                             quoted(checkpoint.file), expected.metric, best.value, best.epoch, expected.value,
+                             checkpoint.place(), expected.metric, best.value, best.epoch, expected.value,
                              expected.epoch));
 }
 
@@ -258,20 +189,36 @@ void check_not_begun(const RunFolder& folder) {
 
 }  // namespace
 
-void add_identity(const Experiment& run, Checkpoint& checkpoint) {
-  checkpoint.set_integer("state.rng", kRngVersion);
-  checkpoint.metadata["config"] = run.config.to_yaml();
-  checkpoint.metadata[kProcesses] = std::to_string(run.group->world_size());
-  checkpoint.metadata["card"] = to_text(card_of(run));
-  checkpoint.metadata.merge(machine(run));
-  checkpoint.metadata.merge(data(run));
-  checkpoint.metadata.merge(thresholds(run));
-  checkpoint.metadata.merge(first_weights(run));
+void add_state(const TrainingState& state, Checkpoint& checkpoint) {
+  for_each_scalar(state, [&](const char* name, auto value) {
+    if constexpr (std::is_integral_v<decltype(value)>) {
+      checkpoint.set_integer(name, value);
+    } else {
+      checkpoint.set_real(name, value);
+    }
+  });
+  if (!state.sum.measured.empty()) checkpoint.tensors[kMeasured] = at::tensor(state.sum.measured, at::kDouble);
+  checkpoint.metadata["time.epoch_s"] = fmt::format("{:.3f}", state.seconds);
 }
 
-void restore_first_weights(const Checkpoint& checkpoint, Experiment& run) {
-  const auto found = checkpoint.metadata.find(kPretrainedDigest);
-  if (found != checkpoint.metadata.end()) run.pretrained_digest = found->second;
+TrainingState read_state(const Checkpoint& checkpoint) {
+  TrainingState state;
+  for_each_scalar(state, [&](const char* name, auto& value) {
+    if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>) {
+      value = checkpoint.integer(name);
+    } else {
+      value = checkpoint.real(name);
+    }
+  });
+  if (const auto found = checkpoint.tensors.find(kMeasured); found != checkpoint.tensors.end()) {
+    const at::Tensor sums = found->second.contiguous();
+    if (sums.scalar_type() != at::kDouble || sums.dim() != 1) {
+      throw RunError(fmt::format("{}: expected a row of float64 values in '{}'", checkpoint.place(), kMeasured));
+    }
+    state.sum.measured.assign(sums.const_data_ptr<double>(), sums.const_data_ptr<double>() + sums.numel());
+  }
+  state.seconds = parse_number<double>(checkpoint.text("time.epoch_s")).value_or(0);
+  return state;
 }
 
 ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& wanted,
@@ -283,60 +230,28 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
   const fs::path file = folder.last_checkpoint();
   if (!fs::exists(file)) {
     check_not_begun(folder);
-    point.changes = changes(recorded.to_yaml(), wanted);
+    point.changes = config_changes(recorded.to_yaml(), wanted);
     compare_steps(processes_of(provenance), wanted, terms.processes, point.changes);
     check_changes(point.changes, wanted, terms, folder.config());
     return point;
   }
   point.checkpoint = load_checkpoint(file);
   point.state = read_state(*point.checkpoint);
-  point.changes = changes(point.checkpoint->text("config"), wanted);
+  point.changes = config_changes(point.checkpoint->text("config"), wanted);
   compare_steps(processes_of(*point.checkpoint), wanted, terms.processes, point.changes);
   check_changes(point.changes, wanted, terms, file);
   check_epochs(wanted, point.state);
   check_epoch(point);
-  check_log(folder.metrics_jsonl(), *point.checkpoint);
+  // Before anything is opened that would cut or rewrite it.
+  const fs::path log = folder.metrics_jsonl();
+  if (const std::string problem = point.checkpoint->log_problem(log); !problem.empty()) {
+    throw RunError(fmt::format("{} {}; {} goes with it as it was: put it back, or start a new run", quoted(log),
+                               problem, point.checkpoint->place()));
+  }
   forget_lost_checkpoints(folder, wanted, terms, point);
   point.is_finished = point.state.epoch == wanted.get<int64_t>("train.epochs") &&
                       RunFolder::has_results(folder.path()) && fs::exists(folder.results_text());
   return point;
-}
-
-void check_same_model(const Experiment& run, const Checkpoint& checkpoint) {
-  std::string lines;
-  for (const auto& [path, before, after] : changes(checkpoint.text("config"), run.config)) {
-    if (is_of_network(path) || path == "data.normalisation")
-      lines += fmt::format("\n  {}: {} there, {} now", path, before, after);
-  }
-  if (lines.empty()) return;
-  throw RunError(
-      fmt::format("{} was trained with another model or input:{}\nThe run's config.yaml was changed; put it back",
-                  quoted(checkpoint.file), lines));
-}
-
-void check_same_data(const Experiment& run, const Checkpoint& checkpoint) {
-  refuse_other_data(differing(data(run), checkpoint), checkpoint);
-}
-
-void check_same_identity(const Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms) {
-  const std::string file = quoted(checkpoint.file);
-  const int64_t rng = checkpoint.integer("state.rng");
-  if (rng != kRngVersion) {
-    throw RunError(fmt::format(
-        "{} was made with version {} of the random numbers, this program has version {}; go on with the program that "
-        "made it",
-        file, rng, kRngVersion));
-  }
-  refuse_other_data(differing(data(run), checkpoint) + differing(thresholds(run), checkpoint), checkpoint);
-  const std::string lines = differing(machine(run), checkpoint);
-  if (lines.empty()) return;
-  if (!terms.allow_inexact) {
-    throw RunError(fmt::format(
-        "{} was made under other circumstances, and the run would not end with the same bits:{}\nGo on as before "
-        "(--device, --set run.threads=N), or all the same by --allow-inexact",
-        file, lines));
-  }
-  log::warning(fmt::format("[run] going on inexactly from {}:{}", file, lines));
 }
 
 }  // namespace settrain

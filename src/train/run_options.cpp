@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/core/own_cores.h"
+#include "src/core/process.h"
 #include "src/train/compute_threads.h"
 
 namespace settrain {

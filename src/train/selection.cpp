@@ -3,10 +3,10 @@
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/core/error.h"
-#include "src/core/metric_name.h"
 #include "src/run_folder/run_folder.h"
 
 namespace settrain {
@@ -24,15 +24,13 @@ Selection::Selection(const std::vector<std::string>& select) {
 std::vector<size_t> Selection::update(int64_t epoch, std::span<const MetricValue> values) {
   std::vector<size_t> better;
   for (size_t i = 0; i < best_.size(); ++i) {
-    for (const MetricValue& value : values) {
-      if (value.name != best_[i].metric) continue;
-      const bool improved =
-          best_[i].epoch == 0 ? !std::isnan(value.value) : is_better(value.name, value.value, best_[i].value);
-      if (!improved) continue;
-      best_[i].value = value.value;
-      best_[i].epoch = epoch;
-      better.push_back(i);
-    }
+    const auto found = std::ranges::find(values, best_[i].metric, &MetricValue::name);
+    if (found == values.end()) continue;
+    const bool improved = best_[i].epoch == 0 ? !std::isnan(found->value) : is_better(*found, best_[i].value);
+    if (!improved) continue;
+    best_[i].value = found->value;
+    best_[i].epoch = epoch;
+    better.push_back(i);
   }
   return better;
 }
@@ -50,7 +48,7 @@ void Selection::restore(const Checkpoint& checkpoint) {
     if (found == checkpoint.tensors.end()) continue;
     const at::Tensor& saved = found->second;
     if (saved.scalar_type() != at::kDouble || saved.numel() != 2) {
-      throw RunError(fmt::format("'{}': expected two float64 values in '{}'", checkpoint.file.string(), found->first));
+      throw RunError(fmt::format("{}: expected two float64 values in '{}'", checkpoint.place(), found->first));
     }
     best.value = saved[0].item<double>();
     best.epoch = static_cast<int64_t>(saved[1].item<double>());

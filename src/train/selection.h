@@ -1,4 +1,4 @@
-// Which epoch was best, by each metric that a run selects on.
+// Which checkpoint is better: the best epoch so far, by each metric that a run selects on.
 #pragma once
 
 #include <span>

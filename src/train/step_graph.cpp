@@ -2,15 +2,14 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <exception>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "src/core/characters.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 
 #ifdef SETTRAIN_HAS_CUDA
 #include <ATen/core/CachingHostAllocator.h>
@@ -25,6 +24,10 @@ namespace settrain {
 namespace {
 
 constexpr int64_t kStepsBefore = 3;
+
+bool is_alike(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
+}
 
 #ifdef SETTRAIN_HAS_CUDA
 namespace allocator = c10::cuda::CUDACachingAllocator;
@@ -49,7 +52,7 @@ std::function<void()> capture_cuda_graph(const std::function<void()>& operations
   // The graph keeps memory of its own, in which the free blocks of the steps before are of no use.
   c10::cuda::device_synchronize();
   allocator::emptyCache();
-  // Of this thread alone: the loader's threads go on asking for pinned memory.
+  // Only this thread captures: the loader's threads go on asking for pinned memory.
   graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
   close_after(
       operations, [&] { graph->capture_end(); }, close_failed_capture(pool));
@@ -92,6 +95,33 @@ Capture cuda_graph_capture([[maybe_unused]] at::Device device) {
 #endif
 }
 
+bool are_alike(const StepInputs& a, const StepInputs& b) {
+  return std::ranges::equal(a.parts, b.parts, [](const MicroBatch& x, const MicroBatch& y) {
+    return !x.loss_input.label_sets.defined() && !y.loss_input.label_sets.defined() && is_alike(x.images, y.images) &&
+           is_alike(x.loss_input.labels, y.loss_input.labels);
+  });
+}
+
+StepInputs cloned(const StepInputs& inputs) {
+  StepInputs clones = inputs;
+  clones.numbers = inputs.numbers.clone();
+  for (MicroBatch& part : clones.parts) {
+    part.images = part.images.clone();
+    part.loss_input.labels = part.loss_input.labels.clone();
+  }
+  return clones;
+}
+
+void copy_into(StepInputs& to, const StepInputs& from) {
+  StepInputs copies = from;
+  copies.numbers = to.numbers.copy_(from.numbers);
+  for (size_t i = 0; i < from.parts.size(); ++i) {
+    copies.parts[i].images = to.parts[i].images.copy_(from.parts[i].images);
+    copies.parts[i].loss_input.labels = to.parts[i].loss_input.labels.copy_(from.parts[i].loss_input.labels);
+  }
+  to = std::move(copies);
+}
+
 StepGraph::StepGraph(Capture capture, Operations operations)
     : capture_(std::move(capture)), operations_(std::move(operations)) {}
 
@@ -117,9 +147,9 @@ at::Tensor StepGraph::operator()(const StepInputs& inputs, int64_t epoch) {
     drop();
     epoch_ = epoch;
   }
-  const bool is_ready = ++steps_before_ > kStepsBefore && last_ && alike(*last_, inputs);
+  const bool is_ready = ++steps_before_ > kStepsBefore && last_ && are_alike(*last_, inputs);
   if (!captured_ && is_ready) captured_ = captured(inputs);
-  if (!captured_ || !alike(captured_->inputs, inputs)) {
+  if (!captured_ || !are_alike(captured_->inputs, inputs)) {
     last_ = inputs;
     return operations_(inputs);
   }

@@ -13,18 +13,27 @@
 
 namespace settrain {
 
-/// Takes note of operations without running them, and returns what runs them all, as often as it is called.
+/// Takes note of operations without running them, and returns a function that runs them all, as often as it is called.
 using Capture = std::function<std::function<void()>(const std::function<void()>& operations)>;
 
-/// Runs the operations, then `close`, whatever they threw; where `close` fails, each call of `clean_up`, whatever the
-/// one before it threw. Throws the first error: those after it are its consequences.
+/// Runs the operations, then `close`, even where the operations threw. Where `close` fails, runs each call of
+/// `clean_up`, even where the one before it threw. Throws the first error: those after it are its consequences.
 void close_after(const std::function<void()>& operations, const std::function<void()>& close,
                  const std::vector<std::function<void()>>& clean_up);
 
-/// What captures operations as a CUDA graph. It throws what the operations do, and c10::Error where one of them cannot
+/// A Capture that makes CUDA graphs. It throws what the operations do, and c10::Error where one of them cannot
 /// be captured. From now on this thread computes on that device, on a stream of its own, since the default one cannot
 /// be captured. Empty in a build without CUDA.
 Capture cuda_graph_capture(at::Device device);
+
+/// Whether both have as many parts with tensors of the same kinds, shapes and layouts, none of which has label sets.
+bool are_alike(const StepInputs& a, const StepInputs& b);
+
+/// Copies with tensors in memory of their own.
+StepInputs cloned(const StepInputs& inputs);
+
+/// Overwrites `to` with `from`, which is alike; the tensors of `to` stay where they are.
+void copy_into(StepInputs& to, const StepInputs& from);
 
 /// The operations of steps as a function of their inputs, captured anew in every epoch: losses depend on it. The first
 /// steps of the process and of each epoch run as they are, since libraries and losses set themselves up in their first

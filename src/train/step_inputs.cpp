@@ -5,52 +5,17 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <algorithm>
+#include <utility>
 
 namespace settrain {
-namespace {
 
-bool alike(const at::Tensor& a, const at::Tensor& b) {
-  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
+std::vector<StepPlan::Entry> StepPlan::all() const {
+  std::vector<Entry> all;
+  for (const Round& round : rounds) all.insert(all.end(), round.begin(), round.end());
+  return all;
 }
 
-bool alike(const StepPart& a, const StepPart& b) {
-  return !a.label_sets.defined() && !b.label_sets.defined() && alike(a.images, b.images) && alike(a.labels, b.labels);
-}
-
-}  // namespace
-
-at::Tensor StepInputs::lr() const {
-  return numbers.is_cpu() ? numbers[0] : numbers[0].to(at::kFloat);
-}
-
-at::Tensor StepInputs::step() const {
-  return numbers[2].to(at::kLong);
-}
-
-bool alike(const StepInputs& a, const StepInputs& b) {
-  return std::ranges::equal(a.parts, b.parts, [](const StepPart& x, const StepPart& y) { return alike(x, y); });
-}
-
-void copy_into(const StepInputs& to, const StepInputs& from) {
-  to.numbers.copy_(from.numbers);
-  for (size_t i = 0; i < to.parts.size(); ++i) {
-    to.parts[i].images.copy_(from.parts[i].images);
-    to.parts[i].labels.copy_(from.parts[i].labels);
-  }
-}
-
-StepInputs cloned(const StepInputs& inputs) {
-  StepInputs clones = inputs;
-  clones.numbers = inputs.numbers.clone();
-  for (StepPart& part : clones.parts) {
-    part.images = part.images.clone();
-    part.labels = part.labels.clone();
-  }
-  return clones;
-}
-
-InputStream::InputStream(at::Device device) : device_(device) {
+InputStream::InputStream(at::Device device, uint64_t seed) : device_(device), seed_(seed) {
   if (device.is_cuda()) stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
 }
 
@@ -66,17 +31,23 @@ at::Tensor InputStream::here(const at::Tensor& tensor) const {
   return copy;
 }
 
-StepInputs InputStream::operator()(const std::vector<Batch>& batches, const StepNumber& number, double divisor) const {
-  StepInputs inputs;
+StepInputs InputStream::operator()(const std::vector<Batch>& batches, const StepNumber& number, StepPlan plan) const {
+  StepInputs inputs{.parts = {}, .numbers = {}, .number = number, .plan = std::move(plan)};
   for (const Batch& batch : batches) {
     if (batch.size() == 0) continue;
-    inputs.parts.push_back(
-        {here(batch.images), here(batch.labels), {here(batch.set_offsets), here(batch.set_classes)}, batch.sample_ids});
+    const StepPlan::Entry& entry = inputs.plan.own[inputs.parts.size()];
+    MicroBatch part{.images = here(batch.images), .loss_input = {}, .number = entry.number};
+    part.loss_input.labels = here(batch.labels);
+    part.loss_input.label_sets = {here(batch.set_offsets), here(batch.set_classes)};
+    part.loss_input.sample_ids = batch.sample_ids;
+    part.loss_input.epoch = number.epoch;
+    part.loss_input.noise_key = {seed_, number.step, entry.first_position};
+    inputs.parts.push_back(std::move(part));
   }
   const at::Tensor numbers = at::empty({3}, at::TensorOptions(at::kDouble).pinned_memory(device_.is_cuda()));
   auto* const written = numbers.mutable_data_ptr<double>();
   written[0] = number.lr;
-  written[1] = divisor;
+  written[1] = inputs.plan.divisor;
   written[2] = static_cast<double>(number.step);
   inputs.numbers = here(numbers);
   if (stream_) {

@@ -10,7 +10,6 @@
 #include "models/named_tensors.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
-#include "src/optim/make_optimizer.h"
 
 namespace settrain {
 namespace {
@@ -23,7 +22,7 @@ Optimizer::Named trainable(const Model& model) {
   return parameters;
 }
 
-// Why the operations of a step differ from step to step, or cannot be captured; empty where nothing is known.
+// The reason why the operations of a step differ from step to step, or cannot be captured; empty where none is known.
 std::string obstacle_to_capture(const Experiment& run) {
   if (!run.device.is_cuda()) return "the device is not a GPU";
   if (!has_loss_kernels(run.device)) return "this build has no kernels for the GPU, and noise is drawn on the CPU";
@@ -53,19 +52,51 @@ std::optional<int64_t> bucket_bytes(const config::Config& config) {
 
 }  // namespace
 
+StepLoader::StepLoader(const Experiment& run)
+    : loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed))),
+      batches_per_step_(run.train.accumulate * run.group->world_size()) {}
+
+void StepLoader::start_epoch(int64_t epoch, int64_t first_batch) {
+  loader_.start_epoch(epoch, first_batch);
+  position_ = first_batch;
+}
+
+StepBatches StepLoader::next() {
+  StepBatches step;
+  step.count = std::min(batches_per_step_, loader_.batches_per_epoch() - position_);
+  const auto& [rank, world] = std::pair(loader_.settings().rank, loader_.settings().world);
+  for (int64_t number = rank; number < step.count; number += world) {
+    Batch batch;
+    loader_.next(batch);
+    // An epoch's smaller last batch may be one bad image; that a whole batch is, or all there is, says more.
+    const bool is_rest = batch.first_position > 0 && std::ssize(batch.skipped) < loader_.settings().batch_size;
+    if (batch.size() == 0 && !is_rest)
+      throw DataError("no image of a training batch could be read; the log names them");
+    step.own.push_back(std::move(batch));
+  }
+  position_ += step.count;
+  return step;
+}
+
+int64_t StepLoader::steps_per_epoch() const {
+  return (batches_per_epoch() + batches_per_step_ - 1) / batches_per_step_;
+}
+
+int64_t StepLoader::samples_per_epoch() const {
+  return std::min(loader_.size(), batches_per_epoch() * loader_.settings().batch_size);  // drop_last
+}
+
 Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
     : run_(run),
       length_{run.train.epochs, steps_per_epoch},
-      // Who trains nothing may still want to know what a step costs, which needs a learning rate.
+      // Benchmarks run with epochs = 0, but the schedule needs at least 1.
       schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
       optimizer_(make_optimizer(run.optimizer, run.config, trainable(*run.model), run.model->head_parameters())),
-      metrics_(run.train),
-      mix_(run.config.read<MixOptions>("train")),
-      train_step_(*run.model, *run.loss, *optimizer_, run.computation, *run.group,
+      train_step_(*run.model, *run.loss, *optimizer_, run.policy, *run.group,
                   {.seed = static_cast<uint64_t>(run.general.seed),
                    .clip_norm = run.train.clip_norm,
-                   .metrics = &metrics_,
-                   .mix = &mix_,
+                   .metrics = StepMetrics(run.train),
+                   .mix = run.config.read<MixOptions>("train"),
                    .capture = capture_for(run),
                    .bucket_bytes = bucket_bytes(run.config),
                    .sync_batch_norm = run.config.get<bool>("model.sync_batch_norm")}) {

@@ -1,18 +1,51 @@
-// From batches to optimizer steps.
+// The batches and the optimizer steps of an experiment.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "src/loader/loader.h"
 #include "src/optim/optimizer.h"
 #include "src/optim/schedule.h"
 #include "src/optim/weight_average.h"
 #include "src/train/experiment.h"
-#include "src/train/step_loader.h"
 #include "src/train/train_step.h"
 
 namespace settrain {
+
+/// The batches of one step.
+struct StepBatches {
+  std::vector<Batch> own;  // this process'
+  int64_t count = 0;       // of all processes: the step's micro-batches; 0: the epoch has ended
+};
+
+/// The training batches of an experiment, as many a step as train.accumulate says for each of its processes.
+class StepLoader {
+ public:
+  explicit StepLoader(const Experiment& run);
+
+  /// Begins the epoch at its batch `first_batch`, of all processes', where a step begins.
+  void start_epoch(int64_t epoch, int64_t first_batch = 0);
+
+  /// The next step's; an epoch's last one may have fewer. An epoch's last batch is empty where it is smaller than the
+  /// others and its images could not be read; any other empty batch is a DataError.
+  StepBatches next();
+
+  /// Batches of a whole step, of all processes.
+  int64_t batches_per_step() const { return batches_per_step_; }
+  int64_t batches_per_epoch() const { return loader_.batches_per_epoch(); }
+  int64_t steps_per_epoch() const;
+  /// Samples in an epoch.
+  int64_t samples_per_epoch() const;
+  const Loader& loader() const { return loader_; }
+
+ private:
+  Loader loader_;
+  int64_t batches_per_step_;
+  int64_t position_ = 0;  // batches of the epoch under way, of all processes, that were given
+};
 
 /// The optimizer of an experiment's model, at the schedule's learning rates.
 class Stepper {
@@ -22,8 +55,8 @@ class Stepper {
 
   const RunLength& length() const { return length_; }
 
-  /// What is measured in its steps besides loss and top-1.
-  const StepMetrics& metrics() const { return metrics_; }
+  /// The metrics of its steps besides loss and top-1.
+  const StepMetrics& metrics() const { return train_step_.metrics(); }
 
   /// Learning rate of the step of that number, from 0.
   double lr(int64_t step) const;
@@ -45,8 +78,6 @@ class Stepper {
   RunLength length_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<Optimizer> optimizer_;
-  StepMetrics metrics_;
-  MixOptions mix_;
   TrainStep train_step_;
   std::optional<WeightAverage> average_;
 };

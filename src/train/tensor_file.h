@@ -1,18 +1,31 @@
-// Tensors and text metadata as safetensors files: checkpoints and exported weights.
+// Tensors and text metadata as safetensors files: checkpoints and exported weights; and the tensors of other programs'
+// files of weights.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "src/formats/contents.h"
+#include "src/formats/weight_file.h"
+
 namespace settrain {
+
+at::ScalarType scalar_type(Dtype dtype);
+
+/// Nothing for a type that files of weights do not hold.
+std::optional<Dtype> dtype_of(at::ScalarType type);
+
+/// Reads one of the tensors in `file`, to the CPU, contiguous. Throws RunError as WeightFile::read().
+at::Tensor read_tensor(WeightFile& file, const TensorEntry& entry);
 
 using TensorMap = std::map<std::string, at::Tensor>;
 using TextMap = std::map<std::string, std::string>;
 
-/// What a file holds.
+/// The contents of a file.
 struct Safetensors {
   TensorMap tensors;
   TextMap metadata;  // the header's __metadata__

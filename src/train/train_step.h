@@ -1,50 +1,46 @@
-// The optimizer steps of a run.
+// An optimizer step: forward, loss, backward, clip and update.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "losses/loss.h"
-#include "models/batch_statistics.h"
 #include "src/loader/loader.h"
 #include "src/optim/optimizer.h"
-#include "src/parallel/gradient_sum.h"
-#include "src/parallel/process_group.h"
-#include "src/train/computation.h"
-#include "src/train/launched_step.h"
+#include "src/train/compute_policy.h"
 #include "src/train/mix.h"
-#include "src/train/phase_timer.h"
+#include "src/train/shared_step.h"
 #include "src/train/step_graph.h"
-#include "src/train/step_inputs.h"
-#include "src/train/step_metrics.h"
-#include "src/train/step_plan.h"
+#include "src/train/step_result.h"
 
 namespace settrain {
 
 class Model;
 
-/// What the steps of a run have in common.
+/// Settings that all steps of a run share.
 struct StepSettings {
-  uint64_t seed = 0;                     // of the loss' noise and of dropout
-  double clip_norm = 0;                  // 0: off
-  const StepMetrics* metrics = nullptr;  // where given, what is measured besides loss and top-1
-  const MixOptions* mix = nullptr;       // where given and on, images are mixed in pairs
-  Capture capture = {};                  // unless empty, how the operations of a step are captured, see StepGraph
-  // Of the sums of several processes' gradients, see make_gradient_sum(); empty: in order.
-  std::optional<int64_t> bucket_bytes{};
-  bool sync_batch_norm = false;  // whether batch norm goes over the batches of all processes
+  uint64_t seed = 0;                      // of the loss' noise and of dropout
+  double clip_norm = 0;                   // 0: off
+  StepMetrics metrics{};                  // measured besides loss and top-1
+  MixOptions mix{};                       // whether images are mixed in pairs, and how
+  Capture capture{};                      // unless empty, how the operations of a step are captured, see StepGraph
+  std::optional<int64_t> bucket_bytes{};  // see SharedStep
+  bool sync_batch_norm = false;           // see SharedStep
 };
 
-/// Forward, loss, backward and update. Nothing in a step waits for the device: its numbers are tensors.
+/// Nothing in a step waits for the device: its numbers are tensors.
 class TrainStep {
  public:
-  /// Refers to all of its arguments.
-  TrainStep(Model& model, Loss& loss, Optimizer& optimizer, const Computation& computation, ProcessGroup& group,
-            const StepSettings& settings);
+  /// Refers to all of its arguments but the settings.
+  TrainStep(Model& model, Loss& loss, Optimizer& optimizer, const ComputePolicy& policy, ProcessGroup& group,
+            StepSettings settings);
   TrainStep(const TrainStep&) = delete;  // steps under way refer to it
   TrainStep& operator=(const TrainStep&) = delete;
+
+  const StepMetrics& metrics() const { return settings_.metrics; }
 
   /// A step over `batches`, whose gradients are added up: the mean loss is taken over all their samples, or their
   /// weights (see Loss::divisor()); without any sample nothing is done. The batches are moved to the model's device one
@@ -59,45 +55,30 @@ class TrainStep {
   void end_epoch();
 
  private:
-  struct PartValue {
-    LossInput input;
-    LossValue value;
-  };
-
+  // The whole step on the device. Returns LaunchedStep's sums.
+  at::Tensor compute(const StepInputs& inputs, PhaseTimer& timer);
+  // Computes forward and loss of a micro-batch once more, while the parameters are still the same. Returns the message
+  // for its loss, which is not finite.
+  std::string compute_again(const StepInputs& inputs, const MicroBatch& batch);
   // The captured step, or the step itself. Where that lacks memory beside what the captured one keeps, as an epoch's
   // smaller last step may, the captured one is dropped and the step runs once more.
-  at::Tensor run_with_graph(const StepInputs& inputs, const StepNumber& number);
-  void seed_for(const StepPart& part, const StepNumber& number) const;
-  // Forward and loss of one part.
-  PartValue evaluate(const StepPart& part, const StepNumber& number, const at::Tensor& step);
-  // The whole step on the device. Returns LaunchedStep's sums.
-  at::Tensor compute(const StepInputs& inputs, const StepPlan& plan, const StepNumber& number, PhaseTimer& timer);
-  // The backward pass of one part, and its row of compute()'s sums.
-  void add_gradients(const StepPart& part, const StepInputs& inputs, const StepNumber& number, const at::Tensor& row,
-                     PhaseTimer& timer);
-  bool is_normalised_together(const StepPlan::Round& round) const;
-  // The micro-batches whose statistics the running ones follow.
-  std::vector<StepPlan::MicroBatch> with_own_statistics(const StepPlan& plan) const;
-  // Those of the micro-batches, of what every process has in `rows`, one for each of its rounds.
-  at::Tensor rows_of(const std::vector<StepPlan::MicroBatch>& micro_batches, const at::Tensor& rows);
-  // Computes the part once more, since the parameters are still the same, and throws what is wrong with it. Collective:
-  // what was normalised together is computed together.
-  [[noreturn]] void explain(const StepInputs& inputs, const StepPlan& plan, const StepNumber& number, size_t part);
+  at::Tensor run_with_graph(const StepInputs& inputs);
+  void seed_for(const MicroBatch& batch, const StepNumber& number) const;
+  // The images of a batch, mixed where train.mix asks for it, and the loss' input but for the model's output. `step`:
+  // [], read by kernels while the step is computed.
+  std::pair<MixedBatch, LossInput> prepare(const MicroBatch& batch, const StepNumber& number,
+                                           const at::Tensor& step) const;
 
   Model& model_;
   Loss& loss_;
   Optimizer& optimizer_;
-  const Computation& computation_;
-  ProcessGroup& group_;
+  const ComputePolicy& policy_;
   StepSettings settings_;
   InputStream to_device_;
+  SharedStep shared_;
   at::Tensor stop_;  // [] float32: 1 once a loss was not finite, else 0
-  BatchStatistics statistics_;
-  std::unique_ptr<GradientSum> gradients_;  // of several processes; null for one
-  StepNumber number_;
-  StepPlan plan_;
   std::optional<StepGraph> graph_;
-  bool updates_ = false;  // whether compute() has come to where it changes the model
+  bool has_begun_update_ = false;  // whether compute() has begun to change the model
 };
 
 }  // namespace settrain

@@ -4,19 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "models/model.h"
 #include "models/named_tensors.h"
-#include "src/core/atomic_file.h"
-#include "src/core/human.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
-#include "src/train/non_finite.h"
+#include "src/core/text.h"
 #include "src/train/peak_memory.h"
-#include "src/train/resume.h"
-#include "src/train/skipped_everywhere.h"
 
 namespace settrain {
 
@@ -29,12 +25,214 @@ Training::Training(Experiment& run, RunFolder* folder)
   if (folder) files_.emplace(*folder);
 }
 
+void Training::train() {
+  save_last();
+  save_best();  // of the epoch that the last checkpoint ends, where a process was killed between the two
+  try {
+    while (state_.epoch < stepper_.length().epochs) train_epoch();
+  } catch (const Interrupted&) {
+    bar_.hide();
+    save_last();
+    if (files_) log::warning(fmt::format("[train] stopped by a signal at step {}", state_.step));
+    throw;
+  }
+}
+
+void Training::train_epoch() {
+  const auto start = Clock::now();
+  const double seconds_before = state_.seconds;
+  const auto measure_time = [&] {
+    state_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  loader_.start_epoch(state_.epoch, state_.batch);
+  for (;;) {
+    const StepBatches batches = loader_.next();
+    if (batches.count == 0) break;
+    take_step(batches);
+    measure_time();
+    show_progress();
+    answer_requests();
+  }
+  settle_step();
+  measure_time();
+  stepper_.end_epoch();
+  bar_.hide();
+  gather_skipped_images(*run_.group, *run_.loader.skipped);
+
+  const int64_t epoch = state_.epoch + 1, epochs = stepper_.length().epochs;
+  MetricsRow row = training_metrics();
+  std::string line = fmt::format("[train] epoch {}/{}: loss {:.4f}, top1 {:.4f}", epoch, epochs, row.values[0].second,
+                                 row.values[1].second);
+  if (epoch == 1) warn_if_stalled();
+  if (epoch % run_.eval.every == 0 || epoch == epochs) {
+    const std::vector<MetricValue> values = evaluate();
+    for (const MetricValue& value : values) row.values.emplace_back(value.name, value.value);
+    const std::vector<size_t> better = selection_.update(epoch, values);
+    warn_if_undefined(epoch);
+    line += evaluation_summary(values, better);
+  }
+  const double seconds = state_.seconds, images_per_second = static_cast<double>(state_.sum.count) / seconds;
+  row.values.emplace_back("time/epoch_s", seconds);
+  row.values.emplace_back("time/images_per_s", images_per_second);
+  row.values.emplace_back("time/peak_memory_bytes", static_cast<double>(peak_memory().host));
+  run_.group->first_does([&] {
+    files_->metrics.append(row);
+    files_->tensorboard.add_scalars(row.step, row.values);
+  });
+
+  state_.epoch = epoch;
+  state_.batch = 0;
+  state_.sum = {};
+  state_.seconds = 0;
+  save_last();
+  save_best();
+  log::info(line + fmt::format("; {:.0f} images/s, {}", images_per_second, format_duration(seconds)));
+}
+
+// The numbers of a step are read when the next one is under way, so that a GPU never waits for the CPU.
+void Training::take_step(const StepBatches& batches) {
+  LaunchedStep step = stepper_.take(state_.step, batches);
+  settle_step();
+  under_way_ = std::move(step);
+  state_.batch += batches.count;
+  ++state_.step;
+}
+
+// Adds the numbers of the step under way, if there is one, to the state.
+void Training::settle_step() {
+  if (!under_way_) return;
+  const StepResult result = std::exchange(under_way_, std::nullopt)->result();
+  state_.sum += result;
+  if (state_.epoch > 0) return;
+  const int64_t step = state_.step - 1;
+  const int64_t steps = stepper_.length().steps_per_epoch, tenth = steps / 10;
+  // An epoch's last batch may have no readable image: it counts as the mean of its tenth's others, NaN without any.
+  const double mean = result.count > 0 ? result.loss_sum / static_cast<double>(result.count)
+                                       : state_.late_loss / static_cast<double>(tenth - 1);
+  if (step < tenth) state_.early_loss += mean;
+  if (step >= steps - tenth) state_.late_loss += mean;
+}
+
+// The row of the epoch that ends, with train/loss and train/top1 first.
+MetricsRow Training::training_metrics() const {
+  const StepResult& sum = state_.sum;
+  const auto count = static_cast<double>(sum.count);
+  MetricsRow row{state_.step,
+                 state_.epoch + 1,
+                 {{"train/loss", sum.loss_sum / count}, {"train/top1", static_cast<double>(sum.correct) / count}}};
+  const std::vector<std::string>& measured = stepper_.metrics().names();
+  for (size_t i = 0; i < measured.size(); ++i) row.values.emplace_back("train/" + measured[i], sum.measured[i] / count);
+  row.values.emplace_back("train/lr", stepper_.lr(state_.step - 1));
+  return row;
+}
+
+// Named with their splits: "val/top5".
+std::vector<MetricValue> Training::evaluate() {
+  std::optional<WeightAverage::InPlace> averaged;
+  if (stepper_.average()) averaged.emplace(*stepper_.average());
+  std::vector<MetricValue> values;
+  for (const SplitResult& split : evaluate_splits(run_, run_.eval.during_training, ViewUse::kEvaluation, bar_)) {
+    for (MetricValue value : split.result.values) {
+      value.name = split.split + "/" + value.name;
+      values.push_back(std::move(value));
+    }
+  }
+  return values;
+}
+
+// The metrics that the run selects on, or the first one where there are none.
+std::string Training::evaluation_summary(const std::vector<MetricValue>& values,
+                                         const std::vector<size_t>& better) const {
+  std::string text;
+  for (const MetricValue& value : values) {
+    for (size_t i = 0; i < selection_.best().size(); ++i) {
+      if (selection_.best()[i].metric != value.name) continue;
+      const bool is_best = std::find(better.begin(), better.end(), i) != better.end();
+      text += fmt::format(", {} {:.4f}{}", value.name, value.value, is_best ? " (best)" : "");
+    }
+  }
+  return text.empty() && !values.empty() ? fmt::format(", {} {:.4f}", values[0].name, values[0].value) : text;
+}
+
+void Training::save_last() {
+  settle_step();
+  // The newest update has not been through a loss yet, and must not replace a good checkpoint.
+  check_finite(*run_.model, *run_.loss, state_.step);
+  run_.group->first_does([this] { write_checkpoint(); });
+  last_save_ = Clock::now();
+}
+
+// Links the best checkpoints to the last one, which save_last() has just written. That one says which epochs are the
+// best: a process that is killed in between finds it there.
+void Training::save_best() {
+  if (state_.batch > 0) return;
+  run_.group->first_does([this] {
+    const RunFolder& folder = files_->folder;
+    for (const BestEpoch& best : selection_.best()) {
+      if (best.epoch > 0 && best.epoch == state_.epoch) {
+        link_file_atomically(folder.last_checkpoint(), folder.selected_checkpoint(best.metric));
+      }
+    }
+  });
+}
+
+bool Training::checkpoint_is_due() const {
+  const TrainOptions& options = run_.train;
+  if (options.checkpoint_steps > 0 && state_.step % options.checkpoint_steps == 0) return true;
+  const std::chrono::duration<double, std::ratio<60>> minutes = Clock::now() - last_save_;
+  return options.checkpoint_minutes > 0 && minutes.count() >= options.checkpoint_minutes;
+}
+
+// Any process may have been told to stop; the first one's clock says when a checkpoint is due.
+void Training::answer_requests() {
+  const at::Tensor requests =
+      run_.group->all_gather(at::tensor({int64_t{interrupted()}, int64_t{checkpoint_is_due()}}));
+  if (requests[0][1].item<int64_t>() != 0) save_last();
+  if (const int64_t signal = requests.select(1, 0).max().item<int64_t>()) throw Interrupted(static_cast<int>(signal));
+}
+
+void Training::show_progress() {
+  const StepResult& sum = state_.sum;
+  if (sum.count == 0) return;  // the first step is still under way
+  const int64_t epochs = stepper_.length().epochs, samples = loader_.samples_per_epoch();
+  const auto count = static_cast<double>(sum.count);
+  bar_.update({.stage = fmt::format("[train] epoch {}/{}", state_.epoch + 1, epochs),
+               .done = sum.count,
+               .total = samples,
+               .after = (epochs - state_.epoch - 1) * samples,
+               .figures = fmt::format("loss {:.4f}  top1 {:.4f}", sum.loss_sum / count,
+                                      static_cast<double>(sum.correct) / count)});
+}
+
+// A loss that moves nothing for a whole epoch is most often a setting, and the user should not have to wait for the
+// last epoch.
+void Training::warn_if_stalled() const {
+  if (!files_) return;  // said once
+  constexpr double kLeastFall = 0.02;
+  const int64_t tenth = stepper_.length().steps_per_epoch / 10;
+  if (tenth == 0 || !(state_.late_loss > (1 - kLeastFall) * state_.early_loss)) return;
+  const std::string& advice = run_.stall_advice;
+  log::warning(fmt::format(
+      "[train] over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last. {}",
+      state_.early_loss / static_cast<double>(tenth), state_.late_loss / static_cast<double>(tenth),
+      advice.empty() ? "Try another optimizer.lr or a schedule.warmup_epochs." : advice));
+}
+
+// A metric that has no value, such as the accuracy of few-shot classes where there are none, selects nothing.
+void Training::warn_if_undefined(int64_t epoch) const {
+  if (epoch > run_.eval.every || !files_) return;  // said once
+  for (const BestEpoch& best : selection_.best()) {
+    if (best.epoch == 0)
+      log::warning("[train] " + best.metric + " of `select` has no value on this data; no checkpoint is kept for it");
+  }
+}
+
 void Training::restore(const Checkpoint* checkpoint) {
-  run_.group->first_does([&] { take_over(*checkpoint); });
+  run_.group->first_does([&] { read_checkpoint(*checkpoint); });
   share_state();
 }
 
-void Training::take_over(const Checkpoint& checkpoint) {
+void Training::read_checkpoint(const Checkpoint& checkpoint) {
   auto& [folder, metrics, tensorboard] = *files_;
   const TrainingState state = read_state(checkpoint);
   const int64_t per_step = loader_.batches_per_step();
@@ -62,6 +260,21 @@ void Training::take_over(const Checkpoint& checkpoint) {
   state_ = state;
 }
 
+void Training::write_checkpoint() {
+  auto& [folder, metrics, tensorboard] = *files_;
+  Checkpoint checkpoint;
+  checkpoint.add("model.", state_dict(*run_.model));
+  checkpoint.add("optimizer.", stepper_.optimizer_state());
+  if (stepper_.average()) checkpoint.add("ema.", stepper_.average()->tensors());
+  checkpoint.add("loss.", run_.loss->state());
+  add_state(state_, checkpoint);
+  selection_.add_to(checkpoint);
+  add_identity(run_, checkpoint);
+  checkpoint.add_log(folder.metrics_jsonl(), metrics.offset());
+  checkpoint.add_log(folder.tensorboard(), tensorboard.offset());
+  save_checkpoint(folder.last_checkpoint(), checkpoint);
+}
+
 // The other processes may not see the run's folder.
 void Training::share_state() {
   if (run_.group->world_size() == 1) return;
@@ -82,217 +295,6 @@ void Training::share_state() {
   if (run_.group->is_first()) return;
   state_ = read_state(standing);
   selection_.restore(standing);
-}
-
-void Training::train() {
-  save_last();
-  save_best();  // of the epoch that the last checkpoint ends, where a process was killed between the two
-  try {
-    while (state_.epoch < stepper_.length().epochs) {
-      train_epoch();
-      end_epoch();
-    }
-  } catch (const Interrupted&) {
-    bar_.hide();
-    save_last();
-    if (files_) log::warning(fmt::format("[train] stopped by a signal at step {}", state_.step));
-    throw;
-  }
-}
-
-void Training::train_epoch() {
-  const auto start = Clock::now();
-  const double seconds_before = state_.seconds;
-  loader_.start_epoch(state_.epoch, state_.batch);
-  for (;;) {
-    const StepBatches batches = loader_.next();
-    if (batches.count == 0) break;
-    train_one_step(batches);
-    state_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
-    show_progress();
-    answer_requests();
-  }
-  settle_step();
-  state_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
-  stepper_.end_epoch();
-  bar_.hide();
-  log_skipped_everywhere(run_);
-}
-
-// The numbers of a step are read when the next one is under way, so that a GPU never waits for the CPU.
-void Training::train_one_step(const StepBatches& batches) {
-  LaunchedStep step = stepper_.take(state_.step, batches);
-  settle_step();
-  under_way_ = std::move(step);
-  state_.batch += batches.count;
-  ++state_.step;
-}
-
-// Any process may have been told to stop; the first one's clock says when a checkpoint is due.
-void Training::answer_requests() {
-  const at::Tensor requests =
-      run_.group->all_gather(at::tensor({int64_t{interrupted()}, int64_t{checkpoint_is_due()}}));
-  if (requests[0][1].item<int64_t>() != 0) save_last();
-  if (const int64_t signal = requests.select(1, 0).max().item<int64_t>()) throw Interrupted(static_cast<int>(signal));
-}
-
-// Adds the numbers of the step under way, if there is one, to the state.
-void Training::settle_step() {
-  if (!under_way_) return;
-  const StepResult result = std::exchange(under_way_, std::nullopt)->result();
-  state_.sum += result;
-  if (state_.epoch > 0) return;
-  const int64_t step = state_.step - 1;
-  const int64_t steps = stepper_.length().steps_per_epoch, tenth = steps / 10;
-  // An epoch's last batch may have no readable image: it counts as the mean of its tenth's others, NaN without any.
-  const double mean = result.count > 0 ? result.loss_sum / static_cast<double>(result.count)
-                                       : state_.late_loss / static_cast<double>(tenth - 1);
-  if (step < tenth) state_.early_loss += mean;
-  if (step >= steps - tenth) state_.late_loss += mean;
-}
-
-void Training::show_progress() {
-  if (state_.sum.count == 0) return;  // the first step is still under way
-  const int64_t epochs = stepper_.length().epochs;
-  const auto count = static_cast<double>(state_.sum.count);
-  Progress progress;
-  progress.stage = fmt::format("[train] epoch {}/{}", state_.epoch + 1, epochs);
-  progress.done = state_.sum.count;
-  progress.total = loader_.samples_per_epoch();
-  progress.after = (epochs - state_.epoch - 1) * progress.total;
-  progress.figures = fmt::format("loss {:.4f}  top1 {:.4f}", state_.sum.loss_sum / count,
-                                 static_cast<double>(state_.sum.correct) / count);
-  bar_.update(progress);
-}
-
-// A loss that moves nothing for a whole epoch is most often a setting, and the user should not have to wait for the
-// last epoch.
-void Training::warn_if_stalled() const {
-  if (!files_) return;  // said once
-  constexpr double kLeastFall = 0.02;
-  const int64_t tenth = stepper_.length().steps_per_epoch / 10;
-  if (tenth == 0 || !(state_.late_loss > (1 - kLeastFall) * state_.early_loss)) return;
-  const std::string& advice = run_.stall_advice;
-  log::warning(fmt::format(
-      "[train] over the first epoch the loss hardly fell: {:.4f} in its first tenth, {:.4f} in its last. {}",
-      state_.early_loss / static_cast<double>(tenth), state_.late_loss / static_cast<double>(tenth),
-      advice.empty() ? "Try another optimizer.lr or a schedule.warmup_epochs." : advice));
-}
-
-// A metric that has no value, such as the accuracy of few-shot classes where there are none, selects nothing.
-void Training::warn_if_undefined(int64_t epoch) const {
-  if (epoch > run_.eval.every || !files_) return;  // said once
-  for (const BestEpoch& best : selection_.best()) {
-    if (best.epoch == 0)
-      log::warning("[train] " + best.metric + " of `select` has no value on this data; no checkpoint is kept for it");
-  }
-}
-
-// Named with their splits: "val/top5".
-std::vector<MetricValue> Training::evaluate() {
-  std::optional<WeightAverage::InPlace> averaged;
-  if (stepper_.average()) averaged.emplace(*stepper_.average());
-  std::vector<MetricValue> values;
-  for (const SplitResult& split : evaluate_splits(run_, run_.eval.during_training, ViewUse::kEvaluation, bar_)) {
-    for (const MetricValue& value : split.result.values)
-      values.push_back({split.split + "/" + value.name, value.value});
-  }
-  return values;
-}
-
-void Training::end_epoch() {
-  const int64_t epoch = state_.epoch + 1, epochs = stepper_.length().epochs;
-  const auto count = static_cast<double>(state_.sum.count);
-  const double loss = state_.sum.loss_sum / count, top1 = static_cast<double>(state_.sum.correct) / count;
-  MetricsRow row{state_.step, epoch, {{"train/loss", loss}, {"train/top1", top1}}};
-  const std::vector<std::string>& measured = stepper_.metrics().names();
-  for (size_t i = 0; i < measured.size(); ++i)
-    row.values.emplace_back("train/" + measured[i], state_.sum.measured[i] / count);
-  row.values.emplace_back("train/lr", stepper_.lr(state_.step - 1));
-  std::string line = fmt::format("[train] epoch {}/{}: loss {:.4f}, top1 {:.4f}", epoch, epochs, loss, top1);
-  if (epoch == 1) warn_if_stalled();
-
-  if (epoch % run_.eval.every == 0 || epoch == epochs) {
-    const std::vector<MetricValue> values = evaluate();
-    for (const MetricValue& value : values) row.values.emplace_back(value.name, value.value);
-    const std::vector<size_t> better = selection_.update(epoch, values);
-    warn_if_undefined(epoch);
-    line += evaluation_summary(values, better);
-  }
-  const double seconds = state_.seconds;
-  row.values.emplace_back("time/epoch_s", seconds);
-  row.values.emplace_back("time/images_per_s", count / seconds);
-  row.values.emplace_back("time/peak_memory_bytes", static_cast<double>(peak_memory().host));
-  run_.group->first_does([&] {
-    files_->metrics.append(row);
-    files_->tensorboard.add_scalars(state_.step, row.values);
-  });
-
-  state_.epoch = epoch;
-  state_.batch = 0;
-  state_.sum = {};
-  state_.seconds = 0;
-  save_last();
-  save_best();
-  log::info(line + fmt::format("; {:.0f} images/s, {}", count / seconds, format_duration(seconds)));
-}
-
-// The metrics that the run selects on, or the first one where there are none.
-std::string Training::evaluation_summary(const std::vector<MetricValue>& values,
-                                         const std::vector<size_t>& better) const {
-  std::string text;
-  for (const MetricValue& value : values) {
-    for (size_t i = 0; i < selection_.best().size(); ++i) {
-      if (selection_.best()[i].metric != value.name) continue;
-      const bool is_best = std::find(better.begin(), better.end(), i) != better.end();
-      text += fmt::format(", {} {:.4f}{}", value.name, value.value, is_best ? " (best)" : "");
-    }
-  }
-  return text.empty() && !values.empty() ? fmt::format(", {} {:.4f}", values[0].name, values[0].value) : text;
-}
-
-bool Training::checkpoint_is_due() const {
-  const TrainOptions& options = run_.train;
-  if (options.checkpoint_steps > 0 && state_.step % options.checkpoint_steps == 0) return true;
-  const std::chrono::duration<double, std::ratio<60>> minutes = Clock::now() - last_save_;
-  return options.checkpoint_minutes > 0 && minutes.count() >= options.checkpoint_minutes;
-}
-
-void Training::save_last() {
-  settle_step();
-  // The newest update has not been through a loss yet, and must not replace a good checkpoint.
-  check_finite(*run_.model, *run_.loss, state_.step);
-  run_.group->first_does([this] { write_last(); });
-  last_save_ = Clock::now();
-}
-
-void Training::write_last() {
-  auto& [folder, metrics, tensorboard] = *files_;
-  Checkpoint checkpoint;
-  checkpoint.add("model.", state_dict(*run_.model));
-  checkpoint.add("optimizer.", stepper_.optimizer_state());
-  if (stepper_.average()) checkpoint.add("ema.", stepper_.average()->tensors());
-  checkpoint.add("loss.", run_.loss->state());
-  add_state(state_, checkpoint);
-  selection_.add_to(checkpoint);
-  add_identity(run_, checkpoint);
-  checkpoint.add_log(folder.metrics_jsonl(), metrics.offset());
-  checkpoint.add_log(folder.tensorboard(), tensorboard.offset());
-  save_checkpoint(folder.last_checkpoint(), checkpoint);
-}
-
-// Of what save_last() has just written, which says which epochs are the best: a process that is killed in between finds
-// it there.
-void Training::save_best() {
-  if (state_.batch > 0) return;
-  run_.group->first_does([this] {
-    const RunFolder& folder = files_->folder;
-    for (const BestEpoch& best : selection_.best()) {
-      if (best.epoch > 0 && best.epoch == state_.epoch) {
-        link_file_atomically(folder.last_checkpoint(), folder.selected_checkpoint(best.metric));
-      }
-    }
-  });
 }
 
 }  // namespace settrain

@@ -12,9 +12,9 @@
 #include "src/run_folder/run_folder.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment.h"
+#include "src/train/resume.h"
 #include "src/train/selection.h"
 #include "src/train/stepper.h"
-#include "src/train/training_state.h"
 
 namespace settrain {
 
@@ -42,7 +42,7 @@ class Training {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // What the first process writes.
+  // The files that the first process writes.
   struct Files {
     explicit Files(RunFolder& run_folder)
         : folder(run_folder),
@@ -54,22 +54,22 @@ class Training {
     TensorboardWriter tensorboard;
   };
 
-  void take_over(const Checkpoint& checkpoint);
-  void share_state();
   void train_epoch();
-  void train_one_step(const StepBatches& batches);
-  void answer_requests();
+  void take_step(const StepBatches& batches);
   void settle_step();
+  MetricsRow training_metrics() const;
+  std::vector<MetricValue> evaluate();
+  std::string evaluation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;
+  void save_last();
+  void save_best();
+  bool checkpoint_is_due() const;
+  void answer_requests();
   void show_progress();
   void warn_if_stalled() const;
   void warn_if_undefined(int64_t epoch) const;
-  std::vector<MetricValue> evaluate();
-  void end_epoch();
-  std::string evaluation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;
-  bool checkpoint_is_due() const;
-  void save_last();
-  void write_last();
-  void save_best();
+  void read_checkpoint(const Checkpoint& checkpoint);
+  void write_checkpoint();
+  void share_state();
 
   Experiment& run_;
   StepLoader loader_;

@@ -10,7 +10,7 @@ namespace settrain::config::test {
 
 using nlohmann::json;
 
-TEST_CASE("the key list has an aligned line a key", "[fast]") {
+TEST_CASE("the key list has an aligned line a key") {
   std::istringstream lines(list_keys(sample_schema()));
   std::vector<std::string> all;
   for (std::string line; std::getline(lines, line);) all.push_back(line);
@@ -30,14 +30,14 @@ TEST_CASE("the key list has an aligned line a key", "[fast]") {
   CHECK_THAT(text, Catch::Contains("integer or auto"));
 }
 
-TEST_CASE("on a terminal no line of the key list is wider than it", "[fast]") {
+TEST_CASE("on a terminal no line of the key list is wider than it") {
   const std::string text = list_keys(sample_schema(), 40);
   CHECK_THAT(text, Catch::Contains("\noptimizer.lr  number  0.1  > 0  1/step\n    Learning rate.\n"));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 40);
 }
 
-TEST_CASE("the reference page has a table a section and one a group of variants", "[fast]") {
+TEST_CASE("the reference page has a table a section and one a group of variants") {
   const std::string page = to_markdown(sample_schema());
   CHECK_THAT(page, Catch::StartsWith("# Configuration reference\n"));
   CHECK_THAT(page, Catch::Contains("\n## Top level\n\nThe run.\n\n| Key |"));
@@ -51,14 +51,14 @@ TEST_CASE("the reference page has a table a section and one a group of variants"
   CHECK_THAT(page, Catch::Contains("### `loss.name`: `cross_entropy`\n\nCross-entropy.\n\nNo keys of its own.\n"));
 }
 
-TEST_CASE("a required key says so", "[fast]") {
+TEST_CASE("a required key says so") {
   Schema schema;
   schema.sections.push_back({"data", "", {free_key("root", std::string(), "Folder.").not_empty()}, "", "", {}});
   CHECK_THAT(to_markdown(schema), Catch::Contains("| `data.root` | text | required | not empty |  | Folder. |"));
   CHECK_FALSE(json::parse(to_json_schema(schema))["properties"]["data"]["properties"]["root"].contains("default"));
 }
 
-TEST_CASE("the JSON Schema has every type, range and default", "[fast]") {
+TEST_CASE("the JSON Schema has every type, range and default") {
   const json schema = json::parse(to_json_schema(sample_schema()));
   CHECK(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema");
   CHECK(schema["additionalProperties"] == false);
@@ -83,7 +83,7 @@ TEST_CASE("the JSON Schema has every type, range and default", "[fast]") {
   CHECK(schema["properties"]["extends"]["type"] == "string");
 }
 
-TEST_CASE("the JSON Schema ties keys to variants", "[fast]") {
+TEST_CASE("the JSON Schema ties keys to variants") {
   const json schema = json::parse(to_json_schema(sample_schema()));
   const json& loss = schema["properties"]["loss"];
   CHECK(loss["properties"]["name"]["default"] == "cross_entropy");
@@ -102,7 +102,7 @@ TEST_CASE("the JSON Schema ties keys to variants", "[fast]") {
   CHECK(data["properties"]["label_noise"]["allOf"].size() == 3);
 }
 
-TEST_CASE("words that YAML reads as booleans are accepted as such", "[fast]") {
+TEST_CASE("words that YAML reads as booleans are accepted as such") {
   Schema schema;
   schema.sections.push_back(
       {"", "", {free_key("d", std::string("auto")).one_of({"auto", "true", "false"})}, "", "", {}});

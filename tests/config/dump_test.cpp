@@ -2,8 +2,8 @@
 #include <fstream>
 #include <random>
 
-#include "src/config/format.h"
 #include "src/config/load.h"
+#include "src/config/value.h"
 #include "tests/config/sample.h"
 #include "tests/support/catch2.h"
 
@@ -124,7 +124,7 @@ Schema schema_of(const std::vector<Value>& values) {
 
 }  // namespace
 
-TEST_CASE("the dump holds every key of the chosen variants, nested", "[fast]") {
+TEST_CASE("the dump holds every key of the chosen variants, nested") {
   const Folder folder;
   const Config config = folder.load("loss: {name: noised_topk_imbalanced, epsilon: 0.01}\nselect: [val/top5, 'a b']\n");
   CHECK(config.to_yaml() ==
@@ -158,7 +158,7 @@ TEST_CASE("the dump holds every key of the chosen variants, nested", "[fast]") {
         "  splits: [val, test]\n");
 }
 
-TEST_CASE("the dump with origins says where each value came from", "[fast]") {
+TEST_CASE("the dump with origins says where each value came from") {
   const Folder folder;
   const std::string text = folder.load("optimizer:\n  lr: 1\n", {"seed=3"}).to_yaml_with_origins();
   CHECK_THAT(text, Catch::Contains("  lr: 1.0  # " + folder.path("run.yaml").string() + ":2:7\n"));
@@ -167,7 +167,7 @@ TEST_CASE("the dump with origins says where each value came from", "[fast]") {
   CHECK(folder.load(text).get<double>("optimizer.lr") == 1);
 }
 
-TEST_CASE("numbers are as short as they can be, and numbers to every YAML reader", "[fast]") {
+TEST_CASE("numbers are as short as they can be, and numbers to every YAML reader") {
   CHECK(format_real(1) == "1.0");
   CHECK(format_real(-0.0) == "-0.0");
   CHECK(format_real(0.1) == "0.1");
@@ -176,7 +176,7 @@ TEST_CASE("numbers are as short as they can be, and numbers to every YAML reader
   CHECK(format_real(5e-324) == "5.0e-324");
 }
 
-TEST_CASE("texts are quoted where a YAML reader could take them for something else", "[fast]") {
+TEST_CASE("texts are quoted where a YAML reader could take them for something else") {
   for (const char* text : {"sgd", "val/top5", "/usr/share/x-1.0", "runs/a_b"}) CHECK(yaml_text(text) == text);
   for (const char* text : {"", "true", "Yes", "OFF", "null", "~", "1", "1e5", ".5", "-", "a b", "a:", "#", "n"}) {
     CHECK(yaml_text(text) == "\"" + std::string(text) + "\"");
@@ -184,7 +184,7 @@ TEST_CASE("texts are quoted where a YAML reader could take them for something el
   CHECK(yaml_text("a\"\\\n\t\r\x01é") == "\"a\\\"\\\\\\n\\t\\r\\u0001é\"");
 }
 
-TEST_CASE("a dump loads to the same values, to the last bit", "[fast]") {
+TEST_CASE("a dump loads to the same values, to the last bit") {
   const Folder folder;
   Generator random;
   for (int trial = 0; trial < 200; ++trial) {
@@ -213,7 +213,7 @@ TEST_CASE("a dump loads to the same values, to the last bit", "[fast]") {
   }
 }
 
-TEST_CASE("the dump of a loaded file loads to the same configuration under any name", "[fast]") {
+TEST_CASE("the dump of a loaded file loads to the same configuration under any name") {
   const Folder folder;
   const Config config =
       folder.load("name: ${env:SETTRAIN_NO:-$${x}}\ndata: {name: cifar100, label_noise: {kind: uniform}}\n");

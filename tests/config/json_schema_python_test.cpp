@@ -16,7 +16,7 @@ int run(const std::string& command) {
 
 }  // namespace
 
-TEST_CASE("a validator of JSON Schemas agrees with the loader", "[fast]") {
+TEST_CASE("a validator of JSON Schemas agrees with the loader") {
   const std::string set = settrain::test::environment("SETTRAIN_PYTHON");
   const std::string python = set.empty() ? "python3" : set;
   SKIP_UNLESS(run(python + " -c 'import jsonschema, yaml'") == 0, "no Python with jsonschema and yaml");

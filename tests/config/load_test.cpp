@@ -6,7 +6,7 @@
 
 namespace settrain::config::test {
 
-TEST_CASE("an empty file is a configuration of defaults", "[fast]") {
+TEST_CASE("an empty file is a configuration of defaults") {
   const Folder folder;
   const std::string text = GENERATE("", "\n", "# nothing but a comment\n", "---\n", "{}\n");
   const Config config = folder.load(text);
@@ -18,13 +18,13 @@ TEST_CASE("an empty file is a configuration of defaults", "[fast]") {
   CHECK(config.at("optimizer.lr").origin.text == "default");
 }
 
-TEST_CASE("without a file the name is settrain", "[fast]") {
+TEST_CASE("without a file the name is settrain") {
   const Config config = load(sample_schema(), "", {"seed=7"});
   CHECK(config.get<std::string>("run.dir") == "runs/settrain");
   CHECK(config.get<int64_t>("seed") == 7);
 }
 
-TEST_CASE("values of every type are read", "[fast]") {
+TEST_CASE("values of every type are read") {
   const Folder folder;
   const Config config = folder.load(
       "seed: 9223372036854775807\n"
@@ -53,7 +53,7 @@ TEST_CASE("values of every type are read", "[fast]") {
   CHECK(config.get<Texts>("eval.splits").empty());
 }
 
-TEST_CASE("read fills an options struct from its own keys", "[fast]") {
+TEST_CASE("read fills an options struct from its own keys") {
   const Folder folder;
   const Config config =
       folder.load("loss: {name: noised_topk_imbalanced, k: 3, noise: {kind: none}}\noptimizer: {lr: 1}\n");
@@ -67,7 +67,7 @@ TEST_CASE("read fills an options struct from its own keys", "[fast]") {
   CHECK(loss.noise_kind == "none");
 }
 
-TEST_CASE("asking for what the schema lacks is a mistake in the program", "[fast]") {
+TEST_CASE("asking for what the schema lacks is a mistake in the program") {
   const Folder folder;
   const Config config = folder.load("");
   CHECK_THROWS_WITH(config.at("optimizer.lrr"), "the configuration has no key 'optimizer.lrr'");
@@ -77,14 +77,14 @@ TEST_CASE("asking for what the schema lacks is a mistake in the program", "[fast
   CHECK_FALSE(config.has("loss.k"));
 }
 
-TEST_CASE("entries know where their value came from", "[fast]") {
+TEST_CASE("entries know where their value came from") {
   const Folder folder;
   const Config config = folder.load("optimizer:\n  lr: 0.5\n", {"seed=3"});
   CHECK(config.at("optimizer.lr").origin.text == folder.path("run.yaml").string() + ":2:7");
   CHECK(config.at("seed").origin.text == "--set seed=3");
 }
 
-TEST_CASE("every offender is reported at once, in the order of the places", "[fast]") {
+TEST_CASE("every offender is reported at once, in the order of the places") {
   const Folder folder;
   CHECK(folder.error("loss: {name: noised_topk, epsilon: 0}\n"
                      "optimiser: {lr: 0.1}\n"
@@ -98,14 +98,14 @@ TEST_CASE("every offender is reported at once, in the order of the places", "[fa
         "  --set eval.topk=[1]: eval.topk: unknown key, did you mean 'eval.top_k'?");
 }
 
-TEST_CASE("a key without a usable default must be given", "[fast]") {
+TEST_CASE("a key without a usable default must be given") {
   Schema schema;
   schema.sections.push_back({"data", "", {free_key("root", std::string(), "Folder.").not_empty()}, "", "", {}});
   CHECK_THROWS_WITH(load(schema, "", {}), "data.root: must be given, in the file or by --set data.root=VALUE (text)");
   CHECK(load(schema, "", {"data.root=/data"}).get<std::string>("data.root") == "/data");
 }
 
-TEST_CASE("a schema that is wrong in itself is a mistake in the program", "[fast]") {
+TEST_CASE("a schema that is wrong in itself is a mistake in the program") {
   Schema schema;
   SECTION("a key twice") {
     schema.sections.push_back({"", "", {free_key("a", true), free_key("a", true)}, "", "", {}});
@@ -122,7 +122,7 @@ TEST_CASE("a schema that is wrong in itself is a mistake in the program", "[fast
   CHECK_THROWS_AS(load(schema, "", {}), std::logic_error);
 }
 
-TEST_CASE("rules run once everything else is right, and all of them are reported", "[fast]") {
+TEST_CASE("rules run once everything else is right, and all of them are reported") {
   const Folder folder;
   Schema schema = sample_schema();
   schema.rules.push_back([](const Config& config) { config.fail("optimizer.lr", "too bold"); });
@@ -134,7 +134,7 @@ TEST_CASE("rules run once everything else is right, and all of them are reported
   CHECK_THROWS_WITH(load(schema, good, {"seed=x"}), "--set seed=x: seed: 'x' is not an integer");
 }
 
-TEST_CASE("rules that a recorded config breaks by itself are not applied to it", "[fast]") {
+TEST_CASE("rules that a recorded config breaks by itself are not applied to it") {
   const Folder folder;
   Schema schema = sample_schema();
   const std::string recorded = folder.write("config.yaml", "seed: 13\noptimizer: {lr: 2}\n").string();
@@ -161,7 +161,7 @@ TEST_CASE("rules that a recorded config breaks by itself are not applied to it",
   CHECK_THROWS_WITH(load_amended(schema, recorded, {}), recorded + ":1:7: seed: is not there");
 }
 
-TEST_CASE("what shows only later fails with the place of the key", "[fast]") {
+TEST_CASE("a mistake that shows only later fails with the place of the key") {
   const Folder folder;
   const Config config = folder.load("optimizer: {lr: 2}\n");
   const std::string file = folder.path("run.yaml").string();
@@ -170,12 +170,69 @@ TEST_CASE("what shows only later fails with the place of the key", "[fast]") {
   CHECK_THROWS_WITH(config.fail("seed", "unlucky"), "default: seed: unlucky");
 }
 
-TEST_CASE("a config with another value is a copy", "[fast]") {
+TEST_CASE("a config with another value is a copy") {
   const Folder folder;
   const Config config = folder.load("seed: 3\n");
   const Config changed = config.with("seed", int64_t{5});
   CHECK(changed.get<int64_t>("seed") == 5);
   CHECK(config.get<int64_t>("seed") == 3);
+}
+
+// Layers that change a section's variant.
+
+TEST_CASE("another variant drops what was meant for the former") {
+  const Folder folder;
+  const std::string text = "loss: {name: noised_topk, k: 3, epsilon: 0.5}\n";
+  CHECK(folder.load(text).get<int64_t>("loss.k") == 3);
+  const Config changed = folder.load(text, {"loss.name=noised_topk_imbalanced"});
+  CHECK(changed.get<int64_t>("loss.k") == 5);
+  CHECK(changed.get<double>("loss.epsilon") == 1);
+  CHECK_FALSE(folder.load(text, {"loss.name=cross_entropy"}).has("loss.k"));
+}
+
+TEST_CASE("the same variant, said again, drops nothing") {
+  const Folder folder;
+  const Config config = folder.load("loss: {name: noised_topk, k: 3}\n", {"loss.name=noised_topk", "loss.epsilon=2"});
+  CHECK(config.get<int64_t>("loss.k") == 3);
+  CHECK(config.get<double>("loss.epsilon") == 2);
+}
+
+TEST_CASE("keys common to all variants stay") {
+  const Folder folder;
+  const Config config = folder.load("data: {name: cifar100, val_size: 1, batch_size: 7, label_noise: {seed: 9}}\n",
+                                    {"data.name=synthetic"});
+  CHECK(config.get<int64_t>("data.batch_size") == 7);
+  CHECK(config.get<int64_t>("data.label_noise.seed") == 9);
+  CHECK_FALSE(config.has("data.val_size"));
+}
+
+TEST_CASE("a section within a section has variants of its own") {
+  const Folder folder;
+  const Config config = folder.load("data: {label_noise: {kind: superclass, rate: 0.5}}\n", {"data.name=cifar100"});
+  CHECK(config.get<double>("data.label_noise.rate") == 0.5);
+  CHECK(config.get<int64_t>("data.val_size") == 5000);
+}
+
+TEST_CASE("a file may configure the variant that its base chose") {
+  const Folder folder;
+  folder.write("base.yaml", "loss: {name: noised_topk}\n");
+  CHECK(folder.load("extends: base.yaml\nloss: {k: 2}\n").get<int64_t>("loss.k") == 2);
+}
+
+TEST_CASE("a base is judged by the variant it has itself") {
+  const Folder folder;
+  folder.write("base.yaml", "loss: {k: 2}\n");
+  CHECK(folder.error("extends: base.yaml\nloss: {name: noised_topk}\n") ==
+        "base.yaml:1:11: loss.k: not a key of loss cross_entropy (it belongs to noised_topk, noised_topk_imbalanced)");
+}
+
+TEST_CASE("a variant may come from the environment, not from another key") {
+  const Folder folder;
+  const Config config = folder.load("loss: {name: \"${env:SETTRAIN_NO_SUCH:-noised_topk}\", k: 2}\n");
+  CHECK(config.get<std::string>("loss.name") == "noised_topk");
+  CHECK(config.get<int64_t>("loss.k") == 2);
+  CHECK(folder.error("loss: {name: \"${name}\"}\n") ==
+        "run.yaml:1:14: loss.name: cannot refer to other keys, since it chooses which keys there are");
 }
 
 }  // namespace settrain::config::test

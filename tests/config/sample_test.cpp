@@ -112,7 +112,7 @@ std::string Folder::error_of_file(const std::filesystem::path& file, const std::
   return "no error";
 }
 
-TEST_CASE("the sample schema loads without a file", "[fast]") {
+TEST_CASE("the sample schema loads without a file") {
   CHECK(config::load(sample_schema(), "", {}).get<int64_t>("seed") == 4);
 }
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "src/core/error.h"
-#include "src/core/file_lock.h"
+#include "src/core/files.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
@@ -22,7 +22,7 @@ ChildProcess shell(const std::string& script) {
 
 }  // namespace
 
-TEST_CASE("A program's exit code, or signal, and what it printed come back", "[fast]") {
+TEST_CASE("A program's exit code, or signal, and what it printed come back") {
   CHECK(run_child(shell("exit 0")).code == 0);
   const ChildEnd failed = run_child(shell("echo out; echo problem >&2; exit 7"));
   CHECK(failed.code == 7);
@@ -30,23 +30,23 @@ TEST_CASE("A program's exit code, or signal, and what it printed come back", "[f
   CHECK(run_child(shell("kill -9 $$")).code == 128 + 9);
 }
 
-TEST_CASE("Of much output the end is kept, and no pipe fills up", "[fast]") {
+TEST_CASE("The end of a long output is kept, and no pipe fills up") {
   const ChildEnd end = run_child(shell("i=0; while [ $i -lt 30000 ]; do echo line $i; i=$((i+1)); done"));
   CHECK(end.printed.size() <= 4096);
   CHECK_THAT(end.printed, Catch::EndsWith("line 29999"));
 }
 
-TEST_CASE("No shell reads the arguments, and standard input is empty", "[fast]") {
+TEST_CASE("No shell reads the arguments, and standard input is empty") {
   CHECK(run_child({{"printf", "%s", "$(echo a); 'b'"}, "coreutils", nullptr, -1}).printed == "$(echo a); 'b'");
   CHECK(run_child({{"cat"}, "coreutils", nullptr, -1}).printed.empty());
 }
 
-TEST_CASE("A program that is not there names the package", "[fast]") {
+TEST_CASE("A program that is not there names the package") {
   CHECK_THROWS_WITH(run_child({{"no-such-program"}, "its-package", nullptr, -1}),
                     Contains("no-such-program") && Contains("its-package"));
 }
 
-TEST_CASE("What is done meanwhile can end the program", "[fast]") {
+TEST_CASE("The work meanwhile can end the program") {
   ChildProcess sleeper = shell("sleep 60");
   int calls = 0;
   sleeper.meanwhile = [&] {
@@ -57,7 +57,7 @@ TEST_CASE("What is done meanwhile can end the program", "[fast]") {
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
 }
 
-TEST_CASE("A program can hold a lock for longer than this one", "[fast]") {
+TEST_CASE("A program can hold a lock for longer than this one") {
   const test::TemporaryFolder folder;
   {
     const FileLock lock(folder / "lock");

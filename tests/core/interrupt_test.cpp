@@ -9,7 +9,7 @@
 using namespace settrain;
 using test::run_in_child;
 
-TEST_CASE("SIGINT, SIGTERM and SIGHUP are noted, and the process goes on", "[fast]") {
+TEST_CASE("SIGINT, SIGTERM and SIGHUP are noted, and the process goes on") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     CHECK(run_in_child([&] {
             catch_interrupts();
@@ -20,7 +20,7 @@ TEST_CASE("SIGINT, SIGTERM and SIGHUP are noted, and the process goes on", "[fas
   }
 }
 
-TEST_CASE("A SIGHUP that nohup has the process ignore stays ignored", "[fast]") {
+TEST_CASE("A SIGHUP that nohup has the process ignore stays ignored") {
   CHECK(run_in_child([] {
           std::signal(SIGHUP, SIG_IGN);
           catch_interrupts();
@@ -29,7 +29,7 @@ TEST_CASE("A SIGHUP that nohup has the process ignore stays ignored", "[fast]") 
         }) == 0);
 }
 
-TEST_CASE("A noted signal is thrown where the program asks", "[fast]") {
+TEST_CASE("A noted signal is thrown where the program asks") {
   CHECK(run_in_child([] {
           catch_interrupts();
           throw_if_interrupted();
@@ -43,7 +43,7 @@ TEST_CASE("A noted signal is thrown where the program asks", "[fast]") {
         }) == 0);
 }
 
-TEST_CASE("A SIGINT after the first signal ends the process with 130", "[fast]") {
+TEST_CASE("A SIGINT after the first signal ends the process with 130") {
   for (const int first : {SIGINT, SIGTERM}) {
     CHECK(run_in_child([&] {
             catch_interrupts();
@@ -54,7 +54,7 @@ TEST_CASE("A SIGINT after the first signal ends the process with 130", "[fast]")
   }
 }
 
-TEST_CASE("A second SIGTERM changes nothing", "[fast]") {
+TEST_CASE("A second SIGTERM changes nothing") {
   CHECK(run_in_child([] {
           catch_interrupts();
           std::raise(SIGINT);
@@ -63,7 +63,7 @@ TEST_CASE("A second SIGTERM changes nothing", "[fast]") {
         }) == 0);
 }
 
-TEST_CASE("A file over the size limit is an error of write and not a signal", "[fast]") {
+TEST_CASE("A file over the size limit is an error of write and not a signal") {
   CHECK(run_in_child([] {
           catch_interrupts();
           const rlimit none{0, 0};

@@ -20,7 +20,7 @@ using test::read_file;
 
 namespace {
 
-// What `work` writes to stderr, in a process of its own.
+// The text that `work` writes to stderr, in a process of its own.
 template <class Work>
 std::string stderr_of(Work work) {
   const test::TemporaryFolder folder;
@@ -36,7 +36,7 @@ std::string stderr_of(Work work) {
 
 }  // namespace
 
-TEST_CASE("Lines go to stderr as they are; warnings and errors say so", "[fast]") {
+TEST_CASE("Lines go to stderr as they are; warnings and errors say so") {
   const std::string text = stderr_of([] {
     log::info("[train] 100% {} %s");
     log::warning("[data] odd");
@@ -45,7 +45,7 @@ TEST_CASE("Lines go to stderr as they are; warnings and errors say so", "[fast]"
   CHECK(text == "[train] 100% {} %s\nwarning: [data] odd\nerror: bad\n");
 }
 
-TEST_CASE("What was printed before a line stands before it where stdout and stderr are one file", "[fast]") {
+TEST_CASE("Text printed before a line comes before it where stdout and stderr are one file") {
   const std::string text = stderr_of([] {
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
     std::cout << "first\n";
@@ -56,7 +56,7 @@ TEST_CASE("What was printed before a line stands before it where stdout and stde
   CHECK(text == "first\nsecond\nthird\nfourth\n");
 }
 
-TEST_CASE("The log file has every line with its time, from opening to closing, and is appended to", "[fast]") {
+TEST_CASE("The log file has every line with its time, from opening to closing, and is appended to") {
   const test::TemporaryFolder folder;
   const std::string text = stderr_of([&] {
     log::info("before");
@@ -75,7 +75,7 @@ TEST_CASE("The log file has every line with its time, from opening to closing, a
                          std::regex(time + R"(info: \[train\] one\n)" + time + R"(warning: two\n)")));
 }
 
-TEST_CASE("A line is in the file at once, not at the end", "[fast]") {
+TEST_CASE("A line is in the file at once, not at the end") {
   const test::TemporaryFolder folder;
   CHECK(test::run_in_child([&] {
           log::open_file(folder / "log.txt");
@@ -87,14 +87,14 @@ TEST_CASE("A line is in the file at once, not at the end", "[fast]") {
   CHECK_THAT(read_file(folder / "log.txt"), Catch::EndsWith("info: here\n"));
 }
 
-TEST_CASE("A log file that cannot be opened is an error that names it", "[fast]") {
+TEST_CASE("A log file that cannot be opened is an error that names it") {
   const test::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "log.txt");
   CHECK_THROWS_AS(log::open_file(folder / "log.txt"), RunError);
   CHECK_THROWS_WITH(log::open_file(folder / "log.txt"), Catch::Contains("log.txt': "));
 }
 
-TEST_CASE("A full disk is told once, and lines still reach stderr", "[fast]") {
+TEST_CASE("A full disk is told once, and lines still reach stderr") {
   const test::TemporaryFolder folder;
   const std::string text = stderr_of([&] {
     test::limit_file_size(400);
@@ -107,7 +107,7 @@ TEST_CASE("A full disk is told once, and lines still reach stderr", "[fast]") {
   CHECK(text.find("misses lines") == text.rfind("misses lines"));
 }
 
-TEST_CASE("The guard is called around every line on the terminal", "[fast]") {
+TEST_CASE("The guard is called around every line on the terminal") {
   const std::string text = stderr_of([] {
     log::set_terminal_guard({[] { (void)!::write(2, "<", 1); }, [] { (void)!::write(2, ">", 1); }});
     log::info("a");
@@ -118,7 +118,7 @@ TEST_CASE("The guard is called around every line on the terminal", "[fast]") {
   CHECK(text == "<a\n><error: b\n>c\n");
 }
 
-TEST_CASE("Lines of several threads do not mix", "[fast]") {
+TEST_CASE("Lines of several threads do not mix") {
   const std::string text = stderr_of([] {
     std::vector<std::thread> threads;
     for (const char letter : {'a', 'b', 'c'}) {

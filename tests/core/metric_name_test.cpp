@@ -4,7 +4,7 @@
 
 namespace settrain {
 
-TEST_CASE("an average-K accuracy has the size of its sets beside it, and nothing else has", "[fast]") {
+TEST_CASE("an average-K accuracy has the size of its sets beside it, and nothing else has") {
   CHECK(size_metric("test/avg5") == "test/avg5_size");
   CHECK(size_metric("val/few_avg1.5") == "val/avg1.5_size");
   CHECK(size_metric("test/avg5_size").empty());
@@ -12,13 +12,13 @@ TEST_CASE("an average-K accuracy has the size of its sets beside it, and nothing
   CHECK(size_metric("test/top5").empty());
 }
 
-TEST_CASE("a size and a threshold belong to an accuracy", "[fast]") {
+TEST_CASE("a size and a threshold belong to an accuracy") {
   CHECK(accuracy_metric("test/avg5_size") == "test/avg5");
   CHECK(accuracy_metric("test/avg5_lambda") == "test/avg5");
   CHECK(accuracy_metric("test/macro_avg5") == "test/macro_avg5");
 }
 
-TEST_CASE("the coverage of a set rule has the size of its sets beside it", "[fast]") {
+TEST_CASE("the coverage of a set rule has the size of its sets beside it") {
   CHECK(size_metric("test/coverage@conformal:lac:0.1") == "test/size@conformal:lac:0.1");
   CHECK(size_metric("test/macro_coverage@top:5") == "test/size@top:5");
   CHECK(size_metric("coverage@average:5") == "size@average:5");
@@ -28,7 +28,7 @@ TEST_CASE("the coverage of a set rule has the size of its sets beside it", "[fas
   CHECK(accuracy_metric("test/below_half@top:5") == "test/below_half@top:5");
 }
 
-TEST_CASE("a metric's split ends at the first slash, unless that is one of a rule's file", "[fast]") {
+TEST_CASE("a metric's split ends at the first slash, unless that is one of a rule's file") {
   const std::string rule = "coverage@conformal:wpas(weights=data/weights.csv):0.1";
   CHECK(name_of_metric("val/" + rule) == rule);
   CHECK(split_of_metric("val/" + rule) == "val");
@@ -39,15 +39,17 @@ TEST_CASE("a metric's split ends at the first slash, unless that is one of a rul
   CHECK(split_of_metric("test Bayes/top1") == "test Bayes");
 }
 
-TEST_CASE("sizes are numbers of classes", "[fast]") {
+TEST_CASE("sizes are numbers of classes") {
   CHECK(is_size("test/avg5_size"));
   CHECK(is_size("avg5_size"));
   CHECK(is_size("test/size@top:5"));
   CHECK_FALSE(is_size("test/coverage@top:5"));
   CHECK_FALSE(is_size("test/top5"));
+  CHECK(is_of_all_samples("avg1"));
+  CHECK_FALSE(is_of_all_samples("medium_avg1"));
 }
 
-TEST_CASE("larger is better, but for the sizes and gaps of set rules", "[fast]") {
+TEST_CASE("larger is better, but for the sizes and gaps of set rules") {
   CHECK(is_better("val/top1", 0.6, 0.5));
   CHECK_FALSE(is_better("val/top1", 0.5, 0.5));
   CHECK(is_better("val/coverage@top:5", 0.6, 0.5));

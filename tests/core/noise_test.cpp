@@ -9,7 +9,7 @@ namespace {
 
 constexpr NoiseKey kKey{.seed = 4, .step = 17, .first_position = 32};
 
-TEST_CASE("Full blocks and shared blocks of draws lie where rng version 1 says", "[fast]") {
+TEST_CASE("Full blocks and shared blocks of draws lie where rng version 1 says") {
   const NoiseCounter counter = noise_counter(kKey, 8);
   const auto block = [&](uint32_t item, uint32_t index) {
     return philox({{item, index, 32, 17}}, 4 ^ static_cast<uint64_t>(Stream::kLossNoise));
@@ -22,7 +22,7 @@ TEST_CASE("Full blocks and shared blocks of draws lie where rng version 1 says",
   CHECK(noise_word(counter, 9, 1, 2) == block(4, 0).word[3]);
 }
 
-TEST_CASE("No two draws, classes, positions or steps share a word", "[fast]") {
+TEST_CASE("No two draws, classes, positions or steps share a word") {
   for (uint32_t num_draws = 1; num_draws <= 9; ++num_draws) {
     std::set<uint32_t> words;
     size_t count = 0;
@@ -40,7 +40,7 @@ TEST_CASE("No two draws, classes, positions or steps share a word", "[fast]") {
   }
 }
 
-TEST_CASE("Steps and positions beyond 32 bits are refused", "[fast]") {
+TEST_CASE("Steps and positions beyond 32 bits are refused") {
   constexpr int64_t limit = int64_t{1} << 32;
   CHECK(noise_counter({0, limit - 1, limit - 4}, 4).step == 0xFFFFFFFF);
   CHECK_THROWS_AS(noise_counter({0, limit, 0}, 1), ConfigError);
@@ -49,7 +49,7 @@ TEST_CASE("Steps and positions beyond 32 bits are refused", "[fast]") {
   CHECK_THROWS_WITH(noise_counter({0, 0, limit - 3}, 4), Catch::Contains("positions 4294967293 to 4294967296"));
 }
 
-TEST_CASE("The words of the noise are those of rng version 1", "[fast]") {
+TEST_CASE("The words of the noise are those of rng version 1") {
   const NoiseCounter counter = noise_counter(kKey, 1);
   uint64_t digest = 0xcbf29ce484222325;  // FNV-1a
   for (uint32_t num_draws = 1; num_draws <= 9; ++num_draws) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "src/core/streams.h"
+#include "src/core/random.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -34,7 +34,7 @@ std::vector<uint32_t> lower_half_scan() {
   return words;
 }
 
-TEST_CASE("normal() is within 7e-7 of the true quantile", "[fast]") {
+TEST_CASE("normal() is within 7e-7 of the true quantile") {
   double worst = 0;
   for (const uint32_t word : lower_half_scan()) {
     worst = std::max(worst, std::abs(static_cast<double>(normal(word)) - true_normal(word)));
@@ -43,7 +43,7 @@ TEST_CASE("normal() is within 7e-7 of the true quantile", "[fast]") {
   CHECK(worst > 1e-8);  // float32 cannot be nearer: the scan has looked
 }
 
-TEST_CASE("normal() is antisymmetric, bounded and never decreases", "[fast]") {
+TEST_CASE("normal() is antisymmetric, bounded and never decreases") {
   float previous = -kMaxNormal;
   int64_t steps_back = 0, asymmetric = 0;
   for (const uint32_t word : lower_half_scan()) {
@@ -63,7 +63,7 @@ TEST_CASE("normal() is antisymmetric, bounded and never decreases", "[fast]") {
   CHECK(steps_back == 0);
 }
 
-TEST_CASE("Normals of Philox words have the moments of a standard normal", "[fast]") {
+TEST_CASE("Normals of Philox words have the moments of a standard normal") {
   constexpr int kBlocks = 500000;
   double sums[4] = {};
   for (uint32_t i = 0; i < kBlocks; ++i) {
@@ -81,7 +81,7 @@ TEST_CASE("Normals of Philox words have the moments of a standard normal", "[fas
   CHECK(sums[3] / count == Approx(3).margin(error * std::sqrt(96.0)));
 }
 
-TEST_CASE("The bits of normal() are those of rng version 1", "[fast]") {
+TEST_CASE("The bits of normal() are those of rng version 1") {
   uint64_t digest = 0xcbf29ce484222325;  // FNV-1a
   for (uint32_t i = 0; i < 65536; ++i) {
     digest = (digest ^ static_cast<uint32_t>(ScalarArithmetic::to_bits(normal(i * 65537)))) * 0x100000001b3;

@@ -21,7 +21,7 @@ int64_t slow_square(int64_t number) {
 
 }  // namespace
 
-TEST_CASE("items come in order, each made once, for any number of workers", "[fast]") {
+TEST_CASE("items come in order, each made once, for any number of workers") {
   for (const int64_t workers : {1, 2, 5, 16}) {
     for (const int64_t ahead : {1, 3, 64}) {
       std::vector<std::atomic<int>> made(50);
@@ -37,12 +37,12 @@ TEST_CASE("items come in order, each made once, for any number of workers", "[fa
   }
 }
 
-TEST_CASE("an empty range has no items", "[fast]") {
+TEST_CASE("an empty range has no items") {
   OrderedPrefetch<int64_t> prefetch(3, 3, 4, 2, slow_square);
   CHECK_FALSE(prefetch.next().has_value());
 }
 
-TEST_CASE("workers do not run further ahead than asked", "[fast]") {
+TEST_CASE("workers do not run further ahead than asked") {
   std::atomic<int64_t> begun{0};
   OrderedPrefetch<int64_t> prefetch(0, 1000, 4, 6, [&](int64_t number) {
     ++begun;
@@ -55,7 +55,7 @@ TEST_CASE("workers do not run further ahead than asked", "[fast]") {
   }
 }
 
-TEST_CASE("what an item's making throws arrives in that item's turn, and the next items follow", "[fast]") {
+TEST_CASE("an exception while an item is made arrives in that item's turn, and the next items follow") {
   for (const int64_t workers : {1, 2, 5}) {
     OrderedPrefetch<int64_t> prefetch(0, 20, workers, 4, [](int64_t number) {
       if (number % 7 == 3) throw std::runtime_error("item " + std::to_string(number));
@@ -72,7 +72,7 @@ TEST_CASE("what an item's making throws arrives in that item's turn, and the nex
   }
 }
 
-TEST_CASE("it can be given up at any time", "[fast]") {
+TEST_CASE("it can be given up at any time") {
   for (int64_t taken = 0; taken < 12; ++taken) {
     std::atomic<int> at_work{0};
     {
@@ -88,13 +88,13 @@ TEST_CASE("it can be given up at any time", "[fast]") {
   }
 }
 
-TEST_CASE("items that can only be moved pass through", "[fast]") {
+TEST_CASE("items that can only be moved pass through") {
   OrderedPrefetch<std::unique_ptr<int64_t>> prefetch(0, 5, 2, 2,
                                                      [](int64_t n) { return std::make_unique<int64_t>(n); });
   for (int64_t number = 0; number < 5; ++number) CHECK(**prefetch.next() == number);
 }
 
-TEST_CASE("a prefetch needs workers and room", "[fast]") {
+TEST_CASE("a prefetch needs workers and room") {
   CHECK_THROWS_AS(OrderedPrefetch<int64_t>(0, 5, 0, 1, slow_square), std::invalid_argument);
   CHECK_THROWS_AS(OrderedPrefetch<int64_t>(0, 5, 1, 0, slow_square), std::invalid_argument);
 }

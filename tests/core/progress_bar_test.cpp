@@ -28,7 +28,7 @@ struct Desk {
   ProgressOutput file() {
     return {nullptr, nullptr, [this](std::string_view line) { lines.emplace_back(line); }, [this] { return now; }};
   }
-  // What was drawn since the last call.
+  // The text drawn since the last call.
   std::string drawn() {
     std::string text = screen.str();
     screen.str("");
@@ -42,7 +42,7 @@ Progress at(int64_t done) {
 
 }  // namespace
 
-TEST_CASE("The bar shows stage, fraction, figures, speed and time of arrival", "[fast]") {
+TEST_CASE("The bar shows stage, fraction, figures, speed and time of arrival") {
   Desk desk;
   ProgressBar bar(desk.terminal());
   bar.update(at(0));
@@ -57,7 +57,7 @@ TEST_CASE("The bar shows stage, fraction, figures, speed and time of arrival", "
   CHECK(desk.drawn() == "\r[train] epoch 1/3 [==============================] 100%  100 images/s  ETA 20s\033[K");
 }
 
-TEST_CASE("Bytes are shown as bytes", "[fast]") {
+TEST_CASE("Bytes are shown as bytes") {
   Desk desk;
   ProgressBar bar(desk.terminal());
   bar.update({.stage = "[fetch] a.zip", .done = 0, .total = 10 << 20, .figures = "", .bytes = true});
@@ -66,7 +66,7 @@ TEST_CASE("Bytes are shown as bytes", "[fast]") {
   CHECK_THAT(desk.drawn(), Contains(" 20%  2.0 MiB/s  ETA 4s"));
 }
 
-TEST_CASE("The bar fits its terminal", "[fast]") {
+TEST_CASE("The bar fits its terminal") {
   Desk desk;
   ProgressBar bar(desk.terminal());
   for (int columns = 0; columns <= 120; ++columns) {
@@ -80,7 +80,7 @@ TEST_CASE("The bar fits its terminal", "[fast]") {
   }
 }
 
-TEST_CASE("A line is cut between characters, and its room is counted in them", "[fast]") {
+TEST_CASE("A line is cut between characters, and its room is counted in them") {
   Desk desk;
   ProgressBar bar(desk.terminal());
   const std::string stage = "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9";
@@ -93,7 +93,7 @@ TEST_CASE("A line is cut between characters, and its room is counted in them", "
   CHECK(desk.drawn() == "\r" + stage + " [>     ]   0%\033[K");
 }
 
-TEST_CASE("The bar is drawn at most ten times a second", "[fast]") {
+TEST_CASE("The bar is drawn at most ten times a second") {
   Desk desk;
   ProgressBar bar(desk.terminal());
   int drawn = 0;
@@ -106,7 +106,7 @@ TEST_CASE("The bar is drawn at most ten times a second", "[fast]") {
   CHECK(drawn <= 11);
 }
 
-TEST_CASE("The speed forgets the distant past, pauses and the stage before", "[fast]") {
+TEST_CASE("The speed forgets the distant past, pauses and the stage before") {
   Desk desk;
   ProgressBar bar(desk.terminal());
   Progress progress{"a", 0, 1'000'000, 0, ""};
@@ -132,7 +132,7 @@ TEST_CASE("The speed forgets the distant past, pauses and the stage before", "[f
   CHECK_THAT(desk.drawn(), Contains("  70 images/s"));
 }
 
-TEST_CASE("Hiding takes the bar off the screen, and so does the end", "[fast]") {
+TEST_CASE("Hiding takes the bar off the screen, and so does the end") {
   Desk desk;
   {
     ProgressBar bar(desk.terminal());
@@ -149,7 +149,7 @@ TEST_CASE("Hiding takes the bar off the screen, and so does the end", "[fast]") 
   CHECK(desk.drawn() == "\r\033[K");
 }
 
-TEST_CASE("A log line goes above the bar", "[fast]") {
+TEST_CASE("A log line goes above the bar") {
   Desk desk;
   const int saved = ::dup(STDERR_FILENO);
   ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
@@ -167,7 +167,7 @@ TEST_CASE("A log line goes above the bar", "[fast]") {
   CHECK(desk.drawn().empty());
 }
 
-TEST_CASE("Without a terminal there is a line every ten seconds, and no bar", "[fast]") {
+TEST_CASE("Without a terminal there is a line every ten seconds, and no bar") {
   Desk desk;
   {
     ProgressBar bar(desk.file());
@@ -180,7 +180,7 @@ TEST_CASE("Without a terminal there is a line every ten seconds, and no bar", "[
   CHECK(desk.lines[0] == "[train] epoch 1/3  10%  loss 2.500  10 images/s  ETA 4m 50s");
 }
 
-TEST_CASE("Progress of nothing and beyond the end is drawn without harm", "[fast]") {
+TEST_CASE("Progress of nothing and beyond the end is drawn without harm") {
   Desk desk;
   ProgressBar bar(desk.terminal());
   bar.update({"a", 0, 0, 0, ""});

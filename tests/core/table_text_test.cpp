@@ -4,7 +4,7 @@
 
 using namespace settrain;
 
-TEST_CASE("Lines are broken at blanks, and all but the first are indented", "[fast]") {
+TEST_CASE("Lines are broken at blanks, and all but the first are indented") {
   CHECK(wrap_words("one two three", 7, 2) == "one two\n  three\n");
   CHECK(wrap_words("one\ntwo three four", 8, 2) == "one\n  two\n  three\n  four\n");
   CHECK(wrap_words("one  two  three", 9, 2) == "one  two\n  three\n");

@@ -7,7 +7,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("A product of K and samples just below a whole number counts as whole", "[fast]") {
+TEST_CASE("A product of K and samples just below a whole number counts as whole") {
   CHECK(values_in_sets(2.3, 10, 100) == 23);
   CHECK(values_in_sets(0.1, 30, 100) == 3);
   CHECK(values_in_sets(2.5, 3, 100) == 7);
@@ -16,8 +16,7 @@ TEST_CASE("A product of K and samples just below a whole number counts as whole"
   CHECK(values_in_sets(std::numeric_limits<double>::infinity(), 3, 100) == 300);
 }
 
-TEST_CASE("Of every K with one decimal, and of K - 1, the product with any number of samples is that of integers",
-          "[fast]") {
+TEST_CASE("The product of K, or K - 1, with one decimal and any number of samples is that of integers") {
   for (int64_t tenths = 11; tenths < 100; ++tenths) {
     const double k = static_cast<double>(tenths) / 10;
     for (int64_t samples = 1; samples <= 256; ++samples) {

@@ -1,11 +1,10 @@
-#include "src/data_tools/download_file.h"
-
 #include <sys/stat.h>
 
 #include <cstdlib>
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/data_tools/fetch.h"
 #include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
 #include "tests/support/read_file.h"
@@ -51,7 +50,7 @@ class FakeCurl {
 
 }  // namespace
 
-TEST_CASE("a file is downloaded, checked and renamed", "[fast]") {
+TEST_CASE("a file is downloaded, checked and renamed") {
   Desk desk;
   CHECK(desk.get() == desk.folder / "to/near.bin");
   CHECK(desk.here("near.bin") == desk.content);
@@ -61,7 +60,7 @@ TEST_CASE("a file is downloaded, checked and renamed", "[fast]") {
   CHECK_NOTHROW(desk.get());
 }
 
-TEST_CASE("a download goes on where it was stopped", "[fast]") {
+TEST_CASE("a download goes on where it was stopped") {
   Desk desk;
   // Other bytes than the file's show that they were not fetched anew; only the length is checked here.
   desk.file.checksum = {};
@@ -70,7 +69,7 @@ TEST_CASE("a download goes on where it was stopped", "[fast]") {
   CHECK(desk.here("near.bin") == std::string(100000, 'x') + std::string(50000, 'b'));
 }
 
-TEST_CASE("a part that is whole is only checked, and one that is too long is begun again", "[fast]") {
+TEST_CASE("a part that is whole is only checked, and one that is too long is begun again") {
   Desk desk;
   desk.folder.write("to/near.bin.part", desk.content + "junk");
   desk.get();
@@ -83,7 +82,7 @@ TEST_CASE("a part that is whole is only checked, and one that is too long is beg
   CHECK(whole.here("near.bin") == whole.content);
 }
 
-TEST_CASE("without a known size, a whole part is taken and a longer one begun again", "[fast]") {
+TEST_CASE("without a known size, a whole part is taken and a longer one begun again") {
   for (const char* more : {"", "junk"}) {
     Desk desk;
     desk.file.size = 0;
@@ -93,7 +92,7 @@ TEST_CASE("without a known size, a whole part is taken and a longer one begun ag
   }
 }
 
-TEST_CASE("a wrong checksum or size tells got and expected, and moves the file aside", "[fast]") {
+TEST_CASE("a wrong checksum or size tells got and expected, and moves the file aside") {
   Desk desk;
   desk.file.checksum = {Checksum::Kind::kMd5, std::string(32, '0')};
   CHECK_THROWS_WITH(desk.get(), Contains("MD5 " + Md5().add(desk.content).hex()) && Contains("expected MD5 00000") &&
@@ -107,14 +106,14 @@ TEST_CASE("a wrong checksum or size tells got and expected, and moves the file a
   CHECK_THROWS_WITH(longer.get(), Contains("150,000 bytes, expected 150,001"));
 }
 
-TEST_CASE("a file put there by hand is checked, and a wrong one is left alone", "[fast]") {
+TEST_CASE("a file put there by hand is checked, and a wrong one is left alone") {
   Desk desk;
   desk.folder.write("to/near.bin", std::string("mine"));
   CHECK_THROWS_WITH(desk.get(), Contains("4 bytes") && Contains("Move it away"));
   CHECK(desk.here("near.bin") == "mine");
 }
 
-TEST_CASE("what is not there repeats the address and says what to do by hand", "[fast]") {
+TEST_CASE("what is not there repeats the address and says what to do by hand") {
   Desk desk;
   desk.file.url += ".none";
   CHECK_THROWS_AS(desk.get(), DataError);
@@ -122,12 +121,12 @@ TEST_CASE("what is not there repeats the address and says what to do by hand", "
                                     Contains("put it at '" + (desk.folder / "to/near.bin").string() + "'"));
 }
 
-TEST_CASE("without curl the package is named", "[fast]") {
+TEST_CASE("without curl the package is named") {
   const FakeCurl none("");
   CHECK_THROWS_WITH(Desk().get(), Contains("package curl") && Contains("By hand"));
 }
 
-TEST_CASE("a host that is not found is told at once, and a broken connection is taken up again", "[fast]") {
+TEST_CASE("a host that is not found is told at once, and a broken connection is taken up again") {
   {
     const FakeCurl fake("echo 'curl: (6) Could not resolve host: far' >&2; exit 6");
     CHECK_THROWS_WITH(Desk().get(), Contains("Could not resolve host") && Contains("connected"));
@@ -143,7 +142,7 @@ TEST_CASE("a host that is not found is told at once, and a broken connection is 
   CHECK(desk.here("near.bin") == desk.content);
 }
 
-TEST_CASE("a disk that is full is an error, and what came stays to go on with", "[fast]") {
+TEST_CASE("a disk that is full is an error, and what came stays to go on with") {
   Desk desk;
   CHECK(test::run_in_child([&] {
           test::limit_file_size(70000);
@@ -158,7 +157,7 @@ TEST_CASE("a disk that is full is an error, and what came stays to go on with", 
   CHECK(desk.here("near.bin") == desk.content);
 }
 
-TEST_CASE("more than the disk has room for is refused before the start", "[fast]") {
+TEST_CASE("more than the disk has room for is refused before the start") {
   Desk desk;
   desk.file.size = uint64_t{1} << 60;
   CHECK_THROWS_WITH(desk.get(), Contains("are missing") && Contains("--to"));

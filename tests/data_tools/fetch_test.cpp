@@ -5,7 +5,6 @@
 
 #include "src/core/digest.h"
 #include "src/core/error.h"
-#include "src/data_tools/download_file.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
@@ -49,7 +48,7 @@ struct Tiny {
 
 }  // namespace
 
-TEST_CASE("an archive becomes a folder, and nothing else stays", "[fast]") {
+TEST_CASE("an archive becomes a folder, and nothing else stays") {
   const Tiny tiny;
   CHECK_FALSE(find_complete(tiny.download, tiny.to));
   CHECK(fetch(tiny.download, tiny.to) == tiny.to / "tiny");
@@ -61,7 +60,7 @@ TEST_CASE("an archive becomes a folder, and nothing else stays", "[fast]") {
   CHECK_NOTHROW(fetch(tiny.download, tiny.to));
 }
 
-TEST_CASE("a zip archive becomes a folder, and a broken one none", "[fast]") {
+TEST_CASE("a zip archive becomes a folder, and a broken one none") {
   Tiny tiny;
   const std::string far = (tiny.folder / "far").string();
   REQUIRE(std::system(("cd " + far + " && python3 -m zipfile -c tiny.zip tiny").c_str()) == 0);
@@ -75,7 +74,7 @@ TEST_CASE("a zip archive becomes a folder, and a broken one none", "[fast]") {
   CHECK_FALSE(fs::exists(tiny.folder / "other/tiny"));
 }
 
-TEST_CASE("an archive put there by hand is used and kept", "[fast]") {
+TEST_CASE("an archive put there by hand is used and kept") {
   Tiny tiny;
   fs::create_directory(tiny.to);
   fs::copy(tiny.folder / "far/tiny.tar.gz", tiny.to / "tiny.tar.gz");
@@ -84,7 +83,7 @@ TEST_CASE("an archive put there by hand is used and kept", "[fast]") {
   CHECK(tiny.files_here() == std::set<std::string>{"tiny", "tiny.tar.gz"});
 }
 
-TEST_CASE("what a killed unpacking left is cleared away", "[fast]") {
+TEST_CASE("what a killed unpacking left is cleared away") {
   const Tiny tiny;
   tiny.folder.write("data/.tiny.unpacking/tiny/half.bin", {});
   fetch(tiny.download, tiny.to);
@@ -92,7 +91,7 @@ TEST_CASE("what a killed unpacking left is cleared away", "[fast]") {
   CHECK(tiny.files_here() == std::set<std::string>{"tiny"});
 }
 
-TEST_CASE("an archive that is something else leaves no folder", "[fast]") {
+TEST_CASE("an archive that is something else leaves no folder") {
   Tiny tiny;
   tiny.download.proof.push_back("more.bin");
   CHECK_THROWS_WITH(fetch(tiny.download, tiny.to), Contains("no tiny/more.bin"));
@@ -105,21 +104,21 @@ TEST_CASE("an archive that is something else leaves no folder", "[fast]") {
   CHECK_FALSE(fs::exists(broken.to / "tiny"));
 }
 
-TEST_CASE("a folder with something else in it is left alone", "[fast]") {
+TEST_CASE("a folder with something else in it is left alone") {
   const Tiny tiny;
   tiny.folder.write("data/tiny/notes.txt", {});
   CHECK_THROWS_WITH(fetch(tiny.download, tiny.to), Contains("holds no train.bin"));
   CHECK(tiny.files_here() == std::set<std::string>{"tiny"});
 }
 
-TEST_CASE("one process at a time", "[fast]") {
+TEST_CASE("one process at a time") {
   const Tiny tiny;
   fs::create_directory(tiny.to);
   const FileLock other(tiny.to / ".settrain-fetch-tiny");
   CHECK_THROWS_AS(fetch(tiny.download, tiny.to), RunError);
 }
 
-TEST_CASE("several files go into their folder", "[fast]") {
+TEST_CASE("several files go into their folder") {
   Tiny tiny;
   tiny.download.archive = Archive::kNone;
   tiny.download.files = {{"train.bin", "", 8, {}}, {"test.bin", "", 4, {}}};
@@ -130,7 +129,7 @@ TEST_CASE("several files go into their folder", "[fast]") {
   CHECK_THROWS_AS(with_source(tiny.download, "", std::string(32, 'a')), ConfigError);
 }
 
-TEST_CASE("another checksum is another file", "[fast]") {
+TEST_CASE("another checksum is another file") {
   const Tiny tiny;
   const Download other = with_source(tiny.download, "https://mirror/x", std::string(32, 'A'));
   CHECK(other.files[0].url == "https://mirror/x");
@@ -141,7 +140,7 @@ TEST_CASE("another checksum is another file", "[fast]") {
   }
 }
 
-TEST_CASE("the shipped recipes are complete", "[fast]") {
+TEST_CASE("the shipped recipes are complete") {
   for (const Download& download : downloads(test::builtin_datasets())) {
     CAPTURE(download.name);
     CHECK_FALSE(download.proof.empty());

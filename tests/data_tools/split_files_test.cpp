@@ -35,7 +35,7 @@ struct Flora {
 
 }  // namespace
 
-TEST_CASE("the data set's own readers read what was written", "[fast]") {
+TEST_CASE("the data set's own readers read what was written") {
   const Flora flora;
   const FolderSplit split = flora.write();
   const std::vector<std::string> names = read_class_table(flora.request.out / "classes.csv", {"class_0", "class_1"});
@@ -52,7 +52,7 @@ TEST_CASE("the data set's own readers read what was written", "[fast]") {
   CHECK(read("test.txt").labels == std::vector<int64_t>{0, 1, 1});
 }
 
-TEST_CASE("split.json has what is needed to do it again", "[fast]") {
+TEST_CASE("split.json has what is needed to do it again") {
   const Flora flora;
   flora.write();
   const auto record = nlohmann::json::parse(test::read_file(flora.request.out / "split.json"));
@@ -74,7 +74,7 @@ TEST_CASE("split.json has what is needed to do it again", "[fast]") {
   CHECK(nlohmann::json::parse(test::read_file(other.request.out / "split.json"))["sha256"] != record["sha256"]);
 }
 
-TEST_CASE("lists that are there are kept, or replaced if asked", "[fast]") {
+TEST_CASE("lists that are there are kept, or replaced if asked") {
   Flora flora;
   flora.write();
   flora.folder.write("lists/first/notes.txt", std::string("mine"));
@@ -94,7 +94,7 @@ TEST_CASE("lists that are there are kept, or replaced if asked", "[fast]") {
   CHECK_THROWS_AS(flora.write(), RunError);
 }
 
-TEST_CASE("the summary counts, tells what was left out and gives the config", "[fast]") {
+TEST_CASE("the summary counts, tells what was left out and gives the config") {
   const Flora flora;
   const FolderSplit split = flora.write();
   const std::string text = describe_split(flora.request, split);

@@ -24,7 +24,7 @@ const ClassSplit& class_of(const FolderSplit& split, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("every image of a class is in one part, and small classes are left out", "[fast]") {
+TEST_CASE("every image of a class is in one part, and small classes are left out") {
   const test::TemporaryFolder folder;
   add_class(folder, "oak", 25);
   add_class(folder, "ash", 5);
@@ -56,7 +56,7 @@ TEST_CASE("every image of a class is in one part, and small classes are left out
   CHECK(split.outside == 1);
 }
 
-TEST_CASE("a class is divided by seed, its name and its files' names alone", "[fast]") {
+TEST_CASE("a class is divided by seed, its name and its files' names alone") {
   const test::TemporaryFolder first, second;
   add_class(first, "oak", 40);
   add_class(first, "ash", 40);
@@ -74,7 +74,7 @@ TEST_CASE("a class is divided by seed, its name and its files' names alone", "[f
 }
 
 // Part of `rng: 1`: changed bits would change everyone's lists.
-TEST_CASE("the drawn images stay the same from version to version", "[fast]") {
+TEST_CASE("the drawn images stay the same from version to version") {
   const test::TemporaryFolder folder;
   add_class(folder, "a", 20);
   add_class(folder, "b", 5);
@@ -83,7 +83,7 @@ TEST_CASE("the drawn images stay the same from version to version", "[fast]") {
   CHECK(split.classes[0].test == Paths{"a/1.jpg", "a/9.jpg"});
 }
 
-TEST_CASE("a folder with blanks, a link or a slash at its end is divided like any other", "[fast]") {
+TEST_CASE("a folder with blanks, a link or a slash at its end is divided like any other") {
   const test::TemporaryFolder folder;
   add_class(folder, "data/two words", 6);
   add_class(folder, "data/oak, white", 6);
@@ -93,7 +93,7 @@ TEST_CASE("a folder with blanks, a link or a slash at its end is divided like an
   CHECK(plain.classes[1].train == slash.classes[1].train);
 }
 
-TEST_CASE("what cannot be divided is told", "[fast]") {
+TEST_CASE("what cannot be divided is told") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(split_folder(folder / "none", {}, 4), Contains("none") && Contains("cannot list"));
   CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4), Contains("one for every class"));
@@ -103,7 +103,7 @@ TEST_CASE("what cannot be divided is told", "[fast]") {
   CHECK_THROWS_AS(split_folder(folder.path(), {}, 4), DataError);
 }
 
-TEST_CASE("names that a list cannot hold are refused", "[fast]") {
+TEST_CASE("names that a list cannot hold are refused") {
   for (const char* wrong : {"two\nlines", " front", "end ", "r\r"}) {
     const test::TemporaryFolder folder;
     add_class(folder, "ash", 6);

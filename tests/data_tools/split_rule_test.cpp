@@ -5,7 +5,7 @@
 using namespace settrain;
 using Catch::Contains;
 
-TEST_CASE("a tenth of a multiple of ten is exact", "[fast]") {
+TEST_CASE("a tenth of a multiple of ten is exact") {
   const Fraction tenth("0.1", "--val");
   for (int64_t n = 0; n <= 300000; n += 10) REQUIRE(tenth.rounded_up(n) == n / 10);
   for (int64_t n = 1; n < 10; ++n) CHECK(tenth.rounded_up(n) == 1);
@@ -16,7 +16,7 @@ TEST_CASE("a tenth of a multiple of ten is exact", "[fast]") {
   CHECK(Fraction("0.999999999", "--val").rounded_up(4294967295) == 4294967291);
 }
 
-TEST_CASE("fractions are decimal numbers between 0 and 1", "[fast]") {
+TEST_CASE("fractions are decimal numbers between 0 and 1") {
   CHECK(Fraction(".25", "--val").rounded_up(8) == 2);
   CHECK(Fraction("0.5", "--val").text() == "0.5");
   for (const char* wrong :
@@ -26,7 +26,7 @@ TEST_CASE("fractions are decimal numbers between 0 and 1", "[fast]") {
   CHECK_THROWS_WITH(Fraction("2", "--val"), Contains("--val") && Contains("'2'"));
 }
 
-TEST_CASE("the rule of Pl@ntNet-300K", "[fast]") {
+TEST_CASE("the rule of Pl@ntNet-300K") {
   const SplitRule rule;
   CHECK(rule.sizes(4) == SplitSizes{});
   CHECK(rule.sizes(5) == SplitSizes{3, 1, 1});
@@ -35,20 +35,20 @@ TEST_CASE("the rule of Pl@ntNet-300K", "[fast]") {
   CHECK(rule.sizes(30) == SplitSizes{24, 3, 3});
 }
 
-TEST_CASE("a class without an image to train on is left out", "[fast]") {
+TEST_CASE("a class without an image to train on is left out") {
   SplitRule rule;
   rule.min_images = 0;
   for (const int64_t n : {0, 1, 2}) CHECK(rule.sizes(n) == SplitSizes{});
   CHECK(rule.sizes(3) == SplitSizes{1, 1, 1});
-  rule.name = "fractions";
+  rule.kind = SplitRule::Kind::kFractions;
   rule.val = Fraction("0.5", "--val");
   rule.test = Fraction("0.5", "--test");
   CHECK(rule.sizes(100) == SplitSizes{});
 }
 
-TEST_CASE("fractions are rounded to the nearest, and at least one", "[fast]") {
+TEST_CASE("fractions are rounded to the nearest, and at least one") {
   SplitRule rule;
-  rule.name = "fractions";
+  rule.kind = SplitRule::Kind::kFractions;
   rule.test = Fraction("0.25", "--test");
   CHECK(rule.sizes(5) == SplitSizes{3, 1, 1});
   CHECK(rule.sizes(14) == SplitSizes{9, 1, 4});

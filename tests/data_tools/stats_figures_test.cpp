@@ -1,6 +1,4 @@
 // The figures of a data set; with gnuplot, where it is installed, the pictures too.
-#include "src/data_tools/stats_figures.h"
-
 #include <cstdlib>
 
 #include "src/core/error.h"
@@ -47,7 +45,7 @@ DataStats noisy_stats() {
 
 }  // namespace
 
-TEST_CASE("The data of the figures", "[fast]") {
+TEST_CASE("The data of the figures") {
   const DataStats stats = made_stats({"a", "b", "c"}, {4, 10, 2});
   const std::string lorenz = chart_csv(lorenz_chart(stats)), counts = chart_csv(class_counts_chart(stats));
   CHECK_THAT(lorenz, Contains("\n1,\"train, Gini 0.333\",0,0,,,\n1,\"train, Gini 0.333\",33.3"));
@@ -60,7 +58,7 @@ TEST_CASE("The data of the figures", "[fast]") {
   CHECK_FALSE(has_noise_figure(stats));
 }
 
-TEST_CASE("The noise matrix has shares of the true class, classes of a superclass side by side", "[fast]") {
+TEST_CASE("The noise matrix has shares of the true class, classes of a superclass side by side") {
   const DataStats stats = noisy_stats();
   REQUIRE(has_noise_figure(stats));
   CHECK_THAT(noise_figure(stats).data, Contains("columns: 0 2 1\n0.75 0.25 0\n0 1 0\n0 0 1\n"));
@@ -69,7 +67,7 @@ TEST_CASE("The noise matrix has shares of the true class, classes of a superclas
   CHECK_FALSE(has_noise_figure(one_class));
 }
 
-TEST_CASE("Everything is written, and gnuplot has nothing to complain of, degenerate data included", "[fast]") {
+TEST_CASE("Everything is written, and gnuplot has nothing to complain of, degenerate data included") {
   const test::TemporaryFolder folder;
   const bool drawn = test::has_gnuplot();
   const auto check = [&](const std::string& name, const DataStats& stats) {

@@ -52,7 +52,7 @@ std::vector<int64_t> labels_with(const std::vector<int64_t>& counts) {
 
 }  // namespace
 
-TEST_CASE("a calibration split is counted where there is one", "[fast]") {
+TEST_CASE("a calibration split is counted where there is one") {
   LoadedData data = made_data({"ash", "elm"}, labels_with({3, 2}), labels_with({1, 1}), labels_with({1, 2}));
   CHECK(data_stats(data, 1, silent()).splits.size() == 3);
   data.dataset.calibration = made_split("calibration", labels_with({4, 0}));
@@ -63,7 +63,7 @@ TEST_CASE("a calibration split is counted where there is one", "[fast]") {
   CHECK(nlohmann::json::parse(stats_json(stats)).at("splits").contains("calibration"));
 }
 
-TEST_CASE("Counts, shot groups and missing classes", "[fast]") {
+TEST_CASE("Counts, shot groups and missing classes") {
   const auto stats = data_stats(made_data({"ash", "elm", "fir", "oak"}, labels_with({19, 20, 100, 101}),
                                           labels_with({1, 0, 2, 0}), labels_with({0, 0, 0, 5})),
                                 1, silent());
@@ -95,7 +95,7 @@ TEST_CASE("Counts, shot groups and missing classes", "[fast]") {
   CHECK_THAT(text, Contains("train most 101 (oak), fewest 19 (ash)\n"));
 }
 
-TEST_CASE("Images in memory have one size", "[fast]") {
+TEST_CASE("Images in memory have one size") {
   const auto stats = data_stats(made_data({"ash"}, {0, 0}, {0}, {0}), 1, silent());
   const ImageSizes& sizes = stats.splits[0].sizes;
   CHECK_FALSE(sizes.files);
@@ -106,7 +106,7 @@ TEST_CASE("Images in memory have one size", "[fast]") {
   CHECK_THAT(stats_text(stats), Contains("images are 2 pixels high and 3 wide\n") && !Contains("EXIF"));
 }
 
-TEST_CASE("Of label sets every label counts", "[fast]") {
+TEST_CASE("Of label sets every label counts") {
   LoadedData data = made_data({"ash", "elm", "oak"}, {0, 2}, {0}, {1});
   data.dataset.train.label_sets.add(std::vector<int64_t>{0, 1});
   data.dataset.train.label_sets.add(std::vector<int64_t>{2, 1});
@@ -117,7 +117,7 @@ TEST_CASE("Of label sets every label counts", "[fast]") {
   CHECK_THAT(stats_text(stats), Contains("labels"));
 }
 
-TEST_CASE("The noise matrix", "[fast]") {
+TEST_CASE("The noise matrix") {
   using Cells = std::vector<NoiseCell>;
   const std::vector<int64_t> clean{0, 0, 0, 1, 1, 2}, given{0, 1, 1, 1, 0, 2};
   const Cells cells = noise_matrix(clean, given);
@@ -139,7 +139,7 @@ TEST_CASE("The noise matrix", "[fast]") {
   CHECK_FALSE(json["label_noise"].contains("within_superclass"));
 }
 
-TEST_CASE("Superclasses and JSON", "[fast]") {
+TEST_CASE("Superclasses and JSON") {
   LoadedData data = made_data({"ash", "elm", "fir"}, {0, 0, 1, 2}, {0}, {1});
   data.dataset.superclass_names = {"broad", "needle"};
   data.dataset.superclass_of = {0, 0, 1};
@@ -159,7 +159,7 @@ TEST_CASE("Superclasses and JSON", "[fast]") {
   CHECK(json["label_noise"] == nlohmann::json{{"kind", "none"}});
 }
 
-TEST_CASE("Sizes of files come from their headers, bad ones included", "[fast]") {
+TEST_CASE("Sizes of files come from their headers, bad ones included") {
   const test::OddFolder folder;
   LoadedData data{folder.load(), {}, {}};
   data.label_noise.kind = "none";
@@ -180,4 +180,63 @@ TEST_CASE("Sizes of files come from their headers, bad ones included", "[fast]")
   folder.add("val/elm/2.jpg", "declares_20000x20000.jpg");
   data.dataset = folder.load();
   CHECK(data_stats(data, 1, silent()).splits[1].sizes.too_large == 1);
+}
+
+namespace {
+
+using Counts = std::vector<int64_t>;
+
+// 1 minus twice the area under the curve, by trapezoids: the definition that gini() rearranges.
+double gini_by_area(const Counts& counts) {
+  const auto curve = lorenz_curve(counts);
+  double area = 0;
+  for (size_t i = 1; i < curve.size(); ++i) area += (curve[i - 1] + curve[i]) / 2 / static_cast<double>(counts.size());
+  return 1 - 2 * area;
+}
+
+}  // namespace
+
+TEST_CASE("The Lorenz curve of four classes, by hand") {
+  // Sorted 1, 2, 3, 10: sums 1, 3, 6, 16.
+  CHECK(lorenz_curve({3, 10, 1, 2}) == std::vector<double>{0, 1.0 / 16, 3.0 / 16, 6.0 / 16, 1});
+  CHECK(lorenz_curve({0, 0, 5}) == std::vector<double>{0, 0, 0, 1});
+  CHECK(lorenz_curve({7}) == std::vector<double>{0, 1});
+  CHECK(lorenz_curve({0, 0}) == std::vector<double>{0, 0.5, 1});
+  CHECK(lorenz_curve({}) == std::vector<double>{0});
+}
+
+TEST_CASE("Gini's coefficient, by hand and as an area") {
+  // (-3 * 1 - 1 * 2 + 1 * 3 + 3 * 10) / (4 * 16)
+  CHECK(gini({3, 10, 1, 2}) == Approx(28.0 / 64));
+  CHECK(gini({5, 5, 5}) == 0);
+  CHECK(gini({0, 0, 0, 9}) == Approx(0.75));  // 1 - 1/n
+  CHECK(gini({1, 3}) == Approx(0.25));
+  CHECK(gini({4}) == 0);
+  CHECK(gini({0, 0}) == 0);
+  CHECK(gini({}) == 0);
+  for (const Counts& counts : {Counts{3, 10, 1, 2}, Counts{1, 1, 2, 3, 5, 8, 13}, Counts{0, 4, 4}, Counts{6}}) {
+    CHECK(gini(counts) == Approx(gini_by_area(counts)).margin(1e-12));
+  }
+}
+
+TEST_CASE("The share of the largest classes") {
+  CHECK(share_of_largest({10, 1, 2, 3, 4}, 0.2) == Approx(0.5));  // one of five
+  CHECK(share_of_largest({5, 5, 5, 5, 5, 5, 5, 5, 5, 5}, 0.2) == Approx(0.2));
+  // A fifth of four classes is 0.8 of the largest.
+  CHECK(share_of_largest({3, 10, 1, 2}, 0.2) == Approx(0.8 * 10 / 16));
+  CHECK(share_of_largest({7}, 0.2) == Approx(0.2));
+  CHECK(share_of_largest({1, 2}, 0) == 0);
+  CHECK(share_of_largest({1, 2}, 1) == 1);
+  CHECK(share_of_largest({0, 0}, 0.5) == Approx(0.5));
+}
+
+TEST_CASE("Least, median, mean and greatest") {
+  const Summary odd = summarise({9, 1, 2}), even = summarise({4, 1, 2, 3}), none = summarise({});
+  CHECK(odd.min == 1);
+  CHECK(odd.median == 2);
+  CHECK(odd.mean == 4);
+  CHECK(odd.max == 9);
+  CHECK(even.median == 2.5);
+  CHECK(even.mean == 2.5);
+  CHECK(none.max == 0);
 }

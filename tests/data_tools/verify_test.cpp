@@ -21,7 +21,7 @@ ProgressOutput no_progress() {
 
 }  // namespace
 
-TEST_CASE("Bad images are found in their order, whatever the number of workers", "[fast]") {
+TEST_CASE("Bad images are found in their order, whatever the number of workers") {
   const test::OddFolder folder;
   const Dataset dataset = folder.load();
   for (const int64_t workers : {1, 3}) {
@@ -44,7 +44,7 @@ TEST_CASE("Bad images are found in their order, whatever the number of workers",
   }
 }
 
-TEST_CASE("Only the named splits are read", "[fast]") {
+TEST_CASE("Only the named splits are read") {
   const test::OddFolder folder;
   const VerifyReport report = verify_images(folder.load(), {"val"}, 2, no_progress());
   CHECK(report.bad.empty());
@@ -52,14 +52,14 @@ TEST_CASE("Only the named splits are read", "[fast]") {
   CHECK(report.splits[0].read == 2);
 }
 
-TEST_CASE("The list of bad files has each once", "[fast]") {
+TEST_CASE("The list of bad files has each once") {
   VerifyReport report;
   for (const char* file : {"a.jpg", "b c.jpg", "a.jpg"}) report.bad.push_back({"train", "oak", file, "why"});
   CHECK(verify_list(report) == "a.jpg\nb c.jpg\n");
   CHECK(verify_list({}).empty());
 }
 
-TEST_CASE("All labels of an image are named, and images that are no files are called by their numbers", "[fast]") {
+TEST_CASE("All labels of an image are named, and images that are no files are called by their numbers") {
   struct Broken : ImageSource {
     int64_t size() const override { return 2; }
     void read(int64_t id, Image&) const override {
@@ -78,7 +78,7 @@ TEST_CASE("All labels of an image are named, and images that are no files are ca
   CHECK_THAT(report.bad[0].reason, Contains("memory"));
 }
 
-TEST_CASE("A signal ends the reading, and the report says how far it came", "[fast]") {
+TEST_CASE("A signal ends the reading, and the report says how far it came") {
   struct Endless : ImageSource {
     int64_t size() const override { return 1000000; }
     void read(int64_t id, Image&) const override {

@@ -5,7 +5,7 @@
 #include "datasets/registry.h"
 #include "datasets/validation_split.h"
 #include "src/config/load.h"
-#include "src/config/variants.h"
+#include "src/config/schema.h"
 #include "src/core/error.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
@@ -53,7 +53,7 @@ std::vector<std::string> all_keys_of(const DatasetEntry& entry) {
 
 }  // namespace
 
-TEST_CASE("the built-in data sets", "[fast]") {
+TEST_CASE("the built-in data sets") {
   CHECK(test::builtin_datasets().names() == std::vector<std::string>{"fashion_mnist", "cifar100", "image_folder",
                                                                      "file_list", "imagenet", "imagenet_lt",
                                                                      "plantnet300k", "synthetic"});
@@ -65,7 +65,7 @@ TEST_CASE("the built-in data sets", "[fast]") {
   CHECK_THROWS_WITH(load({"data.name=file_list"}), Contains("data.root") && Contains("data.train"));
 }
 
-TEST_CASE("a data set that is not there says where it looked", "[fast]") {
+TEST_CASE("a data set that is not there says where it looked") {
   for (const std::string name : {"fashion_mnist", "cifar100", "imagenet", "imagenet_lt", "plantnet300k"}) {
     const config::Config config = load({"data.name=" + name, "data.root=/no/such/folder"});
     CHECK_THROWS_WITH(make(config), Contains("/no/such/folder"));
@@ -73,7 +73,7 @@ TEST_CASE("a data set that is not there says where it looked", "[fast]") {
   }
 }
 
-TEST_CASE("every data set: its config comes back as it was", "[fast]") {
+TEST_CASE("every data set: its config comes back as it was") {
   for (const DatasetEntry& entry : test::builtin_datasets().entries()) {
     CAPTURE(entry.name);
     const config::Config config = load(all_keys_of(entry));
@@ -82,7 +82,7 @@ TEST_CASE("every data set: its config comes back as it was", "[fast]") {
   }
 }
 
-TEST_CASE("every data set: what it says of itself fits together", "[fast]") {
+TEST_CASE("every data set: what it says of itself fits together") {
   for (const DatasetEntry& entry : test::builtin_datasets().entries()) {
     CAPTURE(entry.name);
     CHECK(bool(entry.facts) == (entry.name != "image_folder" && entry.name != "file_list"));
@@ -101,7 +101,7 @@ TEST_CASE("every data set: what it says of itself fits together", "[fast]") {
   }
 }
 
-TEST_CASE("facts follow the config", "[fast]") {
+TEST_CASE("facts follow the config") {
   const auto facts_of = [](const std::vector<std::string>& settings) {
     const config::Config config = load(settings);
     return test::builtin_datasets().at(config.get<std::string>("data.name")).facts(config);
@@ -129,7 +129,7 @@ TEST_CASE("facts follow the config", "[fast]") {
   CHECK_FALSE(facts_of({"data.name=plantnet300k", "data.expected.train=any"}));
 }
 
-TEST_CASE("the keys of the papers' data sets have the papers' values", "[fast]") {
+TEST_CASE("the keys of the papers' data sets have the papers' values") {
   const config::Config imagenet = load({"data.name=imagenet"});
   CHECK(imagenet.get<int64_t>("data.val_size") == 50000);
   CHECK(imagenet.get<std::string>("data.split") == "balanced");
@@ -145,7 +145,7 @@ TEST_CASE("the keys of the papers' data sets have the papers' values", "[fast]")
   CHECK(load({"data.name=cifar100"}).get<int64_t>("data.val_size") == 5000);
 }
 
-TEST_CASE("the synthetic data set and the label noise follow the run's seed where theirs is auto", "[fast]") {
+TEST_CASE("the synthetic data set and the label noise follow the run's seed where theirs is auto") {
   const auto digests = [](std::vector<std::string> overrides) {
     const config::Config config = load(small_with(std::move(overrides)));
     Dataset dataset = make(config);
@@ -159,7 +159,7 @@ TEST_CASE("the synthetic data set and the label noise follow the run's seed wher
   CHECK(base == digests({noise, "seed=2", "data.seed=1", "data.label_noise.seed=1"}));
 }
 
-TEST_CASE("label noise takes its keys", "[fast]") {
+TEST_CASE("label noise takes its keys") {
   const LabelNoiseOptions options = read_label_noise(load(small_with(
       {"data.label_noise.kind=index_block", "data.label_noise.rate=0.25", "data.label_noise.block_size=3", "seed=9"})));
   CHECK(options.kind == "index_block");
@@ -175,7 +175,7 @@ TEST_CASE("label noise takes its keys", "[fast]") {
   CHECK_THROWS_WITH(load({"data.label_noise.kind=confusion"}), Contains("data.label_noise.matrix"));
 }
 
-TEST_CASE("superclass noise on a data set without superclasses tells the fix", "[fast]") {
+TEST_CASE("superclass noise on a data set without superclasses tells the fix") {
   const config::Config config = load(small_with({"data.label_noise.kind=superclass"}));
   Dataset dataset = make(config);
   CHECK_NOTHROW(apply_label_noise(read_label_noise(config), dataset));

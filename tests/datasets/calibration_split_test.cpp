@@ -29,8 +29,7 @@ auto known_of(const Dataset& dataset, const Split& split, size_t place, size_t i
 }  // namespace
 
 TEST_CASE(
-    "calibration and validation images are the former validation images, each once, with all that is known of them",
-    "[fast]") {
+    "calibration and validation images are the former validation images, each once, with all that is known of them") {
   const Dataset before = made(200);
   Dataset after = before;
   hold_out_calibration({0.3, 1}, after);
@@ -53,7 +52,7 @@ TEST_CASE(
   CHECK(after.digest != before.digest);
 }
 
-TEST_CASE("which images calibrate follows from the seed alone", "[fast]") {
+TEST_CASE("which images calibrate follows from the seed alone") {
   const auto ids = [](int64_t seed) {
     Dataset dataset = made(200);
     hold_out_calibration({0.5, seed}, dataset);
@@ -63,7 +62,7 @@ TEST_CASE("which images calibrate follows from the seed alone", "[fast]") {
   CHECK(ids(3) != ids(4));
 }
 
-TEST_CASE("every image calibrates as often as every other", "[fast]") {
+TEST_CASE("every image calibrates as often as every other") {
   std::vector<double> times(20);
   const Dataset before = made(20);
   for (int64_t seed = 0; seed < 2000; ++seed) {
@@ -75,7 +74,7 @@ TEST_CASE("every image calibrates as often as every other", "[fast]") {
   for (const double count : times) CHECK(std::abs(count - 500) < 5 * 19.4);
 }
 
-TEST_CASE("a share of 0 leaves everything as it was", "[fast]") {
+TEST_CASE("a share of 0 leaves everything as it was") {
   const Dataset before = made(50);
   Dataset after = before;
   hold_out_calibration({0, 9}, after);
@@ -86,7 +85,7 @@ TEST_CASE("a share of 0 leaves everything as it was", "[fast]") {
   CHECK(split_names(after) == std::vector<std::string>{"train", "val", "test"});
 }
 
-TEST_CASE("a share that leaves nothing on one side is refused", "[fast]") {
+TEST_CASE("a share that leaves nothing on one side is refused") {
   const auto error_of = [](int64_t val_size, double share) {
     Dataset dataset = made(val_size);
     try {

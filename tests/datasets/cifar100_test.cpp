@@ -22,7 +22,7 @@ std::string record(int coarse, int fine, char r, char g, char b) {
 
 }  // namespace
 
-TEST_CASE("records are read, planes interleaved", "[fast]") {
+TEST_CASE("records are read, planes interleaved") {
   const test::TemporaryFolder folder;
   std::string bytes = record(4, 0, 'r', 'g', 'b') + record(19, 99, 'R', 'G', 'B');
   bytes[2 + 1024 + 33] = 'x';  // green, second row, second column of the first
@@ -37,7 +37,7 @@ TEST_CASE("records are read, planes interleaved", "[fast]") {
   CHECK(std::string(content.pixels.begin() + 3072, content.pixels.begin() + 3075) == "RGB");
 }
 
-TEST_CASE("files of the wrong size or with wrong labels are refused", "[fast]") {
+TEST_CASE("files of the wrong size or with wrong labels are refused") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(read_cifar100_file(folder / "absent.bin", 1), Contains("absent.bin"));
   const std::string good = record(4, 0, 'r', 'g', 'b');
@@ -53,7 +53,7 @@ TEST_CASE("files of the wrong size or with wrong labels are refused", "[fast]") 
                     Contains("no file train.bin") && Contains("cifar-100-binary.tar.gz"));
 }
 
-TEST_CASE("the official names", "[fast]") {
+TEST_CASE("the official names") {
   const Cifar100Names& names = cifar100_names();
   REQUIRE(names.fine.size() == 100);
   REQUIRE(names.coarse.size() == 20);

@@ -35,14 +35,14 @@ struct Trees {
 
 }  // namespace
 
-TEST_CASE("without files the data set's own classes stay", "[fast]") {
+TEST_CASE("without files the data set's own classes stay") {
   Trees trees;
   trees.apply("");
   CHECK(trees.dataset.class_names == std::vector<std::string>{"ash", "elm", "oak"});
   CHECK(trees.dataset.superclass_of == std::vector<int64_t>{0, 0, 0});
 }
 
-TEST_CASE("superclasses and names come from text files, in the place of the data set's own", "[fast]") {
+TEST_CASE("superclasses and names come from text files, in the place of the data set's own") {
   Trees trees;
   trees.apply("oak,Fagaceae\nelm,Ulmaceae\r\n\nash, Fagaceae\n", "ash,Ash, common\nelm,Elm\noak,Oak\n");
   CHECK(trees.dataset.superclass_names == std::vector<std::string>{"Fagaceae", "Ulmaceae"});
@@ -50,7 +50,7 @@ TEST_CASE("superclasses and names come from text files, in the place of the data
   CHECK(trees.dataset.class_names == std::vector<std::string>{"Ash, common", "Elm", "Oak"});
 }
 
-TEST_CASE("a class is called by its key or by its name", "[fast]") {
+TEST_CASE("a class is called by its key or by its name") {
   Trees trees;
   trees.dataset.class_keys = {"17", "18", "19"};
   trees.apply("17,A\nelm,B\n19,A\n");
@@ -64,7 +64,7 @@ TEST_CASE("a class is called by its key or by its name", "[fast]") {
                     Contains("super.csv:1: several classes are called 'ash'") && Contains("17"));
 }
 
-TEST_CASE("a text file that does not fit the classes is an error with its line", "[fast]") {
+TEST_CASE("a text file that does not fit the classes is an error with its line") {
   Trees trees;
   CHECK_THROWS_WITH(trees.apply("oak,A\noaks,A\n"), Contains("super.csv:2: ") && Contains("did you mean 'oak'?"));
   CHECK_THROWS_WITH(trees.apply("oak,A\noak,B\n"), Contains("super.csv:2: ") && Contains("line above"));
@@ -74,7 +74,7 @@ TEST_CASE("a text file that does not fit the classes is an error with its line",
                     Contains("/no/such.csv"));
 }
 
-TEST_CASE("a file of one line of megabytes is refused quickly, and in a few words", "[fast]") {
+TEST_CASE("a file of one line of megabytes is refused quickly, and in a few words") {
   const test::TemporaryFolder folder;
   const std::vector<std::string> classes(200, "Lactuca virosa");
   for (const char* behind : {"", ",Asteraceae"}) {

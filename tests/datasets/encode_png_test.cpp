@@ -5,7 +5,7 @@
 
 namespace settrain {
 
-TEST_CASE("a PNG decodes to the pixels that it was made of", "[fast]") {
+TEST_CASE("a PNG decodes to the pixels that it was made of") {
   for (const int64_t channels : {1, 3}) {
     Image image{7, 9, channels, {}};
     for (int64_t i = 0; i < 7 * 9 * channels; ++i) image.pixels.push_back(static_cast<uint8_t>(i * i * 7 + i / 3));

@@ -42,7 +42,7 @@ Dataset load(const test::TemporaryFolder& folder, const std::vector<std::string>
 
 }  // namespace
 
-TEST_CASE("a folder of IDX files becomes a data set", "[fast]") {
+TEST_CASE("a folder of IDX files becomes a data set") {
   const test::TemporaryFolder folder;
   write_small(folder);
   const Dataset dataset = load(folder);
@@ -61,7 +61,7 @@ TEST_CASE("a folder of IDX files becomes a data set", "[fast]") {
   }
 }
 
-TEST_CASE("the digest tells data and splits apart", "[fast]") {
+TEST_CASE("the digest tells data and splits apart") {
   const test::TemporaryFolder folder;
   write_small(folder);
   const std::string digest = load(folder).digest;
@@ -71,7 +71,7 @@ TEST_CASE("the digest tells data and splits apart", "[fast]") {
   CHECK(digest != load(folder).digest);
 }
 
-TEST_CASE("a subset of the training images is other data, and all of them what they were", "[fast]") {
+TEST_CASE("a subset of the training images is other data, and all of them what they were") {
   const test::TemporaryFolder folder;
   write_small(folder);
   const Dataset all = load(folder);
@@ -82,7 +82,7 @@ TEST_CASE("a subset of the training images is other data, and all of them what t
   CHECK(all.digest == "63efabd5569e8a698ceedb0837b4c10c4008cc930d8b39958c651b239bec0d43");
 }
 
-TEST_CASE("the superclasses are those that the entry documents", "[fast]") {
+TEST_CASE("the superclasses are those that the entry documents") {
   const test::TemporaryFolder folder;
   write_small(folder);
   const Dataset dataset = load(folder);
@@ -97,7 +97,7 @@ TEST_CASE("the superclasses are those that the entry documents", "[fast]") {
   CHECK(shoes == "Sandal Sneaker Ankle boot ");
 }
 
-TEST_CASE("files that do not belong together are refused", "[fast]") {
+TEST_CASE("files that do not belong together are refused") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(load(folder), Contains("train-images-idx3-ubyte.gz") && Contains("dataset-fashion-mnist"));
   write_small(folder);

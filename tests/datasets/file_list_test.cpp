@@ -49,7 +49,7 @@ struct ListFiles {
 
 }  // namespace
 
-TEST_CASE("a list's lines: paths with blanks, one label or several", "[fast]") {
+TEST_CASE("a list's lines: paths with blanks, one label or several") {
   ListFiles lists;
   const ImageList list = lists.read("a.png 3\r\n\nb c.png\t4,0,2  \nsub/d.png 1");
   CHECK(lists.files.size() == 3);
@@ -68,7 +68,7 @@ TEST_CASE("a list's lines: paths with blanks, one label or several", "[fast]") {
             .labels == std::vector<int64_t>{3});
 }
 
-TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
+TEST_CASE("what is wrong with a line is said with file and line") {
   ListFiles lists;
   const std::string file = (lists.folder / "list.txt").string();
   const auto check = [&](const std::string& text, const std::string& place, const std::string& what) {
@@ -92,7 +92,7 @@ TEST_CASE("what is wrong with a line is said with file and line", "[fast]") {
       Catch::Message("cannot open '" + (lists.folder / "none.txt").string() + "': No such file or directory"));
 }
 
-TEST_CASE("a data set of lists", "[fast]") {
+TEST_CASE("a data set of lists") {
   ListFiles lists;
   const Dataset dataset = lists.load("b c.png 3\nsub/d.png 4,0\n");
   CHECK(dataset.num_classes() == 5);
@@ -113,7 +113,7 @@ TEST_CASE("a data set of lists", "[fast]") {
   CHECK(lists.load("b c.png 3\nsub/d.png 4\n").train.label_sets.empty());
 }
 
-TEST_CASE("absolute paths count in the digest, whatever the root", "[fast]") {
+TEST_CASE("absolute paths count in the digest, whatever the root") {
   ListFiles lists;
   const auto digest = [&](const char* name) {
     // The lists have absolute paths too, so that the relative root matters only for the digest.
@@ -128,18 +128,18 @@ TEST_CASE("absolute paths count in the digest, whatever the root", "[fast]") {
   CHECK(digest("x/same.png") != digest("y/same.png"));
 }
 
-TEST_CASE("a training image in another list is an error with both places", "[fast]") {
+TEST_CASE("a training image in another list is an error with both places") {
   ListFiles lists;
   CHECK_THROWS_WITH(lists.load("b c.png 3\nsub/../a.png 4\n"), Contains("one.txt:1: ") && Contains("train.txt:2"));
 }
 
-TEST_CASE("a list that is not there names its key and where it was looked for", "[fast]") {
+TEST_CASE("a list that is not there names its key and where it was looked for") {
   ListFiles lists;
   CHECK_THROWS_WITH(lists.load("b c.png 3\n", {"val=absent.txt"}),
                     Contains("data.val") && Contains("absent.txt") && Contains("data.root"));
 }
 
-TEST_CASE("a training image in another list is found however its path is written", "[fast]") {
+TEST_CASE("a training image in another list is found however its path is written") {
   ListFiles lists;
   for (const std::string& path : {std::string("./a.png"), std::string("sub//../a.png"),
                                   (lists.folder / "a.png").string(), (lists.folder / "sub/../a.png").string()}) {

@@ -11,7 +11,7 @@
 
 using namespace settrain;
 
-TEST_CASE("a table gives names, paths and sizes", "[fast]") {
+TEST_CASE("a table gives names, paths and sizes") {
   const test::TemporaryFolder folder;
   folder.write("a/b.png", std::string("12345"));
   const auto elsewhere = folder.write("c.png", std::string(""));
@@ -35,7 +35,7 @@ TEST_CASE("a table gives names, paths and sizes", "[fast]") {
   CHECK(files.measure() == 3);  // a folder is no file
 }
 
-TEST_CASE("a file is found by any of its names", "[fast]") {
+TEST_CASE("a file is found by any of its names") {
   for (const char* root : {"/data/x", "data/x", "./data/x/", "../x", ".", ""}) {
     CAPTURE(root);
     FileTable files(root);
@@ -57,7 +57,7 @@ TEST_CASE("a file is found by any of its names", "[fast]") {
   CHECK(places.find("b.png") == 1);
 }
 
-TEST_CASE("images are found folder by folder", "[fast]") {
+TEST_CASE("images are found folder by folder") {
   const test::TemporaryFolder folder;
   for (const char* name : {"s/a.png", "s/a/b.png", "s/a-b/c.png", "s/a/b/c.png", "s/A.png"}) {
     folder.write(name, std::string("x"));
@@ -71,7 +71,7 @@ TEST_CASE("images are found folder by folder", "[fast]") {
         std::vector<std::string>{"first.png", "s/A.png", "s/a/b/c.png", "s/a/b.png", "s/a-b/c.png", "s/a.png"});
 }
 
-TEST_CASE("a listed file takes under 100 bytes", "[fast]") {
+TEST_CASE("a listed file takes under 100 bytes") {
   constexpr int64_t kFiles = 100000;
   const test::TemporaryFolder folder;
   std::string text;

@@ -27,7 +27,7 @@ const std::string kValues = "abcdefghijklmnopqrstuvwx";
 
 }  // namespace
 
-TEST_CASE("an IDX file is read, compressed or not", "[fast]") {
+TEST_CASE("an IDX file is read, compressed or not") {
   const std::string bytes = test::idx_bytes({2, 3, 4}, kValues);
   const test::TemporaryFolder folder;
   for (const std::string& content : {bytes, test::gzip(bytes)}) {
@@ -38,7 +38,7 @@ TEST_CASE("an IDX file is read, compressed or not", "[fast]") {
   }
 }
 
-TEST_CASE("an IDX file longer than one piece is read", "[fast]") {
+TEST_CASE("an IDX file longer than one piece is read") {
   std::string values(3000001, '\0');
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<char>(i * 31 % 251);
   const test::TemporaryFolder folder;
@@ -46,12 +46,12 @@ TEST_CASE("an IDX file longer than one piece is read", "[fast]") {
   CHECK(std::string(array.values.begin(), array.values.end()) == values);
 }
 
-TEST_CASE("an IDX file may be empty of values", "[fast]") {
+TEST_CASE("an IDX file may be empty of values") {
   const test::TemporaryFolder folder;
   CHECK(read_idx(folder.write("file", test::idx_bytes({0, 28, 28}, "")), 3).values.empty());
 }
 
-TEST_CASE("files that are not what they say are refused", "[fast]") {
+TEST_CASE("files that are not what they say are refused") {
   const std::string good = test::idx_bytes({2, 3, 4}, kValues);
   CHECK_THAT(complaint("", 3), Contains("shorter"));
   CHECK_THAT(complaint(good, 1),
@@ -65,14 +65,14 @@ TEST_CASE("files that are not what they say are refused", "[fast]") {
   CHECK_THAT(complaint(good + "y", 3), Contains("more than the 24 values"));
 }
 
-TEST_CASE("a header cannot make the reader take memory that the file does not fill", "[fast]") {
+TEST_CASE("a header cannot make the reader take memory that the file does not fill") {
   const std::string huge = test::idx_bytes({0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "x");
   CHECK_THAT(complaint(huge, 3), Contains("more than 1000000 values"));
   CHECK_THAT(complaint(test::idx_bytes({1000001}, "x"), 1), Contains("more than 1000000 values"));
   CHECK_THAT(complaint(test::idx_bytes({1000000}, "x"), 1), Contains("the file holds 1"));
 }
 
-TEST_CASE("a damaged compressed file is refused wherever it is cut", "[fast]") {
+TEST_CASE("a damaged compressed file is refused wherever it is cut") {
   const std::string whole = test::gzip(test::idx_bytes({2, 3, 4}, kValues));
   for (size_t length = 0; length < whole.size(); ++length) {
     INFO("cut to " << length << " of " << whole.size() << " bytes");
@@ -80,12 +80,12 @@ TEST_CASE("a damaged compressed file is refused wherever it is cut", "[fast]") {
   }
 }
 
-TEST_CASE("a compressed file with a wrong checksum is refused", "[fast]") {
+TEST_CASE("a compressed file with a wrong checksum is refused") {
   std::string damaged = test::gzip(test::idx_bytes({2, 3, 4}, kValues));
   damaged[damaged.size() - 8] ^= 1;  // the checksum's first byte
   CHECK_THAT(complaint(damaged, 3), Contains("incorrect data check"));
 }
 
-TEST_CASE("a file that is not there is named", "[fast]") {
+TEST_CASE("a file that is not there is named") {
   CHECK_THROWS_WITH(read_idx("/no/such/file", 1), Contains("/no/such/file") && Contains("No such file"));
 }

@@ -35,7 +35,7 @@ struct Folders {
 
 }  // namespace
 
-TEST_CASE("classes are the training folders by name, samples the files by path", "[fast]") {
+TEST_CASE("classes are the training folders by name, samples the files by path") {
   Folders folders;
   const Dataset dataset = folders.load();
   CHECK(dataset.class_names == std::vector<std::string>{"ash", "elm", "oak"});
@@ -53,13 +53,13 @@ TEST_CASE("classes are the training folders by name, samples the files by path",
   CHECK(folders.load().digest != dataset.digest);
 }
 
-TEST_CASE("a link to an image that is not there is an error, not one image less", "[fast]") {
+TEST_CASE("a link to an image that is not there is an error, not one image less") {
   Folders folders;
   std::filesystem::create_symlink("nowhere.png", folders.folder / "train/elm/link.png");
   CHECK_THROWS_WITH(folders.load(), Contains("link.png") && Contains("a link to nothing"));
 }
 
-TEST_CASE("what is wrong with the folders is said", "[fast]") {
+TEST_CASE("what is wrong with the folders is said") {
   Folders folders;
   folders.add("val/oack/1.png");
   CHECK_THROWS_WITH(folders.load(), Contains("val/oack") && Contains("did you mean 'oak'?"));

@@ -26,7 +26,7 @@ struct ImagenetLtLists : test::TinyImages {
 
 }  // namespace
 
-TEST_CASE("ImageNet-LT's classes are named by the folders of the training images", "[fast]") {
+TEST_CASE("ImageNet-LT's classes are named by the folders of the training images") {
   const ImagenetLtLists lists;
   const Dataset dataset = lists.load();
   CHECK(dataset.name == "imagenet_lt");
@@ -38,7 +38,7 @@ TEST_CASE("ImageNet-LT's classes are named by the folders of the training images
   CHECK(dataset.test.ids == std::vector<int64_t>{3, 4});
 }
 
-TEST_CASE("folders that do not tell the classes apart name none", "[fast]") {
+TEST_CASE("folders that do not tell the classes apart name none") {
   const ImagenetLtLists lists;
   const auto names = [&](const std::string& train, int64_t num_classes = 2) {
     lists.folder.write("ImageNet_LT_train.txt", train);
@@ -52,7 +52,7 @@ TEST_CASE("folders that do not tell the classes apart name none", "[fast]") {
         std::vector<std::string>{"class_0", "class_1", "class_2"});
 }
 
-TEST_CASE("all that is missing of ImageNet-LT is said at once", "[fast]") {
+TEST_CASE("all that is missing of ImageNet-LT is said at once") {
   const ImagenetLtLists lists;
   for (const char* name : {"train", "val", "ImageNet_LT_train.txt", "ImageNet_LT_test.txt"}) {
     std::filesystem::remove_all(lists.folder / name);
@@ -63,7 +63,7 @@ TEST_CASE("all that is missing of ImageNet-LT is said at once", "[fast]") {
   CHECK_THROWS_AS(lists.load(), DataError);
 }
 
-TEST_CASE("an image of ImageNet-LT that is not there is named by its line", "[fast]") {
+TEST_CASE("an image of ImageNet-LT that is not there is named by its line") {
   const ImagenetLtLists lists;
   std::filesystem::remove(lists.folder / "val/n02/v_2.JPEG");
   CHECK_THROWS_WITH(lists.load(), Contains("ImageNet_LT_test.txt:2: ") && Contains("val/n02/v_2.JPEG"));

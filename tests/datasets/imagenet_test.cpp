@@ -49,7 +49,7 @@ const std::vector<int64_t> kExpected = {2, 0, 0, 1};
 
 }  // namespace
 
-TEST_CASE("the official validation images are the test split, others are held out", "[fast]") {
+TEST_CASE("the official validation images are the test split, others are held out") {
   Imagenet imagenet;
   imagenet.add_val_folders();
   const Dataset dataset = imagenet.load();
@@ -65,7 +65,7 @@ TEST_CASE("the official validation images are the test split, others are held ou
   }
 }
 
-TEST_CASE("a subset of ImageNet's training images is other data, and all of them what they were", "[fast]") {
+TEST_CASE("a subset of ImageNet's training images is other data, and all of them what they were") {
   Imagenet imagenet;
   imagenet.add_val_folders();
   const Dataset all = imagenet.load();
@@ -79,7 +79,7 @@ TEST_CASE("a subset of ImageNet's training images is other data, and all of them
   CHECK_THROWS_WITH(imagenet.load({"val_size=7"}), Contains("data.val_size"));
 }
 
-TEST_CASE("validation images in one folder, labelled by a file", "[fast]") {
+TEST_CASE("validation images in one folder, labelled by a file") {
   Imagenet imagenet;
   imagenet.add_flat_val();
   imagenet.folder.write("truth.txt", std::string("v_1.JPEG n03\nv_2.JPEG n01\nv_3.JPEG n01\nv_4.JPEG n02\n"));
@@ -89,7 +89,7 @@ TEST_CASE("validation images in one folder, labelled by a file", "[fast]") {
   CHECK(imagenet.load({"val_labels=" + (imagenet.folder / "truth.txt").string()}).digest != dataset.digest);
 }
 
-TEST_CASE("the forms of validation labels", "[fast]") {
+TEST_CASE("the forms of validation labels") {
   CHECK(labels("v_4.JPEG n02\nval/v_1.JPEG n03\r\n\nv_2.JPEG  n01\nv_3.JPEG\tn01\n") == kExpected);
   CHECK(labels("v_1.JPEG 2\nv_2.JPEG 0\nv_3.JPEG 0\nv_4.JPEG 1\n") == kExpected);
   CHECK(
@@ -99,7 +99,7 @@ TEST_CASE("the forms of validation labels", "[fast]") {
   CHECK(labels("1\n3\n3\n2\n", "n03\nn02\nn01\n") == kExpected);
 }
 
-TEST_CASE("what is wrong with validation labels is said with file and line", "[fast]") {
+TEST_CASE("what is wrong with validation labels is said with file and line") {
   CHECK_THROWS_WITH(labels("v_1.JPEG\n"), Contains("labels.txt:1: expected 'FILE WNID' or 'FILE INDEX'"));
   CHECK_THROWS_WITH(labels("v_1.JPEG n04\n"),
                     Contains("labels.txt:1: 'n04' is no folder of train and no index from 0 to 2"));
@@ -121,7 +121,7 @@ TEST_CASE("what is wrong with validation labels is said with file and line", "[f
   CHECK_THROWS_WITH(labels("1\n3\n3\n2\n", "n03\nn03\nn01\n"), Contains("synsets.txt:2: 'n03' has a line above"));
 }
 
-TEST_CASE("all that is missing of ImageNet is said at once", "[fast]") {
+TEST_CASE("all that is missing of ImageNet is said at once") {
   const test::TemporaryFolder empty;
   const std::string root = empty.path().string();
   CHECK_THROWS_WITH(Imagenet::load_from(root), Contains(root) && Contains("train/") && Contains("val/") &&
@@ -136,7 +136,7 @@ TEST_CASE("all that is missing of ImageNet is said at once", "[fast]") {
                     Contains("truth.txt (data.val_labels)") && Contains("synsets.txt (data.synsets)"));
 }
 
-TEST_CASE("a validation folder that is no class is named", "[fast]") {
+TEST_CASE("a validation folder that is no class is named") {
   Imagenet imagenet;
   imagenet.add_val_folders();
   imagenet.add("val/n04/v.JPEG");

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "datasets/decode_image.h"
-#include "src/core/streams.h"
+#include "src/core/random.h"
 #include "tests/support/catch2.h"
 #include "tests/support/image_part.h"
 
@@ -40,7 +40,7 @@ Bytes cut_behind(const Bytes& bytes, int scans) {
 
 }  // namespace
 
-TEST_CASE("a part of a JPEG has the pixels of the whole", "[fast]") {
+TEST_CASE("a part of a JPEG has the pixels of the whole") {
   for (const auto& parameters :
        {std::vector<int>{}, {cv::IMWRITE_JPEG_PROGRESSIVE, 1}, {cv::IMWRITE_JPEG_RST_INTERVAL, 3}}) {
     const Bytes bytes = encoded(203, 301, parameters);
@@ -52,7 +52,7 @@ TEST_CASE("a part of a JPEG has the pixels of the whole", "[fast]") {
   }
 }
 
-TEST_CASE("a part of a progressive JPEG that lacks scans has the pixels of the whole", "[fast]") {
+TEST_CASE("a part of a progressive JPEG that lacks scans has the pixels of the whole") {
   const Bytes bytes = encoded(103, 151, {cv::IMWRITE_JPEG_PROGRESSIVE, 1});
   for (const int scans : {1, 2, 4}) {
     const Bytes cut = cut_behind(bytes, scans);
@@ -62,7 +62,7 @@ TEST_CASE("a part of a progressive JPEG that lacks scans has the pixels of the w
   }
 }
 
-TEST_CASE("less is decoded for a part", "[fast]") {
+TEST_CASE("less is decoded for a part") {
   ImagePart part;
   decode_jpeg(
       encoded(400, 400, {}), 3,
@@ -74,7 +74,7 @@ TEST_CASE("less is decoded for a part", "[fast]") {
   CHECK((part.left <= 200 && part.left >= 176 && part.pixels.width <= 60));
 }
 
-TEST_CASE("what is no JPEG is an error with libjpeg's words", "[fast]") {
+TEST_CASE("what is no JPEG is an error with libjpeg's words") {
   ImagePart part;
   const auto decode = [&](const Bytes& bytes) {
     decode_jpeg(

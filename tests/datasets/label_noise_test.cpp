@@ -33,7 +33,7 @@ constexpr int64_t kSize = 60000;
 
 }  // namespace
 
-TEST_CASE("no noise changes nothing and still has a digest", "[fast]") {
+TEST_CASE("no noise changes nothing and still has a digest") {
   Dataset dataset = labelled(3);
   const LabelNoiseReport report = apply_label_noise({.kind = "none"}, dataset);
   CHECK(dataset.train.labels == std::vector<int64_t>{0, 1, 2});
@@ -45,7 +45,7 @@ TEST_CASE("no noise changes nothing and still has a digest", "[fast]") {
   CHECK(report.digest == sha256(bytes));
 }
 
-TEST_CASE("each kind draws from its own group of classes, at the expected rate", "[fast]") {
+TEST_CASE("each kind draws from its own group of classes, at the expected rate") {
   struct Case {
     std::string kind;
     double change;           // 1 - the mean of 1 / group size
@@ -78,7 +78,7 @@ TEST_CASE("each kind draws from its own group of classes, at the expected rate",
   }
 }
 
-TEST_CASE("a new label is uniform in its group", "[fast]") {
+TEST_CASE("a new label is uniform in its group") {
   Dataset dataset = labelled(kSize);
   apply_label_noise({"superclass", 1.0, 0, 3}, dataset);
   std::vector<int64_t> counts(12);
@@ -89,7 +89,7 @@ TEST_CASE("a new label is uniform in its group", "[fast]") {
     CHECK(std::abs(static_cast<double>(counts[c]) - kDraws / 4) < 5 * std::sqrt(kDraws * 3 / 16));
 }
 
-TEST_CASE("validation and test labels stay clean", "[fast]") {
+TEST_CASE("validation and test labels stay clean") {
   Dataset dataset = labelled(1000);
   const std::vector<int64_t> clean = dataset.val.labels;
   apply_label_noise({"uniform", 1.0, 0, 3}, dataset);
@@ -98,7 +98,7 @@ TEST_CASE("validation and test labels stay clean", "[fast]") {
   CHECK(dataset.test.labels == clean);
 }
 
-TEST_CASE("a sample's noise does not depend on the order or the other samples", "[fast]") {
+TEST_CASE("a sample's noise does not depend on the order or the other samples") {
   Dataset whole = labelled(1200);
   apply_label_noise({"superclass", 0.5, 0, 8}, whole);
   Dataset part = labelled(1200);
@@ -111,7 +111,7 @@ TEST_CASE("a sample's noise does not depend on the order or the other samples", 
     CHECK(part.train.labels[i] == whole.train.labels[static_cast<size_t>(part.train.ids[i])]);
 }
 
-TEST_CASE("the noise and its digest follow the seed", "[fast]") {
+TEST_CASE("the noise and its digest follow the seed") {
   const auto digest = [](int64_t seed) {
     Dataset dataset = labelled(1200);
     return apply_label_noise({"uniform", 0.5, 0, seed}, dataset).digest;
@@ -120,7 +120,7 @@ TEST_CASE("the noise and its digest follow the seed", "[fast]") {
   CHECK(digest(1) != digest(2));
 }
 
-TEST_CASE("rate 0 changes nothing", "[fast]") {
+TEST_CASE("rate 0 changes nothing") {
   Dataset dataset = labelled(1200);
   const std::vector<int64_t> clean = dataset.train.labels;
   const LabelNoiseReport report = apply_label_noise({"uniform", 0.0, 0, 1}, dataset);
@@ -128,14 +128,14 @@ TEST_CASE("rate 0 changes nothing", "[fast]") {
   CHECK(report.effective_rate == 0);
 }
 
-TEST_CASE("superclass noise needs superclasses", "[fast]") {
+TEST_CASE("superclass noise needs superclasses") {
   Dataset dataset = labelled(12);
   dataset.superclass_of.clear();
   CHECK_THROWS_AS(apply_label_noise({"superclass", 0.5, 0, 1}, dataset), KeyError);
   CHECK_FALSE(apply_label_noise({"uniform", 1.0, 0, 1}, dataset).within_superclass.has_value());
 }
 
-TEST_CASE("label sets are not changed one label at a time", "[fast]") {
+TEST_CASE("label sets are not changed one label at a time") {
   Dataset dataset = labelled(3);
   for (const int64_t& label : dataset.train.labels) dataset.train.label_sets.add({&label, 1});
   CHECK_THROWS_WITH(apply_label_noise({"uniform", 0.5, 0, 1}, dataset), Catch::Contains("several labels an image"));
@@ -164,7 +164,7 @@ Dataset of_three(int64_t train_size) {
 
 }  // namespace
 
-TEST_CASE("confusion draws by the rows of a matrix", "[fast]") {
+TEST_CASE("confusion draws by the rows of a matrix") {
   Matrix matrix;
   const LabelNoiseOptions options = matrix.write("# oaks\n0.5, 0.5, 0\n\n 0 1 0 # sure\n.1\t0.3,0.6\r\n", 5);
   Dataset dataset = of_three(kSize);
@@ -187,7 +187,7 @@ TEST_CASE("confusion draws by the rows of a matrix", "[fast]") {
   CHECK(report.within_superclass.value() == counts[1] / static_cast<double>(report.changed));
 }
 
-TEST_CASE("a sample's confusion depends on the seed and its id alone", "[fast]") {
+TEST_CASE("a sample's confusion depends on the seed and its id alone") {
   Matrix matrix;
   const LabelNoiseOptions options = matrix.write("0.5 0.5 0\n0.2 0.3 0.5\n0.1 0.3 0.6\n", 8);
   Dataset whole = of_three(1200), part = of_three(1200), other = of_three(1200);
@@ -205,7 +205,7 @@ TEST_CASE("a sample's confusion depends on the seed and its id alone", "[fast]")
   CHECK(other.train.labels != whole.train.labels);
 }
 
-TEST_CASE("what is wrong with a matrix is said with file and line", "[fast]") {
+TEST_CASE("what is wrong with a matrix is said with file and line") {
   Matrix matrix;
   const auto check = [&](const std::string& text, const std::string& place, const std::string& what) {
     CAPTURE(text);

@@ -9,7 +9,7 @@
 #include "datasets/long_tail.h"
 #include "datasets/validation_split.h"
 #include "src/config/load.h"
-#include "src/config/variants.h"
+#include "src/config/schema.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
@@ -40,7 +40,7 @@ std::vector<int64_t> train_counts(std::vector<std::string> overrides) {
 
 }  // namespace
 
-TEST_CASE("a long tail is made of the subset, not the subset of a long tail", "[fast]") {
+TEST_CASE("a long tail is made of the subset, not the subset of a long tail") {
   CHECK(train_counts({}) == std::vector<int64_t>{10, 10, 10});
   CHECK(train_counts({"data.train_size=24"}) == std::vector<int64_t>{8, 8, 8});
   CHECK(train_counts({"data.long_tail.imbalance=4"}) == std::vector<int64_t>{10, 5, 3});

@@ -33,7 +33,7 @@ std::vector<int64_t> counts_of(const Dataset& dataset) {
 
 }  // namespace
 
-TEST_CASE("classes thin out on an exponential curve", "[fast]") {
+TEST_CASE("classes thin out on an exponential curve") {
   Dataset dataset = with_counts({100, 100, 100});
   apply_long_tail({100, 1}, dataset);
   CHECK(counts_of(dataset) == std::vector<int64_t>{100, 10, 1});
@@ -43,7 +43,7 @@ TEST_CASE("classes thin out on an exponential curve", "[fast]") {
   CHECK(std::set<int64_t>(dataset.train.ids.begin(), dataset.train.ids.end()).size() == 111);
 }
 
-TEST_CASE("rounding down gives the published size of long-tailed CIFAR-100", "[fast]") {
+TEST_CASE("rounding down gives the published size of long-tailed CIFAR-100") {
   const auto total = [](const char* rounding) {
     const auto counts = long_tail_counts({100, 1, rounding}, std::vector<int64_t>(100, 500));
     CHECK(counts.front() == 500);
@@ -58,13 +58,13 @@ TEST_CASE("rounding down gives the published size of long-tailed CIFAR-100", "[f
   CHECK(nearest.digest != down.digest);
 }
 
-TEST_CASE("a class keeps at least one image, and no more than it has", "[fast]") {
+TEST_CASE("a class keeps at least one image, and no more than it has") {
   Dataset dataset = with_counts({1000, 5, 1000, 7});
   apply_long_tail({1e6, 1}, dataset);
   CHECK(counts_of(dataset) == std::vector<int64_t>{1000, 5, 1, 1});
 }
 
-TEST_CASE("which images stay is a function of the seed", "[fast]") {
+TEST_CASE("which images stay is a function of the seed") {
   Dataset a = with_counts({50, 50}), b = with_counts({50, 50}), c = with_counts({50, 50});
   apply_long_tail({5, 1}, a);
   apply_long_tail({5, 1}, b);
@@ -74,7 +74,7 @@ TEST_CASE("which images stay is a function of the seed", "[fast]") {
   CHECK(a.train.ids != c.train.ids);
 }
 
-TEST_CASE("an imbalance of 1 changes nothing, and known truth is refused", "[fast]") {
+TEST_CASE("an imbalance of 1 changes nothing, and known truth is refused") {
   Dataset dataset = with_counts({5, 3});
   const Split before = dataset.train;
   apply_long_tail({1, 1}, dataset);
@@ -84,7 +84,7 @@ TEST_CASE("an imbalance of 1 changes nothing, and known truth is refused", "[fas
   CHECK_THROWS_AS(apply_long_tail({2, 1}, dataset), KeyError);
 }
 
-TEST_CASE("all labels of a sample stay with it", "[fast]") {
+TEST_CASE("all labels of a sample stay with it") {
   Dataset dataset = with_counts({3, 3});
   dataset.train.label_sets.offsets = {0};
   for (const int64_t label : dataset.train.labels) {

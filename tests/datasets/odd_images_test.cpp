@@ -45,7 +45,7 @@ nlohmann::json goldens() {
 
 }  // namespace
 
-TEST_CASE("odd files have Pillow's pixels", "[fast]") {
+TEST_CASE("odd files have Pillow's pixels") {
   int64_t read_files = 0;
   for (const auto& golden : goldens()) {
     const std::string name = fs::path(golden["file"].get<std::string>()).filename();
@@ -59,7 +59,7 @@ TEST_CASE("odd files have Pillow's pixels", "[fast]") {
   CHECK(read_files == 26);
 }
 
-TEST_CASE("16-bit greys become 8-bit ones, where Pillow makes all of them white", "[fast]") {
+TEST_CASE("16-bit greys become 8-bit ones, where Pillow makes all of them white") {
   const Image image = read("gray16.png");
   CHECK((image.width == 53 && image.height == 37));
   std::array<int64_t, 256> counts{};
@@ -67,7 +67,7 @@ TEST_CASE("16-bit greys become 8-bit ones, where Pillow makes all of them white"
   CHECK(std::count_if(counts.begin(), counts.end(), [](int64_t count) { return count > 0; }) > 50);
 }
 
-TEST_CASE("orientation is applied where that is asked for", "[fast]") {
+TEST_CASE("orientation is applied where that is asked for") {
   for (const auto& golden : goldens()) {
     if (!golden.contains("after_exif_transpose")) continue;
     const std::string name = fs::path(golden["file"].get<std::string>()).filename();
@@ -79,7 +79,7 @@ TEST_CASE("orientation is applied where that is asked for", "[fast]") {
   }
 }
 
-TEST_CASE("broken files are errors that name the file and say what is wrong", "[fast]") {
+TEST_CASE("broken files are errors that name the file and say what is wrong") {
   const std::vector<std::pair<std::string, std::string>> broken = {
       {"truncated.jpg", "cut short"},        {"no_end_marker.jpg", "cut short"},
       {"empty.jpg", "the file is empty"},    {"text.jpg", "is no JPEG"},
@@ -93,7 +93,7 @@ TEST_CASE("broken files are errors that name the file and say what is wrong", "[
   }
 }
 
-TEST_CASE("grey pixels are asked for", "[fast]") {
+TEST_CASE("grey pixels are asked for") {
   for (const char* name : {"gray.jpg", "yuv420_odd.jpg", "cmyk_adobe.jpg", "rgb_no_ycc.jpg", "rgba.png", "bmp.bmp"}) {
     CAPTURE(name);
     const Image colour = read(name), grey = read(name, {.grey = true});

@@ -38,7 +38,7 @@ struct Plants : test::TinyImages {
 
 }  // namespace
 
-TEST_CASE("Pl@ntNet-300K in each of its layouts", "[fast]") {
+TEST_CASE("Pl@ntNet-300K in each of its layouts") {
   const Plants plants(GENERATE("images_", "images/", ""));
   const Dataset dataset = plants.load();
   CHECK(dataset.class_keys == std::vector<std::string>{"100", "20", "3"});
@@ -53,7 +53,7 @@ TEST_CASE("Pl@ntNet-300K in each of its layouts", "[fast]") {
   CHECK_THAT(dataset.test.images->describe(6), Contains(plants.before + "test/3/g.jpg"));
 }
 
-TEST_CASE("the file of classes sets their order", "[fast]") {
+TEST_CASE("the file of classes sets their order") {
   const Plants plants;
   const std::string digest = plants.load().digest;
   const auto order = [&](const char* text) { plants.folder.write("class_idx_to_species_id.json", std::string(text)); };
@@ -81,7 +81,7 @@ TEST_CASE("the file of classes sets their order", "[fast]") {
   CHECK_THROWS_WITH(plants.load(), Contains("class_idx_to_species_id.json") && Contains("nested more than 32 deep"));
 }
 
-TEST_CASE("what is wrong with the names of species is said", "[fast]") {
+TEST_CASE("what is wrong with the names of species is said") {
   const Plants plants;
   const auto names = [&](const char* text) {
     plants.folder.write("plantnet300K_species_id_2_name.json", std::string(text));
@@ -98,7 +98,7 @@ TEST_CASE("what is wrong with the names of species is said", "[fast]") {
   CHECK(dataset.superclass_of.empty());
 }
 
-TEST_CASE("all that differs from the expected sizes is one error", "[fast]") {
+TEST_CASE("all that differs from the expected sizes is one error") {
   const Plants plants;
   CHECK_NOTHROW(plants.load_any());
   CHECK_THROWS_AS(plants.load(4), DataError);
@@ -113,7 +113,7 @@ TEST_CASE("all that differs from the expected sizes is one error", "[fast]") {
   CHECK_THROWS_WITH(plants.load(3, 2, 4, 6, 1), !Contains("train: ") && Contains("val: 2, expected 6"));
 }
 
-TEST_CASE("a download that stopped early is told apart, whatever is missing", "[fast]") {
+TEST_CASE("a download that stopped early is told apart, whatever is missing") {
   const Plants plants;
   std::filesystem::remove_all(plants.folder / "images/train/3");
   std::filesystem::remove_all(plants.folder / "images/val");
@@ -122,7 +122,7 @@ TEST_CASE("a download that stopped early is told apart, whatever is missing", "[
                                        Contains("test: 0, expected 1"));
 }
 
-TEST_CASE("the metadata say which files are missing", "[fast]") {
+TEST_CASE("the metadata say which files are missing") {
   const Plants plants;
   const auto metadata = [&](const std::string& text) { plants.folder.write("plantnet300K_metadata.json", text); };
   metadata(R"({"a": {"species_id": "100", "obs_id": "1", "organ": "leaf", "split": "train"},
@@ -141,7 +141,7 @@ TEST_CASE("the metadata say which files are missing", "[fast]") {
   CHECK_THROWS_WITH(plants.load(3, 2, 6), Contains("plantnet300K_metadata.json") && Contains("cannot be read as JSON"));
 }
 
-TEST_CASE("Pl@ntNet-300K that is not there says where it looked and where it comes from", "[fast]") {
+TEST_CASE("Pl@ntNet-300K that is not there says where it looked and where it comes from") {
   std::string root = "/no/such/folder";
   const auto load = [&] { test::load_dataset("plantnet300k", {"root=" + root}); };
   CHECK_THROWS_AS(load(), DataError);

@@ -27,7 +27,7 @@ const SyntheticImages& images_of(const Split& split) {
 
 }  // namespace
 
-TEST_CASE("the joint distribution is one", "[fast]") {
+TEST_CASE("the joint distribution is one") {
   const SyntheticJoint joint(10, 4, 0.8, 20);
   CHECK(std::accumulate(joint.prior().begin(), joint.prior().end(), 0.0) == Approx(1).epsilon(1e-12));
   CHECK(joint.prior().front() / joint.prior().back() == Approx(20).epsilon(1e-12));
@@ -41,7 +41,7 @@ TEST_CASE("the joint distribution is one", "[fast]") {
   }
 }
 
-TEST_CASE("superclasses differ in ambiguity, never beyond 1", "[fast]") {
+TEST_CASE("superclasses differ in ambiguity, never beyond 1") {
   const SyntheticJoint joint(10, 4, 0.8, 1);  // 0.4, 0.8, and 1.2 cut to 1
   CHECK(joint.cell_given_label(0, 0) == Approx(0.6 + 0.4 / 4));
   CHECK(joint.cell_given_label(4, 4) == Approx(0.2 + 0.8 / 4));
@@ -51,7 +51,7 @@ TEST_CASE("superclasses differ in ambiguity, never beyond 1", "[fast]") {
   CHECK(joint.label_given_cell(0)[4] == 0);
 }
 
-TEST_CASE("class counts follow the prior and reach every class", "[fast]") {
+TEST_CASE("class counts follow the prior and reach every class") {
   const SyntheticJoint joint(10, 5, 0.5, 1000);
   for (const int64_t total : {10, 11, 100, 12345}) {
     const std::vector<int64_t> counts = joint.counts(total);
@@ -64,7 +64,7 @@ TEST_CASE("class counts follow the prior and reach every class", "[fast]") {
   CHECK(SyntheticJoint(10, 5, 0.5, 1).counts(40) == std::vector<int64_t>(10, 4));
 }
 
-TEST_CASE("splits have their sizes, and ids of their own", "[fast]") {
+TEST_CASE("splits have their sizes, and ids of their own") {
   const Dataset dataset = make();
   CHECK(dataset.train.size() == 20000);
   CHECK(dataset.val.size() == 3000);
@@ -77,7 +77,7 @@ TEST_CASE("splits have their sizes, and ids of their own", "[fast]") {
   CHECK(count_classes(dataset.train, 10) == SyntheticJoint(10, 4, 0.6, 20).counts(20000));
 }
 
-TEST_CASE("every image reveals its cell", "[fast]") {
+TEST_CASE("every image reveals its cell") {
   const Dataset dataset = make();
   const SyntheticImages& images = images_of(dataset.test);
   Image image;
@@ -89,7 +89,7 @@ TEST_CASE("every image reveals its cell", "[fast]") {
   CHECK(images.recover_cell(image) == -1);
 }
 
-TEST_CASE("labels given the cell are as frequent as the truth says", "[fast]") {
+TEST_CASE("labels given the cell are as frequent as the truth says") {
   const Dataset dataset = make();
   const SyntheticImages& images = images_of(dataset.test);
   const Split* splits[] = {&dataset.train, &dataset.val, &dataset.test};
@@ -120,7 +120,7 @@ TEST_CASE("labels given the cell are as frequent as the truth says", "[fast]") {
   }
 }
 
-TEST_CASE("test labels follow the prior", "[fast]") {
+TEST_CASE("test labels follow the prior") {
   const Dataset dataset = make();
   const std::vector<double> prior = SyntheticJoint(10, 4, 0.6, 20).prior();
   const std::vector<int64_t> counts = count_classes(dataset.test, 10);
@@ -130,7 +130,7 @@ TEST_CASE("test labels follow the prior", "[fast]") {
   }
 }
 
-TEST_CASE("pixel noise keeps to its bound and reaches it", "[fast]") {
+TEST_CASE("pixel noise keeps to its bound and reaches it") {
   const SyntheticImages images({8, 1, 10, 3}, 1, std::vector<int64_t>(200, 0));
   std::vector<int> lowest(64, 255), highest(64, 0);
   Image image;
@@ -146,7 +146,7 @@ TEST_CASE("pixel noise keeps to its bound and reaches it", "[fast]") {
   CHECK(widest == 20);
 }
 
-TEST_CASE("everything follows the seed", "[fast]") {
+TEST_CASE("everything follows the seed") {
   const Dataset a = make(), b = make(), c = make({"seed=6"});
   CHECK(a.train.labels == b.train.labels);
   CHECK(a.test.labels != c.test.labels);
@@ -160,12 +160,12 @@ TEST_CASE("everything follows the seed", "[fast]") {
   CHECK(image_a.pixels != image_c.pixels);
 }
 
-TEST_CASE("patterns that noise could confuse are refused", "[fast]") {
+TEST_CASE("patterns that noise could confuse are refused") {
   CHECK_THROWS_WITH(SyntheticImages({4, 1, 60, 0}, 200, {}), Catch::Contains("data.pixel_noise"));
   CHECK_THROWS_AS(SyntheticImages({4, 1, 60, 0}, 200, {}), DataError);
 }
 
-TEST_CASE("label sets hold the label, then others of its superclass as often as P(y | x) has them", "[fast]") {
+TEST_CASE("label sets hold the label, then others of its superclass as often as P(y | x) has them") {
   const Dataset dataset = make({"labels_per_image=3"});
   const Split& train = dataset.train;
   CHECK(train.labels == make().train.labels);

@@ -31,7 +31,7 @@ std::string plain(const std::string& ending, int height, int width, int r, int g
 
 }  // namespace
 
-TEST_CASE("a folder's images are found in the order of their paths", "[fast]") {
+TEST_CASE("a folder's images are found in the order of their paths") {
   const test::TemporaryFolder folder;
   for (const char* name : {"b.png", "a/z.PNG", "a/b/c.jpg", "c.jpeg", ".hidden.png", ".git/d.png", "a/notes.txt",
                            "e.bmp", "f.webp", "g.tif", "h.JFIF"}) {
@@ -52,7 +52,7 @@ TEST_CASE("a folder's images are found in the order of their paths", "[fast]") {
   }
 }
 
-TEST_CASE("colours come out as red, green, blue, or grey", "[fast]") {
+TEST_CASE("colours come out as red, green, blue, or grey") {
   const test::TemporaryFolder folder;
   folder.write("a.png", plain(".png", 3, 5, 200, 100, 50));
   Image image;
@@ -65,7 +65,7 @@ TEST_CASE("colours come out as red, green, blue, or grey", "[fast]") {
   CHECK(image.pixels[0] == 124);  // 0.299 * 200 + 0.587 * 100 + 0.114 * 50 = 124.2
 }
 
-TEST_CASE("corrupt images are named", "[fast]") {
+TEST_CASE("corrupt images are named") {
   const test::TemporaryFolder folder;
   Image image;
   const auto read = [&] { ImageFiles(unlabelled_images(folder.path()), {}).read(0, image); };
@@ -84,7 +84,7 @@ TEST_CASE("corrupt images are named", "[fast]") {
   CHECK_THROWS_WITH(read(), Contains("picture.png"));
 }
 
-TEST_CASE("a thumbnail's end marker does not make up for the picture's", "[fast]") {
+TEST_CASE("a thumbnail's end marker does not make up for the picture's") {
   const test::TemporaryFolder folder;
   std::string jpeg = encoded(".jpg", 32, 32);
   const std::string segment("\xFF\xE1\x00\x06\xFF\xD8\xFF\xD9",
@@ -97,7 +97,7 @@ TEST_CASE("a thumbnail's end marker does not make up for the picture's", "[fast]
   CHECK_THROWS_WITH(ImageFiles(unlabelled_images(folder.path()), {}).read(0, image), Contains("cut short"));
 }
 
-TEST_CASE("a folder without images is refused", "[fast]") {
+TEST_CASE("a folder without images is refused") {
   const test::TemporaryFolder folder;
   folder.write("notes.txt", std::string("x"));
   CHECK_THROWS_WITH(unlabelled_images(folder.path()), Contains(folder.path().string()) && Contains(".webp"));

@@ -37,7 +37,7 @@ std::vector<int64_t> together(const HeldOut& held_out) {
 
 }  // namespace
 
-TEST_CASE("a split is disjoint and complete", "[fast]") {
+TEST_CASE("a split is disjoint and complete") {
   for (const char* kind : {"uniform", "balanced"}) {
     const HeldOut held_out = hold_out(labels_in_turns(), 6, {12, kind, 1234});
     CHECK(held_out.val.size() == 12);
@@ -49,11 +49,11 @@ TEST_CASE("a split is disjoint and complete", "[fast]") {
   }
 }
 
-TEST_CASE("a balanced split takes equally many of every class", "[fast]") {
+TEST_CASE("a balanced split takes equally many of every class") {
   CHECK(counts_of(hold_out(labels_in_turns(), 6, {18, "balanced", 1}).val) == std::vector<int64_t>(6, 3));
 }
 
-TEST_CASE("a split follows its seed alone", "[fast]") {
+TEST_CASE("a split follows its seed alone") {
   for (const char* kind : {"uniform", "balanced"}) {
     const auto val = hold_out(labels_in_turns(), 6, {12, kind, 1234}).val;
     CHECK(val == hold_out(labels_in_turns(), 6, {12, kind, 1234}).val);
@@ -61,7 +61,7 @@ TEST_CASE("a split follows its seed alone", "[fast]") {
   }
 }
 
-TEST_CASE("a split that cannot be drawn is refused", "[fast]") {
+TEST_CASE("a split that cannot be drawn is refused") {
   using Catch::Contains;
   CHECK_THROWS_WITH(hold_out(labels_in_turns(), 6, {60, "uniform", 1}),
                     Contains("data.val_size: 60 leaves no training images"));
@@ -72,7 +72,7 @@ TEST_CASE("a split that cannot be drawn is refused", "[fast]") {
   CHECK_THROWS_AS(hold_out(rare, 7, {7, "balanced", 1}), ConfigError);
 }
 
-TEST_CASE("subsets of the training samples are balanced and nested, and leave the held-out ones alone", "[fast]") {
+TEST_CASE("subsets of the training samples are balanced and nested, and leave the held-out ones alone") {
   const std::string kind = GENERATE("uniform", "balanced");
   const auto with = [&kind](int64_t train_size, int64_t seed = 1) {
     return hold_out(labels_in_turns(), 6, {6, kind, seed, train_size});
@@ -87,7 +87,7 @@ TEST_CASE("subsets of the training samples are balanced and nested, and leave th
   CHECK(with(30, 2).train != thirty.train);
 }
 
-TEST_CASE("a subset that cannot be drawn is refused", "[fast]") {
+TEST_CASE("a subset that cannot be drawn is refused") {
   using Catch::Contains;
   CHECK(hold_out(labels_in_turns(), 6, {12, "balanced", 1, 48}).train ==
         hold_out(labels_in_turns(), 6, {12, "balanced", 1}).train);
@@ -97,7 +97,7 @@ TEST_CASE("a subset that cannot be drawn is refused", "[fast]") {
                     Contains("data.train_size: 54 takes 9 images of every class, and of class 0 8 are left"));
 }
 
-TEST_CASE("the recipe of a split names a subset only where there is one", "[fast]") {
+TEST_CASE("the recipe of a split names a subset only where there is one") {
   CHECK(SplitOptions{12, "balanced", 1}.recipe() == "split balanced val_size 12 seed 1\n");
   CHECK(SplitOptions{12, "balanced", 1, 48}.recipe() == "split balanced val_size 12 seed 1\ntrain_size 48\n");
 }

@@ -1,11 +1,8 @@
-#include "src/eval/bayes.h"
-
 #include <ATen/ATen.h>
 
 #include <cmath>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/core/error.h"
 #include "src/eval/evaluator.h"
 #include "tests/metrics/random_split.h"
@@ -20,7 +17,7 @@ EvaluationResult bayes(const at::Tensor& probabilities, const config::Integers& 
   return {bayes_accuracy(probabilities, top_k, average_k), {}};
 }
 
-TEST_CASE("Bayes-optimal accuracies of two samples, by hand", "[fast]") {
+TEST_CASE("Bayes-optimal accuracies of two samples, by hand") {
   const at::Tensor p = at::tensor({.9, .1, .0, .4, .35, .25}, at::kDouble).view({2, 3});
   const EvaluationResult best = bayes(p, {1, 2, 3, 9}, {0.25, 1, 1.5, 1.75, 3, 9});
   CHECK(value_of(best, "top1") == Approx(.65));
@@ -38,7 +35,7 @@ TEST_CASE("Bayes-optimal accuracies of two samples, by hand", "[fast]") {
   CHECK(value_of(best, "avg9_size") == 3);
 }
 
-TEST_CASE("sets of K on average are never worse than sets of K", "[fast]") {
+TEST_CASE("sets of K on average are never worse than sets of K") {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const at::Tensor p = at::softmax(test::random_split(seed, 40, 8, at::kFloat).scores.mul(2), 1);
     const EvaluationResult best = bayes(p, {1, 2, 5}, {1, 2, 5});
@@ -48,13 +45,13 @@ TEST_CASE("sets of K on average are never worse than sets of K", "[fast]") {
   }
 }
 
-TEST_CASE("a classifier that knows the probabilities comes near the best accuracy", "[fast]") {
+TEST_CASE("a classifier that knows the probabilities comes near the best accuracy") {
   at::manual_seed(11);
   const at::Tensor p = at::softmax(at::randn({20000, 6}, at::kDouble).mul(2), 1);
   const SplitScores split{p, p.multinomial(1).squeeze(1)};
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{{1, 2}}));
-  metrics.push_back(std::make_unique<AverageK>(AverageKOptions{{1, 2.5}, "raw", "keep_all", "val"}));
+  metrics.push_back(make_topk_accuracy({{1, 2}}));
+  metrics.push_back(make_average_k({{1, 2.5}, "raw", "keep_all", "val"}));
   MetricContext context;
   context.train_counts.assign(6, 1);
   const EvaluationResult got = Evaluator(std::move(metrics), context).evaluate(split);
@@ -65,7 +62,7 @@ TEST_CASE("a classifier that knows the probabilities comes near the best accurac
   }
 }
 
-TEST_CASE("probabilities that are not finite are refused", "[fast]") {
+TEST_CASE("probabilities that are not finite are refused") {
   at::Tensor p = at::full({2, 2}, 0.5);
   p[1][1] = std::nan("");
   CHECK_THROWS_AS(bayes_accuracy(p, {1}, {1}), NumericalError);

@@ -5,10 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/core/error.h"
-#include "src/eval/score_collector.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 
@@ -25,8 +23,8 @@ MetricContext context_of(std::vector<int64_t> train_counts) {
 
 Evaluator make_evaluator(std::vector<int64_t> train_counts) {
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{{1, 2}}));
-  metrics.push_back(std::make_unique<AverageK>(AverageKOptions{{2, 2.5}, "softmax", "keep_all", "val"}));
+  metrics.push_back(make_topk_accuracy({{1, 2}}));
+  metrics.push_back(make_average_k({{2, 2.5}, "softmax", "keep_all", "val"}));
   return {std::move(metrics), context_of(std::move(train_counts))};
 }
 
@@ -34,7 +32,7 @@ bool same(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-TEST_CASE("the evaluator returns what it announces, every metric in turn", "[fast]") {
+TEST_CASE("the evaluator returns what it announces, every metric in turn") {
   const Evaluator evaluator = make_evaluator({1, 30, 300, 1});
   const EvaluationResult result = evaluator.evaluate(test::random_split(2, 30, 4, at::kFloat));
   std::vector<std::string> names;
@@ -45,7 +43,7 @@ TEST_CASE("the evaluator returns what it announces, every metric in turn", "[fas
   CHECK(result.set_sizes[0].metric == "avg2");
 }
 
-TEST_CASE("results do not depend on the batches or their order", "[fast]") {
+TEST_CASE("results do not depend on the batches or their order") {
   const Evaluator evaluator = make_evaluator({1, 30, 300, 1, 50});
   const SplitScores split = test::random_split(3, 64, 5, at::kFloat, 6);
   const EvaluationResult expected = evaluator.evaluate(split);
@@ -65,7 +63,7 @@ TEST_CASE("results do not depend on the batches or their order", "[fast]") {
   }
 }
 
-TEST_CASE("another split's scores set the thresholds", "[fast]") {
+TEST_CASE("another split's scores set the thresholds") {
   const Evaluator evaluator = make_evaluator({1, 1, 1, 1});
   const SplitScores val = test::random_split(4, 50, 4, at::kFloat), test = test::random_split(5, 20, 4, at::kFloat);
   const double lambda = value_of(evaluator.evaluate(val), "avg2_lambda");
@@ -74,7 +72,7 @@ TEST_CASE("another split's scores set the thresholds", "[fast]") {
   CHECK(value_of(evaluator.evaluate(test), "avg2_size") == 2);
 }
 
-TEST_CASE("scores that are not finite are refused, thresholds' scores too", "[fast]") {
+TEST_CASE("scores that are not finite are refused, thresholds' scores too") {
   const Evaluator evaluator = make_evaluator({1, 1, 1, 1});
   const SplitScores good = test::random_split(6, 9, 4, at::kFloat);
   SplitScores bad{good.scores.clone(), good.labels};
@@ -85,7 +83,7 @@ TEST_CASE("scores that are not finite are refused, thresholds' scores too", "[fa
                     Catch::Contains("threshold scores") && Catch::Contains("sample 4"));
 }
 
-TEST_CASE("calibration of other classes, or with scores that are not finite, is refused", "[fast]") {
+TEST_CASE("calibration of other classes, or with scores that are not finite, is refused") {
   const Evaluator evaluator = make_evaluator({1, 1, 1, 1});
   const SplitScores good = test::random_split(6, 9, 4, at::kFloat),
                     wide = test::random_split(6, 9, 5, at::kFloat, 0, 4);
@@ -95,14 +93,14 @@ TEST_CASE("calibration of other classes, or with scores that are not finite, is 
   CHECK_THROWS_AS(evaluator.evaluate(good, nullptr, &wide), ShapeError);
 }
 
-TEST_CASE("a number of classes that differs is refused", "[fast]") {
+TEST_CASE("a number of classes that differs is refused") {
   const SplitScores split = test::random_split(7, 9, 4, at::kFloat);
   CHECK_THROWS_AS(make_evaluator({1, 1, 1}).evaluate(split), ShapeError);
   const at::Tensor narrow = split.scores.slice(1, 0, 3);
   CHECK_THROWS_AS(make_evaluator({1, 1, 1, 1}).evaluate(split, &narrow), ShapeError);
 }
 
-TEST_CASE("an evaluator is built from a registry and a configuration", "[fast]") {
+TEST_CASE("an evaluator is built from a registry and a configuration") {
   MetricRegistry registry("metric");
   register_builtin_metrics(registry);
   std::vector<config::Entry> entries;

@@ -1,16 +1,15 @@
-#include "src/eval/score_collector.h"
-
 #include <ATen/ATen.h>
 
 #include <limits>
 
 #include "src/core/error.h"
+#include "src/eval/evaluator.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
 namespace {
 
-TEST_CASE("batches of any size come out in the order in which they went in", "[fast]") {
+TEST_CASE("batches of any size come out in the order in which they went in") {
   const at::Tensor scores = at::arange(21, at::kFloat).view({7, 3}),
                    labels = at::tensor({0, 1, 2, 0, 1, 2, 0}, at::kLong);
   ScoreCollector collector(7, 3, at::kCPU);
@@ -22,7 +21,7 @@ TEST_CASE("batches of any size come out in the order in which they went in", "[f
   CHECK(split.labels.equal(labels));
 }
 
-TEST_CASE("scores of another dtype are converted, and their gradient's history is dropped", "[fast]") {
+TEST_CASE("scores of another dtype are converted, and their gradient's history is dropped") {
   ScoreCollector collector(2, 2, at::kCPU, at::kDouble);
   collector.add(at::ones({1, 2}, at::kHalf), at::zeros({1}, at::kLong));
   collector.add(at::ones({1, 2}).requires_grad_().mul(2), at::zeros({1}, at::kInt));
@@ -32,7 +31,7 @@ TEST_CASE("scores of another dtype are converted, and their gradient's history i
   CHECK(split.scores.equal(at::tensor({1., 1., 2., 2.}, at::kDouble).view({2, 2})));
 }
 
-TEST_CASE("more or fewer samples than announced are refused", "[fast]") {
+TEST_CASE("more or fewer samples than announced are refused") {
   ScoreCollector collector(3, 2, at::kCPU);
   collector.add(at::zeros({2, 2}), at::zeros({2}, at::kLong));
   CHECK_THROWS_AS(collector.finish(), ShapeError);
@@ -42,13 +41,13 @@ TEST_CASE("more or fewer samples than announced are refused", "[fast]") {
   CHECK_NOTHROW(collector.finish());
 }
 
-TEST_CASE("a batch of another shape is refused", "[fast]") {
+TEST_CASE("a batch of another shape is refused") {
   ScoreCollector collector(3, 2, at::kCPU);
   CHECK_THROWS_AS(collector.add(at::zeros({2, 3}), at::zeros({2}, at::kLong)), ShapeError);
   CHECK_THROWS_AS(collector.add(at::zeros({2, 2}), at::zeros({3}, at::kLong)), ShapeError);
 }
 
-TEST_CASE("a score that is not finite is found by its position in the split", "[fast]") {
+TEST_CASE("a score that is not finite is found by its position in the split") {
   ScoreCollector collector(4, 2, at::kCPU);
   at::Tensor scores = at::zeros({2, 2});
   collector.add(scores, at::zeros({2}, at::kLong));
@@ -58,7 +57,7 @@ TEST_CASE("a score that is not finite is found by its position in the split", "[
   CHECK_THROWS_WITH(collector.finish(), Catch::Contains("sample 3"));
 }
 
-TEST_CASE("samples without a label can be gathered for their scores", "[fast]") {
+TEST_CASE("samples without a label can be gathered for their scores") {
   ScoreCollector collector(2, 2, at::kCPU);
   collector.add(at::ones({2, 2}), at::full({2}, -1, at::kLong));
   CHECK(collector.finish().scores.equal(at::ones({2, 2})));

@@ -44,7 +44,7 @@ void check_refused(const std::string& text, const std::string& why) {
 
 }  // namespace
 
-TEST_CASE("a card comes back as it was, to the last bit", "[fast]") {
+TEST_CASE("a card comes back as it was, to the last bit") {
   CHECK(model_card_from_text(to_text(card()), "'file'") == card());
   ModelCard plain = card();
   plain.class_keys.clear();
@@ -54,14 +54,14 @@ TEST_CASE("a card comes back as it was, to the last bit", "[fast]") {
   CHECK(model_card_from_text(to_text(plain), "'file'") == plain);
 }
 
-TEST_CASE("names that a folder may have and a terminal would obey are written without harm", "[fast]") {
+TEST_CASE("names that a folder may have and a terminal would obey are written without harm") {
   ModelCard odd = card();
   odd.class_names = {"a\x1B[31mb", "c\xC2\x9B", "\xFF\xFE"};
   const ModelCard read = model_card_from_text(to_text(odd), "'file'");
   CHECK(read.class_names == std::vector<std::string>{"a?[31mb", "c?", "\xEF\xBF\xBD\xEF\xBF\xBD"});
 }
 
-TEST_CASE("a card that is none is refused", "[fast]") {
+TEST_CASE("a card that is none is refused") {
   check_refused("", "is not valid JSON");
   check_refused("[]", "is no JSON object");
   check_refused("{}", "has no 'version'");
@@ -71,7 +71,7 @@ TEST_CASE("a card that is none is refused", "[fast]") {
   check_refused("{\"version\":\"\xFF\"}", "is not valid JSON");
 }
 
-TEST_CASE("types, lengths and ranges of a card are checked", "[fast]") {
+TEST_CASE("types, lengths and ranges of a card are checked") {
   check_refused(changed("classes", json::array()), "'classes' is empty");
   check_refused(changed("classes", {"a", "b"}), "3 entries in 'class_keys', and 2 classes");
   check_refused(changed("classes", {"a", "b", 3}), "no text in 'classes'");

@@ -52,7 +52,7 @@ const std::string kFourBytes("\x01\x02\x03\x04", 4);
 
 }  // namespace
 
-TEST_CASE("arrays of NumPy are read with their shapes, orders and types", "[fast]") {
+TEST_CASE("arrays of NumPy are read with their shapes, orders and types") {
   const auto arrays = arrays_in(test::ZipBytes()
                                     .add({"a.npy", npy("|u1", "False", "(2, 2)", kFourBytes)})
                                     .add({"b.npy", npy("<i2", "True", "(1, 2)", kFourBytes)})
@@ -78,7 +78,7 @@ TEST_CASE("arrays of NumPy are read with their shapes, orders and types", "[fast
   CHECK(arrays_in(with_array(npy("|u1", "False", "(4,)", kFourBytes))).at("a").shape == std::vector<int64_t>{4});
 }
 
-TEST_CASE("compressed arrays are unpacked, and checked against size and checksum", "[fast]") {
+TEST_CASE("compressed arrays are unpacked, and checked against size and checksum") {
   const std::string array = npy("|u1", "False", "(1000,)", std::string(1000, 'x'));
   test::ZipEntry entry{.name = "a.npy", .content = array, .method = 8, .packed = deflated(array)};
   REQUIRE(entry.packed.size() < array.size() / 4);
@@ -105,7 +105,7 @@ TEST_CASE("compressed arrays are unpacked, and checked against size and checksum
   check_refused(foreign, "another method than deflate");
 }
 
-TEST_CASE("a damaged or foreign array is refused by name", "[fast]") {
+TEST_CASE("a damaged or foreign array is refused by name") {
   const auto check_refused = [](const std::string& bytes, const std::string& reason) {
     CHECK_THROWS_WITH(arrays_in(with_array(bytes)), Contains("a.npz'") && Contains("\"a\"") && Contains(reason));
     CHECK_THROWS_AS(arrays_in(with_array(bytes)), RunError);

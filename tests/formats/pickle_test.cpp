@@ -34,7 +34,7 @@ std::string opcode(int code) {
 
 }  // namespace
 
-TEST_CASE("values of every kind are read", "[fast]") {
+TEST_CASE("values of every kind are read") {
   const std::string real = "G\x3f\xe0" + std::string(6, '\0');  // big-endian
   const Pickle pickle =
       read(test::pickle("](N\x88\x89K\xc8M\x10\x27J\xff\xff\xff\xff" + real + test::text("a\xC3\xA9") + "\x8c\x01" +
@@ -57,7 +57,7 @@ TEST_CASE("values of every kind are read", "[fast]") {
   CHECK(item(pickle, 13).integer == 0);
 }
 
-TEST_CASE("a call becomes a value that says what was asked for, and nothing more happens", "[fast]") {
+TEST_CASE("a call becomes a value that says what was asked for, and nothing more happens") {
   const Pickle pickle = read(test::pickle(test::call(test::global("os", "system"), {test::text("false")})));
   const PickleNode& call = pickle[pickle.root];
   REQUIRE(call.kind == PickleKind::kCall);
@@ -65,14 +65,14 @@ TEST_CASE("a call becomes a value that says what was asked for, and nothing more
   CHECK(pickle[pickle[call.operands[1]].items.at(0)].text == "false");
 }
 
-TEST_CASE("protocol 4 is read: frames, memory without numbers, names from the stack", "[fast]") {
+TEST_CASE("protocol 4 is read: frames, memory without numbers, names from the stack") {
   const std::string frame = "\x95" + std::string(8, '\0');
   const Pickle pickle = read("\x80\x04" + frame + "\x8c\x01m\x94\x8c\x01n\x94\x93\x94h" + opcode(2) + "\x86.");
   CHECK(item(pickle, 0).text == "m.n");
   CHECK(pickle[pickle.root].items[0] == pickle[pickle.root].items[1]);
 }
 
-TEST_CASE("a pickle that asks for what is not there is refused", "[fast]") {
+TEST_CASE("a pickle that asks for what is not there is refused") {
   check_pickle_refused("", "ends within a value");
   check_pickle_refused("\x80\x02", "ends within a value");
   check_pickle_refused("\x80\x02.", "empty stack");
@@ -108,7 +108,7 @@ TEST_CASE("a pickle that asks for what is not there is refused", "[fast]") {
   check_pickle_refused("\x80\x02Q.", "empty stack");
 }
 
-TEST_CASE("opcodes of things that no weights need are refused by what they are for", "[fast]") {
+TEST_CASE("opcodes of things that no weights need are refused by what they are for") {
   for (const auto& [code, purpose] : std::vector<std::pair<int, std::string>>{{'I', "protocol 0"},
                                                                               {'i', "an object of a class"},
                                                                               {'o', "an object of a class"},
@@ -123,7 +123,7 @@ TEST_CASE("opcodes of things that no weights need are refused by what they are f
   }
 }
 
-TEST_CASE("the number of values is bounded, and nesting takes no stack", "[fast]") {
+TEST_CASE("the number of values is bounded, and nesting takes no stack") {
   check_pickle_refused("\x80\x02" + std::string(kMostPickleValues + 1, '}'), "more than 1000000 values");
   // Half a million lists, each in the one before.
   const size_t depth = kMostPickleValues / 2;

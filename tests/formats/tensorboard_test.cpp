@@ -1,8 +1,8 @@
 #include "src/formats/tensorboard.h"
 
 #include <cstring>
+#include <string>
 
-#include "src/formats/crc32c.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
@@ -40,7 +40,7 @@ std::vector<std::string> messages_of(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("Records hold the messages of an event file, byte for byte", "[fast]") {
+TEST_CASE("Records hold the messages of an event file, byte for byte") {
   const test::TemporaryFolder folder;
   TensorboardWriter writer(folder / "e");
   writer.add_scalars(300, {{"a/b", 1.5}, {"c", -2}});
@@ -65,7 +65,7 @@ TEST_CASE("Records hold the messages of an event file, byte for byte", "[fast]")
   CHECK(messages[1].substr(9) == expected);
 }
 
-TEST_CASE("A writer goes on at the end of its file, and can be cut back", "[fast]") {
+TEST_CASE("A writer goes on at the end of its file, and can be cut back") {
   const test::TemporaryFolder folder;
   uint64_t offset = 0;
   {
@@ -80,4 +80,20 @@ TEST_CASE("A writer goes on at the end of its file, and can be cut back", "[fast
   writer.truncate_to(offset);
   writer.add_scalars(3, {{"a", 3}});
   CHECK(messages_of(read_file(folder / "e")).size() == 3);
+}
+
+using settrain::crc32c;
+
+TEST_CASE("Known answers of RFC 3720, appendix B.4") {
+  std::string rising, falling;
+  for (char byte = 0; byte < 32; ++byte) {
+    rising += byte;
+    falling.insert(0, 1, byte);
+  }
+  CHECK(crc32c(std::string(32, '\0')) == 0x8A9136AA);
+  CHECK(crc32c(std::string(32, '\xFF')) == 0x62A8AB43);
+  CHECK(crc32c(rising) == 0x46DD794E);
+  CHECK(crc32c(falling) == 0x113FDB5C);
+  CHECK(crc32c("123456789") == 0xE3069283);
+  CHECK(crc32c("") == 0);
 }

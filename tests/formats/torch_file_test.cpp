@@ -89,7 +89,7 @@ bool is_readable(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("views of a storage are written out in their order", "[fast]") {
+TEST_CASE("views of a storage are written out in their order") {
   check_values(one_tensor(0, {2, 3}, {3, 1}), {floats(6)}, {{0, 1, 2, 3, 4, 5}});
   check_values(one_tensor(0, {3, 2}, {1, 3}), {floats(6)}, {{0, 3, 1, 4, 2, 5}});
   check_values(one_tensor(1, {2, 2}, {3, 1}), {floats(6)}, {{1, 2, 4, 5}});
@@ -100,7 +100,7 @@ TEST_CASE("views of a storage are written out in their order", "[fast]") {
   check_values(one_tensor(0, {2, 1, 3}, {3, 7, 1}), {floats(6)}, {{0, 1, 2, 3, 4, 5}});
 }
 
-TEST_CASE("several tensors, parameters, the first kind of tensor, pairs of an ordered dict", "[fast]") {
+TEST_CASE("several tensors, parameters, the first kind of tensor, pairs of an ordered dict") {
   const std::string of_0 = storage("0", 2), of_1 = storage("1", 3);
   const std::string parameter = test::call(test::global("torch._utils", "_rebuild_parameter"),
                                            {tensor(of_1, 0, {3}, {1}), "\x88", test::ordered_dict()});
@@ -113,7 +113,7 @@ TEST_CASE("several tensors, parameters, the first kind of tensor, pairs of an or
   check_values(pairs, {floats(2)}, {{0, 1}});
 }
 
-TEST_CASE("other values are kept with their paths", "[fast]") {
+TEST_CASE("other values are kept with their paths") {
   const std::string value = dict({text("epoch"), integer(3), text("names"), "](" + text("x") + "N\x88" + "e",
                                   integer(7), "G" + std::string(8, '\0')});
   const Contents contents = File(torch_zip(value, {}).bytes()).open().contents();
@@ -123,7 +123,7 @@ TEST_CASE("other values are kept with their paths", "[fast]") {
   CHECK(lines == std::vector<std::string>{"epoch: 3", "names.0: \"x\"", "names.1: None", "names.2: True", "7: 0.0"});
 }
 
-TEST_CASE("a storage in the memory of another is found there", "[fast]") {
+TEST_CASE("a storage in the memory of another is found there") {
   const std::string view = test::tuple({text("storage"), test::global("torch", "FloatStorage"), text("0"), text("cpu"),
                                         integer(6), test::tuple({text("1"), integer(2), integer(3)})}) +
                            "Q";
@@ -135,7 +135,7 @@ TEST_CASE("a storage in the memory of another is found there", "[fast]") {
                            "tensor \"a\": it needs 6 elements of a storage that has 5");
 }
 
-TEST_CASE("tensors that do not lie within their storage are refused", "[fast]") {
+TEST_CASE("tensors that do not lie within their storage are refused") {
   const int64_t huge = 1LL << 60;
   check_both_refused(one_tensor(0, {7}, {1}), {floats(6)}, "tensor \"a\": it needs 7 elements of a storage that has 6");
   check_both_refused(one_tensor(1, {6}, {1}), {floats(6)}, "it needs 7 elements");
@@ -156,13 +156,13 @@ TEST_CASE("tensors that do not lie within their storage are refused", "[fast]") 
                      "one of more than 64");
 }
 
-TEST_CASE("a storage without a type's name is refused, though some types have no storage in PyTorch", "[fast]") {
+TEST_CASE("a storage without a type's name is refused, though some types have no storage in PyTorch") {
   for (const char* type : {"", "UInt16Storage"}) {
     check_both_refused(dict({text("a"), tensor(storage("0", 6, type), 0, {6}, {1})}), {floats(6)}, "");
   }
 }
 
-TEST_CASE("storages that are not what the pickle says are refused", "[fast]") {
+TEST_CASE("storages that are not what the pickle says are refused") {
   check_torch_file_refused(torch_zip(one_tensor(0, {7}, {1}, 7), {floats(6)}).bytes(),
                            "should have 7 elements, and has 24 bytes");
   check_torch_file_refused(torch_zip(one_tensor(0, {1}, {1}, 1LL << 60), {floats(6)}).bytes(), "and has 24 bytes");
@@ -176,7 +176,7 @@ TEST_CASE("storages that are not what the pickle says are refused", "[fast]") {
   check_torch_file_refused(cut.substr(0, cut.size() - 1), "is cut short");
 }
 
-TEST_CASE("a few bytes cannot ask for much memory", "[fast]") {
+TEST_CASE("a few bytes cannot ask for much memory") {
   // A view that repeats one number, and a storage that is shared by many tensors.
   check_both_refused(one_tensor(0, {1'000'000'000}, {0}), {floats(6)}, "would take more than 8 times");
   std::vector<std::string> items{text("first"), storage("0", 5000) + "q\x05" + "0N"};
@@ -187,7 +187,7 @@ TEST_CASE("a few bytes cannot ask for much memory", "[fast]") {
   check_both_refused(dict(items), {floats(5000)}, "would take more than 8 times");
 }
 
-TEST_CASE("values that are shared are counted as often as they are met", "[fast]") {
+TEST_CASE("values that are shared are counted as often as they are met") {
   // 40 lists, each holding the one before twice: 2^40 numbers.
   std::string bomb = "K\x01q";
   bomb += '\0';
@@ -206,7 +206,7 @@ TEST_CASE("values that are shared are counted as often as they are met", "[fast]
   check_both_refused(std::string(100'000, ']') + std::string(99'999, 'a'), {}, "nested more than 64 deep");
 }
 
-TEST_CASE("what a million bytes can ask for stays small", "[fast]") {
+TEST_CASE("what a million bytes can ask for stays small") {
   // An ordered dict of pairs that hold itself; names made of one remembered text; one tensor under many names.
   const std::string itself = test::global("collections", "OrderedDict") + "](" + "]q\x05" + text("a") + "h\x05\x86" +
                              std::string(500'000, '2') + "e\x85R";
@@ -227,7 +227,7 @@ TEST_CASE("what a million bytes can ask for stays small", "[fast]") {
   check_both_refused(std::string(2'000'000, '('), {}, "more marks than values may be");
 }
 
-TEST_CASE("views with gaps of one storage read it once", "[fast]") {
+TEST_CASE("views with gaps of one storage read it once") {
   // 500 columns of 2,000 x 500 numbers: a second each if every one read all of it anew.
   std::vector<std::string> items{text("all"), tensor(storage("0", 1'000'000) + "q\x05", 0, {2000, 500}, {500, 1})};
   for (int i = 0; i < 500; ++i) {
@@ -241,7 +241,7 @@ TEST_CASE("views with gaps of one storage read it once", "[fast]") {
   CHECK(values[1][1] == 500);
 }
 
-TEST_CASE("containers of numbers that schedules and sizes are", "[fast]") {
+TEST_CASE("containers of numbers that schedules and sizes are") {
   const std::string counter = test::call(test::global("collections", "Counter"), {dict({integer(150), integer(1)})});
   const std::string size = test::call(test::global("torch", "Size"), {test::integers({3, 4})});
   const Contents contents =
@@ -251,7 +251,7 @@ TEST_CASE("containers of numbers that schedules and sizes are", "[fast]") {
   CHECK(lines == std::vector<std::string>{"milestones.150: 1", "shape.0: 3", "shape.1: 4"});
 }
 
-TEST_CASE("storages are of the type that the pickle says", "[fast]") {
+TEST_CASE("storages are of the type that the pickle says") {
   const std::string bytes = torch_zip(dict({text("a"), tensor(storage("0", 3, "ShortStorage"), 0, {3}, {1}), text("b"),
                                             tensor(storage("0", 6, "ByteStorage"), 2, {2}, {3})}),
                                       {std::string("\1\0\2\0\3\0", 6)})
@@ -268,11 +268,11 @@ TEST_CASE("storages are of the type that the pickle says", "[fast]") {
                            "and has 32 bytes");
 }
 
-TEST_CASE("an object of a class is refused by the class' name", "[fast]") {
+TEST_CASE("an object of a class is refused by the class' name") {
   check_both_refused(test::global("argparse", "Namespace") + ")\x81}b", {}, "it asks for \"argparse.Namespace\"");
 }
 
-TEST_CASE("a safetensors file is one whatever the length of its header", "[fast]") {
+TEST_CASE("a safetensors file is one whatever the length of its header") {
   for (const size_t length : {128, 640, 0x4B50}) {
     std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
     header.resize(length, ' ');
@@ -281,7 +281,7 @@ TEST_CASE("a safetensors file is one whatever the length of its header", "[fast]
   }
 }
 
-TEST_CASE("a safetensors file that ends too early may be cut off", "[fast]") {
+TEST_CASE("a safetensors file that ends too early may be cut off") {
   const auto open_with = [](const std::string& offsets) {
     const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":)" + offsets + "}}";
     File(test::little_endian(uint64_t{header.size()}) + header + floats(1)).open();
@@ -290,7 +290,7 @@ TEST_CASE("a safetensors file that ends too early may be cut off", "[fast]") {
   CHECK_THROWS_WITH(open_with("[8,0]"), EndsWith("not a range within the 4 bytes of data"));
 }
 
-TEST_CASE("a long header takes time in proportion", "[fast]") {
+TEST_CASE("a long header takes time in proportion") {
   std::string header = "{";
   for (int i = 0; i < 100'000; ++i) {
     header += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
@@ -301,12 +301,12 @@ TEST_CASE("a long header takes time in proportion", "[fast]") {
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));  // it was hours
 }
 
-TEST_CASE("what is often taken for a file of weights is named", "[fast]") {
+TEST_CASE("what is often taken for a file of weights is named") {
   check_torch_file_refused("<!DOCTYPE html><html>404</html>", "a web page");
   check_torch_file_refused("version https://git-lfs.github.com/spec/v1", "a pointer of Git LFS");
 }
 
-TEST_CASE("what a pickle asks for is refused by its name, and not run", "[fast]") {
+TEST_CASE("what a pickle asks for is refused by its name, and not run") {
   const test::TemporaryFolder folder;
   const std::string mark = (folder / "was_here").string();
   const std::string evil = test::call(test::global("posix", "system"), {text("touch " + mark)});
@@ -329,7 +329,7 @@ TEST_CASE("what a pickle asks for is refused by its name, and not run", "[fast]"
                      "a whole module");
 }
 
-TEST_CASE("zip archives that torch.save did not write are refused", "[fast]") {
+TEST_CASE("zip archives that torch.save did not write are refused") {
   check_torch_file_refused("", "it is empty");
   check_torch_file_refused("hello", "neither safetensors nor what torch.save writes");
   check_torch_file_refused(test::ZipBytes().add({"a/b.txt", "x"}).bytes(), "there is no data.pkl in it");
@@ -340,14 +340,14 @@ TEST_CASE("zip archives that torch.save did not write are refused", "[fast]") {
   check_torch_file_refused(test::pickle("}"), "none that torch.save wrote");
 }
 
-TEST_CASE("a storage that is damaged is found when it is read", "[fast]") {
+TEST_CASE("a storage that is damaged is found when it is read") {
   std::string bytes = torch_zip(one_tensor(0, {6}, {1}), {floats(6)}).bytes();
   bytes[bytes.find(floats(6)) + 3] ^= 1;
   const File file(bytes);
   CHECK_THROWS_WITH(file.values(), Contains("it is damaged"));
 }
 
-TEST_CASE("every cut of the golden files is refused", "[fast]") {
+TEST_CASE("every cut of the golden files is refused") {
   const std::filesystem::path golden =
       std::filesystem::path(std::getenv("SETTRAIN_SOURCE_DIR")) / "tests/golden/weights";
   const test::TemporaryFolder folder;
@@ -361,7 +361,7 @@ TEST_CASE("every cut of the golden files is refused", "[fast]") {
   }
 }
 
-TEST_CASE("random damage to the golden files is refused or harmless", "[fast]") {
+TEST_CASE("random damage to the golden files is refused or harmless") {
   const std::filesystem::path golden =
       std::filesystem::path(std::getenv("SETTRAIN_SOURCE_DIR")) / "tests/golden/weights";
   const test::TemporaryFolder folder;

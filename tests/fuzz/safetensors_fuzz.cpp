@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/formats/safetensors_header.h"
+#include "src/formats/safetensors.h"
 #include "tests/support/fuzzing.h"
 
 using namespace settrain;

@@ -3,8 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "src/formats/describe_contents.h"
-#include "src/formats/state_dict_names.h"
+#include "src/formats/contents.h"
 #include "src/formats/weight_file.h"
 #include "tests/support/fuzzing.h"
 #include "tests/support/memory_file.h"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "src/config/differences.h"
+#include "src/config/key.h"
 #include "src/config/load.h"
-#include "src/config/range.h"
-#include "src/config/text.h"
 #include "src/config/yaml.h"
+#include "src/core/text.h"
 #include "tests/config/sample.h"
 #include "tests/support/fuzzing.h"
 #include "tests/support/memory_file.h"

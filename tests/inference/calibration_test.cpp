@@ -30,7 +30,7 @@ const ClassFacts kFacts{.classes = 8, .train_counts = {5, 5, 50, 50, 50, 500, 50
 
 }  // namespace
 
-TEST_CASE("rules are calibrated on some images and judged on others", "[fast]") {
+TEST_CASE("rules are calibrated on some images and judged on others") {
   const SplitScores val = drawn_scores(2000, 1), test = drawn_scores(3000, 2);
   const Calibration done =
       calibrate_and_judge(request_for({"top:2", "conformal:lac:0.1", "error:0.1"}), kFacts, val, "val", &test, "test");
@@ -49,7 +49,7 @@ TEST_CASE("rules are calibrated on some images and judged on others", "[fast]") 
   CHECK(json.at("rules").at(0).at("quality").at("undercoverage_gap").is_null());
 }
 
-TEST_CASE("a share of the images calibrates and the rest judges", "[fast]") {
+TEST_CASE("a share of the images calibrates and the rest judges") {
   CalibrationRequest request = request_for({"conformal:lac:0.1"});
   request.share = 0.25;
   const SplitScores val = drawn_scores(1000, 1);
@@ -62,7 +62,7 @@ TEST_CASE("a share of the images calibrates and the rest judges", "[fast]") {
   CHECK_THROWS_AS(calibrate_and_judge(request, kFacts, val, "val", nullptr, ""), ConfigError);
 }
 
-TEST_CASE("a temperature is fitted to images that do not calibrate", "[fast]") {
+TEST_CASE("a temperature is fitted to images that do not calibrate") {
   CalibrationRequest request = request_for({"error:0.1"});
   request.fit_temperature = true;
   const SplitScores val = drawn_scores(10000, 1), test = drawn_scores(5000, 2);
@@ -75,7 +75,7 @@ TEST_CASE("a temperature is fitted to images that do not calibrate", "[fast]") {
   CHECK_THAT(format_calibration(done), Contains("fitted to 2,000 other images"));
 }
 
-TEST_CASE("a temperature that cannot be fitted is refused, and its images still do not calibrate", "[fast]") {
+TEST_CASE("a temperature that cannot be fitted is refused, and its images still do not calibrate") {
   CalibrationRequest request = request_for({"conformal:lac:0.1"});
   request.fit_temperature = true;
   SplitScores val = drawn_scores(60, 1);
@@ -99,7 +99,7 @@ TEST_CASE("a temperature that cannot be fitted is refused, and its images still 
   CHECK(json.at("warnings").size() == 1);
 }
 
-TEST_CASE("few images fit a temperature with a warning, enough without one", "[fast]") {
+TEST_CASE("few images fit a temperature with a warning, enough without one") {
   CalibrationRequest request = request_for({"conformal:lac:0.1"});
   request.fit_temperature = true;
   const SplitScores test = drawn_scores(500, 2);
@@ -117,7 +117,7 @@ TEST_CASE("few images fit a temperature with a warning, enough without one", "[f
   CHECK(calibration_json(enough).at("warnings").empty());
 }
 
-TEST_CASE("labels that are off by one show in the accuracy", "[fast]") {
+TEST_CASE("labels that are off by one show in the accuracy") {
   const CalibrationRequest request = request_for({"conformal:lac:0.1"});
   SplitScores val = drawn_scores(400, 1), test = drawn_scores(300, 2);
   const auto right = [](const SplitScores& scores) {
@@ -154,7 +154,7 @@ TEST_CASE("labels that are off by one show in the accuracy", "[fast]") {
   CHECK(calibrate_and_judge(request, kFacts, val, "val", &few, "test").warnings.empty());
 }
 
-TEST_CASE("a rule whose sets are mostly full or empty has a note with the share", "[fast]") {
+TEST_CASE("a rule whose sets are mostly full or empty has a note with the share") {
   const SplitScores val = drawn_scores(2000, 1), test = drawn_scores(1000, 2);
   const auto notes_of = [&](const std::string& name, const SplitScores& calibrating, const SplitScores& judging) {
     const Calibration done = calibrate_and_judge(request_for({name}), kFacts, calibrating, "val", &judging, "test");
@@ -191,7 +191,7 @@ TEST_CASE("a rule whose sets are mostly full or empty has a note with the share"
   CHECK_THAT(notes_of("conformal:lac:0.5", val, other), Contains("are empty") && Contains("50 % are wanted"));
 }
 
-TEST_CASE("where nothing is guaranteed, every calibrated rule says so", "[fast]") {
+TEST_CASE("where nothing is guaranteed, every calibrated rule says so") {
   CalibrationRequest request = request_for({"conformal:lac:0.1"});
   request.no_guarantee = "the images chose the epoch";
   const SplitScores val = drawn_scores(100, 1);
@@ -199,7 +199,7 @@ TEST_CASE("where nothing is guaranteed, every calibrated rule says so", "[fast]"
   CHECK(done.rules[0].rule.guarantee == "no guarantee: the images chose the epoch");
 }
 
-TEST_CASE("sigmoids have no temperature and no calibration error of a softmax", "[fast]") {
+TEST_CASE("sigmoids have no temperature and no calibration error of a softmax") {
   const ClassFacts facts{.classes = 8, .probability = ProbabilityKind::kSigmoid};
   CalibrationRequest request = request_for({"conformal:lac:0.1"});
   const SplitScores val = drawn_scores(100, 1);
@@ -210,7 +210,7 @@ TEST_CASE("sigmoids have no temperature and no calibration error of a softmax", 
   CHECK_THROWS_AS(calibrate_and_judge(request, facts, val, "val", &val, "val"), ConfigError);
 }
 
-TEST_CASE("the usual rules suit the classes", "[fast]") {
+TEST_CASE("the usual rules suit the classes") {
   const auto names_for = [](const ClassFacts& facts) {
     std::vector<std::string> names;
     for (const SetRule& rule : usual_rules(facts)) names.push_back(rule.name());
@@ -223,7 +223,7 @@ TEST_CASE("the usual rules suit the classes", "[fast]") {
         std::vector<std::string>{"average-error:0.1", "conformal:lac:0.1", "conformal:lac:0.1:classwise"});
 }
 
-TEST_CASE("the picture has a panel for classes and one over alpha", "[fast]") {
+TEST_CASE("the picture has a panel for classes and one over alpha") {
   const SplitScores val = drawn_scores(500, 1);
   CalibrationRequest request = request_for({"top:2", "conformal:lac:0.1"});
   CHECK(calibrate_and_judge(request, kFacts, val, "val", &val, "val").rules[1].by_alpha.empty());

@@ -1,8 +1,7 @@
-#include "src/inference/export_weights.h"
-
 #include <ATen/ATen.h>
 
 #include "src/core/error.h"
+#include "src/inference/trained_model.h"
 #include "src/train/checkpoint.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
@@ -22,7 +21,7 @@ Checkpoint checkpoint() {
 
 }  // namespace
 
-TEST_CASE("the weights alone are written, by their own names", "[fast]") {
+TEST_CASE("the weights alone are written, by their own names") {
   const test::TemporaryFolder folder;
   save_checkpoint(folder / "last.safetensors", checkpoint());
   const ExportedWeights done = export_weights(load_checkpoint(folder / "last.safetensors"), folder / "out.safetensors");
@@ -39,7 +38,7 @@ TEST_CASE("the weights alone are written, by their own names", "[fast]") {
   CHECK(written.metadata.at("checkpoint.sha256").size() == 64);
 }
 
-TEST_CASE("where weights were averaged, the averages are what is written", "[fast]") {
+TEST_CASE("where weights were averaged, the averages are what is written") {
   const test::TemporaryFolder folder;
   Checkpoint averaged = checkpoint();
   averaged.tensors["ema.fc.weight"] = at::ones({2, 3});
@@ -50,7 +49,7 @@ TEST_CASE("where weights were averaged, the averages are what is written", "[fas
   CHECK(at::equal(written.tensors.at("fc.weight"), at::ones({2, 3})));
 }
 
-TEST_CASE("a scaled head is written as the linear one with its scores", "[fast]") {
+TEST_CASE("a scaled head is written as the linear one with its scores") {
   const test::TemporaryFolder folder;
   Checkpoint scaled = checkpoint();
   scaled.tensors["model.fc.bias"] = at::tensor({1.0F, 1.0F});
@@ -64,7 +63,7 @@ TEST_CASE("a scaled head is written as the linear one with its scores", "[fast]"
   CHECK(at::equal(written.tensors.at("fc.bias"), at::tensor({2.0F, 3.0F})));
 }
 
-TEST_CASE("a checkpoint that is no checkpoint is refused, and nothing is written", "[fast]") {
+TEST_CASE("a checkpoint that is no checkpoint is refused, and nothing is written") {
   const test::TemporaryFolder folder;
   write_tensor_file(folder / "plain.safetensors", {{"a", at::ones({2})}});
   CHECK_THROWS_AS(export_weights(load_checkpoint(folder / "plain.safetensors"), folder / "out.safetensors"), RunError);

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "src/core/error.h"
-#include "src/inference/image_groups.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
@@ -39,7 +38,7 @@ FileTable table(const Names& files) {
 
 }  // namespace
 
-TEST_CASE("images, folders and lists are taken in the order given", "[fast]") {
+TEST_CASE("images, folders and lists are taken in the order given") {
   const test::TemporaryFolder folder;
   const std::string root = (folder / "").string();
   for (const char* name : {"f/b.png", "f/a/z.jpg", "f/a.jpg", "f/notes.txt"}) touch(folder / name);
@@ -49,7 +48,7 @@ TEST_CASE("images, folders and lists are taken in the order given", "[fast]") {
               "/abs.jpg", "x.png"});
 }
 
-TEST_CASE("an input that is none is refused by name", "[fast]") {
+TEST_CASE("an input that is none is refused by name") {
   const test::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "empty");
   touch(folder / "model.bin", std::string("\x80\0\x02", 3));
@@ -61,18 +60,18 @@ TEST_CASE("an input that is none is refused by name", "[fast]") {
   CHECK_THROWS_WITH(inputs({"-"}), Contains("'-' names no image"));
 }
 
-TEST_CASE("images of a folder are a group", "[fast]") {
+TEST_CASE("images of a folder are a group") {
   const ImageGroups groups = image_groups("folder", table({"b/1.jpg", "a/2.jpg", "./b/3.jpg", "4.jpg"}));
   CHECK(groups.names == Names{"b", "a", "."});
   CHECK(groups.group_of == std::vector<int64_t>{0, 1, 0, 2});
 }
 
-TEST_CASE("an image counts once in its group, however often it is named", "[fast]") {
+TEST_CASE("an image counts once in its group, however often it is named") {
   CHECK(names(without_repeats(table({"b/1.jpg", "./b/1.jpg", "2.jpg", "c/../2.jpg", "3.jpg"}))) ==
         Names{"b/1.jpg", "2.jpg", "3.jpg"});
 }
 
-TEST_CASE("a CSV file says which image is of which group", "[fast]") {
+TEST_CASE("a CSV file says which image is of which group") {
   const test::TemporaryFolder folder;
   const auto image = [&](const char* name) { return (folder / name).string(); };
   touch(folder / "g.csv", "\xEF\xBB\xBFimage,group\n1.jpg,oak\r\nsub/../2,x.jpg,elm\n" + image("3.jpg") + ",oak\n");

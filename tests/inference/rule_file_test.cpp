@@ -29,7 +29,7 @@ StoredRules some_rules(const std::string& sha256, const std::vector<std::string>
 
 }  // namespace
 
-TEST_CASE("rules come back from a run's folder to the bit, and later ones join them", "[fast]") {
+TEST_CASE("rules come back from a run's folder to the bit, and later ones join them") {
   const test::TemporaryFolder files;
   const RunFolder folder = RunFolder::create(files / "run", false);
   CHECK_FALSE(load_stored_rules(folder, "last", "abc", 3));
@@ -43,7 +43,7 @@ TEST_CASE("rules come back from a run's folder to the bit, and later ones join t
   CHECK((stored->rules[2].thresholds == calibrated("conformal:lac:0.1").thresholds));
 }
 
-TEST_CASE("rules of another temperature, or of other images, do not stay, and are told", "[fast]") {
+TEST_CASE("rules of another temperature, or of other images, do not stay, and are told") {
   const test::TemporaryFolder files;
   const RunFolder folder = RunFolder::create(files / "run", false);
   CHECK(store_rules(folder, "last", some_rules("abc", {"top:2"})).empty());
@@ -56,7 +56,7 @@ TEST_CASE("rules of another temperature, or of other images, do not stay, and ar
   CHECK(store_rules(folder, "last", warmer) == std::vector<std::string>{"top:1"});
 }
 
-TEST_CASE("rules that must be calibrated again do not stay, and are told", "[fast]") {
+TEST_CASE("rules that must be calibrated again do not stay, and are told") {
   const test::TemporaryFolder files;
   const RunFolder folder = RunFolder::create(files / "run", false);
   store_rules(folder, "last", some_rules("abc", {"conformal:lac:0.1", "conformal:aps:0.1", "conformal:saps:0.1"}));
@@ -71,7 +71,7 @@ TEST_CASE("rules that must be calibrated again do not stay, and are told", "[fas
   CHECK(load_stored_rules(folder, "last", "abc", 3)->rules.size() == 2);
 }
 
-TEST_CASE("rules of other weights, and damaged ones, are refused, and replaced by new ones", "[fast]") {
+TEST_CASE("rules of other weights, and damaged ones, are refused, and replaced by new ones") {
   const test::TemporaryFolder files;
   const RunFolder folder = RunFolder::create(files / "run", false);
   store_rules(folder, "last", some_rules("abc", {"top:2"}));

@@ -20,7 +20,7 @@ ScoreFile some_scores() {
 
 }  // namespace
 
-TEST_CASE("scores and what is known of the classes come back from a file", "[fast]") {
+TEST_CASE("scores and what is known of the classes come back from a file") {
   const test::TemporaryFolder folder;
   ScoreFile scores = some_scores();
   scores.facts.probability = ProbabilityKind::kSigmoid;
@@ -36,7 +36,7 @@ TEST_CASE("scores and what is known of the classes come back from a file", "[fas
   CHECK(read.model == "abc");
 }
 
-TEST_CASE("scores of other programs are read in their own types", "[fast]") {
+TEST_CASE("scores of other programs are read in their own types") {
   const test::TemporaryFolder folder;
   const at::Tensor scores = some_scores().scores.scores, labels = at::tensor({2, 0}, at::kInt);
   write_tensor_file(folder / "half.safetensors", {{"scores", scores.to(at::kHalf)}, {"labels", labels}});
@@ -49,7 +49,7 @@ TEST_CASE("scores of other programs are read in their own types", "[fast]") {
   CHECK(read_score_file(folder / "double.safetensors").scores.scores.scalar_type() == at::kDouble);
 }
 
-TEST_CASE("labels and counts of unsigned integers are read", "[fast]") {
+TEST_CASE("labels and counts of unsigned integers are read") {
   const test::TemporaryFolder folder;
   const at::Tensor scores = some_scores().scores.scores, labels = at::tensor({2, 0}, at::kLong),
                    counts = at::tensor({5, 0, 60000}, at::kLong), superclasses = at::tensor({0, 1, 1}, at::kLong);
@@ -83,7 +83,7 @@ TEST_CASE("labels and counts of unsigned integers are read", "[fast]") {
   CHECK_THROWS_WITH(read_score_file(folder / "s.safetensors"), Contains("floating-point"));
 }
 
-TEST_CASE("scores that do not fit together are refused with the file's name", "[fast]") {
+TEST_CASE("scores that do not fit together are refused with the file's name") {
   const test::TemporaryFolder folder;
   const at::Tensor scores = at::zeros({2, 3}), labels = at::tensor({2, 0}, at::kLong);
   const auto check_refused = [&](const TensorMap& tensors, const std::string& reason, const TextMap& metadata = {}) {
@@ -110,7 +110,7 @@ TEST_CASE("scores that do not fit together are refused with the file's name", "[
   check_refused({{"scores", bad}, {"labels", labels}}, "the score of image 1 for class 2 is nan");
 }
 
-TEST_CASE("probabilities and percentages are told from logits", "[fast]") {
+TEST_CASE("probabilities and percentages are told from logits") {
   at::manual_seed(1);
   const at::Tensor logits = at::randn({20, 6});
   CHECK(scale_of(logits.softmax(1)) == ScoreScale::kProbabilities);
@@ -125,7 +125,7 @@ TEST_CASE("probabilities and percentages are told from logits", "[fast]") {
   CHECK(scale_of(at::cat({logits.softmax(1), at::full({1, 6}, 0.5)})) == ScoreScale::kLogits);
 }
 
-TEST_CASE("rounded probabilities of many classes are probabilities", "[fast]") {
+TEST_CASE("rounded probabilities of many classes are probabilities") {
   at::manual_seed(1);
   for (const int64_t classes : {10, 1000, 20000}) {
     const at::Tensor exact = (at::randn({30, classes}, at::kDouble) * 4).softmax(1);
@@ -137,7 +137,7 @@ TEST_CASE("rounded probabilities of many classes are probabilities", "[fast]") {
   CHECK(scale_of((at::randn({200, 10}) * 2).softmax(1).round(2)) == ScoreScale::kProbabilities);
 }
 
-TEST_CASE("two files must be of one model and its classes", "[fast]") {
+TEST_CASE("two files must be of one model and its classes") {
   const ScoreFile file = some_scores();
   ScoreFile other = file;
   check_same_model("a", file, "b", other);

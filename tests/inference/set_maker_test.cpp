@@ -30,7 +30,7 @@ Members members(const SetMaker& maker, size_t rule = 0) {
 
 }  // namespace
 
-TEST_CASE("sets hold the best first, with their probabilities", "[fast]") {
+TEST_CASE("sets hold the best first, with their probabilities") {
   const SetMaker maker(four_classes(), {"top:3", "error:0.3", "top:3"}, false);
   CHECK(maker.rule_names() == std::vector<std::string>{"top:3", "error:0.3"});
   CHECK(members(maker) == Members{0, 1, 3});
@@ -38,7 +38,7 @@ TEST_CASE("sets hold the best first, with their probabilities", "[fast]") {
   CHECK(maker(scores(), 0)[0][0].probabilities[2] == Approx(0.2));
 }
 
-TEST_CASE("without rules those that are calibrated answer, or the best few", "[fast]") {
+TEST_CASE("without rules those that are calibrated answer, or the best few") {
   TrainedModel model = four_classes();
   CHECK(SetMaker(model, {}, false).rule_names() == std::vector<std::string>{"top:4"});
   CalibratedRule lac;
@@ -53,7 +53,7 @@ TEST_CASE("without rules those that are calibrated answer, or the best few", "[f
                     Contains("conformal:aps:0.1 is not calibrated") && Contains("calibrated are: conformal:lac:0.1"));
 }
 
-TEST_CASE("rules of an earlier version that mean something else today are refused by name", "[fast]") {
+TEST_CASE("rules of an earlier version that mean something else today are refused by name") {
   TrainedModel model = four_classes();
   model.rules.emplace().outdated = {parse_set_rule("conformal:aps:0.1")};
   CHECK_THROWS_WITH(SetMaker(model, {"conformal:aps:0.1"}, false),
@@ -61,7 +61,7 @@ TEST_CASE("rules of an earlier version that mean something else today are refuse
   CHECK(SetMaker(model, {}, false).rule_names() == std::vector<std::string>{"top:4"});
 }
 
-TEST_CASE("superclasses have the probability of their classes together", "[fast]") {
+TEST_CASE("superclasses have the probability of their classes together") {
   TrainedModel model = four_classes();
   const SetMaker maker(model, {"top:1", "error:0.5"}, true);
   CHECK(maker.names() == model.card.superclass_names);
@@ -78,7 +78,7 @@ TEST_CASE("superclasses have the probability of their classes together", "[fast]
   CHECK_THROWS_AS(SetMaker(model, {"error:0.1"}, true), ConfigError);
 }
 
-TEST_CASE("other rules answer with the superclasses of their classes", "[fast]") {
+TEST_CASE("other rules answer with the superclasses of their classes") {
   TrainedModel model = four_classes();
   CalibratedRule lac;
   lac.rule = parse_set_rule("conformal:lac:0.1");
@@ -88,7 +88,7 @@ TEST_CASE("other rules answer with the superclasses of their classes", "[fast]")
   CHECK(members(SetMaker(model, {}, true)) == Members{0});
 }
 
-TEST_CASE("superclasses that are not there are not asked for", "[fast]") {
+TEST_CASE("superclasses that are not there are not asked for") {
   TrainedModel model = four_classes();
   model.card.superclass_names.clear();
   model.card.superclass_of.clear();

@@ -8,29 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "metrics/sets/rule_metrics.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/config/load.h"
 #include "src/inference/trained_run.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/resume.h"
+#include "tests/support/builtin_registries.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain::test {
 
 inline const Registries& registries() {
-  static const Registries registries = [] {
-    Registries all;
-    register_builtin_datasets(all.datasets);
-    register_builtin_models(all.models);
-    register_builtin_losses(all.losses);
-    register_builtin_metrics(all.metrics);
-    register_set_metrics(all.metrics);
-    register_builtin_optimizers(all.optimizers);
-    return all;
-  }();
-  return registries;
+  return builtin_registries();
 }
 
 inline const std::vector<std::string> kTinyData{"data.name=synthetic", "data.num_classes=3", "data.group_size=1",

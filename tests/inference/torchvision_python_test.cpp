@@ -7,7 +7,7 @@
 #include "models/model_options.h"
 #include "models/named_tensors.h"
 #include "src/config/load.h"
-#include "src/inference/export_weights.h"
+#include "src/inference/trained_model.h"
 #include "src/train/checkpoint.h"
 #include "src/train/pretrained.h"
 #include "tests/support/catch2.h"

@@ -8,7 +8,6 @@
 
 #include "models/model.h"
 #include "src/core/error.h"
-#include "src/inference/export_weights.h"
 #include "tests/inference/stored_run.h"
 #include "tests/support/catch2.h"
 
@@ -26,7 +25,7 @@ TrainedModel opened(const std::filesystem::path& file, const std::vector<std::st
 at::Tensor answer(const TrainedModel& model) {
   at::manual_seed(1);
   const at::Tensor images = at::randn({2, model.card.channels, model.card.input_height, model.card.input_width});
-  return forward(*model.model, images, model.computation).prediction().detach();
+  return forward(*model.model, images, model.policy).prediction().detach();
 }
 
 // The last checkpoint of the run, exported.
@@ -61,7 +60,7 @@ void check_model_refused(const std::filesystem::path& file, const std::string& w
 
 }  // namespace
 
-TEST_CASE("a checkpoint says what its model is", "[fast]") {
+TEST_CASE("a checkpoint says what its model is") {
   const StoredRun run;
   run.save("last", std::nullopt, 1);
   const TrainedModel model = opened(run.folder().last_checkpoint());
@@ -76,7 +75,7 @@ TEST_CASE("a checkpoint says what its model is", "[fast]") {
   CHECK_FALSE(model.model->is_training());
 }
 
-TEST_CASE("probabilities are sigmoids where the loss or average-K takes them for such", "[fast]") {
+TEST_CASE("probabilities are sigmoids where the loss or average-K takes them for such") {
   const auto is_sigmoid = [](const std::string& setting) {
     std::vector<std::string> settings = test::kTinyData;
     settings.push_back(setting);
@@ -89,7 +88,7 @@ TEST_CASE("probabilities are sigmoids where the loss or average-K takes them for
   CHECK_FALSE(is_sigmoid("loss.name=sparse_top"));
 }
 
-TEST_CASE("an exported model answers with the bits of its checkpoint", "[fast]") {
+TEST_CASE("an exported model answers with the bits of its checkpoint") {
   const StoredRun run;
   run.save("last", std::nullopt, 1);
   const at::Tensor expected = answer(opened(run.folder().last_checkpoint()));
@@ -98,7 +97,7 @@ TEST_CASE("an exported model answers with the bits of its checkpoint", "[fast]")
   CHECK(model.card == opened(run.folder().last_checkpoint()).card);
 }
 
-TEST_CASE("a scaled head is exported as a linear one, and opened", "[fast]") {
+TEST_CASE("a scaled head is exported as a linear one, and opened") {
   std::vector<std::string> settings = test::kTinyData;
   settings.insert(settings.end(),
                   {"model.head=scaled", "model.pretrained=trained.safetensors", "model.trainable=[head]"});
@@ -107,7 +106,7 @@ TEST_CASE("a scaled head is exported as a linear one, and opened", "[fast]") {
   CHECK(at::allclose(answer(opened(exported(run))), answer(opened(run.folder().last_checkpoint()))));
 }
 
-TEST_CASE("what an early file lacks is said, or taken from the run's data", "[fast]") {
+TEST_CASE("what an early file lacks is said, or taken from the run's data") {
   const StoredRun run;
   run.save("last", std::nullopt, 1);
   const ModelCard card = opened(run.folder().last_checkpoint()).card;
@@ -123,7 +122,7 @@ TEST_CASE("what an early file lacks is said, or taken from the run's data", "[fa
   check_model_refused(run.folder().path() / "foreign.safetensors", "no model that `settrain export` wrote");
 }
 
-TEST_CASE("a model file that does not fit together is refused", "[fast]") {
+TEST_CASE("a model file that does not fit together is refused") {
   const StoredRun run;
   run.save("last", std::nullopt, 1);
   const json names = std::vector<std::string>(4, "x"), counts = std::vector<int>(4, 1);
@@ -149,7 +148,7 @@ TEST_CASE("a model file that does not fit together is refused", "[fast]") {
                       "fc.bias are not finite");
 }
 
-TEST_CASE("a model file's configuration is not trusted", "[fast]") {
+TEST_CASE("a model file's configuration is not trusted") {
   const StoredRun run;
   run.save("last", std::nullopt, 1);
   check_model_refused(with_config(run, "width: 1\n", "width: 1000\n"), "the file holds fewer");
@@ -159,7 +158,7 @@ TEST_CASE("a model file's configuration is not trusted", "[fast]") {
   check_model_refused(with_config(run, "seed:", "\x1B[2J"), "its configuration");
 }
 
-TEST_CASE("settings of a trained model are those of eval", "[fast]") {
+TEST_CASE("settings of a trained model are those of eval") {
   const StoredRun run;
   run.save("last", std::nullopt, 1);
   const auto file = run.folder().last_checkpoint();

@@ -27,7 +27,7 @@ bool all_weights_are(const Experiment& run, double value) {
 
 }  // namespace
 
-TEST_CASE("a run is opened with its data and model, and takes the weights of a checkpoint", "[fast]") {
+TEST_CASE("a run is opened with its data and model, and takes the weights of a checkpoint") {
   const StoredRun stored;
   stored.save("last", 2, 20);
   TrainedRun run = stored.open({"last"});
@@ -40,7 +40,7 @@ TEST_CASE("a run is opened with its data and model, and takes the weights of a c
   CHECK(all_weights_are(run.experiment, 2));
 }
 
-TEST_CASE("without names the checkpoints are the best ones, or the last", "[fast]") {
+TEST_CASE("without names the checkpoints are the best ones, or the last") {
   const StoredRun stored;
   stored.save("last", 2, 20);
   CHECK(stored.open({}).checkpoints == std::vector{stored.folder().last_checkpoint()});
@@ -48,19 +48,19 @@ TEST_CASE("without names the checkpoints are the best ones, or the last", "[fast
   CHECK(stored.open({}).checkpoints == std::vector{stored.folder().selected_checkpoint("val/top1")});
 }
 
-TEST_CASE("what is measured may be set, and not what the run was trained with", "[fast]") {
+TEST_CASE("what is measured may be set, and not what the run was trained with") {
   const StoredRun stored;
   stored.save("last", 2, 20);
   CHECK(stored.open({}, {"eval.top_k=[2]", "data.eval_batch_size=3"}).experiment.loader.options.eval_batch_size == 3);
   CHECK_THROWS_WITH(stored.open({}, {"optimizer.lr=0.5"}), Contains("optimizer.lr: a run is evaluated as it was"));
 }
 
-TEST_CASE("a section may be set to a word where none of its keys changes a number", "[fast]") {
+TEST_CASE("a section may be set to a word where none of its keys changes a number") {
   const StoredRun stored({"data.name=plantnet300k", "data.root=nowhere"});
   CHECK_THROWS_WITH(stored.open({"last"}, {"data.expected=any"}), Contains("has no checkpoint 'last'"));
 }
 
-TEST_CASE("a run whose config has become wrong can be opened with a setting that mends it", "[fast]") {
+TEST_CASE("a run whose config has become wrong can be opened with a setting that mends it") {
   const test::TemporaryFolder files;
   std::filesystem::create_directory(files / "images");
   std::vector<std::string> settings = kTinyData;
@@ -71,13 +71,13 @@ TEST_CASE("a run whose config has become wrong can be opened with a setting that
   CHECK_THROWS_WITH(stored.open({"last"}, {"eval.threshold_from=val"}), Contains("has no checkpoint 'last'"));
 }
 
-TEST_CASE("a missing checkpoint is told before the data are read", "[fast]") {
+TEST_CASE("a missing checkpoint is told before the data are read") {
   const StoredRun stored({"data.name=cifar100", "data.root=nowhere"});
   CHECK_THROWS_WITH(stored.open({"best-val-top9"}), Contains("has no checkpoint 'best-val-top9'"));
   CHECK_THROWS_AS(stored.open({}), DataError);
 }
 
-TEST_CASE("weights of another model are refused, and the model keeps its own", "[fast]") {
+TEST_CASE("weights of another model are refused, and the model keeps its own") {
   const StoredRun stored, wide(kTinyData, 2);
   stored.save("last", 2, 20);
   wide.save("last", 3, 20);
@@ -87,7 +87,7 @@ TEST_CASE("weights of another model are refused, and the model keeps its own", "
   CHECK(all_weights_are(run.experiment, 2));
 }
 
-TEST_CASE("checkpoints of one step are evaluated once, and the last one's weights stay", "[fast]") {
+TEST_CASE("checkpoints of one step are evaluated once, and the last one's weights stay") {
   const StoredRun stored;
   stored.save("first", 0, 10);
   stored.save("second", 2, 20);

@@ -24,7 +24,7 @@ Dataset three_classes() {
 
 }  // namespace
 
-TEST_CASE("probabilities of the classes by images, their roots, or alike", "[fast]") {
+TEST_CASE("probabilities of the classes by images, their roots, or alike") {
   for (const int64_t epoch : {0, 7}) {
     check_probabilities({Sampling::kUniform}, epoch, {16.0 / 21, 0, 4.0 / 21, 1.0 / 21});
     check_probabilities({Sampling::kSquareRoot}, epoch, {4.0 / 7, 0, 2.0 / 7, 1.0 / 7});
@@ -32,7 +32,7 @@ TEST_CASE("probabilities of the classes by images, their roots, or alike", "[fas
   }
 }
 
-TEST_CASE("progressive sampling goes from images to classes", "[fast]") {
+TEST_CASE("progressive sampling goes from images to classes") {
   const Sampling sampling{Sampling::kProgressive, 4};
   CHECK(class_probabilities(sampling, kCounts, 0) == class_probabilities({Sampling::kUniform}, kCounts, 0));
   check_probabilities(sampling, 1, {0.75 * 16 / 21 + 0.25 / 3, 0, 0.75 * 4 / 21 + 0.25 / 3, 0.75 / 21 + 0.25 / 3});
@@ -42,7 +42,7 @@ TEST_CASE("progressive sampling goes from images to classes", "[fast]") {
   check_probabilities({Sampling::kProgressive, 0}, 0, {16.0 / 21, 0, 4.0 / 21, 1.0 / 21});
 }
 
-TEST_CASE("class counts are images and expected draws", "[fast]") {
+TEST_CASE("class counts are images and expected draws") {
   const Dataset dataset = three_classes();
   CHECK(class_counts_csv(dataset, {}) ==
         "class,name,images,draws_first_epoch,draws_last_epoch\n"
@@ -55,13 +55,13 @@ TEST_CASE("class counts are images and expected draws", "[fast]") {
         "0,oak,16,16,11.5\n1,\"elm, field\",0,0,0\n2,ash,4,4,8.5\n");
 }
 
-TEST_CASE("of several labels the first counts", "[fast]") {
+TEST_CASE("of several labels the first counts") {
   Dataset dataset = three_classes();
   for (const int64_t label : dataset.train.labels) dataset.train.label_sets.add(std::vector<int64_t>{label, 1});
   CHECK(class_counts_csv(dataset, {}) == class_counts_csv(three_classes(), {}));
 }
 
-TEST_CASE("the log says the imbalance of images and draws", "[fast]") {
+TEST_CASE("the log says the imbalance of images and draws") {
   CHECK(describe_imbalance(three_classes(), {Sampling::kSquareRoot, 4}) ==
         "sampler square_root: the most frequent class has 4 times the images of the rarest, and 2 times its draws");
   CHECK(

@@ -20,14 +20,14 @@ LoaderOptions load(const std::vector<std::string>& overrides) {
 
 }  // namespace
 
-TEST_CASE("auto follows batch size and cores", "[fast]") {
+TEST_CASE("auto follows batch size and cores") {
   const LoaderOptions options = load({"data.batch_size=40"});
   CHECK(options.resolved_eval_batch_size() == 40);
   CHECK(options.resolved_workers(100000) == 1);
   CHECK(options.resolved_workers(0) == static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency())));
 }
 
-TEST_CASE("what is set is taken", "[fast]") {
+TEST_CASE("what is set is taken") {
   const LoaderOptions options = load({"data.eval_batch_size=7", "data.workers=3", "data.normalisation=cifar100",
                                       "data.drop_last=true", "data.prefetch=2"});
   CHECK(options.resolved_eval_batch_size() == 7);
@@ -37,7 +37,7 @@ TEST_CASE("what is set is taken", "[fast]") {
   CHECK(options.prefetch == 2);
 }
 
-TEST_CASE("values out of range are refused", "[fast]") {
+TEST_CASE("values out of range are refused") {
   for (const char* wrong : {"data.batch_size=0", "data.workers=0", "data.prefetch=0", "data.augmentation.pad=-1",
                             "data.normalisation=cifar", "data.pipeline=imagenet2019", "data.resize_size=3",
                             "data.augmentation.flip=yes", "data.on_bad_image=stop"}) {

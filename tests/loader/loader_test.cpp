@@ -79,7 +79,7 @@ Loader broken_loader(int64_t workers) {
 
 }  // namespace
 
-TEST_CASE("batches are the same for any number of workers and any prefetch", "[fast]") {
+TEST_CASE("batches are the same for any number of workers and any prefetch") {
   Loader one_worker(random_split(), augmenting(), {.batch_size = 5, .workers = 1, .prefetch = 1, .shuffle_seed = 3});
   const std::vector<Batch> first = epoch_of(one_worker, 0), second = epoch_of(one_worker, 1);
   CHECK_FALSE(at::equal(first[0].sample_ids, second[0].sample_ids));
@@ -92,7 +92,7 @@ TEST_CASE("batches are the same for any number of workers and any prefetch", "[f
   }
 }
 
-TEST_CASE("an epoch has every sample once, with its own label and pixels", "[fast]") {
+TEST_CASE("an epoch has every sample once, with its own label and pixels") {
   const Split split = random_split();
   const Transform transform = augmenting();
   Loader loader(split, transform, {.batch_size = 5, .workers = 2, .prefetch = 4, .shuffle_seed = 3});
@@ -120,14 +120,14 @@ TEST_CASE("an epoch has every sample once, with its own label and pixels", "[fas
   CHECK(seen.size() == kImages);
 }
 
-TEST_CASE("an epoch resumed at a batch goes on as the undisturbed one", "[fast]") {
+TEST_CASE("an epoch resumed at a batch goes on as the undisturbed one") {
   Loader loader(random_split(), augmenting(), {.batch_size = 5, .workers = 2, .prefetch = 2, .shuffle_seed = 3});
   const std::vector<Batch> whole = epoch_of(loader, 2);
   check_equal(epoch_of(loader, 2, 3), {whole.begin() + 3, whole.end()});
   CHECK(epoch_of(loader, 2, 5).empty());
 }
 
-TEST_CASE("an epoch sampled by class is the same for any number of workers, and resumed at a batch", "[fast]") {
+TEST_CASE("an epoch sampled by class is the same for any number of workers, and resumed at a batch") {
   for (const char* sampler : {Sampling::kClassBalanced, Sampling::kSquareRoot, Sampling::kProgressive}) {
     const auto settings = [&](int64_t workers) {
       return LoaderSettings{.batch_size = 5,
@@ -145,7 +145,7 @@ TEST_CASE("an epoch sampled by class is the same for any number of workers, and 
   }
 }
 
-TEST_CASE("an image that an epoch takes again is augmented anew", "[fast]") {
+TEST_CASE("an image that an epoch takes again is augmented anew") {
   Split split = random_split();
   split.labels.assign(kImages, 0);
   split.labels[4] = 1;  // alone in its class
@@ -168,7 +168,7 @@ TEST_CASE("an image that an epoch takes again is augmented anew", "[fast]") {
   CHECK(unlike_the_first > repetition / 2);
 }
 
-TEST_CASE("an epoch can be given up", "[fast]") {
+TEST_CASE("an epoch can be given up") {
   Loader loader(random_split(), augmenting(), {.batch_size = 2, .workers = 3, .prefetch = 4, .shuffle_seed = 3});
   const std::vector<Batch> whole = epoch_of(loader, 1);
   Batch batch;
@@ -179,7 +179,7 @@ TEST_CASE("an epoch can be given up", "[fast]") {
   check_equal(epoch_of(loader, 1), whole);
 }
 
-TEST_CASE("the last batch is smaller, or left out", "[fast]") {
+TEST_CASE("the last batch is smaller, or left out") {
   Loader all(random_split(), augmenting(), {.batch_size = 5, .workers = 1, .prefetch = 2});
   CHECK(epoch_of(all, 0).back().size() == 3);
   Loader whole(random_split(), augmenting(), {.batch_size = 5, .workers = 1, .prefetch = 2, .drop_last = true});
@@ -189,12 +189,12 @@ TEST_CASE("the last batch is smaller, or left out", "[fast]") {
   CHECK_THROWS_AS(Loader(random_split(), augmenting(), {.batch_size = 24, .drop_last = true}), ConfigError);
 }
 
-TEST_CASE("without a seed the order is the split's", "[fast]") {
+TEST_CASE("without a seed the order is the split's") {
   Loader loader(random_split(), augmenting(), {.batch_size = 23, .workers = 1, .prefetch = 1});
   CHECK(at::equal(epoch_of(loader, 4)[0].sample_ids, at::arange(10, 33)));
 }
 
-TEST_CASE("a broken image is named, in its batch's turn", "[fast]") {
+TEST_CASE("a broken image is named, in its batch's turn") {
   for (const int64_t workers : {1, 2, 5}) {
     Loader loader = broken_loader(workers);
     loader.start_epoch(0);
@@ -206,7 +206,7 @@ TEST_CASE("a broken image is named, in its batch's turn", "[fast]") {
   }
 }
 
-TEST_CASE("a broken image is left out and noted where that is asked for", "[fast]") {
+TEST_CASE("a broken image is left out and noted where that is asked for") {
   const auto skipped = std::make_shared<SkippedImages>();
   Loader loader(make_split("val", std::make_shared<BrokenSource>(), std::vector<int64_t>(kImages, 0)), grey(2, 2),
                 {.batch_size = 4, .workers = 2, .prefetch = 3, .skipped = skipped});
@@ -229,7 +229,7 @@ TEST_CASE("a broken image is left out and noted where that is asked for", "[fast
   CHECK_FALSE(alone.next(batch));
 }
 
-TEST_CASE("every format holds the same numbers, to its precision", "[fast]") {
+TEST_CASE("every format holds the same numbers, to its precision") {
   const auto all = [](PixelFormat format) {
     const Transform plain = augmenting();
     Loader loader(random_split(), Transform(plain.pipeline(), {{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}}, format),
@@ -246,20 +246,20 @@ TEST_CASE("every format holds the same numbers, to its precision", "[fast]") {
   CHECK(at::equal(all({PixelType::kByte, false}).to(at::kFloat).div(255).sub(mean).div(std), images));
 }
 
-TEST_CASE("a loader must be started and have images", "[fast]") {
+TEST_CASE("a loader must be started and have images") {
   Batch batch;
   Loader loader = broken_loader(1);
   CHECK_THROWS_AS(loader.next(batch), std::logic_error);
   CHECK_THROWS_AS(Loader(Split{"val", nullptr, {}, {}}, grey(2, 2), {}), DataError);
 }
 
-TEST_CASE("pinned memory is asked for in vain where there is no CUDA", "[fast]") {
+TEST_CASE("pinned memory is asked for in vain where there is no CUDA") {
   Loader loader(random_split(), augmenting(), {.batch_size = 5, .workers = 1, .prefetch = 1, .pin_memory = true});
   CHECK(loader.settings().pin_memory == at::hasCUDA());
   CHECK(epoch_of(loader, 0)[0].images.is_pinned() == at::hasCUDA());
 }
 
-TEST_CASE("the training loader augments and shuffles, the evaluation loader does neither", "[fast]") {
+TEST_CASE("the training loader augments and shuffles, the evaluation loader does neither") {
   Dataset dataset;
   dataset.name = "random";
   dataset.channels = 3;
@@ -292,7 +292,7 @@ TEST_CASE("the training loader augments and shuffles, the evaluation loader does
   CHECK((sampling.sampler == Sampling::kProgressive && sampling.epochs == 7));
 }
 
-TEST_CASE("label sets come with their samples", "[fast]") {
+TEST_CASE("label sets come with their samples") {
   Split split = random_split();
   for (int64_t i = 0; i < kImages; ++i) {
     // i % 4 alone, or with others behind it.

@@ -17,20 +17,20 @@ Dataset with_channels(int64_t channels, const std::string& normalisation) {
 
 }  // namespace
 
-TEST_CASE("auto is the data set's own", "[fast]") {
+TEST_CASE("auto is the data set's own") {
   CHECK(normalisation_for(test::builtin_datasets(), "auto", with_channels(3, "cifar10")).mean ==
         normalisation_for(test::builtin_datasets(), "cifar10", with_channels(3, "none")).mean);
   CHECK(normalisation_for(test::builtin_datasets(), "imagenet", with_channels(3, "cifar10")).std ==
         std::vector<float>{0.229F, 0.224F, 0.225F});
 }
 
-TEST_CASE("none leaves pixels in [0, 1] for any number of channels", "[fast]") {
+TEST_CASE("none leaves pixels in [0, 1] for any number of channels") {
   const Normalisation none = normalisation_for(test::builtin_datasets(), "none", with_channels(2, "none"));
   CHECK(none.mean == std::vector<float>{0, 0});
   CHECK(none.std == std::vector<float>{1, 1});
 }
 
-TEST_CASE("every data set's statistics have a name for its images", "[fast]") {
+TEST_CASE("every data set's statistics have a name for its images") {
   CHECK(normalisation_names(test::builtin_datasets()) ==
         std::vector<std::string>{"auto", "none", "fashion_mnist", "cifar10", "cifar100", "imagenet"});
   for (const DatasetEntry& entry : test::builtin_datasets().entries()) {
@@ -45,7 +45,7 @@ TEST_CASE("every data set's statistics have a name for its images", "[fast]") {
   }
 }
 
-TEST_CASE("statistics of other channels are refused", "[fast]") {
+TEST_CASE("statistics of other channels are refused") {
   CHECK_THROWS_WITH(
       normalisation_for(test::builtin_datasets(), "imagenet", with_channels(1, "none")),
       Catch::Contains("data.normalisation") && Catch::Contains("3 channels") && Catch::Contains("some_data"));

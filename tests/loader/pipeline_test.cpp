@@ -36,7 +36,7 @@ int64_t flipped(const std::vector<View>& views) {
 
 }  // namespace
 
-TEST_CASE("plain leaves images of one size alone, and brings others to 224", "[fast]") {
+TEST_CASE("plain leaves images of one size alone, and brings others to 224") {
   const Pipeline fixed({}, 32, 48, ViewUse::kTraining);
   CHECK((fixed.height() == 32 && fixed.width() == 48 && fixed.views() == 1));
   CHECK((fixed.views_of(32, 48, 3, 4) == std::vector<View>{whole_view(32, 48)}));
@@ -45,7 +45,7 @@ TEST_CASE("plain leaves images of one size alone, and brings others to 224", "[f
   CHECK((any.views_of(448, 500, 0, 0).at(0) == center_crop(covering(448, 500, 224, 224), 224, 224)));
 }
 
-TEST_CASE("cifar moves by up to 4 pixels and mirrors", "[fast]") {
+TEST_CASE("cifar moves by up to 4 pixels and mirrors") {
   const Pipeline pipeline(named("cifar"), 32, 32, ViewUse::kTraining, 1);
   std::set<std::pair<int64_t, int64_t>> places;
   int64_t mirrored = 0;
@@ -60,7 +60,7 @@ TEST_CASE("cifar moves by up to 4 pixels and mirrors", "[fast]") {
   CHECK(Pipeline(named("cifar"), 32, 32, ViewUse::kEvaluation).views_of(32, 32, 0, 7).at(0) == whole_view(32, 32));
 }
 
-TEST_CASE("plantnet and imagenet2018 scale to 256 and cut 224 at random", "[fast]") {
+TEST_CASE("plantnet and imagenet2018 scale to 256 and cut 224 at random") {
   for (const bool mirrors : {false, true}) {
     const auto views = training_views(named(mirrors ? "imagenet2018" : "plantnet"));
     std::set<int64_t> tops, lefts;
@@ -77,7 +77,7 @@ TEST_CASE("plantnet and imagenet2018 scale to 256 and cut 224 at random", "[fast
   }
 }
 
-TEST_CASE("evaluation scales and cuts in the centre", "[fast]") {
+TEST_CASE("evaluation scales and cuts in the centre") {
   for (const char* name : {"plantnet", "imagenet"}) {
     CHECK(evaluation_view(named(name), 400, 300) == center_crop(with_short_side(400, 300, 256), 224, 224));
   }
@@ -89,7 +89,7 @@ TEST_CASE("evaluation scales and cuts in the centre", "[fast]") {
   CHECK(evaluation_view(small, 400, 300) == center_crop(with_short_side(400, 300, 64), 64, 64));
 }
 
-TEST_CASE("ten crops: corners, centre, and all mirrored", "[fast]") {
+TEST_CASE("ten crops: corners, centre, and all mirrored") {
   const Pipeline pipeline(named("imagenet2018"), 0, 0, ViewUse::kTenCrops);
   CHECK(pipeline.views() == 10);
   const auto views = pipeline.views_of(400, 300, 0, 0);
@@ -104,7 +104,7 @@ TEST_CASE("ten crops: corners, centre, and all mirrored", "[fast]") {
   }
 }
 
-TEST_CASE("keys take the place of what a pipeline says", "[fast]") {
+TEST_CASE("keys take the place of what a pipeline says") {
   PipelineOptions plants = named("plantnet");
   plants.flip = "true";
   CHECK(flipped(training_views(plants)) > 100);
@@ -114,7 +114,7 @@ TEST_CASE("keys take the place of what a pipeline says", "[fast]") {
   CHECK(Pipeline(cifar, 32, 32, ViewUse::kTraining).views_of(32, 32, 0, 1).at(0) == whole_view(32, 32));
 }
 
-TEST_CASE("options that do not fit each other are refused", "[fast]") {
+TEST_CASE("options that do not fit each other are refused") {
   const auto made = [](const PipelineOptions& options, ViewUse use = ViewUse::kTraining) {
     return Pipeline(options, 0, 0, use);
   };
@@ -130,7 +130,7 @@ TEST_CASE("options that do not fit each other are refused", "[fast]") {
   CHECK_THROWS_WITH(made(named("cifar"), ViewUse::kTenCrops), Contains("eval.crops"));
 }
 
-TEST_CASE("a pipeline knows for which images it resizes nothing", "[fast]") {
+TEST_CASE("a pipeline knows for which images it resizes nothing") {
   const auto resizes = [](const char* name, int64_t input, int64_t height, int64_t width, ViewUse use) {
     PipelineOptions options = named(name);
     options.input_size = input;

@@ -37,7 +37,7 @@ at::Tensor expected(bool flip) {
 
 }  // namespace
 
-TEST_CASE("rows become normalised numbers in both layouts, mirrored or not", "[fast]") {
+TEST_CASE("rows become normalised numbers in both layouts, mirrored or not") {
   for (const bool channels_last : {false, true}) {
     for (const bool flip : {false, true}) {
       CAPTURE(channels_last, flip);
@@ -50,7 +50,7 @@ TEST_CASE("rows become normalised numbers in both layouts, mirrored or not", "[f
   }
 }
 
-TEST_CASE("grey pixels", "[fast]") {
+TEST_CASE("grey pixels") {
   const PixelWriter writer({{0.5F}, {0.25F}}, {});
   const std::vector<uint8_t> row{0, 255, 51};
   std::vector<float> image(6, -9.0F);

@@ -15,7 +15,7 @@ constexpr int64_t kDraws = 20000;
 
 }  // namespace
 
-TEST_CASE("random crops lie at every place alike", "[fast]") {
+TEST_CASE("random crops lie at every place alike") {
   std::map<std::pair<int64_t, int64_t>, int64_t> counts;
   for (int64_t id = 0; id < kDraws; ++id) {
     const View view = random_crop(whole_view(10, 8), 7, 4, {3, 1, id});
@@ -30,7 +30,7 @@ TEST_CASE("random crops lie at every place alike", "[fast]") {
   CHECK_THROWS_AS(random_crop(whole_view(10, 8), 11, 4, {}), std::invalid_argument);
 }
 
-TEST_CASE("resized crops have torchvision's areas and proportions", "[fast]") {
+TEST_CASE("resized crops have torchvision's areas and proportions") {
   // In a large square every draw fits unless its area is large: areas below 3/4 of the image always do.
   constexpr int64_t kSide = 4000;
   std::vector<double> areas, ratios;
@@ -59,14 +59,14 @@ TEST_CASE("resized crops have torchvision's areas and proportions", "[fast]") {
   CHECK(std::abs(static_cast<double>(wider) - static_cast<double>(below) / 2) < 5 * sigma);
 }
 
-TEST_CASE("where no draw fits, a resized crop is the largest in the centre", "[fast]") {
+TEST_CASE("where no draw fits, a resized crop is the largest in the centre") {
   // 20 times as wide as high: the smallest area, 0.08, needs more than the height at any proportion allowed.
   CHECK(random_resized_crop(10, 200, 8, 8, {}).source == Box{0, 93, 10, 13});
   CHECK(random_resized_crop(200, 10, 8, 8, {}).source == Box{93, 0, 13, 10});
   CHECK(random_resized_crop(1, 1, 8, 8, {}).source == Box{0, 0, 1, 1});
 }
 
-TEST_CASE("a draw follows seed, epoch, sample and repetition", "[fast]") {
+TEST_CASE("a draw follows seed, epoch, sample and repetition") {
   const auto box = [](const AugmentationKey& key) { return random_resized_crop(480, 640, 224, 224, key).source; };
   CHECK(box({1, 2, 3}) == box({1, 2, 3}));
   CHECK_FALSE(box({1, 2, 3}) == box({2, 2, 3}));

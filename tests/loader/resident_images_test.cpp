@@ -45,7 +45,7 @@ PipelineOptions cut_out(const std::string& name, int64_t shorter_side, int64_t s
 
 }  // namespace
 
-TEST_CASE("resident images make the loader's batches, byte for byte", "[fast]") {
+TEST_CASE("resident images make the loader's batches, byte for byte") {
   SECTION("padded, shifted and mirrored, also by more than the image") {
     for (const int64_t pad : {0, 1, 4, 15}) {
       for (const char* flip : {"true", "false"}) {
@@ -75,7 +75,7 @@ TEST_CASE("resident images make the loader's batches, byte for byte", "[fast]") 
   }
 }
 
-TEST_CASE("epochs that take an image again, several workers, resumed epochs and label sets", "[fast]") {
+TEST_CASE("epochs that take an image again, several workers, resumed epochs and label sets") {
   Split split = test::random_split(6, 6, 3);
   split.labels.assign(split.ids.size(), 0);
   split.labels[4] = 1;  // alone in its class
@@ -91,7 +91,7 @@ TEST_CASE("epochs that take an image again, several workers, resumed epochs and 
   test::check_equal(loaders, 2, /*first_batch=*/3);
 }
 
-TEST_CASE("resident images keep to what they can do", "[fast]") {
+TEST_CASE("resident images keep to what they can do") {
   const Split split = test::random_split(8, 8, 3);
   const auto images = test::resident(split, at::kCPU);
   CHECK(images->bytes() == static_cast<uint64_t>((1 + split.images->size() * 64) * 3));

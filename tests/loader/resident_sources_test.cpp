@@ -46,7 +46,7 @@ void check_refused(const std::string& why, const Dataset& dataset, const Pipelin
 
 }  // namespace
 
-TEST_CASE("images that lie in memory stay on a GPU, and where that is asked for", "[fast]") {
+TEST_CASE("images that lie in memory stay on a GPU, and where that is asked for") {
   const Dataset dataset = some_data(8, 8);
   CHECK(stay("auto", at::kCUDA, dataset));
   CHECK_FALSE(stay("auto", at::kCPU, dataset));
@@ -63,7 +63,7 @@ TEST_CASE("images that lie in memory stay on a GPU, and where that is asked for"
   CHECK(stay("auto", at::kCUDA, without_test));
 }
 
-TEST_CASE("on is refused where images cannot stay", "[fast]") {
+TEST_CASE("on is refused where images cannot stay") {
   Dataset made = some_data(8, 8);
   made.test.images = std::make_shared<MadeImages>();
   check_refused("do not lie in memory", made);
@@ -84,7 +84,7 @@ TEST_CASE("on is refused where images cannot stay", "[fast]") {
   check_refused("in evaluation the pipeline imagenet2018 resizes", some_data(8, 8), options);
 }
 
-TEST_CASE("a source is copied to the device once, for all loaders", "[fast]") {
+TEST_CASE("a source is copied to the device once, for all loaders") {
   const Dataset dataset = some_data(8, 8);
   LoaderContext context;
   context.options.batch_size = 23;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "src/core/streams.h"
+#include "src/core/random.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
@@ -33,7 +33,7 @@ uint8_t rounded(int64_t sum) {
 
 }  // namespace
 
-TEST_CASE("any number of rows and channels is resized as by the formula", "[fast]") {
+TEST_CASE("any number of rows and channels is resized as by the formula") {
   constexpr int64_t kWidth = 40, kCount = 37;
   for (const int64_t channels : {1, 3}) {
     for (int64_t num_rows = 1; num_rows <= 9; ++num_rows) {
@@ -69,7 +69,7 @@ TEST_CASE("any number of rows and channels is resized as by the formula", "[fast
   }
 }
 
-TEST_CASE("rows of any length are mixed as by the formula", "[fast]") {
+TEST_CASE("rows of any length are mixed as by the formula") {
   for (const int64_t length : {1, 31, 32, 33, 63, 64, 200}) {
     for (const int32_t count : {1, 2, 5}) {
       std::vector<std::vector<uint8_t>> bytes;

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "src/core/permutation.h"
+#include "src/core/random.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
@@ -37,13 +37,13 @@ const std::vector<const char*> kByClass{Sampling::kClassBalanced, Sampling::kSqu
 
 }  // namespace
 
-TEST_CASE("without a seed an epoch goes through the split as it is", "[fast]") {
+TEST_CASE("without a seed an epoch goes through the split as it is") {
   for (const Draw& draw : epoch_order(labels_of({2, 2}), std::nullopt, 3, {Sampling::kClassBalanced}))
     CHECK(draw.repetition == 0);
   CHECK(positions_of(epoch_order(labels_of({2, 2}), std::nullopt, 3)) == std::vector<int64_t>{0, 1, 2, 3});
 }
 
-TEST_CASE("a uniform epoch holds every sample once and follows (seed, epoch)", "[fast]") {
+TEST_CASE("a uniform epoch holds every sample once and follows (seed, epoch)") {
   const std::vector<int64_t> labels(1000, 0);
   const std::vector<Draw> order = epoch_order(labels, 4, 0);
   CHECK((order == epoch_order(labels, 4, 0)));
@@ -55,7 +55,7 @@ TEST_CASE("a uniform epoch holds every sample once and follows (seed, epoch)", "
   CHECK(positions_of(epoch_order(labels_of({10}), 4, 7)) == std::vector<int64_t>{7, 5, 1, 0, 3, 2, 6, 4, 9, 8});
 }
 
-TEST_CASE("a sampler by class draws each as often as its probability says", "[fast]") {
+TEST_CASE("a sampler by class draws each as often as its probability says") {
   const std::vector<int64_t> labels = labels_of(kLongTail);
   const auto size = static_cast<double>(labels.size());
   for (const char* name : kByClass) {
@@ -78,7 +78,7 @@ TEST_CASE("a sampler by class draws each as often as its probability says", "[fa
   }
 }
 
-TEST_CASE("no image of a class comes again before all others have come", "[fast]") {
+TEST_CASE("no image of a class comes again before all others have come") {
   const std::vector<int64_t> labels = labels_of({60, 7, 1});
   const std::vector<Draw> order = epoch_order(labels, 2, 5, {Sampling::kClassBalanced});
   std::map<int64_t, std::vector<Draw>> draws;
@@ -97,7 +97,7 @@ TEST_CASE("no image of a class comes again before all others have come", "[fast]
   CHECK_FALSE(std::equal(seven.begin(), seven.begin() + 7, seven.begin() + 7));  // another order in the next round
 }
 
-TEST_CASE("a class' images come in another order in every epoch, and apart from other classes'", "[fast]") {
+TEST_CASE("a class' images come in another order in every epoch, and apart from other classes'") {
   const std::vector<int64_t> labels = labels_of({50, 50});
   const auto first_of = [&](int64_t label, int64_t epoch) {
     std::vector<int64_t> positions = positions_of(epoch_order(labels, 2, epoch, {Sampling::kSquareRoot}));

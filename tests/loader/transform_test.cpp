@@ -65,13 +65,13 @@ std::vector<float> expected(const Image& image, int64_t down, int64_t right, boo
 
 }  // namespace
 
-TEST_CASE("channels become planes, scaled and normalised", "[fast]") {
+TEST_CASE("channels become planes, scaled and normalised") {
   const Image image{1, 2, 3, {255, 0, 51, 0, 255, 102}};
   const Transform transform = plain(image, {{0.5F, 0.25F, 0.0F}, {0.5F, 0.25F, 2.0F}}, 0, false, 0);
   CHECK(apply(transform, image, 0, 0) == std::vector<float>{1.0F, -1.0F, -1.0F, 3.0F, 0.2F / 2, 0.4F / 2});
 }
 
-TEST_CASE("every crop and flip is possible, equally likely, and exact", "[fast]") {
+TEST_CASE("every crop and flip is possible, equally likely, and exact") {
   const Image image = numbered(3, 4);
   constexpr int64_t kPad = 2, kDraws = 20000;
   std::map<std::vector<float>, int64_t> counts;
@@ -91,7 +91,7 @@ TEST_CASE("every crop and flip is possible, equally likely, and exact", "[fast]"
   for (const auto& [output, count] : counts) CHECK(std::abs(static_cast<double>(count) - kDraws * 0.02) < 5 * sigma);
 }
 
-TEST_CASE("a border wider than the image is black", "[fast]") {
+TEST_CASE("a border wider than the image is black") {
   const Image image = numbered(2, 3);
   const Transform transform = plain(image, {{0.5F}, {0.5F}}, 9, false, 1);
   int64_t black = 0;
@@ -103,7 +103,7 @@ TEST_CASE("a border wider than the image is black", "[fast]") {
   CHECK(black < 500);
 }
 
-TEST_CASE("an augmentation follows seed, epoch and sample", "[fast]") {
+TEST_CASE("an augmentation follows seed, epoch and sample") {
   const Image image = numbered(8, 8);
   const Transform transform = plain(image, kIdentity, 4, true, 7), other_seed = plain(image, kIdentity, 4, true, 8);
   const auto all = [&](const Transform& with, int64_t epoch, int64_t first_id) {
@@ -117,14 +117,14 @@ TEST_CASE("an augmentation follows seed, epoch and sample", "[fast]") {
   CHECK(all(transform, 3, 0) != all(other_seed, 3, 0));
 }
 
-TEST_CASE("without augmentation the epoch does not matter", "[fast]") {
+TEST_CASE("without augmentation the epoch does not matter") {
   const Image image = numbered(5, 6);
   const Transform transform = plain(image, kIdentity, 0, false, 3);
   CHECK(apply(transform, image, 0, 1) == expected(image, 0, 0, false));
   CHECK(apply(transform, image, 9, 2) == expected(image, 0, 0, false));
 }
 
-TEST_CASE("ten crops lie one after the other, in torchvision's order", "[fast]") {
+TEST_CASE("ten crops lie one after the other, in torchvision's order") {
   Image image = numbered(7, 7);
   PipelineOptions options;
   options.pipeline = "imagenet2018";
@@ -150,7 +150,7 @@ TEST_CASE("ten crops lie one after the other, in torchvision's order", "[fast]")
   }
 }
 
-TEST_CASE("images of other channels are refused", "[fast]") {
+TEST_CASE("images of other channels are refused") {
   const Transform transform = plain(numbered(2, 2), kIdentity, 0, false, 0);
   CHECK_THROWS_AS(apply(transform, Image{2, 2, 3, std::vector<uint8_t>(12)}, 0, 0), std::invalid_argument);
 }

@@ -1,7 +1,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "src/core/streams.h"
+#include "src/core/random.h"
 #include "src/loader/transform.h"
 #include "tests/loader/render.h"
 #include "tests/support/catch2.h"
@@ -43,7 +43,7 @@ ImagePart part_of(const Image& image, const Box& box) {
 
 }  // namespace
 
-TEST_CASE("a row shrinks to weighted means of all its pixels", "[fast]") {
+TEST_CASE("a row shrinks to weighted means of all its pixels") {
   // From 4 to 2: weights 3, 3, 1 of 7 at the ends of a triangle of 4 pixels' width.
   const Image row{1, 4, 1, {10, 20, 40, 80}};
   // (30 + 60 + 40)/7 = 18.57, (20 + 120 + 240)/7 = 54.29
@@ -52,12 +52,12 @@ TEST_CASE("a row shrinks to weighted means of all its pixels", "[fast]") {
   CHECK(render(column, scaled(column, 2, 1)).pixels == Pixels{19, 54});
 }
 
-TEST_CASE("a row grows by interpolation, with its ends kept", "[fast]") {
+TEST_CASE("a row grows by interpolation, with its ends kept") {
   const Image row{1, 2, 3, {0, 100, 7, 200, 0, 7}};
   CHECK(render(row, scaled(row, 1, 4)).pixels == Pixels{0, 100, 7, 50, 75, 7, 150, 25, 7, 200, 0, 7});
 }
 
-TEST_CASE("both axes are scaled, and one colour stays that colour", "[fast]") {
+TEST_CASE("both axes are scaled, and one colour stays that colour") {
   for (const auto& [height, width] : {std::pair{5, 7}, {31, 40}, {1, 1}, {12, 90}}) {
     const Image plain{17, 23, 3, Pixels(17 * 23 * 3, 201)};
     const Image resized = render(plain, scaled(plain, height, width));
@@ -67,7 +67,7 @@ TEST_CASE("both axes are scaled, and one colour stays that colour", "[fast]") {
   CHECK(render(same, whole_view(5, 6)).pixels == same.pixels);
 }
 
-TEST_CASE("a crop is a part of what is scaled, black outside it, mirrored at the end", "[fast]") {
+TEST_CASE("a crop is a part of what is scaled, black outside it, mirrored at the end") {
   const Image row{1, 5, 1, {1, 2, 3, 4, 5}};
   View view = whole_view(1, 5);
   view.crop = {0, 1, 1, 3};
@@ -82,7 +82,7 @@ TEST_CASE("a crop is a part of what is scaled, black outside it, mirrored at the
   CHECK(render(row, view).pixels == Pixels{0, 0, 0, 0, 0});
 }
 
-TEST_CASE("a view of a part of the pixels is the part of the view of all", "[fast]") {
+TEST_CASE("a view of a part of the pixels is the part of the view of all") {
   uint32_t draw = 0;
   const auto random = [&draw](int64_t n) -> int64_t {
     return uniform_below(random_words(7, Stream::kSynthetic, draw++)[0], static_cast<uint32_t>(n));
@@ -109,7 +109,7 @@ TEST_CASE("a view of a part of the pixels is the part of the view of all", "[fas
   }
 }
 
-TEST_CASE("pixels that are not there are refused, and other channels", "[fast]") {
+TEST_CASE("pixels that are not there are refused, and other channels") {
   const Image image = counting(4, 5, 3);
   const View view = whole_view(4, 5);
   CHECK_THROWS_AS(render(part_of(image, {0, 0, 4, 4}), view), std::invalid_argument);

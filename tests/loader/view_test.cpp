@@ -4,7 +4,7 @@
 
 using namespace settrain;
 
-TEST_CASE("the longer side is rounded down where the shorter is given", "[fast]") {
+TEST_CASE("the longer side is rounded down where the shorter is given") {
   const View tall = with_short_side(53, 37, 20);
   CHECK((tall.height == 28 && tall.width == 20));  // 28.6
   const View wide = with_short_side(10, 35, 15);
@@ -13,7 +13,7 @@ TEST_CASE("the longer side is rounded down where the shorter is given", "[fast]"
   CHECK(wide.source == Box{0, 0, 10, 35});
 }
 
-TEST_CASE("half a pixel goes to the even number in the centre, and what lacks is shared", "[fast]") {
+TEST_CASE("half a pixel goes to the even number in the centre, and what lacks is shared") {
   CHECK(center_crop(whole_view(1, 8), 1, 3).crop == Box{0, 2, 1, 3});   // 2.5
   CHECK(center_crop(whole_view(1, 10), 1, 3).crop == Box{0, 4, 1, 3});  // 3.5
   CHECK(center_crop(whole_view(8, 1), 3, 1).crop == Box{2, 0, 3, 1});
@@ -21,7 +21,7 @@ TEST_CASE("half a pixel goes to the even number in the centre, and what lacks is
   CHECK(center_crop(whole_view(1, 3), 2, 1).crop == Box{0, 1, 2, 1});
 }
 
-TEST_CASE("an image is scaled to just cover", "[fast]") {
+TEST_CASE("an image is scaled to just cover") {
   CHECK(covering(4, 8, 4, 4) == whole_view(4, 8));
   const View grown = covering(4, 8, 12, 7);
   CHECK((grown.height == 12 && grown.width == 24));
@@ -31,7 +31,7 @@ TEST_CASE("an image is scaled to just cover", "[fast]") {
   CHECK((thin.height == 8 && thin.width == 13333));
 }
 
-TEST_CASE("only the pixels under the filter are needed", "[fast]") {
+TEST_CASE("only the pixels under the filter are needed") {
   CHECK(needed_pixels(whole_view(5, 7)) == Box{0, 0, 5, 7});
   CHECK(needed_pixels(center_crop(whole_view(8, 8), 2, 4)) == Box{3, 2, 2, 4});
   // Half the size: an output pixel x has its centre at 2x + 1 and reaches 2 pixels to both sides.

@@ -1,5 +1,3 @@
-#include "losses/cross_entropy.h"
-
 #include <ATen/ATen.h>
 
 #include <cmath>
@@ -12,7 +10,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("Cross-entropy of hand-computed scores", "[fast]") {
+TEST_CASE("Cross-entropy of hand-computed scores") {
   const auto loss = test::build_loss("cross_entropy", test::context_of(3));
   const at::Tensor scores = at::tensor({0.0, std::log(2.0), 0.0, 0.0, 0.0, 0.0}, at::kDouble).view({2, 3});
   const at::Tensor labels = at::tensor({1, 2}, at::kLong);
@@ -24,7 +22,7 @@ TEST_CASE("Cross-entropy of hand-computed scores", "[fast]") {
   CHECK(loss->score_scale() == 1.0);
 }
 
-TEST_CASE("Label smoothing is the cross-entropy with a smoothed target", "[fast]") {
+TEST_CASE("Label smoothing is the cross-entropy with a smoothed target") {
   const auto loss = test::build_loss("cross_entropy", test::context_of(4), {"label_smoothing=0.2"});
   const at::Tensor scores = at::tensor({0.3, -1.0, 2.0, 0.5}, at::kDouble).view({1, 4});
   const at::Tensor target = at::tensor({0.05, 0.85, 0.05, 0.05}, at::kDouble);

@@ -37,7 +37,7 @@ bool has_key(const LossEntry& entry, const std::string& name) {
   return std::any_of(entry.keys.begin(), entry.keys.end(), [&](const config::Key& key) { return key.name == name; });
 }
 
-TEST_CASE("Every loss: sum, mean and count agree with the losses of the samples", "[fast]") {
+TEST_CASE("Every loss: sum, mean and count agree with the losses of the samples") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     CAPTURE(entry.name);
     const auto loss = build_loss(entry.name, context_of(kEveryClasses));
@@ -51,7 +51,7 @@ TEST_CASE("Every loss: sum, mean and count agree with the losses of the samples"
   }
 }
 
-TEST_CASE("Every loss: the gradient is that of central differences", "[fast]") {
+TEST_CASE("Every loss: the gradient is that of central differences") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     if (entry.name == "role") continue;  // by its definition it is not; role_test.cpp holds its targets fixed
     CAPTURE(entry.name);
@@ -63,7 +63,7 @@ TEST_CASE("Every loss: the gradient is that of central differences", "[fast]") {
   }
 }
 
-TEST_CASE("Every loss: the gradient of a sample sums to zero, and a shift of its scores changes nothing", "[fast]") {
+TEST_CASE("Every loss: the gradient of a sample sums to zero, and a shift of its scores changes nothing") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     if (!test::is_relative(entry.name)) continue;
     CAPTURE(entry.name);
@@ -76,7 +76,7 @@ TEST_CASE("Every loss: the gradient of a sample sums to zero, and a shift of its
   }
 }
 
-TEST_CASE("Every loss: finite at scores of 10,000, at ties and for the largest k", "[fast]") {
+TEST_CASE("Every loss: finite at scores of 10,000, at ties and for the largest k") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     for (const std::string& k : {std::string(), "k=" + std::to_string(kEveryClasses - 1)}) {
       if (!k.empty() && !has_key(entry, "k")) continue;
@@ -94,7 +94,7 @@ TEST_CASE("Every loss: finite at scores of 10,000, at ties and for the largest k
   }
 }
 
-TEST_CASE("Every loss: half-precision scores give the float32 loss of the same numbers", "[fast]") {
+TEST_CASE("Every loss: half-precision scores give the float32 loss of the same numbers") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
       CAPTURE(entry.name, at::toString(dtype));
@@ -108,7 +108,7 @@ TEST_CASE("Every loss: half-precision scores give the float32 loss of the same n
   }
 }
 
-TEST_CASE("Every loss: the same input and noise key give the same bits", "[fast]") {
+TEST_CASE("Every loss: the same input and noise key give the same bits") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     CAPTURE(entry.name);
     const auto first = build_loss(entry.name, context_of(kEveryClasses)),
@@ -119,7 +119,7 @@ TEST_CASE("Every loss: the same input and noise key give the same bits", "[fast]
   }
 }
 
-TEST_CASE("Every loss: two half batches, by their positions, are one batch", "[fast]") {
+TEST_CASE("Every loss: two half batches, by their positions, are one batch") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     if (entry.couples_samples) continue;
     CAPTURE(entry.name);
@@ -133,7 +133,7 @@ TEST_CASE("Every loss: two half batches, by their positions, are one batch", "[f
   }
 }
 
-TEST_CASE("Every loss has a formula, and says whether its samples are coupled", "[fast]") {
+TEST_CASE("Every loss has a formula, and says whether its samples are coupled") {
   for (const LossEntry& entry : test::builtin_losses().entries()) {
     CAPTURE(entry.name);
     CHECK_FALSE(entry.formula.empty());

@@ -1,5 +1,3 @@
-#include "losses/focal.h"
-
 #include <ATen/ATen.h>
 
 #include "tests/losses/build_loss.h"
@@ -12,7 +10,7 @@ namespace {
 
 using test::input_of;
 
-TEST_CASE("The focal loss is cross-entropy times (1 - p)^gamma", "[fast]") {
+TEST_CASE("The focal loss is cross-entropy times (1 - p)^gamma") {
   const at::Tensor scores = at::tensor({std::log(3.0), 0.0}, at::kDouble).view({1, 2});  // p = 3/4 and 1/4
   for (const double gamma : {0.0, 0.5, 2.0}) {
     const auto loss = test::build_loss("focal", test::context_of_counts({1, 1}), {"gamma=" + std::to_string(gamma)});
@@ -23,7 +21,7 @@ TEST_CASE("The focal loss is cross-entropy times (1 - p)^gamma", "[fast]") {
   }
 }
 
-TEST_CASE("A sample whose softmax rounds to 1 has no gradient, for any gamma", "[fast]") {
+TEST_CASE("A sample whose softmax rounds to 1 has no gradient, for any gamma") {
   for (const char* gamma : {"gamma=0.0", "gamma=0.3", "gamma=2.0"}) {
     const auto loss = test::build_loss("focal", test::context_of_counts({1, 1, 1}), {gamma});
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {

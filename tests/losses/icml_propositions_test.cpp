@@ -1,8 +1,8 @@
-// What Garcin et al., ICML 2022, prove of their smoothed operators and losses. The appendix' proofs tell which
+// Propositions of Garcin et al., ICML 2022, on their smoothed operators and losses. The appendix' proofs tell which
 // statements are of the sum of the K largest (proposition 3.3) and which of the K-th largest (3.5).
 #include <ATen/ATen.h>
 
-#include "losses/ops/exact_smoothed_topk.h"
+#include "losses/ops/smoothed_topk.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
@@ -35,7 +35,7 @@ at::Tensor icml_gradient(const Function& f, const at::Tensor& scores, int64_t k,
   return test::gradient_of([&](const at::Tensor& s) { return f(s, k, epsilon).sum(); }, scores);
 }
 
-TEST_CASE("Proposition 3.3: the smoothed sum is convex, and it and its icml_gradient are Lipschitz", "[fast]") {
+TEST_CASE("Proposition 3.3: the smoothed sum is convex, and it and its icml_gradient are Lipschitz") {
   const at::Tensor a = some_rows(51), b = some_rows(52), distance = (a - b).norm(2, {1});
   for (const int64_t k : {1, 4, 11}) {
     for (const double epsilon : {0.1, 2.0}) {
@@ -52,7 +52,7 @@ TEST_CASE("Proposition 3.3: the smoothed sum is convex, and it and its icml_grad
   }
 }
 
-TEST_CASE("Proposition 3.5: the smoothed K-th is within epsilon K sqrt(2 ln L) of it, and smooth", "[fast]") {
+TEST_CASE("Proposition 3.5: the smoothed K-th is within epsilon K sqrt(2 ln L) of it, and smooth") {
   const at::Tensor a = some_rows(53), b = a + 0.05 * some_rows(54), distance = (a - b).norm(2, {1});
   const at::Tensor sorted = std::get<0>(a.sort(1, /*descending=*/true));
   for (const int64_t k : {1, 2, 4, 12}) {
@@ -68,7 +68,7 @@ TEST_CASE("Proposition 3.5: the smoothed K-th is within epsilon K sqrt(2 ln L) o
   }
 }
 
-TEST_CASE("The smoothed losses are as close to the calibrated hinge as proposition 3.5 says", "[fast]") {
+TEST_CASE("The smoothed losses are as close to the calibrated hinge as proposition 3.5 says") {
   const at::Tensor scores = some_rows(55), labels = at::arange(13, at::kLong).remainder(kIcmlClasses);
   at::manual_seed(56);
   const at::Tensor noise = at::randn({13, 3, kIcmlClasses});
@@ -92,7 +92,7 @@ TEST_CASE("The smoothed losses are as close to the calibrated hinge as propositi
   }
 }
 
-TEST_CASE("A icml_gradient of M draws: 1/M for each class drawn, -1 for the label, at most M + 1 entries", "[fast]") {
+TEST_CASE("A icml_gradient of M draws: 1/M for each class drawn, -1 for the label, at most M + 1 entries") {
   at::manual_seed(57);
   const at::Tensor scores = 0.1 * at::randn({50, kIcmlClasses}, at::kDouble);
   const at::Tensor labels = at::arange(50, at::kLong).remainder(kIcmlClasses);

@@ -1,5 +1,3 @@
-#include "losses/ldam.h"
-
 #include <ATen/ATen.h>
 
 #include "tests/losses/build_loss.h"
@@ -9,7 +7,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("LDAM is the cross-entropy of scaled cosines, with the label's margin taken off", "[fast]") {
+TEST_CASE("LDAM is the cross-entropy of scaled cosines, with the label's margin taken off") {
   // Counts of 1 and 16: margins of 0.4 and 0.2.
   const auto loss = test::build_loss("ldam", test::context_of_counts({1, 16}), {"max_margin=0.4", "scale=10"});
   const at::Tensor scores = at::tensor({0.5, 0.3, 0.5, 0.3}, at::kDouble).view({2, 2});
@@ -19,7 +17,7 @@ TEST_CASE("LDAM is the cross-entropy of scaled cosines, with the label's margin 
   CHECK(loss->score_scale() == 10);
 }
 
-TEST_CASE("Without margins LDAM is scaled cross-entropy", "[fast]") {
+TEST_CASE("Without margins LDAM is scaled cross-entropy") {
   at::manual_seed(1);
   const at::Tensor scores = at::randn({5, 4}, at::kDouble), labels = at::tensor({0, 1, 2, 3, 0}, at::kLong);
   const auto ldam = test::build_loss("ldam", test::context_of(4), {"max_margin=0", "scale=7"});

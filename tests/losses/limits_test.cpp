@@ -52,7 +52,7 @@ void check_same(const LossCase& a, const LossCase& b, const LossContext& context
   }
 }
 
-TEST_CASE("Losses that are the same at special parameters, by value and gradient", "[fast]") {
+TEST_CASE("Losses that are the same at special parameters, by value and gradient") {
   // One class: the multiclass hinge of Crammer and Singer.
   check_same({"topk_hinge_convex", "k=1"}, {"topk_hinge", "k=1"});
   check_same({"topk_hinge_scaled", "k=1"}, {"topk_hinge", "k=1"});
@@ -70,7 +70,7 @@ TEST_CASE("Losses that are the same at special parameters, by value and gradient
   }
 }
 
-TEST_CASE("Imbalanced losses of equally frequent classes are the balanced ones with the largest margin", "[fast]") {
+TEST_CASE("Imbalanced losses of equally frequent classes are the balanced ones with the largest margin") {
   const LossContext equal = test::context_of_counts(std::vector<int64_t>(kGridClasses, 7));
   check_same({"noised_topk_imbalanced", "k=4 epsilon=0.3 num_draws=3 scale=1 max_margin=0.7"},
              {"noised_topk", "k=4 epsilon=0.3 num_draws=3 margin=0.7"}, equal);
@@ -80,7 +80,7 @@ TEST_CASE("Imbalanced losses of equally frequent classes are the balanced ones w
              {"exact_topk", "k=4 epsilon=0.3 margin=0.7"}, equal);
 }
 
-TEST_CASE("Smoothed hinge of one class is cross-entropy with the margin on the wrong classes, at any tau", "[fast]") {
+TEST_CASE("Smoothed hinge of one class is cross-entropy with the margin on the wrong classes, at any tau") {
   for (const double tau : {0.05, 1.0, 20.0}) {
     const at::Tensor scores = seeded_scores(45);
     const at::Tensor raised = (scores + 0.3).scatter(1, labels().unsqueeze(1), scores.gather(1, labels().unsqueeze(1)));
@@ -90,7 +90,7 @@ TEST_CASE("Smoothed hinge of one class is cross-entropy with the margin on the w
   }
 }
 
-TEST_CASE("Average-K at alpha = 0 is cross-entropy of one head plus binary cross-entropy of the other", "[fast]") {
+TEST_CASE("Average-K at alpha = 0 is cross-entropy of one head plus binary cross-entropy of the other") {
   const LossContext context = test::context_of(kGridClasses);
   const at::Tensor single = seeded_scores(46), multi = seeded_scores(42);
   const LimitOutcome got = outcome_at_limit({"average_k_two_head", "k=3 alpha=0"}, single, context),
@@ -100,7 +100,7 @@ TEST_CASE("Average-K at alpha = 0 is cross-entropy of one head plus binary cross
   CHECK(test::near(got.gradient, first.gradient));
 }
 
-TEST_CASE("Without a margin the calibrated hinge is positive only at top-K errors", "[fast]") {
+TEST_CASE("Without a margin the calibrated hinge is positive only at top-K errors") {
   const LossContext context = test::context_of(kGridClasses);
   const at::Tensor scores = seeded_scores(47);
   for (const char* k : {"k=1", "k=4", "k=8"}) {

@@ -1,5 +1,3 @@
-#include "losses/logit_adjusted.h"
-
 #include <ATen/ATen.h>
 
 #include <limits>
@@ -22,7 +20,7 @@ double loss_at(const char* name, const std::vector<int64_t>& counts, int64_t lab
   return (*loss)(input_of(kThreeScores, at::tensor({label}))).sum.item<double>();
 }
 
-TEST_CASE("The scores are shifted by tau times the log frequencies", "[fast]") {
+TEST_CASE("The scores are shifted by tau times the log frequencies") {
   // pi = 1/2, 1/3, 1/6.
   for (const double tau : {0.5, 1.0, 2.0}) {
     const double terms[] = {std::exp(1.0) * std::pow(1.0 / 2, tau), std::pow(1.0 / 3, tau),
@@ -34,19 +32,19 @@ TEST_CASE("The scores are shifted by tau times the log frequencies", "[fast]") {
   }
 }
 
-TEST_CASE("With tau 0, and for balanced classes, it is cross-entropy", "[fast]") {
+TEST_CASE("With tau 0, and for balanced classes, it is cross-entropy") {
   const double plain = loss_at("cross_entropy", {3, 2, 1}, 1);
   CHECK(loss_at("logit_adjusted", {3, 2, 1}, 1, {"tau=0"}) == plain);
   CHECK(loss_at("logit_adjusted", {7, 7, 7}, 1, {"tau=3"}) == Approx(plain).epsilon(1e-12));
 }
 
-TEST_CASE("Balanced softmax weights every class by its images", "[fast]") {
+TEST_CASE("Balanced softmax weights every class by its images") {
   const double total = 3 * std::exp(1.0) + 2 + std::exp(-0.5);
   CHECK(loss_at("balanced_softmax", {3, 2, 1}, 2) == Approx(-std::log(std::exp(-0.5) / total)).epsilon(1e-12));
   CHECK(loss_at("balanced_softmax", {3, 2, 1}, 2) == loss_at("logit_adjusted", {3, 2, 1}, 2, {"tau=1"}));
 }
 
-TEST_CASE("A class without training images takes no part", "[fast]") {
+TEST_CASE("A class without training images takes no part") {
   const auto loss = test::build_loss("logit_adjusted", test::context_of_counts({4, 0, 4}));
   const at::Tensor gradient = test::gradient_of(
       [&](const at::Tensor& s) { return (*loss)(input_of(s, at::tensor({int64_t{0}}))).sum; }, kThreeScores);

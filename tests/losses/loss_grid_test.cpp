@@ -29,7 +29,7 @@ double directional_error(const test::ScalarFunction& f, const at::Tensor& point,
   return worst / std::max(1.0, gradient.abs().max().item<double>());
 }
 
-TEST_CASE("The grid has a row for every loss, and for no other", "[fast]") {
+TEST_CASE("The grid has a row for every loss, and for no other") {
   std::set<std::string> in_grid;
   for (const LossCase& c : test::loss_grid()) in_grid.insert(c.name);
   for (const LossEntry& entry : test::builtin_losses().entries()) {
@@ -39,7 +39,7 @@ TEST_CASE("The grid has a row for every loss, and for no other", "[fast]") {
   CHECK(in_grid.empty());
 }
 
-TEST_CASE("Every loss over its parameters: the gradient is that of central differences", "[fast]") {
+TEST_CASE("Every loss over its parameters: the gradient is that of central differences") {
   for (const LossCase& c : test::loss_grid()) {
     if (c.name == "role") continue;  // by its definition it is not; role_test.cpp holds its targets fixed
     for (const uint64_t seed : {11, 12, 13}) {
@@ -55,7 +55,7 @@ TEST_CASE("Every loss over its parameters: the gradient is that of central diffe
   }
 }
 
-TEST_CASE("Every loss over its parameters: float32 gives the value and gradient of float64", "[fast]") {
+TEST_CASE("Every loss over its parameters: float32 gives the value and gradient of float64") {
   std::vector<LossCase> cases = test::loss_grid();
   // Units far below float32's rounding of the scores.
   for (const char* tiny : {"k=4 tau=1e-6", "k=1 tau=1e-6 alpha=0", "k=8 tau=1e-6"}) {
@@ -84,7 +84,7 @@ TEST_CASE("Every loss over its parameters: float32 gives the value and gradient 
   }
 }
 
-TEST_CASE("Every loss over its parameters: a batch of one is that row of the batch", "[fast]") {
+TEST_CASE("Every loss over its parameters: a batch of one is that row of the batch") {
   for (const LossCase& c : test::loss_grid()) {
     if (test::is_batch_level(c)) continue;
     CAPTURE(c.name, c.settings);

@@ -1,7 +1,6 @@
-#include "losses/noised_topk.h"
-
 #include <ATen/ATen.h>
 
+#include "losses/ops/class_margins.h"
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
@@ -22,7 +21,7 @@ at::Tensor noised_scores() {
 
 const at::Tensor kNoisedLabels = at::arange(8, at::kLong);
 
-TEST_CASE("Without noise, noised top-K is the calibrated hinge", "[fast]") {
+TEST_CASE("Without noise, noised top-K is the calibrated hinge") {
   const at::Tensor scores = noised_scores();
   const at::Tensor sorted = std::get<0>(at::sort(scores, 1, /*descending=*/true));
   const at::Tensor of_label = scores.gather(1, kNoisedLabels.unsqueeze(1)).squeeze(1);
@@ -32,7 +31,7 @@ TEST_CASE("Without noise, noised top-K is the calibrated hinge", "[fast]") {
   }
 }
 
-TEST_CASE("Without noise, noised top-K permutes with the classes", "[fast]") {
+TEST_CASE("Without noise, noised top-K permutes with the classes") {
   const auto loss = build_loss("noised_topk", context_of(20), {"epsilon=0"});
   at::manual_seed(6);
   const at::Tensor order = at::randperm(20, at::kLong), place = at::argsort(order);
@@ -41,7 +40,7 @@ TEST_CASE("Without noise, noised top-K permutes with the classes", "[fast]") {
       (*loss)(input_of(noised_scores(), kNoisedLabels)).per_sample));
 }
 
-TEST_CASE("Noised top-K: a satisfied sample and the kink have no gradient", "[fast]") {
+TEST_CASE("Noised top-K: a satisfied sample and the kink have no gradient") {
   const auto loss = build_loss("noised_topk", context_of(3), {"epsilon=0", "k=1"});
   const at::Tensor labels = at::zeros({3}, at::kLong);
   const at::Tensor scores =
@@ -52,7 +51,7 @@ TEST_CASE("Noised top-K: a satisfied sample and the kink have no gradient", "[fa
                    at::tensor({0., 0., 0., 0., 0., 0., -1., 0., 1.}, at::kDouble).view({3, 3})));
 }
 
-TEST_CASE("Noised top-K draws noise of its own for every step and position", "[fast]") {
+TEST_CASE("Noised top-K draws noise of its own for every step and position") {
   const auto loss = build_loss("noised_topk", context_of(20), {"epsilon=1"});
   LossInput input = input_of(noised_scores(), kNoisedLabels);
   const at::Tensor first = (*loss)(input).per_sample;
@@ -63,21 +62,75 @@ TEST_CASE("Noised top-K draws noise of its own for every step and position", "[f
   CHECK_FALSE(at::equal(first, (*loss)(input).per_sample));
 }
 
-TEST_CASE("Noised top-K takes given noise of its own shape only", "[fast]") {
+TEST_CASE("Noised top-K takes given noise of its own shape only") {
   const auto loss = build_loss("noised_topk", context_of(20), {"num_draws=3", "epsilon=1"});
   const at::Tensor noise = at::zeros({8, 3, 20}), scores = noised_scores();
   const auto plain = build_loss("noised_topk", context_of(20), {"epsilon=0"});
   CHECK(test::near((*loss)(input_of(scores, kNoisedLabels, noise)).per_sample,
                    (*plain)(input_of(scores, kNoisedLabels)).per_sample));
   CHECK_THROWS_WITH((*loss)(input_of(scores, kNoisedLabels, at::zeros({8, 4, 20}))),
-                    Catch::Contains("noise: expected shape [8, 3, 20], got [8, 4, 20]"));
+                    Catch::Contains("noise") && Catch::Contains("[8, 3, 20]") && Catch::Contains("[8, 4, 20]"));
 }
 
-TEST_CASE("Noised top-K refuses a k that leaves no class outside the set", "[fast]") {
+TEST_CASE("Noised top-K refuses a k that leaves no class outside the set") {
   CHECK_THROWS_WITH(build_loss("noised_topk", context_of(5), {"k=5"}),
-                    Catch::Contains("loss.k") && Catch::Contains("expected 1 to 4 for 5 classes, got 5"));
+                    Catch::Contains("loss.k") && Catch::Contains("1 to 4") && Catch::Contains("got 5"));
   CHECK_THROWS_AS(build_loss("noised_topk", context_of(5), {"k=0"}), ConfigError);
   CHECK_NOTHROW(build_loss("noised_topk", context_of(5), {"k=4"}));
+}
+
+at::Tensor random_cosines() {
+  at::manual_seed(5);
+  return at::rand({8, 20}, at::kDouble) * 2 - 1;
+}
+
+at::Tensor violation(const at::Tensor& scores, double max_margin) {
+  const at::Tensor margins = at::tensor(class_margins(context_of(20).class_counts, max_margin), at::kDouble);
+  const at::Tensor rank6 = std::get<0>(at::sort(scores, 1, /*descending=*/true)).select(1, 5);
+  return margins.index_select(0, kNoisedLabels) + rank6 - scores.gather(1, kNoisedLabels.unsqueeze(1)).squeeze(1);
+}
+
+TEST_CASE("Imbalanced: scale multiplies the loss, or the scores before the margin") {
+  const at::Tensor scores = random_cosines();
+  const auto on_loss = build_loss("noised_topk_imbalanced", context_of(20), {"epsilon=0", "scale=30"});
+  CHECK(test::near((*on_loss)(input_of(scores, kNoisedLabels)).per_sample, (30 * violation(scores, 0.2)).relu()));
+  const auto on_scores = build_loss("noised_topk_imbalanced", context_of(20),
+                                    {"epsilon=0", "scale=30", "scale_on=scores", "max_margin=2"});
+  CHECK(test::near((*on_scores)(input_of(scores, kNoisedLabels)).per_sample, violation(30 * scores, 2).relu()));
+  CHECK(on_loss->score_scale() == 30);
+  CHECK(on_scores->score_scale() == 30);
+}
+
+TEST_CASE("Imbalanced: the two scales are the same loss in other units") {
+  const at::Tensor scores = random_cosines();
+  const auto on_loss =
+      build_loss("noised_topk_imbalanced", context_of(20), {"epsilon=0.1", "scale=30", "max_margin=0.2"});
+  const auto on_scores = build_loss("noised_topk_imbalanced", context_of(20),
+                                    {"epsilon=3", "scale=30", "scale_on=scores", "max_margin=6"});
+  CHECK(test::near((*on_loss)(input_of(scores, kNoisedLabels)).per_sample,
+                   (*on_scores)(input_of(scores, kNoisedLabels)).per_sample));
+}
+
+TEST_CASE("Imbalanced: margins follow the scores from one dtype to the other") {
+  const auto loss = build_loss("noised_topk_imbalanced", context_of(20));
+  const at::Tensor in_float64 = (*loss)(input_of(random_cosines(), kNoisedLabels)).per_sample;
+  CHECK((*loss)(input_of(random_cosines().to(at::kFloat), kNoisedLabels)).per_sample.scalar_type() == at::kFloat);
+  CHECK(at::equal((*loss)(input_of(random_cosines(), kNoisedLabels)).per_sample, in_float64));
+}
+
+TEST_CASE("Imbalanced: a class without images") {
+  LossContext context = context_of(20);
+  context.class_counts[3] = 0;
+  CHECK_NOTHROW(build_loss("noised_topk_imbalanced", context));
+  CHECK_THROWS_WITH(build_loss("noised_topk_imbalanced", context, {"zero_count_class=error"}),
+                    Catch::Contains("loss.zero_count_class") && Catch::Contains("class 3"));
+  context.class_counts.clear();
+  CHECK_THROWS_AS(build_loss("noised_topk_imbalanced", context), DataError);
+}
+
+TEST_CASE("Imbalanced asks for a normalised head") {
+  CHECK(test::builtin_losses().at("noised_topk_imbalanced").requirements.normalised_head);
+  CHECK_FALSE(test::builtin_losses().at("noised_topk").requirements.normalised_head);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ Batch with_samples(const Batch& batch, const at::Tensor& order) {
 
 const at::Tensor kClassOrder = at::tensor({7, 0, 3, 8, 1, 6, 2, 5, 4}, at::kLong);
 
-TEST_CASE("Every loss of the grid permutes with the classes, its margins and its noise along", "[fast]") {
+TEST_CASE("Every loss of the grid permutes with the classes, its margins and its noise along") {
   for (const LossCase& c : test::loss_grid()) {
     CAPTURE(c.name, c.settings);
     const LossContext context = test::context_of(kGridClasses);
@@ -78,7 +78,7 @@ TEST_CASE("Every loss of the grid permutes with the classes, its margins and its
   }
 }
 
-TEST_CASE("Every loss of the grid has one value at ties, however the classes are numbered", "[fast]") {
+TEST_CASE("Every loss of the grid has one value at ties, however the classes are numbered") {
   for (const LossCase& c : test::loss_grid()) {
     if (c.name == "average_k_two_head") continue;  // ties choose its candidates, by row and class: see its own test
     CAPTURE(c.name, c.settings);
@@ -92,7 +92,7 @@ TEST_CASE("Every loss of the grid has one value at ties, however the classes are
   }
 }
 
-TEST_CASE("Every loss of the grid permutes with the samples of its batch, their noise along", "[fast]") {
+TEST_CASE("Every loss of the grid permutes with the samples of its batch, their noise along") {
   const at::Tensor order = at::tensor({2, 0, 1}, at::kLong);
   for (const LossCase& c : test::loss_grid()) {
     CAPTURE(c.name, c.settings);
@@ -105,7 +105,7 @@ TEST_CASE("Every loss of the grid permutes with the samples of its batch, their 
 }
 
 // The gradient's sum over classes is the derivative of a shift of all scores; that of binary losses is not zero.
-TEST_CASE("Every loss over its parameters: what a shift of the scores does, its gradient's sum tells", "[fast]") {
+TEST_CASE("Every loss over its parameters: what a shift of the scores does, its gradient's sum tells") {
   for (const LossCase& c : test::loss_grid()) {
     CAPTURE(c.name, c.settings);
     const auto loss = test::build_case(c);

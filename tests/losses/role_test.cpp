@@ -1,5 +1,3 @@
-#include "losses/role.h"
-
 #include <ATen/ATen.h>
 
 #include <cmath>
@@ -38,7 +36,7 @@ at::Tensor role_scores() {
   return at::tensor({0.5, -1.0, 0.2, 1.5, 0.1, -0.4}, at::kDouble).view({2, 3});
 }
 
-TEST_CASE("estimates start near even odds, but for the known label", "[fast]") {
+TEST_CASE("estimates start near even odds, but for the known label") {
   const auto loss = role();
   const at::Tensor theta = theta_of(*loss);
   REQUIRE(theta.sizes() == at::IntArrayRef({14, kRoleClasses}));
@@ -56,7 +54,7 @@ TEST_CASE("estimates start near even odds, but for the known label", "[fast]") {
   CHECK_FALSE(at::equal(theta, theta_of(*test::build_loss("role", other_seed, {"k=1"}))));
 }
 
-TEST_CASE("a sample's estimates do not depend on which others are in the training split", "[fast]") {
+TEST_CASE("a sample's estimates do not depend on which others are in the training split") {
   LossContext some = test::context_of(kRoleClasses);
   some.train_ids = {7, 3};
   some.train_labels = {2, 1};
@@ -65,7 +63,7 @@ TEST_CASE("a sample's estimates do not depend on which others are in the trainin
   CHECK(at::equal(theta[1], theta_of(*role())[3]));
 }
 
-TEST_CASE("gradients are those of the formula with its targets held fixed", "[fast]") {
+TEST_CASE("gradients are those of the formula with its targets held fixed") {
   const double lambda = 0.7, k = 1, classes = kRoleClasses;
   const auto loss = role({"lambda=0.7"});
   const at::Tensor label = at::one_hot(at::tensor({1, 2}, at::kLong), kRoleClasses).to(at::kDouble);
@@ -93,7 +91,7 @@ TEST_CASE("gradients are those of the formula with its targets held fixed", "[fa
   CHECK(test::near(input.estimate_logits->grad(), test::gradient_of(by_estimates, estimates)));
 }
 
-TEST_CASE("an update moves the rows of the step's samples by their gradients, and no others", "[fast]") {
+TEST_CASE("an update moves the rows of the step's samples by their gradients, and no others") {
   const auto loss = role({"theta_lr=50"});
   const at::Tensor before = theta_of(*loss).clone();
   LossInput reference = some_input(role_scores());
@@ -114,8 +112,7 @@ TEST_CASE("an update moves the rows of the step's samples by their gradients, an
   CHECK(at::equal(theta_of(*loss), after));
 }
 
-TEST_CASE("scale multiplies the gradients, which stay below scale/(2LB) for estimates other than the label's",
-          "[fast]") {
+TEST_CASE("scale multiplies the gradients, which stay below scale/(2LB) for estimates other than the label's") {
   // The network is sure of all classes of the first sample, and that the second has none.
   const at::Tensor scores = at::tensor({50.0, 50.0, 50.0, -50.0, -50.0, -50.0}, at::kDouble).view({2, 3});
   const at::Tensor estimates = at::tensor({0.3, 5.3, -0.4, -0.2, 0.1, 5.3}, at::kDouble).view({2, 3});
@@ -133,7 +130,7 @@ TEST_CASE("scale multiplies the gradients, which stay below scale/(2LB) for esti
   CHECK(others.min().item<double>() > 0.4 * bound);
 }
 
-TEST_CASE("a sample that is not in training is named", "[fast]") {
+TEST_CASE("a sample that is not in training is named") {
   LossInput input = some_input(role_scores());
   input.sample_ids = at::tensor({3, 99}, at::kLong);
   CHECK_THROWS_WITH((*role())(input), Contains("sample_ids[1]") && Contains("99"));

@@ -1,6 +1,4 @@
 // The projection on the top-K simplex, its Jacobian, and the loss.
-#include "losses/sparse_top.h"
-
 #include <ATen/ATen.h>
 
 #include "losses/ops/sparse_top_projection.h"
@@ -28,7 +26,7 @@ at::Tensor spread_scores(int64_t batch, int64_t classes, double spread) {
   return at::randn({batch, classes}, at::kDouble) * spread;
 }
 
-TEST_CASE("projections by hand", "[fast]") {
+TEST_CASE("projections by hand") {
   // k = 1, lambda = 0.5: sparsemax.
   CHECK(test::near(project(one_row({1.2, 0.8, -3}), 1), one_row({0.7, 0.3, 0})));
   // k = 2: one class at 1, two share the other unit.
@@ -39,7 +37,7 @@ TEST_CASE("projections by hand", "[fast]") {
   CHECK(test::near(project(one_row({3, 2, 1, 0}), 2), one_row({1, 1, 0, 0})));  // no class in between
 }
 
-TEST_CASE("the projection is the nearest point of the simplex", "[fast]") {
+TEST_CASE("the projection is the nearest point of the simplex") {
   // Optimality: q is in the simplex, and moving weight from a class with some to one with room brings no gain.
   for (const double spread : {0.1, 1.0, 30.0}) {
     for (const int64_t k : {1, 2, 7, 12, 39, 40}) {
@@ -56,7 +54,7 @@ TEST_CASE("the projection is the nearest point of the simplex", "[fast]") {
   }
 }
 
-TEST_CASE("large scores and shifts cost no digits", "[fast]") {
+TEST_CASE("large scores and shifts cost no digits") {
   const at::Tensor s = at::round(spread_scores(5, 20, 4) * 256) / 256;  // exact after the shift
   CHECK(test::near(project(s + 1e6, 4), project(s, 4)));
   const at::Tensor q = project((s * 1e4).to(at::kFloat), 4);
@@ -64,7 +62,7 @@ TEST_CASE("large scores and shifts cost no digits", "[fast]") {
   CHECK(test::near(q.sum(1), at::full({5}, 4.0)));
 }
 
-TEST_CASE("autograd, central differences and the Jacobian agree", "[fast]") {
+TEST_CASE("autograd, central differences and the Jacobian agree") {
   const at::Tensor s = spread_scores(3, 9, 0.6), k = at::tensor({1, 3, 8}, at::kLong);
   const at::Tensor q = sparse_top_projection(s, k), jacobian = sparse_top_jacobian(q);
   at::manual_seed(8);
@@ -78,9 +76,9 @@ TEST_CASE("autograd, central differences and the Jacobian agree", "[fast]") {
   CHECK(sparse_top_jacobian(one_row({1, 1, 0, 0})).abs().max().item<double>() == 0);
 }
 
-TEST_CASE("shapes and k are checked", "[fast]") {
+TEST_CASE("shapes and k are checked") {
   CHECK_THROWS_WITH(project(at::zeros({3}), 1), Contains("scores"));
-  CHECK_THROWS_WITH(project(one_row({1, 2}), 3), Contains("k: expected 0 to 2"));
+  CHECK_THROWS_WITH(project(one_row({1, 2}), 3), Contains("k:") && Contains("0 to 2"));
   CHECK_THROWS_WITH(sparse_top_projection(one_row({1, 2}), at::zeros({2}, at::kLong)), Contains("k"));
   CHECK_THROWS_WITH(sparse_top_projection(one_row({1, 2}), at::zeros({1})), Contains("int64"));
 }
@@ -91,7 +89,7 @@ LossInput with_sets(const at::Tensor& scores) {
   return input;
 }
 
-TEST_CASE("the loss is convex, at least 0, and 0 where the labels lead by 1", "[fast]") {
+TEST_CASE("the loss is convex, at least 0, and 0 where the labels lead by 1") {
   const auto loss = test::build_loss("sparse_top", test::context_of(6));
   const at::Tensor a = spread_scores(3, 6, 2), b = spread_scores(6, 6, 2).slice(0, 3);
   const auto value = [&](const at::Tensor& s) { return (*loss)(with_sets(s)).per_sample; };
@@ -103,7 +101,7 @@ TEST_CASE("the loss is convex, at least 0, and 0 where the labels lead by 1", "[
   CHECK(value(indicator * 0.9).gt(1e-3).all().item<bool>());
 }
 
-TEST_CASE("one label is the sparsemax loss, whose gradient is the projection minus the label", "[fast]") {
+TEST_CASE("one label is the sparsemax loss, whose gradient is the projection minus the label") {
   const auto loss = test::build_loss("sparse_top", test::context_of(6));
   const at::Tensor s = spread_scores(3, 6, 1), labels = at::tensor({0, 3, 1}, at::kLong);
   const auto sum = [&](const at::Tensor& point) { return (*loss)(test::input_of(point, labels)).sum; };

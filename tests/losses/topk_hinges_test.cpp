@@ -33,7 +33,7 @@ at::Tensor hinge_gradient(const std::string& name, int64_t k, int64_t label) {
                            hinge_scores())[0];
 }
 
-TEST_CASE("The top-K hinges have the values of their formulas", "[fast]") {
+TEST_CASE("The top-K hinges have the values of their formulas") {
   CHECK(hinge_value("topk_hinge", 1, 2) == Approx(1 + 3 - 1));
   CHECK(hinge_value("topk_hinge", 2, 2) == Approx(1 + 2 - 1));
   CHECK(hinge_value("topk_hinge", 3, 2) == Approx(1 + 0.5 - 1));
@@ -48,7 +48,7 @@ TEST_CASE("The top-K hinges have the values of their formulas", "[fast]") {
   CHECK(hinge_value("topk_zero_one", 3, 2) == 0);
 }
 
-TEST_CASE("Their gradients touch the class of the rank and the label", "[fast]") {
+TEST_CASE("Their gradients touch the class of the rank and the label") {
   CHECK(at::equal(hinge_gradient("topk_hinge", 2, 2), at::tensor({0.0, 1.0, -1.0, 0.0, 0.0}, at::kDouble)));
   CHECK(at::equal(hinge_gradient("topk_hinge_calibrated", 3, 2), at::tensor({0.0, 0.0, -1.0, 1.0, 0.0}, at::kDouble)));
   CHECK(at::equal(hinge_gradient("topk_hinge_calibrated", 2, 2), at::zeros({5}, at::kDouble)));
@@ -57,13 +57,13 @@ TEST_CASE("Their gradients touch the class of the rank and the label", "[fast]")
   CHECK(at::equal(hinge_gradient("topk_zero_one", 2, 2), at::zeros({5}, at::kDouble)));
 }
 
-TEST_CASE("A label that ties with the K-th largest score is no error", "[fast]") {
+TEST_CASE("A label that ties with the K-th largest score is no error") {
   const auto loss = test::build_loss("topk_zero_one", test::context_of(3), {"k=1"});
   const at::Tensor ties = at::tensor({1.0, 1.0, 0.0}, at::kDouble).view({1, 3});
   CHECK((*loss)(input_of(ties, at::tensor({int64_t{1}}))).sum.item<double>() == 0);
 }
 
-TEST_CASE("The calibrated hinge is the noised loss without noise", "[fast]") {
+TEST_CASE("The calibrated hinge is the noised loss without noise") {
   at::manual_seed(2);
   const at::Tensor random = at::randn({7, 9}, at::kDouble), labels = at::arange(7);
   const auto hinge = test::build_loss("topk_hinge_calibrated", test::context_of(9), {"k=3"});

@@ -1,8 +1,10 @@
 #include <algorithm>
 
-#include "metrics/average_k.h"
+#include "metrics/entries.h"
 #include "metrics/metric.h"
-#include "src/config/range.h"
+#include "src/config/key.h"
+#include "src/core/metric_name.h"
+#include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -25,7 +27,7 @@ MetricRegistry builtin_metrics() {
   return registry;
 }
 
-TEST_CASE("every metric builds, and says what it is", "[fast]") {
+TEST_CASE("every metric builds, and says what it is") {
   const MetricRegistry registry = builtin_metrics();
   const config::Config config = config_with(registry, "superclass_accuracy", true);
   REQUIRE(registry.names() == std::vector<std::string>{"top_k", "average_k", "superclass"});
@@ -35,14 +37,14 @@ TEST_CASE("every metric builds, and says what it is", "[fast]") {
   }
 }
 
-TEST_CASE("metrics read the K of the configuration", "[fast]") {
+TEST_CASE("metrics read the K of the configuration") {
   const MetricRegistry registry = builtin_metrics();
   CHECK(registry.at("top_k").make(config_with(registry, "top_k", config::Integers{7}))->names().front() == "top7");
   CHECK(registry.at("average_k").make(config_with(registry, "average_k", config::Reals{1.5}))->names().front() ==
         "avg1.5");
 }
 
-TEST_CASE("all metrics measure the bins of the configuration", "[fast]") {
+TEST_CASE("all metrics measure the bins of the configuration") {
   const MetricRegistry registry = builtin_metrics();
   const config::Config config = config_with(registry, "count_bins", config::Integers{10, 50});
   const auto has = [&](const char* metric, const char* name) {
@@ -54,8 +56,28 @@ TEST_CASE("all metrics measure the bins of the configuration", "[fast]") {
   CHECK_FALSE(has("top_k", "bin10_49_avg5"));
 }
 
+TEST_CASE("the metrics say what they are, and their names in files mean the same") {
+  const MetricRegistry registry = builtin_metrics();
+  const config::Config config = config_with(registry, "superclass_accuracy", true);
+  MetricContext context;
+  context.train_counts = {10, 50, 500};
+  context.superclass_of = {0, 1, 1};
+  for (const MetricEntry& entry : registry.entries()) {
+    for (const MetricValue& value :
+         entry.make(config)->compute(test::random_split(1, 20, 3, at::kFloat), context).values) {
+      CAPTURE(value.name);
+      CHECK(is_size(value.name) == (value.unit == MetricUnit::kClasses));
+      CHECK(value.name.ends_with("_lambda") == (value.unit == MetricUnit::kThreshold));
+      CHECK((value.over == MeanOver::kSamples) == (value.name.starts_with("top") || value.name.starts_with("avg")));
+      CHECK(value.size == name_of_metric(size_metric("val/" + value.name)));
+      CHECK(is_better(value.name, 0.6, 0.5));
+      CHECK(value.better == Better::kHigher);
+    }
+  }
+}
+
 // A metric's values are named after its K.
-TEST_CASE("a K that is listed twice is refused", "[fast]") {
+TEST_CASE("a K that is listed twice is refused") {
   const MetricRegistry registry = builtin_metrics();
   int64_t lists = 0;
   for (const MetricEntry& entry : registry.entries()) {
@@ -72,7 +94,7 @@ TEST_CASE("a K that is listed twice is refused", "[fast]") {
   CHECK(lists == 3);
 }
 
-TEST_CASE("the thresholds' source is a key of average-K", "[fast]") {
+TEST_CASE("the thresholds' source is a key of average-K") {
   const MetricRegistry registry = builtin_metrics();
   const config::Config config = config_with(registry, "threshold_from", std::string("same"));
   CHECK(config.read<AverageKOptions>("eval").threshold_from == "same");

@@ -13,24 +13,24 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("a label's rank counts larger scores", "[fast]") {
+TEST_CASE("a label's rank counts larger scores") {
   const at::Tensor scores = at::tensor({0.1, 3.0, -2.0, 0.5}, at::kDouble).repeat({4, 1});
   const at::Tensor ranks = label_ranks(scores, at::tensor({0, 1, 2, 3}, at::kLong));
   CHECK(ranks.equal(at::tensor({2, 0, 3, 1}, at::kLong)));
 }
 
-TEST_CASE("equal scores rank by class index", "[fast]") {
+TEST_CASE("equal scores rank by class index") {
   const at::Tensor scores = at::tensor({1.F, 2.F, 1.F, 2.F, 1.F}).repeat({5, 1});
   const at::Tensor ranks = label_ranks(scores, at::tensor({0, 1, 2, 3, 4}, at::kLong));
   CHECK(ranks.equal(at::tensor({2, 0, 3, 1, 4}, at::kLong)));
 }
 
-TEST_CASE("zero and minus zero are equal scores", "[fast]") {
+TEST_CASE("zero and minus zero are equal scores") {
   const at::Tensor scores = at::tensor({-0.F, 0.F});
   CHECK(label_ranks(scores.unsqueeze(0), at::tensor({1}, at::kLong)).item<int64_t>() == 1);
 }
 
-TEST_CASE("ranks agree with a stable sort, with and without ties", "[fast]") {
+TEST_CASE("ranks agree with a stable sort, with and without ties") {
   for (const int64_t levels : {0, 3}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
       const SplitScores split = test::random_split(7 + levels, 60, 11, dtype, levels);
@@ -44,7 +44,7 @@ TEST_CASE("ranks agree with a stable sort, with and without ties", "[fast]") {
   }
 }
 
-TEST_CASE("rows beyond the first block are ranked too", "[fast]") {
+TEST_CASE("rows beyond the first block are ranked too") {
   // Two rows of 2^21 classes fill a block, so that five rows take three.
   const int64_t classes = int64_t{1} << 21;
   const at::Tensor scores = at::arange(classes, at::kFloat).unsqueeze(0).expand({5, classes});
@@ -52,7 +52,7 @@ TEST_CASE("rows beyond the first block are ranked too", "[fast]") {
   CHECK(label_ranks(scores, labels).equal(classes - 1 - labels));
 }
 
-TEST_CASE("a label's rank is the definition's, with ties, infinities and NaN", "[fast]") {
+TEST_CASE("a label's rank is the definition's, with ties, infinities and NaN") {
   const int64_t threads = at::get_num_threads();
   at::set_num_threads(2);
   for (uint64_t seed = 0; seed < 12; ++seed) {

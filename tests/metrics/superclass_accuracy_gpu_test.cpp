@@ -1,6 +1,6 @@
 #include <ATen/ATen.h>
 
-#include "metrics/superclass_accuracy.h"
+#include "metrics/entries.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
@@ -17,9 +17,9 @@ TEST_CASE("superclass accuracy on a GPU is the CPU's, at ties too", "[gpu]") {
   }
   for (const int64_t levels : {0, 4}) {
     const SplitScores split = test::random_split(2, 500, 30, at::kFloat, levels);
-    const EvaluationResult expected = SuperclassAccuracy({true}).compute(split, context);
+    const EvaluationResult expected = make_superclass_accuracy({true})->compute(split, context);
     const EvaluationResult got =
-        SuperclassAccuracy({true}).compute({split.scores.to(at::kCUDA), split.labels.to(at::kCUDA)}, context);
+        make_superclass_accuracy({true})->compute({split.scores.to(at::kCUDA), split.labels.to(at::kCUDA)}, context);
     for (size_t i = 0; i < expected.values.size(); ++i) CHECK(got.values[i].value == expected.values[i].value);
   }
 }

@@ -1,7 +1,6 @@
-#include "metrics/superclass_accuracy.h"
-
 #include <ATen/ATen.h>
 
+#include "metrics/entries.h"
 #include "src/core/error.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
@@ -19,33 +18,33 @@ MetricContext two_superclasses() {
   return context;
 }
 
-TEST_CASE("superclass accuracy of four samples, by hand", "[fast]") {
+TEST_CASE("superclass accuracy of four samples, by hand") {
   // The largest scores are of 2, 0, 1 and, of a tie, 0: right but for the label, right, wrong, wrong.
   SplitScores split;
   split.scores = at::tensor({1., 2., 3., 5., 4., 3., 2., 9., 7., 6., 6., 6.}, at::kDouble).view({4, 3});
   split.labels = at::tensor({0, 0, 2, 1}, at::kLong);
-  const SuperclassAccuracy metric({true});
-  const EvaluationResult result = metric.compute(split, two_superclasses());
+  const auto metric = make_superclass_accuracy({true});
+  const EvaluationResult result = metric->compute(split, two_superclasses());
   CHECK(value_of(result, "top1_superclass") == 0.5);
   CHECK(value_of(result, "macro_top1_superclass") == 1.0 / 3);
   CHECK(value_of(result, "many_top1_superclass") == 1);
   CHECK(value_of(result, "few_top1_superclass") == 0);
   std::vector<std::string> names;
   for (const MetricValue& value : result.values) names.push_back(value.name);
-  CHECK(names == metric.names());
+  CHECK(names == metric->names());
 
-  const EvaluationResult of_two = metric.prepare(split, two_superclasses())(at::tensor({0, 3}, at::kLong));
+  const EvaluationResult of_two = metric->prepare(split, two_superclasses())(at::tensor({0, 3}, at::kLong));
   CHECK(value_of(of_two, "top1_superclass") == 0.5);
   CHECK(value_of(of_two, "macro_top1_superclass") == 0.5);
 }
 
-TEST_CASE("superclass accuracy is measured where it is asked for, and needs superclasses", "[fast]") {
+TEST_CASE("superclass accuracy is measured where it is asked for, and needs superclasses") {
   const SplitScores split = test::random_split(1, 10, 3, at::kFloat);
-  CHECK(SuperclassAccuracy({false}).names().empty());
+  CHECK(make_superclass_accuracy({false})->names().empty());
   MetricContext none = two_superclasses();
   none.superclass_of.clear();
-  CHECK(SuperclassAccuracy({false}).compute(split, none).values.empty());
-  CHECK_THROWS_AS(SuperclassAccuracy({true}).compute(split, none), ShapeError);
+  CHECK(make_superclass_accuracy({false})->compute(split, none).values.empty());
+  CHECK_THROWS_AS(make_superclass_accuracy({true})->compute(split, none), ShapeError);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the CPU's tests of builtin_test.cpp say, on a GPU, whose backward pass has a thread of its own.
+// Tests of builtin_test.cpp on a GPU, whose backward pass has a thread of its own.
 #include <ATen/ATen.h>
 
 #include "models/autocast.h"

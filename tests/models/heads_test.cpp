@@ -16,18 +16,19 @@ std::vector<std::string> names(const torch::nn::Module& module) {
   return names;
 }
 
-TEST_CASE("a normalised head gives cosines that do not depend on the features' length", "[fast]") {
+TEST_CASE("a normalised head gives cosines that do not depend on the features' length") {
   at::manual_seed(1);
-  NormalisedHead head(5, 3);
+  Owner model;
+  const Heads head(model, "fc", {"normalised"}, 5, 3);
   const at::Tensor features = at::randn({4, 5});
-  const at::Tensor scores = head.forward(features);
+  const at::Tensor scores = head(features).scores;
   CHECK(scores.abs().max().item<double>() <= 1 + 1e-6);
-  CHECK(at::allclose(scores, head.forward(features * 7), 1e-5, 1e-6));
-  CHECK(at::allclose(head.parameters()[0].norm(2, 0), at::ones({3})));
-  CHECK(at::isfinite(head.forward(at::zeros({1, 5}))).all().item<bool>());
+  CHECK(at::allclose(scores, head(features * 7).scores, 1e-5, 1e-6));
+  CHECK(at::allclose(model.parameters()[0].norm(2, 0), at::ones({3})));
+  CHECK(at::isfinite(head(at::zeros({1, 5})).scores).all().item<bool>());
 }
 
-TEST_CASE("a scaled head trains a factor for each class, and nothing else", "[fast]") {
+TEST_CASE("a scaled head trains a factor for each class, and nothing else") {
   Owner model;
   const Heads heads(model, "fc", {"scaled", true}, 5, 3);
   CHECK(names(model) == std::vector<std::string>{"fc.weight", "fc.bias", "fc.factor"});
@@ -47,7 +48,7 @@ TEST_CASE("a scaled head trains a factor for each class, and nothing else", "[fa
   CHECK(at::allclose(tensors[2].second.grad(), linear.sum(0)));
 }
 
-TEST_CASE("two heads score the same features with weights of their own", "[fast]") {
+TEST_CASE("two heads score the same features with weights of their own") {
   at::manual_seed(1);
   Owner model;
   const Heads heads(model, "fc", {"two_head", true}, 5, 3);
@@ -64,7 +65,7 @@ TEST_CASE("two heads score the same features with weights of their own", "[fast]
   CHECK(weights[2].second.grad().defined());
 }
 
-TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or start at zero", "[fast]") {
+TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or start at zero") {
   Owner with, without;
   const Heads head(with, "classifier", {"linear", true}, 5, 3, FirstHead::kZeroBias);
   const ModelOutput output = head(at::zeros({1, 5}));

@@ -1,5 +1,3 @@
-#include "models/recompute.h"
-
 #include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>
 
@@ -9,8 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "models/entries.h"
 #include "models/layers.h"
-#include "models/small_densenet.h"
+#include "models/model.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -57,21 +56,21 @@ struct Bytes {
 };
 
 Bytes bytes_of_a_step(bool recompute) {
-  SmallDenseNet model({40, 8}, true, {}, {10, 3, 32, 32});
-  if (recompute) model.recompute_activations();
+  const auto model = make_small_densenet({40, 8}, true, {}, {10, 3, 32, 32});
+  if (recompute) model->recompute_activations();
   const at::Tensor images = at::randn({8, 3, 32, 32});
   const CountingAllocator allocator;
-  at::Tensor sum = model.forward(images).scores.sum();
+  at::Tensor sum = model->forward(images).scores.sum();
   const size_t kept = allocator.alive;
   allocator.most = 0;
   sum.backward();
   const size_t most = allocator.most;
   sum.reset();
-  for (at::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
+  for (at::Tensor& parameter : model->parameters()) parameter.mutable_grad().reset();
   return {kept, most};
 }
 
-// A stage that begins with what takes the images, and its gradients for some images.
+// The gradients of a stage whose first layer takes the images.
 std::vector<at::Tensor> gradients_with_stem(bool recompute) {
   at::manual_seed(3);
   Stage stage;
@@ -85,7 +84,7 @@ std::vector<at::Tensor> gradients_with_stem(bool recompute) {
   return gradients;
 }
 
-TEST_CASE("a stem in a recomputed stage, whose images have no gradient, learns as without recomputing", "[fast]") {
+TEST_CASE("a stem in a recomputed stage, whose images have no gradient, learns as without recomputing") {
   const std::vector<at::Tensor> plain = gradients_with_stem(false), recomputed = gradients_with_stem(true);
   REQUIRE(plain.size() == 4);
   for (size_t i = 0; i < plain.size(); ++i) {
@@ -94,7 +93,7 @@ TEST_CASE("a stem in a recomputed stage, whose images have no gradient, learns a
   }
 }
 
-TEST_CASE("activations that are computed again are not kept", "[fast]") {
+TEST_CASE("activations that are computed again are not kept") {
   const Bytes plain = bytes_of_a_step(false), recomputed = bytes_of_a_step(true);
   CAPTURE(plain.kept, plain.most, recomputed.kept, recomputed.most);
   CHECK(recomputed.kept < 0.5 * static_cast<double>(plain.kept));

@@ -27,7 +27,7 @@ class TwoSums {
   std::array<at::Tensor, 2> all_;
 };
 
-TEST_CASE("batch norm over two processes is that of their batches together", "[fast]") {
+TEST_CASE("batch norm over two processes is that of their batches together") {
   at::manual_seed(3);
   const at::Tensor x = at::randn({7, 5, 3, 2}) * 3 + 10, weights = at::randn({7, 5, 3, 2});
   at::Tensor whole_x = x.clone().requires_grad_();

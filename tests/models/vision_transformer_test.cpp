@@ -1,10 +1,10 @@
-#include "models/vision_transformer.h"
-
 #include <ATen/ATen.h>
 
 #include <cmath>
 
-#include "models/transformer_block.h"
+#include "models/entries.h"
+#include "models/layers.h"
+#include "models/model.h"
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
 
@@ -13,9 +13,10 @@ namespace {
 
 constexpr VisionTransformerShape kSmallTransformer{16, 2, 12, 3};
 
-TEST_CASE("attention is the softmax of the scaled products, head by head", "[fast]") {
+TEST_CASE("attention is the softmax of the scaled products, head by head") {
   at::manual_seed(1);
-  SelfAttention attention(6, 2);
+  const auto model = make_vision_transformer({16, 1, 6, 2}, {}, {7, 1, 16, 16});
+  auto& attention = *model->named_modules()["encoder.layers.encoder_layer_0.self_attention"]->as<Layer>();
   attention.to(at::kDouble);
   const auto parameters = attention.named_parameters();
   parameters["in_proj_bias"].data().normal_();
@@ -32,23 +33,23 @@ TEST_CASE("attention is the softmax of the scaled products, head by head", "[fas
   CHECK(at::allclose(attention.forward(x), expected, 1e-12, 1e-12));
 }
 
-TEST_CASE("a place's embedding is learnt for every patch, and other images are refused", "[fast]") {
-  VisionTransformer model(kSmallTransformer, {}, {7, 1, 48, 48});
-  CHECK(model.named_parameters()["encoder.pos_embedding"].sizes() == at::IntArrayRef{1, 10, 12});
-  const ModelOutput output = model.forward(at::randn({3, 1, 48, 48}));
+TEST_CASE("a place's embedding is learnt for every patch, and other images are refused") {
+  const auto model = make_vision_transformer(kSmallTransformer, {}, {7, 1, 48, 48});
+  CHECK(model->named_parameters()["encoder.pos_embedding"].sizes() == at::IntArrayRef{1, 10, 12});
+  const ModelOutput output = model->forward(at::randn({3, 1, 48, 48}));
   CHECK(output.features.sizes() == at::IntArrayRef{3, 12});
   CHECK(at::equal(output.scores, at::zeros({3, 7})));  // the head starts at zero
-  CHECK_THROWS_WITH(model.forward(at::randn({3, 1, 32, 32})), Catch::Contains("images"));
-  CHECK_THROWS_AS(VisionTransformer(kSmallTransformer, {}, {7, 1, 48, 47}), KeyError);
+  CHECK_THROWS_WITH(model->forward(at::randn({3, 1, 32, 32})), Catch::Contains("images"));
+  CHECK_THROWS_AS(make_vision_transformer(kSmallTransformer, {}, {7, 1, 48, 47}), KeyError);
 }
 
-TEST_CASE("gradients repeat to the bit", "[fast]") {
+TEST_CASE("gradients repeat to the bit") {
   const auto gradients = [] {
     at::manual_seed(1);
-    VisionTransformer model(kSmallTransformer, {"normalised", false}, {7, 3, 64, 64});
-    model.forward(at::randn({4, 3, 64, 64})).scores.square().sum().backward();
+    const auto model = make_vision_transformer(kSmallTransformer, {"normalised", false}, {7, 3, 64, 64});
+    model->forward(at::randn({4, 3, 64, 64})).scores.square().sum().backward();
     std::vector<at::Tensor> all;
-    for (const at::Tensor& parameter : model.parameters()) all.push_back(parameter.grad());
+    for (const at::Tensor& parameter : model->parameters()) all.push_back(parameter.grad());
     return all;
   };
   const std::vector<at::Tensor> first = gradients(), second = gradients();

@@ -1,32 +1,22 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <set>
 
-#include "src/config/load.h"
-#include "src/optim/make_optimizer.h"
 #include "tests/support/catch2.h"
+#include "tests/support/optimizers.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain {
 namespace {
 
-const OptimizerRegistry& builtin_optimizers() {
-  static const OptimizerRegistry registry = [] {
-    OptimizerRegistry optimizers("optimizer");
-    register_builtin_optimizers(optimizers);
-    return optimizers;
-  }();
-  return registry;
-}
+using test::builtin_optimizers;
+using test::optimizer_schema;
 
-config::Schema optimizer_schema() {
-  return {{optimizer_section(builtin_optimizers())}, {optimizer_rule(builtin_optimizers())}};
-}
-
-config::Config config_of(const OptimizerEntry& entry, std::vector<std::string> settings = {}) {
-  settings.push_back("optimizer.name=" + entry.name);
-  return config::load(optimizer_schema(), {}, settings);
+config::Config config_of(const OptimizerEntry& entry, const std::vector<std::string>& settings = {}) {
+  return test::optimizer_config(entry.name, settings);
 }
 
 // A matrix, a row and a parameter that never has a gradient, with their optimizer.
@@ -50,7 +40,7 @@ struct Subject {
   }
 };
 
-TEST_CASE("Every optimizer: steps go down, and leave alone what has no gradient", "[fast]") {
+TEST_CASE("Every optimizer: steps go down, and leave alone what has no gradient") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     Subject subject(entry);
@@ -67,7 +57,7 @@ TEST_CASE("Every optimizer: steps go down, and leave alone what has no gradient"
   }
 }
 
-TEST_CASE("Every optimizer: with the state of another it goes on with the same bits", "[fast]") {
+TEST_CASE("Every optimizer: with the state of another it goes on with the same bits") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     Subject first(entry), second(entry);
@@ -92,7 +82,7 @@ TEST_CASE("Every optimizer: with the state of another it goes on with the same b
   }
 }
 
-TEST_CASE("Every optimizer: a step that is stopped changes no parameter", "[fast]") {
+TEST_CASE("Every optimizer: a step that is stopped changes no parameter") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     Subject stopped(entry), plain(entry);
@@ -113,7 +103,7 @@ TEST_CASE("Every optimizer: a step that is stopped changes no parameter", "[fast
   }
 }
 
-TEST_CASE("Every optimizer: a learning rate of the head's own, and parameters without weight decay", "[fast]") {
+TEST_CASE("Every optimizer: a learning rate of the head's own, and parameters without weight decay") {
   const std::string decay = "optimizer.weight_decay=0.5";
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
@@ -137,7 +127,7 @@ TEST_CASE("Every optimizer: a learning rate of the head's own, and parameters wi
   }
 }
 
-TEST_CASE("Weight decay spares the parameters of the kinds that are named", "[fast]") {
+TEST_CASE("Weight decay spares the parameters of the kinds that are named") {
   const at::Tensor matrix = at::ones({2, 2}), row = at::ones({2});
   const Optimizer::Named parameters{{"conv.weight", at::ones({2, 2, 3, 3})},
                                     {"bn.weight", row},
@@ -148,10 +138,17 @@ TEST_CASE("Weight decay spares the parameters of the kinds that are named", "[fa
                                     {"token", row}};
   const auto spared = [&](const config::Texts& no_decay) {
     std::set<std::string> names;
-    for (const TrainedParameter& parameter : trained_parameters({no_decay, 3}, parameters, {"fc.weight", "fc.bias"})) {
-      if (!parameter.decays) names.insert(parameter.name);
-      CHECK(parameter.lr_factor == (parameter.name.starts_with("fc.") ? 3 : 1));
-    }
+    OptimizerEntry entry = sgd_entry();
+    entry.make = [&](const config::Config&, const TrainedParameters& trained) {
+      for (const TrainedParameter& parameter : trained) {
+        if (!parameter.decays) names.insert(parameter.name);
+        CHECK(parameter.lr_factor == (parameter.name.starts_with("fc.") ? 3 : 1));
+      }
+      return nullptr;
+    };
+    const std::string kinds = fmt::format("optimizer.no_decay=[{}]", fmt::join(no_decay, ", "));
+    make_optimizer(entry, config_of(entry, {kinds, "optimizer.head_lr_factor=3"}), parameters,
+                   {"fc.weight", "fc.bias"});
     return names;
   };
   CHECK(spared({}).empty());
@@ -160,7 +157,7 @@ TEST_CASE("Weight decay spares the parameters of the kinds that are named", "[fa
   CHECK(spared({"bias", "norm"}).size() == 4);
 }
 
-TEST_CASE("Every optimizer refuses what no optimizer can do", "[fast]") {
+TEST_CASE("Every optimizer refuses what no optimizer can do") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     for (const char* wrong :
@@ -172,7 +169,7 @@ TEST_CASE("Every optimizer refuses what no optimizer can do", "[fast]") {
   }
 }
 
-TEST_CASE("Every optimizer: its state has a name each, and the size that the entry says", "[fast]") {
+TEST_CASE("Every optimizer: its state has a name each, and the size that the entry says") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     const Subject subject(entry);
@@ -187,7 +184,7 @@ TEST_CASE("Every optimizer: its state has a name each, and the size that the ent
   }
 }
 
-TEST_CASE("Every optimizer: its config comes back as it was, and has a learning rate", "[fast]") {
+TEST_CASE("Every optimizer: its config comes back as it was, and has a learning rate") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
     const config::Config config = config_of(entry);
@@ -198,7 +195,7 @@ TEST_CASE("Every optimizer: its config comes back as it was, and has a learning 
   }
 }
 
-TEST_CASE("Nesterov without momentum is refused where it was written", "[fast]") {
+TEST_CASE("Nesterov without momentum is refused where it was written") {
   CHECK_THROWS_WITH(config::load(optimizer_schema(), {}, {"optimizer.momentum=0"}),
                     Catch::Contains("optimizer.nesterov") && Catch::Contains("optimizer.nesterov: false"));
   CHECK_NOTHROW(config::load(optimizer_schema(), {}, {"optimizer.momentum=0", "optimizer.nesterov=false"}));

@@ -20,7 +20,7 @@ std::unique_ptr<Schedule> schedule(const std::vector<std::string>& settings, Run
   return make_schedule(configured(settings), length);
 }
 
-TEST_CASE("a milestone counts completed epochs", "[fast]") {
+TEST_CASE("a milestone counts completed epochs") {
   const auto multistep =
       schedule({"schedule.name=multistep", "schedule.milestones=[2, 3]", "schedule.gamma=0.1"}, {4, 10});
   CHECK(multistep->factor(19) == 1.0);
@@ -29,7 +29,7 @@ TEST_CASE("a milestone counts completed epochs", "[fast]") {
   CHECK(multistep->factor(30) == Approx(0.01).epsilon(1e-15));
 }
 
-TEST_CASE("cosine falls from 1 to the final factor, half-way in the middle", "[fast]") {
+TEST_CASE("cosine falls from 1 to the final factor, half-way in the middle") {
   const auto cosine = schedule({"schedule.name=cosine", "schedule.final_factor=0.2"}, {2, 50});
   CHECK(cosine->factor(0) == 1.0);
   CHECK(cosine->factor(50) == Approx(0.6));
@@ -37,7 +37,7 @@ TEST_CASE("cosine falls from 1 to the final factor, half-way in the middle", "[f
   for (int64_t step = 1; step < 100; ++step) CHECK(cosine->factor(step) < cosine->factor(step - 1));
 }
 
-TEST_CASE("warm-up rises linearly to the schedule's value, over a part of an epoch too", "[fast]") {
+TEST_CASE("warm-up rises linearly to the schedule's value, over a part of an epoch too") {
   const auto constant = schedule({"schedule.warmup_epochs=0.5"}, {2, 8});
   CHECK(constant->factor(0) == 0.25);
   CHECK(constant->factor(1) == 0.5);
@@ -45,7 +45,7 @@ TEST_CASE("warm-up rises linearly to the schedule's value, over a part of an epo
   CHECK(constant->factor(4) == 1.0);
 }
 
-TEST_CASE("milestones must rise", "[fast]") {
+TEST_CASE("milestones must rise") {
   CHECK_THROWS_AS(configured({"schedule.name=multistep", "schedule.milestones=[20, 20]"}), ConfigError);
 }
 

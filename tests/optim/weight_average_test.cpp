@@ -8,7 +8,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("the average follows the weights as its formula says", "[fast]") {
+TEST_CASE("the average follows the weights as its formula says") {
   const at::Tensor weight = at::full({2}, 1.0, at::kDouble), counter = at::full({}, 5, at::kLong);
   WeightAverage average({{"weight", weight}, {"counter", counter}}, 0.25);
   double expected = 1;
@@ -24,7 +24,7 @@ TEST_CASE("the average follows the weights as its formula says", "[fast]") {
   CHECK(weight[0].item<double>() == 30);
 }
 
-TEST_CASE("the average stands in for the weights and leaves them as they were", "[fast]") {
+TEST_CASE("the average stands in for the weights and leaves them as they were") {
   const at::Tensor weight = at::zeros({3}).requires_grad_(true);
   WeightAverage average({{"weight", weight}}, 0.9);
   {

@@ -32,13 +32,13 @@ Variables with(Variables variables, const std::string& name, const std::string& 
   return variables;
 }
 
-TEST_CASE("a process without a launcher is alone", "[fast]") {
+TEST_CASE("a process without a launcher is alone") {
   CHECK_FALSE(launched({}));
   CHECK_FALSE(launched({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}));
   CHECK_FALSE(launched({{"MASTER_PORT", "29500"}}));
 }
 
-TEST_CASE("torchrun's variables say which process this is", "[fast]") {
+TEST_CASE("torchrun's variables say which process this is") {
   const Launch launch = launched(kTorchrun).value();
   CHECK(launch.rank == 5);
   CHECK(launch.world_size == 8);
@@ -49,7 +49,7 @@ TEST_CASE("torchrun's variables say which process this is", "[fast]") {
   CHECK(launched(with(kTorchrun, "TORCHELASTIC_USE_AGENT_STORE", "True")).value().launcher_keeps_store);
 }
 
-TEST_CASE("a step of srun is told from the batch script around it", "[fast]") {
+TEST_CASE("a step of srun is told from the batch script around it") {
   const Launch launch = launched(kSlurm).value();
   CHECK(launch.rank == 2);
   CHECK(launch.world_size == 3);
@@ -58,7 +58,7 @@ TEST_CASE("a step of srun is told from the batch script around it", "[fast]") {
   CHECK(launched(with(kSlurm, "MASTER_PORT", "4711")).value().port == 4711);
 }
 
-TEST_CASE("two steps of a job, and two jobs, do not meet", "[fast]") {
+TEST_CASE("two steps of a job, and two jobs, do not meet") {
   const Launch first = launched(kSlurm).value(), second = launched(with(kSlurm, "SLURM_STEP_ID", "1")).value();
   const Launch other_job = launched(with(kSlurm, "SLURM_JOB_ID", "31235")).value();
   CHECK(first.port != second.port);
@@ -70,8 +70,7 @@ TEST_CASE("two steps of a job, and two jobs, do not meet", "[fast]") {
   CHECK(other_job.attempt == "31235.0");
 }
 
-TEST_CASE("a process takes the GPU of its number on the machine, a Slurm task also the one that it is shown",
-          "[fast]") {
+TEST_CASE("a process takes the GPU of its number on the machine, a Slurm task also the one that it is shown") {
   Launch launch = launched(kTorchrun).value();
   CHECK(gpu_of(launch, 4) == 1);
   CHECK_THROWS_WITH(gpu_of(launch, 1),
@@ -83,7 +82,7 @@ TEST_CASE("a process takes the GPU of its number on the machine, a Slurm task al
   CHECK_THROWS_AS(gpu_of(launch, 2), ConfigError);
 }
 
-TEST_CASE("what is missing or no number is named", "[fast]") {
+TEST_CASE("what is missing or no number is named") {
   CHECK_THROWS_WITH(launched(with(kTorchrun, "RANK", "8")),
                     Contains("RANK is '8': expected a whole number from 0 to 7"));
   CHECK_THROWS_WITH(launched(with(kTorchrun, "MASTER_PORT", "port")), Contains("MASTER_PORT is 'port'"));
@@ -97,7 +96,7 @@ TEST_CASE("what is missing or no number is named", "[fast]") {
   }
 }
 
-TEST_CASE("the first host of a list", "[fast]") {
+TEST_CASE("the first host of a list") {
   CHECK(first_host("node1") == "node1");
   CHECK(first_host("node1,node2") == "node1");
   CHECK(first_host("node[03-07,9],other") == "node03");

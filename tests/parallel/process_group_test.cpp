@@ -9,9 +9,8 @@
 #include <thread>
 
 #include "src/core/error.h"
-#include "src/parallel/bucketed_sum.h"
-#include "src/parallel/ordered_sum.h"
-#include "src/parallel/store_client.h"
+#include "src/parallel/gradient_sum.h"
+#include "src/parallel/membership.h"
 #include "tests/support/catch2.h"
 #include "tests/support/threads_as_processes.h"
 
@@ -21,7 +20,7 @@ namespace {
 using Catch::Contains;
 using namespace test;
 
-TEST_CASE("NCCL waits until Gloo has failed and the culprit is named", "[fast]") {
+TEST_CASE("NCCL waits until Gloo has failed and the failed process is named") {
   for (const double seconds : {1.0, 300.0, 86400.0}) {
     const ParallelOptions options{.backend = "auto", .timeout = seconds};
     CHECK(options.gloo_timeout() == std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)));
@@ -29,7 +28,7 @@ TEST_CASE("NCCL waits until Gloo has failed and the culprit is named", "[fast]")
   }
 }
 
-TEST_CASE("processes tell each other tensors and texts, in the order of their ranks", "[fast]") {
+TEST_CASE("processes tell each other tensors and texts, in the order of their ranks") {
   std::vector<at::Tensor> gathered(3), exchanged(3), taken(3);
   std::vector<std::vector<std::string>> texts(3);
   in_processes(3, [&](ProcessGroup& group) {
@@ -51,7 +50,7 @@ TEST_CASE("processes tell each other tensors and texts, in the order of their ra
   }
 }
 
-TEST_CASE("gradients are added in the order of the micro-batches, whoever holds them", "[fast]") {
+TEST_CASE("gradients are added in the order of the micro-batches, whoever holds them") {
   constexpr int64_t kMicroBatches = 5;
   const auto gradient = [](int64_t batch, const at::Tensor& parameter) {
     at::manual_seed(static_cast<uint64_t>(100 * batch + parameter.numel()));
@@ -75,7 +74,8 @@ TEST_CASE("gradients are added in the order of the micro-batches, whoever holds 
       std::vector<at::Tensor> parameters;
       for (const at::Tensor& shape : shapes) parameters.push_back(shape.clone().requires_grad_());
       parameters[2] = parameters[2].detach().contiguous(at::MemoryFormat::ChannelsLast).requires_grad_();
-      OrderedSum sum(group, parameters);
+      const auto sum = make_gradient_sum(group, parameters, std::nullopt);
+      sum->start();
       for (int64_t first = 0; first < kMicroBatches; first += world) {
         const int64_t own = first + group.rank();
         for (size_t p = 0; p < parameters.size() && own < kMicroBatches; ++p) {
@@ -83,9 +83,9 @@ TEST_CASE("gradients are added in the order of the micro-batches, whoever holds 
         }
         std::vector<int64_t> contributors;
         for (int64_t rank = 0; rank < world && first + rank < kMicroBatches; ++rank) contributors.push_back(rank);
-        sum.end_round(contributors);
+        sum->end_round(contributors);
       }
-      sum.finish();
+      sum->finish();
       for (size_t p = 0; p < parameters.size(); ++p) {
         if (!parameters[p].grad().equal(expected[p])) throw Error("another sum");
       }
@@ -93,7 +93,7 @@ TEST_CASE("gradients are added in the order of the micro-batches, whoever holds 
   }
 }
 
-TEST_CASE("gradients are added in buckets while the backward pass goes on", "[fast]") {
+TEST_CASE("gradients are added in buckets while the backward pass goes on") {
   const auto loss_of = [](const std::vector<at::Tensor>& parameters, double factor) {
     // The last parameter has no gradient.
     return factor * ((parameters[0] * parameters[0]).sum() + (parameters[1] * parameters[0].sum()).sum());
@@ -109,17 +109,17 @@ TEST_CASE("gradients are added in buckets while the backward pass goes on", "[fa
     CAPTURE(bytes);
     in_processes(2, [&](ProcessGroup& group) {
       const std::vector<at::Tensor> parameters = fresh();
-      BucketedSum sum(group, parameters, bytes);
+      const auto sum = make_gradient_sum(group, parameters, bytes);
       for (int step = 0; step < 2; ++step) {
         for (const at::Tensor& parameter : parameters) parameter.mutable_grad().reset();
-        sum.start();
-        sum.begin_round(/*is_last=*/false);
+        sum->start();
+        sum->begin_round(/*is_last=*/false);
         loss_of(parameters, 1 + static_cast<double>(group.rank())).backward();
-        sum.end_round({0, 1});
-        sum.begin_round(/*is_last=*/true);
+        sum->end_round({0, 1});
+        sum->begin_round(/*is_last=*/true);
         if (group.is_first()) loss_of(parameters, 3).backward();  // the other one has no part in it
-        sum.end_round({0});
-        sum.finish();
+        sum->end_round({0});
+        sum->finish();
         for (size_t p = 0; p < 2; ++p) {
           if (!at::allclose(parameters[p].grad(), expected[p].grad())) throw Error("another sum");
         }
@@ -129,7 +129,7 @@ TEST_CASE("gradients are added in buckets while the backward pass goes on", "[fa
   }
 }
 
-TEST_CASE("what fails in the first process fails in all", "[fast]") {
+TEST_CASE("what fails in the first process fails in all") {
   std::vector<std::string> told(2);
   in_processes(2, [&](ProcessGroup& group) {
     bool is_done = false;
@@ -147,12 +147,12 @@ TEST_CASE("what fails in the first process fails in all", "[fast]") {
   CHECK(told == std::vector<std::string>{"the disk is full", "process 0: the disk is full"});
 }
 
-TEST_CASE("a process that does not come is named", "[fast]") {
+TEST_CASE("a process that does not come is named") {
   CHECK_THROWS_WITH(ProcessGroup(launch_of(0, 2, free_port()), gloo(1), at::kCPU),
                     Contains("process 1 of 2 has not come within 1 s (parallel.timeout)"));
 }
 
-TEST_CASE("a second process that comes as one that is there is refused, and disturbs nobody", "[fast]") {
+TEST_CASE("a second process that comes as one that is there is refused, and disturbs nobody") {
   const uint16_t port = free_port();
   std::atomic<int> refused = 0, met = 0;
   std::vector<std::string> errors(3);
@@ -177,7 +177,7 @@ TEST_CASE("a second process that comes as one that is there is refused, and dist
              Contains(fmt::format("process 1 of 2 is at the store at 127.0.0.1:{} already", port)));
 }
 
-TEST_CASE("a process whose own thread hangs is named, though its heart beats", "[fast]") {
+TEST_CASE("a process whose own thread hangs is named, though its heart beats") {
   const uint16_t port = free_port();
   std::promise<void> done;
   std::string told;
@@ -199,12 +199,12 @@ TEST_CASE("a process whose own thread hangs is named, though its heart beats", "
   CHECK_THAT(told, Contains("process 1 of 2 hangs, or takes longer than parallel.timeout") && Contains("gathering"));
 }
 
-TEST_CASE("a store that is not there is named", "[fast]") {
+TEST_CASE("a store that is not there is named") {
   CHECK_THROWS_WITH(ProcessGroup(launch_of(1, 2, free_port()), gloo(1), at::kCPU),
                     Contains("process 1 of 2 cannot reach the store at 127.0.0.1:"));
 }
 
-TEST_CASE("a process that ends before it came is told to those that wait for it", "[fast]") {
+TEST_CASE("a process that ends before it came is told to those that wait for it") {
   const uint16_t port = free_port();
   std::string told;
   const auto start = std::chrono::steady_clock::now();
@@ -222,7 +222,7 @@ TEST_CASE("a process that ends before it came is told to those that wait for it"
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
 }
 
-TEST_CASE("a process that ends by an error is named with it to the others", "[fast]") {
+TEST_CASE("a process that ends by an error is named with it to the others") {
   const uint16_t port = free_port();
   std::string told;
   std::thread failing([&] {

@@ -57,7 +57,7 @@ Chart odd_chart(bool with_categories) {
 
 }  // namespace
 
-TEST_CASE("gnuplot draws a chart, whatever its texts hold, and runs nothing of them", "[fast]") {
+TEST_CASE("gnuplot draws a chart, whatever its texts hold, and runs nothing of them") {
   SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
   const test::TemporaryFolder folder;
   for (const bool with_categories : {false, true}) {
@@ -80,7 +80,7 @@ TEST_CASE("gnuplot draws a chart, whatever its texts hold, and runs nothing of t
   }
 }
 
-TEST_CASE("A script has every point, and what is missing is left out", "[fast]") {
+TEST_CASE("A script has every point, and what is missing is left out") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   ChartPanel panel{"", ChartKind::kLines, {"x"}, {"y"}, {{"none"}, {"nan", {{1, nan}}}}};
   panel.series.push_back({"s", {{1, 2}, {nan, 5}, {4, 6, 5}, {7, 8}}});
@@ -102,14 +102,14 @@ TEST_CASE("A script has every point, and what is missing is left out", "[fast]")
   CHECK_THAT(picture_script(chart_picture({"a", "A", "", {{}}})), Contains("no runs yet") && !Contains("The legend"));
 }
 
-TEST_CASE("With categories series stand side by side", "[fast]") {
+TEST_CASE("With categories series stand side by side") {
   ChartPanel panel{"", ChartKind::kPoints, {"x"}, {"y"}, {{"a", {{1, 2}}}, {"b", {{1, 3}}}}, {"zero", "one"}};
   panel.series[1].points[0].label = "best";
   CHECK_THAT(picture_script(chart_picture({"a", "A", "", {panel}})),
              Contains("\n0.94 2 2 2\n") && Contains("\n1.06 3 3 3\n") && Contains("set label \"best\" at 1.06,3 "));
 }
 
-TEST_CASE("Every kind of panel is drawn, empty ones too", "[fast]") {
+TEST_CASE("Every kind of panel is drawn, empty ones too") {
   SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
   const test::TemporaryFolder folder;
   for (const ChartKind kind : {ChartKind::kLines, ChartKind::kPoints, ChartKind::kSteps}) {
@@ -125,7 +125,7 @@ TEST_CASE("Every kind of panel is drawn, empty ones too", "[fast]") {
   }
 }
 
-TEST_CASE("Without gnuplot a chart's data and script are written, and the error says what to do", "[fast]") {
+TEST_CASE("Without gnuplot a chart's data and script are written, and the error says what to do") {
   const test::TemporaryFolder folder;
   const test::FakeGnuplot none;
   CHECK_THROWS_WITH(draw_charts({odd_chart(false)}, folder.path()),

@@ -19,7 +19,7 @@ Chart with_series(std::vector<ChartSeries> series, ChartKind kind = ChartKind::k
 
 }  // namespace
 
-TEST_CASE("The table has a row a point, at full precision", "[fast]") {
+TEST_CASE("The table has a row a point, at full precision") {
   Chart chart = with_series({{"one", {{0.1, 1.0 / 3, 0.25, 1e-7}, {2, 1e300}}}, {"two", {{3, -0.5, {}, {}, "third"}}}});
   chart.panels.push_back(
       {"", ChartKind::kPoints, {"network"}, {"y"}, {{"a,\r\n\"b\"", {{1, 5}}}}, {"resnet18", "vit, base"}});
@@ -31,13 +31,13 @@ TEST_CASE("The table has a row a point, at full precision", "[fast]") {
         "2,\"a,  \"\"b\"\"\",\"vit, base\",5,,,\n");
 }
 
-TEST_CASE("What is not finite is an empty cell", "[fast]") {
+TEST_CASE("What is not finite is an empty cell") {
   const double infinity = std::numeric_limits<double>::infinity();
   CHECK(chart_csv(with_series({{"a", {{1, kNan, kNan, infinity}, {kNan, 2}, {3, -infinity}}}})) ==
         "panel,series,x,y,below,above,label\n1,a,1,,,,\n1,a,,2,,,\n1,a,3,,,,\n");
 }
 
-TEST_CASE("An axis reaches beyond points and intervals, unless its ends are given", "[fast]") {
+TEST_CASE("An axis reaches beyond points and intervals, unless its ends are given") {
   ChartPanel panel = with_series({{"s", {{0, 10, 0, 12}, {100, 20}, {kNan, 900}}}}).panels[0];
   CHECK(x_range(panel).least == Approx(-6));
   CHECK(x_range(panel).most == Approx(106));
@@ -56,7 +56,7 @@ TEST_CASE("An axis reaches beyond points and intervals, unless its ends are give
   CHECK(x_range(with_series({}).panels[0]).least < 0);
 }
 
-TEST_CASE("Of a histogram all of the first and last bin is seen, and its foot", "[fast]") {
+TEST_CASE("Of a histogram all of the first and last bin is seen, and its foot") {
   ChartPanel panel = with_series({{"s", {{1, 5}, {3, 8}, {5, 6}}}}, ChartKind::kSteps).panels[0];
   CHECK(x_range(panel).least < 0);
   CHECK(x_range(panel).most > 6);
@@ -66,7 +66,7 @@ TEST_CASE("Of a histogram all of the first and last bin is seen, and its foot", 
   CHECK(y_range(panel).least > 5);
 }
 
-TEST_CASE("Where points stand at few places, these have tics of their own", "[fast]") {
+TEST_CASE("Where points stand at few places, these have tics of their own") {
   ChartPanel panel = with_series({{"a", {{8, 1}, {64, 2}, {1024, 1.5}}}}).panels[0];
   panel.x.is_log = true;
   CHECK_THAT(axes_commands(panel), Contains("set logscale x") && Contains("set xtics norotate (8, 64, 1024)"));
@@ -80,7 +80,7 @@ TEST_CASE("Where points stand at few places, these have tics of their own", "[fa
   CHECK_THAT(axes_commands(panel), !Contains("(8, 64, 1024)"));
 }
 
-TEST_CASE("A logarithmic axis has tics however short it is", "[fast]") {
+TEST_CASE("A logarithmic axis has tics however short it is") {
   const auto y_tics = [](double least, double most) {
     ChartPanel panel = with_series({{"a", {{1, least}, {2, most}}}}).panels[0];
     panel.y = {.label = "y", .is_log = true, .least = least, .most = most};
@@ -94,7 +94,7 @@ TEST_CASE("A logarithmic axis has tics however short it is", "[fast]") {
   CHECK(y_tics(0.309, 0.351) == "(0.31, 0.32, 0.33, 0.34, 0.35)");
 }
 
-TEST_CASE("Of many categories some are named", "[fast]") {
+TEST_CASE("Of many categories some are named") {
   ChartPanel panel = with_series({}).panels[0];
   for (int i = 0; i < 41; ++i) panel.categories.push_back("class " + std::to_string(i));
   CHECK_THAT(axes_commands(panel), Contains("(\"class 0\" 0, \"class 2\" 2,") && Contains("[-0.5:40.5]"));
@@ -102,7 +102,7 @@ TEST_CASE("Of many categories some are named", "[fast]") {
   CHECK_THAT(axes_commands(panel), Contains(R"(("50 %% \173a\175" 0, "b" 1))"));
 }
 
-TEST_CASE("Labels keep off points and each other, and within the axes", "[fast]") {
+TEST_CASE("Labels keep off points and each other, and within the axes") {
   ChartPanel panel{"", ChartKind::kPoints, {"x"}, {"y"}, {{"s"}}};
   panel.series[0].points = {{0, 0, {}, {}, "left"}, {1, 1, {}, {}, "at the right"}, {1, kNan, {}, {}, "nowhere"}};
   CHECK(label_commands(panel) ==

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "src/core/error.h"
-#include "src/plot/gnuplot.h"
+#include "src/plot/pictures.h"
 #include "tests/support/temporary_folder.h"
 
 namespace settrain::test {

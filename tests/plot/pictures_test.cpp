@@ -1,8 +1,6 @@
-// With gnuplot itself.
 #include "src/plot/pictures.h"
 
-#include "src/plot/gnuplot.h"
-#include "src/plot/picture_text.h"
+#include "src/core/error.h"
 #include "tests/plot/fake_gnuplot.h"
 #include "tests/plot/has_gnuplot.h"
 #include "tests/support/catch2.h"
@@ -12,14 +10,54 @@
 
 using namespace settrain;
 using Catch::Contains;
+using Catch::Message;
+using test::FakeGnuplot;
 
-TEST_CASE("a text in a script is a text, whatever it holds", "[fast]") {
+TEST_CASE("Without gnuplot the error names Debian's package") {
+  const FakeGnuplot none;
+  const test::TemporaryFolder folder;
+  CHECK_THROWS_AS(run_gnuplot(folder.path(), {"a.gp"}), Error);
+  CHECK_THROWS_WITH(run_gnuplot(folder.path(), {"a.gp"}), Contains("gnuplot-nox"));
+}
+
+TEST_CASE("gnuplot runs in the folder, and no shell reads its arguments") {
+  const FakeGnuplot fake("printf '%s\\n' \"$@\" >arguments");
+  const test::TemporaryFolder folder;
+  run_gnuplot(folder.path(), {"-e", "out='a b'", "$(touch owned); `touch owned`.gp"});
+  CHECK(test::read_file(folder / "arguments") == "-d\n-e\nout='a b'\n$(touch owned); `touch owned`.gp\n");
+  CHECK_FALSE(std::filesystem::exists(folder / "owned"));
+}
+
+TEST_CASE("What a failing gnuplot prints is in the error") {
+  const test::TemporaryFolder folder;
+  {
+    const FakeGnuplot fake("echo 'line 3: undefined variable' >&2; exit 4");
+    CHECK_THROWS_MATCHES(run_gnuplot(folder.path(), {"a.gp"}), Error,
+                         Message("gnuplot failed with exit code 4:\nline 3: undefined variable"));
+  }
+  const FakeGnuplot killed("kill -9 $$");
+  CHECK_THROWS_MATCHES(run_gnuplot(folder.path(), {"a.gp"}), Error, Message("gnuplot was ended by signal 9"));
+}
+
+TEST_CASE("More output than is kept does not stop gnuplot, and warnings are no failure") {
+  const FakeGnuplot fake("i=0; while [ $i -lt 20000 ]; do echo warning >&2; i=$((i+1)); done");
+  const test::TemporaryFolder folder;
+  CHECK_THAT(run_gnuplot(folder.path(), {"a.gp"}), Catch::EndsWith("warning\nwarning"));
+}
+
+TEST_CASE("A folder that is not there is told as such") {
+  const FakeGnuplot fake("exit 0");
+  const test::TemporaryFolder folder;
+  CHECK_THROWS_WITH(run_gnuplot(folder / "none", {"a.gp"}), Contains("none") && !Contains("gnuplot-nox"));
+}
+
+TEST_CASE("a text in a script is a text, whatever it holds") {
   CHECK(gnuplot_string("a (b), \u03b5 50 %") == "\"a (b), \u03b5 50 %\"");
   CHECK(gnuplot_string("\"`{'\\\n") == R"("\042\140\173\047\134\012")");
   CHECK(tic_string("50 %\n" + std::string(40, 'x')) == "\"50 %% " + std::string(23, 'x') + "\u2026\"");
 }
 
-TEST_CASE("long texts are broken at blanks, or cut, never within a character", "[fast]") {
+TEST_CASE("long texts are broken at blanks, or cut, never within a character") {
   CHECK(wrapped("", 10).empty());
   CHECK(wrapped("one two\nthree", 9) == "one two\nthree");
   CHECK(wrapped("a longer-than-that word", 5) == "a\nlonger-than-that\nword");
@@ -27,7 +65,7 @@ TEST_CASE("long texts are broken at blanks, or cut, never within a character", "
   CHECK(shortened("ab\u03b5\u03b5", 3) == "ab\u03b5\u2026");
 }
 
-TEST_CASE("gnuplot reads such a text as it is", "[fast]") {
+TEST_CASE("gnuplot reads such a text as it is") {
   SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
   const test::TemporaryFolder folder;
   for (const std::string text :
@@ -39,11 +77,11 @@ TEST_CASE("gnuplot reads such a text as it is", "[fast]") {
   CHECK_FALSE(std::filesystem::exists(folder / "owned"));
 }
 
-TEST_CASE("the title of a script is a comment", "[fast]") {
+TEST_CASE("the title of a script is a comment") {
   CHECK_THAT(picture_script({.name = "a", .title = "two\nlines"}), Contains("# two lines. Draws a.svg and a.png;"));
 }
 
-TEST_CASE("what can be drawn is drawn, and the rest is named", "[fast]") {
+TEST_CASE("what can be drawn is drawn, and the rest is named") {
   const test::TemporaryFolder folder;
   const test::FakeGnuplot fake(
       "eval \"$3\"; [ \"$4\" = ./b.gp ] && exit 1; echo '</svg>' >$out.svg; echo IEND >$out.png");
@@ -60,7 +98,7 @@ TEST_CASE("what can be drawn is drawn, and the rest is named", "[fast]") {
   CHECK(test::read_file(folder / "b.dat") == "1");
 }
 
-TEST_CASE("a picture that gnuplot could not write all of is none", "[fast]") {
+TEST_CASE("a picture that gnuplot could not write all of is none") {
   const test::TemporaryFolder folder;
   const auto draw = [&](const std::string& svg) {
     // Its second argument is out='...'.

@@ -5,9 +5,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/decode_image.h"
-#include "src/report/answers_json.h"
-#include "src/report/confusions.h"
-#include "src/report/example_choice.h"
+#include "src/report/report_parts.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -41,7 +39,7 @@ Answers some_answers(const AnswerOptions& rule) {
   return answers;
 }
 
-TEST_CASE("pairs of confused classes are counted and ordered", "[fast]") {
+TEST_CASE("pairs of confused classes are counted and ordered") {
   const Places labels{0, 0, 0, 1, 1, 2, 2}, predicted{1, 1, 0, 0, 2, 0, 0};
   const std::vector<Confusion> expected{{0, 1, 2}, {2, 0, 2}, {1, 0, 1}};
   CHECK((most_confused(labels, predicted, 3) == expected));
@@ -49,7 +47,7 @@ TEST_CASE("pairs of confused classes are counted and ordered", "[fast]") {
   CHECK(to_superclasses({0, 2, 1}, {7, 8, 9}) == Places{7, 9, 8});
 }
 
-TEST_CASE("examples are spread over the split, and the largest sets come first", "[fast]") {
+TEST_CASE("examples are spread over the split, and the largest sets come first") {
   const ChosenExamples chosen = choose_examples({1, 3, 2, 3, 1, 1}, {true, false, true, true, true, true}, 2);
   CHECK(chosen.correct == Places{0, 3});
   CHECK(chosen.missed == Places{1});
@@ -58,21 +56,21 @@ TEST_CASE("examples are spread over the split, and the largest sets come first",
   CHECK(choose_examples({2, 2}, {true, false}, 2).large.empty());
 }
 
-TEST_CASE("the sets are those of the K that was selected on, and the metric's own", "[fast]") {
+TEST_CASE("the sets are those of the K that was selected on, and the metric's own") {
   const SplitScores split = some_answers({average_k({1}), {{1}}, {}}).scores;
   const MetricContext context{{10, 20, 0}, 1.0, nullptr};
   const JudgedSets selected =
       judged_sets({average_k({1, 1.25, 2}), {{1}}, {"val/top1", "val/macro_avg1.25"}}, split, context);
   CHECK(selected.name == "avg1.25");
   CHECK(judged_sets({average_k({1, 2}), {{1}}, {"val/top2"}}, split, context).name == "avg2");
-  const EvaluationResult judged = AverageK(average_k({1.25})).compute(split, context);
+  const EvaluationResult judged = make_average_k(average_k({1.25}))->compute(split, context);
   const at::Tensor hits = selected.in_set.gather(1, split.labels.unsqueeze(1));
   CHECK(hits.to(at::kDouble).mean().item<double>() == judged.values.front().value);
   CHECK(selected.in_set.sum().item<int64_t>() == 5);
   CHECK(selected.threshold.has_value());
 }
 
-TEST_CASE("without average-K the sets are the largest scores, ties to the lower class", "[fast]") {
+TEST_CASE("without average-K the sets are the largest scores, ties to the lower class") {
   const SplitScores split{at::tensor({1.0, 1.0, 1.0, 0.0, 2.0, 1.0}).reshape({2, 3}), at::tensor({0, 2}, at::kLong)};
   const JudgedSets sets = judged_sets({average_k({}), {{1, 2, 5}}, {"val/top2"}}, split, {{1, 1, 1}, 1.0, nullptr});
   CHECK(sets.name == "top2");
@@ -82,7 +80,7 @@ TEST_CASE("without average-K the sets are the largest scores, ties to the lower 
   CHECK(judged_sets({average_k({}), {{5}}, {}}, split, {{1, 1, 1}, 1.0, nullptr}).in_set.all().item<bool>());
 }
 
-TEST_CASE("answers are counted by class and shown on their own images", "[fast]") {
+TEST_CASE("answers are counted by class and shown on their own images") {
   const ordered_json json = answers_json(some_answers({average_k({1.25}), {{1}}, {}}));
   CHECK(json["images"] == 4);
   CHECK(json["sets"] == "avg1.25");
@@ -105,7 +103,7 @@ TEST_CASE("answers are counted by class and shown on their own images", "[fast]"
   CHECK(examples["large"][0]["truth"] == "a & b");
 }
 
-TEST_CASE("where images were left out no answer is shown on another's image", "[fast]") {
+TEST_CASE("where images were left out no answer is shown on another's image") {
   Answers answers = some_answers({average_k({1.25}), {{1}}, {}});
   answers.dataset.test.ids.push_back(0);
   answers.dataset.test.labels.push_back(0);
@@ -115,7 +113,7 @@ TEST_CASE("where images were left out no answer is shown on another's image", "[
   CHECK(json["classes"].size() == 3);
 }
 
-TEST_CASE("where a picture cannot be made the counts stay, with the reason", "[fast]") {
+TEST_CASE("where a picture cannot be made the counts stay, with the reason") {
   Answers answers = some_answers({average_k({1.25}), {{1}}, {}});
   answers.dataset.test.images = std::make_shared<MemoryImages>(std::vector<uint8_t>(8), 1, 1, 2);
   const ordered_json json = answers_json(answers);
@@ -124,11 +122,43 @@ TEST_CASE("where a picture cannot be made the counts stay, with the reason", "[f
   CHECK(json["classes"].size() == 3);
 }
 
-TEST_CASE("a threshold that is not finite has no number", "[fast]") {
+TEST_CASE("a threshold that is not finite has no number") {
   Answers answers = some_answers({average_k({1.25}), {{1}}, {}});
   answers.sets.threshold = -kInfinity;
   CHECK(answers_json(answers)["threshold"].is_null());
 }
 
 }  // namespace
+
+namespace {
+
+Image some_image(int64_t height, int64_t width, int64_t channels) {
+  Image image{height, width, channels, {}};
+  for (int64_t i = 0; i < height * width * channels; ++i)
+    image.pixels.push_back(static_cast<uint8_t>(i * i * 7 + i / 3));
+  return image;
+}
+
+TEST_CASE("a thumbnail keeps small images and the proportions of large ones") {
+  const Image small = some_image(5, 4, 3);
+  const MemoryImages images(small.pixels, 5, 4, 3);
+  CHECK(thumbnail(images, 0, 16).pixels == small.pixels);
+  const Image wide = some_image(20, 40, 1);
+  const Image shrunk = thumbnail(MemoryImages(wide.pixels, 20, 40, 1), 0, 16);
+  CHECK(shrunk.width == 16);
+  CHECK(shrunk.height == 8);
+  CHECK(shrunk.pixels.size() == 128);
+}
+
+TEST_CASE("a picture's URI holds a PNG in base64, from its first to its last byte") {
+  if (decoder_version() == "none") return;  // a build without image files
+  const std::string uri = picture_uri(some_image(3, 5, 3));
+  CHECK(uri.starts_with("data:image/png;base64,iVBORw0KGgo"));
+  // The end of every PNG, behind a multiple of three bytes, one byte more, or two.
+  CHECK(
+      (uri.ends_with("AAAAAElFTkSuQmCC") || uri.ends_with("AAAABJRU5ErkJggg==") || uri.ends_with("AAAASUVORK5CYII=")));
+}
+
+}  // namespace
+
 }  // namespace settrain

@@ -1,9 +1,7 @@
-#include "src/report/page.h"
-
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "src/report/page_parts.h"
+#include "src/report/report.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -26,7 +24,7 @@ size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-TEST_CASE("JSON in a script cannot end it, and reads back to the same", "[fast]") {
+TEST_CASE("JSON in a script cannot end it, and reads back to the same") {
   const ordered_json data{{kHostile, {kHostile, 1.5, nullptr}}};
   const std::string json = script_json(data);
   CHECK(json.find('<') == std::string::npos);
@@ -35,19 +33,19 @@ TEST_CASE("JSON in a script cannot end it, and reads back to the same", "[fast]"
   CHECK(ordered_json::parse(script_json({{"path", "a\xFF"}}))["path"] == "a\xEF\xBF\xBD");
 }
 
-TEST_CASE("a page has as many scripts whatever the names say", "[fast]") {
+TEST_CASE("a page has as many scripts whatever the names say") {
   const std::string plain = report_page("run", {{"title", "run"}});
   const std::string hostile = report_page(kHostile, {{"title", kHostile}});
   CHECK(hostile.starts_with(kReportMarker));
   CHECK(count(hostile, "<script") == count(plain, "<script"));
   CHECK(count(hostile, "</script>") == count(plain, "</script>"));
   CHECK(ordered_json::parse(data_of(hostile))["title"] == kHostile);
-  // What is filled in is not filled in again.
+  // Replaced text is not searched for placeholders again.
   CHECK(count(hostile, "{{css}}") == 2);
   CHECK(hostile.find("<title>&lt;/script&gt;") != std::string::npos);
 }
 
-TEST_CASE("a page asks for nothing from elsewhere, and has Chart.js with its licence", "[fast]") {
+TEST_CASE("a page asks for nothing from elsewhere, and has Chart.js with its licence") {
   const std::string page = report_page("run", {{"title", "run"}});
   CHECK(page.find("default-src 'none'") != std::string::npos);
   CHECK_FALSE(std::regex_search(page, std::regex("(src|href) *= *[\"']?https?:")));

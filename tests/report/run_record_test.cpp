@@ -1,10 +1,9 @@
-#include "src/report/run_record.h"
-
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "src/core/error.h"
+#include "src/report/report_parts.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
@@ -20,7 +19,7 @@ config::Entry entry(const std::string& path, config::Value default_value, config
   return {path, key, std::move(value), {"file.yaml:1:1"}};
 }
 
-TEST_CASE("keys that are not at their defaults are named, with what defaults refer to filled in", "[fast]") {
+TEST_CASE("keys that are not at their defaults are named, with what defaults refer to filled in") {
   const config::Config config({entry("name", std::string("${file}"), std::string("quick")),
                                entry("run.dir", std::string("runs/${name}"), std::string("runs/quick")),
                                entry("data.root", std::string("${name}/data"), std::string("elsewhere")),
@@ -34,14 +33,14 @@ TEST_CASE("keys that are not at their defaults are named, with what defaults ref
   CHECK(changed[1].default_value == "5");
 }
 
-TEST_CASE("a run that selects on no metric shows the accuracies of the splits that it watches", "[fast]") {
+TEST_CASE("a run that selects on no metric shows the accuracies of the splits that it watches") {
   const config::Config config({entry("select", config::Texts{}, config::Texts{"last"}),
                                entry("eval.during_training", config::Texts{"val"}, config::Texts{"test"}),
                                entry("eval.top_k", config::Integers{1, 3, 5, 10}, config::Integers{1, 5})});
   CHECK(curve_names(config) == std::vector<std::string>{"train/loss", "train/lr", "test/top1", "test/top5"});
 }
 
-TEST_CASE("curves are read from a log that still grows, and what a row lacks is null", "[fast]") {
+TEST_CASE("curves are read from a log that still grows, and what a row lacks is null") {
   const test::TemporaryFolder folder;
   const auto file = folder.path() / "metrics.jsonl";
   std::ofstream(file) << "{\"step\": 5, \"epoch\": 1, \"train/loss\": 2.5, \"val/top1\": null}\n"

@@ -24,7 +24,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-TEST_CASE("Rows are lines of JSON and lines of a table", "[fast]") {
+TEST_CASE("Rows are lines of JSON and lines of a table") {
   const Files files;
   MetricsLog log(files.jsonl, files.csv);
   CHECK(read_file(files.csv) == "step,epoch\n");
@@ -36,7 +36,7 @@ TEST_CASE("Rows are lines of JSON and lines of a table", "[fast]") {
   CHECK(read_file(files.csv) == "step,epoch,train/loss,time/wall_s\n100,1,2.5,12\n200,2,0.1,nan\n");
 }
 
-TEST_CASE("A new column joins the table, empty where it was not known", "[fast]") {
+TEST_CASE("A new column joins the table, empty where it was not known") {
   const Files files;
   MetricsLog log(files.jsonl, files.csv);
   log.append({1, 0, {{"train/loss", 1}}});
@@ -45,7 +45,7 @@ TEST_CASE("A new column joins the table, empty where it was not known", "[fast]"
   CHECK(read_file(files.csv) == "step,epoch,train/loss,val/top5\n1,0,1,\n2,1,2,0.5\n3,1,,0.75\n");
 }
 
-TEST_CASE("Numbers come back to the last bit", "[fast]") {
+TEST_CASE("Numbers come back to the last bit") {
   const Files files;
   const std::vector<double> numbers{0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0, 123456789.123456789, 1e21};
   MetricsRow row{7, 3, {}};
@@ -69,7 +69,7 @@ TEST_CASE("Numbers come back to the last bit", "[fast]") {
   }
 }
 
-TEST_CASE("What is not finite is null, and NaN when it is read", "[fast]") {
+TEST_CASE("A value that is not finite is null, and NaN when it is read") {
   const Files files;
   MetricsLog(files.jsonl, files.csv).append({1, 1, {{"a", kNaN}, {"b", std::numeric_limits<double>::infinity()}}});
   CHECK(read_file(files.jsonl) == "{\"step\":1,\"epoch\":1,\"a\":null,\"b\":null}\n");
@@ -78,7 +78,7 @@ TEST_CASE("What is not finite is null, and NaN when it is read", "[fast]") {
   CHECK(std::isnan(again.rows()[0].values[1].second));
 }
 
-TEST_CASE("Cutting back to an offset gives the files as they were", "[fast]") {
+TEST_CASE("Cutting back to an offset gives the files as they were") {
   const Files files;
   MetricsLog log(files.jsonl, files.csv);
   log.append({1, 1, {{"a", 1}}});
@@ -94,7 +94,7 @@ TEST_CASE("Cutting back to an offset gives the files as they were", "[fast]") {
   CHECK_THROWS_WITH(log.truncate_to(offset - 1), Contains("is not the end of a line"));
 }
 
-TEST_CASE("A half line, left by a killed process, is removed; the table is rebuilt", "[fast]") {
+TEST_CASE("A half line, left by a killed process, is removed; the table is rebuilt") {
   const Files files;
   files.folder.write("metrics.jsonl", std::string("{\"step\":1,\"epoch\":1,\"a\":1.5}\n{\"step\":2,\"ep"));
   files.folder.write("metrics.csv", std::string("step,epoch,a\n1,1,1.5\n2,"));
@@ -104,7 +104,7 @@ TEST_CASE("A half line, left by a killed process, is removed; the table is rebui
   CHECK(read_file(files.csv) == "step,epoch,a\n1,1,1.5\n3,2,4\n");
 }
 
-TEST_CASE("A line that is not a row is named with its number, and left alone", "[fast]") {
+TEST_CASE("A line that is not a row is named with its number, and left alone") {
   for (const std::string bad : {"nonsense", "[1]", "{\"step\":\"one\"}", "{\"a\":\"b\"}", ""}) {
     const Files files;
     const std::string text = std::string("{\"step\":1,\"epoch\":1}\n").append(bad).append("\n");
@@ -115,7 +115,7 @@ TEST_CASE("A line that is not a row is named with its number, and left alone", "
   }
 }
 
-TEST_CASE("Rows that a finished run has lost are told, and not taken for none", "[fast]") {
+TEST_CASE("Rows that a finished run has lost are told, and not taken for none") {
   const Files files;
   CHECK(read_metrics(files.jsonl, 0).empty());
   CHECK_THROWS_WITH(read_metrics(files.jsonl, 2), Contains("metrics.jsonl' is missing, and the run has finished 2"));
@@ -125,7 +125,7 @@ TEST_CASE("Rows that a finished run has lost are told, and not taken for none", 
   CHECK_THROWS_AS(read_metrics(files.jsonl, 2), RunError);
 }
 
-TEST_CASE("Names that would break the table are a mistake in the program", "[fast]") {
+TEST_CASE("Names that would break the table are a mistake in the program") {
   const Files files;
   MetricsLog log(files.jsonl, files.csv);
   for (const std::string name : {"", "step", "epoch"}) {
@@ -134,7 +134,7 @@ TEST_CASE("Names that would break the table are a mistake in the program", "[fas
   CHECK(read_file(files.jsonl).empty());
 }
 
-TEST_CASE("Names with commas are quoted in the table", "[fast]") {
+TEST_CASE("Names with commas are quoted in the table") {
   const Files files;
   MetricsLog log(files.jsonl, files.csv);
   log.append({1, 1, {{"val/top1", 0.5}, {"val/coverage@conformal:raps(lambda=0.01,k=5):0.1", 0.25}}});
@@ -142,7 +142,7 @@ TEST_CASE("Names with commas are quoted in the table", "[fast]") {
         "step,epoch,val/top1,\"val/coverage@conformal:raps(lambda=0.01,k=5):0.1\"\n1,1,0.5,0.25\n");
 }
 
-TEST_CASE("A full disk is an error that leaves whole lines", "[fast]") {
+TEST_CASE("A full disk is an error that leaves whole lines") {
   const Files files;
   const int code = test::run_in_child([&] {
     test::limit_file_size(100);

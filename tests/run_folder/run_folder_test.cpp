@@ -27,7 +27,7 @@ void make_run(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("A new run folder is made with the folders above it", "[fast]") {
+TEST_CASE("A new run folder is made with the folders above it") {
   const test::TemporaryFolder folder;
   const RunFolder run = RunFolder::create(folder / "runs" / "a/", false);
   CHECK(run.path() == folder / "runs" / "a");
@@ -40,12 +40,12 @@ TEST_CASE("A new run folder is made with the folders above it", "[fast]") {
   CHECK(fs::is_directory(run.path() / "checkpoints"));
 }
 
-TEST_CASE("An empty folder, and one where a run never began, are taken", "[fast]") {
+TEST_CASE("An empty folder, and one where a run never began, are taken") {
   const test::TemporaryFolder folder;
   CHECK_NOTHROW(RunFolder::create(folder.path(), false));
   CHECK(fs::exists(folder / ".settrain-run"));
   CHECK_NOTHROW(RunFolder::create(folder.path(), false));
-  // What a process leaves that is killed before it has recorded its config.
+  // The files of a process that is killed before it has recorded its config.
   folder.write("log.txt", std::string("x"));
   folder.write(".config.yaml.tmp-12", std::string("x"));
   folder.write("checkpoints/.last.safetensors.tmp-12", std::string("x"));
@@ -56,7 +56,7 @@ TEST_CASE("An empty folder, and one where a run never began, are taken", "[fast]
   CHECK_THROWS_WITH(RunFolder::create(folder.path(), false), Contains("already holds a run"));
 }
 
-TEST_CASE("A checkpoint is found by its name, or those that are there are named", "[fast]") {
+TEST_CASE("A checkpoint is found by its name, or those that are there are named") {
   const test::TemporaryFolder folder;
   make_run(folder / "a");
   const RunFolder run = RunFolder::open_existing(folder / "a");
@@ -68,7 +68,7 @@ TEST_CASE("A checkpoint is found by its name, or those that are there are named"
   CHECK_THROWS_WITH(run.checkpoint("last"), EndsWith("it has none"));
 }
 
-TEST_CASE("A run is not overwritten unless asked", "[fast]") {
+TEST_CASE("A run is not overwritten unless asked") {
   const test::TemporaryFolder folder;
   make_run(folder / "a");
   CHECK_THROWS_WITH(RunFolder::create(folder / "a", false),
@@ -77,7 +77,7 @@ TEST_CASE("A run is not overwritten unless asked", "[fast]") {
   CHECK(test::read_file(folder / "a" / "config.yaml") == "of the first run");
 }
 
-TEST_CASE("Overwriting removes what a run makes, and nothing else", "[fast]") {
+TEST_CASE("Overwriting removes what a run makes, and nothing else") {
   const test::TemporaryFolder folder;
   make_run(folder / "a");
   const std::string text = "mine";
@@ -99,7 +99,7 @@ TEST_CASE("Overwriting removes what a run makes, and nothing else", "[fast]") {
                                       ".config.yaml.tmp-old"});
 }
 
-TEST_CASE("A folder that is not a run's is refused, overwrite or not, and nothing in it changes", "[fast]") {
+TEST_CASE("A folder that is not a run's is refused, overwrite or not, and nothing in it changes") {
   const test::TemporaryFolder folder;
   folder.write("home/config.yaml", std::string("mine"));
   for (const bool overwrite : {false, true}) {
@@ -113,7 +113,7 @@ TEST_CASE("A folder that is not a run's is refused, overwrite or not, and nothin
   CHECK(std::distance(fs::directory_iterator(folder / "home"), {}) == 1);
 }
 
-TEST_CASE("A run that was copied without its hidden files is still a run", "[fast]") {
+TEST_CASE("A run that was copied without its hidden files is still a run") {
   const test::TemporaryFolder folder;
   make_run(folder / "a");
   fs::remove(folder / "a" / ".settrain-run");
@@ -122,7 +122,7 @@ TEST_CASE("A run that was copied without its hidden files is still a run", "[fas
   CHECK_NOTHROW(RunFolder::create(folder / "a", true));
 }
 
-TEST_CASE("One process at a time writes a run, and others may read it", "[fast]") {
+TEST_CASE("One process at a time writes a run, and others may read it") {
   const test::TemporaryFolder folder;
   std::optional<RunFolder> run(RunFolder::create(folder / "a", false));
   std::ofstream(run->config()) << "x";
@@ -145,7 +145,7 @@ TEST_CASE("One process at a time writes a run, and others may read it", "[fast]"
   CHECK(message_in_child(true) == 2);
 }
 
-TEST_CASE("A run folder that cannot be made is an error with the reason", "[fast]") {
+TEST_CASE("A run folder that cannot be made is an error with the reason") {
   const test::TemporaryFolder folder;
   folder.write("plain", std::string("x"));
   CHECK_THROWS_WITH(RunFolder::create(folder / "plain" / "a", false), Contains("plain/a': Not a directory"));
@@ -155,16 +155,16 @@ TEST_CASE("A run folder that cannot be made is an error with the reason", "[fast
   CHECK_THROWS_AS(RunFolder::create("", false), RunError);
 }
 
-TEST_CASE("Opening a run that is not there suggests the nearest", "[fast]") {
+TEST_CASE("Opening a run that is not there suggests the nearest") {
   const test::TemporaryFolder folder;
   make_run(folder / "runs" / "quickstart");
   const std::string run = (folder / "runs" / "quickstart").string();
   CHECK(RunFolder::open_existing(run + "/").path() == run);
   CHECK_THROWS_WITH(RunFolder::open_existing(folder / "runs" / "quikstart"),
-                    Contains("quikstart' does not exist; did you mean '" + run + "'?"));
+                    Contains("quikstart' does not exist, did you mean '" + run + "'?"));
   CHECK_THROWS_WITH(RunFolder::open_existing(folder / "runs" / "unlike"), EndsWith("unlike' does not exist"));
   CHECK_THROWS_WITH(RunFolder::open_existing(run + "/config.yaml"),
-                    Contains("is a file, not a run's folder; did you mean '" + run + "'?"));
+                    Contains("is a file, not a run's folder, did you mean '" + run + "'?"));
   CHECK_THROWS_WITH(RunFolder::open_existing(run + "/checkpoints"), Contains("did you mean '" + run + "'?"));
   CHECK_THROWS_WITH(
       RunFolder::open_existing(folder / "runs"),
@@ -172,7 +172,7 @@ TEST_CASE("Opening a run that is not there suggests the nearest", "[fast]") {
   CHECK_THROWS_WITH(RunFolder::open_existing(folder / "none" / "at" / "all"), EndsWith("does not exist"));
 }
 
-TEST_CASE("Opening a run relative to the working folder", "[fast]") {
+TEST_CASE("Opening a run relative to the working folder") {
   const test::TemporaryFolder folder;
   make_run(folder / "quickstart");
   CHECK(test::run_in_child([&] {
@@ -181,19 +181,19 @@ TEST_CASE("Opening a run relative to the working folder", "[fast]") {
           try {
             RunFolder::open_existing("quickstar");
           } catch (const RunError& error) {
-            return std::string(error.what()) == "'quickstar' does not exist; did you mean 'quickstart'?" ? 0 : 2;
+            return std::string(error.what()) == "'quickstar' does not exist, did you mean 'quickstart'?" ? 0 : 2;
           }
           return 3;
         }) == 0);
 }
 
-TEST_CASE("A run that ended before its config was written says so", "[fast]") {
+TEST_CASE("A run that ended before its config was written says so") {
   const test::TemporaryFolder folder;
   RunFolder::create(folder / "a", false);
   CHECK_THROWS_WITH(RunFolder::open_existing(folder / "a"), Contains("ended before it began"));
 }
 
-TEST_CASE("A run is locked while it is gone on with, and rid of what was half-written", "[fast]") {
+TEST_CASE("A run is locked while it is gone on with, and rid of what was half-written") {
   const test::TemporaryFolder folder;
   const fs::path path = folder / "run";
   make_run(path);
@@ -212,7 +212,7 @@ TEST_CASE("A run is locked while it is gone on with, and rid of what was half-wr
   CHECK_THROWS_WITH(RunFolder::open_to_resume(folder / "rum"), Contains("did you mean"));
 }
 
-TEST_CASE("Results that no longer hold are removed, and nothing else", "[fast]") {
+TEST_CASE("Results that no longer hold are removed, and nothing else") {
   const test::TemporaryFolder folder;
   make_run(folder / "run");
   const RunFolder run = RunFolder::open_existing(folder / "run");

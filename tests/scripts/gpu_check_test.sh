@@ -11,7 +11,7 @@ for name in losses train core studies/one; do
   echo "  settrain_tests($name LINK settrain_core)" >>"$folder/tests/CMakeLists.txt"
 done
 echo 'TEST_CASE("one", "[gpu]") {}' | tee "$folder"/tests/{losses/ops,studies/one}/one_gpu_test.cpp >"$folder/tests/train/two_gpu_test.cpp"
-echo 'TEST_CASE("two", "[fast]") {}' >"$folder/tests/core/three_test.cpp"
+echo 'TEST_CASE("two") {}' >"$folder/tests/core/three_test.cpp"
 for tool in sleep bash cat cut date dirname basename readlink sed env grep xargs sort awk nproc head tail tee mkdir rm cp mv find timeout git sha256sum; do
   ln -s "$(command -v $tool)" "$folder/bin/$tool"
 done

@@ -6,7 +6,7 @@
 
 #include "datasets/registry.h"
 #include "src/config/load.h"
-#include "src/config/variants.h"
+#include "src/config/schema.h"
 
 namespace settrain::test {
 

@@ -1,6 +1,6 @@
 #define CATCH_CONFIG_RUNNER  // for version 2; version 3 has its main in a library of its own
 
-#include "src/core/onednn.h"
+#include "src/core/process.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 

@@ -7,7 +7,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/decode_image.h"
-#include "src/core/streams.h"
+#include "src/core/random.h"
 #include "tests/support/catch2.h"
 
 namespace settrain::test {

@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include "src/core/descriptor.h"
+#include "src/core/files.h"
 
 namespace settrain::test {
 

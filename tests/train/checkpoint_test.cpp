@@ -24,7 +24,7 @@ std::string message_of(const Checkpoint& checkpoint, const Tensors& targets) {
 
 }  // namespace
 
-TEST_CASE("A checkpoint comes back from its file", "[fast]") {
+TEST_CASE("A checkpoint comes back from its file") {
   const test::TemporaryFolder folder;
   Checkpoint checkpoint;
   checkpoint.add("model.", Tensors{{"fc.weight", at::arange(6, at::kFloat).view({2, 3}).requires_grad_()}});
@@ -53,7 +53,7 @@ TEST_CASE("A checkpoint comes back from its file", "[fast]") {
   CHECK(loaded.file == folder / "last.safetensors");
 }
 
-TEST_CASE("Another kind of file and another format version are refused with what differs", "[fast]") {
+TEST_CASE("Another kind of file and another format version are refused with what differs") {
   const test::TemporaryFolder folder;
   write_tensor_file(folder / "a", {}, {{"format", "pt"}});
   CHECK_THROWS_WITH(load_checkpoint(folder / "a"), Contains("expected kind 'settrain checkpoint', got none"));
@@ -64,7 +64,7 @@ TEST_CASE("Another kind of file and another format version are refused with what
   CHECK_THROWS_WITH(load_checkpoint(folder / "none"), Contains("none': No such file or directory"));
 }
 
-TEST_CASE("A changed bit is damage, wherever it is", "[fast]") {
+TEST_CASE("A changed bit is damage, wherever it is") {
   const test::TemporaryFolder folder;
   const std::filesystem::path file = folder / "last.safetensors";
   Checkpoint checkpoint;
@@ -84,7 +84,7 @@ TEST_CASE("A changed bit is damage, wherever it is", "[fast]") {
   CHECK_THROWS_WITH(load_checkpoint(file), Contains("expected sha256") && Contains("the file is damaged"));
 }
 
-TEST_CASE("Entries that are not there, or of another kind, are named", "[fast]") {
+TEST_CASE("Entries that are not there, or of another kind, are named") {
   Checkpoint checkpoint;
   checkpoint.file = "run/last.safetensors";
   checkpoint.tensors["state.step"] = at::ones({1}, at::kLong);
@@ -99,7 +99,7 @@ TEST_CASE("Entries that are not there, or of another kind, are named", "[fast]")
   CHECK_THROWS_WITH(checkpoint.text("config"), Contains("has no metadata 'config'"));
 }
 
-TEST_CASE("Copying keeps the targets' memory and layout", "[fast]") {
+TEST_CASE("Copying keeps the targets' memory and layout") {
   Checkpoint checkpoint;
   const at::Tensor value = at::arange(2 * 3 * 4 * 5, at::kFloat).view({2, 3, 4, 5});
   checkpoint.tensors = {{"model.conv.weight", value}, {"optimizer.momentum.conv.weight", value}};
@@ -112,7 +112,7 @@ TEST_CASE("Copying keeps the targets' memory and layout", "[fast]") {
   CHECK(target.is_leaf());
 }
 
-TEST_CASE("The layout of tensors in memory changes nothing in the file", "[fast]") {
+TEST_CASE("The layout of tensors in memory changes nothing in the file") {
   const test::TemporaryFolder folder;
   Checkpoint checkpoint;
   const at::Tensor value = at::arange(2 * 3 * 4 * 5, at::kFloat).view({2, 3, 4, 5});
@@ -124,7 +124,7 @@ TEST_CASE("The layout of tensors in memory changes nothing in the file", "[fast]
   CHECK(at::equal(load_checkpoint(folder / "channels_last").tensors.at("model.a"), value));
 }
 
-TEST_CASE("All entries that do not fit are listed, and nothing is copied", "[fast]") {
+TEST_CASE("All entries that do not fit are listed, and nothing is copied") {
   Checkpoint checkpoint;
   checkpoint.file = "last.safetensors";
   checkpoint.tensors = {{"model.a", at::ones({2})},
@@ -144,7 +144,7 @@ TEST_CASE("All entries that do not fit are listed, and nothing is copied", "[fas
   CHECK(at::equal(a, at::zeros({2})));
 }
 
-TEST_CASE("A long list is cut with its count", "[fast]") {
+TEST_CASE("A long list is cut with its count") {
   Checkpoint checkpoint;
   Tensors targets;
   for (int i = 0; i < 20; ++i) targets.emplace_back(std::to_string(i), at::zeros({1}));

@@ -11,9 +11,9 @@
 #include "models/heads.h"
 #include "models/model.h"
 #include "src/config/load.h"
-#include "src/optim/sgd.h"
 #include "src/train/train_step.h"
 #include "tests/support/builtin_losses.h"
+#include "tests/support/optimizers.h"
 
 namespace settrain::test {
 
@@ -49,10 +49,24 @@ inline std::unique_ptr<Loss> make_loss(const std::string& name, std::vector<std:
                               .train_labels = {0, 1, 2, 3, 4, 0, 1, 2}});
 }
 
-inline Sgd make_optimizer(const Model& model) {
+inline TrainedParameters parameters_of(const Model& model) {
   TrainedParameters parameters;
   for (const auto& item : model.named_parameters()) parameters.push_back({item.key(), item.value()});
-  return Sgd(parameters, {0.1, 0.9, 1e-3, true});
+  return parameters;
+}
+
+inline std::unique_ptr<Optimizer> make_sgd(const TrainedParameters& parameters) {
+  return optimizer_of("sgd", parameters, {"optimizer.weight_decay=1e-3"});
+}
+
+inline std::unique_ptr<Optimizer> make_optimizer(const Model& model) {
+  return make_sgd(parameters_of(model));
+}
+
+/// Plain gradient descent of the model's first parameter.
+inline std::unique_ptr<Optimizer> make_plain_optimizer(const Model& model) {
+  return optimizer_of("sgd", {{"fc.weight", model.parameters()[0]}},
+                      {"optimizer.momentum=0", "optimizer.nesterov=false", "optimizer.weight_decay=0"});
 }
 
 /// All that a single step depends on besides its batches.
@@ -61,14 +75,14 @@ struct OneStep {
   int64_t step;
   double lr, clip_norm;
   int64_t epoch = 0;
-  const StepMetrics* metrics = nullptr;
-  const MixOptions* mix = nullptr;
+  StepMetrics metrics{};
+  MixOptions mix{};
 };
 
 inline StepResult train_step(Model& model, Loss& loss, Optimizer& optimizer, const std::vector<Batch>& batches,
-                             const Computation& computation, const OneStep& one) {
+                             const ComputePolicy& policy, const OneStep& one) {
   ProcessGroup alone;
-  TrainStep step(model, loss, optimizer, computation, alone, {one.seed, one.clip_norm, one.metrics, one.mix});
+  TrainStep step(model, loss, optimizer, policy, alone, {one.seed, one.clip_norm, one.metrics, one.mix});
   return step.launch(batches, {one.step, one.lr, one.epoch, std::ssize(batches)}).result();
 }
 

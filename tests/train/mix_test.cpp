@@ -24,7 +24,7 @@ MixOptions options_of(const char* kind, double alpha) {
   return {kind, alpha, alpha};
 }
 
-TEST_CASE("mixup adds shares of an image and of the one before it", "[fast]") {
+TEST_CASE("mixup adds shares of an image and of the one before it") {
   const at::Tensor images = four_images();
   const MixedBatch mixed = mix(options_of("mixup", 1), images, kFour, {3, 5});
   REQUIRE(mixed.share > 0.01);
@@ -35,7 +35,7 @@ TEST_CASE("mixup adds shares of an image and of the one before it", "[fast]") {
   CHECK(at::allclose(mixed.images[2], s * images[2] + (1 - s) * images[1]));
 }
 
-TEST_CASE("cutmix puts a rectangle of the partner in, and its share is that of the pixels", "[fast]") {
+TEST_CASE("cutmix puts a rectangle of the partner in, and its share is that of the pixels") {
   const at::Tensor images = four_images();
   int64_t cut = 0;
   for (int64_t step = 0; step < 50; ++step) {
@@ -43,7 +43,7 @@ TEST_CASE("cutmix puts a rectangle of the partner in, and its share is that of t
     const at::Tensor is_own = mixed.images.eq(images), is_partners = mixed.images.eq(at::roll(images, 1, 0));
     CHECK((is_own | is_partners).all().item<bool>());
     CHECK(mixed.share == Approx(is_own.to(at::kDouble).mean().item<double>()).epsilon(1e-12));
-    // What is cut is a full rectangle: as many rows times columns as pixels.
+    // The cut part is a full rectangle: as many rows times columns as pixels.
     const at::Tensor pixels = is_partners[0][0];
     const int64_t rows = pixels.any(1).sum().item<int64_t>(), columns = pixels.any(0).sum().item<int64_t>();
     CHECK(pixels.sum().item<int64_t>() == rows * columns);
@@ -52,7 +52,7 @@ TEST_CASE("cutmix puts a rectangle of the partner in, and its share is that of t
   CHECK(cut > 30);
 }
 
-TEST_CASE("a mix is a function of seed, step and batch", "[fast]") {
+TEST_CASE("a mix is a function of seed, step and batch") {
   const auto images_of = [](const MixKey& key) {
     return mix(options_of("either", 1), four_images(), kFour, key).images;
   };
@@ -62,7 +62,7 @@ TEST_CASE("a mix is a function of seed, step and batch", "[fast]") {
   CHECK_FALSE(images_of({3, 5, 0}).equal(images_of({3, 5, 1})));
 }
 
-TEST_CASE("shares have the moments of Beta(alpha, alpha)", "[fast]") {
+TEST_CASE("shares have the moments of Beta(alpha, alpha)") {
   constexpr int64_t kDraws = 20000;
   for (const double alpha : {0.001, 0.05, 0.2, 1.0}) {
     double sum = 0, squares = 0;
@@ -78,7 +78,7 @@ TEST_CASE("shares have the moments of Beta(alpha, alpha)", "[fast]") {
   }
 }
 
-TEST_CASE("either takes both, each about half the time", "[fast]") {
+TEST_CASE("either takes both, each about half the time") {
   int64_t cutmixes = 0;
   for (int64_t step = 0; step < 400; ++step) {
     const at::Tensor images = four_images();
@@ -88,7 +88,7 @@ TEST_CASE("either takes both, each about half the time", "[fast]") {
   CHECK(std::abs(cutmixes - 200) < 40);
 }
 
-TEST_CASE("the loss of mixed labels is the cross-entropy with their shares", "[fast]") {
+TEST_CASE("the loss of mixed labels is the cross-entropy with their shares") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
   const Batch batch = samples(0, 4);
@@ -105,7 +105,7 @@ TEST_CASE("the loss of mixed labels is the cross-entropy with their shares", "[f
   CHECK(value.count == 4);
 }
 
-TEST_CASE("class weights are of each of the two labels, and their sum is that of either", "[fast]") {
+TEST_CASE("class weights are of each of the two labels, and their sum is that of either") {
   const std::vector<std::string> weights{"loss.class_weights=list", "loss.class_weight_list=[0.5, 0.25, 1, 2, 4]",
                                          "loss.class_weight_mean=weights"};
   auto model = fresh_model();
@@ -124,12 +124,12 @@ TEST_CASE("class weights are of each of the two labels, and their sum is that of
   CHECK(weighted->divisor(mixed.partner_labels, 0) == Approx(weighted->divisor(batch.labels, 0)).epsilon(1e-14));
 }
 
-TEST_CASE("the accuracy of a step is of the label with the larger share", "[fast]") {
+TEST_CASE("the accuracy of a step is of the label with the larger share") {
   int64_t of_partners = 0;
   for (int64_t step = 0; step < 12; ++step) {
     auto model = fresh_model();
     auto loss = make_loss("cross_entropy");
-    Sgd optimizer = make_optimizer(*model);
+    const auto optimizer = make_optimizer(*model);
     const Batch batch = samples(0, 8);
     const MixOptions options = options_of("mixup", 1);
     const MixedBatch mixed = mix(options, batch.images, batch.labels, {1, step});
@@ -137,14 +137,14 @@ TEST_CASE("the accuracy of a step is of the label with the larger share", "[fast
     of_partners += mixed.share < 0.5;
     const int64_t expected = model->forward(mixed.images).scores.argmax(1).eq(labels).sum().item<int64_t>();
     OneStep settings{1, step, 0.1, 0};
-    settings.mix = &options;
-    CHECK(train_step(*model, *loss, optimizer, {batch}, Computation{}, settings).correct == expected);
+    settings.mix = options;
+    CHECK(train_step(*model, *loss, *optimizer, {batch}, ComputePolicy{}, settings).correct == expected);
   }
   CHECK(of_partners > 0);
   CHECK(of_partners < 12);
 }
 
-TEST_CASE("the batches of a step are mixed by their numbers", "[fast]") {
+TEST_CASE("the batches of a step are mixed by their numbers") {
   // The same batch twice: the mean of two losses, which differ by their mixes alone.
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
@@ -158,21 +158,21 @@ TEST_CASE("the batches of a step are mixed by their numbers", "[fast]") {
     input.output = model->forward(mixed.images);
     expected += mixed_loss(*loss, input, mixed).sum.item<double>();
   }
-  Sgd optimizer = make_optimizer(*model);
+  const auto optimizer = make_optimizer(*model);
   OneStep settings{1, 0, 0.1, 0};
-  settings.mix = &options;
-  const StepResult twice = train_step(*model, *loss, optimizer, {batch, batch}, Computation{}, settings);
+  settings.mix = options;
+  const StepResult twice = train_step(*model, *loss, *optimizer, {batch, batch}, ComputePolicy{}, settings);
   CHECK(twice.loss_sum == Approx(expected).epsilon(1e-6));
 }
 
-TEST_CASE("a step mixes each of its batches", "[fast]") {
+TEST_CASE("a step mixes each of its batches") {
   const auto weight_after = [](const MixOptions& options) {
     auto model = fresh_model();
     auto loss = make_loss("cross_entropy");
-    Sgd optimizer = make_optimizer(*model);
+    const auto optimizer = make_optimizer(*model);
     OneStep settings{1, 0, 0.1, 0};
-    settings.mix = &options;
-    train_step(*model, *loss, optimizer, {samples(0, 5), samples(5, 3)}, Computation{}, settings);
+    settings.mix = options;
+    train_step(*model, *loss, *optimizer, {samples(0, 5), samples(5, 3)}, ComputePolicy{}, settings);
     return model->parameters()[0].detach();
   };
   CHECK(weight_after(options_of("mixup", 1)).equal(weight_after(options_of("mixup", 1))));

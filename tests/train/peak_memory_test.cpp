@@ -7,7 +7,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("extra memory is what was used for a while and given back", "[fast]") {
+TEST_CASE("extra memory is what was used for a while and given back") {
   const ExtraMemory memory;
   if (!memory.peak()) return;  // the system does not tell
   CHECK(memory.peak()->host < 16 << 20);
@@ -17,7 +17,7 @@ TEST_CASE("extra memory is what was used for a while and given back", "[fast]") 
   CHECK(ExtraMemory().peak()->host < 16 << 20);
 }
 
-TEST_CASE("the host says how much memory can be had", "[fast]") {
+TEST_CASE("the host says how much memory can be had") {
   CHECK(available_memory(c10::kCPU) > 0);
 }
 

@@ -42,7 +42,7 @@ class Weights {
                                    {classes, 3, 64, 64});
   }
 
-  // Those of another model, with `classes` of its own.
+  // The weights of another model, which has `classes` of its own.
   TensorMap others() const {
     TensorMap tensors;
     for (const auto& [name, tensor] : state_dict(*draw(1, "linear", classes_))) tensors[name] = tensor.detach();
@@ -66,7 +66,7 @@ class Weights {
   int64_t classes_;
 };
 
-TEST_CASE("weights are loaded by name, and a head of other classes stays as drawn", "[fast]") {
+TEST_CASE("weights are loaded by name, and a head of other classes stays as drawn") {
   const Weights weights("resnet8", 1000);
   const TensorMap theirs = weights.others();
   for (const std::string head : {"linear", "normalised", "two_head"}) {
@@ -90,7 +90,7 @@ TEST_CASE("weights are loaded by name, and a head of other classes stays as draw
   }
 }
 
-TEST_CASE("a head that fits is loaded, all of it or nothing", "[fast]") {
+TEST_CASE("a head that fits is loaded, all of it or nothing") {
   const Weights weights("resnet8");
   TensorMap theirs = weights.others();
   const auto model = weights.draw(2);
@@ -106,8 +106,7 @@ TEST_CASE("a head that fits is loaded, all of it or nothing", "[fast]") {
                     Contains("has a scaled head; `settrain export` makes it a linear one"));
 }
 
-TEST_CASE("a head of as many classes that would be lost is refused: of another kind, or drawn and never trained",
-          "[fast]") {
+TEST_CASE("a head of as many classes that would be lost is refused: of another kind, or drawn and never trained") {
   const Weights weights("resnet8");
   for (const auto& [theirs, ours] : {std::pair{"normalised", "linear"}, {"linear", "normalised"}}) {
     TensorMap tensors;
@@ -137,7 +136,7 @@ TEST_CASE("a head of as many classes that would be lost is refused: of another k
       Contains("has a normalised head; model.pretrained_head: tau_normalised is for linear ones") && !Contains("draw"));
 }
 
-TEST_CASE("a head that fits can be drawn all the same, normalised, or scaled", "[fast]") {
+TEST_CASE("a head that fits can be drawn all the same, normalised, or scaled") {
   const Weights weights("resnet8");
   const TensorMap theirs = weights.others();
   weights.load(theirs, *weights.draw(2));
@@ -170,14 +169,14 @@ TEST_CASE("a head that fits can be drawn all the same, normalised, or scaled", "
   CHECK(at::equal(scaled->named_parameters()["fc.weight"], weight));
   CHECK(scaled->named_parameters()["fc.factor"].eq(1).all().item<bool>());
 
-  // Of other classes there is no head that could be changed.
+  // With other classes there is no head that could be changed.
   const Weights others("resnet8", 7);
   others.load(others.others(), *others.draw(2));
   CHECK_THROWS_WITH(load_pretrained(others.config({"model.head=scaled"}), *others.draw(2, "scaled")),
                     Contains("no head of this many classes that model.head: scaled could change"));
 }
 
-TEST_CASE("files of an earlier torchvision fit too", "[fast]") {
+TEST_CASE("files of an earlier torchvision fit too") {
   const Weights weights("densenet121", 1000);
   TensorMap old;
   for (const auto& [name, tensor] : weights.others()) {
@@ -197,7 +196,7 @@ TEST_CASE("files of an earlier torchvision fit too", "[fast]") {
                   old["features.denseblock4.denselayer16.conv.2.weight"]));
 }
 
-TEST_CASE("a head within another module is found, and one of other classes stays as drawn", "[fast]") {
+TEST_CASE("a head within another module is found, and one of other classes stays as drawn") {
   const auto [name, head] = GENERATE(std::pair<std::string, std::string>{"convnext_tiny", "classifier.2"},
                                      std::pair<std::string, std::string>{"vit_b_16", "heads.head"});
   CAPTURE(name);
@@ -216,7 +215,7 @@ TEST_CASE("a head within another module is found, and one of other classes stays
   CHECK(weights.load(theirs, *weights.draw(2))->drawn == std::vector<std::string>{head});
 }
 
-TEST_CASE("a vision transformer's file for images of another size is refused by both numbers of places", "[fast]") {
+TEST_CASE("a vision transformer's file for images of another size is refused by both numbers of places") {
   const Weights weights("vit_b_16");
   TensorMap theirs = weights.others();
   theirs["encoder.pos_embedding"] = at::zeros({1, 197, 768});
@@ -224,7 +223,7 @@ TEST_CASE("a vision transformer's file for images of another size is refused by 
                     Contains("encoder.pos_embedding: [1, 197, 768] float32, expected [1, 17, 768] float32"));
 }
 
-TEST_CASE("all that does not fit is said at once, and nothing is copied", "[fast]") {
+TEST_CASE("all that does not fit is said at once, and nothing is copied") {
   const Weights weights("resnet8");
   TensorMap theirs = weights.others();
   theirs.erase("layer1.0.bn1.weight");
@@ -244,7 +243,7 @@ TEST_CASE("all that does not fit is said at once, and nothing is copied", "[fast
                   weights.draw(2)->named_parameters()["layer2.0.conv1.weight"]));
 }
 
-TEST_CASE("a last layer of another name is the head, and a second one too many", "[fast]") {
+TEST_CASE("a last layer of another name is the head, and a second one too many") {
   const Weights weights("resnet8");
   TensorMap theirs;
   for (const auto& [name, tensor] : weights.others())
@@ -256,7 +255,7 @@ TEST_CASE("a last layer of another name is the head, and a second one too many",
   CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("linear.weight: the model has no such tensor"));
 }
 
-TEST_CASE("weights of other floating-point types are converted", "[fast]") {
+TEST_CASE("weights of other floating-point types are converted") {
   const Weights weights("resnet8");
   for (const at::ScalarType type : {at::kHalf, at::kBFloat16, at::kDouble}) {
     TensorMap theirs = weights.others();
@@ -270,7 +269,7 @@ TEST_CASE("weights of other floating-point types are converted", "[fast]") {
   }
 }
 
-TEST_CASE("weights that are not finite are refused by name", "[fast]") {
+TEST_CASE("weights that are not finite are refused by name") {
   const Weights weights("resnet8");
   TensorMap theirs = weights.others();
   theirs["layer1.0.conv1.weight"][0][0][0][0] = NAN;
@@ -278,7 +277,7 @@ TEST_CASE("weights that are not finite are refused by name", "[fast]") {
   CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("layer1.0.conv1.weight holds values that are not finite"));
 }
 
-TEST_CASE("names that mean harm are shown escaped, and not all of them", "[fast]") {
+TEST_CASE("names that mean harm are shown escaped, and not all of them") {
   const Weights weights("resnet8");
   TensorMap theirs = weights.others();
   for (int i = 0; i < 100; ++i) theirs["\x1b[31m" + std::to_string(i)] = at::zeros({1});
@@ -287,7 +286,7 @@ TEST_CASE("names that mean harm are shown escaped, and not all of them", "[fast]
                     Contains("\\u001b[31m0") && !Contains("\x1b") && Contains("and 60 more"));
 }
 
-TEST_CASE("a file that cannot be used names the key, and one that is not there its source", "[fast]") {
+TEST_CASE("a file that cannot be used names the key, and one that is not there its source") {
   const Weights weights("resnet50");
   CHECK_THAT(missing_pretrained(models(), weights.config()),
              Contains("model.pretrained: there is no file") && Contains(weights.file()) &&
@@ -304,7 +303,7 @@ TEST_CASE("a file that cannot be used names the key, and one that is not there i
   CHECK_FALSE(load_pretrained(configured_model({"model.name=resnet50"}), *model));
 }
 
-TEST_CASE("torchvision's models name their weights", "[fast]") {
+TEST_CASE("torchvision's models name their weights") {
   for (const ModelEntry& entry : models().entries()) {
     CAPTURE(entry.name);
     const bool has_source = !entry.pretrained.url.empty();

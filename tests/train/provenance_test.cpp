@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "src/core/file_lock.h"
-#include "src/train/build_info.h"
+#include "src/core/files.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
@@ -20,7 +19,7 @@ const ProvenanceInput kInput{{"settrain", "--config", "a.yaml"}, at::kCPU, 4, 1,
 
 }  // namespace
 
-TEST_CASE("Provenance holds what the run was given and where it ran", "[fast]") {
+TEST_CASE("Provenance holds what the run was given and where it ran") {
   const Json json = collect_provenance(kInput);
   CHECK(json["command_line"] == Json{"settrain", "--config", "a.yaml"});
   CHECK(json["seed"] == 4);
@@ -43,14 +42,14 @@ TEST_CASE("Provenance holds what the run was given and where it ran", "[fast]") 
                          std::regex(R"(20\d\d-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\dZ)")));
 }
 
-TEST_CASE("The program knows its version and commit", "[fast]") {
+TEST_CASE("The program knows its version and commit") {
   const Json json = collect_provenance(kInput);
   CHECK(json["settrain"] == build_info().version);
   CHECK(std::regex_match(build_info().version, std::regex(R"(\d+\.\d+\.\d+)")));
   CHECK(std::regex_match(json["git_commit"].get<std::string>(), std::regex("unknown|[0-9a-f]{40}(-dirty)?")));
 }
 
-TEST_CASE("Provenance is written as JSON, also where an argument is not UTF-8", "[fast]") {
+TEST_CASE("Provenance is written as JSON, also where an argument is not UTF-8") {
   const test::TemporaryFolder folder;
   Json json = collect_provenance(kInput);
   json["label_noise"] = {{"kind", "superclass"}, {"effective_rate", 0.2}};
@@ -61,7 +60,7 @@ TEST_CASE("Provenance is written as JSON, also where an argument is not UTF-8", 
   CHECK(read["command_line"][3] == "\xEF\xBF\xBD.yaml");
 }
 
-TEST_CASE("Provenance is read back; a missing file is null, and a damaged one is told", "[fast]") {
+TEST_CASE("Provenance is read back; a missing file is null, and a damaged one is told") {
   const test::TemporaryFolder folder;
   const std::filesystem::path file = folder / "provenance.json";
   CHECK(read_provenance(file).is_null());

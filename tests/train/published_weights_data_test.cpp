@@ -7,12 +7,12 @@
 #include <span>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/quantile.h"
+#include "metrics/sets/conformal_thresholds.h"
 #include "metrics/sets/set_quality.h"
 #include "models/model.h"
 #include "models/model_options.h"
 #include "src/config/load.h"
-#include "src/core/permutation.h"
+#include "src/core/random.h"
 #include "src/train/pretrained.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"

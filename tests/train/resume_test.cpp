@@ -2,11 +2,11 @@
 
 #include <fstream>
 
-#include "metrics/sets/rule_metrics.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/selection.h"
+#include "tests/support/builtin_registries.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
@@ -16,17 +16,7 @@ namespace {
 using Catch::Contains;
 
 config::Config configured(const std::vector<std::string>& settings) {
-  static Registries registries = [] {
-    Registries all;
-    register_builtin_datasets(all.datasets);
-    register_builtin_models(all.models);
-    register_builtin_losses(all.losses);
-    register_builtin_metrics(all.metrics);
-    register_set_metrics(all.metrics);
-    register_builtin_optimizers(all.optimizers);
-    return all;
-  }();
-  return config::load(experiment_schema(registries), {}, settings);
+  return config::load(experiment_schema(test::builtin_registries()), {}, settings);
 }
 
 // A run that was recorded with these settings, and stopped at `state`.
@@ -64,7 +54,7 @@ class StoppedRun {
   Checkpoint checkpoint_;
 };
 
-TEST_CASE("a run goes on with its own config, and with one that changes no number", "[fast]") {
+TEST_CASE("a run goes on with its own config, and with one that changes no number") {
   TrainingState state;
   state.epoch = 3;
   const StoppedRun run({"optimizer.lr=0.1"}, state);
@@ -77,7 +67,7 @@ TEST_CASE("a run goes on with its own config, and with one that changes no numbe
   CHECK(free.changes.size() == 5);
 }
 
-TEST_CASE("every other changed key is named with both values, and how to allow it", "[fast]") {
+TEST_CASE("every other changed key is named with both values, and how to allow it") {
   const StoppedRun run({"optimizer.lr=0.1"});
   const std::vector<std::string> changed{"optimizer.lr=0.2", "loss.name=noised_topk", "loss.k=4"};
   CHECK_THROWS_WITH(run.find(changed), Contains("optimizer.lr: 0.1 there, 0.2 now") &&
@@ -90,13 +80,13 @@ TEST_CASE("every other changed key is named with both values, and how to allow i
   CHECK((point.changes[0] == config::Difference{"optimizer.lr", "0.1", "0.2"}));
 }
 
-TEST_CASE("a key that the change takes away can be allowed too", "[fast]") {
+TEST_CASE("a key that the change takes away can be allowed too") {
   const StoppedRun run({"schedule.name=multistep"});
   CHECK_THROWS_WITH(run.find({}), Contains("--allow schedule.milestones"));
   CHECK_NOTHROW(run.find({}, {"schedule.name", "schedule.milestones", "schedule.gamma"}));
 }
 
-TEST_CASE("the model cannot change within a run, allowed or not", "[fast]") {
+TEST_CASE("the model cannot change within a run, allowed or not") {
   const StoppedRun run({});
   for (const std::vector<std::string>& allowed : {std::vector<std::string>{}, {"model.width"}}) {
     CHECK_THROWS_WITH(run.find({"model.width=5"}, allowed),
@@ -104,7 +94,7 @@ TEST_CASE("the model cannot change within a run, allowed or not", "[fast]") {
   }
 }
 
-TEST_CASE("nor can the optimizer", "[fast]") {
+TEST_CASE("nor can the optimizer") {
   const StoppedRun run({});
   // Nor is it advised to allow the other changes: they do not help.
   CHECK_THROWS_WITH(run.find({"optimizer.name=adamw", "data.batch_size=3"}, {"optimizer.name"}),
@@ -112,12 +102,12 @@ TEST_CASE("nor can the optimizer", "[fast]") {
                         Contains("data.batch_size") && !Contains("--allow"));
 }
 
-TEST_CASE("an allowed key that does not exist is a typing error", "[fast]") {
+TEST_CASE("an allowed key that does not exist is a typing error") {
   const StoppedRun run({});
   CHECK_THROWS_WITH(run.find({}, {"optimiser.lr"}), Contains("did you mean 'optimizer.lr'"));
 }
 
-TEST_CASE("a key that this version has added is a difference unless it is at its default", "[fast]") {
+TEST_CASE("a key that this version has added is a difference unless it is at its default") {
   StoppedRun run({});
   std::string& yaml = run.checkpoint().metadata["config"];
   const size_t line = yaml.find("  momentum: 0.9\n");
@@ -128,7 +118,7 @@ TEST_CASE("a key that this version has added is a difference unless it is at its
   CHECK_THROWS_WITH(run.find({"optimizer.momentum=0.8"}), Contains("optimizer.momentum: no such key there, 0.8 now"));
 }
 
-TEST_CASE("fewer epochs than were begun cannot be asked for", "[fast]") {
+TEST_CASE("fewer epochs than were begun cannot be asked for") {
   TrainingState state;
   state.epoch = 2;
   const StoppedRun between({"train.epochs=4"}, state);
@@ -140,7 +130,7 @@ TEST_CASE("fewer epochs than were begun cannot be asked for", "[fast]") {
   CHECK_NOTHROW(within.find({"train.epochs=3"}));
 }
 
-TEST_CASE("the order of the images cannot change within an epoch", "[fast]") {
+TEST_CASE("the order of the images cannot change within an epoch") {
   TrainingState state;
   state.epoch = 1;
   for (const std::string key : {"data.sampler", "seed"}) {
@@ -152,7 +142,7 @@ TEST_CASE("the order of the images cannot change within an epoch", "[fast]") {
   }
 }
 
-TEST_CASE("what is measured cannot change within an epoch", "[fast]") {
+TEST_CASE("what is measured cannot change within an epoch") {
   TrainingState state;
   state.epoch = 1;
   const StoppedRun between({"train.top_k=[5]"}, state);
@@ -169,7 +159,7 @@ TEST_CASE("what is measured cannot change within an epoch", "[fast]") {
       RunError);
 }
 
-TEST_CASE("a run is finished with its epochs trained and its results written", "[fast]") {
+TEST_CASE("a run is finished with its epochs trained and its results written") {
   TrainingState state;
   state.epoch = 2;
   const StoppedRun run({"train.epochs=2"}, state);
@@ -192,7 +182,7 @@ TEST_CASE("a run is finished with its epochs trained and its results written", "
   CHECK_FALSE(untrained.find({"train.epochs=2", "select=[val/top5]"}).is_finished);
 }
 
-TEST_CASE("a lost best checkpoint is told, and forgotten where that may be", "[fast]") {
+TEST_CASE("a lost best checkpoint is told, and forgotten where that may be") {
   TrainingState state;
   state.epoch = 3;
   StoppedRun run({"select=[val/top1, val/top5]", "train.epochs=9"}, state);
@@ -219,7 +209,7 @@ TEST_CASE("a lost best checkpoint is told, and forgotten where that may be", "[f
   CHECK_NOTHROW(run.find({"select=[val/top1, val/top5]", "train.epochs=9"}));
 }
 
-TEST_CASE("a log that lost lines is seen before anything is opened", "[fast]") {
+TEST_CASE("a log that lost lines is seen before anything is opened") {
   const StoppedRun run({});
   std::ofstream(run.folder().metrics_jsonl()) << "";
   CHECK_THROWS_WITH(run.find({}), Contains("metrics.jsonl' has 0 bytes, and had 3;"));
@@ -229,7 +219,7 @@ TEST_CASE("a log that lost lines is seen before anything is opened", "[fast]") {
   CHECK_THROWS_WITH(run.find({}), Contains("metrics.jsonl' is missing"));
 }
 
-TEST_CASE("a damaged provenance is seen before anything is changed", "[fast]") {
+TEST_CASE("a damaged provenance is seen before anything is changed") {
   const StoppedRun run({});
   std::ofstream(run.folder().provenance()) << "{";
   CHECK_THROWS_WITH(run.find({}), Contains("provenance.json' is damaged"));
@@ -237,7 +227,7 @@ TEST_CASE("a damaged provenance is seen before anything is changed", "[fast]") {
   CHECK_NOTHROW(run.find({}));
 }
 
-TEST_CASE("without its last checkpoint a run begins, but only where it left nothing", "[fast]") {
+TEST_CASE("without its last checkpoint a run begins, but only where it left nothing") {
   const StoppedRun run({"optimizer.lr=0.1"});
   std::filesystem::remove(run.folder().last_checkpoint());
   CHECK_THROWS_WITH(run.find({"optimizer.lr=0.1"}), Contains("last.safetensors' is missing"));
@@ -251,6 +241,61 @@ TEST_CASE("without its last checkpoint a run begins, but only where it left noth
   std::filesystem::remove(run.folder().results_json());
   std::ofstream(run.folder().selected_checkpoint("val/top1")) << "";
   CHECK_THROWS_WITH(run.find({"optimizer.lr=0.1"}), Contains("is missing"));
+}
+
+TEST_CASE("a training state comes back from a checkpoint to the last bit") {
+  TrainingState state;
+  state.epoch = 3;
+  state.batch = 17;
+  state.step = 123456789012345;
+  state.sum = {0.1, 42, 99};
+  state.early_loss = 1e-300;
+  state.late_loss = 1.0 / 3;
+  state.seconds = 12.3456;
+  Checkpoint checkpoint;
+  add_state(state, checkpoint);
+  const TrainingState read = read_state(checkpoint);
+  CHECK(read.epoch == 3);
+  CHECK(read.batch == 17);
+  CHECK(read.step == 123456789012345);
+  CHECK(read.sum.loss_sum == 0.1);
+  CHECK(read.sum.correct == 42);
+  CHECK(read.sum.count == 99);
+  CHECK(read.early_loss == 1e-300);
+  CHECK(read.late_loss == 1.0 / 3);
+  CHECK(read.seconds == 12.346);  // to the millisecond
+}
+
+TEST_CASE("what steps have measured comes back, and leaves no trace where nothing was") {
+  TrainingState state;
+  state.sum.measured = {0.1, 1.0 / 3};
+  Checkpoint checkpoint, without;
+  add_state(state, checkpoint);
+  CHECK(read_state(checkpoint).sum.measured == state.sum.measured);
+  add_state({}, without);
+  CHECK(without.tensors.size() + 1 == checkpoint.tensors.size());
+  CHECK(read_state(without).sum.measured.empty());
+  checkpoint.set_real("state.measured", 1);
+  CHECK_THROWS_WITH(read_state(checkpoint), Catch::Contains("state.measured"));
+}
+
+TEST_CASE("what no two runs share is no tensor") {
+  TrainingState fast, slow;
+  fast.seconds = 1;
+  slow.seconds = 2;
+  Checkpoint a, b;
+  add_state(fast, a);
+  add_state(slow, b);
+  CHECK(a.tensors.size() == b.tensors.size());
+  for (const auto& [name, tensor] : a.tensors) CHECK(tensor.equal(b.tensors.at(name)));
+  CHECK(a.metadata != b.metadata);
+}
+
+TEST_CASE("a state that lacks an entry is refused") {
+  Checkpoint checkpoint;
+  add_state({}, checkpoint);
+  checkpoint.tensors.erase("state.batch");
+  CHECK_THROWS_WITH(read_state(checkpoint), Catch::Contains("state.batch"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <ATen/Context.h>
 
-#include "models/small_resnet.h"
+#include "models/entries.h"
+#include "models/model.h"
 #include "src/train/peak_memory.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
@@ -20,6 +21,10 @@ Batch random_batch(int64_t step, int64_t count) {
   return batch;
 }
 
+StepPlan one_batch(double divisor) {
+  return {.divisor = divisor, .own = {{0, 0}}};
+}
+
 TEST_CASE("a captured step replays to the bits of the step itself", "[gpu][capture]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
@@ -28,7 +33,7 @@ TEST_CASE("a captured step replays to the bits of the step itself", "[gpu][captu
     for (const bool adamw : {false, true}) {
       for (const bool bf16 : {false, true}) {
         CAPTURE(loss, adamw, bf16);
-        const Computation computation{.device = at::kCUDA, .bf16 = bf16};
+        const ComputePolicy policy{.device = at::kCUDA, .bf16 = bf16};
         int captures = 0;
         const Capture cuda = cuda_graph_capture(at::kCUDA);
         const Capture counted = [&](const std::function<void()>& operations) {
@@ -36,8 +41,8 @@ TEST_CASE("a captured step replays to the bits of the step itself", "[gpu][captu
           ++captures;
           return replay;
         };
-        const Trained plain = train_two_epochs(loss, {}, computation, adamw),
-                      replayed = train_two_epochs(loss, counted, computation, adamw);
+        const Trained plain = train_two_epochs(loss, {}, policy, adamw),
+                      replayed = train_two_epochs(loss, counted, policy, adamw);
         CHECK(captures == 2);
         CHECK(replayed.sum.loss_sum == plain.sum.loss_sum);
         CHECK(replayed.sum.measured == plain.sum.measured);
@@ -60,7 +65,7 @@ TEST_CASE("after a capture that CUDA refused, steps run as they are, with flat m
   uint64_t before = 0;
   for (int64_t i = 0; i < 60; ++i) {
     const Batch batch = random_batch(i, 256);
-    CHECK(graph(to_device({batch}, {.step = i}, 1), 0).item<double>() ==
+    CHECK(graph(to_device({batch}, {.step = i}, one_batch(1)), 0).item<double>() ==
           Approx(batch.images.sum().item<double>()).margin(1e-2));
     at::empty({1000}, at::TensorOptions(at::kCUDA).dtype(at::kFloat)).bernoulli_(0.5);
     const uint64_t free = available_memory(at::Device(at::kCUDA, 0));
@@ -71,14 +76,15 @@ TEST_CASE("after a capture that CUDA refused, steps run as they are, with flat m
 
 TEST_CASE("a loss that is not finite stops the replayed steps and is told with its samples", "[gpu][capture]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
-  const Computation computation{at::kCUDA};
+  const ComputePolicy policy{at::kCUDA};
   at::manual_seed(5);
-  SmallResNet model(8, 8, ModelOptions{}, ModelContext{5, 3, 32, 32});
+  const auto made = make_small_resnet(8, 8, {}, {5, 3, 32, 32});
+  Model& model = *made;
   model.to(at::kCUDA);
   auto loss = make_loss("cross_entropy");
-  Sgd optimizer = make_optimizer(model);
+  const auto optimizer = make_optimizer(model);
   ProcessGroup alone;
-  TrainStep step(model, *loss, optimizer, computation, alone, {.seed = 3, .capture = cuda_graph_capture(at::kCUDA)});
+  TrainStep step(model, *loss, *optimizer, policy, alone, {.seed = 3, .capture = cuda_graph_capture(at::kCUDA)});
   for (int64_t i = 0; i < 6; ++i) step.launch({random_batch(i, 16)}, {i, 0.1, 0, 1}).result();
   const at::Tensor before = model.parameters()[0].detach().clone();
   Batch bad = random_batch(6, 16);
@@ -97,7 +103,7 @@ TEST_CASE("what follows a copy finds all of it", "[gpu]") {
   for (int64_t i = 0; i < 5; ++i) {
     Batch batch = random_batch(i, 64);
     batch.images = images;
-    const StepInputs inputs = to_device({batch}, {.step = i, .lr = 0.5}, 64);
+    const StepInputs inputs = to_device({batch}, {.step = i, .lr = 0.5}, one_batch(64));
     CHECK(inputs.parts[0].images.select(0, 63).sum(at::kDouble).item<double>() == 3 * 512 * 512);
     CHECK(inputs.step().item<int64_t>() == i);
     inputs.parts[0].images.zero_();

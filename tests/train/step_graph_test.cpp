@@ -27,11 +27,12 @@ struct FakeCapture {
 };
 
 StepInputs inputs_of(double value, int64_t samples = 4) {
-  StepPart part{at::full({samples, 1}, value, at::kDouble), at::arange(samples, at::kLong), {}, {}, 0};
-  return {{part}, at::tensor({0.1, 4.0, 7.0}, at::kDouble)};
+  MicroBatch part{.images = at::full({samples, 1}, value, at::kDouble), .loss_input = {}};
+  part.loss_input.labels = at::arange(samples, at::kLong);
+  return {.parts = {part}, .numbers = at::tensor({0.1, 4.0, 7.0}, at::kDouble)};
 }
 
-TEST_CASE("steps are captured after the first three, anew in every epoch, and replayed on their own inputs", "[fast]") {
+TEST_CASE("steps are captured after the first three, anew in every epoch, and replayed on their own inputs") {
   FakeCapture fake;
   StepGraph graph(fake.capture(), [](const StepInputs& inputs) { return inputs.parts[0].images.sum() + inputs.lr(); });
   for (int64_t step = 0; step < 10; ++step) {
@@ -42,20 +43,20 @@ TEST_CASE("steps are captured after the first three, anew in every epoch, and re
   CHECK(fake.replays == 2 + 4);
 }
 
-TEST_CASE("a step of another shape, or with label sets, runs as it is", "[fast]") {
+TEST_CASE("a step of another shape, or with label sets, runs as it is") {
   FakeCapture fake;
   StepGraph graph(fake.capture(), [](const StepInputs& inputs) { return inputs.parts[0].images.sum(0); });
   for (int i = 0; i < 5; ++i) graph(inputs_of(1), 0);
   CHECK(fake.replays == 2);
   CHECK(graph(inputs_of(2, 3), 0).item<double>() == 6);
   StepInputs with_sets = inputs_of(3);
-  with_sets.parts[0].label_sets = {at::arange(5, at::kLong), at::arange(4, at::kLong)};
+  with_sets.parts[0].loss_input.label_sets = {at::arange(5, at::kLong), at::arange(4, at::kLong)};
   CHECK(graph(with_sets, 0).item<double>() == 12);
   CHECK(fake.replays == 2);
   CHECK(fake.captures == 1);
 }
 
-TEST_CASE("where the capture fails, steps run as they are from then on", "[fast]") {
+TEST_CASE("where the capture fails, steps run as they are from then on") {
   int attempts = 0;
   const Capture refuses = [&](const std::function<void()>&) -> std::function<void()> {
     ++attempts;
@@ -66,7 +67,7 @@ TEST_CASE("where the capture fails, steps run as they are from then on", "[fast]
   CHECK(attempts == 1);
 }
 
-TEST_CASE("a capture that fails throws the first error, whatever its end and the clean-up throw", "[fast]") {
+TEST_CASE("a capture that fails throws the first error, whatever its end and the clean-up throw") {
   const auto fail = [](const char* message) { return [message] { throw std::runtime_error(message); }; };
   const auto nothing = [] {};
   bool cleaned_up = false;
@@ -81,7 +82,7 @@ TEST_CASE("a capture that fails throws the first error, whatever its end and the
   CHECK(cleaned_up);
 }
 
-TEST_CASE("a batch of another size before the capture does not stand for the others", "[fast]") {
+TEST_CASE("a batch of another size before the capture does not stand for the others") {
   FakeCapture fake;
   StepGraph graph(fake.capture(), [](const StepInputs& inputs) { return inputs.parts[0].images.sum(0); });
   for (int i = 0; i < 3; ++i) graph(inputs_of(1), 0);
@@ -95,8 +96,7 @@ TEST_CASE("a batch of another size before the capture does not stand for the oth
   CHECK(fake.replays == 3);
 }
 
-TEST_CASE("a smaller step without memory beside the captured one drops that one and runs again, to the same bits",
-          "[fast]") {
+TEST_CASE("a smaller step without memory beside the captured one drops that one and runs again, to the same bits") {
   FakeCapture fake;
   int passes = 0;
   const auto fails_at_first = [&](int64_t images) {
@@ -117,29 +117,33 @@ TEST_CASE("a smaller step without memory beside the captured one drops that one 
   CHECK(passes == 2);
 }
 
-// Its first update of the epoch's smaller last step fails, after the step has begun to change the model.
-class FailingSgd : public Sgd {
+// An optimizer whose update of that number fails, after the step has begun to change the model.
+class FailingOptimizer : public Optimizer {
  public:
-  using Sgd::Sgd;
-  int fails_at = 0, updates = 0;
+  FailingOptimizer(const TrainedParameters& parameters, int fails_at)
+      : Optimizer(parameters), inner_(make_sgd(parameters)), fails_at_(fails_at) {}
 
   void step(const at::Tensor& lr, const std::optional<at::Tensor>& stop) override {
-    TORCH_CHECK_WITH(OutOfMemoryError, ++updates != fails_at, "CUDA out of memory");
-    Sgd::step(lr, stop);
+    TORCH_CHECK_WITH(OutOfMemoryError, ++updates_ != fails_at_, "CUDA out of memory");
+    inner_->step(lr, stop);
   }
+
+  Named state() const override { return inner_->state(); }
+
+ private:
+  std::unique_ptr<Optimizer> inner_;
+  int fails_at_, updates_ = 0;
 };
 
-TEST_CASE("a step without memory is not run again once its update has begun", "[fast]") {
+TEST_CASE("a step without memory is not run again once its update has begun") {
   FakeCapture fake;
   int passes = 0;
   ToldConvNext model([&](int64_t images) { passes += images == 6; }, ModelOptions{}, ModelContext{5, 3, 32, 32});
   const auto loss = make_loss("cross_entropy");
-  TrainedParameters parameters;
-  for (const auto& item : model.named_parameters()) parameters.push_back({item.key(), item.value()});
-  FailingSgd optimizer(parameters, SgdOptions{0.1, 0.9, 1e-3, true});
-  optimizer.fails_at = 6;
+  FailingOptimizer optimizer(parameters_of(model), /*fails_at=*/6);
   ProcessGroup alone;
-  TrainStep step(model, *loss, optimizer, {}, alone, {.seed = 3, .capture = fake.capture()});
+  const ComputePolicy policy;
+  TrainStep step(model, *loss, optimizer, policy, alone, {.seed = 3, .capture = fake.capture()});
   const auto launch = [&](int64_t i) {
     std::vector<Batch> batches{samples(0, i == 5 ? 6 : 8)};
     batches[0].images = at::ones({batches[0].size(), 3, 32, 32});
@@ -150,7 +154,7 @@ TEST_CASE("a step without memory is not run again once its update has begun", "[
   CHECK(passes == 1);
 }
 
-TEST_CASE("a step without memory before anything of it ran is run again, whatever the step before did", "[fast]") {
+TEST_CASE("a step without memory before anything of it ran is run again, whatever the step before did") {
   int replays = 0;
   const Capture capture = [&](const std::function<void()>& operations) -> std::function<void()> {
     return [&replays, operations] {
@@ -164,7 +168,7 @@ TEST_CASE("a step without memory before anything of it ran is run again, whateve
   for (size_t i = 0; i < plain.state.size(); ++i) CHECK(again.state[i].equal(plain.state[i]));
 }
 
-TEST_CASE("replayed steps have the numbers of steps that run as they are", "[fast]") {
+TEST_CASE("replayed steps have the numbers of steps that run as they are") {
   const std::string loss = GENERATE("cross_entropy", "noised_topk");
   FakeCapture fake;
   const Trained plain = train_two_epochs(loss, {}), replayed = train_two_epochs(loss, fake.capture());

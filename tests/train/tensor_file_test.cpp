@@ -34,7 +34,7 @@ std::string header_of(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("Every dtype comes back as it was, with its shape", "[fast]") {
+TEST_CASE("Every dtype comes back as it was, with its shape") {
   const test::TemporaryFolder folder;
   TensorMap tensors = one_of_each_dtype();
   tensors["scalar"] = at::scalar_tensor(2.5);
@@ -50,7 +50,7 @@ TEST_CASE("Every dtype comes back as it was, with its shape", "[fast]") {
   }
 }
 
-TEST_CASE("Unsigned integers of other programs come back as they were", "[fast]") {
+TEST_CASE("Unsigned integers of other programs come back as they were") {
   const test::TemporaryFolder folder;
   const at::Tensor numbers = at::tensor({0, 1, 65535}, at::kLong);
   for (const at::ScalarType dtype : {at::kUInt16, at::kUInt32, at::kUInt64}) {
@@ -63,7 +63,7 @@ TEST_CASE("Unsigned integers of other programs come back as they were", "[fast]"
   }
 }
 
-TEST_CASE("Bits survive: NaN payloads, infinities, negative zero and subnormals", "[fast]") {
+TEST_CASE("Bits survive: NaN payloads, infinities, negative zero and subnormals") {
   const test::TemporaryFolder folder;
   const std::vector<int32_t> bits{0x7FC12345, -1, 0x7F800000, static_cast<int32_t>(0x80000000), 1};
   const at::Tensor tensor = at::tensor(bits).view(at::kFloat);
@@ -71,7 +71,7 @@ TEST_CASE("Bits survive: NaN payloads, infinities, negative zero and subnormals"
   CHECK(at::equal(read_safetensors(folder / "a").tensors.at("x").view(at::kInt), at::tensor(bits)));
 }
 
-TEST_CASE("The strides of a tensor do not show in the file", "[fast]") {
+TEST_CASE("The strides of a tensor do not show in the file") {
   const test::TemporaryFolder folder;
   const at::Tensor plain = at::arange(2 * 3 * 4 * 5, at::kFloat).view({2, 3, 4, 5});
   write_tensor_file(folder / "plain", {{"x", plain}});
@@ -81,7 +81,7 @@ TEST_CASE("The strides of a tensor do not show in the file", "[fast]") {
   CHECK(read_file(folder / "plain") == read_file(folder / "view"));
 }
 
-TEST_CASE("The layout of a file, to the byte", "[fast]") {
+TEST_CASE("The layout of a file, to the byte") {
   const test::TemporaryFolder folder;
   write_tensor_file(folder / "a", {{"b", at::tensor({1.5F, -2.0F})}, {"a", at::tensor({1, 0, 1}).to(at::kBool)}},
                     {{"k", "v"}});
@@ -93,7 +93,7 @@ TEST_CASE("The layout of a file, to the byte", "[fast]") {
   CHECK(file.substr(8 + header_of(file).size()) == std::string("\0\0\xC0\x3F\0\0\0\xC0\1\0\1", 11));
 }
 
-TEST_CASE("Tensors start at multiples of their element's size", "[fast]") {
+TEST_CASE("Tensors start at multiples of their element's size") {
   const test::TemporaryFolder folder;
   write_tensor_file(folder / "a", one_of_each_dtype());
   const std::string header = header_of(read_file(folder / "a"));
@@ -103,14 +103,14 @@ TEST_CASE("Tensors start at multiples of their element's size", "[fast]") {
   CHECK(header.find("I16") < header.find("BOOL"));
 }
 
-TEST_CASE("A file without tensors is valid", "[fast]") {
+TEST_CASE("A file without tensors is valid") {
   const test::TemporaryFolder folder;
   write_tensor_file(folder / "a", {});
   CHECK(read_safetensors(folder / "a").tensors.empty());
   CHECK(read_file(folder / "a") == std::string("\x08\0\0\0\0\0\0\0{}      ", 16));
 }
 
-TEST_CASE("What the format does not hold is refused by name, before a file is touched", "[fast]") {
+TEST_CASE("What the format does not hold is refused by name, before a file is touched") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(write_tensor_file(folder / "a", {{"z", at::zeros({2}, at::kComplexFloat)}}), Contains("'z'"));
   CHECK_THROWS_WITH(write_tensor_file(folder / "a", {{"s", at::zeros({2}).to_sparse()}}), Contains("'s'"));
@@ -121,7 +121,7 @@ TEST_CASE("What the format does not hold is refused by name, before a file is to
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("A full disk leaves the file before it", "[fast]") {
+TEST_CASE("A full disk leaves the file before it") {
   const test::TemporaryFolder folder;
   write_tensor_file(folder / "a", {{"x", at::ones({3})}});
   const at::Tensor large = at::zeros({100'000});
@@ -138,7 +138,7 @@ TEST_CASE("A full disk leaves the file before it", "[fast]") {
   CHECK(at::equal(read_safetensors(folder / "a").tensors.at("x"), at::ones({3})));
 }
 
-TEST_CASE("A file that is not there, or not a file, is named", "[fast]") {
+TEST_CASE("A file that is not there, or not a file, is named") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(read_safetensors(folder / "none"), Contains("none': No such file or directory"));
   CHECK_THROWS_WITH(read_safetensors(folder.path()), Contains("is not a regular file"));

@@ -16,11 +16,11 @@ TEST_CASE("steps on a GPU are those on the CPU, noise included", "[gpu]") {
       auto model = test::fresh_model();
       model->to(device);
       auto loss = test::make_loss(name);
-      Sgd optimizer = test::make_optimizer(*model);
+      const auto optimizer = test::make_optimizer(*model);
       StepResult sum;
       for (int64_t step = 0; step < 5; ++step) {
-        sum += test::train_step(*model, *loss, optimizer, {test::samples(0, 5), test::samples(5, 3)},
-                                Computation{device}, {1, step, 0.1, /*clip_norm=*/0.5});
+        sum += test::train_step(*model, *loss, *optimizer, {test::samples(0, 5), test::samples(5, 3)},
+                                ComputePolicy{device}, {1, step, 0.1, /*clip_norm=*/0.5});
       }
       CHECK(sum.count == 40);
       weights.push_back(model->parameters()[0].detach().cpu());
@@ -42,11 +42,11 @@ TEST_CASE("steps on a GPU measure what those on the CPU do", "[gpu]") {
       auto model = test::fresh_model();
       model->to(device);
       auto loss = test::make_loss(name);
-      Sgd optimizer = test::make_optimizer(*model);
+      const auto optimizer = test::make_optimizer(*model);
       test::OneStep settings{1, 0, 0.1, 0};
-      settings.metrics = &metrics;
+      settings.metrics = metrics;
       measured.push_back(
-          test::train_step(*model, *loss, optimizer, {test::samples(0, 8)}, Computation{device}, settings).measured);
+          test::train_step(*model, *loss, *optimizer, {test::samples(0, 8)}, ComputePolicy{device}, settings).measured);
     }
     CAPTURE(name);
     CHECK(measured[0] == measured[1]);

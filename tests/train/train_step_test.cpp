@@ -2,7 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include "models/convnext.h"
+#include "models/entries.h"
+#include "models/model.h"
 #include "src/core/error.h"
 #include "src/train/run_options.h"
 #include "tests/support/catch2.h"
@@ -17,20 +18,19 @@ using Catch::Contains;
 at::Tensor weight_after(const std::vector<Batch>& batches, const std::string& loss_name) {
   auto model = fresh_model();
   auto loss = make_loss(loss_name);
-  Sgd optimizer = make_optimizer(*model);
+  const auto optimizer = make_optimizer(*model);
   for (int64_t step = 0; step < 2; ++step) {
-    const StepResult result = train_step(*model, *loss, optimizer, batches, Computation{}, {1, step, 0.1, 0});
+    const StepResult result = train_step(*model, *loss, *optimizer, batches, ComputePolicy{}, {1, step, 0.1, 0});
     CHECK(result.count == 8);
     CHECK(result.loss_sum > 0);
   }
   return model->parameters()[0].detach();
 }
 
-TEST_CASE("a step with stochastic depth draws the same images after a resume", "[fast]") {
+TEST_CASE("a step with stochastic depth draws the same images after a resume") {
   const auto fresh = [] {
     at::manual_seed(5);
-    auto model = std::make_shared<ConvNext>(ConvNextShape{{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, ModelOptions{},
-                                            ModelContext{5, 3, 32, 32});
+    auto model = make_convnext({{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, {}, {5, 3, 32, 32});
     for (const auto& item : model->named_parameters()) {
       if (item.key().ends_with("layer_scale")) item.value().data().fill_(1);
     }
@@ -41,15 +41,15 @@ TEST_CASE("a step with stochastic depth draws the same images after a resume", "
   const auto losses = [&](uint64_t draws_before, int64_t step) {
     const auto model = fresh();
     auto loss = make_loss("cross_entropy");
-    Sgd optimizer = make_optimizer(*model);
+    const auto optimizer = make_optimizer(*model);
     at::manual_seed(draws_before);
-    return train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, step, 0.1, 0}).loss_sum;
+    return train_step(*model, *loss, *optimizer, {batch}, ComputePolicy{}, {1, step, 0.1, 0}).loss_sum;
   };
   CHECK(losses(1, 3) == losses(2, 3));
   CHECK(losses(1, 3) != losses(1, 4));
 }
 
-TEST_CASE("uneven accumulated batches make the step of one batch, noise included", "[fast]") {
+TEST_CASE("uneven accumulated batches make the step of one batch, noise included") {
   const std::string loss = GENERATE("cross_entropy", "noised_topk");
   const at::Tensor whole = weight_after({samples(0, 8)}, loss);
   const at::Tensor parts = weight_after({samples(0, 5), samples(5, 3)}, loss);
@@ -58,41 +58,42 @@ TEST_CASE("uneven accumulated batches make the step of one batch, noise included
   CHECK((whole - untrained_task).abs().max().item<double>() > 1e-4);
 }
 
-TEST_CASE("a batch without samples changes nothing", "[fast]") {
+TEST_CASE("a batch without samples changes nothing") {
   const Batch empty;
   CHECK(weight_after({samples(0, 5), empty, samples(5, 3)}, "cross_entropy")
             .equal(weight_after({samples(0, 5), samples(5, 3)}, "cross_entropy")));
   auto model = fresh_model();
-  Sgd optimizer = make_optimizer(*model);
+  const auto optimizer = make_optimizer(*model);
   const at::Tensor before = model->parameters()[0].detach().clone();
-  CHECK(train_step(*model, *make_loss("cross_entropy"), optimizer, {empty}, Computation{}, {1, 0, 0.1, 0}).count == 0);
+  CHECK(train_step(*model, *make_loss("cross_entropy"), *optimizer, {empty}, ComputePolicy{}, {1, 0, 0.1, 0}).count ==
+        0);
   CHECK(model->parameters()[0].equal(before));
 }
 
-TEST_CASE("what a step measures adds up over its batches, and changes no bit", "[fast]") {
+TEST_CASE("what a step measures adds up over its batches, and changes no bit") {
   const std::string loss_name = GENERATE("cross_entropy", "noised_topk");
   TrainOptions options;
   options.top_k = {2, 5};
   options.gradient_nonzeros = true;
   const StepMetrics metrics(options);
-  const auto steps = [&](const std::vector<Batch>& batches, const StepMetrics* measured, at::Tensor& weight) {
+  const auto steps = [&](const std::vector<Batch>& batches, const StepMetrics& measured, at::Tensor& weight) {
     auto model = fresh_model();
     auto loss = make_loss(loss_name);
-    Sgd optimizer = make_optimizer(*model);
+    const auto optimizer = make_optimizer(*model);
     StepResult sum;
     for (int64_t step = 0; step < 3; ++step) {
       OneStep settings{1, step, 0.1, 0};
       settings.metrics = measured;
-      sum += train_step(*model, *loss, optimizer, batches, Computation{}, settings);
+      sum += train_step(*model, *loss, *optimizer, batches, ComputePolicy{}, settings);
     }
     weight = model->parameters()[0].detach();
     return sum;
   };
   at::Tensor measured, plain, in_parts;
-  const StepResult whole = steps({samples(0, 8)}, &metrics, measured);
-  CHECK(steps({samples(0, 8)}, nullptr, plain).measured.empty());
+  const StepResult whole = steps({samples(0, 8)}, metrics, measured);
+  CHECK(steps({samples(0, 8)}, {}, plain).measured.empty());
   CHECK(measured.equal(plain));
-  CHECK(steps({samples(0, 5), samples(5, 3)}, &metrics, in_parts).measured == whole.measured);
+  CHECK(steps({samples(0, 5), samples(5, 3)}, metrics, in_parts).measured == whole.measured);
 
   REQUIRE(whole.measured.size() == 3);
   CHECK(whole.measured[0] >= static_cast<double>(whole.correct));
@@ -102,44 +103,44 @@ TEST_CASE("what a step measures adds up over its batches, and changes no bit", "
   if (loss_name == "noised_topk") CHECK(whole.measured[2] <= 3 * 8 * 5);
 }
 
-TEST_CASE("clipping bounds the update", "[fast]") {
+TEST_CASE("clipping bounds the update") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
-  Sgd optimizer(TrainedParameters{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
+  const auto optimizer = make_plain_optimizer(*model);
   const at::Tensor before = model->parameters()[0].detach().clone();
-  train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
+  train_step(*model, *loss, *optimizer, {samples(0, 8)}, ComputePolicy{}, {1, 0, /*lr=*/1.0, /*clip_norm=*/1e-3});
   CHECK((model->parameters()[0].detach() - before).norm().item<double>() == Approx(1e-3).epsilon(1e-6));
 }
 
-TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves the weights alone", "[fast]") {
+TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves the weights alone") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
-  Sgd optimizer = make_optimizer(*model);
+  const auto optimizer = make_optimizer(*model);
   const at::Tensor before = model->parameters()[0].detach().clone();
   Batch batch = samples(0, 8);
   batch.images = batch.images.clone();
   batch.images[3][0][0][0] = std::numeric_limits<float>::quiet_NaN();
-  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, 42, 0.1, 0}),
+  CHECK_THROWS_WITH(train_step(*model, *loss, *optimizer, {batch}, ComputePolicy{}, {1, 42, 0.1, 0}),
                     Contains("at step 42") && Contains("1 of the batch's 8 samples (ids 103)") &&
                         Contains("learning rate 0.1") && Contains("is the features"));
   CHECK(at::equal(model->parameters()[0].detach(), before));
 
   model->parameters()[1].detach()[2] = std::numeric_limits<double>::infinity();
-  CHECK_THROWS_WITH(train_step(*model, *loss, optimizer, {samples(0, 8)}, Computation{}, {1, 0, 0.1, 0}),
+  CHECK_THROWS_WITH(train_step(*model, *loss, *optimizer, {samples(0, 8)}, ComputePolicy{}, {1, 0, 0.1, 0}),
                     Contains("is model.fc.bias"));
 }
 
-TEST_CASE("a loss that is not finite is told when the next step is under way, which changes nothing either", "[fast]") {
+TEST_CASE("a loss that is not finite is told when the next step is under way, which changes nothing either") {
   const std::string name = GENERATE("cross_entropy", "role");
   auto model = fresh_model();
   auto loss = make_loss(name);
-  Sgd optimizer = make_optimizer(*model);
-  const Computation computation;
+  const auto optimizer = make_optimizer(*model);
+  const ComputePolicy policy;
   ProcessGroup alone;
-  TrainStep step(*model, *loss, optimizer, computation, alone, {.seed = 1});
+  TrainStep step(*model, *loss, *optimizer, policy, alone, {.seed = 1});
   step.launch({samples(0, 8)}, {0, 0.1, 0, 1}).result();
   const auto tensors = [&] {
-    std::vector<at::Tensor> all{model->parameters()[0].detach().clone(), optimizer.state()[0].second.clone()};
+    std::vector<at::Tensor> all{model->parameters()[0].detach().clone(), optimizer->state()[0].second.clone()};
     for (const auto& [key, tensor] : loss->state()) all.push_back(tensor.clone());
     return all;
   };
@@ -160,12 +161,12 @@ TEST_CASE("a loss that is not finite is told when the next step is under way, wh
   for (size_t i = 0; i < before.size(); ++i) CHECK(after[i].equal(before[i]));
 }
 
-TEST_CASE("a loss' own tensors move once a step, by the gradients of all its batches", "[fast]") {
+TEST_CASE("a loss' own tensors move once a step, by the gradients of all its batches") {
   const auto theta_after = [](const std::vector<Batch>& batches, double theta_lr) {
     auto model = fresh_model();
     auto loss = make_loss("role", {"loss.theta_lr=" + std::to_string(theta_lr)});
-    Sgd optimizer = make_optimizer(*model);
-    train_step(*model, *loss, optimizer, batches, Computation{}, {1, 0, 0.1, 0});
+    const auto optimizer = make_optimizer(*model);
+    train_step(*model, *loss, *optimizer, batches, ComputePolicy{}, {1, 0, 0.1, 0});
     return loss->state().at(0).second.clone();
   };
   const at::Tensor before = theta_after({samples(0, 8)}, 0), whole = theta_after({samples(0, 8)}, 400);
@@ -176,7 +177,7 @@ TEST_CASE("a loss' own tensors move once a step, by the gradients of all its bat
   CHECK(at::equal(three.slice(0, 3), before.slice(0, 3)));
 }
 
-TEST_CASE("a mean over weights takes larger steps where the weights are small", "[fast]") {
+TEST_CASE("a mean over weights takes larger steps where the weights are small") {
   // Labels are 0 1 2 3 4 0 1 2: weights of 4.25 in all.
   const std::vector<std::string> weights{"loss.class_weights=list", "loss.class_weight_list=[0.5, 0.25, 1, 0.25, 0.5]"};
   std::vector<std::string> of_weights = weights;
@@ -185,9 +186,9 @@ TEST_CASE("a mean over weights takes larger steps where the weights are small", 
                          int64_t epoch = 0) {
     auto model = fresh_model();
     auto loss = make_loss("cross_entropy", settings);
-    Sgd optimizer(TrainedParameters{{"fc.weight", model->parameters()[0]}}, {1, 0, 0, false});
+    const auto optimizer = make_plain_optimizer(*model);
     const at::Tensor before = model->parameters()[0].detach().clone();
-    train_step(*model, *loss, optimizer, batches, Computation{}, {1, 0, 1.0, 0, epoch});
+    train_step(*model, *loss, *optimizer, batches, ComputePolicy{}, {1, 0, 1.0, 0, epoch});
     return model->parameters()[0].detach() - before;
   };
   const at::Tensor over_samples = update({samples(0, 8)}, weights), over_weights = update({samples(0, 8)}, of_weights);
@@ -202,13 +203,13 @@ TEST_CASE("a mean over weights takes larger steps where the weights are small", 
   CHECK(update({samples(0, 8)}, deferred, 1).equal(over_weights));
 }
 
-TEST_CASE("class weights know the epoch, and losses of sets the sets", "[fast]") {
+TEST_CASE("class weights know the epoch, and losses of sets the sets") {
   const auto loss_of = [](const std::string& name, const std::vector<std::string>& settings, const Batch& batch,
                           int64_t epoch) {
     auto model = fresh_model();
     auto loss = make_loss(name, settings);
-    Sgd optimizer = make_optimizer(*model);
-    return train_step(*model, *loss, optimizer, {batch}, Computation{}, {1, 0, 0.1, 0, epoch}).loss_sum;
+    const auto optimizer = make_optimizer(*model);
+    return train_step(*model, *loss, *optimizer, {batch}, ComputePolicy{}, {1, 0, 0.1, 0, epoch}).loss_sum;
   };
   const std::vector<std::string> doubled{"loss.class_weights=list", "loss.class_weight_list=[2, 2, 2, 2, 2]",
                                          "loss.class_weights_from_epoch=2"};

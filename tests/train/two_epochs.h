@@ -6,60 +6,58 @@
 #include <string>
 #include <vector>
 
-#include "models/convnext.h"
+#include "models/entries.h"
+#include "models/model.h"
 #include "models/named_tensors.h"
-#include "src/optim/adamw.h"
 #include "src/train/run_options.h"
 #include "tests/train/linear_task.h"
 
 namespace settrain::test {
 
-/// What replayed steps must reproduce to the bit.
+/// The results that replayed steps must reproduce to the bit.
 struct Trained {
   std::vector<at::Tensor> state;  // of the model and its optimizer, on the CPU
   StepResult sum;
 };
 
 /// A model that tells how many images went through it.
-class ToldConvNext : public ConvNext {
+class ToldConvNext : public Model {
  public:
   ToldConvNext(const std::function<void(int64_t images)>& tell, const ModelOptions& options,
                const ModelContext& context)
-      : ConvNext(ConvNextShape{{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, options, context), tell_(tell) {}
+      : net_(register_module("net", make_convnext({{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, options, context))), tell_(tell) {}
 
   ModelOutput forward(const at::Tensor& images) override {
-    ModelOutput output = ConvNext::forward(images);
+    ModelOutput output = net_->forward(images);
     if (tell_) tell_(images.size(0));
     return output;
   }
 
  private:
+  std::shared_ptr<Model> net_;
   std::function<void(int64_t images)> tell_;
 };
 
 /// `after_forward` is called with the number of images.
-inline Trained train_two_epochs(const std::string& loss_name, const Capture& capture,
-                                const Computation& computation = {}, bool adamw = false,
-                                const std::function<void(int64_t images)>& after_forward = {}) {
+inline Trained train_two_epochs(const std::string& loss_name, const Capture& capture, const ComputePolicy& policy = {},
+                                bool adamw = false, const std::function<void(int64_t images)>& after_forward = {}) {
   at::manual_seed(5);
   ToldConvNext model(after_forward, ModelOptions{}, ModelContext{5, 3, 32, 32});
   for (const auto& item : model.named_parameters()) {
     if (item.key().ends_with("layer_scale")) item.value().data().fill_(1);
   }
-  model.to(computation.device);
+  model.to(policy.device);
   auto loss = make_loss(loss_name, {"loss.class_weights=list", "loss.class_weight_list=[0.5, 1, 2, 1, 0.5]",
                                     "loss.class_weights_from_epoch=1", "loss.class_weight_mean=weights"});
-  TrainedParameters parameters;
-  for (const auto& item : model.named_parameters()) parameters.push_back({item.key(), item.value()});
-  std::unique_ptr<Optimizer> optimizer = std::make_unique<Sgd>(parameters, SgdOptions{0.1, 0.9, 1e-3, true});
-  if (adamw) optimizer = std::make_unique<AdamW>(parameters, AdamWOptions{0.01, 0.9, 0.999, 1e-8, 0.01});
+  const TrainedParameters parameters = parameters_of(model);
+  const std::unique_ptr<Optimizer> optimizer =
+      adamw ? optimizer_of("adamw", parameters, {"optimizer.lr=0.01"}) : make_sgd(parameters);
   TrainOptions measured;
   measured.top_k = {2};
   measured.gradient_nonzeros = true;
-  const StepMetrics metrics(measured);
   ProcessGroup alone;
-  TrainStep step(model, *loss, *optimizer, computation, alone,
-                 {.seed = 3, .clip_norm = 0.1, .metrics = &metrics, .mix = nullptr, .capture = capture});
+  TrainStep step(model, *loss, *optimizer, policy, alone,
+                 {.seed = 3, .clip_norm = 0.1, .metrics = StepMetrics(measured), .mix = {}, .capture = capture});
   Trained trained;
   for (int64_t i = 0; i < 12; ++i) {
     std::vector<Batch> batches{samples(0, i % 6 == 5 ? 6 : 8)};

@@ -1,17 +1,53 @@
-#include "losses/kernels/cpu/carver.h"
-#include "losses/kernels/cpu/normal_tail.h"
+#include "losses/kernels/cpu/exponential.h"
 #include "losses/kernels/cpu/select_rank.h"
-#include "losses/kernels/exact_topk_kernels.h"
-#include "losses/kernels/infinite_scores.h"
+#include "losses/kernels/smooth_kernels.h"
 
-// N(t), the number of classes with s_j + epsilon z_j > t, is a sum of independent events, whose distribution is that of
-// a product of polynomials (1 - p_j) + p_j X. Eight points t at a time, a lane each; of the classes only those whose
-// event is neither certain nor impossible there. What a class adds to the gradient takes the product without it: of
-// what comes before it and what comes after, so that nothing is divided or subtracted.
+// N(t), the number of classes with s_j + epsilon z_j > t, is a sum of independent events. The product of the
+// polynomials (1 - p_j) + p_j X has its distribution as coefficients. Eight points t are computed at a time, a lane
+// each, from those classes whose event is neither certain nor impossible there. A class' gradient needs the product
+// without it: the product of the classes before it and of those after it, so that nothing is divided or subtracted.
 namespace settrain::SETTRAIN_INSTRUCTION_SET {
 namespace {
 
-// What counts as impossible, and beyond how many standard deviations a class is, for results of type T.
+// The normal distribution's tails and density.
+struct NormalTail {
+  Doubles upper, lower;  // P(Z > z), P(Z <= z)
+  Doubles bell;          // exp(-z^2/2)
+};
+
+/// Each tail to about 3e-14 of itself (3e-15 near 0), down to 1e-30. z may be infinite.
+SETTRAIN_ALWAYS_INLINE NormalTail normal_tail(Doubles z) {
+  // P(Z > z) = exp(-z^2/2) f((z - 4)/(z + 4))/(z + 4) for z in [0, 12], by scripts/fit_normal.py.
+  constexpr double kCoefficients[] = {0,
+                                      -1.50739863443501261e-08,
+                                      -6.06492419323464184e-09,
+                                      3.40462431420544602e-07,
+                                      9.33237950942176809e-07,
+                                      -7.30721583987717172e-07,
+                                      -5.91819006799721190e-06,
+                                      7.59464652035684002e-07,
+                                      3.51555827312191794e-05,
+                                      -1.91685791289675296e-06,
+                                      -2.31098485969602534e-04,
+                                      1.33345192641365253e-04,
+                                      1.63081895806877798e-03,
+                                      -3.47969240979055256e-03,
+                                      -7.54018900127269819e-03,
+                                      6.03965748915819556e-02,
+                                      -1.86521857958610315e-01,
+                                      3.87137400742219473e-01,
+                                      -6.07896641971899965e-01,
+                                      7.55285130415750960e-01};
+  const Doubles size = smaller(larger(z, Doubles(0.0) - z), Doubles(40.0));
+  const Doubles inverse = Doubles(1.0) / (size + 4.0), u = (size - 4.0) * inverse;
+  const Doubles bell = exponential(size * size * -0.5);
+  const Doubles tail = bell * polynomial_at(u, kCoefficients) * inverse, rest = Doubles(1.0) - tail;
+  const auto positive = z >= Doubles(0.0);
+  return {choose(positive, tail, rest), choose(positive, rest, tail), bell};
+}
+
+// For results of type T: a probability that counts as 0, and the number of standard deviations beyond which a class'
+// probability does.
 template <class T>
 constexpr double kNothing = sizeof(T) == 4 ? 1e-10 : 1e-15;
 template <class T>
@@ -19,13 +55,13 @@ constexpr double kTail = sizeof(T) == 4 ? 6.5 : 8.5;
 
 constexpr int64_t kPoints = 64;  // intervals of the grid on which the window is looked for
 
-// What a thread works in, for one row at a time.
+// Memory of a thread, for one row at a time.
 template <class T>
 struct Workspace {
   int64_t size;      // classes, rounded up to whole lanes
   T* scores;         // [size] filled up with -infinity
   double* x;         // [size] scores less that of the rank
-  double* slopes;    // [size][8] what the points in each lane add to the gradient of a listed class
+  double* slopes;    // [size][8] the part of a listed class' gradient that comes from the points of each lane
   double* chances;   // [size][3][8] of a listed class: P, 1 - P and density
   double* products;  // [size + 1][rank][8] of the listed classes before
   double* after;     // [rank][8]
@@ -86,30 +122,44 @@ SETTRAIN_ALWAYS_INLINE int64_t list_classes(const Row<T>& row, double from, doub
   return listed;
 }
 
+// terms[0 .. rank) [8] are the coefficients of a polynomial at eight points. Sets it to 1.
+SETTRAIN_ALWAYS_INLINE void set_to_one(double* terms, int64_t rank) {
+  for (int64_t m = 0; m < rank; ++m) Doubles(m == 0 ? 1.0 : 0.0).store(terms + 8 * m);
+}
+
+// Multiplies it by lower + upper X.
+SETTRAIN_ALWAYS_INLINE void multiply_by(double* terms, int64_t rank, Doubles upper, Doubles lower) {
+  for (int64_t m = rank - 1; m >= 1; --m) {
+    LaneArithmetic::fma(upper, Doubles::load(terms + 8 * m - 8), lower * Doubles::load(terms + 8 * m))
+        .store(terms + 8 * m);
+  }
+  (lower * Doubles::load(terms)).store(terms);
+}
+
+SETTRAIN_ALWAYS_INLINE Doubles sum_of_terms(const double* terms, int64_t rank) {
+  Doubles sum(0.0);
+  for (int64_t m = 0; m < rank; ++m) sum = sum + Doubles::load(terms + 8 * m);
+  return sum;
+}
+
 // P(N(t) < rank) at eight points, of the `listed` classes; `certain` more lie above.
 template <class T>
 SETTRAIN_ALWAYS_INLINE Doubles probability_of_fewer(const Row<T>& row, Doubles t, int64_t listed, int64_t certain) {
   const int64_t rank = row.batch.rank - certain;
   double* const terms = row.work.after;
   if (rank <= 0) return Doubles(0.0);
-  for (int64_t m = 0; m < rank; ++m) Doubles(m == 0 ? 1.0 : 0.0).store(terms + 8 * m);
+  set_to_one(terms, rank);
   for (int64_t i = 0; i < listed; ++i) {
     const double x = row.work.x[row.work.list[i]];
     const NormalTail chance = normal_tail((t - x) * (1 / row.batch.epsilon));
-    for (int64_t m = rank - 1; m >= 1; --m) {
-      LaneArithmetic::fma(chance.upper, Doubles::load(terms + 8 * m - 8), chance.lower * Doubles::load(terms + 8 * m))
-          .store(terms + 8 * m);
-    }
-    (chance.lower * Doubles::load(terms)).store(terms);
+    multiply_by(terms, rank, chance.upper, chance.lower);
   }
-  Doubles sum(0.0);
-  for (int64_t m = 0; m < rank; ++m) sum = sum + Doubles::load(terms + 8 * m);
-  return sum;
+  return sum_of_terms(terms, rank);
 }
 
 // The window in which that probability rises from 0 to 1, in steps of the grid from -(tail + 1) to tail + 1 standard
-// deviations. Classes that are left out, below, are worth less than `nothing` at its upper end, and at
-// its lower end make it wider.
+// deviations. The classes left out below the grid change the upper end by less than kNothing, and only make the window
+// wider at its lower end.
 struct Window {
   double low, high;
 };
@@ -121,7 +171,7 @@ SETTRAIN_ALWAYS_INLINE Window find_window(const Row<T>& row) {
   const double lanes[8] = {0, 1, 2, 3, 4, 5, 6, 7};
   int64_t certain = 0;
   const int64_t listed = list_classes(row, -kTail<T> * row.batch.epsilon, kInfiniteScore, certain);
-  // Of the points first, first + apart, ..., how many come before the probability passes `least`.
+  // How many of the points first, first + apart, ... come before the probability passes `least`.
   const auto points_before = [&](int64_t first, int64_t apart, double least, bool at_least) SETTRAIN_INLINE_LAMBDA {
     const Doubles t =
         (Doubles::load(lanes) * static_cast<double>(apart) + static_cast<double>(first - kPoints / 2)) * step;
@@ -139,8 +189,8 @@ SETTRAIN_ALWAYS_INLINE Window find_window(const Row<T>& row) {
           static_cast<double>(last - kPoints / 2) * step};
 }
 
-// Adds what eight nodes come to: to the gradient of the listed classes, and to the integral, which it returns, of the
-// probability that fewer than `rank` classes lie above, of which `certain` are not listed.
+// Adds the part of eight nodes to the gradient of the listed classes. Returns their part of the integral of the
+// probability that fewer than `rank` classes lie above; `certain` of these are not listed.
 template <class T>
 SETTRAIN_ALWAYS_INLINE double integrate(const Row<T>& row, Doubles t, Doubles weight, int64_t listed, int64_t certain) {
   const Workspace<T>& work = row.work;
@@ -161,7 +211,7 @@ SETTRAIN_ALWAYS_INLINE double integrate(const Row<T>& row, Doubles t, Doubles we
     chance.lower.store(work.chances + 24 * i + 8);
     chance.bell.store(work.chances + 24 * i + 16);
   }
-  for (int64_t m = 0; m < rank; ++m) Doubles(m == 0 ? 1.0 : 0.0).store(work.products + 8 * m);
+  set_to_one(work.products, rank);
   for (int64_t i = 0; i < nearby; ++i) {
     const Doubles upper = Doubles::load(work.chances + 24 * i), lower = Doubles::load(work.chances + 24 * i + 8);
     const double* const now = work.products + i * rank * 8;
@@ -174,10 +224,9 @@ SETTRAIN_ALWAYS_INLINE double integrate(const Row<T>& row, Doubles t, Doubles we
       below = own;
     }
   }
-  Doubles fewer(0.0);
-  for (int64_t m = 0; m < rank; ++m) fewer = fewer + Doubles::load(work.products + (nearby * rank + m) * 8);
+  const Doubles fewer = sum_of_terms(work.products + nearby * rank * 8, rank);
 
-  for (int64_t m = 0; m < rank; ++m) Doubles(m == 0 ? 1.0 : 0.0).store(work.after + 8 * m);
+  set_to_one(work.after, rank);
   for (int64_t i = nearby - 1; i >= 0; --i) {
     const double* const before = work.products + i * rank * 8;
     Doubles at_rank(0.0);
@@ -188,11 +237,7 @@ SETTRAIN_ALWAYS_INLINE double integrate(const Row<T>& row, Doubles t, Doubles we
     const Doubles upper = Doubles::load(work.chances + 24 * i), lower = Doubles::load(work.chances + 24 * i + 8);
     double* const slope = work.slopes + 8 * work.nearby[i];
     LaneArithmetic::fma(weight * Doubles::load(work.chances + 24 * i + 16), at_rank, Doubles::load(slope)).store(slope);
-    for (int64_t m = rank - 1; m >= 1; --m) {
-      LaneArithmetic::fma(upper, Doubles::load(work.after + 8 * m - 8), lower * Doubles::load(work.after + 8 * m))
-          .store(work.after + 8 * m);
-    }
-    (lower * Doubles::load(work.after)).store(work.after);
+    multiply_by(work.after, rank, upper, lower);
   }
   return sum_of(weight * fewer);
 }

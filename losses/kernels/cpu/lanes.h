@@ -1,7 +1,7 @@
 // Sixteen floats or eight doubles at a time, for kernels that are compiled once for every instruction set (see
 // instruction_set.h): one register of AVX-512, two of AVX2, four of the baseline. The number of lanes is the same
-// everywhere, and every operation is one that IEEE 754 defines to the last bit; hence so are the results. (The smoothed
-// hinge also calls the C library's exp and log, once or a few times a row, the same for every set.)
+// everywhere, and every operation is one that IEEE 754 defines to the last bit, so the results are the same to the last
+// bit. (The smoothed hinge also calls the C library's exp and log, a few times a row, the same for every set.)
 #pragma once
 
 #if defined(__x86_64__)
@@ -37,7 +37,7 @@ constexpr int64_t round_up(int64_t value, int64_t multiple) {
 template <class T>
 using Register __attribute__((vector_size(kRegisterBytes))) = T;
 
-// Fused multiply-adds, square roots and products of 64 bits it does not know.
+// It knows no fused multiply-adds, square roots and products of 64 bits.
 #if defined(__AVX512F__)
 SETTRAIN_ALWAYS_INLINE Register<float> fused(Register<float> a, Register<float> b, Register<float> c) {
   return _mm512_fmadd_ps(a, b, c);
@@ -87,7 +87,7 @@ SETTRAIN_ALWAYS_INLINE Register<uint64_t> product_of_even(Register<uint32_t> a, 
 constexpr Register<uint32_t> kLowHalves{0, 4, 2, 6};
 #endif
 
-/// Of the masks that comparisons give.
+/// Type of the masks that comparisons give.
 template <class T>
 using MaskOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 
@@ -101,7 +101,7 @@ struct Lanes {
 
   Lanes() = default;
   SETTRAIN_ALWAYS_INLINE Lanes(T value) {
-    for (auto& p : part) p = value - Register<T>{};  // minus nothing, which is the same for -0, too
+    for (auto& p : part) p = value - Register<T>{};  // minus 0, which keeps -0
   }
   static SETTRAIN_ALWAYS_INLINE Lanes load(const T* from) {
     Lanes lanes;
@@ -302,6 +302,20 @@ SETTRAIN_ALWAYS_INLINE Lanes<T> polynomial_at(Lanes<T> x, const T (&coefficients
   }
   return LaneArithmetic::fma(odd, x, even);
 }
+
+/// Hands out the memory that a kernel works in. One list of arrays then says where each lies, and, without memory
+/// (null), how much all need.
+struct Carver {
+  char* memory;
+  int64_t bytes = 0;  // taken so far
+
+  template <class T>
+  SETTRAIN_ALWAYS_INLINE T* take(int64_t count) {
+    char* const taken = memory ? memory + bytes : nullptr;
+    bytes += count * static_cast<int64_t>(sizeof(T));
+    return reinterpret_cast<T*>(taken);
+  }
+};
 
 }  // namespace
 }  // namespace settrain

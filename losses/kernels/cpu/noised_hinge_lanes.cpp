@@ -1,12 +1,88 @@
-#include "losses/kernels/cpu/carver.h"
-#include "losses/kernels/cpu/noise_lanes.h"
+#include "losses/kernels/cpu/lanes.h"
 #include "losses/kernels/cpu/select_rank.h"
-#include "losses/kernels/noised_hinge_kernels.h"
+#include "losses/kernels/noised_kernels.h"
 
 namespace settrain::SETTRAIN_INSTRUCTION_SET {
 namespace {
 
-// What a thread works in.
+// {0, 1, 2, ..., 15}.
+SETTRAIN_ALWAYS_INLINE Words lane_numbers() {
+  constexpr uint32_t numbers[kLanes] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return Words::load(numbers);
+}
+
+// normals[draw] of the draws [4 * index, 4 * index + kDraws) of these classes, laid out as noise_word() says.
+template <int kDraws>
+SETTRAIN_ALWAYS_INLINE void normals_of(const NoiseCounter& counter, uint32_t index, Words classes,
+                                       Floats (&normals)[kDraws]) {
+  constexpr uint32_t kShift = kDraws == 1 ? 2 : kDraws == 2 ? 1 : 0;  // a block serves 1 << kShift classes
+  const auto words = philox<LaneArithmetic>(
+      {{classes >> kShift, Words(index), Words(counter.position), Words(counter.step)}}, counter.key);
+  const auto odd = bits_as<int32_t>(classes << 31u) >> 31;
+  const auto word_of = [&](int draw) SETTRAIN_INLINE_LAMBDA {
+    if constexpr (kDraws == 1) {
+      const auto upper = bits_as<int32_t>(classes << 30u) >> 31;
+      return choose(upper, choose(odd, words.word[3], words.word[2]), choose(odd, words.word[1], words.word[0]));
+    } else if constexpr (kDraws == 2) {
+      return choose(odd, words.word[2 + draw], words.word[draw]);
+    } else {
+      return words.word[draw];
+    }
+  };
+  for (int draw = 0; draw < kDraws; ++draw) normals[draw] = normal_of<LaneArithmetic>(word_of(draw));
+}
+
+// So many neighbouring classes fill the blocks of all lanes.
+template <int kDraws>
+constexpr int kClassesAtOnce = kDraws == 1   ? 64
+                               : kDraws == 2 ? 32
+                                             : 16;
+
+// The same for kClassesAtOnce classes from `first` on, a multiple of 4: normals[draw][i] of class first + i.
+template <int kDraws>
+SETTRAIN_ALWAYS_INLINE void normals_from(const NoiseCounter& counter, uint32_t index, uint32_t first,
+                                         float (&normals)[kDraws][kClassesAtOnce<kDraws>]) {
+  constexpr int kClasses = kClassesAtOnce<kDraws> / kLanes;
+  const auto words = philox<LaneArithmetic>(
+      {{lane_numbers() + first / kClasses, Words(index), Words(counter.position), Words(counter.step)}}, counter.key);
+  for (int i = 0; i < kClasses; ++i) {
+    for (int draw = 0; draw < kDraws; ++draw) {
+      float of_lanes[kLanes];
+      normal_of<LaneArithmetic>(words.word[i * kDraws + draw]).store(of_lanes);
+      for (int lane = 0; lane < kLanes; ++lane) normals[draw][lane * kClasses + i] = of_lanes[lane];
+    }
+  }
+}
+
+// Calls f with the constant `draws`, from 1 to 4.
+template <class F>
+SETTRAIN_ALWAYS_INLINE void with_constant(uint32_t draws, const F& f) {
+  switch (draws) {
+    case 1:
+      return f(std::integral_constant<int, 1>());
+    case 2:
+      return f(std::integral_constant<int, 2>());
+    case 3:
+      return f(std::integral_constant<int, 3>());
+    default:
+      return f(std::integral_constant<int, 4>());
+  }
+}
+
+template <int kDraws>
+SETTRAIN_ALWAYS_INLINE void fill_draws(const NoiseCounter& counter, uint32_t index, int64_t classes, float* rows) {
+  constexpr int64_t kAtOnce = kClassesAtOnce<kDraws>;
+  for (int64_t begin = 0; begin < classes; begin += kAtOnce) {
+    const int64_t count = classes - begin < kAtOnce ? classes - begin : kAtOnce;
+    float normals[kDraws][kAtOnce];
+    normals_from<kDraws>(counter, index, static_cast<uint32_t>(begin), normals);
+    for (int draw = 0; draw < kDraws; ++draw) {
+      for (int64_t i = 0; i < count; ++i) rows[draw * classes + begin + i] = normals[draw][i];
+    }
+  }
+}
+
+// Memory of a thread, for one row at a time.
 struct Scratch {
   int64_t stride;    // classes, rounded up so that kernels may write whole lanes past the end
   float* scores;     // [stride] of the row, filled up with -infinity
@@ -32,11 +108,11 @@ struct Row {
   Scratch scratch;
 };
 
-// A number that at least k + 1 scores reach, and few more: that many of the maxima of some groups of classes do, at
-// which every (number of groups)-th class is in the same group.
+// A number that at least k + 1 scores reach, and few more. Classes whose numbers are equal modulo the number of groups
+// form a group, and at least k + 1 maxima of groups reach the number.
 SETTRAIN_ALWAYS_INLINE float lower_bound(const Row& row) {
   const int64_t classes = round_up(row.hinge.classes, kLanes), rank = row.hinge.k + 1;
-  // With eight groups for each class that is looked for, these mostly lie in different ones.
+  // With eight groups for each of the k + 1 best classes, these mostly lie in different groups.
   int64_t groups = round_up(8 * rank, kLanes);
   if (groups > classes) groups = classes;
   float* maxima = row.scratch.maxima;
@@ -89,7 +165,7 @@ SETTRAIN_ALWAYS_INLINE void draw_list(const Row& row, uint32_t index, int64_t be
   }
 }
 
-// The same of all classes.
+// The same for all classes.
 template <int kDraws>
 SETTRAIN_ALWAYS_INLINE void draw_all(const Row& row, uint32_t index) {
   const Scratch& scratch = row.scratch;
@@ -112,10 +188,10 @@ SETTRAIN_ALWAYS_INLINE void draw_all(const Row& row, uint32_t index) {
   for (int64_t j = 0; j < scratch.stride; ++j) scratch.list[j] = static_cast<int32_t>(j);
 }
 
-// What some draws come to.
+// Totals over draws.
 struct Drawn {
   float sum;        // of the perturbed scores of rank k + 1
-  int64_t normals;  // that were made
+  int64_t normals;  // how many were made
 };
 
 template <int kDraws>
@@ -126,7 +202,7 @@ SETTRAIN_ALWAYS_INLINE void add_draws(const Row& row, uint32_t index, float boun
   for (float& l : low) l = -kInfinity;
   int64_t size = row.hinge.classes;
   if (row.hinge.prune) {
-    // The best classes' own draws say what a perturbed score must reach.
+    // The best classes' own draws are a lower bound of the perturbed score of the rank.
     const int64_t best = append_classes(row, 0, bound, __builtin_nanf(""), 0);
     draw_list<kDraws>(row, index, 0, best);
     float least = kInfinity;
@@ -134,9 +210,9 @@ SETTRAIN_ALWAYS_INLINE void add_draws(const Row& row, uint32_t index, float boun
       low[draw] = value_of_rank(scratch.perturbed + draw * scratch.stride, round_up(best, kLanes), rank, -kInfinity, 0);
       least = low[draw] < least ? low[draw] : least;
     }
-    // The others that a normal may lift there: no larger one exists, and the fma rounds in order.
+    // Further classes that a normal may lift there: none exceeds kMaxNormal, and the fma is monotone.
     size = append_classes(row, row.hinge.epsilon, least, bound, best);
-    // Neighbours share blocks of random words: from about here on all classes cost no more than a list of most.
+    // Neighbours share blocks of random words: beyond half of the classes, drawing for all costs no more.
     if (size > row.hinge.classes / 2) size = row.hinge.classes;
     if (size < row.hinge.classes) draw_list<kDraws>(row, index, best, size);
   }
@@ -157,24 +233,23 @@ SETTRAIN_ALWAYS_INLINE Drawn draw_row(const Row& row, int32_t* chosen) {
   Drawn drawn{0, 0};
   for (uint32_t draw = 0; draw < draws; draw += 4) {
     const DrawBlock block = draw_block(draw, draws);
-    switch (block.draws) {
-      case 1:
-        add_draws<1>(row, block.index, bound, chosen + draw, drawn);
-        break;
-      case 2:
-        add_draws<2>(row, block.index, bound, chosen + draw, drawn);
-        break;
-      case 3:
-        add_draws<3>(row, block.index, bound, chosen + draw, drawn);
-        break;
-      default:
-        add_draws<4>(row, block.index, bound, chosen + draw, drawn);
-    }
+    with_constant(block.draws, [&](auto draws_of_block) SETTRAIN_INLINE_LAMBDA {
+      add_draws<draws_of_block>(row, block.index, bound, chosen + draw, drawn);
+    });
   }
   return drawn;
 }
 
 }  // namespace
+
+void fill_noise_row(const NoiseCounter& counter, int64_t draws, int64_t classes, float* row) {
+  for (int64_t draw = 0; draw < draws; draw += 4) {
+    const DrawBlock block = draw_block(static_cast<uint32_t>(draw), static_cast<uint32_t>(draws));
+    with_constant(block.draws, [&](auto draws_of_block) SETTRAIN_INLINE_LAMBDA {
+      fill_draws<draws_of_block>(counter, block.index, classes, row + draw * classes);
+    });
+  }
+}
 
 int64_t noised_hinge_scratch(const NoisedHinge& hinge) {
   return Scratch(nullptr, hinge.classes).bytes;

@@ -28,7 +28,7 @@ SETTRAIN_ALWAYS_INLINE bool copy_row(const T* row, int64_t classes, int64_t size
   return bits_of(nan) == 0;
 }
 
-/// What follows looks at values[0 .. size); `size` is a multiple of the number of lanes.
+// The functions below look at values[0 .. size); `size` is a multiple of the number of lanes.
 
 /// How many are at least `least`.
 template <class T>
@@ -45,7 +45,7 @@ SETTRAIN_ALWAYS_INLINE T largest(const T* values, int64_t size) {
   return largest_of(most);
 }
 
-/// The least of those that are at least `least`.
+/// The least of the values that are at least `least`.
 template <class T>
 SETTRAIN_ALWAYS_INLINE T smallest_from(const T* values, int64_t size, T least) {
   Lanes<T> smallest(kInfinity);
@@ -86,7 +86,7 @@ SETTRAIN_ALWAYS_INLINE T value_of_rank(const T* values, int64_t size, int64_t ra
   return at_place<T>(below);
 }
 
-/// Where the value of rank `rank` is, which equals `value`. Among equal values that of the lower class comes first.
+/// The place of the value of rank `rank`, which equals `value`. Among equal values the lower class comes first.
 SETTRAIN_ALWAYS_INLINE int64_t place_of_rank(const float* values, const int32_t* classes, int64_t size, int64_t rank,
                                              float value) {
   int64_t equal = 0, place = 0;

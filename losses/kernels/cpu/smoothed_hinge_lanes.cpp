@@ -1,7 +1,5 @@
-#include "losses/kernels/cpu/carver.h"
 #include "losses/kernels/cpu/exponential.h"
-#include "losses/kernels/infinite_scores.h"
-#include "losses/kernels/smoothed_hinge_kernels.h"
+#include "losses/kernels/smooth_kernels.h"
 
 // The loss is made of elementary symmetric polynomials sigma_i of e_j = exp(x_j), x_j = s_j/(k tau), over the classes
 // but the label. With x_[1] >= x_[2] >= ... their order,
@@ -11,22 +9,22 @@
 // lies between 1 and the number of sets of i classes, whatever tau is. The k classes of the highest scores are taken in
 // that order, so that no exponent is positive; every other class j has the weight w_j = exp(x_j - x_[k]) <= 1. They are
 // multiplied in eight sequences, a lane each: class 0, 8, 16, ..., class 1, 9, 17, .... A class' share of the sets is
-// the product of what comes before it in its sequence and of everything else, so that all terms are positive.
+// the product of the classes before it in its sequence and of all others, so that all terms are positive.
 namespace settrain::SETTRAIN_INSTRUCTION_SET {
 namespace {
 
-// What a thread works in, for one row at a time. steps = classes / 8, rounded up.
+// Memory of a thread, for one row at a time. steps = classes / 8, rounded up.
 struct Workspace {
   int64_t k, steps;
   double* x;         // [steps * 8]
-  double* weights;   // [steps * 8] w, 0 for the label, the highest and beyond the last class
-  double* before;    // [steps + 1][k + 1][8] products of what comes before, by degree
+  double* weights;   // [steps * 8] w; 0 for the label, for the highest and beyond the last class
+  double* before;    // [steps + 1][k + 1][8] products of the classes before, by degree
   double* lanes;     // [3][9][k + 1] products of lanes
-  double* after;     // [k + 1][8] products of everything else
+  double* after;     // [k + 1][8] products of all others
   double* ratio;     // [k][k] ratio[q k + i] = exp(x_[q+1] - x_[i+1]), i <= q
   double* to_last;   // [k + 1][k + 1] to_last[d (k + 1) + m] = exp(m x_[k] - x_[d-m+1] - ... - x_[d])
   double* highest;   // [k + 1] a of the highest classes alone
-  double* with_one;  // [k + 1] that of their sets with one of them
+  double* with_one;  // [k + 1] a of their sets that hold a given one
   int64_t* top;      // [k] the classes of the highest scores, in order
   int64_t bytes;     // of all these
 
@@ -46,7 +44,7 @@ struct Workspace {
   }
 };
 
-// x of a row. False where a score is NaN.
+// Fills x. False where a score is NaN.
 template <class T>
 SETTRAIN_ALWAYS_INLINE bool take_scores(const T* scores, int64_t classes, double scale, const Workspace& work) {
   bool finite = true;
@@ -149,7 +147,7 @@ SETTRAIN_ALWAYS_INLINE double with_highest(const double* highest, const double* 
   return sum;
 }
 
-// Fills `after` with what the other lanes and the highest come to for each lane. Returns the product of all lanes.
+// Fills `after`: for each lane, the product of the other lanes and of the highest. Returns the product of all lanes.
 SETTRAIN_ALWAYS_INLINE const double* multiply_lanes(const Workspace& work) {
   const int64_t size = work.k + 1;
   const double* const last = work.before + work.steps * size * 8;
@@ -172,11 +170,11 @@ SETTRAIN_ALWAYS_INLINE const double* multiply_lanes(const Workspace& work) {
   return left + 8 * size;
 }
 
-// What a row comes to.
+// Sums over the sets of a row.
 struct Sums {
   const double* rest;      // [k + 1] product of the classes below the highest
   double larger, smaller;  // a_k and a_{k-1} of all classes
-  double slope;            // of the loss by a score, where its share of the sets is 1
+  double slope;            // derivative of the loss by a score whose share of the sets is 1
 };
 
 // The gradient of the classes below the highest.

@@ -10,8 +10,8 @@ constexpr int64_t kBlock = int64_t{kLanesAtOnce} * kLanesOf<T>;
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
-/// The bits of a number without its sign, and one more in the exponent: the highest bit is set of NaN and infinity
-/// alone.
+/// The bits of a number without its sign, with 1 added to the exponent: only NaN and infinity then have the highest
+/// bit.
 template <class T>
 SETTRAIN_ALWAYS_INLINE Lanes<Bits<T>> finiteness(Lanes<T> numbers) {
   constexpr auto kSign = static_cast<Bits<T>>(kSignBit<T>);

@@ -1,11 +1,11 @@
-// What a block finds out of the scores of a row: whether one is NaN, and the few largest in descending order.
+// A row's scores, seen by a block: whether one is NaN, and the few largest in descending order.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
 #include "losses/kernels/cuda/warp.cuh"
-#include "losses/kernels/infinite_scores.h"
+#include "losses/kernels/smooth_kernels.h"
 
 namespace settrain {
 

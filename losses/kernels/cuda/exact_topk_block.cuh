@@ -1,9 +1,9 @@
-// What a block does for its row of the exact smoothed top-K: see exact_smoothed_topk.h.
+// The exact smoothed top-K of a row, by a block: see exact_smoothed_topk() in smoothed_topk.h.
 #pragma once
 
 #include "losses/kernels/cuda/block_top.cuh"
 #include "losses/kernels/cuda/polynomial.cuh"
-#include "losses/kernels/exact_topk_kernels.h"
+#include "losses/kernels/smooth_kernels.h"
 
 namespace settrain {
 

@@ -1,15 +1,14 @@
-// What a block does for its row of the noised hinge.
+// The noised hinge of a row, by a block.
 #pragma once
 
-#include "losses/kernels/cuda/noised_radix.cuh"
-#include "losses/kernels/cuda/noised_stream.cuh"
+#include "losses/kernels/cuda/noised_rank.cuh"
 
 namespace settrain {
 
 struct NoisedHingeShared {
   NoisedStream stream;
   NoisedRadix radix;
-  float values[kDrawsAtOnce];  // of the rank, in each draw
+  float values[kDrawsAtOnce];  // of the rank, one for each draw
 };
 
 /// Leaves in stream.best the `rank` highest of the threads' best classes. Returns whether the row holds a NaN.
@@ -75,7 +74,7 @@ __device__ inline void noised_hinge_block(const NoisedHinge& hinge, float* losse
   losses[index] = loss <= 0 ? 0 : loss;
 }
 
-/// A row of the gradient.
+/// The gradient of a row.
 __device__ inline void noised_hinge_gradient_block(const NoisedHinge& hinge, const float* losses, const int32_t* chosen,
                                                    const float* outer, float* gradient) {
   const int64_t index = blockIdx.x;

@@ -10,7 +10,7 @@ struct Linear {
   double constant, slope;
 };
 
-/// Coefficients up to a degree <= kMost that its functions are told; those above it are not looked at.
+/// Coefficients up to a degree <= kMost, a parameter of its functions, which ignore the coefficients above it.
 template <int kMost>
 struct Polynomial {
   double c[kMost + 1];
@@ -40,7 +40,7 @@ struct Polynomial {
     for (int i = 0; i <= kMost; ++i) found = i == degree ? c[i] : found;
     return found;
   }
-  /// Of the coefficients.
+  /// The sum of the coefficients up to that degree.
   __device__ double sum(int degree) const {
     double sum = 0;
     for (int i = 0; i <= kMost; ++i) sum += i <= degree ? c[i] : 0;

@@ -1,4 +1,4 @@
-// The words of a warp.
+// A warp: its lanes, and reductions over them.
 #pragma once
 
 namespace settrain {
@@ -10,7 +10,7 @@ __device__ inline int lane() {
   return static_cast<int>(threadIdx.x) % kWarpSize;
 }
 
-/// The sum and the least of the words that the lanes bring. To be called by a whole warp.
+/// The sum, and the least, of the values of all lanes. To be called by a whole warp.
 __device__ inline unsigned sum_by_shuffles(unsigned value) {
   for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
     value += __shfl_xor_sync(kWholeWarp, value, distance);

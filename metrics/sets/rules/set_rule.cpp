@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <cmath>
 #include <limits>
+#include <optional>
+#include <string_view>
 #include <vector>
 
-#include "metrics/sets/rules/rule_text.h"
-#include "src/config/text.h"
+#include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -17,20 +19,148 @@ namespace {
 using Words = std::vector<std::string>;
 
 // In the order of the enumerators.
-const Words& kind_words() {
-  static const Words words{"top", "average", "error", "average-error", "conformal"};
-  return words;
-}
-const Words& score_words() {
-  static const Words words{"lac", "aps", "raps", "saps", "pas", "wpas"};
-  return words;
-}
-const Words& threshold_words() {
-  static const Words words{"marginal", "classwise", "superclass", "interpolated", "rc3p", "clustered", "fuzzy"};
-  return words;
+const Words kKindWords{"top", "average", "error", "average-error", "conformal"};
+const Words kScoreWords{"lac", "aps", "raps", "saps", "pas", "wpas"};
+const Words kThresholdWords{"marginal", "classwise", "superclass", "interpolated", "rc3p", "clustered", "fuzzy"};
+
+/// key=value in parentheses; without `=` the key is empty.
+struct RuleArgument {
+  std::string key, value;
+};
+
+/// A part of a rule's name between two colons: "conformal:raps(k=5):0.1" has three.
+struct RulePart {
+  std::string name;
+  std::vector<RuleArgument> arguments;
+
+  /// The value of an argument, or null. The first argument without a key is called "".
+  const std::string* argument(std::string_view key) const {
+    const auto found = std::ranges::find(arguments, key, &RuleArgument::key);
+    return found == arguments.end() ? nullptr : &found->value;
+  }
+};
+
+/// The pieces between the `separator`s that stand outside of parentheses; nothing where these do not match.
+std::optional<std::vector<std::string_view>> pieces_of(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  size_t begin = 0;
+  bool inside = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(' || text[i] == ')') {
+      if (inside == (text[i] == '(')) return std::nullopt;
+      inside = !inside;
+    } else if (text[i] == separator && !inside) {
+      pieces.push_back(text.substr(begin, i - begin));
+      begin = i + 1;
+    }
+  }
+  if (inside) return std::nullopt;
+  pieces.push_back(text.substr(begin));
+  return pieces;
 }
 
-/// What a score takes in parentheses.
+RulePart part_of(std::string_view text) {
+  const size_t open = text.find('(');
+  RulePart part{std::string(text.substr(0, open)), {}};
+  if (open == std::string_view::npos) return part;
+  const std::string_view inner = text.substr(open + 1, text.size() - open - 2);
+  const auto arguments = pieces_of(inner, ',');
+  for (const std::string_view argument : *arguments) {
+    const size_t equals = argument.find('=');
+    const bool has_key = equals != std::string_view::npos;
+    part.arguments.push_back({std::string(argument.substr(0, has_key ? equals : 0)),
+                              std::string(argument.substr(has_key ? equals + 1 : 0))});
+  }
+  return part;
+}
+
+/// A rule's name as it is read. Its functions throw ConfigErrors that quote the name.
+class RuleText {
+ public:
+  explicit RuleText(std::string_view text) : text_(text) {
+    if (!is_utf8(text_)) fail("it is not UTF-8");
+    if (text_ != printable(text_)) fail("it has control characters");  // the name is printed as it is
+    const auto pieces = pieces_of(text_, ':');
+    if (!pieces) fail("its parentheses do not match");
+    for (const std::string_view piece : *pieces) {
+      if (piece.find('(') != std::string_view::npos && piece.find(')') != piece.size() - 1) {
+        fail(in_quotes(piece) + " goes on behind its parentheses");
+      }
+      parts_.push_back(part_of(piece));
+    }
+  }
+
+  const std::vector<RulePart>& parts() const { return parts_; }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw ConfigError(fmt::format("rule {}: {}", in_quotes(text_), what));
+  }
+
+  /// Says that `word` is none of the `words` which may stand at its place, and names the nearest. `place`: "a score".
+  [[noreturn]] void fail_unknown(std::string_view place, std::string_view word, const Words& words) const {
+    fail(fmt::format("{} is not {}{}; there are {}", in_quotes(word), place, did_you_mean(word, words),
+                     join(words, ", ")));
+  }
+
+  /// The enumerator that `name` stands for: `words` are in the order of the enumerators.
+  template <class Enum>
+  Enum enumerator(std::string_view place, const std::string& name, const Words& words) const {
+    const auto found = std::find(words.begin(), words.end(), name);
+    if (found == words.end()) fail_unknown(place, name, words);
+    return static_cast<Enum>(found - words.begin());
+  }
+
+  /// Fails where the part has an argument or a parenthesis that it does not take.
+  void check_arguments(const RulePart& part, const Words& keys) const {
+    for (auto argument = part.arguments.begin(); argument != part.arguments.end(); ++argument) {
+      const auto& [key, value] = *argument;
+      if (keys.empty()) fail(in_quotes(part.name) + " takes nothing in parentheses");
+      if (std::ranges::count(keys, key) == 0) {
+        const std::string& shown = key.empty() ? value : key;
+        if (std::ranges::count(keys, shown) > 0) {
+          fail(fmt::format("{} of {} has no value: write {}=VALUE", in_quotes(shown), in_quotes(part.name), shown));
+        }
+        fail_unknown("a parameter of '" + part.name + "'", shown, keys);
+      }
+      const auto same = [&](const RuleArgument& other) { return other.key == argument->key; };
+      if (std::any_of(part.arguments.begin(), argument, same)) {
+        fail(fmt::format("{} has {} twice", in_quotes(part.name), in_quotes(key)));
+      }
+    }
+  }
+
+  /// `what` names the number in messages. The number is finite.
+  double number(std::string_view what, std::string_view text) const {
+    const std::optional<double> value = parse_number<double>(text);
+    if (!value || !std::isfinite(*value)) {
+      fail(fmt::format("{} must be a number, got {}", what, in_quotes(text)));
+    }
+    return *value;
+  }
+
+  int64_t whole_number(std::string_view what, std::string_view text, int64_t least) const {
+    const std::optional<int64_t> value = parse_number<int64_t>(text);
+    if (!value || *value < least) {
+      fail(fmt::format("{} must be a whole number, at least {}, got {}", what, least, in_quotes(text)));
+    }
+    return *value;
+  }
+
+  /// A number in (0, 1).
+  double fraction(std::string_view what, std::string_view text) const {
+    const double value = number(what, text);
+    if (!(value > 0 && value < 1)) {
+      fail(fmt::format("{} must lie between 0 and 1, both excluded, got {}", what, in_quotes(text)));
+    }
+    return value;
+  }
+
+ private:
+  std::string text_;
+  std::vector<RulePart> parts_;
+};
+
+/// The parameters that a score takes in parentheses.
 Words parameters_of(ConformalScore score) {
   switch (score) {
     case ConformalScore::kAps:
@@ -54,39 +184,32 @@ int64_t default_k(ConformalScore score) {
   return score == ConformalScore::kRaps ? kRapsK : 0;
 }
 
-template <class Enum>
-Enum word(const RuleText& text, std::string_view place, const std::string& name, const Words& words) {
-  const auto found = std::find(words.begin(), words.end(), name);
-  if (found == words.end()) text.fail_unknown(place, name, words);
-  return static_cast<Enum>(std::distance(words.begin(), found));
-}
-
 void read_score(const RuleText& text, const RulePart& part, SetRule& rule) {
-  rule.score = word<ConformalScore>(text, "a conformal score", part.name, score_words());
+  rule.score = text.enumerator<ConformalScore>("a conformal score", part.name, kScoreWords);
   text.check_arguments(part, parameters_of(rule.score));
   rule.lambda = default_lambda(rule.score);
   rule.k = default_k(rule.score);
-  if (const std::string* value = text.argument(part, "randomised")) {
+  if (const std::string* value = part.argument("randomised")) {
     if (*value != "true" && *value != "false") text.fail("randomised must be true or false, got '" + *value + "'");
     rule.randomised = *value == "true";
   }
-  if (const std::string* value = text.argument(part, "lambda")) {
+  if (const std::string* value = part.argument("lambda")) {
     rule.lambda = text.number("lambda", *value);
     if (rule.lambda < 0) text.fail("lambda must be at least 0, got '" + *value + "'");
   }
-  if (const std::string* value = text.argument(part, "k")) rule.k = text.whole_number("k", *value, 0);
-  if (const std::string* value = text.argument(part, "weights")) rule.weights = *value;
+  if (const std::string* value = part.argument("k")) rule.k = text.whole_number("k", *value, 0);
+  if (const std::string* value = part.argument("weights")) rule.weights = *value;
   if (rule.score == ConformalScore::kWpas && rule.weights.empty()) {
     text.fail("wpas needs a file of class weights: wpas(weights=FILE)");
   }
 }
 
 void read_threshold(const RuleText& text, const RulePart& part, SetRule& rule) {
-  rule.threshold = word<ConformalThreshold>(text, "a kind of threshold", part.name, threshold_words());
+  rule.threshold = text.enumerator<ConformalThreshold>("a kind of threshold", part.name, kThresholdWords);
   switch (rule.threshold) {
     case ConformalThreshold::kInterpolated: {
-      text.check_arguments(part, Words{""});
-      const std::string* tau = text.argument(part, "");
+      text.check_arguments(part, {""});
+      const std::string* tau = part.argument("");
       if (!tau) text.fail("interpolated needs its TAU: interpolated(0.9)");
       rule.tau = text.number("TAU", *tau);
       if (!(rule.tau >= 0 && rule.tau <= 1)) text.fail("TAU must lie in [0, 1], got '" + *tau + "'");
@@ -94,25 +217,25 @@ void read_threshold(const RuleText& text, const RulePart& part, SetRule& rule) {
       break;
     }
     case ConformalThreshold::kFuzzy: {
-      text.check_arguments(part, Words{"", "share"});
-      const std::string* sigma = text.argument(part, "");
+      text.check_arguments(part, {"", "share"});
+      const std::string* sigma = part.argument("");
       if (!sigma) text.fail("fuzzy needs its SIGMA: fuzzy(1e-5)");
       rule.sigma = text.number("SIGMA", *sigma);
       if (!(rule.sigma > 0)) text.fail("SIGMA must be above 0, got '" + *sigma + "'");
       break;
     }
     case ConformalThreshold::kClustered:
-      text.check_arguments(part, Words{"clusters", "share"});
-      if (const auto* value = text.argument(part, "clusters")) rule.clusters = text.whole_number("clusters", *value, 2);
+      text.check_arguments(part, {"clusters", "share"});
+      if (const auto* value = part.argument("clusters")) rule.clusters = text.whole_number("clusters", *value, 2);
       break;
     default:
       text.check_arguments(part, {});
   }
-  if (const std::string* value = text.argument(part, "share")) rule.share = text.fraction("share", *value);
+  if (const std::string* value = part.argument("share")) rule.share = text.fraction("share", *value);
 }
 
 std::string with_arguments(const std::string& name, const Words& arguments) {
-  return arguments.empty() ? name : fmt::format("{}({})", name, config::join(arguments, ","));
+  return arguments.empty() ? name : fmt::format("{}({})", name, join(arguments, ","));
 }
 
 std::string score_name(const SetRule& rule) {
@@ -121,7 +244,7 @@ std::string score_name(const SetRule& rule) {
   if (rule.k != default_k(rule.score)) arguments.push_back(fmt::format("k={}", rule.k));
   if (rule.randomised) arguments.push_back("randomised=true");
   if (!rule.weights.empty()) arguments.push_back("weights=" + rule.weights);
-  return with_arguments(score_words()[static_cast<size_t>(rule.score)], arguments);
+  return with_arguments(kScoreWords[static_cast<size_t>(rule.score)], arguments);
 }
 
 std::string threshold_name(const SetRule& rule) {
@@ -130,13 +253,13 @@ std::string threshold_name(const SetRule& rule) {
   if (rule.threshold == ConformalThreshold::kFuzzy) arguments.push_back(fmt::format("{}", rule.sigma));
   if (rule.clusters) arguments.push_back(fmt::format("clusters={}", rule.clusters));
   if (rule.share > 0) arguments.push_back(fmt::format("share={}", rule.share));
-  return with_arguments(threshold_words()[static_cast<size_t>(rule.threshold)], arguments);
+  return with_arguments(kThresholdWords[static_cast<size_t>(rule.threshold)], arguments);
 }
 
 }  // namespace
 
 std::string SetRule::name() const {
-  const std::string& first = kind_words()[static_cast<size_t>(kind)];
+  const std::string& first = kKindWords[static_cast<size_t>(kind)];
   if (kind != Kind::kConformal) return fmt::format("{}:{}", first, level);
   const std::string start = fmt::format("{}:{}:{}", first, score_name(*this), level);
   return threshold == ConformalThreshold::kMarginal ? start : fmt::format("{}:{}", start, threshold_name(*this));
@@ -152,7 +275,7 @@ SetRule parse_set_rule(const std::string& name) {
   const RuleText text(name);
   const std::vector<RulePart>& parts = text.parts();
   SetRule rule;
-  rule.kind = word<Kind>(text, "a kind of rule", parts[0].name, kind_words());
+  rule.kind = text.enumerator<Kind>("a kind of rule", parts[0].name, kKindWords);
   text.check_arguments(parts[0], {});
   if (rule.kind == Kind::kConformal) {
     if (parts.size() < 3) text.fail("expected conformal:SCORE:ALPHA, such as conformal:lac:0.1");

@@ -7,10 +7,10 @@
 
 namespace settrain {
 
-/// Of raps: the defaults of Ding et al.'s implementations (2023, 2025).
+/// Defaults of raps, as in the implementations of Ding et al. (2023, 2025).
 inline constexpr double kRapsLambda = 0.01;
 inline constexpr int64_t kRapsK = 5;
-/// Of saps: the default of TorchCP, the implementation by the authors of Huang et al. 2024.
+/// Default of saps, as in TorchCP, the implementation by the authors of Huang et al. 2024.
 inline constexpr double kSapsLambda = 0.2;
 
 /// How well a class suits an image by a conformal score; smaller is better (metrics/sets/calibrate.h has the formulas).
@@ -21,7 +21,7 @@ inline bool is_ranked(ConformalScore score) {
   return score == ConformalScore::kAps || score == ConformalScore::kRaps || score == ConformalScore::kSaps;
 }
 
-/// Whose calibration images set a class' threshold.
+/// The calibration images that set a class' threshold.
 enum class ConformalThreshold {
   kMarginal,      // all
   kClasswise,     // the class' own
@@ -38,7 +38,7 @@ struct SetRule {
   Kind kind = Kind::kTop;
   double level = 0;  // K of top and average; E of error and average-error; alpha of conformal
 
-  // Of conformal rules alone.
+  // Conformal rules alone have these.
   ConformalScore score = ConformalScore::kLac;
   bool randomised = false;   // aps, raps, saps: u is drawn for each image
   double lambda = 0;         // raps, saps
@@ -50,7 +50,7 @@ struct SetRule {
   int64_t clusters = 0;  // clustered; 0: chosen from the data
   double share = 0;  // clustered, fuzzy: of the calibration images, for what is not the last quantile; 0: the paper's
 
-  /// What a rule with an error aims at: 1 - alpha, or 1 - E; NaN for the others.
+  /// The coverage that a rule with an error aims at: 1 - alpha, or 1 - E; NaN for the others.
   double wanted_coverage() const;
 
   /// The name with every parameter that is not the default's: parse_set_rule() of it gives the same rule.

@@ -2,25 +2,145 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "metrics/sets/rules/rule_terms.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
+#include "src/core/text.h"
 #include "src/formats/contents.h"
 
 namespace settrain {
 namespace {
 
-using nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw RunError("a calibrated rule: " + what);
+}
+
+Json json_of(double value) {
+  if (!std::isinf(value)) return value;
+  return value > 0 ? "infinity" : "-infinity";
+}
+
+/// The high part, or a list of both parts where the low one is not 0.
+Json json_of(const DoubleDouble& value) {
+  return value.low == 0 ? json_of(value.high) : Json::array({value.high, value.low});
+}
+
+template <class T>
+Json json_of(const std::vector<T>& values) {
+  Json list = Json::array();
+  for (const T& value : values) list.push_back(json_of(value));
+  return list;
+}
+
+const Json& member(const Json& json, const char* name, bool right(const Json&)) {
+  const auto found = json.find(name);
+  if (found == json.end()) damaged(fmt::format("there is no '{}'", name));
+  if (!right(*found)) damaged(fmt::format("'{}' is of another type", name));
+  return *found;
+}
+
+bool is_array(const Json& json) {
+  return json.is_array();
+}
+bool is_text(const Json& json) {
+  return json.is_string() && is_utf8(json.get_ref<const std::string&>());
+}
+bool is_count(const Json& json) {
+  return json.is_number_unsigned() || (json.is_number_integer() && json.get<int64_t>() >= 0);
+}
+
+/// A number; infinite ones are texts.
+void read(const Json& item, const char* name, double& value) {
+  value = std::numeric_limits<double>::quiet_NaN();
+  if (item.is_number()) value = item.get<double>();
+  if (item.is_string() && item.get_ref<const std::string&>() == "infinity") value = kInfinity;
+  if (item.is_string() && item.get_ref<const std::string&>() == "-infinity") value = -kInfinity;
+  if (item.is_number() && std::isinf(value)) damaged(fmt::format("'{}' has a number that is too large", name));
+  if (std::isnan(value)) damaged(fmt::format("'{}' has an entry that is no number", name));
+}
+
+void read(const Json& item, const char* name, DoubleDouble& value) {
+  if (!item.is_array()) return read(item, name, value.high);
+  double low = 0;
+  if (item.size() != 2) damaged(fmt::format("'{}' has a list that is no pair", name));
+  read(item[0], name, value.high);
+  read(item[1], name, low);
+  if (!std::isfinite(value.high) || !(value.high + low == value.high)) {
+    damaged(fmt::format("'{}' has a pair whose second number is not what rounding took from the first", name));
+  }
+  value.low = low;
+}
+
+/// A list of `size` numbers, each read by read_item(item, number).
+template <class T, class Read>
+std::vector<T> list_of(const Json& json, const char* name, int64_t size, const Read& read_item) {
+  const Json& list = member(json, name, is_array);
+  if (std::ssize(list) != size) damaged(fmt::format("'{}' has {} numbers, expected {}", name, list.size(), size));
+  std::vector<T> values(list.size());
+  for (size_t i = 0; i < values.size(); ++i) read_item(list[i], values[i]);
+  return values;
+}
+
+template <class T>
+std::vector<T> numbers(const Json& json, const char* name, int64_t size) {
+  return list_of<T>(json, name, size, [&](const Json& item, T& value) { read(item, name, value); });
+}
+
+/// Brings the thresholds of a rule of version 1 to today's scale. Its probabilities were float32's, which a confident
+/// network rounded to 1: ranked scores summed them, and a threshold within that rounding of p = 1 held more
+/// probabilities than 1 alone.
+void update_thresholds(CalibratedRule& rule) {
+  constexpr double kRounding = 0x1p-20;
+  const bool conformal = rule.rule.kind == SetRule::Kind::kConformal;
+  if (conformal && is_ranked(rule.rule.score)) throw OutdatedRule(rule.rule);
+  const bool is_lac = conformal && rule.rule.score == ConformalScore::kLac;  // stored as 1 - p
+  for (size_t i = 0; i < rule.thresholds.size(); ++i) {
+    DoubleDouble& threshold = rule.thresholds[i];
+    if (threshold.low != 0) damaged("'thresholds' has a pair, which version 1 did not write");
+    if (is_lac) threshold = DoubleDouble::sum(-1, threshold.high);
+    const auto is_certain = [&](double factor) {
+      return std::isfinite(factor) && std::abs(std::abs(threshold.high) - factor) < kRounding * factor;
+    };
+    const std::vector<double>& factors = rule.class_factor;
+    const bool certain = factors.empty()               ? is_certain(1)
+                         : rule.thresholds.size() == 1 ? std::any_of(factors.begin(), factors.end(), is_certain)
+                                                       : is_certain(factors[i]);
+    if (certain) throw OutdatedRule(rule.rule);
+  }
+}
+
+std::vector<int64_t> ranks(const Json& json, int64_t size, int64_t classes) {
+  return list_of<int64_t>(json, "most_ranks", size, [&](const Json& item, int64_t& rank) {
+    if (!is_count(item) || item.get<uint64_t>() < 1 || item.get<uint64_t>() > static_cast<uint64_t>(classes)) {
+      damaged(fmt::format("'most_ranks' has what is no rank from 1 to {}", classes));
+    }
+    rank = item.get<int64_t>();
+  });
+}
+
+SetRule rule_of(const std::string& name) {
+  try {
+    return parse_set_rule(name);
+  } catch (const ConfigError& error) {
+    damaged(error.what());
+  }
+}
 
 constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kTemperature = "temperature",
                      *kCalibratedOn = "calibrated_on", *kRules = "rules";
 constexpr size_t kMostDepth = 16;
 
-StoredRules from_json(const ordered_json& json, int64_t classes) {
-  const ordered_json& version = json.at(kVersion);
+StoredRules from_json(const Json& json, int64_t classes) {
+  const Json& version = json.at(kVersion);
   if (!version.is_number_integer() || version < 1 || version > kRuleVersion) {
     throw RunError(
         fmt::format("the rules are of version {}, and this program knows 1 to {}", version.dump(), kRuleVersion));
@@ -30,7 +150,7 @@ StoredRules from_json(const ordered_json& json, int64_t classes) {
   if (!(stored.temperature > 0) || !std::isfinite(stored.temperature)) throw RunError("the temperature is not above 0");
   stored.calibrated_on = json.at(kCalibratedOn).get<std::string>();
   stored.checkpoint_sha256 = json.value(kDigest, std::string());
-  for (const ordered_json& rule : json.at(kRules)) {
+  for (const Json& rule : json.at(kRules)) {
     if (version > 1 && !rule.contains("version")) throw RunError("a rule has no version");
     try {
       stored.rules.push_back(rule_from_json(rule, classes));
@@ -43,11 +163,82 @@ StoredRules from_json(const ordered_json& json, int64_t classes) {
 
 }  // namespace
 
+OutdatedRule::OutdatedRule(const SetRule& outdated)
+    : RunError(fmt::format("the rule {} was calibrated by an earlier version of settrain, whose probabilities had the "
+                           "digits of float32: calibrate it again",
+                           outdated.name())),
+      rule(outdated) {}
+
+Json to_json(const CalibratedRule& rule) {
+  Json json;
+  json["version"] = kRuleVersion;
+  json["rule"] = rule.rule.name();
+  json["probability"] = rule.probability == ProbabilityKind::kSigmoid ? "sigmoid" : "softmax";
+  json["classes"] = rule.classes;
+  json["thresholds"] = json_of(rule.thresholds);
+  json["most_ranks"] = rule.most_ranks;
+  json["class_factor"] = json_of(rule.class_factor);
+  json["seed"] = rule.seed;
+  json["images"] = rule.images;
+  json["guarantee"] = rule.guarantee;
+  json["notes"] = rule.notes;
+  return json;
+}
+
+CalibratedRule rule_from_json(const Json& json, int64_t classes) {
+  if (!json.is_object()) damaged("it is no object");
+  int64_t version = 1;  // version 1 did not write its number
+  if (json.contains("version")) {
+    const Json& number = member(json, "version", is_count);
+    if (number < 1 || number > kRuleVersion) {
+      damaged(fmt::format("its version is {}, and this program knows 1 to {}", number.dump(), kRuleVersion));
+    }
+    version = number.get<int64_t>();
+  }
+  CalibratedRule rule;
+  rule.rule = rule_of(member(json, "rule", is_text).get_ref<const std::string&>());
+  const auto& probability = member(json, "probability", is_text).get_ref<const std::string&>();
+  if (probability != "softmax" && probability != "sigmoid") damaged("'probability' is neither softmax nor sigmoid");
+  rule.probability = probability == "sigmoid" ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax;
+  const uint64_t count = member(json, "classes", is_count).get<uint64_t>();
+  if (count != static_cast<uint64_t>(classes))
+    damaged(fmt::format("it is for {} classes, expected {}", count, classes));
+  rule.classes = classes;
+  try {
+    check_suits(rule.rule, rule.probability, classes);
+  } catch (const ConfigError& error) {
+    damaged(error.what());
+  }
+
+  const bool conformal = rule.rule.kind == SetRule::Kind::kConformal;
+  const bool by_class = conformal && rule.rule.threshold != ConformalThreshold::kMarginal;
+  const bool ranked = conformal && rule.rule.threshold == ConformalThreshold::kRc3p;
+  const bool weighted =
+      conformal && (rule.rule.score == ConformalScore::kPas || rule.rule.score == ConformalScore::kWpas);
+  rule.thresholds = numbers<DoubleDouble>(json, "thresholds", !needs_images(rule.rule) ? 0 : by_class ? classes : 1);
+
+  rule.most_ranks = ranks(json, ranked ? classes : 0, classes);
+  rule.class_factor = numbers<double>(json, "class_factor", weighted ? classes : 0);
+  if (std::any_of(rule.class_factor.begin(), rule.class_factor.end(), [](double factor) { return factor < 0; })) {
+    damaged("'class_factor' has a negative number");
+  }
+  if (version == 1) update_thresholds(rule);
+  rule.seed = member(json, "seed", is_count).get<uint64_t>();
+  rule.images = member(json, "images", is_count).get<int64_t>();
+  if (rule.images < 0) damaged("'images' is too large");
+  rule.guarantee = member(json, "guarantee", is_text).get<std::string>();
+  for (const Json& note : member(json, "notes", is_array)) {
+    if (!is_text(note)) damaged("'notes' has what is no text");
+    rule.notes.push_back(note.get<std::string>());
+  }
+  return rule;
+}
+
 std::string to_text(const StoredRules& stored) {
-  ordered_json json{{kVersion, kRuleVersion}, {kTemperature, stored.temperature}};
+  Json json{{kVersion, kRuleVersion}, {kTemperature, stored.temperature}};
   json[kCalibratedOn] = stored.calibrated_on;
   if (!stored.checkpoint_sha256.empty()) json[kDigest] = stored.checkpoint_sha256;
-  ordered_json rules = ordered_json::array();
+  Json rules = Json::array();
   for (const CalibratedRule& rule : stored.rules) rules.push_back(to_json(rule));
   json[kRules] = std::move(rules);
   return json.dump();
@@ -55,8 +246,8 @@ std::string to_text(const StoredRules& stored) {
 
 StoredRules stored_rules_from_text(const std::string& text, int64_t classes, const std::string& place) {
   try {
-    parse_strict_json(text, kMostDepth);  // and once more for objects that keep their order
-    return from_json(ordered_json::parse(text), classes);
+    parse_strict_json(text, kMostDepth);  // parsed once more below, into objects that keep their order
+    return from_json(Json::parse(text), classes);
   } catch (const RunError& problem) {
     throw RunError(place + ": " + problem.what());
   } catch (const std::exception& problem) {

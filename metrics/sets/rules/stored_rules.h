@@ -1,13 +1,33 @@
-// The rules that were calibrated for one model, as text: of a run's RUN/rules-best-val-top5.json, and of the metadata
-// of an exported model.
+// Calibrated rules as JSON, and all those of one model as text, for RUN/rules-best-val-top5.json of a run and the
+// metadata of an exported model.
 #pragma once
 
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "metrics/sets/rules/calibrated_rule.h"
+#include "src/core/error.h"
 
 namespace settrain {
+
+/// The version of the JSON that to_json() writes. Version 1 had float32's digits, and no number.
+inline constexpr int64_t kRuleVersion = 2;
+
+/// A rule that an earlier version calibrated, and whose thresholds mean something else today.
+class OutdatedRule : public RunError {
+ public:
+  explicit OutdatedRule(const SetRule& rule);
+
+  SetRule rule;
+};
+
+nlohmann::ordered_json to_json(const CalibratedRule& rule);
+/// Reads rules of earlier versions where they mean the same sets, and throws OutdatedRule where not: aps, raps and saps
+/// of version 1. Trusts nothing: throws RunError that says what is wrong where it is not what to_json() writes for
+/// `classes` classes.
+CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classes);
 
 struct StoredRules {
   double temperature = 1;              // scores are divided by it, after the loss' score scale, before rules see them

@@ -5,8 +5,8 @@
 
 #include <type_traits>
 
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 
 namespace settrain {
 namespace {

@@ -1,5 +1,3 @@
-#include "src/measure/bench/loader_speed.h"
-
 #include <chrono>
 #include <span>
 #include <stdexcept>
@@ -9,6 +7,7 @@
 #include "datasets/file_bytes.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
+#include "src/measure/bench/speed.h"
 
 namespace settrain {
 namespace {

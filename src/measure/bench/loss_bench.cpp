@@ -1,21 +1,32 @@
 #include "src/measure/bench/loss_bench.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <deque>
+#include <iterator>
 #include <utility>
 
+#include "src/config/load.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
+#include "src/core/text.h"
 #include "src/measure/cost/throughput.h"
+#include "src/train/experiment.h"
+#include "src/train/experiment_schema.h"
 #include "src/train/peak_memory.h"
 
 namespace settrain {
 namespace {
 
 constexpr const char* kReference = "cross_entropy";
+
+bool is_asked_for(const LossBenchOptions& options, const std::string& loss) {
+  const auto& names = options.losses;
+  return names.empty() || std::find(names.begin(), names.end(), loss) != names.end();
+}
 
 // The registry's losses that have a gradient, as far as they are asked for.
 std::vector<const LossEntry*> entries_of(const LossRegistry& registry, const LossBenchOptions& options) {
@@ -29,7 +40,6 @@ std::vector<const LossEntry*> entries_of(const LossRegistry& registry, const Los
 LossCase first_case(const LossBenchOptions& options, const std::string& loss) {
   LossCase made = options.base;
   made.loss = loss;
-  made.method = LossMethod::kFast;
   made.epsilon = options.epsilons.front();
   made.scores_sd = options.scores_sds.front();
   return made;
@@ -63,12 +73,11 @@ std::vector<LossCase> with_references(const std::vector<LossCase>& cases, const 
 std::vector<LossTimes> measure(const LossRegistry& registry, const std::vector<LossCase>& wanted,
                                const LossBenchOptions& options, at::Device device) {
   const std::vector<LossCase> cases = with_references(wanted, options);
-  std::vector<std::unique_ptr<LossSubject>> subjects;
+  std::deque<LossSubject> subjects;
   std::vector<LossTimes> all;
   std::vector<std::function<void()>> works;
   for (const LossCase& loss_case : cases) {
-    subjects.push_back(std::make_unique<LossSubject>(registry, loss_case, device));
-    LossSubject* subject = subjects.back().get();
+    LossSubject* subject = &subjects.emplace_back(registry, loss_case, device);
     all.push_back({.subject = loss_case, .seconds = {}, .to_reference = {}, .drawn = subject->drawn_classes()});
     // A slow loss takes seconds: its memory is measured while it warms up.
     works.emplace_back([subject, &all, i = all.size() - 1] {
@@ -87,12 +96,31 @@ std::vector<LossTimes> measure(const LossRegistry& registry, const std::vector<L
   return all;
 }
 
-}  // namespace
-
-bool is_asked_for(const LossBenchOptions& options, const std::string& loss) {
-  const auto& names = options.losses;
-  return names.empty() || std::find(names.begin(), names.end(), loss) != names.end();
+// kCostlyLosses with each of these values of K or of the classes.
+std::vector<LossTimes> measure_growth(const LossRegistry& registry, const LossBenchOptions& options, at::Device device,
+                                      int64_t LossCase::*size, const std::vector<int64_t>& values) {
+  std::vector<LossCase> cases;
+  for (const char* loss : kCostlyLosses) {
+    if (!is_asked_for(options, loss)) continue;
+    for (const int64_t value : values) {
+      LossCase made = first_case(options, loss);
+      made.*size = value;
+      if (made.k < made.classes) cases.push_back(made);
+    }
+  }
+  return measure(registry, cases, options, device);
 }
+
+Experiment training_of(const Registries& registries, const std::string& model, int64_t batch, int64_t classes,
+                       at::Device device) {
+  std::vector<std::string> settings = random_images(registries.models.at(model), batch, /*size=*/0, classes);
+  settings.push_back("model.name=" + model);
+  settings.push_back("loss.name=cross_entropy");
+  settings.push_back(fmt::format("run.threads={}", at::get_num_threads()));
+  return make_experiment(registries, config::load(experiment_schema(registries), {}, settings), device);
+}
+
+}  // namespace
 
 void check(const LossRegistry& registry, const LossBenchOptions& options, at::Device device) {
   const LossCase& base = options.base;
@@ -133,8 +161,8 @@ std::vector<LossTimes> measure_losses(const LossRegistry& registry, const LossBe
 
 std::vector<LossTimes> measure_scores(const LossRegistry& registry, const LossBenchOptions& options,
                                       at::Device device) {
-  std::vector<LossCase> cases;
   if (options.epsilons.size() * options.scores_sds.size() == 1) return {};
+  std::vector<LossCase> cases;
   for (const LossEntry* entry : entries_of(registry, options)) {
     if (!LossSubject::draws_noise(*entry)) continue;
     for (const double epsilon : options.epsilons) {
@@ -152,30 +180,62 @@ std::vector<LossTimes> measure_scores(const LossRegistry& registry, const LossBe
 
 std::vector<LossTimes> measure_growth_in_k(const LossRegistry& registry, const LossBenchOptions& options,
                                            at::Device device) {
-  std::vector<LossCase> cases;
-  for (const char* loss : kCostlyLosses) {
-    if (!is_asked_for(options, loss)) continue;
-    for (const int64_t k : {1, 5, 10, 50, 100}) {
-      LossCase made = first_case(options, loss);
-      made.k = k;
-      if (k < made.classes) cases.push_back(made);
-    }
-  }
-  return measure(registry, cases, options, device);
+  return measure_growth(registry, options, device, &LossCase::k, {1, 5, 10, 50, 100});
 }
 
 std::vector<LossTimes> measure_growth_in_classes(const LossRegistry& registry, const LossBenchOptions& options,
                                                  at::Device device) {
-  std::vector<LossCase> cases;
+  return measure_growth(registry, options, device, &LossCase::classes, {100, 1000, 10000});
+}
+
+std::vector<DeviceTime> measure_device_times(const LossRegistry& registry, const LossBenchOptions& options,
+                                             at::Device device) {
+  std::vector<DeviceTime> times;
+  const auto add = [&](const std::string& name, const std::function<void()>& work) {
+    if (const std::optional<double> seconds = device_seconds(work, device)) times.push_back({name, *seconds});
+  };
+  const at::Tensor one = at::zeros({1}, device);
+  add("a small kernel", [&] { one.add_(1); });
+  for (const LossEntry& entry : registry.entries()) {
+    if (!entry.has_kernels || !is_asked_for(options, entry.name)) continue;
+    LossSubject subject(registry, first_case(options, entry.name), device);
+    add(entry.name, [&] { subject.step(); });
+  }
+  return times;
+}
+
+StepShares measure_step_shares(const Registries& registries, const LossBenchOptions& options, const std::string& model,
+                               int64_t batch, int64_t classes, at::Device device) {
+  Experiment run = training_of(registries, model, batch, classes, device);
+  Throughput throughput(run);
+  StepShares all{batch, classes, {}, {}};
+  std::deque<LossSubject> subjects;
+  TurnOptions turns = options.turns;
+  turns.max_seconds *= 10;  // the step takes long
+  std::vector<std::function<void()>> works{[&] { throughput.take_cached_step(); }};
+  const auto add = [&](const std::string& loss) {
+    LossCase made = first_case(options, loss);
+    made.batch = batch;
+    made.classes = classes;
+    works.emplace_back([subject = &subjects.emplace_back(registries.losses, made, device)] { subject->step(); });
+  };
+  add(kReference);
   for (const char* loss : kCostlyLosses) {
     if (!is_asked_for(options, loss)) continue;
-    for (const int64_t classes : {100, 1000, 10000}) {
-      LossCase made = first_case(options, loss);
-      made.classes = classes;
-      if (made.k < classes) cases.push_back(made);
+    all.losses.push_back({loss, {}, {}});
+    add(loss);
+  }
+  const auto seconds = measure_in_turns(works, device, turns);
+  all.step_seconds = seconds[0];
+  for (size_t i = 0; i < all.losses.size(); ++i) {
+    StepShare& share = all.losses[i];
+    share.seconds = seconds[2 + i];
+    const size_t rounds = std::min({share.seconds.size(), seconds[0].size(), seconds[1].size()});
+    for (size_t round = 0; round < rounds; ++round) {
+      share.shares.push_back((share.seconds[round] - seconds[1][round]) / seconds[0][round]);
     }
   }
-  return measure(registry, cases, options, device);
+  return all;
 }
 
 const LossTimes* find(const std::vector<LossTimes>& all, LossCase subject, LossMethod method) {
@@ -192,9 +252,9 @@ const char* name_of(LossMethod method) {
     case LossMethod::kUnpruned:
       return "unpruned";
     case LossMethod::kPlain:
-      return "plain";
+      break;
   }
-  return "?";
+  return "plain";
 }
 
 }  // namespace settrain

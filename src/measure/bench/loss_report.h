@@ -4,10 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "src/measure/bench/device_time.h"
 #include "src/measure/bench/loss_bench.h"
 #include "src/measure/bench/smoothed_bench.h"
-#include "src/measure/bench/step_share.h"
 
 namespace settrain {
 

@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "losses/make_loss.h"
-#include "losses/ops/noised_hinge.h"
 #include "src/config/load.h"
-#include "src/measure/bench/allocations.h"
+#include "src/measure/bench/timing.h"
 
 namespace settrain {
 namespace {
@@ -90,7 +89,7 @@ LossSubject::LossSubject(const LossRegistry& registry, const LossCase& what, at:
   }
   loss_->state();  // a loss may make its tensors when they are first asked for
   if (entry.has_kernels && draws_noise(entry) && what.method == LossMethod::kFast) {
-    pruned_ = read_sampled_topk(config, what.classes);
+    pruned_ = config.read<SampledTopkOptions>("loss");
   }
 
   const auto leaf = [&](const at::Tensor& made) {

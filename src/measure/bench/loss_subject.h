@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "losses/loss.h"
-#include "losses/ops/sampled_topk.h"
+#include "losses/ops/noised_hinge.h"
 #include "src/config/config.h"
 
 namespace settrain {
 
-/// What is measured, and on what.
+/// A loss, and the batch that it is measured on.
 struct LossCase {
   std::string loss;
   LossMethod method = LossMethod::kFast;

@@ -1,5 +1,3 @@
-#include "src/measure/bench/metric_speed.h"
-
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/randint.h>
@@ -16,10 +14,12 @@
 #include "metrics/label_rank.h"
 #include "metrics/threshold.h"
 #include "src/core/error.h"
-#include "src/core/heap.h"
-#include "src/core/human.h"
 #include "src/core/interrupt.h"
-#include "src/train/phase_timer.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
+#include "src/measure/bench/speed.h"
+#include "src/train/compute_policy.h"
+#include "src/train/step_result.h"
 
 namespace settrain {
 namespace {
@@ -45,7 +45,7 @@ void check_memory(const MetricSpeedOptions& options, at::Device device) {
 
 void measure_work(at::Device device, WorkTimes& times, const std::function<void()>& work) {
   throw_if_interrupted();
-  // What other work has left would hide what this one takes.
+  // Memory that other work has freed but kept would hide what this work takes.
   give_back_freed_memory();
   const ExtraMemory memory;
   wait_for(device);

@@ -1,5 +1,3 @@
-#include "src/measure/bench/set_speed.h"
-
 #include <ATen/Context.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
@@ -12,6 +10,7 @@
 
 #include "metrics/sets/calibrate.h"
 #include "src/core/interrupt.h"
+#include "src/measure/bench/speed.h"
 
 namespace settrain {
 namespace {

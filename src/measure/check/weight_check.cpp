@@ -1,5 +1,3 @@
-#include "src/measure/check/weight_check.h"
-
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/linear.h>
@@ -11,11 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "src/core/error.h"
-#include "src/formats/state_dict_names.h"
+#include "src/formats/weight_file.h"
+#include "src/measure/check/checks.h"
 #include "src/measure/check/closed_fill.h"
 #include "src/measure/check/json_place.h"
 #include "src/measure/check/tolerance.h"
-#include "src/train/weight_tensors.h"
+#include "src/train/tensor_file.h"
 
 namespace settrain {
 namespace {
@@ -44,14 +43,14 @@ double value_error(const at::Tensor& tensor, const json& recorded) {
   const at::Tensor values = tensor.to(at::kDouble).flatten();
   if (recorded.size() != static_cast<size_t>(values.numel())) return kUnread;
   const double* got = values.const_data_ptr<double>();
-  double worst = 0;
+  WorstError worst;
   for (size_t i = 0; i < recorded.size(); ++i) {
     if (!recorded[i].is_number()) return kUnread;
     auto expected = recorded[i].get<double>();
     if (tensor.scalar_type() == at::kFloat) expected = static_cast<float>(expected);
-    if (expected != got[i]) worst = worse(worst, std::abs(expected - got[i]));
+    if (expected != got[i]) worst.add(std::abs(expected - got[i]), "");
   }
-  return worst;
+  return worst.error;
 }
 
 // Compares one file of weights with what is recorded of it.
@@ -64,25 +63,20 @@ class FileCheck {
     check_leaves();
     const std::string what =
         fmt::format("{} tensors, {} other values", recorded_.at("tensors").size(), recorded_.at("other_leaves").size());
-    return {name, what, error_, 0, error_ == 0, note_};
+    return worst_.row(name, what, 0);
   }
 
  private:
-  void add(double error, const std::string& note) {
-    if (worse(error_, error) > error_) note_ = note;
-    error_ = worse(error_, error);
-  }
-
   void check_tensors() {
     std::map<std::string, const TensorEntry*> entries;
     for (const TensorEntry& entry : file_.contents().tensors) entries[dump(entry.path)] = &entry;
     const json& recorded = recorded_.at("tensors");
-    if (entries.size() != recorded.size()) add(kUnread, fmt::format("{} tensors", entries.size()));
+    if (entries.size() != recorded.size()) worst_.add(kUnread, fmt::format("{} tensors", entries.size()));
     for (const json& tensor : recorded) {
       const std::string path = tensor.at("path").dump();
       const auto found = entries.find(path);
       if (found == entries.end()) {
-        add(kUnread, path + " is missing");
+        worst_.add(kUnread, path + " is missing");
         continue;
       }
       const TensorEntry& entry = *found->second;
@@ -90,7 +84,7 @@ class FileCheck {
                            entry.shape == tensor.at("shape").get<std::vector<int64_t>>() &&
                            entry.stride == tensor.at("stride").get<std::vector<int64_t>>() &&
                            entry.offset == tensor.at("storage_offset");
-      add(is_same ? value_error(read_tensor(file_, entry), tensor.at("values")) : kUnread, path);
+      worst_.add(is_same ? value_error(read_tensor(file_, entry), tensor.at("values")) : kUnread, path);
     }
   }
 
@@ -98,21 +92,20 @@ class FileCheck {
     std::map<std::string, json> leaves;
     for (const Leaf& leaf : file_.contents().leaves) leaves[dump(leaf.path)] = value_of(leaf);
     const json& recorded = recorded_.at("other_leaves");
-    if (leaves.size() != recorded.size()) add(kUnread, fmt::format("{} other values", leaves.size()));
+    if (leaves.size() != recorded.size()) worst_.add(kUnread, fmt::format("{} other values", leaves.size()));
     for (const json& leaf : recorded) {
       const auto found = leaves.find(leaf.at("path").dump());
       const json& value = leaf.at("value");
       // 1 and 1.0 are equal to the library, and not the same.
       const bool is_same =
           found != leaves.end() && found->second == value && found->second.is_number_float() == value.is_number_float();
-      if (!is_same) add(kUnread, leaf.at("path").dump());
+      if (!is_same) worst_.add(kUnread, leaf.at("path").dump());
     }
   }
 
   WeightFile file_;
   const json& recorded_;
-  double error_ = 0;
-  std::string note_;
+  WorstError worst_;
 };
 
 CheckRow check_readable(const std::filesystem::path& folder, const json& recorded) {

@@ -1,4 +1,4 @@
-// What a run will cost, from a few of its steps.
+// The time, disk and memory that a run will take, measured on a few of its steps.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct DryRun {
   uint64_t disk_bytes = 0;                 // of all checkpoints, one of them twice while it is written
   uint64_t free_disk_bytes = 0;            // where run.dir is, or would be
   PeakMemory memory;
-  uint64_t image_bytes = 0;  // of the memory on the model's device, that of images which stay there
+  uint64_t image_bytes = 0;  // the part of the memory on the model's device that holds images which stay there
 };
 
 /// Takes some steps and evaluates some batches, for a few seconds, and computes every metric on scores of the splits'

@@ -1,5 +1,7 @@
 #include "src/measure/cost/throughput.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <numeric>
@@ -12,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What moves to a GPU anew in each step is the loader's, not the network's.
+// Moves the batches to the device once: moving them anew in each step is the loader's work, not the network's.
 StepBatches on(at::Device device, StepBatches batches) {
   for (Batch& batch : batches.own) {
     batch.images = batch.images.to(device);
@@ -30,6 +32,20 @@ void add(StepTimes& times, Clock::time_point start, int64_t images) {
 }
 
 }  // namespace
+
+std::vector<std::string> random_images(const ModelEntry& model, int64_t batch, int64_t size, int64_t classes) {
+  return {"data.name=synthetic",
+          fmt::format("data.image_size={}", size > 0 ? size : model.usual.height),
+          fmt::format("data.num_classes={}", classes > 0 ? classes : model.usual.num_classes),
+          fmt::format("data.train_size={}", batch),
+          fmt::format("data.batch_size={}", batch),
+          "data.val_size=1",
+          "data.test_size=1",
+          "train.epochs=1",  // of one step, again and again
+          "optimizer.lr=0.001",
+          "eval.top_k=[1]",
+          "eval.average_k=[]"};
+}
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());

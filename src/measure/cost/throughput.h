@@ -1,18 +1,25 @@
-// How fast a run trains, and how much of that the loader costs.
+// How fast a run trains, and how much of that time the loader takes.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "models/registry.h"
 #include "src/train/stepper.h"
 
 namespace settrain {
 
+/// The settings "key=value" of a training run on random images, to measure how long steps take: data and the rest for
+/// one batch of images of the size and classes that `model` was made for, unless `size` (pixels) and `classes` are not
+/// 0.
+std::vector<std::string> random_images(const ModelEntry& model, int64_t batch, int64_t size, int64_t classes);
+
 /// The middle one of `values`, of which there is at least one; the mean of the two in the middle of an even number.
 double median(std::vector<double> values);
 
-/// Of each round in which both were measured, `first` over `second`: [rounds of the one with fewer].
+/// The quotients `first` over `second` of the rounds in which both were measured: [rounds of the one with fewer].
 std::vector<double> ratios(const std::vector<double>& first, const std::vector<double>& second);
 
 /// Seconds of optimizer steps, and the images in all of them.
@@ -27,7 +34,8 @@ struct StepTimes {
   StepTimes& operator+=(const StepTimes& other);
 };
 
-/// What steps do where a signal was caught: several processes agree on it, none of them ends by itself.
+/// Whether steps throw Interrupted where a signal was caught. Several processes first agree to stop, so there none
+/// does.
 enum class OnSignal { kThrow, kGoOn };
 
 /// Takes steps of the experiment's own training and measures them. Changes its model.

@@ -60,7 +60,7 @@ std::vector<std::optional<size_t>> DesignReader::keep(DesignAxis& axis, const Ya
     const DesignEntry given = element.is(Kind::kMap) ? entry(element) : DesignEntry{text(element)};
     const auto at = axis.find(given.label);
     if (!at) {
-      problem(element, fmt::format("there is no {} {}", what, config::in_quotes(given.label)));
+      problem(element, fmt::format("there is no {} {}", what, in_quotes(given.label)));
       continue;
     }
     kept[*at] = true;
@@ -125,7 +125,7 @@ DesignAxis DesignReader::axis(const YamlNode& node) {
     if (!given.is(Kind::kList) || given.values.empty()) return problem(given, "expected a list of {label, set, let}");
     for (const YamlNode& element : given.values) {
       DesignEntry made = entry(element);
-      if (axis.find(made.label)) problem(element, fmt::format("{} comes twice", config::in_quotes(made.label)));
+      if (axis.find(made.label)) problem(element, fmt::format("{} comes twice", in_quotes(made.label)));
       axis.each.push_back(std::move(made));
     }
   });

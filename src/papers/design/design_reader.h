@@ -1,4 +1,4 @@
-// What reading a table's file and reading a figure's have in common: the runs, and presets that go over them.
+// The part that reading a table's file and reading a figure's have in common: the runs, and presets that go over them.
 #pragma once
 
 #include <filesystem>
@@ -25,16 +25,16 @@ class DesignReader : public TreeReader {
   void read_design(const YamlNode& root);
 
  protected:
-  /// What the file itself says.
+  /// Reads the file without its presets.
   virtual void read(const YamlNode& root) = 0;
 
-  /// What a preset says.
+  /// Reads a preset over it.
   virtual void read_preset(const YamlNode& preset) = 0;
 
-  /// What can be checked and derived only then.
+  /// Checks and derives the rest, once both are read.
   virtual void finish(const YamlNode& root) = 0;
 
-  /// Every {word} of what the cells set and show has to be one of `let`.
+  /// Adds a problem for each {word} in the cells' settings and metrics that is none of `let`.
   void check_words(const YamlNode& root, const std::vector<WantedCell>& cells);
 
   /// The keys of a file that say what runs there are, and those of a preset.
@@ -71,7 +71,7 @@ class DesignReader : public TreeReader {
       if (node.text == name) return value;
       names.push_back(name);
     }
-    problem(node, "expected one of " + config::join(names, ", "));
+    problem(node, "expected one of " + join(names, ", "));
     return choices.front().second;
   }
 
@@ -89,7 +89,7 @@ class DesignReader : public TreeReader {
 config::YamlNode parse_design(const std::filesystem::path& file, const std::string& preset, const std::string& what,
                               RunDesign& design);
 
-/// What a file that is called by `what` says, with the preset, as `Reader` reads it. Throws ConfigError.
+/// Reads a file that is called by `what`, with the preset, by `Reader`. Throws ConfigError.
 template <class Reader, class Design>
 Design read_design_file(const std::filesystem::path& file, const std::string& preset, const std::string& what) {
   Design design;

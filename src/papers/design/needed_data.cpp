@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What data.long_tail leaves of classes of one size.
+// The number of training images that data.long_tail leaves of classes of one size.
 int64_t long_tail_size(int64_t train, int64_t classes, const LongTailOptions& options) {
   std::vector<int64_t> counts(static_cast<size_t>(classes), train / classes);
   std::fill_n(counts.begin(), train % classes, train / classes + 1);
@@ -24,8 +24,7 @@ int64_t long_tail_size(int64_t train, int64_t classes, const LongTailOptions& op
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
-// What pipelines for images of different sizes usually cut.
-constexpr int64_t kCrop = 224;
+constexpr int64_t kCrop = 224;  // the usual crop of pipelines for images of different sizes
 
 }  // namespace
 

@@ -10,16 +10,16 @@
 
 namespace settrain {
 
-/// Of a run's data, the long tail of its config included; `size` and `channels` are of the model's input. Nothing where
-/// the data set does not say: the user's own (image_folder, file_list), and where any size will do (data.expected:
-/// any).
+/// The facts of a run's data, the long tail of its config included; `size` and `channels` are those of the model's
+/// input. Nothing where the data set does not say: the user's own (image_folder, file_list), and where any size will do
+/// (data.expected: any).
 std::optional<DataFacts> facts_of(const DatasetRegistry& datasets, const config::Config& config);
 
-/// What the run needs and what is not there, each as a sentence: its data, the weights that it starts from.
+/// The files that the run needs and that are not there, each as a sentence: its data, the weights that it starts from.
 std::vector<std::string> missing_files(const config::Config& config);
 
-/// What the run needs, there or not: its data, "cifar100 (data/cifar-100-binary)", and the file of its first weights,
-/// where it has one.
+/// The files that the run needs, there or not: its data, "cifar100 (data/cifar-100-binary)", and the file of its first
+/// weights, where it has one.
 struct NeededFiles {
   std::string data;
   std::optional<std::string> weights;

@@ -1,7 +1,9 @@
-// The runs behind a printed table or figure, as its file says them: every row with every column, over seeds.
+// The runs behind a printed table or figure, as its file says them: every row with every column, over seeds. Also
+// finds these files by name.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,7 +14,7 @@
 
 namespace settrain {
 
-/// `text` with every {word} of `let` replaced by what it stands for.
+/// `text` with every {word} of `let` replaced by the text that it stands for.
 std::string with_words(std::string text, const Settings& let);
 
 /// A row or a column.
@@ -41,7 +43,7 @@ struct RunDesign {
   std::map<std::pair<std::string, std::string>, config::Origin> places{};  // of settings, as the file writes them
   std::vector<std::string> seeds{};
   DesignAxis rows{}, columns{};
-  std::vector<std::string> selects{};  // of all that is shown: what every run's config has in `select`
+  std::vector<std::string> selects{};  // `select` of every run's config: all that is shown needs these
 
   /// "icml2022-4", "icml2022-4-smoke": of files and folders.
   std::string file_name() const;
@@ -59,7 +61,7 @@ struct RunDesign {
   Settings written_settings(size_t row, size_t column) const;
 };
 
-/// A row and a column that runs are needed for, with what is shown of them.
+/// A row and a column that runs are needed for, and the numbers of these runs that are shown.
 struct WantedCell {
   size_t row = 0, column = 0;
   std::vector<std::string> selects{};    // whose checkpoints count: "val/top5", "last"
@@ -74,7 +76,21 @@ void add_once(std::vector<std::string>& list, const std::string& text);
 /// The `selects` of all cells, each once.
 std::vector<std::string> all_selects(const std::vector<WantedCell>& cells);
 
-/// The sweep that trains what these cells, one at least, need. Its runs do not depend on which others are wanted.
+/// The settings as overrides of a config: "key=value".
+std::vector<std::string> overrides_of(const Settings& settings);
+
+/// The sweep that trains the runs of these cells, one at least. Its runs do not depend on which others are wanted.
 Grid grid_of(const RunDesign& design, const std::vector<WantedCell>& cells);
+
+/// Whether one name comes before the other in a list: "thesis/4.9" before "thesis/4.10".
+bool comes_before(const std::string& a, const std::string& b);
+
+/// The names of all designs below a folder, "icml2022/4", sorted; numbers as numbers.
+std::vector<std::string> design_names(const std::filesystem::path& folder);
+
+/// The file of a table or a figure (`what`) by its name, by a path, or by the name of another printed one that comes
+/// from the same runs ("icml2022/6"); `numbers` gives those of a file. Throws ConfigError with the nearest name.
+std::filesystem::path find_design(const std::filesystem::path& folder, const std::string& name, const std::string& what,
+                                  const std::function<std::vector<std::string>(const std::filesystem::path&)>& numbers);
 
 }  // namespace settrain

@@ -1,25 +1,101 @@
-#include "src/papers/figure/collect_figure.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <limits>
 #include <map>
+#include <utility>
+#include <vector>
 
+#include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/mean_interval.h"
-#include "src/papers/design/cell_runs.h"
-#include "src/papers/figure/run_numbers.h"
+#include "src/data_tools/stats_files.h"
+#include "src/papers/design/cells.h"
+#include "src/papers/figure/paper_figure.h"
+#include "src/run_folder/metrics_log.h"
+#include "src/run_folder/run_folder.h"
+#include "src/studies/sweep/sweep_folder.h"
 
 namespace settrain {
 namespace {
 
 namespace fs = std::filesystem;
-
 using Quantity = FigureAxis::Quantity;
+
+// The value in the unit of the figure's axes.
+double shown(double value, const FigureAxis& axis, const std::string& metric) {
+  const double right = axis.is_error ? 1 - value : value;
+  return unit_of(metric) == Unit::kFraction ? 100 * right : right;
+}
+
+// Nothing where there is no such value, or it is NaN.
+const double* find_value(const std::vector<std::pair<std::string, double>>& values, const std::string& name) {
+  const auto found = std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == name; });
+  return found == values.end() || std::isnan(found->second) ? nullptr : &found->second;
+}
+
+// Reads the files of finished runs once, whatever is asked for. All functions throw RunError where a file cannot be
+// read, or has lost rows.
+class RunNumbers {
+ public:
+  explicit RunNumbers(const config::Schema& schema) : schema_(schema) {}
+
+  // A metric of the results, of the checkpoint that is best by `select`, or of an epoch. In percent where it is a
+  // fraction; nothing where the run has none.
+  std::optional<double> value(const fs::path& run, const FigureAxis& axis, const std::string& metric,
+                              const std::string& select) {
+    const double* found = nullptr;
+    if (axis.source == FigureSource::kResults) {
+      found = find_value(result(run, select).metrics, metric);
+    } else if (const std::vector<MetricsRow>& all = epochs(run); !all.empty()) {
+      found = find_value((axis.source == FigureSource::kFirstEpoch ? all.front() : all.back()).values, metric);
+    }
+    return found ? std::optional(shown(*found, axis, metric)) : std::nullopt;
+  }
+
+  // A metric of every epoch that has it: (epoch, value).
+  std::vector<std::pair<double, double>> by_epoch(const fs::path& run, const FigureAxis& axis,
+                                                  const std::string& metric) {
+    std::vector<std::pair<double, double>> all;
+    for (const MetricsRow& row : epochs(run)) {
+      const double* found = find_value(row.values, metric);
+      if (found) all.emplace_back(static_cast<double>(row.epoch), shown(*found, axis, metric));
+    }
+    return all;
+  }
+
+  // How many images got sets of 0, 1, ... classes; empty where the results have none of that metric ("test/avg5").
+  std::vector<int64_t> set_sizes(const fs::path& run, const std::string& metric, const std::string& select) {
+    for (const auto& [name, counts] : result(run, select).set_sizes) {
+      if (name == metric) return counts;
+    }
+    return {};
+  }
+
+ private:
+  const PointResult& result(const fs::path& run, const std::string& select) {
+    const std::pair key(run, select);
+    if (!results_.contains(key)) results_.emplace(key, read_result(run, select));
+    return results_.at(key);
+  }
+
+  const std::vector<MetricsRow>& epochs(const fs::path& run) {
+    if (!epochs_.contains(run)) {
+      const RunFolder folder = RunFolder::open_existing(run);
+      const auto finished = config::load_recorded(schema_, folder.config()).get<int64_t>("train.epochs");
+      epochs_.emplace(run, read_metrics(folder.metrics_jsonl(), finished));
+    }
+    return epochs_.at(run);
+  }
+
+  const config::Schema& schema_;
+  std::map<std::pair<fs::path, std::string>, PointResult> results_;
+  std::map<fs::path, std::vector<MetricsRow>> epochs_;
+};
 
 // One panel's way from runs to points.
 class PanelMaker {
@@ -36,25 +112,22 @@ class PanelMaker {
                     .categories = categories()};
     if (panel_.x.quantity == Quantity::kEpochs || panel_.x.quantity == Quantity::kSetSizes) {
       for (const size_t row : panel_.rows) {
-        for (const size_t column : panel_.columns) made.series.push_back(series_of_cell(row, column));
-      }
-    } else if (panel_.x.quantity == Quantity::kColumns) {
-      for (const size_t row : panel_.rows) {
-        made.series.push_back(series_along(figure_.rows.each[row].label, panel_.columns, figure_.columns,
-                                           [row](size_t column) { return std::pair(row, column); }));
+        for (const size_t column : panel_.columns) {
+          made.series.push_back({name_of_cell(row, column), panel_.x.quantity == Quantity::kEpochs
+                                                                ? points_by_epoch(row, column)
+                                                                : points_by_size(row, column)});
+        }
       }
     } else {
-      for (const size_t column : panel_.columns) {
-        made.series.push_back(series_along(figure_.columns.each[column].label, panel_.rows, figure_.rows,
-                                           [column](size_t row) { return std::pair(row, column); }));
+      const bool is_along_columns = panel_.x.quantity == Quantity::kColumns;
+      for (const size_t fixed : is_along_columns ? panel_.rows : panel_.columns) {
+        made.series.push_back(series_along(is_along_columns, fixed));
       }
     }
     return made;
   }
 
  private:
-  using Cell = std::pair<size_t, size_t>;
-
   static ChartAxis chart_axis(const FigureAxis& axis) {
     return {.label = axis.label, .is_log = axis.is_log(), .least = axis.least, .most = axis.most};
   }
@@ -103,12 +176,14 @@ class PanelMaker {
     return point;
   }
 
-  ChartSeries series_along(const std::string& name, const std::vector<size_t>& places, const DesignAxis& along,
-                           const std::function<Cell(size_t)>& cell_at) {
-    ChartSeries series{.name = name};
+  // The cells of the row `fixed` along the columns, or of the column `fixed` along the rows.
+  ChartSeries series_along(bool is_along_columns, size_t fixed) {
+    const std::vector<size_t>& places = is_along_columns ? panel_.columns : panel_.rows;
+    const DesignAxis& along = is_along_columns ? figure_.columns : figure_.rows;
+    ChartSeries series{.name = (is_along_columns ? figure_.rows : figure_.columns).each[fixed].label};
     for (size_t i = 0; i < places.size(); ++i) {
       const std::string& label = along.each[places[i]].label;
-      const auto [row, column] = cell_at(places[i]);
+      const size_t row = is_along_columns ? fixed : places[i], column = is_along_columns ? places[i] : fixed;
       const auto y = mean_of(row, column, panel_.y);
       auto x = static_cast<double>(i);
       if (panel_.x.is_of_numbers()) x = std::strtod(label.c_str(), nullptr);
@@ -120,7 +195,7 @@ class PanelMaker {
       if (!y) continue;
       if ((panel_.x.is_log() && x <= 0) || (panel_.y.is_log() && y->mean <= 0)) {
         remarks_.push_back(
-            fmt::format("{}, {}: ({:.6g}, {:.6g}) has no place on a logarithmic axis", name, label, x, y->mean));
+            fmt::format("{}, {}: ({:.6g}, {:.6g}) has no place on a logarithmic axis", series.name, label, x, y->mean));
         continue;
       }
       series.points.push_back(point_at(x, *y));
@@ -138,12 +213,6 @@ class PanelMaker {
     const std::string &of_row = figure_.rows.each[row].label, &of_column = figure_.columns.each[column].label;
     if (panel_.rows.size() == 1) return of_column;
     return panel_.columns.size() == 1 ? of_row : fmt::format("{}, {}", of_row, of_column);
-  }
-
-  ChartSeries series_of_cell(size_t row, size_t column) {
-    ChartSeries series{.name = name_of_cell(row, column)};
-    series.points = panel_.x.quantity == Quantity::kEpochs ? points_by_epoch(row, column) : points_by_size(row, column);
-    return series;
   }
 
   std::vector<ChartPoint> points_by_epoch(size_t row, size_t column) {
@@ -188,7 +257,7 @@ class PanelMaker {
   std::vector<std::string>& remarks_;
 };
 
-// How many seeds stand behind a panel's points, and what becomes of them.
+// The number of seeds behind a panel's points, and whether the points are means or sums over them.
 std::string seeds_text(const ChartPanel& chart, const FigurePanel& panel, const CellRuns& runs) {
   size_t fewest = std::numeric_limits<size_t>::max(), most = 0;
   for (const size_t row : panel.rows) {
@@ -230,6 +299,28 @@ FilledFigure collect_figure(const PaperFigure& figure, const config::Schema& sch
   }
   tidy_remarks(filled.remarks);
   return filled;
+}
+
+config::Config lorenz_config(const PaperFigure& figure, const config::Schema& schema) {
+  Settings settings = figure.common;
+  settings.insert(settings.end(), figure.preset_settings.begin(), figure.preset_settings.end());
+  return config::load(schema, figure.base, overrides_of(settings));
+}
+
+Chart lorenz_chart(const PaperFigure& figure, const Dataset& dataset) {
+  std::vector<int64_t> counts(static_cast<size_t>(dataset.num_classes()), 0);
+  int64_t images = 0;
+  for (const Split* split : {&dataset.train, &dataset.val, &dataset.calibration, &dataset.test}) {
+    const std::vector<int64_t> of_split = count_classes(*split, dataset.num_classes());
+    for (size_t i = 0; i < counts.size(); ++i) counts[i] += of_split[i];
+    images += split->size();
+  }
+  const std::string origin = figure.origin();
+  return {.name = figure.chart_name(""),
+          .title = figure.title,
+          .subtitle = fmt::format("{}{}{} images of {} classes, all splits.", origin, origin.empty() ? "" : " ", images,
+                                  counts.size()),
+          .panels = {lorenz_panel({{dataset.name, counts}})}};
 }
 
 }  // namespace settrain

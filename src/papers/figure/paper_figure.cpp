@@ -7,7 +7,7 @@
 #include <cctype>
 
 #include "src/core/error.h"
-#include "src/papers/design/find_design.h"
+#include "src/papers/design/run_design.h"
 
 namespace settrain {
 

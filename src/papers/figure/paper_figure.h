@@ -1,11 +1,16 @@
-// A figure of a paper as its file says it: what is trained for it, and which of the numbers it shows.
+// A figure of a paper as its file says it (the runs that are trained for it, and the numbers of them that it shows),
+// and its charts from runs' folders.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "datasets/dataset.h"
+#include "src/config/config.h"
+#include "src/config/schema.h"
 #include "src/papers/design/run_design.h"
 #include "src/plot/chart.h"
 
@@ -18,7 +23,7 @@ enum class FigureSource {
   kLastEpoch,   // the line of its last one
 };
 
-/// What stands along an axis.
+/// The quantity along an axis, and how the axis looks.
 struct FigureAxis {
   enum class Quantity { kMetric, kRows, kColumns, kEpochs, kSetSizes };
   enum class Scale { kUnsaid, kWords, kLinear, kLog };
@@ -53,7 +58,7 @@ struct PaperFigure : RunDesign {
   Settings let{};  // words that stand for a text in all that is shown: {data}
   std::vector<FigurePanel> panels{};
 
-  /// What some panel shows.
+  /// The cells that some panel shows.
   std::vector<WantedCell> wanted_cells() const;
 
   /// The numbers of its figures, each once.
@@ -62,14 +67,14 @@ struct PaperFigure : RunDesign {
   /// Leaves out all panels but those of a figure, "5.4", or one of them, "5.4b".
   void keep_only(const std::string& number);
 
-  /// Of a figure's files: "thesis-3.8", "thesis-3.8a" where nothing but that part of it is left, "thesis-3.8-smoke". Of
-  /// the whole file where `number` is empty.
+  /// The name of a figure's files: "thesis-3.8", "thesis-3.8a" where nothing but that part of it is left,
+  /// "thesis-3.8-smoke". Where `number` is empty it is that of the whole file.
   std::string chart_name(const std::string& number) const;
 
   /// For a picture's reader: "After Garcin, thesis, 2023. Preset smoke: one epoch."
   std::string origin() const;
 
-  /// What a panel's axis shows of a cell; empty where that is no metric.
+  /// The metric of a cell that a panel's axis shows; empty where it shows none.
   std::string metric_of(const FigureAxis& axis, size_t row, size_t column) const;
 };
 
@@ -80,5 +85,25 @@ PaperFigure read_figure(const std::filesystem::path& file, const std::string& pr
 /// "thesis/3.6", or "thesis/3.8a" for a panel alone, or a file's name or path for all of its figures: the file, with
 /// nothing but that in it. Throws ConfigError, with the nearest name where there is none.
 PaperFigure find_figure(const std::filesystem::path& folder, const std::string& name, const std::string& preset);
+
+struct FilledFigure {
+  std::vector<Chart> charts{};         // one for each of the figure's numbers
+  int64_t wanted = 0, found = 0;       // runs
+  std::vector<std::string> remarks{};  // runs that are not in it, and why
+};
+
+/// Draws a figure's points from finished runs: means over seeds, with 95 % intervals (Student's t) from three seeds on;
+/// in percent where the metric is a fraction. Without an interval: set sizes, where the sets of all seeds are counted
+/// together, and the metric along x. `of_figure_only`: seeds that the figure does not name are left out. Remarks as of
+/// find_cell_runs(), and runs without the number. Throws ConfigError where a cell's config is none.
+FilledFigure collect_figure(const PaperFigure& figure, const config::Schema& schema,
+                            const std::vector<std::filesystem::path>& runs, bool of_figure_only);
+
+/// The figure's base config with its settings. Throws ConfigError.
+config::Config lorenz_config(const PaperFigure& figure, const config::Schema& schema);
+
+/// The Lorenz curve of the images of all splits together (lorenz_curve() of src/data_tools), which shows how unequally
+/// images are spread over classes, in percent, beside that of classes of equal size.
+Chart lorenz_chart(const PaperFigure& figure, const Dataset& dataset);
 
 }  // namespace settrain

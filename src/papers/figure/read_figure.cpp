@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
 #include "src/core/mean_interval.h"
+#include "src/core/text.h"
 #include "src/papers/design/design_reader.h"
 #include "src/papers/figure/paper_figure.h"
 
@@ -72,11 +72,9 @@ class FigureReader : public DesignReader {
       for (const size_t place : is_rows ? panel.rows : panel.columns) {
         const DesignEntry& entry = (is_rows ? figure_.rows : figure_.columns).each[place];
         const std::string& label = entry.label;
-        double number = 0;
-        const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
-        const std::string where = fmt::format("panel {}{}: {}", panel.number, panel.part, config::in_quotes(label));
-        if (error != std::errc() || end != label.data() + label.size() || !std::isfinite(number) ||
-            (panel.x.is_log() && number <= 0)) {
+        const double number = parse_number<double>(label).value_or(std::nan(""));
+        const std::string where = fmt::format("panel {}{}: {}", panel.number, panel.part, in_quotes(label));
+        if (!std::isfinite(number) || (panel.x.is_log() && number <= 0)) {
           problems_.add(
               entry.origin, "",
               fmt::format("{} is no number for an axis with the scale {}", where, panel.x.is_log() ? "log" : "linear"));
@@ -127,12 +125,12 @@ class FigureReader : public DesignReader {
            if (key == "x") panel.x = figure_axis(given);
            if (key == "y") panel.y = figure_axis(given);
          });
-    // Of files' names.
+    // The number and the part become part of files' names.
     const std::string name = panel.number + panel.part;
     if (panel.number.empty() || name.find_first_not_of(kNameCharacters) != std::string::npos) {
       problem(node, "expected the key number, and part, if there is one, of letters, digits and points (\"5.4\")");
     }
-    if (!numbers_.insert(name).second) problem(node, fmt::format("there are two panels {}", config::in_quotes(name)));
+    if (!numbers_.insert(name).second) problem(node, fmt::format("there are two panels {}", in_quotes(name)));
     if (!panel.select.starts_with("val/")) problem(node, "expected the key select (val/top5)");
     if (panel.y.metric.find('/') == std::string::npos || panel.y.quantity != Quantity::kMetric) {
       problem(node, "expected a metric on the axis y (test/top5)");
@@ -197,9 +195,9 @@ class FigureReader : public DesignReader {
     std::vector<size_t> all;
     for (const std::string& label : texts(node)) {
       const auto place = axis.find(label);
-      if (!place) problem(node, fmt::format("there is no {} {}", what, config::in_quotes(label)));
+      if (!place) problem(node, fmt::format("there is no {} {}", what, in_quotes(label)));
       if (place && std::find(all.begin(), all.end(), *place) != all.end()) {
-        problem(node, fmt::format("{} comes twice", config::in_quotes(label)));
+        problem(node, fmt::format("{} comes twice", in_quotes(label)));
       }
       all.push_back(place.value_or(0));
     }
@@ -227,7 +225,7 @@ class FigureReader : public DesignReader {
     for (FigurePanel& panel : figure_.panels) panel.*member = all_of(entries);
   }
 
-  // A panel without a row or a column that is left goes, and one whose axis shows a column that went.
+  // Removes the panels of which no row or no column is left, and those whose axis shows a column that was removed.
   void keep_places(const std::vector<std::optional<size_t>>& places, std::vector<size_t> FigurePanel::*member) {
     for (FigurePanel& panel : figure_.panels) {
       std::vector<size_t> left;

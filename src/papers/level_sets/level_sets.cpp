@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "losses/make_loss.h"
@@ -12,6 +13,12 @@
 
 namespace settrain {
 namespace {
+
+const double kHeight = std::sqrt(3.0) / 2;
+
+double least(const PlaneScores& scores) {
+  return *std::min_element(scores.begin(), scores.end());
+}
 
 // The label is the rarest class, so that its margin is loss.max_margin in losses with margins by class.
 const std::vector<int64_t> kClassCounts{16, 1, 16};
@@ -42,6 +49,27 @@ at::Tensor scores_near(const PlaneGrid& grid, std::vector<size_t>& points) {
 
 }  // namespace
 
+PlaneScores plane_scores(PlanePoint point) {
+  const double top = point.y / kHeight, right = point.x - top / 2;
+  return {kPlaneTotal * (1 - top - right), kPlaneTotal * top, kPlaneTotal * right};
+}
+
+bool in_triangle(const PlaneScores& scores) {
+  return least(scores) >= -1e-12;
+}
+
+PlaneGrid::PlaneGrid(int64_t size) : columns(size), rows(1 + std::lround(kHeight * static_cast<double>(size - 1))) {}
+
+PlanePoint PlaneGrid::at(int64_t column, int64_t row) const {
+  return {static_cast<double>(column) / static_cast<double>(columns - 1),
+          kHeight * static_cast<double>(row) / static_cast<double>(rows - 1)};
+}
+
+bool PlaneGrid::is_near(const PlaneScores& scores) const {
+  // A cell further to the side and one further down make one and a half.
+  return least(scores) >= -2 * kPlaneTotal / static_cast<double>(columns - 1);
+}
+
 std::string LevelSetPanel::parameters() const {
   std::string text;
   for (const std::string& setting : settings) {
@@ -49,11 +77,6 @@ std::string LevelSetPanel::parameters() const {
     text += (text.empty() ? "" : ", ") + setting.substr(0, equals) + ": " + setting.substr(equals + 1);
   }
   return text;
-}
-
-bool draws_noise(const LossRegistry& registry, const LevelSetPanel& panel) {
-  const config::Keys& keys = registry.at(panel.loss).keys;
-  return std::any_of(keys.begin(), keys.end(), [](const config::Key& key) { return key.name == "num_draws"; });
 }
 
 LevelSetValues level_set_values(const LossRegistry& registry, const LevelSetPanel& panel, const PlaneGrid& grid,
@@ -64,7 +87,10 @@ LevelSetValues level_set_values(const LossRegistry& registry, const LevelSetPane
   input.output.scores = scores_near(grid, points);
   input.labels = at::full({input.output.scores.size(0)}, kPlaneLabel, at::kLong);
 
-  const int64_t evaluations = draws_noise(registry, panel) ? draws.replications : 1;
+  const config::Keys& keys = registry.at(panel.loss).keys;
+  const bool is_noised =
+      std::any_of(keys.begin(), keys.end(), [](const config::Key& key) { return key.name == "num_draws"; });
+  const int64_t evaluations = is_noised ? draws.replications : 1;
   at::Tensor sum = at::zeros({input.labels.size(0)}, at::kDouble);
   for (int64_t step = 0; step < evaluations; ++step) {
     input.noise_key = {.seed = draws.seed, .step = step, .first_position = 0};
@@ -74,7 +100,7 @@ LevelSetValues level_set_values(const LossRegistry& registry, const LevelSetPane
 
   LevelSetValues values{
       std::vector<double>(static_cast<size_t>(grid.rows * grid.columns), std::numeric_limits<double>::quiet_NaN()),
-      std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+      std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), is_noised};
   for (size_t i = 0; i < points.size(); ++i) {
     const double here = mean.const_data_ptr<double>()[i];
     values.losses[points[i]] = here;

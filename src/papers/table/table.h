@@ -1,4 +1,5 @@
-// A table of a paper, or one of our own, as its file says it: what is trained for it, and what was printed.
+// A table of a paper, or one of our own, as its file says it: the runs that are trained for it, and the printed
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +9,27 @@
 #include <vector>
 
 #include "src/papers/design/run_design.h"
-#include "src/papers/table/printed_cell.h"
 
 namespace settrain {
 
-/// What stands behind a printed ±.
+/// The content of a printed table's cell: "94.2", "94.2±0.1", "36.3±0.3 (12.6/42.9/71.7)", "NA", or "-" where the
+/// paper has no such cell. Numbers as they are printed.
+struct PrintedCell {
+  std::string text = "-";
+  std::optional<double> value{}, spread{};  // before and after the ±
+  std::vector<double> groups{};             // in parentheses
+
+  /// Whether the paper has no such cell.
+  bool is_absent() const { return text == "-"; }
+};
+
+/// Reads a printed cell, such as "94.21±0.30"; nullopt for any other text.
+std::optional<PrintedCell> parse_printed(const std::string& text);
+
+/// The meaning of a printed ±.
 enum class PrintedSpread { kNone, kInterval95, kDeviation };
 
-/// How printed numbers are to be read: 94.2, 0.942, seconds, or classes of a set.
+/// The unit of printed numbers: 94.2, 0.942, seconds, or classes of a set.
 enum class PrintedUnit { kPercent, kFraction, kSeconds, kClasses };
 
 /// A remark on a cell; on a whole row where `column` is empty, on the whole part where `row` is empty too.
@@ -39,7 +53,7 @@ struct TablePart {
   bool has_row(size_t row) const;
 };
 
-/// What a table of times or of stability measures, in place of training.
+/// The measurement of a table of times or of stability, which trains nothing.
 struct TableMeasure {
   std::string what;  // "smoothed_forward", "smoothed_backward", "smoothed_stability"
   int64_t k = 5, batch = 256, runs = 50;
@@ -51,7 +65,7 @@ struct Table : RunDesign {
   std::vector<TablePart> parts{};
   std::optional<TableMeasure> measure{};
 
-  /// What some part has; a cell that the paper leaves empty is trained for none.
+  /// The cells that some part has. Nothing is trained for a cell that the paper leaves empty.
   std::vector<WantedCell> wanted_cells() const;
 };
 

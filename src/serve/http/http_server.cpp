@@ -20,12 +20,10 @@
 #include <iterator>
 #include <limits>
 #include <list>
-#include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
 
 #include "src/core/log.h"
-#include "src/serve/http/listening_socket.h"
 
 namespace settrain {
 namespace {
@@ -37,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 using Parser = http::request_parser<http::buffer_body>;
 
 constexpr milliseconds kLooksForStop{100};
-constexpr milliseconds kArrivesAtStop{5000};  // for what is on its way when the server stops
+constexpr milliseconds kArrivesAtStop{5000};  // for requests that are on their way when the server stops
 constexpr milliseconds kLongestLinger{1000};
 // Connections beyond the limit that get a 503 at a time. Further ones are closed without an answer.
 constexpr size_t kMostRefusals = 16;
@@ -101,261 +99,241 @@ struct BodyMemory {
 class HttpServer::Connection {
  public:
   Connection(HttpServer& server, int socket) : server_(server), limits_(server.limits_), socket_(socket) {}
-  ~Connection();
+  // Closing a socket with unread bytes resets the connection, and the client may never see the answer.
+  ~Connection() {
+    if (lingers_) {
+      ::shutdown(socket_, SHUT_WR);
+      const auto until = Clock::now() + kLongestLinger;
+      while (Clock::now() < until) {
+        if (is_ready(socket_, POLLIN, until) && ::recv(socket_, buffer_.data(), buffer_.size(), 0) <= 0) break;
+      }
+    }
+    ::close(socket_);
+  }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Waits for a request's first byte, from where its time runs. False where none comes any more.
-  bool wait_for_request();
-  /// False where the connection is to be closed.
-  bool answer_request();
-  /// Sends an answer. False where the client is gone.
-  bool send(const Answer& answer, bool closes, bool is_head = false);
+  // Waits for a request's first byte, from which its deadline counts. False where no request comes any more.
+  bool wait_for_request() {
+    const auto idle_end = after(limits_.idle_seconds);
+    while (begin_ == end_) {
+      if (is_ready(socket_, POLLIN, idle_end)) {
+        if (!fill_buffer()) return false;
+      } else if (server_.stopping_ || Clock::now() >= idle_end) {
+        return false;
+      }
+    }
+    deadline_ = after(limits_.seconds);
+    return true;
+  }
+
+  // False where the connection is to be closed.
+  bool answer_request() {
+    const auto start = Clock::now();
+    may_go_on_ = false;
+    Parser parser;
+    std::string path = "other";
+    Answer answer;
+    try {
+      answer = answer_to(parser, path);
+    } catch (const HttpError& error) {
+      answer = refusal(error.status(), error.what());
+    } catch (const std::bad_alloc&) {
+      answer = refusal(503, "there is not enough memory at the moment");
+    } catch (const std::exception& error) {
+      log::error(fmt::format("[serve] {}: {}", path, error.what()));
+      answer = refusal(500, "something went wrong here; the server's log says what");
+    }
+    const bool closes = !may_go_on_ || !parser.is_done() || server_.stopping_;
+    const bool is_sent = send(answer, closes, parser.get().method() == http::verb::head);
+    server_.metrics_.add_answer(path, answer.status, std::chrono::duration<double>(Clock::now() - start).count());
+    return is_sent && !closes;
+  }
+
+  // Sends an answer. False where the client is gone.
+  bool send(const Answer& answer, bool closes, bool is_head = false) {
+    lingers_ = closes;
+    std::string text =
+        fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}{}{}\r\n", answer.status,
+                    view(http::obsolete_reason(static_cast<http::status>(answer.status))), answer.type,
+                    answer.content.size(), answer.headers, kHardening, closes ? "Connection: close\r\n" : "");
+    if (!is_head) text += answer.content;
+    return send_bytes(text);
+  }
 
  private:
-  Answer answer_to(Parser& parser, std::string& path);
-  Answer predict(Parser& parser);
-  std::string_view receive_head();
-  void parse_head(Parser& parser);
-  std::string read_body(Parser& parser, BodyMemory& memory);
-  HttpError too_large() const;
-  void receive();
-  bool fill_buffer();
-  bool send_bytes(std::string_view bytes) const;
+  // Sets `path` to the path of the request where the server has something at it.
+  Answer answer_to(Parser& parser, std::string& path) {
+    parse_head(parser);
+    struct Page {
+      std::string_view path;
+      const char* type;
+      std::string_view text;
+    };
+    const HttpAnswers& answers = server_.answers_;
+    const std::array<Page, 7> pages{{{"/", "text/html; charset=utf-8", answers.page_html},
+                                     {"/page.css", "text/css; charset=utf-8", answers.page_css},
+                                     {"/page.js", "text/javascript; charset=utf-8", answers.page_js},
+                                     {"/model", kJson, answers.model},
+                                     {"/healthz", "text/plain; charset=utf-8", "ok\n"},
+                                     {"/metrics", "text/plain; version=0.0.4; charset=utf-8", ""},
+                                     {kPredict, kJson, ""}}};
+    const std::string_view target = view(parser.get().target()), asked = target.substr(0, target.find_first_of("?#"));
+    const Page* page = std::find_if(pages.begin(), pages.end(), [&](const Page& known) { return known.path == asked; });
+    if (page == pages.end()) throw HttpError(404, "there is nothing at this address; GET / is the page");
+    path = asked;
+    const http::verb method = parser.get().method();
+    const bool reads = method == http::verb::get || method == http::verb::head;
+    if (path == kPredict ? method != http::verb::post : !reads) {
+      const char* allowed = path == kPredict ? "POST" : "GET, HEAD";
+      return refusal(405, fmt::format("{} takes {}", path, allowed), fmt::format("Allow: {}\r\n", allowed));
+    }
+    if (path == kPredict) return predict(parser);
+    if (!parser.is_done()) throw HttpError(400, "a GET request has no body");
+    return {.type = page->type, .content = path == "/metrics" ? server_.metrics_.text() : std::string(page->text)};
+  }
+
+  // Parses the head of a request. Refuses a head that two readers might understand differently, also where Beast
+  // accepts it.
+  void parse_head(Parser& parser) {
+    const std::string_view head = receive_head();
+    boost::beast::error_code problem;
+    parser.header_limit(kLongestHead);
+    parser.body_limit(std::numeric_limits<uint64_t>::max());  // predict() says more about one that is too large
+    const size_t parsed = parser.put(boost::asio::const_buffer(head.data(), head.size()), problem);
+    if (problem == http::error::bad_content_length) {  // the error for numbers beyond 64 bits, too
+      const std::string_view digits = "0123456789", rest = head.substr(parsed);
+      const std::string_view line = rest.substr(0, rest.find('\r'));
+      const size_t number = std::min(line.find_first_of(digits), line.size());
+      if (std::min(line.find_first_not_of(digits, number), line.size()) - number >= 20) throw limits_.body_too_large();
+    }
+    if (problem) throw HttpError(400, "this is no HTTP request: " + problem.message());
+
+    const auto& request = parser.get();
+    const auto encoding = request[http::field::transfer_encoding], length = request[http::field::content_length];
+    if (request.count(http::field::transfer_encoding) + request.count(http::field::content_length) > 1)
+      throw HttpError(400, "duplicate or conflicting Content-Length and Transfer-Encoding");
+    if (view(length).find(',') != std::string_view::npos) throw HttpError(400, "Content-Length is no number");
+    if (request.count(http::field::transfer_encoding) > 0 && !iequals(encoding, "chunked"))
+      throw HttpError(501, "the only transfer encoding that is taken is chunked");
+    if (request.count(http::field::host) > 1) throw HttpError(400, "duplicate Host");
+    // Readers of chunks differ most, so no request is read behind them.
+    may_go_on_ = request.version() == 11 && parser.keep_alive() && !parser.chunked();
+  }
+
+  // Receives a request up to and with the empty line. Throws where a line ends or begins wrongly or is too long.
+  std::string_view receive_head() {
+    size_t size = 0, line = 0;  // bytes that were looked at; where the last line among them begins
+    for (bool ends = false; !ends; ++size) {
+      if (begin_ + size == end_) receive();
+      const char c = buffer_[begin_ + size];
+      if (size == line && line > 0 && (c == ' ' || c == '\t')) throw HttpError(400, "a header has more than one line");
+      if (c != '\n') {
+        if (size - line <= kLongestLine) continue;
+        throw line == 0 ? HttpError(414, "the address is too long") : HttpError(431, "a header is too long");
+      }
+      if (size == line || buffer_[begin_ + size - 1] != '\r') throw HttpError(400, "a line does not end with CR LF");
+      ends = size == line + 1;
+      line = size + 1;
+    }
+    begin_ += size;
+    return {buffer_.data() + begin_ - size, size};
+  }
+
+  Answer predict(Parser& parser) {
+    const auto& request = parser.get();
+    if (!parser.content_length() && !parser.chunked()) {
+      may_go_on_ = false;  // a body may follow all the same
+      throw HttpError(411, "Content-Length is missing");
+    }
+    const auto codings = request.equal_range(http::field::content_encoding);
+    if (std::any_of(codings.first, codings.second,
+                    [](const auto& coding) { return !iequals(coding.value(), "identity"); }))
+      throw HttpError(415, "compressed bodies are not taken: send the image as it is");
+    if (parser.content_length().value_or(0) > static_cast<uint64_t>(limits_.bytes)) throw limits_.body_too_large();
+    if (request.version() == 11 && iequals(request[http::field::expect], "100-continue"))
+      send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
+    BodyMemory memory(server_.bytes_in_memory_, limits_.bytes_of_all_bodies());
+    const std::string body = read_body(parser, memory);
+    return {.content =
+                server_.answers_.predict(find_uploads(body, view(request[http::field::content_type]), limits_.images))};
+  }
+
+  // Memory grows with the bytes that arrive, not with the announced length.
+  std::string read_body(Parser& parser, BodyMemory& memory) {
+    const auto& request = parser.get();
+    const auto headers = std::distance(request.begin(), request.end());
+    const size_t most = parser.content_length().value_or(limits_.bytes);
+    parser.body_limit(limits_.bytes);
+    parser.eager(true);
+    std::string body;
+    auto& room = parser.get().body();
+    while (!parser.is_done()) {
+      if (room.size == 0) {
+        const size_t filled = body.size(), wanted = std::min(most, std::max(2 * filled, kFirstBytes));
+        memory.add(wanted - filled);
+        body.resize(wanted);
+        room.data = body.data() + filled;
+        room.size = wanted - filled;
+      }
+      if (begin_ == end_) receive();
+      boost::beast::error_code problem;
+      begin_ += parser.put(boost::asio::const_buffer(buffer_.data() + begin_, end_ - begin_), problem);
+      if (problem == http::error::need_more) {
+        receive();
+      } else if (problem == http::error::body_limit) {
+        throw limits_.body_too_large();
+      } else if (problem && problem != http::error::need_buffer) {
+        throw HttpError(400, "the body cannot be read: " + problem.message());
+      }
+    }
+    if (std::distance(request.begin(), request.end()) != headers)
+      throw HttpError(400, "there are headers after the body");
+    body.resize(body.size() - room.size);
+    return body;
+  }
+
+  // Waits for more of the request.
+  void receive() {
+    if (end_ - begin_ == buffer_.size()) throw HttpError(431, "the headers, or a chunk's, are too long");
+    do {
+      if (server_.stopping_) deadline_ = std::min(deadline_, Clock::now() + kArrivesAtStop);
+      if (Clock::now() >= deadline_) throw HttpError(408, "the request did not arrive in time");
+    } while (!is_ready(socket_, POLLIN, deadline_));
+    if (!fill_buffer()) throw HttpError(400, "the request is cut short");
+  }
+
+  // Appends received bytes to those that are not parsed yet. False where the client is gone.
+  bool fill_buffer() {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= std::exchange(begin_, 0);
+    const ssize_t received = ::recv(socket_, buffer_.data() + end_, buffer_.size() - end_, 0);
+    end_ += static_cast<size_t>(std::max<ssize_t>(received, 0));
+    return received > 0;
+  }
+
+  bool send_bytes(std::string_view bytes) const {
+    for (const auto until = after(limits_.seconds); !bytes.empty();) {
+      const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent >= 0) {
+        bytes.remove_prefix(static_cast<size_t>(sent));
+      } else if ((errno != EAGAIN && errno != EINTR) || Clock::now() >= until) {
+        return false;
+      } else {
+        is_ready(socket_, POLLOUT, until);
+      }
+    }
+    return true;
+  }
 
   HttpServer& server_;
   const HttpLimits& limits_;
   int socket_;
   Clock::time_point deadline_{};
   bool may_go_on_ = false, lingers_ = false;
-  size_t begin_ = 0, end_ = 0;             // of the bytes in buffer_ that are not parsed yet
-  std::array<char, kLongestHead> buffer_;  // is not cleared, since most connections need little of it
+  size_t begin_ = 0, end_ = 0;             // the bytes in buffer_ that are not parsed yet
+  std::array<char, kLongestHead> buffer_;  // not cleared, since most connections need little of it
 };
-
-// Closing a socket with unread bytes resets the connection, and the client may never see the answer.
-HttpServer::Connection::~Connection() {
-  if (lingers_) {
-    ::shutdown(socket_, SHUT_WR);
-    const auto until = Clock::now() + kLongestLinger;
-    while (Clock::now() < until) {
-      if (is_ready(socket_, POLLIN, until) && ::recv(socket_, buffer_.data(), buffer_.size(), 0) <= 0) break;
-    }
-  }
-  ::close(socket_);
-}
-
-bool HttpServer::Connection::wait_for_request() {
-  const auto idle_end = after(limits_.idle_seconds);
-  while (begin_ == end_) {
-    if (is_ready(socket_, POLLIN, idle_end)) {
-      if (!fill_buffer()) return false;
-    } else if (server_.stopping_ || Clock::now() >= idle_end) {
-      return false;
-    }
-  }
-  deadline_ = after(limits_.seconds);
-  return true;
-}
-
-// Appends received bytes to those that are not parsed yet. False where the client is gone.
-bool HttpServer::Connection::fill_buffer() {
-  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-  end_ -= std::exchange(begin_, 0);
-  const ssize_t received = ::recv(socket_, buffer_.data() + end_, buffer_.size() - end_, 0);
-  end_ += static_cast<size_t>(std::max<ssize_t>(received, 0));
-  return received > 0;
-}
-
-// Waits for more of the request.
-void HttpServer::Connection::receive() {
-  if (end_ - begin_ == buffer_.size()) throw HttpError(431, "the headers, or a chunk's, are too long");
-  do {
-    if (server_.stopping_) deadline_ = std::min(deadline_, Clock::now() + kArrivesAtStop);
-    if (Clock::now() >= deadline_) throw HttpError(408, "the request did not arrive in time");
-  } while (!is_ready(socket_, POLLIN, deadline_));
-  if (!fill_buffer()) throw HttpError(400, "the request is cut short");
-}
-
-bool HttpServer::Connection::send_bytes(std::string_view bytes) const {
-  for (const auto until = after(limits_.seconds); !bytes.empty();) {
-    const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(sent));
-    } else if ((errno != EAGAIN && errno != EINTR) || Clock::now() >= until) {
-      return false;
-    } else {
-      is_ready(socket_, POLLOUT, until);
-    }
-  }
-  return true;
-}
-
-bool HttpServer::Connection::send(const Answer& answer, bool closes, bool is_head) {
-  lingers_ = closes;
-  std::string text =
-      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}{}{}\r\n", answer.status,
-                  view(http::obsolete_reason(static_cast<http::status>(answer.status))), answer.type,
-                  answer.content.size(), answer.headers, kHardening, closes ? "Connection: close\r\n" : "");
-  if (!is_head) text += answer.content;
-  return send_bytes(text);
-}
-
-// Receives a request up to and with the empty line. Throws where a line ends or begins wrongly or is too long.
-std::string_view HttpServer::Connection::receive_head() {
-  size_t size = 0, line = 0;  // bytes that were looked at; where the last line among them begins
-  for (bool ends = false; !ends; ++size) {
-    if (begin_ + size == end_) receive();
-    const char c = buffer_[begin_ + size];
-    if (size == line && line > 0 && (c == ' ' || c == '\t')) throw HttpError(400, "a header has more than one line");
-    if (c != '\n') {
-      if (size - line <= kLongestLine) continue;
-      throw line == 0 ? HttpError(414, "the address is too long") : HttpError(431, "a header is too long");
-    }
-    if (size == line || buffer_[begin_ + size - 1] != '\r') throw HttpError(400, "a line does not end with CR LF");
-    ends = size == line + 1;
-    line = size + 1;
-  }
-  begin_ += size;
-  return {buffer_.data() + begin_ - size, size};
-}
-
-// Parses the head of a request. Refuses a head that two readers might understand differently, also where Beast accepts
-// it.
-void HttpServer::Connection::parse_head(Parser& parser) {
-  const std::string_view head = receive_head();
-  boost::beast::error_code problem;
-  parser.header_limit(kLongestHead);
-  parser.body_limit(std::numeric_limits<uint64_t>::max());  // predict() says more about one that is too large
-  const size_t parsed = parser.put(boost::asio::const_buffer(head.data(), head.size()), problem);
-  if (problem == http::error::bad_content_length) {  // the error for numbers beyond 64 bits, too
-    const std::string_view digits = "0123456789", rest = head.substr(parsed);
-    const std::string_view line = rest.substr(0, rest.find('\r'));
-    const size_t number = std::min(line.find_first_of(digits), line.size());
-    if (std::min(line.find_first_not_of(digits, number), line.size()) - number >= 20) throw too_large();
-  }
-  if (problem) throw HttpError(400, "this is no HTTP request: " + problem.message());
-
-  const auto& request = parser.get();
-  const auto encoding = request[http::field::transfer_encoding], length = request[http::field::content_length];
-  if (request.count(http::field::transfer_encoding) + request.count(http::field::content_length) > 1)
-    throw HttpError(400, "duplicate or conflicting Content-Length and Transfer-Encoding");
-  if (view(length).find(',') != std::string_view::npos) throw HttpError(400, "Content-Length is no number");
-  if (request.count(http::field::transfer_encoding) > 0 && !iequals(encoding, "chunked"))
-    throw HttpError(501, "the only transfer encoding that is taken is chunked");
-  if (request.count(http::field::host) > 1) throw HttpError(400, "duplicate Host");
-  // Readers of chunks differ most, so no request is read behind them.
-  may_go_on_ = request.version() == 11 && parser.keep_alive() && !parser.chunked();
-}
-
-HttpError HttpServer::Connection::too_large() const {
-  return {413, fmt::format("the body is larger than the {} bytes that are taken", limits_.bytes)};
-}
-
-// Memory grows with the bytes that arrive, not with the announced length.
-std::string HttpServer::Connection::read_body(Parser& parser, BodyMemory& memory) {
-  const auto& request = parser.get();
-  const auto headers = std::distance(request.begin(), request.end());
-  const size_t most = parser.content_length().value_or(limits_.bytes);
-  parser.body_limit(limits_.bytes);
-  parser.eager(true);
-  std::string body;
-  auto& room = parser.get().body();
-  while (!parser.is_done()) {
-    if (room.size == 0) {
-      const size_t filled = body.size(), wanted = std::min(most, std::max(2 * filled, kFirstBytes));
-      memory.add(wanted - filled);
-      body.resize(wanted);
-      room.data = body.data() + filled;
-      room.size = wanted - filled;
-    }
-    if (begin_ == end_) receive();
-    boost::beast::error_code problem;
-    begin_ += parser.put(boost::asio::const_buffer(buffer_.data() + begin_, end_ - begin_), problem);
-    if (problem == http::error::need_more) {
-      receive();
-    } else if (problem == http::error::body_limit) {
-      throw too_large();
-    } else if (problem && problem != http::error::need_buffer) {
-      throw HttpError(400, "the body cannot be read: " + problem.message());
-    }
-  }
-  if (std::distance(request.begin(), request.end()) != headers)
-    throw HttpError(400, "there are headers after the body");
-  body.resize(body.size() - room.size);
-  return body;
-}
-
-Answer HttpServer::Connection::predict(Parser& parser) {
-  const auto& request = parser.get();
-  if (!parser.content_length() && !parser.chunked()) {
-    may_go_on_ = false;  // a body may follow all the same
-    throw HttpError(411, "Content-Length is missing");
-  }
-  const auto codings = request.equal_range(http::field::content_encoding);
-  if (std::any_of(codings.first, codings.second,
-                  [](const auto& coding) { return !iequals(coding.value(), "identity"); }))
-    throw HttpError(415, "compressed bodies are not taken: send the image as it is");
-  if (parser.content_length().value_or(0) > static_cast<uint64_t>(limits_.bytes)) throw too_large();
-  if (request.version() == 11 && iequals(request[http::field::expect], "100-continue"))
-    send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
-  BodyMemory memory(server_.bytes_in_memory_, kBodiesInMemory * limits_.bytes);
-  const std::string body = read_body(parser, memory);
-  return {.content =
-              server_.answers_.predict(find_uploads(body, view(request[http::field::content_type]), limits_.images))};
-}
-
-// Sets `path` to the path of the request where the server has something at it.
-Answer HttpServer::Connection::answer_to(Parser& parser, std::string& path) {
-  parse_head(parser);
-  struct Page {
-    std::string_view path;
-    const char* type;
-    std::string_view text;
-  };
-  const HttpAnswers& answers = server_.answers_;
-  const std::array<Page, 7> pages{{{"/", "text/html; charset=utf-8", answers.page_html},
-                                   {"/page.css", "text/css; charset=utf-8", answers.page_css},
-                                   {"/page.js", "text/javascript; charset=utf-8", answers.page_js},
-                                   {"/model", kJson, answers.model},
-                                   {"/healthz", "text/plain; charset=utf-8", "ok\n"},
-                                   {"/metrics", "text/plain; version=0.0.4; charset=utf-8", ""},
-                                   {kPredict, kJson, ""}}};
-  const std::string_view target = view(parser.get().target()), asked = target.substr(0, target.find_first_of("?#"));
-  const Page* page = std::find_if(pages.begin(), pages.end(), [&](const Page& known) { return known.path == asked; });
-  if (page == pages.end()) throw HttpError(404, "there is nothing at this address; GET / is the page");
-  path = asked;
-  const http::verb method = parser.get().method();
-  const bool reads = method == http::verb::get || method == http::verb::head;
-  if (path == kPredict ? method != http::verb::post : !reads) {
-    const char* allowed = path == kPredict ? "POST" : "GET, HEAD";
-    return refusal(405, fmt::format("{} takes {}", path, allowed), fmt::format("Allow: {}\r\n", allowed));
-  }
-  if (path == kPredict) return predict(parser);
-  if (!parser.is_done()) throw HttpError(400, "a GET request has no body");
-  return {.type = page->type, .content = path == "/metrics" ? server_.metrics_.text() : std::string(page->text)};
-}
-
-bool HttpServer::Connection::answer_request() {
-  const auto start = Clock::now();
-  may_go_on_ = false;
-  Parser parser;
-  std::string path = "other";
-  Answer answer;
-  try {
-    answer = answer_to(parser, path);
-  } catch (const HttpError& error) {
-    answer = refusal(error.status(), error.what());
-  } catch (const std::bad_alloc&) {
-    answer = refusal(503, "there is not enough memory at the moment");
-  } catch (const std::exception& error) {
-    log::error(fmt::format("[serve] {}: {}", path, error.what()));
-    answer = refusal(500, "something went wrong here; the server's log says what");
-  }
-  const bool closes = !may_go_on_ || !parser.is_done() || server_.stopping_;
-  const bool is_sent = send(answer, closes, parser.get().method() == http::verb::head);
-  server_.metrics_.add_answer(path, answer.status, std::chrono::duration<double>(Clock::now() - start).count());
-  return is_sent && !closes;
-}
 
 void HttpServer::serve_connection(int socket) {
   metrics_.add_connections(1);

@@ -1,69 +1,78 @@
-// The server's side of HTTP: connections, requests, limits, routes.
+// The server's side of HTTP: connections, requests, forms, routes. limits.h has the limits.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "src/serve/http/limits.h"
 #include "src/serve/http/service_metrics.h"
-#include "src/serve/http/upload.h"
 
 namespace settrain {
 
-/// Limits on what clients may ask of the server.
-struct HttpLimits {
-  int64_t bytes = int64_t{32} << 20;  // of a request's body
-  int64_t images = 16;                // photographs of one specimen
-  int64_t connections = 64;           // at a time
-  double seconds = 20;                // for a request to arrive, and for an answer to be taken
-  double idle_seconds = 5;            // of a connection between two requests
+/// A photograph in a request.
+struct Upload {
+  std::string name;        // for messages: the file's name, or "image 2"
+  std::string_view bytes;  // the image file, not empty
 };
 
-/// Bodies that may lie in memory at a time, in bodies of the largest size.
-inline constexpr int64_t kBodiesInMemory = 8;
-
-/// A request that is refused: the answer has this status, 400 to 599, and the message. A 503 says that the client may
-/// try again in a second.
-class HttpError : public std::runtime_error {
- public:
-  HttpError(int status, const std::string& message) : std::runtime_error(message), status_(status) {}
-
-  int status() const { return status_; }
-
- private:
-  int status_;
-};
+/// The images in a body: the body itself; or, of the type multipart/form-data (RFC 7578), one in each part, whatever
+/// the fields' names. The bytes lie in `body`. Throws HttpError 400 where the body or a part is empty or the form
+/// cannot be read, and 413 where there are more than `most` images.
+std::vector<Upload> find_uploads(std::string_view body, std::string_view content_type, int64_t most);
 
 /// The contents of the server's answers.
 struct HttpAnswers {
-  std::string_view page_html, page_css, page_js;                         // GET / and the files it asks for
-  std::string model;                                                     // GET /model: JSON
-  std::function<std::string(std::span<const Upload> images)> predict{};  // POST /predict: JSON; throws HttpError;
-                                                                         // called by several threads at a time
+  std::string_view page_html, page_css, page_js;  // GET / and the files that this page asks for
+  std::string model;                              // GET /model: JSON
+  // POST /predict: JSON. Throws HttpError. Several threads call it at a time.
+  std::function<std::string(std::span<const Upload> images)> predict{};
 };
 
-class ListeningSocket;
+/// The address that the server listens at.
+class ListeningSocket {
+ public:
+  /// Binds the address; `port` 0: any free one. Throws Error where that fails. Clients are refused until listen().
+  ListeningSocket(const std::string& host, int port);
+  ~ListeningSocket();
+  ListeningSocket(const ListeningSocket&) = delete;
+  ListeningSocket& operator=(const ListeningSocket&) = delete;
+
+  int port() const { return port_; }
+
+  /// Begins to listen. Throws Error where another process listens there already.
+  void listen();
+  /// Refuses clients from now on.
+  void close();
+  /// The next connection's socket; -1 where none came within `milliseconds`, or it was lost again. Throws Error where
+  /// none can come any more.
+  int accept(int milliseconds);
+
+ private:
+  std::string address_;
+  int socket_ = -1, port_ = 0;
+};
 
 /// GET /, /model, /healthz, /metrics and POST /predict; errors are JSON {"error": "..."}. Boost.Beast parses requests;
 /// the server refuses in addition what two readers might understand differently: line ends other than CR LF, folded
 /// headers, duplicate or conflicting lengths, duplicate Host, trailers. Behind a proxy, one client's bytes could
-/// otherwise pass for another's request. A whole request has a deadline, and a limit of bytes. Writes no
-/// files.
+/// otherwise pass for another's request. A whole request has a deadline, and a limit of bytes. The server
+/// writes no files.
 class HttpServer {
  public:
   HttpServer(HttpAnswers answers, const HttpLimits& limits, ServiceMetrics& metrics)
       : answers_(std::move(answers)), limits_(limits), metrics_(metrics) {}
 
-  /// Answers requests to `socket`, which listens, a thread a connection, until `stop` returns true, which is asked
-  /// several times a second. Then the socket is closed, and it returns when the requests that had begun are answered.
+  /// Answers requests to `socket`, which listens, with a thread for each connection, until `stop` returns true; it is
+  /// called several times a second. Then closes the socket, and returns when the requests that had begun are answered.
   void run(ListeningSocket& socket, const std::function<bool()>& stop);
 
-  /// Answers what comes over one connection, and closes it. run() calls it for each.
+  /// Answers the requests of one connection, and closes it. run() calls it for each connection.
   void serve_connection(int socket);
 
  private:

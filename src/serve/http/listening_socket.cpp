@@ -1,5 +1,3 @@
-#include "src/serve/http/listening_socket.h"
-
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -16,6 +14,7 @@
 
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/serve/http/http_server.h"
 
 namespace settrain {
 namespace {
@@ -30,7 +29,7 @@ int port_of(int socket) {
                                              : reinterpret_cast<sockaddr_in&>(address).sin_port);
 }
 
-// -1 with errno where it does not come about.
+// Returns -1 with errno where that fails.
 int bound_socket(const addrinfo& address) {
   const int socket = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return -1;

@@ -81,14 +81,15 @@ std::string ServiceMetrics::text() const {
   for (const auto& [rule, sizes] : sets_) {  // rules' names hold neither quotes nor backslashes
     text += lines("settrain_set_size", fmt::format("rule=\"{}\",", rule), sizes);
   }
-  text += head("settrain_waiting_images", "gauge", "Images that wait for the model.");
-  text += fmt::format("settrain_waiting_images {}\n", waiting_.load());
-  text += head("settrain_connections", "gauge", "Open connections.");
-  text += fmt::format("settrain_connections {}\n", connections_.load());
-  text += head("process_resident_memory_bytes", "gauge", "Resident memory.");
-  text += fmt::format("process_resident_memory_bytes {}\n", resident_bytes());
-  text += head("settrain_start_time_seconds", "gauge", "When the server began to answer, in seconds since 1970.");
-  return text + fmt::format("settrain_start_time_seconds {:.3f}\n", start_);
+  const auto gauge = [&text](const char* name, const char* help, const std::string& value) {
+    text += head(name, "gauge", help) + fmt::format("{} {}\n", name, value);
+  };
+  gauge("settrain_waiting_images", "Images that wait for the model.", std::to_string(waiting_));
+  gauge("settrain_connections", "Open connections.", std::to_string(connections_));
+  gauge("process_resident_memory_bytes", "Resident memory.", std::to_string(resident_bytes()));
+  gauge("settrain_start_time_seconds", "When the server began to answer, in seconds since 1970.",
+        fmt::format("{:.3f}", start_));
+  return text;
 }
 
 }  // namespace settrain

@@ -1,4 +1,4 @@
-// What the server counts, in Prometheus' text format.
+// Counters and histograms of the server, in Prometheus' text format.
 #pragma once
 
 #include <atomic>

@@ -1,10 +1,9 @@
-#include "src/serve/http/upload.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "src/core/characters.h"
+#include "src/core/text.h"
 #include "src/serve/http/http_server.h"
 
 namespace settrain {
@@ -17,7 +16,7 @@ constexpr size_t kLongestBoundary = 70, kLongestHeader = 8192;
   throw HttpError(400, "the form cannot be read: " + message);
 }
 
-// With small ASCII letters for capital ones, whatever the locale.
+// Turns capital ASCII letters into small ones, whatever the locale.
 std::string lower_case(std::string_view text) {
   std::string result(text);
   for (char& c : result) {
@@ -65,7 +64,7 @@ std::vector<Upload> find_uploads(std::string_view body, std::string_view content
   const std::string boundary = parameter(content_type, "boundary");
   if (boundary.empty() || boundary.size() > kLongestBoundary) fail_form("its boundary is to have 1 to 70 characters");
   const std::string first = "--" + boundary, next = fmt::format("\r\n--{}", boundary);
-  // What is in front of the first boundary is no part of the form.
+  // Bytes in front of the first boundary are no part of the form.
   size_t at = body.starts_with(first) ? first.size() : body.find(next);
   if (at == std::string_view::npos) fail_form("there is no part in it");
   if (!body.starts_with(first)) at += next.size();

@@ -1,7 +1,8 @@
-// How much of a difference between two runs is the luck of the images that they were tested on.
+// The paired bootstrap: how much of a difference between two runs is the luck of the images that they were tested on.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "src/core/progress_bar.h"
 #include "src/eval/evaluator.h"
 #include "src/studies/compare/comparison.h"
+#include "src/train/experiment_schema.h"
 
 namespace settrain {
 
@@ -19,8 +21,8 @@ namespace settrain {
 struct ScoredRun {
   std::shared_ptr<const Evaluator> evaluator;
   SplitScores split{};
-  std::optional<at::Tensor> threshold_scores{};  // as Evaluator::evaluate() takes them; never resampled
-  std::optional<SplitScores> calibration{};      // as well
+  std::optional<at::Tensor> threshold_scores{};  // for Evaluator::evaluate(); never resampled
+  std::optional<SplitScores> calibration{};      // for Evaluator::evaluate(); never resampled
 };
 
 struct BootstrapOptions {
@@ -37,8 +39,8 @@ at::Tensor resample_indices(uint64_t seed, int64_t resample, int64_t images);
 double percentile(std::vector<double> values, double share);
 
 /// For each metric ("top5", "avg5_size") the difference second - first on the split, and where 95 % of the differences
-/// lie when images are drawn with replacement, the same for both runs. Seeds vary nothing here: it is what two trained
-/// models differ by, on images like these.
+/// lie when images are drawn with replacement, the same for both runs. Seeds do not vary here: the interval is of the
+/// difference of two trained models, on images like these.
 ///
 /// Throws std::invalid_argument where a metric is not evaluated, ShapeError where the runs have different labels, and
 /// Interrupted between two resamples after a signal.
@@ -46,5 +48,18 @@ std::vector<BootstrapInterval> paired_bootstrap(const ScoredRun& first, const Sc
                                                 const std::vector<std::string>& metrics,
                                                 const BootstrapOptions& options, const std::string& stage,
                                                 ProgressBar& bar);
+
+enum class BootstrapPairs {
+  kOneSharedSeed,  // settings that share a single seed with the first one: over seeds there is no interval
+  kAll             // every seed that a setting shares with the first one
+};
+
+/// Evaluates the checkpoints of the compared runs again, image by image, and adds a paired bootstrap to the differences
+/// of `comparisons`, which were made of `settings`. Each checkpoint that a value is of is evaluated once for every pair
+/// of its run, and no more than two runs' scores are kept at a time. Throws RunError, naming both folders, where two
+/// runs were tested on other images or labels, and what evaluating a run throws.
+void add_bootstraps(const Registries& registries, at::Device device, const std::vector<Setting>& settings,
+                    BootstrapPairs pairs, const BootstrapOptions& options, ProgressBar& bar,
+                    std::vector<MetricComparison>& comparisons);
 
 }  // namespace settrain

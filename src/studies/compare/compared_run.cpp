@@ -18,27 +18,20 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-std::vector<CheckpointValues> parse_results(const ordered_json& results) {
-  std::vector<CheckpointValues> checkpoints;
-  for (const ordered_json& result : results) {
-    CheckpointValues checkpoint{result.at("checkpoint").get<std::string>(), {}};
-    for (const auto& [split, values] : result.at("metrics").items()) {
-      for (const auto& [name, value] : values.items()) {
-        checkpoint.values.emplace_back(
-            split + "/" + name, value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
-      }
-    }
-    checkpoints.push_back(std::move(checkpoint));
-  }
-  return checkpoints;
-}
-
 std::vector<CheckpointValues> read_results(const fs::path& file) {
   std::vector<CheckpointValues> checkpoints;
   try {
     std::ifstream stream(file);
-    checkpoints = parse_results(ordered_json::parse(stream));
-  } catch (const nlohmann::json::exception& error) {
+    for (const ordered_json& result : ordered_json::parse(stream)) {
+      checkpoints.push_back({result.at("checkpoint").get<std::string>(), {}});
+      for (const auto& [split, values] : result.at("metrics").items()) {
+        for (const auto& [name, value] : values.items()) {
+          checkpoints.back().values.emplace_back(
+              split + "/" + name, value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+        }
+      }
+    }
+  } catch (const ordered_json::exception& error) {
     throw RunError(fmt::format("'{}' is damaged: {}", file.string(), error.what()));
   }
   if (checkpoints.empty()) throw RunError(fmt::format("'{}' has no checkpoint's results", file.string()));
@@ -93,7 +86,7 @@ const CheckpointValues& checkpoint_for(const ComparedRun& run, const std::string
       if (checkpoint.name == wanted) return checkpoint;
     }
   }
-  // Whatever the order of `select`, and never one that was chosen on test images where there is another.
+  // The order of `select` does not matter; one that was chosen on test images is taken only where there is no other.
   for (const std::string& start : {RunFolder::checkpoint_name("val/"), std::string(RunFolder::kLast)}) {
     for (const CheckpointValues& checkpoint : run.checkpoints) {
       if (checkpoint.name.starts_with(start)) return checkpoint;

@@ -1,4 +1,4 @@
-// A finished run, as it is compared: what it was trained with, and what came out.
+// A finished run, as it is compared: its configuration and its results.
 #pragma once
 
 #include <filesystem>

@@ -4,30 +4,48 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "src/config/differences.h"
 #include "src/core/error.h"
 #include "src/core/metric_name.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
 
 using Names = std::vector<std::string>;
 
+// The part of a run's configuration that its setting is known by.
+std::string identity(const ComparedRun& run) {
+  std::vector<config::Entry> entries = run.config.entries();
+  std::erase_if(entries, [](const config::Entry& entry) { return entry.path == "seed" || entry.key.is_free; });
+  return config::Config(std::move(entries)).to_yaml();
+}
+
+bool has_seed(const Setting& setting, int64_t seed) {
+  return std::any_of(setting.runs.begin(), setting.runs.end(), [&](const auto& run) { return run.seed == seed; });
+}
+
+std::string name_of(size_t index) {
+  const std::string letter(1, static_cast<char>('A' + index % 26));
+  return index < 26 ? letter : name_of(index / 26 - 1) + letter;
+}
+
 bool contains(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Of the measured splits: what is known of them ("test Bayes") no run reached.
+// The metrics that the results of all runs have. The best that is possible ("test Bayes") is no run's result.
 Names shared_metrics(const std::vector<Setting>& settings) {
   Names shared;
   const auto have = [&](const std::string& metric) {
-    for (const Setting& setting : settings) {
-      for (const ComparedRun& run : setting.runs) {
-        if (!find_value(checkpoint_for(run, metric), metric)) return false;
-      }
-    }
-    return true;
+    const auto has = [&](const ComparedRun& run) {
+      return find_value(checkpoint_for(run, metric), metric).has_value();
+    };
+    return std::all_of(settings.begin(), settings.end(), [&](const Setting& setting) {
+      return std::all_of(setting.runs.begin(), setting.runs.end(), has);
+    });
   };
   for (const auto& [metric, value] : settings.front().runs.front().checkpoints.front().values) {
     if (metric.find(' ') == std::string::npos && have(metric)) shared.push_back(metric);
@@ -40,10 +58,8 @@ Names shared_metrics(const std::vector<Setting>& settings) {
 
 // Metrics of the test split, or of whatever was evaluated where that was not.
 Names of_test_split(const Names& shared) {
-  Names test;
-  for (const std::string& metric : shared) {
-    if (metric.starts_with("test/")) test.push_back(metric);
-  }
+  Names test = shared;
+  std::erase_if(test, [](const std::string& metric) { return !metric.starts_with("test/"); });
   return test.empty() ? shared : test;
 }
 
@@ -72,9 +88,8 @@ void check_is_shared(const std::string& metric, const Names& shared) {
   if (contains(shared, "test/" + metric)) {
     throw ConfigError(fmt::format("--metric {0}: say of which split, such as test/{0}", metric));
   }
-  const std::string near = nearest_name(metric, shared);
-  throw ConfigError(fmt::format("--metric {}: not in the results of all the runs{}", metric,
-                                near.empty() ? "" : "; did you mean '" + near + "'?"));
+  throw ConfigError(
+      fmt::format("--metric {}: not in the results of all the runs{}", metric, did_you_mean(metric, shared)));
 }
 
 SettingValues values_of(const Setting& setting, const std::string& metric) {
@@ -116,6 +131,39 @@ SettingDifference difference_of(const std::vector<Setting>& settings, size_t pla
 }
 
 }  // namespace
+
+std::vector<Setting> group_runs(std::vector<ComparedRun> runs) {
+  std::vector<Setting> settings;
+  std::vector<std::string> identities;
+  for (ComparedRun& run : runs) {
+    const std::string own = identity(run);
+    size_t place = 0;
+    while (place < settings.size() && (identities[place] != own || has_seed(settings[place], run.seed))) ++place;
+    if (place == settings.size()) {
+      settings.push_back({name_of(place), {}});
+      identities.push_back(own);
+    }
+    settings[place].runs.push_back(std::move(run));
+  }
+  for (Setting& setting : settings) {
+    std::sort(setting.runs.begin(), setting.runs.end(), [](const auto& a, const auto& b) { return a.seed < b.seed; });
+  }
+  return settings;
+}
+
+std::vector<DifferingKey> differing_keys(const std::vector<Setting>& settings) {
+  std::vector<DifferingKey> keys;
+  const std::string first = identity(settings.front().runs.front());
+  for (size_t i = 1; i < settings.size(); ++i) {
+    for (const auto& [path, before, after] : config::differences(first, identity(settings[i].runs.front()))) {
+      auto row = std::find_if(keys.begin(), keys.end(), [&](const DifferingKey& key) { return key.path == path; });
+      // The settings that are not mentioned have what the first one has.
+      if (row == keys.end()) row = keys.insert(keys.end(), {path, std::vector<std::string>(settings.size(), before)});
+      row->values[i] = after;
+    }
+  }
+  return keys;
+}
 
 Names choose_metrics(const std::vector<Setting>& settings, const Names& wanted) {
   const Names shared = shared_metrics(settings);

@@ -1,12 +1,18 @@
-#include "src/studies/compare/comparison_json.h"
-
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "src/studies/compare/comparison.h"
 
 namespace settrain {
 namespace {
 
 using nlohmann::ordered_json;
+
+ordered_json to_json(const std::vector<double>& values) {
+  ordered_json list = ordered_json::array();
+  for (const double value : values) list.push_back(finite_or_null(value));
+  return list;
+}
 
 ordered_json to_json(const MeanInterval& interval) {
   return {{"mean", finite_or_null(interval.mean)},
@@ -26,12 +32,10 @@ ordered_json to_json(const Setting& setting, const SettingValues& values) {
   ordered_json object = to_json(values.interval);
   object["setting"] = setting.name;
   object["checkpoints"] = values.checkpoints;
-  object["values"] = ordered_json::array();
-  for (const double value : values.values) object["values"].push_back(finite_or_null(value));
+  object["values"] = to_json(values.values);
   if (!values.size_interval) return object;
   object["size"] = to_json(*values.size_interval);
-  object["size"]["values"] = ordered_json::array();
-  for (const double size : values.sizes) object["size"]["values"].push_back(finite_or_null(size));
+  object["size"]["values"] = to_json(values.sizes);
   return object;
 }
 

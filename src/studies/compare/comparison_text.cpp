@@ -1,9 +1,9 @@
-#include "src/studies/compare/comparison_text.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "src/studies/compare/comparison.h"
 
 namespace settrain {
 namespace {

@@ -9,120 +9,214 @@
 #include <map>
 #include <set>
 
-#include "src/config/format.h"
-#include "src/core/error.h"
-#include "src/core/streams.h"
+#include "src/config/problems.h"
+#include "src/config/value.h"
+#include "src/config/yaml.h"
+#include "src/core/random.h"
+#include "src/core/text.h"
+#include "src/studies/sweep/tree_reader.h"
 
 namespace settrain {
 namespace {
 
-constexpr size_t kMostPoints = 100'000;
+using config::YamlNode;
+using Kind = YamlNode::Kind;
 
-[[noreturn]] void fail(const GridStep& step, const std::string& what) {
-  throw ConfigError(fmt::format("{}: {}", step.origin.text, what));
-}
-
-bool holds(const GridStep& step, const Settings& point) {
-  for (const Axis& condition : step.when) {
-    const std::string* value = find_setting(point, condition.key);
-    if (!value) return false;
-    if (std::find(condition.values.begin(), condition.values.end(), *value) == condition.values.end()) return false;
-  }
-  return true;
-}
-
-std::vector<Settings> product(const GridStep& step) {
+// Every combination, the last key fastest; no more of them than it takes to exceed kMostPoints.
+std::vector<Settings> product(const std::vector<Axis>& axes) {
   std::vector<Settings> points{{}};
-  for (const Axis& axis : step.axes) {
+  for (const Axis& axis : axes) {
     std::vector<Settings> longer;
     for (const Settings& point : points) {
+      if (longer.size() > kMostPoints) break;
       for (const std::string& value : axis.values) {
         longer.push_back(point);
         set(longer.back(), axis.key, value);
       }
     }
-    if (longer.size() > kMostPoints) fail(step, fmt::format("more than {} points", kMostPoints));
     points = std::move(longer);
   }
   return points;
 }
 
-std::vector<Settings> zip(const GridStep& step) {
-  std::vector<Settings> points(step.axes.empty() ? 0 : step.axes.front().values.size());
-  for (size_t i = 0; i < points.size(); ++i) {
-    for (const Axis& axis : step.axes) set(points[i], axis.key, axis.values[i]);
-  }
-  return points;
-}
-
-// Four significant digits, which say enough of a number that was drawn.
-std::string rounded(double value, const RandomAxis& axis) {
-  const double few = std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
-  return number_text(std::clamp(few, axis.low, axis.high));
-}
+// A key whose values are drawn.
+struct RandomAxis {
+  std::string key, kind;
+  double low = 0, high = 0;            // uniform, log_uniform: [low, high); integer: [low, high]
+  std::vector<std::string> choices{};  // of kind choice
+};
 
 std::string draw(const RandomAxis& axis, const std::array<uint32_t, 4>& words) {
-  const double u = unit_double(words[0], words[1]);
-  switch (axis.kind) {
-    case RandomAxis::Kind::kUniform:
-      return rounded(axis.low + u * (axis.high - axis.low), axis);
-    case RandomAxis::Kind::kLogUniform:
-      return rounded(std::exp(std::log(axis.low) + u * (std::log(axis.high) - std::log(axis.low))), axis);
-    case RandomAxis::Kind::kInteger:
-      return fmt::format("{}", static_cast<int64_t>(std::floor(axis.low + u * (axis.high - axis.low + 1))));
-    case RandomAxis::Kind::kChoice:
-      break;
+  if (axis.kind == "choice") {
+    if (axis.choices.empty()) return "";  // a problem of the file, reported already
+    return axis.choices[uniform_below(words[0], static_cast<uint32_t>(axis.choices.size()))];
   }
-  return axis.choices[uniform_below(words[0], static_cast<uint32_t>(axis.choices.size()))];
+  const double u = unit_double(words[0], words[1]);
+  if (axis.kind == "integer") {
+    return fmt::format("{}", static_cast<int64_t>(std::floor(axis.low + u * (axis.high - axis.low + 1))));
+  }
+  const double value = axis.kind == "uniform"
+                           ? axis.low + u * (axis.high - axis.low)
+                           : std::exp(std::log(axis.low) + u * (std::log(axis.high) - std::log(axis.low)));
+  // Four significant digits, which say enough of a number that was drawn.
+  const double rounded = std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
+  return number_text(std::max(axis.low, std::min(rounded, axis.high)));
 }
 
-std::vector<Settings> random(const GridStep& step) {
-  std::vector<Settings> points(static_cast<size_t>(step.count));
+std::vector<Settings> random_points(const std::vector<RandomAxis>& axes, int64_t count, int64_t seed) {
+  std::vector<Settings> points(static_cast<size_t>(count));
   for (size_t i = 0; i < points.size(); ++i) {
-    for (size_t k = 0; k < step.random.size(); ++k) {
-      const auto words = random_words(static_cast<uint64_t>(step.seed), Stream::kSweep, static_cast<uint32_t>(i),
-                                      static_cast<uint32_t>(k));
-      set(points[i], step.random[k].key, draw(step.random[k], words));
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const auto words =
+          random_words(static_cast<uint64_t>(seed), Stream::kSweep, static_cast<uint32_t>(i), static_cast<uint32_t>(k));
+      set(points[i], axes[k].key, draw(axes[k], words));
     }
   }
   return points;
 }
 
-// The keys that follow others, for one point.
-std::vector<Settings> links(const GridStep& step, const Settings& point, const config::Config& base) {
-  Settings linked;
-  for (const Link& link : step.links) {
-    std::string text;
-    if (const std::string* value = find_setting(point, link.times)) {
-      text = *value;
-    } else if (base.has(link.times)) {
-      const config::Entry& entry = base.at(link.times);
-      text = config::yaml_value(entry.key, entry.value);
-    } else {
-      fail(step, fmt::format("link: there is no key {}", link.times));
-    }
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (text.empty() || *end != '\0') fail(step, fmt::format("link: {} is {}, and no number", link.times, text));
-    set(linked, link.key, number_text(value * link.factor));
-  }
-  return {linked};
-}
+// Walks the tree of a grid file; what is wrong is gathered, and the walk goes on.
+class GridReader : public TreeReader {
+ public:
+  using TreeReader::TreeReader;
 
-std::vector<Settings> additions(const GridStep& step, const Settings& point, const config::Config& base) {
-  switch (step.kind) {
-    case GridStep::Kind::kProduct:
-      return product(step);
-    case GridStep::Kind::kZip:
-      return zip(step);
-    case GridStep::Kind::kList:
-      return step.list;
-    case GridStep::Kind::kRandom:
-      return random(step);
-    case GridStep::Kind::kLink:
-      break;
+  void read(const YamlNode& root, const std::filesystem::path& folder, Grid& grid) {
+    each(root, {"base", "set", "seeds", "points", "select", "report", "per", "presets"},
+         [&](const std::string& key, const YamlNode& value) {
+           if (key == "base") grid.base = folder / text(value);
+           if (key == "set") {
+             for (const auto& [name, setting] : settings(value)) settrain::set(grid.common, name, setting);
+           }
+           if (key == "seeds") grid.seeds = values(value);
+           if (key == "points") grid.steps = steps(value);
+           if (key == "select") grid.select = text(value);
+           if (key == "report") grid.report = texts(value);
+           if (key == "per") grid.per = texts(value);
+         });
   }
-  return links(step, point, base);
+
+ private:
+  std::vector<Axis> axes(const YamlNode& node) {
+    std::vector<Axis> all;
+    each(node, {}, [&](const std::string& key, const YamlNode& given) {
+      refuse_reserved(key, given);
+      all.push_back({key, values(given)});
+    });
+    return all;
+  }
+
+  std::vector<Axis> conditions(const YamlNode& node) {
+    std::vector<Axis> all;
+    each(node, {}, [&](const std::string& key, const YamlNode& given) {
+      all.push_back({key, given.is(Kind::kList) ? values(given) : std::vector<std::string>{value(given)}});
+    });
+    return all;
+  }
+
+  std::vector<Settings> zip(const YamlNode& node) {
+    const std::vector<Axis> all = axes(node);
+    std::vector<Settings> points(all.empty() ? 0 : all.front().values.size());
+    for (const Axis& axis : all) {
+      if (axis.values.size() != points.size()) {
+        problem(node, fmt::format("{} has {} values, {} has {}: in a zip all have as many", axis.key,
+                                  axis.values.size(), all.front().key, points.size()));
+      }
+      for (size_t i = 0; i < std::min(points.size(), axis.values.size()); ++i) set(points[i], axis.key, axis.values[i]);
+    }
+    return points;
+  }
+
+  std::vector<RandomAxis> random_axes(const YamlNode& node) {
+    std::vector<RandomAxis> all;
+    each(node, {}, [&](const std::string& key, const YamlNode& given) {
+      refuse_reserved(key, given);
+      if (given.keys.size() != 1) problem(given, "expected one of uniform, log_uniform, integer and choice");
+      each(given, {"uniform", "log_uniform", "integer", "choice"}, [&](const std::string& kind, const YamlNode& ends) {
+        RandomAxis axis{.key = key, .kind = kind};
+        if (kind == "choice") {
+          axis.choices = values(ends);
+        } else {
+          const auto found = numbers(ends, 2);
+          if (found.empty()) return;
+          axis.low = found[0];
+          axis.high = found[1];
+          if (axis.high < axis.low) problem(ends, "the second number is below the first");
+          if (kind == "integer" && (axis.low != std::floor(axis.low) || axis.high != std::floor(axis.high))) {
+            problem(ends, "expected two whole numbers");
+          }
+          if (kind == "log_uniform" && axis.low <= 0) problem(ends, "a log_uniform lies above zero");
+        }
+        all.push_back(std::move(axis));
+      });
+    });
+    return all;
+  }
+
+  std::vector<Settings> random(const YamlNode& node) {
+    int64_t count = 0, seed = 0;
+    std::vector<RandomAxis> axes;
+    each(node, {"count", "seed", "keys"}, [&](const std::string& key, const YamlNode& given) {
+      if (key == "count") count = integer(given, 1, kMostValues);
+      if (key == "seed") seed = integer(given, 0, int64_t{1} << 53);
+      if (key == "keys") axes = random_axes(given);
+    });
+    if (count == 0 || axes.empty()) problem(node, "expected {count: N, seed: N, keys: {KEY: ...}}");
+    return random_points(axes, count, seed);
+  }
+
+  std::vector<Link> links(const YamlNode& node) {
+    std::vector<Link> all;
+    each(node, {}, [&](const std::string& key, const YamlNode& given) {
+      refuse_reserved(key, given);
+      Link link{.key = key, .times = {}};
+      each(given, {"times", "by"}, [&](const std::string& name, const YamlNode& said) {
+        if (name == "times") link.times = text(said);
+        if (name == "by") link.factor = number(said).value_or(1);
+      });
+      if (link.times.empty()) problem(given, "expected {times: KEY, by: NUMBER}");
+      all.push_back(std::move(link));
+    });
+    return all;
+  }
+
+  std::vector<GridStep> steps(const YamlNode& node) {
+    std::vector<GridStep> all;
+    if (!node.is(Kind::kList)) problem(node, "expected a list of steps: product, zip, list, random or link");
+    for (const YamlNode& element : node.values) all.push_back(step(element));
+    return all;
+  }
+
+  GridStep step(const YamlNode& node) {
+    GridStep step{.origin = node.origin};
+    int kinds = 0;
+    each(node, {"when", "product", "zip", "list", "random", "link"},
+         [&](const std::string& key, const YamlNode& given) {
+           kinds += key != "when";
+           if (key == "when") step.when = conditions(given);
+           if (key == "product") step.list = product(axes(given));
+           if (key == "zip") step.list = zip(given);
+           if (key == "list") {
+             if (!given.is(Kind::kList) || given.values.empty()) problem(given, "expected a list of maps");
+             for (const YamlNode& element : given.values) step.list.push_back(settings(element));
+           }
+           if (key == "random") step.list = random(given);
+           if (key == "link") {
+             step.list = {{}};
+             step.links = links(given);
+           }
+         });
+    if (kinds != 1) problem(node, "expected one of product, zip, list, random and link");
+    return step;
+  }
+};
+
+bool is_set_by(const Grid& grid, const std::string& key) {
+  return std::any_of(grid.steps.begin(), grid.steps.end(), [&](const GridStep& step) {
+    const auto sets = [&key](const Settings& settings) { return find_setting(settings, key) != nullptr; };
+    const auto is_linked = [&key](const Link& link) { return link.key == key; };
+    return std::any_of(step.list.begin(), step.list.end(), sets) ||
+           std::any_of(step.links.begin(), step.links.end(), is_linked);
+  });
 }
 
 }  // namespace
@@ -134,12 +228,13 @@ const std::string* find_setting(const Settings& settings, const std::string& key
 }
 
 void set(Settings& settings, const std::string& key, const std::string& value) {
-  for (auto& [known, old] : settings) {
-    if (known != key) continue;
-    old = value;
-    return;
+  const auto known =
+      std::find_if(settings.begin(), settings.end(), [&](const auto& entry) { return entry.first == key; });
+  if (known == settings.end()) {
+    settings.emplace_back(key, value);
+  } else {
+    known->second = value;
   }
-  settings.emplace_back(key, value);
 }
 
 std::string number_text(double value) {
@@ -165,30 +260,29 @@ std::vector<std::string> varying_keys(const std::vector<Settings>& points) {
   return keys;
 }
 
-std::vector<Settings> expand(const Grid& grid, const config::Config& base) {
-  std::vector<Settings> points{{}};
-  for (const GridStep& step : grid.steps) {
-    for (const Axis& condition : step.when) {
-      const auto has = [&](const Settings& point) { return find_setting(point, condition.key) != nullptr; };
-      if (std::none_of(points.begin(), points.end(), has)) {
-        fail(step, fmt::format("when: no step before sets {}", condition.key));
-      }
-    }
-    std::vector<Settings> next;
-    for (const Settings& point : points) {
-      if (!holds(step, point)) {
-        next.push_back(point);
-        continue;
-      }
-      for (const Settings& added : additions(step, point, base)) {
-        next.push_back(point);
-        for (const auto& [key, value] : added) set(next.back(), key, value);
-      }
-      if (next.size() > kMostPoints) fail(step, fmt::format("more than {} points", kMostPoints));
-    }
-    points = std::move(next);
+Grid read_grid(const std::filesystem::path& file, const std::string& preset) {
+  config::Problems problems;
+  const auto root = config::parse_yaml(read_yaml_text(file, "sweep"), {file.string(), 0, true}, problems);
+  problems.throw_if_any();
+  GridReader reader(problems);
+  Grid grid;
+  reader.read(*root, file.parent_path(), grid);
+  const YamlNode* preset_node = preset.empty() ? nullptr : reader.find_preset(*root, preset);
+  if (preset_node) reader.read(*preset_node, file.parent_path(), grid);
+  if (grid.base.empty()) reader.problem(*root, "expected the key base: the config that every point starts from");
+  if (grid.steps.empty()) reader.problem(*root, "expected the key points: a list of steps");
+  for (const std::string& key : grid.per) {
+    if (!is_set_by(grid, key)) reader.problem(*root, fmt::format("per: no step sets {}", in_quotes(key)));
   }
-  return points;
+  for (const std::string& metric : grid.report) {
+    if (metric.find('/') != std::string::npos) continue;
+    reader.problem(*root, fmt::format("report: {} has no split, such as test/top5", in_quotes(metric)));
+  }
+  if (!grid.select.starts_with("val/")) {
+    reader.problem(*root, "expected the key select: the validation metric that chooses, such as val/top5");
+  }
+  problems.throw_if_any();
+  return grid;
 }
 
 }  // namespace settrain

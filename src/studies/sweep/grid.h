@@ -30,40 +30,27 @@ struct Axis {
   std::vector<std::string> values;
 };
 
-/// A key whose values are drawn.
-struct RandomAxis {
-  enum class Kind { kUniform, kLogUniform, kInteger, kChoice };
-
-  std::string key;
-  Kind kind = Kind::kUniform;
-  double low = 0, high = 0;            // kUniform and kLogUniform: [low, high); kInteger: [low, high]
-  std::vector<std::string> choices{};  // kChoice
-};
-
 /// A key that follows another one: its value times `factor`.
 struct Link {
   std::string key, times;
   double factor = 1;
 };
 
-/// One step on the way from a single empty point to all of them. Points for which `when` does not hold pass as they
-/// are.
+/// One step on the way from a single empty point to all of them: every point is combined with each element of `list`,
+/// and `links` are computed. Points for which `when` does not hold pass as they are.
 struct GridStep {
-  enum class Kind { kProduct, kZip, kList, kRandom, kLink };
-
-  Kind kind = Kind::kProduct;
   config::Origin origin{};
-  std::vector<Axis> when{};          // each key has one of these values, by an earlier step
-  std::vector<Axis> axes{};          // kProduct: every combination, the last key fastest; kZip: the i-th values of all
-  std::vector<Settings> list{};      // kList
-  int64_t count = 0, seed = 0;       // kRandom
-  std::vector<RandomAxis> random{};  // kRandom
-  std::vector<Link> links{};         // kLink
+  std::vector<Axis> when{};      // each key has one of these values, by an earlier step
+  std::vector<Settings> list{};  // a product is cut where it has more than kMostPoints
+  std::vector<Link> links{};
 };
+
+/// The most points of a grid.
+inline constexpr size_t kMostPoints = 100'000;
 
 struct Grid {
   std::filesystem::path base;        // the config that every point starts from
-  Settings common{};                 // of every point
+  Settings common{};                 // set in every point
   std::vector<std::string> seeds{};  // every point is run with each; empty: with the base's own
   std::vector<GridStep> steps{};
   std::string select;                 // the validation metric that chooses a point: "val/macro_top5"
@@ -79,10 +66,5 @@ std::string number_text(double value);
 /// every offender at its file:line:column; also where a grid sets what the sweep itself decides (seed, name, select,
 /// run.dir, run.threads).
 Grid read_grid(const std::filesystem::path& file, const std::string& preset);
-
-/// The points that the steps make, seeds apart, in order. `base` is the resolved config with the common settings; links
-/// to keys that no step sets take its values. Throws ConfigError naming the step's place: a key that `when` asks for
-/// and no step before has set, a link to what is no number, more than 100,000 points.
-std::vector<Settings> expand(const Grid& grid, const config::Config& base);
 
 }  // namespace settrain

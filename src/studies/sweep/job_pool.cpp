@@ -1,6 +1,5 @@
 #include "src/studies/sweep/job_pool.h"
 
-#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -8,10 +7,6 @@ namespace settrain {
 namespace {
 
 struct Stopped {};
-
-double job_clock() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -47,11 +42,9 @@ std::vector<EndedJob> JobPool::take_ended() {
   return std::exchange(ended_, {});
 }
 
-std::vector<JobPool::Running> JobPool::running() {
+std::vector<JobPool::Place> JobPool::places() {
   const std::lock_guard lock(mutex_);
-  std::vector<Running> jobs;
-  for (const Place& place : places_) jobs.push_back({place.item, place.item < 0 ? 0 : job_clock() - place.since});
-  return jobs;
+  return places_;
 }
 
 bool JobPool::is_done() {
@@ -60,6 +53,9 @@ bool JobPool::is_done() {
 }
 
 void JobPool::work(int64_t place) {
+  const auto end_if_stopped = [this] {
+    if (stopped_) throw Stopped();
+  };
   Place& mine = places_[static_cast<size_t>(place)];
   while (true) {
     {
@@ -69,20 +65,17 @@ void JobPool::work(int64_t place) {
         --at_work_;
         return;
       }
-      mine = {items_.front(), job_clock()};
+      mine = {items_.front(), std::chrono::steady_clock::now()};
       items_.pop_front();
     }
     EndedJob job{.item = mine.item};
     try {
-      // The system tells the program to end where this thread does, whatever ends it.
+      // The system ends the program where this thread ends, for whatever reason.
       std::vector<std::string> command{"setpriv", "--pdeathsig", "TERM", "--"};
       for (std::string& word : command_(mine.item, place)) command.push_back(std::move(word));
       job.end = run_child({.command = command,
                            .package = "util-linux",
-                           .meanwhile =
-                               [this] {
-                                 if (stopped_) throw Stopped();
-                               },
+                           .meanwhile = end_if_stopped,
                            .keep_open = keep_open_,
                            .folder = {}});
     } catch (const Stopped&) {
@@ -91,7 +84,7 @@ void JobPool::work(int64_t place) {
       job.problem = problem.what();
     }
     const std::lock_guard lock(mutex_);
-    job.seconds = job_clock() - mine.since;
+    job.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - mine.since).count();
     ended_.push_back(std::move(job));
   }
 }

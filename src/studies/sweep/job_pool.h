@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -14,16 +15,16 @@
 
 namespace settrain {
 
-/// One that has ended.
+/// A program that has ended.
 struct EndedJob {
   int64_t item = 0;
   ChildEnd end{};
-  std::string problem{};  // why it could not be started; else empty
+  std::string problem{};  // why it could not be started; empty where it was
   double seconds = 0;
 };
 
-/// Runs a program for each item, at most `places` at a time, in the items' order. Every program also ends, by SIGTERM,
-/// where this process does.
+/// Runs a program for each item, at most `places` at a time, in the items' order. Every program is also ended, by
+/// SIGTERM, where this process ends.
 class JobPool {
  public:
   /// `command(item, place)`: the program and its arguments, called on any thread. `keep_open`: a descriptor that every
@@ -36,20 +37,20 @@ class JobPool {
   JobPool(const JobPool&) = delete;
   JobPool& operator=(const JobPool&) = delete;
 
-  /// No further item is begun, and those that run are told to end.
+  /// Begins no further item, and tells the running programs to end.
   void stop() { stopped_ = true; }
 
-  /// Those that have ended since the last call.
+  /// The programs that have ended since the last call.
   std::vector<EndedJob> take_ended();
 
-  /// What runs in each place, -1 where there is nothing; and since how many seconds.
-  struct Running {
+  /// A place, with the item that runs in it (-1: none) since a time.
+  struct Place {
     int64_t item = -1;
-    double seconds = 0;
+    std::chrono::steady_clock::time_point since{};
   };
-  std::vector<Running> running();
+  std::vector<Place> places();
 
-  /// Whether nothing runs any more and nothing is to come.
+  /// Whether nothing runs any more, nothing is to come, and take_ended() has returned all.
   bool is_done();
 
  private:
@@ -62,10 +63,6 @@ class JobPool {
   std::mutex mutex_;
   std::deque<int64_t> items_;
   std::vector<EndedJob> ended_;
-  struct Place {
-    int64_t item = -1;
-    double since = 0;
-  };
   std::vector<Place> places_;
   int64_t at_work_ = 0;
   std::vector<std::thread> threads_;

@@ -4,16 +4,45 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <set>
 #include <string_view>
 
-#include "src/config/format.h"
 #include "src/config/load.h"
+#include "src/config/value.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 
 namespace settrain {
 namespace {
+
+[[noreturn]] void fail(const GridStep& step, const std::string& what) {
+  throw ConfigError(fmt::format("{}: {}", step.origin.text, what));
+}
+
+bool holds(const GridStep& step, const Settings& point) {
+  return std::all_of(step.when.begin(), step.when.end(), [&](const Axis& condition) {
+    const std::string* value = find_setting(point, condition.key);
+    return value && std::find(condition.values.begin(), condition.values.end(), *value) != condition.values.end();
+  });
+}
+
+// The value of a key that follows another one, for one point.
+std::string linked_value(const GridStep& step, const Link& link, const Settings& point, const config::Config& base) {
+  std::string text;
+  if (const std::string* value = find_setting(point, link.times)) {
+    text = *value;
+  } else if (base.has(link.times)) {
+    const config::Entry& entry = base.at(link.times);
+    text = config::yaml_value(entry.key, entry.value);
+  } else {
+    fail(step, fmt::format("link: there is no key {}", link.times));
+  }
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') fail(step, fmt::format("link: {} is {}, and no number", link.times, text));
+  return number_text(value * link.factor);
+}
 
 std::string last_part(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
@@ -27,8 +56,8 @@ std::string short_name(const std::string& key, const std::vector<std::string>& k
   return alike > 1 || part == "seed" || part == "name" ? key : part;
 }
 
-// A folder's name, of the keys that vary: whatever is no letter, digit or one of . _ - + = , becomes _; where that, or
-// the length, could make two of them equal, a digest tells them apart.
+// A folder's name, made of the keys that vary. All but letters, digits and . _ - + = , become _; where that or the
+// greatest length changed the name, a digest is added, so that no two names are equal.
 std::string name_of(const Settings& varied, const std::vector<std::string>& keys, const std::string& seed) {
   constexpr size_t kLongest = 120, kDigest = 8;
   std::string name, exact;
@@ -59,14 +88,14 @@ std::vector<std::string> as_overrides(const Settings& settings) {
   return overrides;
 }
 
-// The base's own, the one that the sweep chooses by, and those that it wants besides.
+// The override of `select`: the base's metrics, the one that the sweep chooses by, and those of `also`.
 std::string with_selection(const config::Config& config, const Grid& grid) {
   auto metrics = config.get<config::Texts>("select");
-  const auto add = [&metrics](const std::string& metric) {
+  config::Texts wanted{grid.select};
+  wanted.insert(wanted.end(), grid.also.begin(), grid.also.end());
+  for (const std::string& metric : wanted) {
     if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
-  };
-  add(grid.select);
-  for (const std::string& metric : grid.also) add(metric);
+  }
   return fmt::format("select={}", config::yaml_value(config.at("select").key, metrics));
 }
 
@@ -93,6 +122,33 @@ void check_reports(const Grid& grid, const config::Schema& schema, const config:
 }
 
 }  // namespace
+
+std::vector<Settings> expand(const Grid& grid, const config::Config& base) {
+  std::vector<Settings> points{{}};
+  for (const GridStep& step : grid.steps) {
+    for (const Axis& condition : step.when) {
+      const auto has = [&](const Settings& point) { return find_setting(point, condition.key) != nullptr; };
+      if (std::none_of(points.begin(), points.end(), has)) {
+        fail(step, fmt::format("when: no step before sets {}", condition.key));
+      }
+    }
+    std::vector<Settings> next;
+    for (const Settings& point : points) {
+      if (!holds(step, point)) {
+        next.push_back(point);
+        continue;
+      }
+      for (const Settings& added : step.list) {
+        next.push_back(point);
+        for (const auto& [key, value] : added) set(next.back(), key, value);
+        for (const Link& link : step.links) set(next.back(), link.key, linked_value(step, link, point, base));
+      }
+      if (next.size() > kMostPoints) fail(step, fmt::format("more than {} points", kMostPoints));
+    }
+    points = std::move(next);
+  }
+  return points;
+}
 
 std::string with_digest(const SweepPoint& point) {
   return point.name + "-" + point.identity.substr(0, 8);

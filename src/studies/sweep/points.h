@@ -10,12 +10,17 @@
 
 namespace settrain {
 
+/// The points that the steps make, seeds apart, in order. `base` is the resolved config with the common settings; links
+/// to keys that no step sets take its values. Throws ConfigError naming the step's place: a key that `when` asks for
+/// and no step before has set, a link to what is no number, more than kMostPoints.
+std::vector<Settings> expand(const Grid& grid, const config::Config& base);
+
 struct SweepPoint {
-  Settings varied;                     // what the grid says of it, the seed apart
-  std::string seed;                    // as resolved
+  Settings varied;                     // what the grid sets in it, without the seed
+  std::string seed;                    // of the resolved config
   std::string name;                    // "epsilon=0.1,num_draws=5,seed=1": its run's folder
   std::string identity;                // digest of all of its config that numbers follow from
-  std::vector<std::string> overrides;  // as --set takes them, but for run.dir
+  std::vector<std::string> overrides;  // for --set; run.dir is not among them
   int64_t epochs = 0;
 };
 
@@ -26,8 +31,8 @@ std::string with_digest(const SweepPoint& point);
 /// (Key::free, but for run.threads), `name`, and the run's folder.
 std::string identity_of(const config::Config& config);
 
-/// Resolves every point with every seed, for `threads` compute threads. Of points that come to the same config only the
-/// first is kept, and `repeated` counts the others. Throws ConfigError with everything that is wrong with the first
+/// Resolves every point with every seed, for `threads` compute threads. If several points give the same config, only
+/// the first is kept, and `repeated` counts the others. Throws ConfigError with everything that is wrong with the first
 /// points that are not right.
 std::vector<SweepPoint> make_points(const Grid& grid, const config::Schema& schema, int64_t threads, int64_t& repeated);
 

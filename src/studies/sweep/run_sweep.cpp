@@ -6,26 +6,64 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <iostream>
 #include <numeric>
 #include <thread>
 
-#include "src/config/format.h"
-#include "src/core/atomic_file.h"
-#include "src/core/characters.h"
+#include "src/config/value.h"
 #include "src/core/error.h"
-#include "src/core/human.h"
+#include "src/core/files.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
 #include "src/run_folder/run_folder.h"
 #include "src/studies/sweep/job_pool.h"
-#include "src/studies/sweep/status_board.h"
 
 namespace settrain {
 namespace {
 
-using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
 
-// What a failed run said at its end: its error, without the lines of progress before it.
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Lines at the bottom of the terminal at standard error, drawn over and over. Draws nothing where there is no terminal.
+class StatusBoard {
+ public:
+  ~StatusBoard() { erase(); }
+
+  double seconds() const { return seconds_since(start_); }
+
+  // Whether there is a terminal, and the last drawing is half a second old.
+  bool is_due() const { return is_terminal_ && Clock::now() - last_ >= kPause; }
+
+  // Draws in the place of what was drawn before, each line cut to the terminal's width.
+  void draw(const std::vector<std::string>& lines) {
+    erase();
+    const auto width = static_cast<size_t>(std::max(20, terminal_columns() - 1));
+    for (const std::string& line : lines) std::cerr << first_characters(line, width) << '\n';
+    std::cerr.flush();
+    drawn_ = lines.size();
+    last_ = Clock::now();
+  }
+
+  // Takes the lines off, so that something else can be written.
+  void erase() {
+    for (; drawn_ > 0; --drawn_) std::cerr << "\x1b[A\r\x1b[K";
+    std::cerr.flush();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kPause{500};
+
+  bool is_terminal_ = stderr_is_terminal();
+  Clock::time_point start_ = Clock::now(), last_ = start_ - kPause;
+  size_t drawn_ = 0;  // lines
+};
+
+// The error that a failed run ended with, without the lines of progress before it.
 std::string error_of(const EndedJob& job) {
   if (!job.problem.empty()) return job.problem;
   const std::string& printed = job.end.printed;
@@ -36,25 +74,41 @@ std::string error_of(const EndedJob& job) {
   return text.empty() ? fmt::format("ended with exit code {}", job.end.code) : text;
 }
 
+// A run as it stands.
+SweepRow row_of(const Sweep& sweep, const SweepPoint& point) {
+  SweepRow row{.point = &point, .status = sweep.folder.status_of(point)};
+  try {
+    if (row.status == PointStatus::kFinished) row.result = read_result(sweep.folder.run_of(point), sweep.grid.select);
+    if (row.status == PointStatus::kFailed) row.failure = first_line(sweep.folder.failure_of(point));
+  } catch (const Error& problem) {
+    row.status = PointStatus::kFailed;
+    row.failure = first_line(problem.what());
+  }
+  return row;
+}
+
+int64_t count(const std::vector<SweepRow>& rows, PointStatus status) {
+  return std::count_if(rows.begin(), rows.end(), [status](const SweepRow& row) { return row.status == status; });
+}
+
 void write_tables(const Sweep& sweep, const std::vector<SweepRow>& rows) {
   write_file_atomically(sweep.folder.path() / "sweep.csv", sweep_csv(rows));
   write_file_atomically(sweep.folder.path() / "sweep.md", sweep_markdown(sweep.grid, sweep.title, rows));
 }
 
-int64_t unfinished(const std::vector<SweepRow>& rows) {
-  return std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.status != PointStatus::kFinished; });
-}
-
-// What is known of the runs is kept here, and only those at work are looked at again.
+// Trains the runs. The rows of all runs are kept here; only those of running jobs are read again.
 class Runner {
  public:
   Runner(const Sweep& sweep, const SweepOptions& options) : sweep_(sweep), options_(options) {}
 
   int64_t run() {
-    const std::deque<int64_t> items = items_to_run();
+    std::deque<int64_t> items;
+    for (const int64_t item : runs_to_come(sweep_, options_.retry_failed)) {
+      if (!is_in_other_hands(point_at(item))) items.push_back(item);
+    }
     rows_ = rows_of(sweep_);
     for (const SweepPoint& point : sweep_.points) epochs_.push_back(epochs_of(point));
-    epochs_at_start_ = total(epochs_);
+    epochs_at_start_ = epochs_done();
     write_tables(sweep_, rows_);
     JobPool pool(items, options_.jobs, sweep_.folder.lock_descriptor(),
                  [this](int64_t item, int64_t place) { return command(item, place); });
@@ -62,13 +116,12 @@ class Runner {
       if (interrupted() != 0) pool.stop();
       for (const EndedJob& job : pool.take_ended()) note(job, pool);
       draw(pool);
-      std::this_thread::sleep_for(milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     board_.erase();
-    rows_ = rows_of(sweep_);
-    write_tables(sweep_, rows_);
+    const int64_t unfinished = collect_sweep(sweep_);
     throw_if_interrupted();
-    return unfinished(rows_);
+    return unfinished;
   }
 
  private:
@@ -79,21 +132,7 @@ class Runner {
     return std::min(point.epochs, sweep_.folder.epochs_of(point));
   }
 
-  static int64_t total(const std::vector<int64_t>& values) {
-    return std::accumulate(values.begin(), values.end(), int64_t{0});
-  }
-
-  int64_t count(PointStatus status) const {
-    return std::count_if(rows_.begin(), rows_.end(), [status](const SweepRow& row) { return row.status == status; });
-  }
-
-  std::deque<int64_t> items_to_run() const {
-    std::deque<int64_t> items;
-    for (const int64_t item : runs_to_come(sweep_, options_.retry_failed)) {
-      if (!is_in_other_hands(point_at(item))) items.push_back(item);
-    }
-    return items;
-  }
+  int64_t epochs_done() const { return std::accumulate(epochs_.begin(), epochs_.end(), int64_t{0}); }
 
   // Whether another process trains the run, such as an element of a Slurm array.
   bool is_in_other_hands(const SweepPoint& point) const {
@@ -111,16 +150,15 @@ class Runner {
     std::vector<std::string> words;
     if (!options_.gpus.empty()) words = {"env", "CUDA_VISIBLE_DEVICES=" + options_.gpus[static_cast<size_t>(place)]};
     words.push_back(options_.program);
-    for (std::string& word : training_arguments(sweep_, point_at(item), options_.device)) {
-      words.push_back(std::move(word));
-    }
+    const auto arguments = training_arguments(sweep_, point_at(item), options_.device);
+    words.insert(words.end(), arguments.begin(), arguments.end());
     return words;
   }
 
   void note(const EndedJob& job, JobPool& pool) {
     const SweepPoint& point = point_at(job.item);
     const bool is_right = job.problem.empty() && job.end.code == 0;
-    // A signal for all ends the runs too, and they are no failures.
+    // A signal to the whole group ends the runs too; these are no failures.
     if (!is_right && interrupted() != 0) return;
     if (!is_right) sweep_.folder.record_failure(point, error_of(job));
     SweepRow& row = rows_[static_cast<size_t>(job.item)];
@@ -141,22 +179,22 @@ class Runner {
   void draw(JobPool& pool) {
     if (!board_.is_due()) return;
     std::vector<std::string> lines;
-    for (const JobPool::Running& job : pool.running()) {
+    for (const JobPool::Place& job : pool.places()) {
       if (job.item < 0) continue;
       const SweepPoint& point = point_at(job.item);
-      epochs_[static_cast<size_t>(job.item)] = epochs_of(point);
-      lines.push_back(
-          fmt::format("{}  epoch {}/{}  {}", point.name, epochs_of(point), point.epochs, format_duration(job.seconds)));
+      const int64_t epochs = epochs_[static_cast<size_t>(job.item)] = epochs_of(point);
+      lines.push_back(fmt::format("{}  epoch {}/{}  {}", point.name, epochs, point.epochs,
+                                  format_duration(seconds_since(job.since))));
     }
     int64_t epochs = 0, remaining = 0;
     for (size_t i = 0; i < rows_.size(); ++i) {
       epochs += rows_[i].point->epochs;
       if (rows_[i].status != PointStatus::kFailed) remaining += rows_[i].point->epochs - epochs_[i];
     }
-    const int64_t done = total(epochs_), here = done - epochs_at_start_;
+    const int64_t done = epochs_done(), here = done - epochs_at_start_;
     const double left = here > 0 ? board_.seconds() / static_cast<double>(here) * static_cast<double>(remaining) : -1;
-    lines.push_back(fmt::format("[sweep] {}/{} runs, {}/{} epochs  ETA {}", count(PointStatus::kFinished), rows_.size(),
-                                done, epochs, format_duration(left)));
+    lines.push_back(fmt::format("[sweep] {}/{} runs, {}/{} epochs  ETA {}", count(rows_, PointStatus::kFinished),
+                                rows_.size(), done, epochs, format_duration(left)));
     board_.draw(lines);
   }
 
@@ -164,23 +202,11 @@ class Runner {
   const SweepOptions& options_;
   StatusBoard board_;
   std::vector<SweepRow> rows_;
-  std::vector<int64_t> epochs_;  // behind every run
+  std::vector<int64_t> epochs_;  // that every run has behind it
   int64_t epochs_at_start_ = 0;
 };
 
 }  // namespace
-
-SweepRow row_of(const Sweep& sweep, const SweepPoint& point) {
-  SweepRow row{.point = &point, .status = sweep.folder.status_of(point)};
-  try {
-    if (row.status == PointStatus::kFinished) row.result = read_result(sweep.folder.run_of(point), sweep.grid.select);
-    if (row.status == PointStatus::kFailed) row.failure = first_line(sweep.folder.failure_of(point));
-  } catch (const Error& problem) {
-    row.status = PointStatus::kFailed;
-    row.failure = first_line(problem.what());
-  }
-  return row;
-}
 
 std::vector<SweepRow> rows_of(const Sweep& sweep) {
   std::vector<SweepRow> rows;
@@ -220,7 +246,7 @@ int64_t run_sweep(const Sweep& sweep, const SweepOptions& options) {
 int64_t collect_sweep(const Sweep& sweep) {
   const std::vector<SweepRow> rows = rows_of(sweep);
   write_tables(sweep, rows);
-  return unfinished(rows);
+  return std::ssize(rows) - count(rows, PointStatus::kFinished);
 }
 
 }  // namespace settrain

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <sstream>
-#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "src/core/error.h"
+#include "src/core/files.h"
+#include "src/core/process.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -98,8 +101,8 @@ int64_t cpus_per_task(const std::vector<std::string>& options) {
   for (const std::string& option : options) {
     if (!option.starts_with("--cpus-per-task") && !option.starts_with("-c")) continue;
     const size_t digits = std::min(option.find_first_of("0123456789"), option.size());
-    const auto [end, problem] = std::from_chars(option.data() + digits, option.data() + option.size(), cpus);
-    if (problem != std::errc() || end != option.data() + option.size() || cpus < 1) {
+    cpus = parse_number<int64_t>(std::string_view(option).substr(digits)).value_or(0);
+    if (cpus < 1) {
       throw ConfigError(fmt::format("--slurm: {}: expected a number of cores", option));
     }
   }
@@ -129,6 +132,25 @@ std::string slurm_script(const SlurmArray& array, const std::vector<SlurmElement
   script += fmt::format("  *) echo \"there are elements 1 to {}, not '$SLURM_ARRAY_TASK_ID'\" >&2; exit 2 ;;\nesac\n",
                         elements.size());
   return script;
+}
+
+void write_slurm_array(const Sweep& sweep, const std::vector<int64_t>& runs, const std::vector<std::string>& options,
+                       const std::string& device) {
+  const SlurmArray array{.program = program_file().string(),
+                         .folder = std::filesystem::current_path(),
+                         .logs = std::filesystem::absolute(sweep.folder.slurm_logs()),
+                         .options = options};
+  std::vector<SlurmElement> elements;
+  for (const int64_t run : runs) {
+    const SweepPoint& point = sweep.points[static_cast<size_t>(run)];
+    SlurmElement element{point.name, training_arguments(sweep, point, device)};
+    if (sweep.folder.status_of(point) == PointStatus::kPending) element.arguments.push_back("--resume-if-there");
+    elements.push_back(std::move(element));
+  }
+  const std::string script = slurm_script(array, elements);
+  std::error_code ignored;  // Slurm then says why no log can be written
+  std::filesystem::create_directories(array.logs, ignored);
+  write_file_atomically(sweep.folder.slurm_script(), script);
 }
 
 }  // namespace settrain

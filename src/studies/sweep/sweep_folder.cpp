@@ -10,8 +10,8 @@
 #include <set>
 
 #include "src/config/load.h"
-#include "src/core/atomic_file.h"
 #include "src/core/error.h"
+#include "src/core/files.h"
 #include "src/core/log.h"
 #include "src/run_folder/run_folder.h"
 
@@ -42,17 +42,8 @@ ordered_json read_json(const fs::path& file) {
 }  // namespace
 
 std::string_view name_of(PointStatus status) {
-  switch (status) {
-    case PointStatus::kPending:
-      return "pending";
-    case PointStatus::kStarted:
-      return "started";
-    case PointStatus::kFinished:
-      return "finished";
-    case PointStatus::kFailed:
-      break;
-  }
-  return "failed";
+  constexpr std::string_view kNames[] = {"pending", "started", "finished", "failed"};
+  return kNames[static_cast<size_t>(status)];
 }
 
 double PointResult::metric(const std::string& name) const {

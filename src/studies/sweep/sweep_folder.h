@@ -1,4 +1,4 @@
-// A sweep's folder: which of its runs are done, and what they came to.
+// A sweep's folder: which of its runs are done, with which results.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/config/schema.h"
-#include "src/core/file_lock.h"
+#include "src/core/files.h"
 #include "src/studies/sweep/points.h"
 
 namespace settrain {
@@ -25,7 +25,7 @@ enum class PointStatus {
 /// "pending", "started", "finished", "failed".
 std::string_view name_of(PointStatus status);
 
-/// What a finished run came to, by the checkpoint that the sweep's metric chose.
+/// The results of a finished run, of the checkpoint that the sweep's metric chose.
 struct PointResult {
   std::string checkpoint;  // "best-val-top5"
   int64_t epoch = 0;
@@ -36,8 +36,8 @@ struct PointResult {
   double metric(const std::string& name) const;
 };
 
-/// What the results of a run's folder say of the checkpoint that `select` ("val/top5") chose; of a run of no epochs,
-/// which had none to choose from, of the last. Throws RunError where they cannot be read, or say nothing of it.
+/// The results, in a run's folder, of the checkpoint that `select` ("val/top5") chose. A run of no epochs had none to
+/// choose from: its last checkpoint is taken. Throws RunError where they cannot be read or lack that checkpoint.
 PointResult read_result(const std::filesystem::path& run, const std::string& select);
 
 /// DIR/RUN/ is a run; DIR/failures/RUN.txt the error of one that failed; DIR/sweep.json what every start of the sweep
@@ -49,7 +49,7 @@ class SweepFolder {
   /// process works on it, or it was begun with other threads (`threads` 0 takes the recorded ones).
   SweepFolder(std::filesystem::path path, int64_t threads);
 
-  /// The same, to be looked at: nothing is made, and nothing locked.
+  /// The same for reading alone: makes and locks nothing.
   static SweepFolder look(std::filesystem::path path, int64_t threads);
 
   const std::filesystem::path& path() const { return path_; }
@@ -60,12 +60,12 @@ class SweepFolder {
   /// many runs belong to no point; those whose configs cannot be read are among them, and a warning names them.
   int64_t find_runs(const std::vector<SweepPoint>& points, const config::Schema& schema);
 
-  /// Of the lock, which the runs are to hold too, until they end.
+  /// The lock's descriptor, which the runs inherit, so that they hold the lock until they end; -1 without a lock.
   int lock_descriptor() const { return lock_ ? lock_->descriptor() : -1; }
 
   std::filesystem::path run_of(const SweepPoint& point) const;
   PointStatus status_of(const SweepPoint& point) const;
-  /// How many epochs a run has behind it; 0 where there is none.
+  /// How many epochs a run has behind it; 0 where there is no run.
   int64_t epochs_of(const SweepPoint& point) const;
 
   std::string failure_of(const SweepPoint& point) const;

@@ -1,5 +1,3 @@
-#include "src/studies/sweep/sweep_table.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,6 +10,7 @@
 #include "src/core/mean_interval.h"
 #include "src/core/metric_name.h"
 #include "src/core/table_text.h"
+#include "src/studies/sweep/run_sweep.h"
 
 namespace settrain {
 namespace {
@@ -22,21 +21,17 @@ void add_name(Names& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-// The keys that any run sets, in the order in which they come up.
-Names all_keys(const std::vector<SweepRow>& rows) {
-  Names keys;
-  for (const SweepRow& row : rows) {
-    for (const auto& entry : row.point->varied) add_name(keys, entry.first);
+// The values of the keys, empty where one is not set.
+Names setting_cells(const Settings& settings, const Names& keys) {
+  Names cells;
+  for (const std::string& key : keys) {
+    const std::string* value = find_setting(settings, key);
+    cells.push_back(value ? *value : "");
   }
-  return keys;
+  return cells;
 }
 
-std::string value_of(const Settings& settings, const std::string& key) {
-  const std::string* value = find_setting(settings, key);
-  return value ? *value : "";
-}
-
-// The runs of one setting, one a seed.
+// The runs of one setting, one for each seed.
 struct Setting {
   Settings varied;
   std::vector<const SweepRow*> finished{};
@@ -81,18 +76,12 @@ Names interval_cells(const Setting& setting, const Names& metrics) {
   return cells;
 }
 
-Names setting_cells(const Setting& setting, const Names& keys) {
-  Names cells;
-  for (const std::string& key : keys) cells.push_back(value_of(setting.varied, key));
-  return cells;
-}
-
 Names joined(Names first, const Names& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
 
-// The best by the mean of the validation metric, of those with every seed finished; the first of equals.
+// The setting whose mean of the validation metric is best, among those with every seed finished; the first of equals.
 const Setting* best_of(const std::vector<const Setting*>& settings, const std::string& select) {
   const Setting* best = nullptr;
   for (const Setting* setting : settings) {
@@ -107,7 +96,7 @@ std::string chosen_table(const Grid& grid, const std::vector<Setting>& settings,
   std::map<Names, std::vector<const Setting*>> groups;
   std::vector<Names> order;
   for (const Setting& setting : settings) {
-    const Names group = setting_cells(setting, grid.per);
+    const Names group = setting_cells(setting.varied, grid.per);
     if (groups[group].empty()) order.push_back(group);
     groups[group].push_back(&setting);
   }
@@ -117,22 +106,20 @@ std::string chosen_table(const Grid& grid, const std::vector<Setting>& settings,
   std::vector<Names> rows;
   for (const Names& group : order) {
     const Setting* best = best_of(groups[group], grid.select);
-    if (best) rows.push_back(joined(setting_cells(*best, keys), interval_cells(*best, metrics)));
+    if (best) rows.push_back(joined(setting_cells(best->varied, keys), interval_cells(*best, metrics)));
   }
   return text + "Only settings whose seeds are all finished can be chosen.\n\n" +
          markdown_table(joined(keys, metrics), rows);
 }
 
 std::string remarks(const std::vector<Setting>& settings, const std::vector<SweepRow>& rows) {
-  std::string text;
-  const bool two =
-      std::any_of(settings.begin(), settings.end(), [](const Setting& s) { return s.finished.size() == 2; });
-  const bool several =
-      std::any_of(settings.begin(), settings.end(), [](const Setting& s) { return s.finished.size() > 1; });
-  text += "\nAccuracies in percent.";
-  if (several) text += " ± is half of a 95 % interval for the mean over seeds, by Student's t.";
+  std::string text = "\nAccuracies in percent.";
+  const auto any = [&settings](auto has) { return std::any_of(settings.begin(), settings.end(), has); };
+  if (any([](const Setting& setting) { return setting.finished.size() > 1; }))
+    text += " ± is half of a 95 % interval for the mean over seeds, by Student's t.";
   text += "\n";
-  if (two) text += "With two seeds it is 12.7 standard errors wide to each side, and says little: use three or more.\n";
+  if (any([](const Setting& setting) { return setting.finished.size() == 2; }))
+    text += "With two seeds it is 12.7 standard errors wide to each side, and says little: use three or more.\n";
   std::string failed;
   size_t pending = 0;
   for (const SweepRow& row : rows) {
@@ -147,20 +134,17 @@ std::string remarks(const std::vector<Setting>& settings, const std::vector<Swee
 }  // namespace
 
 std::string sweep_csv(const std::vector<SweepRow>& rows) {
-  const Names keys = all_keys(rows);
-  Names metrics;
+  Names keys, metrics;  // that any run has, in the order in which they come up
   for (const SweepRow& row : rows) {
+    for (const auto& [key, value] : row.point->varied) add_name(keys, key);
     if (!row.result) continue;
-    for (const auto& entry : row.result->metrics) add_name(metrics, entry.first);
+    for (const auto& [metric, value] : row.result->metrics) add_name(metrics, metric);
   }
   std::string text = csv_row(joined(joined({"run"}, keys), joined({"seed", "status", "checkpoint", "epoch"}, metrics)));
   for (const SweepRow& row : rows) {
-    Names cells{row.point->name};
-    for (const std::string& key : keys) cells.push_back(value_of(row.point->varied, key));
-    cells.push_back(row.point->seed);
-    cells.emplace_back(name_of(row.status));
-    cells.push_back(row.result ? row.result->checkpoint : "");
-    cells.push_back(row.result ? std::to_string(row.result->epoch) : "");
+    Names cells = joined(joined({row.point->name}, setting_cells(row.point->varied, keys)),
+                         {row.point->seed, std::string(name_of(row.status)), row.result ? row.result->checkpoint : "",
+                          row.result ? std::to_string(row.result->epoch) : ""});
     for (const std::string& metric : metrics) {
       const double value = row.result ? row.result->metric(metric) : NAN;
       cells.push_back(std::isnan(value) ? "" : fmt::format("{}", value));
@@ -178,7 +162,7 @@ std::string sweep_markdown(const Grid& grid, const std::string& title, const std
   const Names metrics = with_sizes({grid.select});
   std::vector<Names> lines;
   for (const Setting& setting : settings) {
-    lines.push_back(joined(setting_cells(setting, keys), interval_cells(setting, metrics)));
+    lines.push_back(joined(setting_cells(setting.varied, keys), interval_cells(setting, metrics)));
   }
   return fmt::format("# {}\n\n", title) + markdown_table(joined(keys, metrics), lines) +
          chosen_table(grid, settings, keys) + remarks(settings, rows);

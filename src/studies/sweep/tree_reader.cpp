@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "src/config/format.h"
+#include "src/config/value.h"
 #include "src/core/error.h"
 
 namespace settrain {
@@ -36,7 +36,7 @@ std::string TreeReader::value(const YamlNode& node) {
   }
   std::vector<std::string> elements;
   for (const YamlNode& element : node.values) elements.push_back(value(element));
-  return "[" + config::join(elements, ", ") + "]";
+  return "[" + join(elements, ", ") + "]";
 }
 
 std::optional<double> TreeReader::number(const YamlNode& node) {
@@ -129,8 +129,8 @@ const TreeReader::YamlNode* TreeReader::find_preset(const YamlNode& root, const 
     }
   }
   if (!found) {
-    problem(root, fmt::format("there is no preset {}; the file has: {}", config::in_quotes(name),
-                              names.empty() ? "none" : config::join(names, ", ")));
+    problem(root, fmt::format("there is no preset {}; the file has: {}", in_quotes(name),
+                              names.empty() ? "none" : join(names, ", ")));
   }
   return found;
 }

@@ -1,4 +1,4 @@
-// What reading grids, tables and figures has in common: walking a YAML tree, gathering what is wrong with it.
+// Walks a YAML tree and gathers what is wrong with it: for the files of grids, tables and figures.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "src/config/problems.h"
-#include "src/config/text.h"
 #include "src/config/yaml.h"
-#include "src/core/suggest.h"
+#include "src/core/text.h"
 #include "src/studies/sweep/grid.h"
 
 namespace settrain {
@@ -34,9 +33,9 @@ class TreeReader {
     for (size_t i = 0; i < map.keys.size(); ++i) {
       const std::string& key = map.keys[i].text;
       if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
-        problem(map.keys[i], config::in_quotes(key) + " comes twice");
+        problem(map.keys[i], in_quotes(key) + " comes twice");
       } else if (!known.empty() && std::find(known.begin(), known.end(), key) == known.end()) {
-        problem(map.keys[i], "unknown key " + config::in_quotes(key) + config::did_you_mean(nearest_name(key, known)));
+        problem(map.keys[i], "unknown key " + in_quotes(key) + did_you_mean(key, known));
       } else {
         visit(key, map.values[i]);
       }

@@ -10,7 +10,7 @@ struct Memory {
   int values[64];
 };
 
-TEST_CASE("CUDA emulation: barriers and warp operations", "[fast]") {
+TEST_CASE("CUDA emulation: barriers and warp operations") {
   for (const Settings& settings : kSettings) {
     std::vector<int> out(3 * 64);
     launch<Memory>(3, 64, settings, [&](Memory& shared) {
@@ -31,7 +31,7 @@ TEST_CASE("CUDA emulation: barriers and warp operations", "[fast]") {
   }
 }
 
-TEST_CASE("sum and least of a warp by shuffles are those of the instructions", "[fast]") {
+TEST_CASE("sum and least of a warp by shuffles are those of the instructions") {
   for (const Settings& settings : kSettings) {
     int right = 0;
     launch<Memory>(1, 64, settings, [&](Memory&) {
@@ -43,7 +43,7 @@ TEST_CASE("sum and least of a warp by shuffles are those of the instructions", "
   }
 }
 
-TEST_CASE("CUDA emulation: a barrier that not all threads reach is an error", "[fast]") {
+TEST_CASE("CUDA emulation: a barrier that not all threads reach is an error") {
   const auto run = [](auto body) { launch<Memory>(1, 64, kSettings[0], body); };
   const auto some_end = [](Memory&) {
     if (threadIdx.x < 40) __syncthreads();
@@ -68,7 +68,7 @@ TEST_CASE("CUDA emulation: a barrier that not all threads reach is an error", "[
   CHECK_NOTHROW(run(one_warp));
 }
 
-TEST_CASE("CUDA emulation: a missing barrier shows", "[fast]") {
+TEST_CASE("CUDA emulation: a missing barrier shows") {
   int sums[2] = {};
   for (int i = 0; i < 2; ++i) {
     launch<Memory>(1, 64, kSettings[i], [&](Memory& shared) {

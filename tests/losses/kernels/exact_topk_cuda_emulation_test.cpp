@@ -3,8 +3,7 @@
 
 #include <limits>
 
-#include "losses/ops/exact_smoothed_topk.h"
-#include "losses/ops/quadrature.h"
+#include "losses/ops/smoothed_topk.h"
 // Before the device code:
 #include "tests/support/cuda_emulation.h"
 //
@@ -84,7 +83,7 @@ void check(const at::Tensor& scores, const ExactOptions& options, double toleran
   }
 }
 
-TEST_CASE("Emulated CUDA kernel: the exact smoothed top-K is the formula's", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: the exact smoothed top-K is the formula's") {
   at::manual_seed(1);
   for (const int64_t classes : {1, 2, 3, 33, 300}) {
     for (const int64_t rank : {int64_t{1}, int64_t{2}, int64_t{6}, int64_t{9}, int64_t{33}, classes}) {
@@ -105,7 +104,7 @@ TEST_CASE("Emulated CUDA kernel: the exact smoothed top-K is the formula's", "[f
                   run(scores, options, cuda_emulation::kSettings[1]).values));
 }
 
-TEST_CASE("Emulated CUDA kernel: ties, and scores far away, in the exact smoothed top-K", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: ties, and scores far away, in the exact smoothed top-K") {
   at::manual_seed(2);
   for (const int64_t rank : {1, 6, 21}) {
     check(at::full({1, 200}, 0.25, at::kDouble), {rank, 0.5, 64}, 1e-10);
@@ -115,7 +114,7 @@ TEST_CASE("Emulated CUDA kernel: ties, and scores far away, in the exact smoothe
   }
 }
 
-TEST_CASE("Emulated CUDA kernel: the exact smoothed top-K of infinite scores and of NaN", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: the exact smoothed top-K of infinite scores and of NaN") {
   const double infinity = std::numeric_limits<double>::infinity();
   at::manual_seed(3);
   const at::Tensor scores = at::randn({3, 40}, at::kDouble);

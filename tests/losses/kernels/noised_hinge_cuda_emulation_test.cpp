@@ -7,13 +7,13 @@
 #include <numeric>
 #include <vector>
 
-#include "losses/kernels/noise_kernels.h"
+#include "losses/kernels/noised_kernels.h"
 // Before the device code:
 #include "tests/support/cuda_emulation.h"
 //
 #include "losses/kernels/cuda/noised_hinge_block.cuh"
 #include "losses/ops/smoothed_topk.h"
-#include "src/core/noise_key.h"
+#include "src/core/noise.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -143,7 +143,7 @@ const std::vector<Sizes> kSizes = {
     {1, 33, 20, 7},   {2, 33, 32, 6},  {3, 100, 5, 5},  {1, 100, 20, 8}, {1, 100, 99, 3},  {2, 1000, 5, 5},
     {1, 1000, 20, 9}, {1, 1000, 1, 1}, {1, 1081, 5, 2}, {1, 1081, 8, 5}, {1, 1081, 255, 2}};
 
-TEST_CASE("Emulated CUDA kernel: the noised hinge is the formula's", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: the noised hinge is the formula's") {
   at::manual_seed(1);
   for (const Sizes& sizes : kSizes) {
     for (const float epsilon : {0.0F, 0.01F, 0.2F, 10.0F}) {
@@ -153,7 +153,7 @@ TEST_CASE("Emulated CUDA kernel: the noised hinge is the formula's", "[fast]") {
   }
 }
 
-TEST_CASE("Emulated CUDA kernel: a noised hinge of a rank too large for lists", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: a noised hinge of a rank too large for lists") {
   at::manual_seed(2);
   for (const Sizes& sizes : {Sizes{1, 300, 256, 2}, Sizes{1, 1000, 999, 1}, Sizes{1, 1081, 540, 2}}) {
     for (const float epsilon : {0.0F, 0.2F}) {
@@ -164,7 +164,7 @@ TEST_CASE("Emulated CUDA kernel: a noised hinge of a rank too large for lists", 
   }
 }
 
-TEST_CASE("Emulated CUDA kernel: a noised hinge of more classes than lists hold", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: a noised hinge of more classes than lists hold") {
   at::manual_seed(3);
   const Sizes sizes{1, 5000, 5, 2};
   Problem spread(sizes, 0.01F, emulated_scores(sizes)), noisy(sizes, 10, emulated_scores(sizes));
@@ -175,7 +175,7 @@ TEST_CASE("Emulated CUDA kernel: a noised hinge of more classes than lists hold"
   check(rising);
 }
 
-TEST_CASE("Emulated CUDA kernel: ties of a noised hinge go to the lower class", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: ties of a noised hinge go to the lower class") {
   at::manual_seed(4);
   for (const Sizes& sizes : {Sizes{1, 2, 1, 2}, Sizes{2, 33, 5, 5}, Sizes{1, 300, 20, 5}, Sizes{1, 1081, 8, 3}}) {
     const at::Tensor equal = at::full({sizes.batch, sizes.classes}, 0.25F);
@@ -190,7 +190,7 @@ TEST_CASE("Emulated CUDA kernel: ties of a noised hinge go to the lower class", 
   }
 }
 
-TEST_CASE("Emulated CUDA kernel: infinite scores in a noised hinge", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: infinite scores in a noised hinge") {
   at::manual_seed(5);
   for (const Sizes& sizes : {Sizes{3, 9, 5, 3}, Sizes{3, 100, 5, 5}, Sizes{2, 1000, 20, 4}}) {
     const at::Tensor scores = emulated_scores(sizes);
@@ -205,7 +205,7 @@ TEST_CASE("Emulated CUDA kernel: infinite scores in a noised hinge", "[fast]") {
   }
 }
 
-TEST_CASE("Emulated CUDA kernel: a row of the noised hinge with a NaN is NaN", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: a row of the noised hinge with a NaN is NaN") {
   at::manual_seed(6);
   const Sizes sizes{3, 1000, 5, 3};
   const at::Tensor scores = emulated_scores(sizes);
@@ -219,7 +219,7 @@ TEST_CASE("Emulated CUDA kernel: a row of the noised hinge with a NaN is NaN", "
   CHECK(std::all_of(got.chosen.begin(), got.chosen.end(), [](int32_t c) { return c >= 0 && c < 1000; }));
 }
 
-TEST_CASE("Emulated CUDA kernel: margins, given noise and the step in memory of a noised hinge", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: margins, given noise and the step in memory of a noised hinge") {
   at::manual_seed(7);
   const Sizes sizes{3, 100, 5, 6};
   Problem problem(sizes, 0.2F, emulated_scores(sizes));
@@ -239,14 +239,14 @@ TEST_CASE("Emulated CUDA kernel: margins, given noise and the step in memory of 
   }
 }
 
-TEST_CASE("Emulated CUDA kernel: many draws of a noised hinge", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: many draws of a noised hinge") {
   at::manual_seed(8);
   const Sizes sizes{1, 33, 5, 203};
   Problem problem(sizes, 0.2F, emulated_scores(sizes));
   check(problem);
 }
 
-TEST_CASE("Emulated CUDA kernel: the noised hinge's value is smoothed_topk's", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: the noised hinge's value is smoothed_topk's") {
   at::manual_seed(9);
   const Sizes sizes{3, 100, 5, 5};
   Problem problem(sizes, 0.2F, emulated_scores(sizes));

@@ -1,14 +1,13 @@
 // The kernels of the smoothed hinge and of the exact smoothed top-K against LibTorch's operations.
+#include "losses/kernels/smooth_kernels.h"
+
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <string>
 #include <vector>
 
-#include "losses/kernels/exact_topk_kernels.h"
-#include "losses/kernels/smoothed_hinge_kernels.h"
-#include "losses/ops/exact_smoothed_topk.h"
-#include "losses/ops/quadrature.h"
+#include "losses/ops/smoothed_topk.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 
@@ -44,7 +43,7 @@ std::vector<at::Tensor> score_cases(int64_t classes) {
   return {scores, scores.round(), at::zeros({3, classes}, at::kDouble), scores * 1e3};
 }
 
-TEST_CASE("Smoothed hinge: the kernel and LibTorch's operations agree", "[fast]") {
+TEST_CASE("Smoothed hinge: the kernel and LibTorch's operations agree") {
   for (const int64_t classes : {2, 3, 9, 64, 101}) {
     for (const int64_t k : {int64_t{1}, int64_t{2}, int64_t{5}, classes / 2, classes - 1}) {
       if (k < 1 || k >= classes) continue;
@@ -67,7 +66,7 @@ TEST_CASE("Smoothed hinge: the kernel and LibTorch's operations agree", "[fast]"
   }
 }
 
-TEST_CASE("Smoothed hinge: more sets than a double holds go through LibTorch's operations", "[fast]") {
+TEST_CASE("Smoothed hinge: more sets than a double holds go through LibTorch's operations") {
   at::manual_seed(1);
   const auto loss = test::build_loss("smoothed_topk_hinge", test::context_of(1200), {"k=500"});
   const KernelResult result = compute(*loss, at::randn({1, 1200}), LossMethod::kFast);
@@ -75,7 +74,7 @@ TEST_CASE("Smoothed hinge: more sets than a double holds go through LibTorch's o
   CHECK(std::abs(result.gradient.sum().item<double>()) < 1e-5);
 }
 
-TEST_CASE("Exact smoothed top-K: the kernel and LibTorch's operations agree", "[fast]") {
+TEST_CASE("Exact smoothed top-K: the kernel and LibTorch's operations agree") {
   for (const int64_t classes : {2, 3, 9, 64, 101}) {
     for (const int64_t rank : {int64_t{1}, int64_t{2}, int64_t{6}, classes / 2, classes}) {
       if (rank < 1 || rank > classes) continue;
@@ -98,7 +97,7 @@ TEST_CASE("Exact smoothed top-K: the kernel and LibTorch's operations agree", "[
   }
 }
 
-TEST_CASE("Smooth kernels: neither threads, layout nor a gradient that is not asked for change a bit", "[fast]") {
+TEST_CASE("Smooth kernels: neither threads, layout nor a gradient that is not asked for change a bit") {
   at::manual_seed(2);
   const at::Tensor scores = at::randn({64, 301});
   const int threads = at::get_num_threads();
@@ -118,10 +117,10 @@ TEST_CASE("Smooth kernels: neither threads, layout nor a gradient that is not as
   }
 }
 
-TEST_CASE("Smooth kernels: every instruction set that this processor has gives the same bits", "[fast]") {
+TEST_CASE("Smooth kernels: every instruction set that this processor has gives the same bits") {
   at::manual_seed(3);
   const at::Tensor scores = at::randn({4, 77}), labels = labels_of(scores);
-  const GaussLegendre& rule = gauss_legendre(48);
+  const GaussLegendre rule(48);
   const auto run = [&](InstructionSet set) {
     std::vector<at::Tensor> results;
     for (int i = 0; i < 2; ++i) {

@@ -99,7 +99,7 @@ void check(const at::Tensor& scores, const SmoothedOptions& options, double tole
   }
 }
 
-TEST_CASE("Emulated CUDA kernel: the smoothed top-K hinge is the formula's", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: the smoothed top-K hinge is the formula's") {
   at::manual_seed(1);
   for (const int64_t classes : {2, 3, 9, 33, 1081}) {
     for (const int64_t k : {int64_t{1}, int64_t{2}, int64_t{5}, int64_t{8}, int64_t{20}, int64_t{32}, classes - 1}) {
@@ -111,7 +111,7 @@ TEST_CASE("Emulated CUDA kernel: the smoothed top-K hinge is the formula's", "[f
   }
 }
 
-TEST_CASE("Emulated CUDA kernel: a smoothed top-K hinge of small tau, and of large scores", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: a smoothed top-K hinge of small tau, and of large scores") {
   at::manual_seed(2);
   for (const int64_t k : {1, 5, 20}) {
     const at::Tensor scores = at::randn({1, 300}, at::kDouble);
@@ -122,7 +122,7 @@ TEST_CASE("Emulated CUDA kernel: a smoothed top-K hinge of small tau, and of lar
   check(at::randn({1, 5000}, at::kDouble), {5, 0.5}, 1e-10);
 }
 
-TEST_CASE("Emulated CUDA kernel: ties in the smoothed top-K hinge", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: ties in the smoothed top-K hinge") {
   at::manual_seed(3);
   for (const int64_t k : {1, 5, 20}) {
     check(at::full({1, 1000}, 0.25, at::kDouble), {k, 1.0}, 1e-10);
@@ -131,7 +131,7 @@ TEST_CASE("Emulated CUDA kernel: ties in the smoothed top-K hinge", "[fast]") {
   }
 }
 
-TEST_CASE("Emulated CUDA kernel: the smoothed top-K hinge of infinite scores and of NaN", "[fast]") {
+TEST_CASE("Emulated CUDA kernel: the smoothed top-K hinge of infinite scores and of NaN") {
   const double infinity = std::numeric_limits<double>::infinity();
   at::manual_seed(4);
   const at::Tensor scores = at::randn({3, 40}, at::kDouble);

@@ -46,12 +46,12 @@ void check_against_float64() {
   }
 }
 
-TEST_CASE("a row's softmax is that of float64 within its rounding", "[fast]") {
+TEST_CASE("a row's softmax is that of float64 within its rounding") {
   check_against_float64<float>();
   check_against_float64<double>();
 }
 
-TEST_CASE("a row's softmax has the same bits by every instruction set", "[fast]") {
+TEST_CASE("a row's softmax has the same bits by every instruction set") {
   for (const InstructionSet set : {InstructionSet::kBaseline, InstructionSet::kAvx2}) {
     if (set > instruction_set()) continue;
     for (const int64_t classes : {3, 64, 1000}) {
@@ -84,7 +84,7 @@ void check_finiteness() {
   }
 }
 
-TEST_CASE("a score that is not finite is told, the largest numbers are no such", "[fast]") {
+TEST_CASE("a score that is not finite is told, the largest numbers are no such") {
   check_finiteness<float>();
   check_finiteness<double>();
 }

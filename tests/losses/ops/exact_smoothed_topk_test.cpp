@@ -1,8 +1,5 @@
-#include "losses/ops/exact_smoothed_topk.h"
-
 #include <ATen/ATen.h>
 
-#include "losses/ops/quadrature.h"
 #include "losses/ops/smoothed_topk.h"
 #include "src/core/error.h"
 #include "tests/losses/build_loss.h"
@@ -20,7 +17,7 @@ double ndtr(double x) {
   return std::erfc(-x / std::sqrt(2.0)) / 2;
 }
 
-TEST_CASE("Gauss-Legendre is exact for polynomials up to degree 2 n - 1", "[fast]") {
+TEST_CASE("Gauss-Legendre is exact for polynomials up to degree 2 n - 1") {
   for (const int64_t n : {1, 2, 5, 32, 64}) {
     const GaussLegendre rule(n);
     double of_one = 0, of_power = 0;
@@ -33,7 +30,7 @@ TEST_CASE("Gauss-Legendre is exact for polynomials up to degree 2 n - 1", "[fast
   }
 }
 
-TEST_CASE("Of two classes, the larger's expectation has a closed form", "[fast]") {
+TEST_CASE("Of two classes, the larger's expectation has a closed form") {
   for (const double epsilon : {1e-3, 0.5, 30.0}) {
     const double a = 0.7, b = 0.4, scale = epsilon * std::sqrt(2.0), d = (a - b) / scale;
     const double expected = a * ndtr(d) + b * ndtr(-d) + scale * phi(d);
@@ -47,7 +44,7 @@ TEST_CASE("Of two classes, the larger's expectation has a closed form", "[fast]"
   }
 }
 
-TEST_CASE("All ranks together are the sum of the scores, and gradients sum to 1", "[fast]") {
+TEST_CASE("All ranks together are the sum of the scores, and gradients sum to 1") {
   at::manual_seed(1);
   const at::Tensor scores = at::randn({4, 7}, at::kDouble).requires_grad_();
   at::Tensor sum = at::zeros({4}, at::kDouble);
@@ -62,7 +59,7 @@ TEST_CASE("All ranks together are the sum of the scores, and gradients sum to 1"
   CHECK(at::allclose(sum, scores.detach().sum(1), 0, 1e-11));
 }
 
-TEST_CASE("The gradient is that of central differences, and ties are nothing special", "[fast]") {
+TEST_CASE("The gradient is that of central differences, and ties are nothing special") {
   at::manual_seed(1);
   for (const at::Tensor& scores : {at::randn({3, 9}, at::kDouble), at::zeros({1, 9}, at::kDouble)}) {
     const auto sum = [](const at::Tensor& s) { return exact_smoothed_topk(s, 3, 0.3, 64).sum(); };
@@ -70,7 +67,7 @@ TEST_CASE("The gradient is that of central differences, and ties are nothing spe
   }
 }
 
-TEST_CASE("The sampled operator's mean over many draws is the exact one, within four standard errors", "[fast]") {
+TEST_CASE("The sampled operator's mean over many draws is the exact one, within four standard errors") {
   at::manual_seed(3);
   constexpr int64_t kDraws = 40000;
   const at::Tensor scores = at::randn({1, 30}, at::kDouble);
@@ -84,7 +81,7 @@ TEST_CASE("The sampled operator's mean over many draws is the exact one, within 
   }
 }
 
-TEST_CASE("The sum of the K largest, smoothed, is within epsilon K sqrt(2 ln L) of the sum itself", "[fast]") {
+TEST_CASE("The sum of the K largest, smoothed, is within epsilon K sqrt(2 ln L) of the sum itself") {
   // ICML 2022, appendix B.2, within the proof of proposition 3.5.
   at::manual_seed(5);
   const at::Tensor scores = at::randn({5, 20}, at::kDouble);
@@ -99,7 +96,7 @@ TEST_CASE("The sum of the K largest, smoothed, is within epsilon K sqrt(2 ln L) 
   }
 }
 
-TEST_CASE("Float32 scores of 10,000 and 32 nodes are right to float32", "[fast]") {
+TEST_CASE("Float32 scores of 10,000 and 32 nodes are right to float32") {
   at::manual_seed(1);
   const at::Tensor scores = (at::randn({2, 1000}) * 1e4);
   const at::Tensor fine = exact_smoothed_topk(scores.to(at::kDouble), 6, 0.2, 128);
@@ -109,8 +106,7 @@ TEST_CASE("Float32 scores of 10,000 and 32 nodes are right to float32", "[fast]"
                      exact_smoothed_topk(near.to(at::kDouble), 6, 0.2, 128), 1e-6, 0));
 }
 
-TEST_CASE("An epsilon far below the rounding of the scores gives the rank itself, and the gradient sums to 1",
-          "[fast]") {
+TEST_CASE("An epsilon far below the rounding of the scores gives the rank itself, and the gradient sums to 1") {
   at::manual_seed(1);
   const at::Tensor scores = at::randn({4, 9}, at::kDouble), ties = at::zeros({1, 9}, at::kDouble);
   for (const double epsilon : {1e-6, 1e-12, 1e-100}) {
@@ -126,7 +122,7 @@ TEST_CASE("An epsilon far below the rounding of the scores gives the rank itself
   }
 }
 
-TEST_CASE("A rank that is not there is refused", "[fast]") {
+TEST_CASE("A rank that is not there is refused") {
   CHECK_THROWS_AS(exact_smoothed_topk(at::zeros({1, 3}), 4, 0.1, 32), ShapeError);
   CHECK_THROWS_AS(exact_smoothed_topk(at::zeros({3}), 1, 0.1, 32), ShapeError);
 }

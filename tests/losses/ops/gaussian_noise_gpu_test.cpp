@@ -1,6 +1,6 @@
 #include <ATen/ATen.h>
 
-#include "losses/ops/gaussian_noise.h"
+#include "losses/ops/smoothed_topk.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"

@@ -1,10 +1,9 @@
-#include "losses/ops/gaussian_noise.h"
-
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <atomic>
 
+#include "losses/ops/smoothed_topk.h"
 #include "src/core/error.h"
 #include "src/core/noise.h"
 #include "src/core/normal.h"
@@ -19,13 +18,13 @@ at::Tensor noise_of(const NoiseKey& key, int64_t batch = 3, int64_t draws = 5, i
   return gaussian_noise(key, batch, draws, classes, at::kCPU);
 }
 
-TEST_CASE("a step in the memory of the device is read where no kernel reads it", "[fast]") {
+TEST_CASE("a step in the memory of the device is read where no kernel reads it") {
   const int64_t step = 17;
   const NoiseKey known{.seed = 4, .step = 17}, read{.seed = 4, .step_on_device = &step};
   CHECK(at::equal(gaussian_noise(read, 3, 2, 5, at::kCPU), gaussian_noise(known, 3, 2, 5, at::kCPU)));
 }
 
-TEST_CASE("The noise of a batch is normal(noise_word()) bit for bit, for any number of draws", "[fast]") {
+TEST_CASE("The noise of a batch is normal(noise_word()) bit for bit, for any number of draws") {
   for (int64_t draws = 1; draws <= 9; ++draws) {
     for (const int64_t classes : {1, 2, 63, 64, 131}) {
       const at::Tensor noise = noise_of(kKey, 2, draws, classes);
@@ -46,7 +45,7 @@ TEST_CASE("The noise of a batch is normal(noise_word()) bit for bit, for any num
   }
 }
 
-TEST_CASE("Noise is reproducible, and another for every seed, step and position", "[fast]") {
+TEST_CASE("Noise is reproducible, and another for every seed, step and position") {
   const at::Tensor noise = noise_of(kKey);
   CHECK(noise.scalar_type() == at::kFloat);
   CHECK(at::equal(noise, noise_of(kKey)));
@@ -56,7 +55,7 @@ TEST_CASE("Noise is reproducible, and another for every seed, step and position"
   CHECK(at::equal(noise.slice(0, 1), noise_of({4, 17, 33}, 2)));
 }
 
-TEST_CASE("Noise does not depend on the number of threads", "[fast]") {
+TEST_CASE("Noise does not depend on the number of threads") {
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
   const at::Tensor alone = noise_of(kKey, 64, 5, 1000);
@@ -69,14 +68,14 @@ TEST_CASE("Noise does not depend on the number of threads", "[fast]") {
   CHECK(chunks == 2);  // at::parallel_for is serial in a build without OpenMP
 }
 
-TEST_CASE("Noise has mean 0 and variance 1, and its draws and classes are uncorrelated", "[fast]") {
+TEST_CASE("Noise has mean 0 and variance 1, and its draws and classes are uncorrelated") {
   const at::Tensor noise = noise_of(kKey, 2000, 5, 10).to(at::kDouble).view({2000, 50});
   const at::Tensor covariance = at::mm(noise.t(), noise) / 2000;
   CHECK(noise.mean(0).abs().max().item<double>() < 0.1);  // about 4.5 standard errors
   CHECK((covariance - at::eye(50, at::kDouble)).abs().max().item<double>() < 0.15);
 }
 
-TEST_CASE("A step beyond 32 bits is refused", "[fast]") {
+TEST_CASE("A step beyond 32 bits is refused") {
   CHECK_THROWS_AS(noise_of({.seed = 4, .step = int64_t{1} << 32, .first_position = 0}), ConfigError);
 }
 

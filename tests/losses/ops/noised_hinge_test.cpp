@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "losses/kernels/noised_hinge_kernels.h"
+#include "losses/kernels/noised_kernels.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 
@@ -61,7 +61,7 @@ std::vector<Case> grid() {
   return cases;
 }
 
-TEST_CASE("Noised hinge: pruned, unpruned and by LibTorch's operations it is the same", "[fast]") {
+TEST_CASE("Noised hinge: pruned, unpruned and by LibTorch's operations it is the same") {
   for (const Case& c : grid()) {
     CAPTURE(c.classes, c.topk.k, c.topk.num_draws, c.topk.epsilon);
     const at::Tensor scores = scores_of(c);
@@ -71,7 +71,7 @@ TEST_CASE("Noised hinge: pruned, unpruned and by LibTorch's operations it is the
   }
 }
 
-TEST_CASE("Noised hinge: the same for scores that tie, and for infinite ones", "[fast]") {
+TEST_CASE("Noised hinge: the same for scores that tie, and for infinite ones") {
   for (Case c : grid()) {
     if (c.topk.num_draws != 5) continue;
     CAPTURE(c.classes, c.topk.k, c.topk.epsilon);
@@ -91,14 +91,14 @@ TEST_CASE("Noised hinge: the same for scores that tie, and for infinite ones", "
   }
 }
 
-TEST_CASE("Noised hinge: margins, factor and given noise are those of the formula", "[fast]") {
+TEST_CASE("Noised hinge: margins, factor and given noise are those of the formula") {
   Case c{4, 50, {5, 0.5, 3}, {.margins = at::tensor({0.1F, 0.F, 2.F, 30.F}), .factor = 60}};
   const at::Tensor scores = scores_of(c, 1), noise = at::randn({4, 3, 50});
   CHECK(near(compute(c, scores, LossMethod::kFast), compute(c, scores, LossMethod::kPlain)));
   CHECK(near(compute(c, scores, LossMethod::kFast, noise), compute(c, scores, LossMethod::kPlain, noise)));
 }
 
-TEST_CASE("Noised hinge: a row with a NaN is NaN, the others are as without it", "[fast]") {
+TEST_CASE("Noised hinge: a row with a NaN is NaN, the others are as without it") {
   const Case c{3, 40, {5, 0.2, 5}};
   const at::Tensor scores = scores_of(c);
   const Result clean = compute(c, scores, LossMethod::kFast);
@@ -115,7 +115,7 @@ TEST_CASE("Noised hinge: a row with a NaN is NaN, the others are as without it",
   }
 }
 
-TEST_CASE("Noised hinge: neither the number of threads nor the layout changes a bit", "[fast]") {
+TEST_CASE("Noised hinge: neither the number of threads nor the layout changes a bit") {
   const Case c{256, 300, {5, 0.2, 5}};
   const at::Tensor scores = scores_of(c);
   const int threads = at::get_num_threads();
@@ -128,7 +128,7 @@ TEST_CASE("Noised hinge: neither the number of threads nor the layout changes a 
   CHECK(same(alone, compute(c, scores.t().contiguous().t(), LossMethod::kFast)));
 }
 
-TEST_CASE("Noised hinge: few classes are drawn where scores spread, all where they do not", "[fast]") {
+TEST_CASE("Noised hinge: few classes are drawn where scores spread, all where they do not") {
   const Case c{64, 1000, {5, 0.2, 5}};
   const NoiseKey key{.seed = 4, .step = 10};
   const double wide = drawn_classes(scores_of(c, 3), c.topk, key).mean().item<double>();
@@ -138,7 +138,7 @@ TEST_CASE("Noised hinge: few classes are drawn where scores spread, all where th
   CHECK(narrow == 1000);
 }
 
-TEST_CASE("The kernels of every instruction set that this processor has give the same bits", "[fast]") {
+TEST_CASE("The kernels of every instruction set that this processor has give the same bits") {
   const Case c{5, 217, {7, 0.2, 7}};
   const at::Tensor scores = scores_of(c), labels = at::arange(5, at::kLong);
   const auto run = [&](InstructionSet set) {

@@ -56,7 +56,7 @@ at::Tensor mean_scores() {
 }
 
 // With margins that keep every hinge active, so that the mean of the losses is the loss of the mean.
-TEST_CASE("The mean over many draws is the exact loss, within four standard errors", "[fast]") {
+TEST_CASE("The mean over many draws is the exact loss, within four standard errors") {
   for (const char* k : {"k=1", "k=5", "k=29"}) {
     for (const char* epsilon : {"epsilon=0.01", "epsilon=0.2", "epsilon=1"}) {
       for (const bool imbalanced : {false, true}) {
@@ -78,8 +78,8 @@ TEST_CASE("The mean over many draws is the exact loss, within four standard erro
 }
 
 // E[(x)_+] >= (E[x])_+, by the spread of x, which falls with the root of the number of draws.
-TEST_CASE("At the kink the sampled loss is the larger one, by less the more draws", "[fast]") {
-  // Of three equal scores the second largest is 0 on average.
+TEST_CASE("At the kink the sampled loss is the larger one, by less the more draws") {
+  // The second largest of three equal scores is 0 on average.
   const at::Tensor scores = at::zeros({kBatch, 3}, at::kDouble);
   const auto build_three = [](const std::string& name, std::vector<std::string> settings) {
     settings.insert(settings.end(), {"k=1", "epsilon=1", "margin=0"});

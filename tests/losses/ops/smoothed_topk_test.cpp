@@ -14,7 +14,7 @@ at::Tensor doubles(std::initializer_list<double> values, at::IntArrayRef shape) 
   return at::tensor(std::vector<double>(values), at::kDouble).view(shape);
 }
 
-TEST_CASE("Smoothed top-K by hand: each draw's rank, its mean, its gradient", "[fast]") {
+TEST_CASE("Smoothed top-K by hand: each draw's rank, its mean, its gradient") {
   const at::Tensor scores = doubles({1, 2, 3}, {1, 3});
   // Perturbed: {1, 2, 3}, {4, 2, 3}, {1, 5, 3}, {4, 5, 3}. Second largest: 2, 3, 3, 4.
   const at::Tensor noise = doubles({0, 0, 0, 6, 0, 0, 0, 6, 0, 6, 6, 0}, {1, 4, 3});
@@ -26,7 +26,7 @@ TEST_CASE("Smoothed top-K by hand: each draw's rank, its mean, its gradient", "[
   CHECK(test::gradient_error(value, scores) < 1e-9);
 }
 
-TEST_CASE("Smoothed top-K: ties go to the lower class, for every rank", "[fast]") {
+TEST_CASE("Smoothed top-K: ties go to the lower class, for every rank") {
   const at::Tensor scores = at::zeros({2, 4}, at::kFloat), noise = at::zeros({2, 3, 4});
   for (int64_t rank = 1; rank <= 4; ++rank) {
     const SmoothedTopk result = smoothed_topk(scores, noise, rank, 1.0);
@@ -35,14 +35,14 @@ TEST_CASE("Smoothed top-K: ties go to the lower class, for every rank", "[fast]"
   }
 }
 
-TEST_CASE("Smoothed top-K without noise is the rank itself", "[fast]") {
+TEST_CASE("Smoothed top-K without noise is the rank itself") {
   at::manual_seed(1);
   const at::Tensor scores = at::randn({5, 30}, at::kDouble);
   const at::Tensor sorted = std::get<0>(at::sort(scores, 1, /*descending=*/true));
   CHECK(test::near(smoothed_topk(scores, at::randn({5, 2, 30}), 7, 0.0).values, sorted.select(1, 6)));
 }
 
-TEST_CASE("Smoothed top-K permutes with the classes", "[fast]") {
+TEST_CASE("Smoothed top-K permutes with the classes") {
   at::manual_seed(2);
   const at::Tensor scores = at::randn({5, 30}), noise = at::randn({5, 4, 30});
   const at::Tensor order = at::randperm(30, at::kLong);
@@ -52,12 +52,13 @@ TEST_CASE("Smoothed top-K permutes with the classes", "[fast]") {
   CHECK(at::equal(result.chosen, order.index_select(0, permuted.chosen.view(-1)).view({5, 4})));
 }
 
-TEST_CASE("Smoothed top-K refuses what does not fit", "[fast]") {
+TEST_CASE("Smoothed top-K refuses what does not fit") {
   const at::Tensor scores = at::zeros({2, 4});
   CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 3, 5}), 1, 1.0),
-                    Catch::Contains("noise: expected shape [2, *, 4]"));
-  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 0, 4}), 1, 1.0), Catch::Contains("at least one draw"));
-  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 3, 4}), 5, 1.0), Catch::Contains("expected 1 to 4"));
+                    Catch::Contains("noise") && Catch::Contains("[2, *, 4]"));
+  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 0, 4}), 1, 1.0), Catch::Contains("[batch, 0, classes]"));
+  CHECK_THROWS_WITH(smoothed_topk(scores, at::zeros({2, 3, 4}), 5, 1.0),
+                    Catch::Contains("rank") && Catch::Contains("1 to 4"));
   CHECK_THROWS_AS(smoothed_topk(scores, at::zeros({2, 3, 4}), 0, 1.0), ShapeError);
 }
 

@@ -12,7 +12,7 @@ using test::builtin_losses;
 
 const LossCase kSmall{.loss = "", .batch = 6, .classes = 9, .k = 3, .draws = 2};
 
-TEST_CASE("every loss with a gradient takes a step on what it requires", "[fast]") {
+TEST_CASE("every loss with a gradient takes a step on what it requires") {
   for (const LossEntry& entry : builtin_losses().entries()) {
     if (!entry.has_gradient) continue;
     CAPTURE(entry.name);
@@ -34,7 +34,7 @@ TEST_CASE("every loss with a gradient takes a step on what it requires", "[fast]
   }
 }
 
-TEST_CASE("scores have their spread, and cosines that of the scores before their scale", "[fast]") {
+TEST_CASE("scores have their spread, and cosines that of the scores before their scale") {
   LossCase what{.loss = "cross_entropy", .batch = 64, .classes = 200, .scores_sd = 3};
   const at::Tensor scores = LossSubject(builtin_losses(), what, at::kCPU).input().output.scores;
   CHECK(scores.std().item<double>() == Approx(3).epsilon(0.05));
@@ -47,7 +47,7 @@ TEST_CASE("scores have their spread, and cosines that of the scores before their
   CHECK(at::allclose(cosines / cosines.std(), closer / closer.std()));
 }
 
-TEST_CASE("a config says what was asked for, where the loss has the key", "[fast]") {
+TEST_CASE("a config says what was asked for, where the loss has the key") {
   LossCase what = kSmall;
   what.loss = "noised_topk";
   const config::Config config = loss_config(builtin_losses(), what);

@@ -1,9 +1,8 @@
 #include <ATen/ATen.h>
 
-#include "metrics/average_k.h"
-#include "metrics/topk_accuracy.h"
+#include "metrics/entries.h"
 #include "src/eval/evaluator.h"
-#include "src/measure/check/metric_check.h"
+#include "src/measure/check/checks.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
@@ -22,8 +21,8 @@ TEST_CASE("metrics match the golden values on a GPU", "[gpu]") {
 TEST_CASE("metrics of the same values are the same on a GPU, to the last bit", "[gpu]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{{1, 5, 50}}));
-  metrics.push_back(std::make_unique<AverageK>(AverageKOptions{{0.01, 2, 7.5}, "raw", "keep_all", "same"}));
+  metrics.push_back(make_topk_accuracy({{1, 5, 50}}));
+  metrics.push_back(make_average_k({{0.01, 2, 7.5}, "raw", "keep_all", "same"}));
   MetricContext context;
   for (int64_t c = 0; c < 200; ++c) context.train_counts.push_back(c);
   const Evaluator evaluator(std::move(metrics), context);

@@ -1,6 +1,7 @@
 #include <ATen/Context.h>
 
-#include "src/measure/check/model_check.h"
+#include "src/measure/check/checks.h"
+#include "tests/support/builtin_registries.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 
@@ -9,11 +10,10 @@ namespace {
 
 TEST_CASE("the models agree with Python's PyTorch on a GPU", "[gpu]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
-  ModelRegistry registry("model");
-  register_builtin_models(registry);
   for (const char* name : {"resnet8_grey_normalised", "resnet20", "resnet18", "densenet121", "densenet_bc_40_40",
                            "resnext50_32x4d_64px", "convnext_tiny_64px", "vit_b_16_64px"}) {
-    const auto rows = check_models(registry, at::kCUDA, {test::golden_path("models/" + std::string(name) + ".json")});
+    const auto rows = check_models(test::builtin_registries().models, at::kCUDA,
+                                   {test::golden_path("models/" + std::string(name) + ".json")});
     CHECK(rows.size() >= 10);
     for (const CheckRow& row : rows) {
       CAPTURE(row.name, row.what, row.max_error, row.tolerance, row.note);

@@ -1,5 +1,3 @@
-#include "src/measure/check/model_check.h"
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -8,6 +6,8 @@
 #include <sstream>
 
 #include "src/core/error.h"
+#include "src/measure/check/checks.h"
+#include "tests/support/builtin_registries.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
@@ -16,9 +16,7 @@ namespace settrain {
 namespace {
 
 std::vector<CheckRow> check(const std::filesystem::path& file) {
-  ModelRegistry registry("model");
-  register_builtin_models(registry);
-  return check_models(registry, at::kCPU, {file});
+  return check_models(test::builtin_registries().models, at::kCPU, {file});
 }
 
 void check_all(const std::string& file, size_t number_of_rows) {
@@ -31,29 +29,28 @@ void check_all(const std::string& file, size_t number_of_rows) {
   }
 }
 
-TEST_CASE("the small ResNets agree with Python's PyTorch", "[fast]") {
+TEST_CASE("the small ResNets agree with Python's PyTorch") {
   for (const char* name : {"resnet8_grey_normalised", "resnet20"}) check_all(name + std::string(".json"), 10);
 }
 
 // `settrain check models` has all of them; tests/e2e runs it.
-TEST_CASE("the references' models agree with what was recorded of them, initial weights too", "[fast]") {
+TEST_CASE("the references' models agree with what was recorded of them, initial weights too") {
   for (const char* name : {"resnet18", "densenet_bc_40_40_normed"}) check_all(name + std::string(".json"), 11);
 }
 
-TEST_CASE("grouped convolutions, ConvNeXt and the vision transformer agree with torchvision, initial weights too",
-          "[fast]") {
+TEST_CASE("grouped convolutions, ConvNeXt and the vision transformer agree with torchvision, initial weights too") {
   for (const char* name : {"resnext50_32x4d", "convnext_tiny", "vit_b_16"})
     check_all(name + std::string("_64px.json"), 11);
 }
 
-TEST_CASE("the other models have torchvision's names and shapes", "[fast]") {
+TEST_CASE("the other models have torchvision's names and shapes") {
   for (const char* name : {"resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d", "densenet161", "densenet169",
                            "densenet201", "convnext_tiny", "vit_b_16"}) {
     check_all(name + std::string(".params.txt"), 1);
   }
 }
 
-TEST_CASE("a wrong entry of a list is found, and a list without a head line is named", "[fast]") {
+TEST_CASE("a wrong entry of a list is found, and a list without a head line is named") {
   const test::TemporaryFolder folder;
   const auto file = folder.path() / "list.params.txt";
   std::stringstream text;
@@ -69,7 +66,7 @@ TEST_CASE("a wrong entry of a list is found, and a list without a head line is n
   CHECK_THROWS_WITH(check(file), Catch::Contains(file.string() + ":1"));
 }
 
-TEST_CASE("initial weights of another deviation or distribution are found", "[fast]") {
+TEST_CASE("initial weights of another deviation or distribution are found") {
   const test::TemporaryFolder temporary;
   const auto folder = temporary.path();
   std::filesystem::copy_file(test::golden_path("models/densenet_bc_40_40.json"), folder / "densenet_bc_40_40.json");
@@ -88,7 +85,7 @@ TEST_CASE("initial weights of another deviation or distribution are found", "[fa
   CHECK_FALSE(row_with("name", "block1.nothing").passed);
 }
 
-TEST_CASE("a wrong number in a golden file is found, and a malformed file is named", "[fast]") {
+TEST_CASE("a wrong number in a golden file is found, and a malformed file is named") {
   const test::TemporaryFolder folder;
   const auto file = folder.path() / "golden.json";
   nlohmann::json golden =
@@ -116,11 +113,21 @@ TEST_CASE("a wrong number in a golden file is found, and a malformed file is nam
   changed["input_shape"] = golden["input_shape"];
   changed["labels"] = {3, 700};
   CHECK_THROWS_WITH(failures(), Catch::Contains(file.string()));
-  CHECK(worse(1, std::nan("")) > 1e300);
 
   golden.erase("labels");
   std::ofstream(file) << golden;
   CHECK_THROWS_WITH(check(file), Catch::Contains(file.string()) && Catch::Contains("labels"));
+}
+
+TEST_CASE("an error that is no number is the worst") {
+  WorstError worst;
+  worst.add(2, "two");
+  worst.add(1, "one");
+  CHECK(worst.where == "two");
+  CHECK(worst.row("model", "values", 2).passed);
+  worst.add(std::nan(""), "NaN");
+  CHECK(worst.error > 1e300);
+  CHECK(worst.row("model", "values", 1e300).note == "NaN");
 }
 
 }  // namespace

@@ -9,8 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/quantile.h"
+#include "metrics/sets/conformal_thresholds.h"
 #include "metrics/sets/rule_metrics.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
@@ -77,7 +78,7 @@ class WeightsFile {
   test::TemporaryFolder folder_;
 };
 
-TEST_CASE("coverage follows alpha however sure the network is", "[fast]") {
+TEST_CASE("coverage follows alpha however sure the network is") {
   const WeightsFile weights;
   for (const double scale : {1.0, 10.0, 100.0, 1e4}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
@@ -102,7 +103,7 @@ TEST_CASE("coverage follows alpha however sure the network is", "[fast]") {
   }
 }
 
-TEST_CASE("classes, superclasses, clusters and rare classes are covered however sure the network is", "[fast]") {
+TEST_CASE("classes, superclasses, clusters and rare classes are covered however sure the network is") {
   const WeightsFile weights;
   struct Threshold {
     std::string name;
@@ -157,7 +158,7 @@ TEST_CASE("classes, superclasses, clusters and rare classes are covered however 
   }
 }
 
-TEST_CASE("average and point-wise errors keep their digits", "[fast]") {
+TEST_CASE("average and point-wise errors keep their digits") {
   const SplitScores split = confident_split(9, 100, at::kFloat);
   const auto sets = [&](const std::string& name) {
     return sets_of(calibrate(parse_set_rule(name), some_facts(), split.scores, split.labels, 0), split.scores);
@@ -174,7 +175,7 @@ TEST_CASE("average and point-wise errors keep their digits", "[fast]") {
   CHECK(sets("error:1e-30").sum().item<int64_t>() > sets("error:1e-20").sum().item<int64_t>());
 }
 
-TEST_CASE("the metrics of eval.rules follow alpha however sure the network is", "[fast]") {
+TEST_CASE("the metrics of eval.rules follow alpha however sure the network is") {
   const WeightsFile weights;
   SplitScores split = confident_split(11, 2, at::kFloat);
   const SplitScores calibration = confident_split(12, 2, at::kFloat);
@@ -185,7 +186,7 @@ TEST_CASE("the metrics of eval.rules follow alpha however sure the network is", 
   context.train_counts = some_facts().train_counts;
   context.score_scale = 30;
   context.calibration = &calibration;
-  const EvaluationResult result = RuleMetrics(rules).prepare(split, context)({});
+  const EvaluationResult result = make_rule_metrics(rules)->prepare(split, context)({});
   for (const SetRule& rule : rules) {
     const double off = deviations(test::value_of(result, "coverage@" + rule.name()), kImageCount, kImageCount, 0.2);
     CAPTURE(rule.name(), off);
@@ -193,7 +194,7 @@ TEST_CASE("the metrics of eval.rules follow alpha however sure the network is", 
   }
 }
 
-TEST_CASE("a threshold that many images share is told, with what helps", "[fast]") {
+TEST_CASE("a threshold that many images share is told, with what helps") {
   // Two classes: in aps the score of a wrong label is the largest there is.
   const at::Tensor scores = at::tensor({3.0F, 0.0F}).repeat({100, 1}), labels = at::zeros({100}, at::kLong);
   labels.slice(0, 0, 30).fill_(1);
@@ -207,7 +208,7 @@ TEST_CASE("a threshold that many images share is told, with what helps", "[fast]
   CHECK_THAT(notes("conformal:lac:0.1"), Catch::Contains("30 %"));
 }
 
-TEST_CASE("interpolated thresholds are linear in the probability, near 0 and near 1", "[fast]") {
+TEST_CASE("interpolated thresholds are linear in the probability, near 0 and near 1") {
   // Two classes whose labels have 1 - p of e^-60 and e^-50; the quantile of all is the larger.
   const at::Tensor scores = at::tensor({60.0, 0.0, 0.0, 50.0}, at::kDouble).view({2, 2});
   const at::Tensor labels = at::tensor({0, 1}, at::kLong);
@@ -227,7 +228,7 @@ TEST_CASE("interpolated thresholds are linear in the probability, near 0 and nea
   CHECK(missing.thresholds[2].low == Approx(marginal).epsilon(1e-12));
 }
 
-TEST_CASE("the labels that calibrate are covered as often as their scores are within the threshold", "[fast]") {
+TEST_CASE("the labels that calibrate are covered as often as their scores are within the threshold") {
   at::manual_seed(13);
   const int64_t classes = 150;  // of which RankedRow sorts some at a time
   const at::Tensor scores = at::randn({500, classes}).mul(40);
@@ -246,7 +247,7 @@ TEST_CASE("the labels that calibrate are covered as often as their scores are wi
   }
 }
 
-TEST_CASE("rules of confident networks come back from JSON", "[fast]") {
+TEST_CASE("rules of confident networks come back from JSON") {
   for (uint64_t seed = 0; seed < 12; ++seed) {
     const SplitScores calibration = confident_split(20 + seed, seed % 2 ? 1 : 30, at::kFloat);
     for (const char* score : {"lac", "aps", "raps", "raps(lambda=0.1,k=1)", "saps", "pas"}) {

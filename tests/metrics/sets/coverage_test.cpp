@@ -7,7 +7,7 @@
 #include <map>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/quantile.h"
+#include "metrics/sets/conformal_thresholds.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -67,7 +67,7 @@ std::map<int64_t, Tally> tallies(const std::string& name, const std::vector<int6
   return found;
 }
 
-TEST_CASE("the mean coverage is the quantile's, over all images, a class or a superclass", "[fast]") {
+TEST_CASE("the mean coverage is the quantile's, over all images, a class or a superclass") {
   const std::vector<int64_t> all{0, 0, 0, 0}, classes{0, 1, 2, 3}, superclasses{0, 0, 1, 1};
   struct Guarantee {
     std::string name;
@@ -89,7 +89,7 @@ TEST_CASE("the mean coverage is the quantile's, over all images, a class or a su
   }
 }
 
-TEST_CASE("fuzzy thresholds cover at least as often as promised", "[fast]") {
+TEST_CASE("fuzzy thresholds cover at least as often as promised") {
   const Tally tally = tallies("conformal:lac:0.2:fuzzy(0.01,share=0.5)", {0, 0, 0, 0}).at(0);
   const double judged = kDraws * kJudged;
   CHECK(tally.covered / judged > 1 - kAlpha - 0.005);

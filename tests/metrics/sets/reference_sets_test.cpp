@@ -22,7 +22,7 @@ at::Tensor recorded_scores(const nlohmann::json& part, int64_t classes) {
   return at::tensor(values, at::kDouble).view({-1, classes});
 }
 
-TEST_CASE("sets equal those of TorchCP and MAPIE image by image", "[fast]") {
+TEST_CASE("sets equal those of TorchCP and MAPIE image by image") {
   const auto golden = nlohmann::json::parse(test::read_file(test::golden_path("sets/conformal.json")));
   const int64_t classes = golden.at("classes");
   const auto& calibration = golden.at("calibration");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "metrics/sets/calibrate.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "src/core/error.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
@@ -22,7 +23,7 @@ CalibratedRule calibrated_rule(const std::string& name) {
   return calibrate(parse_set_rule(name), facts, split.scores, split.labels, 0xFFFFFFFFFFFFFFFF);
 }
 
-TEST_CASE("a rule keeps every bit as JSON", "[fast]") {
+TEST_CASE("a rule keeps every bit as JSON") {
   const at::Tensor scores = at::randn({50, 5});
   for (const char* name : {"top:2", "average:1.5", "error:0.1", "average-error:0.1", "conformal:lac:0.1",
                            "conformal:aps(randomised=true):0.1:classwise", "conformal:pas:0.1:superclass",
@@ -43,7 +44,7 @@ TEST_CASE("a rule keeps every bit as JSON", "[fast]") {
   }
 }
 
-TEST_CASE("infinite numbers are texts", "[fast]") {
+TEST_CASE("infinite numbers are texts") {
   const Json json = to_json(calibrated_rule("conformal:pas:0.001"));
   CHECK(json["thresholds"] == Json::array({"infinity"}));
   CHECK(json["class_factor"][3] == "infinity");
@@ -52,7 +53,7 @@ TEST_CASE("infinite numbers are texts", "[fast]") {
   CHECK(rule_from_json(below, 5).thresholds[0] == -std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("a low part stands beside the high one", "[fast]") {
+TEST_CASE("a low part stands beside the high one") {
   CalibratedRule rule = calibrated_rule("conformal:lac:0.3");
   rule.thresholds = {DoubleDouble::sum(-1, 1e-30)};
   const Json json = to_json(rule);
@@ -63,7 +64,7 @@ TEST_CASE("a low part stands beside the high one", "[fast]") {
   CHECK(to_json(rule)["thresholds"] == Json::array({-0.5}));
 }
 
-TEST_CASE("rules of version 1 are read where they mean the same sets", "[fast]") {
+TEST_CASE("rules of version 1 are read where they mean the same sets") {
   const at::Tensor scores = at::randn({200, 5}).mul(3);
   const auto old = [](const std::string& name, double threshold) {
     Json json = to_json(calibrated_rule(name));
@@ -95,7 +96,7 @@ TEST_CASE("rules of version 1 are read where they mean the same sets", "[fast]")
   }
 }
 
-TEST_CASE("JSON that to_json() does not write is refused", "[fast]") {
+TEST_CASE("JSON that to_json() does not write is refused") {
   const Json good = to_json(calibrated_rule("conformal:pas:0.3:rc3p"));
   CHECK_NOTHROW(rule_from_json(good, 5));
   CHECK_THROWS_AS(rule_from_json(good, 6), RunError);
@@ -147,7 +148,7 @@ TEST_CASE("JSON that to_json() does not write is refused", "[fast]") {
   CHECK_THROWS_AS(rule_from_json(sums, 5), RunError);
 }
 
-TEST_CASE("text with changed bytes is refused, or is a rule that is written as it was read", "[fast]") {
+TEST_CASE("text with changed bytes is refused, or is a rule that is written as it was read") {
   at::manual_seed(7);
   for (const char* name : {"conformal:raps(lambda=0.5):0.3:rc3p", "conformal:lac:0.1:clustered(share=0.5)", "top:3"}) {
     const std::string good = to_json(calibrated_rule(name)).dump();

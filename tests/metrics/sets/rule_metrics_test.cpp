@@ -18,15 +18,11 @@ using test::value_of;
 
 namespace {
 
-config::Config config_with(const config::Texts& rules) {
-  const config::Key key = RuleOptions::keys().front();
-  return config::Config({{"eval.rules", key, rules, {"test.yaml:3:7"}}});
-}
-
 std::unique_ptr<Metric> metric_of(const config::Texts& rules) {
   MetricRegistry registry("metric");
   register_set_metrics(registry);
-  return registry.at("rules").make(config_with(rules));
+  const MetricEntry& entry = registry.at("rules");
+  return entry.make(config::Config({{"eval.rules", entry.keys.front(), rules, {"test.yaml:3:7"}}}));
 }
 
 MetricContext context_of(std::vector<int64_t> train_counts) {
@@ -54,7 +50,7 @@ SetQuality judged(const std::string& rule, const SplitScores& calibration, const
 
 }  // namespace
 
-TEST_CASE("every rule has its metrics, with a gap where it has an error", "[fast]") {
+TEST_CASE("every rule has its metrics, with a gap where it has an error") {
   const auto metric = metric_of({"conformal:pas:0.1", "top:2"});
   CHECK(metric->names() == std::vector<std::string>{"coverage@conformal:pas:0.1", "size@conformal:pas:0.1",
                                                     "macro_coverage@conformal:pas:0.1", "below_half@conformal:pas:0.1",
@@ -69,13 +65,13 @@ TEST_CASE("every rule has its metrics, with a gap where it has an error", "[fast
   CHECK(result.set_sizes[1].counts == std::vector<int64_t>{0, 0, 50, 0, 0});
 }
 
-TEST_CASE("without rules there is nothing", "[fast]") {
+TEST_CASE("without rules there is nothing") {
   const auto metric = metric_of({});
   CHECK(metric->names().empty());
   CHECK(metric->compute(test::random_split(1, 10, 4, at::kFloat), context_of(kCounts)).values.empty());
 }
 
-TEST_CASE("given images calibrate, and all of the split is judged", "[fast]") {
+TEST_CASE("given images calibrate, and all of the split is judged") {
   const SplitScores calibration = test::random_split(2, 300, 4, at::kFloat);
   const SplitScores split = test::random_split(3, 9000, 4, at::kFloat);  // more than are judged at a time
   MetricContext context = context_of(kCounts);
@@ -92,12 +88,12 @@ TEST_CASE("given images calibrate, and all of the split is judged", "[fast]") {
   CHECK(value_of(result, "undercoverage_gap@" + rule) == expected.undercoverage_gap);
 }
 
-TEST_CASE("a split that calibrates itself is judged on the images that did not", "[fast]") {
+TEST_CASE("a split that calibrates itself is judged on the images that did not") {
   const SplitScores split = test::random_split(4, 101, 4, at::kFloat);
   const auto metric = metric_of({"top:1"});
   MetricContext context = context_of(kCounts);
   const auto prepared = metric->prepare(split, context);
-  // Of single images only the judged ones have values.
+  // A single image has values only where it is judged.
   std::set<int64_t> judged_images;
   for (int64_t i = 0; i < 101; ++i) {
     const EvaluationResult one = prepared(at::tensor({i}, at::kLong));
@@ -119,7 +115,7 @@ TEST_CASE("a split that calibrates itself is judged on the images that did not",
   CHECK_THROWS_AS(metric->prepare(test::random_split(4, 1, 4, at::kFloat), context), ShapeError);
 }
 
-TEST_CASE("drawn images are judged by the rule that the split was judged by", "[fast]") {
+TEST_CASE("drawn images are judged by the rule that the split was judged by") {
   const SplitScores calibration = test::random_split(5, 200, 4, at::kFloat),
                     split = test::random_split(6, 80, 4, at::kFloat);
   MetricContext context = context_of(kCounts);
@@ -132,7 +128,7 @@ TEST_CASE("drawn images are judged by the rule that the split was judged by", "[
   CHECK(value_of(result, "coverage@" + rule) == judged(rule, calibration, rows_of(split, drawn), context).coverage);
 }
 
-TEST_CASE("scores of sigmoids are judged as such", "[fast]") {
+TEST_CASE("scores of sigmoids are judged as such") {
   const SplitScores calibration = test::random_split(7, 200, 4, at::kFloat),
                     split = test::random_split(8, 50, 4, at::kFloat);
   MetricContext context = context_of(kCounts);
@@ -144,18 +140,29 @@ TEST_CASE("scores of sigmoids are judged as such", "[fast]") {
   CHECK_THROWS_AS(metric_of({"conformal:aps:0.3"})->compute(split, context), ConfigError);
 }
 
-TEST_CASE("texts that are no rules are refused with their place, all of them at once", "[fast]") {
+TEST_CASE("texts that are no rules are refused with their place, all of them at once") {
   CHECK_THROWS_WITH(
       metric_of({"top:2", "conformal:lac:2", "nearest:3"}),
       Contains("test.yaml:3:7") && Contains("eval.rules") && Contains("conformal:lac:2") && Contains("nearest:3"));
   CHECK_THROWS_WITH(metric_of({"conformal:lac:0.1", "conformal:lac:0.10"}), Contains("conformal:lac:0.1 twice"));
 }
 
-TEST_CASE("of the metrics of rules, smaller sizes and gaps are better", "[fast]") {
-  for (const std::string& name : metric_of({"conformal:lac:0.1"})->names()) {
-    const bool is_coverage = name.find("coverage@") != std::string::npos;
-    CHECK(is_better("val/" + name, 0.9, 0.5) == is_coverage);
-    CHECK(is_better("val/" + name, 0.5, 0.9) != is_coverage);
-    CHECK_FALSE(is_better("val/" + name, NAN, 0.5));
+TEST_CASE("the metrics of rules say what they are, and their names in files mean the same") {
+  for (const MetricValue& value : metric_of({"conformal:lac:0.1", "top:2"})
+                                      ->compute(test::random_split(1, 100, 4, at::kFloat), context_of(kCounts))
+                                      .values) {
+    CAPTURE(value.name);
+    const bool is_coverage = value.name.find("coverage@") != std::string::npos;
+    CHECK((value.better == Better::kHigher) == is_coverage);
+    CHECK((value.unit == MetricUnit::kClasses) == value.name.starts_with("size@"));
+    CHECK((value.over == MeanOver::kSamples) ==
+          (value.name.starts_with("size@") || value.name.starts_with("coverage@")));
+    CHECK(is_size(value.name) == (value.unit == MetricUnit::kClasses));
+    CHECK("val/" + value.size == (is_coverage ? size_metric("val/" + value.name) : "val/"));
+    const MetricValue as_half{value.name, 0.5, value.unit, value.over, value.better};
+    for (const double other : {0.4, 0.5, 0.6})
+      CHECK(is_better("val/" + value.name, 0.5, other) == is_better(as_half, other));
+    CHECK_FALSE(is_better("val/" + value.name, NAN, 0.5));
+    CHECK_FALSE(is_better({value.name, NAN, value.unit, value.over, value.better}, 0.5));
   }
 }

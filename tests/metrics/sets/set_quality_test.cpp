@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNoLevel = std::numeric_limits<double>::quiet_NaN();
 
-// Of `classes` classes, one list an image.
+// Sets of `classes` classes, from a list for each image.
 at::Tensor sets_with(int64_t classes, const std::vector<std::vector<int64_t>>& sets) {
   at::Tensor result = at::zeros({static_cast<int64_t>(sets.size()), classes}, at::kBool);
   for (size_t i = 0; i < sets.size(); ++i) {
@@ -29,7 +29,7 @@ at::Tensor given_labels(const std::vector<int64_t>& labels) {
 
 }  // namespace
 
-TEST_CASE("the quality of six sets, by hand", "[fast]") {
+TEST_CASE("the quality of six sets, by hand") {
   // Class 0 is covered in 2 of 3 images, class 1 in 0 of 1, class 2 in 2 of 2, class 3 has no image.
   const at::Tensor sets = sets_with(4, {{0}, {0, 1}, {1}, {}, {2}, {0, 1, 2, 3}});
   const SetQuality quality = set_quality(sets, given_labels({0, 0, 0, 1, 2, 2}), 0.8, {10, 20, 300, 500});
@@ -54,7 +54,7 @@ TEST_CASE("the quality of six sets, by hand", "[fast]") {
   CHECK(std::isnan(quality.class_coverage[3]));
 }
 
-TEST_CASE("the Wilson interval of 8 in 10 is that of its formula", "[fast]") {
+TEST_CASE("the Wilson interval of 8 in 10 is that of its formula") {
   at::Tensor sets = at::zeros({10, 2}, at::kBool);
   sets.narrow(0, 0, 8).select(1, 0).fill_(true);
   const SetQuality quality = set_quality(sets, at::zeros({10}, at::kLong), 0.9, {});
@@ -63,13 +63,13 @@ TEST_CASE("the Wilson interval of 8 in 10 is that of its formula", "[fast]") {
   CHECK(quality.interval[1] == Approx(0.943318).margin(1e-6));
 }
 
-TEST_CASE("an even number of sets has the mean of the middle two as its median", "[fast]") {
+TEST_CASE("an even number of sets has the mean of the middle two as its median") {
   const at::Tensor labels = given_labels({0, 0, 0, 0});
   CHECK(set_quality(sets_with(4, {{0, 1, 2, 3}, {0}, {0, 1, 2, 3}, {0, 1}}), labels, 0.9, {}).median_size == 3);
   CHECK(set_quality(sets_with(4, {{}, {0}, {}, {0, 1}}), labels, 0.9, {}).median_size == 0.5);
 }
 
-TEST_CASE("empty sets cover nothing, full ones everything", "[fast]") {
+TEST_CASE("empty sets cover nothing, full ones everything") {
   const at::Tensor labels = given_labels({0, 1, 1});
   const SetQuality empty = set_quality(at::zeros({3, 2}, at::kBool), labels, 0.9, {5, 5});
   CHECK(empty.coverage == 0);
@@ -89,11 +89,11 @@ TEST_CASE("empty sets cover nothing, full ones everything", "[fast]") {
   CHECK(full.coverage_gap == Approx(0.1));
 }
 
-TEST_CASE("a class that is covered in half of its images is not below half", "[fast]") {
+TEST_CASE("a class that is covered in half of its images is not below half") {
   CHECK(set_quality(sets_with(2, {{0}, {1}}), given_labels({0, 0}), 0.9, {}).below_half == 0);
 }
 
-TEST_CASE("a rule without an error has no gaps", "[fast]") {
+TEST_CASE("a rule without an error has no gaps") {
   const SetQuality quality = set_quality(sets_with(3, {{0}, {1}}), given_labels({0, 0}), kNoLevel, {});
   CHECK(quality.coverage == 0.5);
   CHECK(std::isnan(quality.undercoverage_gap));
@@ -102,7 +102,7 @@ TEST_CASE("a rule without an error has no gaps", "[fast]") {
   for (const double coverage : quality.shot_coverage) CHECK(std::isnan(coverage));
 }
 
-TEST_CASE("without images nothing is defined", "[fast]") {
+TEST_CASE("without images nothing is defined") {
   const SetQuality quality = set_quality(at::zeros({0, 3}, at::kBool), at::zeros({0}, at::kLong), 0.9, {1, 1, 1});
   CHECK(quality.images == 0);
   CHECK(quality.classes_without_images == 3);
@@ -113,7 +113,7 @@ TEST_CASE("without images nothing is defined", "[fast]") {
   }
 }
 
-TEST_CASE("outcomes of images that repeat are those of their sets", "[fast]") {
+TEST_CASE("outcomes of images that repeat are those of their sets") {
   const at::Tensor sets = sets_with(3, {{0}, {1, 2}, {}}), labels = given_labels({0, 1, 2}),
                    drawn = given_labels({1, 1, 2});
   const SetQuality some = set_quality(outcomes_of(sets, labels).of(drawn), 0.9, {});
@@ -123,6 +123,6 @@ TEST_CASE("outcomes of images that repeat are those of their sets", "[fast]") {
   CHECK(some.classes_without_images == 1);
 }
 
-TEST_CASE("labels and sets of different numbers of images are refused", "[fast]") {
+TEST_CASE("labels and sets of different numbers of images are refused") {
   CHECK_THROWS_AS(outcomes_of(at::zeros({3, 2}, at::kBool), given_labels({0, 1})), ShapeError);
 }

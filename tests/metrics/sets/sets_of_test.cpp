@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/quantile.h"
-#include "metrics/sets/set_noise.h"
+#include "metrics/sets/conformal_scores.h"
+#include "metrics/sets/conformal_thresholds.h"
 #include "src/core/error.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
@@ -126,7 +126,7 @@ const std::vector<std::string> kRules{"conformal:lac:0.2",
                                       "conformal:aps(randomised=true):0.3:clustered(clusters=2,share=0.5)",
                                       "conformal:lac:0.3:fuzzy(0.01)"};
 
-TEST_CASE("sets are those of the formulas, class by class", "[fast]") {
+TEST_CASE("sets are those of the formulas, class by class") {
   uint64_t seed = 0;
   for (const int64_t classes : {2, 9, 70}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
@@ -159,7 +159,7 @@ TEST_CASE("sets are those of the formulas, class by class", "[fast]") {
   }
 }
 
-TEST_CASE("the image that sets a quantile is in its own set", "[fast]") {
+TEST_CASE("the image that sets a quantile is in its own set") {
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     const SplitScores split = fair_split(5, 99, 30, dtype, 0);
     for (const char* name :
@@ -172,7 +172,7 @@ TEST_CASE("the image that sets a quantile is in its own set", "[fast]") {
   }
 }
 
-TEST_CASE("an image's set does not depend on the images beside it", "[fast]") {
+TEST_CASE("an image's set does not depend on the images beside it") {
   for (const auto kind : {ProbabilityKind::kSoftmax, ProbabilityKind::kSigmoid}) {
     const SplitScores split = fair_split(8, 130, 37, at::kFloat, 0);
     for (std::string name : kRules) {
@@ -192,7 +192,7 @@ TEST_CASE("an image's set does not depend on the images beside it", "[fast]") {
   }
 }
 
-TEST_CASE("sets grow as alpha falls", "[fast]") {
+TEST_CASE("sets grow as alpha falls") {
   const SplitScores calibration = fair_split(2, 200, 12, at::kFloat, 0), judged = fair_split(3, 50, 12, at::kFloat, 0);
   for (const char* start : {"conformal:lac:", "conformal:aps:", "conformal:raps:", "conformal:saps:", "conformal:pas:",
                             "conformal:aps(randomised=true):", "error:", "average-error:"}) {
@@ -211,7 +211,7 @@ TEST_CASE("sets grow as alpha falls", "[fast]") {
   }
 }
 
-TEST_CASE("scores that no rule can judge are refused", "[fast]") {
+TEST_CASE("scores that no rule can judge are refused") {
   const SplitScores split = fair_split(1, 20, 4, at::kFloat, 0);
   const CalibratedRule rule =
       calibrate(parse_set_rule("conformal:lac:0.1"), facts_of(4), split.scores, split.labels, 0);

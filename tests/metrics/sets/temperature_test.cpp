@@ -17,7 +17,7 @@ std::pair<at::Tensor, at::Tensor> two_classes(double gap, int64_t right) {
 
 }  // namespace
 
-TEST_CASE("the temperature makes probabilities as large as the share of right answers", "[fast]") {
+TEST_CASE("the temperature makes probabilities as large as the share of right answers") {
   // sigmoid(6 / T) = 0.75 where 6 / T = log 3.
   const auto [scores, labels] = two_classes(6, 75);
   CHECK(fit_temperature(scores, labels).temperature == Approx(6 / std::log(3.0)).epsilon(1e-12));
@@ -27,7 +27,7 @@ TEST_CASE("the temperature makes probabilities as large as the share of right an
   CHECK(fit_temperature(doubtful, their_labels).temperature == Approx(0.5 / std::log(9.0)).epsilon(1e-12));
 }
 
-TEST_CASE("a temperature is refused where the likelihood has no maximum, and is then 1", "[fast]") {
+TEST_CASE("a temperature is refused where the likelihood has no maximum, and is then 1") {
   const auto check_refused = [](const std::pair<at::Tensor, at::Tensor>& images, const std::string& reason) {
     const TemperatureFit fit = fit_temperature(images.first, images.second);
     CHECK(fit.temperature == 1);
@@ -46,7 +46,7 @@ TEST_CASE("a temperature is refused where the likelihood has no maximum, and is 
   check_refused(two_classes(1e5, 75), "above 1000");
 }
 
-TEST_CASE("a temperature within its range is taken, however near to an end and however large the scores", "[fast]") {
+TEST_CASE("a temperature within its range is taken, however near to an end and however large the scores") {
   const auto [small, labels] = two_classes(1.2e-3, 75);
   CHECK(fit_temperature(small, labels).temperature == Approx(1.2e-3 / std::log(3.0)).epsilon(1e-9));
   const auto [large, more_labels] = two_classes(1e3, 75);
@@ -58,7 +58,7 @@ TEST_CASE("a temperature within its range is taken, however near to an end and h
   CHECK(fit_temperature(sure, nearly_right).temperature == Approx(1 / std::log(99.0)).epsilon(1e-9));
 }
 
-TEST_CASE("the calibration error is the difference of probabilities and right answers, by bins", "[fast]") {
+TEST_CASE("the calibration error is the difference of probabilities and right answers, by bins") {
   const auto [scores, labels] = two_classes(std::log(3.0), 60);  // probability 0.75
   CHECK(expected_calibration_error(scores, labels) == Approx(0.15));
   CHECK(expected_calibration_error(scores, labels, 1) == Approx(0.15));

@@ -5,7 +5,7 @@
 #include "datasets/calibration_split.h"
 #include "datasets/long_tail.h"
 #include "src/config/load.h"
-#include "src/config/variants.h"
+#include "src/config/schema.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
@@ -37,7 +37,7 @@ std::optional<DataFacts> facts(const std::vector<std::string>& settings) {
 
 }  // namespace
 
-TEST_CASE("sizes are those that are published, less what is held out", "[fast]") {
+TEST_CASE("sizes are those that are published, less what is held out") {
   const DataFacts cifar = *facts({});
   CHECK(cifar.classes == 100);
   CHECK(cifar.train == 45'000);
@@ -50,7 +50,7 @@ TEST_CASE("sizes are those that are published, less what is held out", "[fast]")
   CHECK(facts({"data.name=imagenet"})->size == 224);
 }
 
-TEST_CASE("a long tail has as many images as data.long_tail leaves", "[fast]") {
+TEST_CASE("a long tail has as many images as data.long_tail leaves") {
   Dataset dataset;
   dataset.class_names.resize(100);
   for (int64_t i = 0; i < 45'000; ++i) {
@@ -61,11 +61,11 @@ TEST_CASE("a long tail has as many images as data.long_tail leaves", "[fast]") {
   CHECK(facts({"data.long_tail.imbalance=100", "data.val_size=5000"})->train == dataset.train.size());
 }
 
-TEST_CASE("data of the user's own are not known beforehand", "[fast]") {
+TEST_CASE("data of the user's own are not known beforehand") {
   CHECK_FALSE(facts({"data.name=image_folder", "data.root=x"}).has_value());
 }
 
-TEST_CASE("what a run needs is named, and what of it is missing", "[fast]") {
+TEST_CASE("what a run needs is named, and what of it is missing") {
   const test::TemporaryFolder folder;
   const auto needing = [&](const std::string& root, const std::string& weights) {
     return configured({{"data.name", std::string("cifar100")}, {"data.root", root}, {"model.pretrained", weights}});

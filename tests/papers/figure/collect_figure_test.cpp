@@ -1,11 +1,10 @@
-#include "src/papers/figure/collect_figure.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "src/core/error.h"
+#include "src/papers/figure/paper_figure.h"
 #include "tests/papers/figure/figure_files.h"
 #include "tests/support/catch2.h"
 
@@ -35,7 +34,7 @@ FilledFigure collect(const FigureFiles& files, const std::vector<std::filesystem
 
 }  // namespace
 
-TEST_CASE("a figure along its rows has means over seeds, with intervals from three on", "[fast]") {
+TEST_CASE("a figure along its rows has means over seeds, with intervals from three on") {
   FigureFiles files;
   std::vector<std::filesystem::path> runs;
   for (int seed = 1; seed <= 3; ++seed) {
@@ -66,7 +65,7 @@ TEST_CASE("a figure along its rows has means over seeds, with intervals from thr
   CHECK_FALSE(panel.series[1].points[0].below);
 }
 
-TEST_CASE("a figure over the epochs has the runs' logs, and leaves out what is null", "[fast]") {
+TEST_CASE("a figure over the epochs has the runs' logs, and leaves out what is null") {
   FigureFiles files;
   const auto log = [](double first, const std::string& second) {
     return fmt::format(
@@ -87,7 +86,7 @@ TEST_CASE("a figure over the epochs has the runs' logs, and leaves out what is n
   CHECK(panel.series[1].points.empty());
 }
 
-TEST_CASE("a figure of one metric against another one pairs the cells of a row", "[fast]") {
+TEST_CASE("a figure of one metric against another one pairs the cells of a row") {
   FigureFiles files;
   const std::vector<std::filesystem::path> runs{files.run("a", config_text("a", 1, 1), results(0.2)),
                                                 files.run("b", config_text("b", 1, 1), results(0.7)),
@@ -100,7 +99,7 @@ TEST_CASE("a figure of one metric against another one pairs the cells of a row",
   CHECK(panel.series[0].points[0].y == 70);
 }
 
-TEST_CASE("set sizes are shares of the images of all seeds, up to the largest set", "[fast]") {
+TEST_CASE("set sizes are shares of the images of all seeds, up to the largest set") {
   FigureFiles files;
   const std::vector<std::filesystem::path> runs{
       files.run("1", config_text("a", 10, 1), results(0.5, R"("avg2": [0, 3, 1, 0, 0], "few_avg2": [0, 1, 0, 0, 0])")),
@@ -113,7 +112,7 @@ TEST_CASE("set sizes are shares of the images of all seeds, up to the largest se
   CHECK(panel.series[0].points.back().x == 3);
 }
 
-TEST_CASE("of two runs of a seed the one that measured more in its steps is taken", "[fast]") {
+TEST_CASE("of two runs of a seed the one that measured more in its steps is taken") {
   FigureFiles files;
   const std::string log = "{\"step\": 1, \"epoch\": 1, \"train/gradient_nonzeros\": 4}\n{\"step\": 2, \"epoch\": 2}\n";
   const std::vector<std::filesystem::path> runs{
@@ -128,7 +127,7 @@ TEST_CASE("of two runs of a seed the one that measured more in its steps is take
   CHECK_THAT(filled.remarks[0], Contains("bare: repeats seed 1 of"));
 }
 
-TEST_CASE("runs that a figure cannot show are said", "[fast]") {
+TEST_CASE("runs that a figure cannot show are said") {
   FigureFiles files;
   const std::vector<std::filesystem::path> runs{
       files.run("other", config_text("a", 77, 1), results(0.2)),
@@ -149,6 +148,33 @@ TEST_CASE("runs that a figure cannot show are said", "[fast]") {
   CHECK_THAT(remarks, !Contains("ninth"));
   // Collected, any seed is welcome.
   CHECK_THAT(remarks_of(false), Contains("ninth/metrics.jsonl' has 0 rows"));
+}
+
+TEST_CASE("a Lorenz chart counts the images of all splits, in percent") {
+  PaperFigure figure;
+  figure.name = "thesis/3.2";
+  figure.preset = "paper";
+  figure.paper = "A paper";
+  Dataset dataset;
+  dataset.name = "plants";
+  dataset.class_names = {"a", "b", "c", "d"};
+  dataset.train.labels = {0, 1, 2, 3, 3, 3};
+  dataset.val.labels = {3};
+  dataset.test.labels = {2, 3, 3};
+  for (Split* split : {&dataset.train, &dataset.val, &dataset.test}) split->ids.resize(split->labels.size());
+  const Chart chart = lorenz_chart(figure, dataset);
+  CHECK(chart.name == "thesis-3.2");
+  CHECK(chart.subtitle == "After A paper. 10 images of 4 classes, all splits.");
+  const ChartPanel& panel = chart.panels.at(0);
+  REQUIRE(panel.series.size() == 2);
+  // Counts of 1, 1, 2 and 6.
+  CHECK(panel.series[0].name == "plants, Gini 0.400");
+  const std::vector<double> x{0, 25, 50, 75, 100}, y{0, 10, 20, 40, 100};
+  REQUIRE(panel.series[0].points.size() == 5);
+  for (size_t i = 0; i < 5; ++i) {
+    CHECK(panel.series[0].points[i].x == Approx(x[i]));
+    CHECK(panel.series[0].points[i].y == Approx(y[i]));
+  }
 }
 
 }  // namespace settrain

@@ -24,7 +24,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 }  // namespace
 
-TEST_CASE("a figure's file says what each panel shows", "[fast]") {
+TEST_CASE("a figure's file says what each panel shows") {
   FigureFiles files;
   const PaperFigure figure = read_figure(files.write_figure(kFigure), "paper");
   CHECK(figure.name == "paper/1");
@@ -39,7 +39,7 @@ TEST_CASE("a figure's file says what each panel shows", "[fast]") {
   CHECK((figure.panels[3].kind == ChartKind::kSteps && figure.panels[3].columns == Places{0}));
 }
 
-TEST_CASE("a figure's runs are those that its panels show, each with what is shown of it", "[fast]") {
+TEST_CASE("a figure's runs are those that its panels show, each with what is shown of it") {
   FigureFiles files;
   PaperFigure figure = read_figure(files.write_figure(kFigure), "paper");
   CHECK(figure.wanted_cells().size() == 6);
@@ -61,7 +61,7 @@ TEST_CASE("a figure's runs are those that its panels show, each with what is sho
   CHECK(cells[0].logged == std::vector<std::string>{"train/gradient_nonzeros"});
 }
 
-TEST_CASE("words of a figure's let stand in what is shown, and a preset has its own", "[fast]") {
+TEST_CASE("words of a figure's let stand in what is shown, and a preset has its own") {
   FigureFiles files;
   std::string text =
       replaced(kFigure, "title: Of all kinds", "title: \"On {data}, {how}\"\nlet: {data: plants, how: whole}");
@@ -75,7 +75,7 @@ TEST_CASE("words of a figure's let stand in what is shown, and a preset has its 
                     Contains("On plants, {who}: no `let` has this word"));
 }
 
-TEST_CASE("a figure's files have names that are safe", "[fast]") {
+TEST_CASE("a figure's files have names that are safe") {
   FigureFiles files;
   PaperFigure figure = read_figure(files.write_figure(kFigure), "smoke");
   CHECK(figure.chart_name("1") == "paper-1a-smoke");  // b is not left
@@ -88,7 +88,7 @@ TEST_CASE("a figure's files have names that are safe", "[fast]") {
   CHECK(read_figure(files.figures() / "paper/../odd {x}/f.yaml", "paper").name == "odd {x}/f");
 }
 
-TEST_CASE("a figure is found by its number, by a panel's, and by its file", "[fast]") {
+TEST_CASE("a figure is found by its number, by a panel's, and by its file") {
   FigureFiles files;
   files.write_figure(replaced(kFigure, "Of all kinds", "Many"), "many.yaml");
   CHECK(find_figure(files.figures(), "paper/many", "paper").panels.size() == 4);
@@ -100,7 +100,7 @@ TEST_CASE("a figure is found by its number, by a panel's, and by its file", "[fa
   CHECK_THROWS_WITH(find_figure(files.figures(), "paper/1b", "smoke"), Contains("has no figure 1b"));
 }
 
-TEST_CASE("a figure's preset keeps rows and columns, and panels that have some left", "[fast]") {
+TEST_CASE("a figure's preset keeps rows and columns, and panels that have some left") {
   FigureFiles files;
   const PaperFigure figure = read_figure(files.write_figure(kFigure), "smoke");
   REQUIRE(figure.rows.each.size() == 2);
@@ -115,7 +115,7 @@ TEST_CASE("a figure's preset keeps rows and columns, and panels that have some l
   CHECK(read_figure(files.write_figure(column_panel), "smoke").numbers() == std::vector<std::string>{"1"});
 }
 
-TEST_CASE("a preset's own rows take the place of all, where no panel names some", "[fast]") {
+TEST_CASE("a preset's own rows take the place of all, where no panel names some") {
   FigureFiles files;
   CHECK_THROWS_WITH(read_figure(files.write_figure(kFigure), "own"), Contains("only where no panel names some"));
   const std::string plain =
@@ -126,7 +126,7 @@ TEST_CASE("a preset's own rows take the place of all, where no panel names some"
   CHECK(figure.rows.each[0].label == "2");
 }
 
-TEST_CASE("what is wrong with a figure's file is said with its place", "[fast]") {
+TEST_CASE("what is wrong with a figure's file is said with its place") {
   const std::vector<std::tuple<std::string, std::string, std::string>> cases{
       {"label: \"0.1\"", "label: small", "there is no row '0.1'"},
       {"label: \"1\"", "label: one", "there is no row '1'"},

@@ -1,8 +1,7 @@
-#include "src/papers/level_sets/level_set_figures.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "src/papers/level_sets/level_sets.h"
 #include "tests/support/builtin_losses.h"
 #include "tests/support/catch2.h"
 
@@ -22,7 +21,7 @@ std::vector<std::string> parameters(const LevelSetFigure& figure) {
 
 }  // namespace
 
-TEST_CASE("The figures of the paper, by number", "[fast]") {
+TEST_CASE("The figures of the paper, by number") {
   const auto all = level_set_figures();
   REQUIRE(all.size() == 4);
   CHECK(figure(all, "1").name == "level-sets-k2");
@@ -34,7 +33,7 @@ TEST_CASE("The figures of the paper, by number", "[fast]") {
   CHECK(figure(all, "4").replications == 1);
 }
 
-TEST_CASE("Figures 1 and 6 show the losses of Table 1 in the paper's order", "[fast]") {
+TEST_CASE("Figures 1 and 6 show the losses of Table 1 in the paper's order") {
   const auto all = level_set_figures();
   const std::vector<std::string> expected{
       "topk_zero_one",       "cross_entropy",       "topk_hinge",  "topk_hinge_calibrated", "topk_hinge_convex",
@@ -49,7 +48,7 @@ TEST_CASE("Figures 1 and 6 show the losses of Table 1 in the paper's order", "[f
   CHECK(parameters(figure(all, "1"))[5] == "k: 2, tau: 0.1, alpha: 0.5");  // a margin of 1 in scores, which are over K
 }
 
-TEST_CASE("Figures 4 and 5 vary one parameter, K = 1 above K = 2", "[fast]") {
+TEST_CASE("Figures 4 and 5 vary one parameter, K = 1 above K = 2") {
   const auto all = level_set_figures();
   const auto draws = parameters(figure(all, "4")), epsilons = parameters(figure(all, "5"));
   REQUIRE(draws.size() == 10);
@@ -60,7 +59,7 @@ TEST_CASE("Figures 4 and 5 vary one parameter, K = 1 above K = 2", "[fast]") {
   CHECK(epsilons[9] == "k: 2, epsilon: 1.0, num_draws: 50, margin: 1");
 }
 
-TEST_CASE("Every panel's loss can be built, and is not the same all over the triangle", "[fast]") {
+TEST_CASE("Every panel's loss can be built, and is not the same all over the triangle") {
   for (const LevelSetFigure& figure : level_set_figures()) {
     for (const LevelSetPanel& panel : figure.panels) {
       CAPTURE(figure.name, panel.loss, panel.parameters());
@@ -72,7 +71,7 @@ TEST_CASE("Every panel's loss can be built, and is not the same all over the tri
   }
 }
 
-TEST_CASE("With the margin 1/K the smoothed hinge tends to K-th of the hinge that it smooths", "[fast]") {
+TEST_CASE("With the margin 1/K the smoothed hinge tends to K-th of the hinge that it smooths") {
   const PlaneGrid grid(11);
   const auto hinge = level_set_values(test::builtin_losses(), {"topk_hinge", {"k=2"}}, grid, {});
   const auto smooth =
@@ -80,4 +79,61 @@ TEST_CASE("With the margin 1/K the smoothed hinge tends to K-th of the hinge tha
   for (const size_t point : {size_t{0}, size_t{5}, size_t{4 * 11 + 5}}) {
     CHECK(2 * smooth.losses[point] == Approx(hinge.losses[point]).margin(1e-3));
   }
+}
+
+using Catch::Contains;
+
+namespace {
+
+const LevelSetFigure kFigure{
+    "9", "tiny", "A tiny figure", 2, {{"topk_hinge", {"k=2"}}, {"noised_topk", {"k=2", "epsilon=0", "margin=1"}}}, 1};
+const PlaneGrid kScriptGrid(5);
+
+std::vector<LevelSetValues> values() {
+  std::vector<LevelSetValues> all;
+  for (const auto& panel : kFigure.panels)
+    all.push_back(level_set_values(test::builtin_losses(), panel, kScriptGrid, {}));
+  return all;
+}
+
+std::string script(const LevelSetDraws& draws) {
+  return picture_script(level_set_picture(kFigure, values(), draws));
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("Data are blocks of rows, a block a panel") {
+  const std::string text = level_set_data(kFigure, kScriptGrid, values());
+  CHECK_THAT(text, Contains("# topk_hinge k: 2\n# x y s_1 s_y s_3 loss level\n0 0 2 0 0 1 0.5\n"));
+  CHECK_THAT(text, Contains("\n0.5 0 1 0 1 2 1\n"));                                // the largest loss of topk_hinge
+  CHECK_THAT(text, Contains("\n\n\n# noised_topk k: 2, epsilon: 0, margin: 1\n"));  // two blank lines: a new index
+  CHECK(count(text, "\n\n\n") == 1);
+  CHECK(count(text, "\n\n") == 3 + 2 + 3);  // 4 rows a panel, 3 blank lines between, and 2 between the panels
+  CHECK(count(text, "nan") > 0);
+}
+
+TEST_CASE("A script names its data, its panels, their parameters and ranges") {
+  const std::string text = script({.seed = 6, .replications = 20});
+  CHECK_THAT(text, Contains("data = 'tiny.dat'") && Contains("set terminal svg") && Contains("set terminal pngcairo"));
+  CHECK_THAT(
+      text, Contains(R"("(a) topk_hinge\012k: 2")") && Contains(R"("(b) noised_topk\012k: 2, epsilon: 0, margin: 1")"));
+  CHECK(count(text, "with image") == 2);
+  CHECK(count(text, "data index 1 using") == 2);  // for the lines, and for the picture
+  CHECK_THAT(text, Contains("'0 to 2'") && Contains("'0 to 1'"));
+  CHECK_THAT(text, Contains("mean of 20 replications, seed 6"));
+  CHECK_THAT(text, !Contains("{lines}") && !Contains("{index}"));
+}
+
+TEST_CASE("No lines are drawn around noise of one draw at each point") {
+  const std::string text = script({.seed = 6, .replications = 1});
+  CHECK_THAT(text, Contains("noise drawn once at each point, seed 6"));
+  CHECK(count(text, "set contour base") == 1);
+  CHECK(count(text, "data index 0 using") == 2);
+  CHECK(count(text, "data index 1 using") == 1);
 }

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "src/core/error.h"
-#include "src/serve/http/listening_socket.h"
 #include "tests/support/catch2.h"
 
 using namespace settrain;
@@ -362,7 +361,7 @@ TEST_CASE("bodies that together take too much memory are refused") {
   std::vector<int> held;
   std::vector<std::thread> threads;
   const std::string largest = post(std::string(1000, 'x'));
-  for (int64_t i = 0; i < kBodiesInMemory; ++i) {
+  for (int64_t i = 0; i < limits.bytes_of_all_bodies() / limits.bytes; ++i) {
     int sockets[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
     REQUIRE(::send(sockets[1], largest.data(), largest.size() - 1, MSG_NOSIGNAL) == std::ssize(largest) - 1);

@@ -1,5 +1,3 @@
-#include "src/serve/http/upload.h"
-
 #include <string>
 #include <vector>
 

@@ -5,9 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "metrics/average_k.h"
+#include "metrics/entries.h"
 #include "metrics/sets/rule_metrics.h"
-#include "metrics/topk_accuracy.h"
 #include "src/core/error.h"
 #include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
@@ -18,8 +17,8 @@ namespace {
 
 std::shared_ptr<const Evaluator> make_evaluator() {
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<TopkAccuracy>(TopkAccuracyOptions{{1, 2}}));
-  metrics.push_back(std::make_unique<AverageK>(AverageKOptions{{2}, "softmax", "keep_all", "val"}));
+  metrics.push_back(make_topk_accuracy({{1, 2}}));
+  metrics.push_back(make_average_k({{2}, "softmax", "keep_all", "val"}));
   MetricContext context;
   context.train_counts = {1, 30, 300, 1};
   return std::make_shared<const Evaluator>(std::move(metrics), context);
@@ -41,7 +40,7 @@ std::vector<BootstrapInterval> bootstrap(const ScoredRun& first, const ScoredRun
 
 }  // namespace
 
-TEST_CASE("Resampled indices are a function of seed and resample", "[fast]") {
+TEST_CASE("Resampled indices are a function of seed and resample") {
   const at::Tensor indices = resample_indices(3, 5, 1001);
   CHECK(at::equal(indices, resample_indices(3, 5, 1001)));
   CHECK_FALSE(at::equal(indices, resample_indices(3, 6, 1001)));
@@ -51,12 +50,12 @@ TEST_CASE("Resampled indices are a function of seed and resample", "[fast]") {
   CHECK(resample_indices(0, 0, 1).item<int64_t>() == 0);
 }
 
-TEST_CASE("Comparisons repeat those of earlier versions: the indices of a seed stay", "[fast]") {
+TEST_CASE("Comparisons repeat those of earlier versions: the indices of a seed stay") {
   // By an implementation of Philox in Python, under the key 3 xor 0xB8E1AFED6A267E96.
   CHECK(at::equal(resample_indices(3, 5, 8), at::tensor({3, 5, 3, 1, 7, 7, 1, 7}, at::kLong)));
 }
 
-TEST_CASE("Every image is as likely as every other", "[fast]") {
+TEST_CASE("Every image is as likely as every other") {
   at::Tensor counts = at::zeros({10}, at::kLong);
   for (int64_t r = 0; r < 2000; ++r) counts += at::bincount(resample_indices(1, r, 10), {}, 10);
   // 2000 of 20000 each; chi squared with 9 degrees of freedom is under 27.9 in 999 of 1000 cases.
@@ -64,7 +63,7 @@ TEST_CASE("Every image is as likely as every other", "[fast]") {
   CHECK((excess * excess / 2000).sum().item<double>() < 27.9);
 }
 
-TEST_CASE("Percentiles lie on straight lines between the values", "[fast]") {
+TEST_CASE("Percentiles lie on straight lines between the values") {
   CHECK(percentile({3, 1, 2}, 0.5) == 2);
   CHECK(percentile({3, 1, 2}, 0) == 1);
   CHECK(percentile({3, 1, 2}, 1) == 3);
@@ -73,7 +72,7 @@ TEST_CASE("Percentiles lie on straight lines between the values", "[fast]") {
   CHECK(std::isnan(percentile({1, std::numeric_limits<double>::quiet_NaN(), 2}, 0.5)));
 }
 
-TEST_CASE("The interval of top-1 is that of the differences by image", "[fast]") {
+TEST_CASE("The interval of top-1 is that of the differences by image") {
   const auto [first, second] = two_runs();
   const auto hits = [](const ScoredRun& run) {
     return run.split.scores.argmax(1).eq(run.split.labels).to(at::kDouble);
@@ -94,7 +93,7 @@ TEST_CASE("The interval of top-1 is that of the differences by image", "[fast]")
   CHECK((interval.high - interval.low) / (2 * 1.96 * error) == Approx(1).epsilon(0.15));
 }
 
-TEST_CASE("Every metric's interval is that of the drawn images' scores, judged anew in every resample", "[fast]") {
+TEST_CASE("Every metric's interval is that of the drawn images' scores, judged anew in every resample") {
   auto [first, second] = two_runs();
   const bool own_thresholds = GENERATE(false, true);
   if (own_thresholds) first.threshold_scores = second.threshold_scores = std::nullopt;
@@ -119,9 +118,9 @@ TEST_CASE("Every metric's interval is that of the drawn images' scores, judged a
   }
 }
 
-TEST_CASE("Set rules are calibrated once, and judge the drawn images", "[fast]") {
+TEST_CASE("Set rules are calibrated once, and judge the drawn images") {
   std::vector<std::unique_ptr<Metric>> metrics;
-  metrics.push_back(std::make_unique<RuleMetrics>(std::vector{parse_set_rule("conformal:lac:0.3")}));
+  metrics.push_back(make_rule_metrics({parse_set_rule("conformal:lac:0.3")}));
   MetricContext context;
   context.train_counts = {1, 30, 300, 1};
   auto [first, second] = two_runs();
@@ -140,7 +139,7 @@ TEST_CASE("Set rules are calibrated once, and judge the drawn images", "[fast]")
   CHECK(interval.high == percentile(differences, 0.975));
 }
 
-TEST_CASE("A split is judged once a run, however many resamples there are", "[fast]") {
+TEST_CASE("A split is judged once a run, however many resamples there are") {
   struct Counted : Metric {
     mutable int prepared = 0;
     std::vector<std::string> names() const override { return {"samples"}; }
@@ -164,7 +163,7 @@ TEST_CASE("A split is judged once a run, however many resamples there are", "[fa
   CHECK(counted.prepared == 2);  // once a run
 }
 
-TEST_CASE("A bootstrap repeats with its seed, and swaps its sign with the runs", "[fast]") {
+TEST_CASE("A bootstrap repeats with its seed, and swaps its sign with the runs") {
   const auto [first, second] = two_runs();
   const std::vector<std::string> metrics{"top2", "macro_top1", "avg2", "avg2_size"};
   const auto once = bootstrap(first, second, metrics, {100, 5}), again = bootstrap(first, second, metrics, {100, 5});
@@ -179,7 +178,7 @@ TEST_CASE("A bootstrap repeats with its seed, and swaps its sign with the runs",
   CHECK(once[0].low != bootstrap(first, second, metrics, {100, 6})[0].low);
 }
 
-TEST_CASE("A run against itself differs by exactly 0", "[fast]") {
+TEST_CASE("A run against itself differs by exactly 0") {
   const auto [first, second] = two_runs();
   for (const BootstrapInterval& interval : bootstrap(first, first, {"top1", "macro_top2", "avg2"}, {50, 1})) {
     CHECK(interval.difference == 0);
@@ -188,7 +187,7 @@ TEST_CASE("A run against itself differs by exactly 0", "[fast]") {
   }
 }
 
-TEST_CASE("Runs with other labels, and unknown metrics, are refused", "[fast]") {
+TEST_CASE("Runs with other labels, and unknown metrics, are refused") {
   auto [first, second] = two_runs();
   CHECK_THROWS_AS(bootstrap(first, second, {"top7"}, {50, 1}), std::invalid_argument);
   second.split.labels = (second.split.labels + 1) % 4;

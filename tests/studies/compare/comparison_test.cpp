@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "src/core/error.h"
-#include "src/studies/compare/comparison_text.h"
 #include "tests/studies/compare/some_runs.h"
 #include "tests/support/catch2.h"
 
@@ -28,9 +27,60 @@ std::vector<Setting> two_settings() {
                      some_run("b3", 3, {kSoftRuns}, top1(0.75)), some_run("b4", 4, {kSoftRuns}, top1(0.1))});
 }
 
+Strings folders(const Setting& setting) {
+  Strings names;
+  for (const ComparedRun& run : setting.runs) names.push_back(run.folder.string());
+  return names;
+}
+
 }  // namespace
 
-TEST_CASE("Means over all seeds, differences over those in common", "[fast]") {
+TEST_CASE("Runs that differ in seed and free keys alone are one setting, by their seeds") {
+  const test::Given one_thread{"run.threads", int64_t{1}, true}, two_threads{"run.threads", int64_t{2}, true};
+  const auto settings =
+      group_runs({some_run("b", 2, {kSharpRuns, one_thread}), some_run("c", 1, {kSoftRuns, one_thread}),
+                  some_run("a", 1, {kSharpRuns, two_threads})});
+  REQUIRE(settings.size() == 2);
+  CHECK(settings[0].name == "A");
+  CHECK(folders(settings[0]) == Strings{"a", "b"});
+  CHECK(settings[1].name == "B");
+  CHECK(folders(settings[1]) == Strings{"c"});
+}
+
+TEST_CASE("A seed that a setting has already is a repetition") {
+  const auto settings =
+      group_runs({some_run("a", 1, {kSharpRuns}), some_run("a", 1, {kSharpRuns}), some_run("b", 2, {kSharpRuns})});
+  REQUIRE(settings.size() == 2);
+  CHECK(folders(settings[0]) == Strings{"a", "b"});
+  CHECK(folders(settings[1]) == Strings{"a"});
+  CHECK(differing_keys(settings).empty());
+}
+
+TEST_CASE("The keys that differ, with the value of every setting") {
+  const test::Given noised{"loss.name", std::string("noised_topk")}, plain{"loss.name", std::string("cross_entropy")};
+  const test::Given epochs{"train.epochs", int64_t{2}}, more{"train.epochs", int64_t{9}};
+  const auto settings = group_runs({some_run("a", 1, {noised, kSharpRuns, epochs}), some_run("b", 1, {plain, epochs}),
+                                    some_run("c", 7, {noised, kSharpRuns, more})});
+  const auto keys = differing_keys(settings);
+  REQUIRE(keys.size() == 3);
+  CHECK(keys[0].path == "loss.name");
+  CHECK(keys[0].values == Strings{"noised_topk", "cross_entropy", "noised_topk"});
+  CHECK(keys[1].path == "loss.epsilon");
+  CHECK(keys[1].values == Strings{"0.1", "", "0.1"});
+  CHECK(keys[2].path == "train.epochs");
+  CHECK(keys[2].values == Strings{"2", "2", "9"});
+}
+
+TEST_CASE("Settings have letters, then two") {
+  std::vector<ComparedRun> runs;
+  for (int64_t i = 0; i < 28; ++i) runs.push_back(some_run("run", 1, {{"train.epochs", i}}));
+  const auto settings = group_runs(std::move(runs));
+  CHECK(settings[25].name == "Z");
+  CHECK(settings[26].name == "AA");
+  CHECK(settings[27].name == "AB");
+}
+
+TEST_CASE("Means over all seeds, differences over those in common") {
   const MetricComparison comparison = compare_metric(two_settings(), "test/top1");
   REQUIRE(comparison.settings.size() == 2);
   CHECK(comparison.settings[0].interval.mean == Approx(0.6));
@@ -43,7 +93,7 @@ TEST_CASE("Means over all seeds, differences over those in common", "[fast]") {
   CHECK(comparison.differences[0].interval.deserves_warning());
 }
 
-TEST_CASE("Without a seed in common there is no difference", "[fast]") {
+TEST_CASE("Without a seed in common there is no difference") {
   const auto settings =
       group_runs({some_run("a", 1, {kSharpRuns}, top1(0.5)), some_run("b", 2, {kSoftRuns}, top1(0.6))});
   const MetricComparison comparison = compare_metric(settings, "test/top1");
@@ -51,7 +101,7 @@ TEST_CASE("Without a seed in common there is no difference", "[fast]") {
   CHECK(format_comparison(settings, {comparison}).find("B - A  no seed in common") != std::string::npos);
 }
 
-TEST_CASE("A value comes from the checkpoint that was chosen by its metric, else from the first", "[fast]") {
+TEST_CASE("A value comes from the checkpoint that was chosen by its metric, else from the first") {
   const ComparedRun run = some_run(
       "a", 1, {}, {{"best-val-top1", {{"test/top1", 0.1}}}, {"best-val-avg5", {}}, {"best-val-macro_avg5", {}}});
   CHECK(checkpoint_for(run, "test/avg5").name == "best-val-avg5");
@@ -61,7 +111,7 @@ TEST_CASE("A value comes from the checkpoint that was chosen by its metric, else
   CHECK(checkpoint_for(run, "test/top5").name == "best-val-top1");
 }
 
-TEST_CASE("A checkpoint that was chosen on test images is read only where there is no other", "[fast]") {
+TEST_CASE("A checkpoint that was chosen on test images is read only where there is no other") {
   const CheckpointValues last{"last", {}}, on_test{"best-test-top1", {}}, on_val{"best-val-top5", {}};
   const auto chosen = [](const Checkpoints& checkpoints) {
     return checkpoint_for(some_run("a", 1, {}, checkpoints), "test/top1").name;
@@ -72,8 +122,7 @@ TEST_CASE("A checkpoint that was chosen on test images is read only where there 
   CHECK(chosen({on_test}) == "best-test-top1");
 }
 
-TEST_CASE("A size of a set rule comes from the checkpoint chosen by it, else from that chosen by its coverage",
-          "[fast]") {
+TEST_CASE("A size of a set rule comes from the checkpoint chosen by it, else from that chosen by its coverage") {
   const std::string coverage = "best-val-coverage@conformal-lac-0.1", size = "best-val-size@conformal-lac-0.1";
   const ComparedRun by_coverage = some_run("a", 1, {}, {{"last", {}}, {coverage, {}}});
   CHECK(checkpoint_for(by_coverage, "test/coverage@conformal:lac:0.1").name == coverage);
@@ -82,7 +131,7 @@ TEST_CASE("A size of a set rule comes from the checkpoint chosen by it, else fro
   CHECK(checkpoint_for(by_both, "test/size@conformal:lac:0.1").name == size);
 }
 
-TEST_CASE("An average-K accuracy comes with the size of its sets, of the same checkpoint", "[fast]") {
+TEST_CASE("An average-K accuracy comes with the size of its sets, of the same checkpoint") {
   const Checkpoints both{{"best-val-avg2", {{"test/avg2", 0.5}, {"test/macro_avg2", 0.3}, {"test/avg2_size", 2.5}}},
                          {"best-val-macro_avg2", {{"test/macro_avg2", 0.4}, {"test/avg2_size", 1.5}}}};
   const auto settings = group_runs({some_run("a", 1, {}, both, {"val/avg2"})});
@@ -91,7 +140,7 @@ TEST_CASE("An average-K accuracy comes with the size of its sets, of the same ch
   CHECK(format_comparison(settings, {macro}).find("A  40.00 (1 seed), size 1.5000\n") != std::string::npos);
 }
 
-TEST_CASE("The metrics that are compared", "[fast]") {
+TEST_CASE("The metrics that are compared") {
   const auto settings = two_settings();
   CHECK(choose_metrics(settings, {}) == Strings{"test/top1"});
   CHECK(choose_metrics(settings, {"val/top1"}) == Strings{"val/top1"});
@@ -107,7 +156,7 @@ TEST_CASE("The metrics that are compared", "[fast]") {
   CHECK_THROWS_AS(choose_metrics(strangers, {}), RunError);
 }
 
-TEST_CASE("A comparison as text", "[fast]") {
+TEST_CASE("A comparison as text") {
   const auto settings = two_settings();
   const std::string text = format_comparison(settings, {compare_metric(settings, "test/top1")});
   CHECK(
@@ -133,7 +182,7 @@ TEST_CASE("A comparison as text", "[fast]") {
       "!: two seeds, whose interval is 12.7 standard errors to either side; train more of them.\n");
 }
 
-TEST_CASE("Where settings' values are of other checkpoints, each is named", "[fast]") {
+TEST_CASE("Where settings' values are of other checkpoints, each is named") {
   const auto settings =
       group_runs({some_run("a", 1, {kSharpRuns}, top1(0.5)),
                   some_run("b", 1, {kSoftRuns}, {{"last", {{"test/top1", 0.5}, {"val/top1", 0.5}}}})});

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/studies/compare/settings.h"
+#include "src/studies/compare/comparison.h"
 
 namespace settrain::test {
 

@@ -1,9 +1,8 @@
-#include "src/studies/sweep/grid.h"
-
 #include <set>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
+#include "src/studies/sweep/points.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
@@ -58,49 +57,49 @@ void check_refused(const std::string& points, const std::string& reason, const s
 
 }  // namespace
 
-TEST_CASE("a product is every combination, the last key fastest", "[fast]") {
+TEST_CASE("a product is every combination, the last key fastest") {
   CHECK(GridFile("  - product: {a: [1, 2], b: [x, 'y z']}").expanded() ==
         Lines{"a=1 b=x", "a=1 b=\"y z\"", "a=2 b=x", "a=2 b=\"y z\""});
   CHECK(GridFile("  - product: {a: [[1, 2], [3]]}").expanded() == Lines{"a=[1, 2]", "a=[3]"});
 }
 
-TEST_CASE("zips, lists and steps one after the other", "[fast]") {
+TEST_CASE("zips, lists and steps one after the other") {
   CHECK(GridFile("  - zip: {a: [1, 2], b: [3, 4]}").expanded() == Lines{"a=1 b=3", "a=2 b=4"});
   CHECK(GridFile("  - list: [{a: 1}, {b: 2, c: 3}]").expanded() == Lines{"a=1", "b=2 c=3"});
   CHECK(GridFile("  - list: [{a: 1}, {a: 2}]\n  - product: {b: [3, 4]}").expanded() ==
         Lines{"a=1 b=3", "a=1 b=4", "a=2 b=3", "a=2 b=4"});
 }
 
-TEST_CASE("ranges, with even steps or even quotients", "[fast]") {
+TEST_CASE("ranges, with even steps or even quotients") {
   CHECK(GridFile("  - product: {a: {range: [0, 1, 5]}}").expanded() ==
         Lines{"a=0", "a=0.25", "a=0.5", "a=0.75", "a=1"});
   CHECK(GridFile("  - product: {a: {log_range: [0.01, 100, 5]}}").expanded() ==
         Lines{"a=0.01", "a=0.1", "a=1", "a=10", "a=100"});
 }
 
-TEST_CASE("a condition lets points pass as they are", "[fast]") {
+TEST_CASE("a condition lets points pass as they are") {
   CHECK(GridFile("  - product: {l: [x, y, z]}\n  - when: {l: y}\n    product: {e: [1, 2]}\n"
                  "  - when: {l: [x, z]}\n    product: {f: [3]}")
             .expanded() == Lines{"l=x f=3", "l=y e=1", "l=y e=2", "l=z f=3"});
 }
 
-TEST_CASE("a linked key follows another one, of the point or of the base", "[fast]") {
+TEST_CASE("a linked key follows another one, of the point or of the base") {
   CHECK(GridFile("  - product: {data.batch_size: [32, 128]}\n  - link: {lr: {times: data.batch_size, by: 0.5}}")
             .expanded() == Lines{"data.batch_size=32 lr=16", "data.batch_size=128 lr=64"});
   CHECK(GridFile("  - link: {lr: {times: data.batch_size, by: 0.25}}").expanded() == Lines{"lr=16"});
 }
 
-TEST_CASE("a condition on a key that only some points have holds for none of the others", "[fast]") {
+TEST_CASE("a condition on a key that only some points have holds for none of the others") {
   CHECK(GridFile("  - list: [{l: x, g: 1}, {l: y}]\n  - when: {g: 1}\n    product: {e: [2]}").expanded() ==
         Lines{"l=x g=1 e=2", "l=y"});
 }
 
-TEST_CASE("keys vary that take several values or are not everywhere", "[fast]") {
+TEST_CASE("keys vary that take several values or are not everywhere") {
   CHECK(varying_keys({{{"a", "1"}, {"b", "2"}, {"c", "3"}}, {{"a", "1"}, {"b", "4"}}}) == Lines{"b", "c"});
   CHECK(varying_keys({{{"a", "1"}}}).empty());
 }
 
-TEST_CASE("random points are a function of the seed, and lie where they should", "[fast]") {
+TEST_CASE("random points are a function of the seed, and lie where they should") {
   const std::string keys =
       "keys: {a: {log_uniform: [0.001, 1]}, b: {integer: [1, 3]}, c: {choice: [x, y]}, d: {uniform: [2, 4]}}}";
   const GridFile file("  - random: {count: 200, seed: 1, " + keys);
@@ -125,7 +124,7 @@ TEST_CASE("random points are a function of the seed, and lie where they should",
   CHECK(Lines(more.begin(), more.end() - 1) == file.expanded());
 }
 
-TEST_CASE("a preset is put over the rest", "[fast]") {
+TEST_CASE("a preset is put over the rest") {
   const GridFile file("  - product: {a: [1, 2]}",
                       "set: {x: 1, y: 2}\nseeds: [1, 2, 3]\npresets:\n  small: {seeds: [1], set: {y: 3}}\n");
   CHECK(file.read().seeds == Lines{"1", "2", "3"});
@@ -136,7 +135,7 @@ TEST_CASE("a preset is put over the rest", "[fast]") {
   CHECK_THROWS_WITH(file.read("smal"), Contains("there is no preset 'smal'; the file has: small"));
 }
 
-TEST_CASE("what is wrong in a grid is said with its place", "[fast]") {
+TEST_CASE("what is wrong in a grid is said with its place") {
   check_refused("  - prodct: {a: [1]}", "unknown key 'prodct', did you mean 'product'?");
   check_refused("  - product: {a: 1}", "expected a list of values");
   check_refused("  - product: {a: []}", "is empty");

@@ -28,7 +28,7 @@ Outcome wait_for(JobPool& pool) {
   Outcome outcome;
   while (!pool.is_done()) {
     for (EndedJob& job : pool.take_ended()) outcome.ended.push_back(std::move(job));
-    const auto running = pool.running();
+    const auto running = pool.places();
     outcome.most = std::max<int64_t>(
         outcome.most, std::count_if(running.begin(), running.end(), [](const auto& job) { return job.item >= 0; }));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -39,7 +39,7 @@ Outcome wait_for(JobPool& pool) {
 
 }  // namespace
 
-TEST_CASE("every item's program runs once, several at a time", "[fast]") {
+TEST_CASE("every item's program runs once, several at a time") {
   std::atomic<int64_t> wrong_places{0};
   JobPool pool({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 3, -1, [&](int64_t item, int64_t place) {
     if (place < 0 || place >= 3) ++wrong_places;
@@ -60,7 +60,7 @@ TEST_CASE("every item's program runs once, several at a time", "[fast]") {
   }
 }
 
-TEST_CASE("a program that cannot be made says why, and the others run", "[fast]") {
+TEST_CASE("a program that cannot be made says why, and the others run") {
   JobPool pool({0, 1, 2}, 2, -1, [](int64_t item, int64_t) {
     if (item == 1) throw std::runtime_error("no such item");
     return shell("exit 0");
@@ -72,7 +72,7 @@ TEST_CASE("a program that cannot be made says why, and the others run", "[fast]"
   CHECK(outcome.ended[2].problem.empty());
 }
 
-TEST_CASE("a pool that is stopped, or goes, ends its programs and begins no other", "[fast]") {
+TEST_CASE("a pool that is stopped, or goes, ends its programs and begins no other") {
   std::atomic<int64_t> begun{0};
   const auto sleeper = [&](int64_t, int64_t) {
     ++begun;
@@ -90,7 +90,7 @@ TEST_CASE("a pool that is stopped, or goes, ends its programs and begins no othe
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
 }
 
-TEST_CASE("where threads cannot be had no program is begun, and the error can be caught", "[fast]") {
+TEST_CASE("where threads cannot be had no program is begun, and the error can be caught") {
   const int code = test::run_in_child([] {
     if (::geteuid() == 0 && ::setuid(65534) != 0) return 1;  // root has no limit
     const rlimit few{4, 4};

@@ -73,7 +73,7 @@ class GridOf {
 
 }  // namespace
 
-TEST_CASE("runs are named by the keys that vary, and the seed", "[fast]") {
+TEST_CASE("runs are named by the keys that vary, and the seed") {
   CHECK(GridOf("[{product: {loss.epsilon: [0.5, 1], train.epochs: [2]}}]", {"1", "2"}).names() ==
         Names{"epsilon=0.5,seed=1", "epsilon=0.5,seed=2", "epsilon=1,seed=1", "epsilon=1,seed=2"});
   CHECK(GridOf("[{product: {train.epochs: [2]}}]", {}).names() == Names{"base"});
@@ -86,7 +86,7 @@ TEST_CASE("runs are named by the keys that vary, and the seed", "[fast]") {
   CHECK_THAT(longest, Contains("seed=7-"));
 }
 
-TEST_CASE("points are resolved with what the sweep needs", "[fast]") {
+TEST_CASE("points are resolved with what the sweep needs") {
   GridOf grid("[{product: {loss.epsilon: [0.5]}}]", {"9"});
   const SweepPoint point = grid.points().at(0);
   CHECK(point.seed == "9");
@@ -97,7 +97,7 @@ TEST_CASE("points are resolved with what the sweep needs", "[fast]") {
   CHECK(overrides.count("select=[val/top1, val/top5]") == 1);
 }
 
-TEST_CASE("points that come to the same config are kept once", "[fast]") {
+TEST_CASE("points that come to the same config are kept once") {
   GridOf grid(
       "[{list: [{loss.epsilon: 2}, {train.epochs: 3}, {loss.epsilon: 2.0, data.workers: 5}, {loss.epsilon: 1}]}]",
       {"1"});
@@ -105,7 +105,7 @@ TEST_CASE("points that come to the same config are kept once", "[fast]") {
   CHECK(grid.repeated == 2);
 }
 
-TEST_CASE("a config's identity is what its numbers follow from", "[fast]") {
+TEST_CASE("a config's identity is what its numbers follow from") {
   const auto identity = [](const Names& settings) { return identity_of(config::load(schema(), {}, settings)); };
   CHECK(identity({}) == identity({"name=other", "run.dir=elsewhere", "data.workers=3"}));
   CHECK(identity({}) != identity({"seed=5"}));
@@ -113,7 +113,7 @@ TEST_CASE("a config's identity is what its numbers follow from", "[fast]") {
   CHECK(identity({}) != identity({"loss.epsilon=1.5"}));
 }
 
-TEST_CASE("what is wrong with points is said by their names, of some of them", "[fast]") {
+TEST_CASE("what is wrong with points is said by their names, of some of them") {
   GridOf grid("[{product: {loss.epsilon: [0, -1, 1, -2, -3, -4]}}]", {});
   CHECK_THROWS_WITH(grid.points(), Contains("5 of the sweep's runs cannot be:") && Contains("point epsilon=-2: ") &&
                                        Contains("loss.epsilon") && !Contains("epsilon=-3:"));

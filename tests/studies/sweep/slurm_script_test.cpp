@@ -15,7 +15,7 @@ namespace {
 using Catch::Contains;
 using Options = std::vector<std::string>;
 
-// What bash makes of the script where Slurm starts this element of it.
+// Runs the script by bash as Slurm would start this element of the array.
 ChildEnd run_element(const std::string& script, const std::string& element, const Options& environment = {}) {
   const test::TemporaryFolder folder;
   std::ofstream(folder / "slurm.sbatch") << script;
@@ -25,14 +25,14 @@ ChildEnd run_element(const std::string& script, const std::string& element, cons
   return run_child({.command = command, .package = "bash"});
 }
 
-TEST_CASE("options of sbatch keep their values", "[fast]") {
+TEST_CASE("options of sbatch keep their values") {
   CHECK(split_slurm_options("").empty());
   CHECK(split_slurm_options(" --time=2:00:00  -p gpu\n--gres gpu:1 -c8") ==
         Options{"--time=2:00:00", "-p gpu", "--gres gpu:1", "-c8"});
   CHECK_THROWS_WITH(split_slurm_options("gpu --time=1"), Contains("'gpu' is no option of sbatch"));
 }
 
-TEST_CASE("options that the script itself sets are refused with the reason", "[fast]") {
+TEST_CASE("options that the script itself sets are refused with the reason") {
   CHECK_THROWS_WITH(split_slurm_options("-t 5 --array=1-3"), Contains("--array=1-3: an element is a run"));
   for (const char* option :
        {"-a1-3", "-a 1", "-o log", "--output x", "--error=x", "-D /", "--wrap=ls", "--open-mode=append"}) {
@@ -41,7 +41,7 @@ TEST_CASE("options that the script itself sets are refused with the reason", "[f
   CHECK(split_slurm_options("--account=a --exclusive -A b -C avx512 -d afterok:1").size() == 5);
 }
 
-TEST_CASE("the cores of a task are read from the options", "[fast]") {
+TEST_CASE("the cores of a task are read from the options") {
   CHECK(cpus_per_task({}) == 1);
   CHECK(cpus_per_task({"--cpus-per-gpu=3", "-C 5", "--comment=-c4"}) == 1);
   for (const char* option : {"--cpus-per-task=8", "--cpus-per-task 8", "-c 8", "-c8"}) {
@@ -52,7 +52,7 @@ TEST_CASE("the cores of a task are read from the options", "[fast]") {
   CHECK_THROWS_AS(cpus_per_task({"--cpus-per-task"}), ConfigError);
 }
 
-TEST_CASE("the options stand before the first command, the given ones last", "[fast]") {
+TEST_CASE("the options stand before the first command, the given ones last") {
   const std::string script = slurm_script(
       {.program = "/bin/settrain", .folder = "/", .logs = "/my sweeps/50%", .options = {"--time=5", "-p gpu"}},
       {{"a", {"train"}}, {"b", {"train"}}});
@@ -65,7 +65,7 @@ TEST_CASE("the options stand before the first command, the given ones last", "[f
                     Contains("Slurm cannot write to '/a\"b'"));
 }
 
-TEST_CASE("an element runs its own words as they are, in the folder of the sweep", "[fast]") {
+TEST_CASE("an element runs its own words as they are, in the folder of the sweep") {
   const test::TemporaryFolder folder;
   const std::string words = "it's $HOME `ls` \"x\" \\ * ; # &\n}}{";
   const std::string script =
@@ -81,13 +81,13 @@ TEST_CASE("an element runs its own words as they are, in the folder of the sweep
   CHECK(run_element(where, "1").printed == std::filesystem::canonical(folder.path()).string());
 }
 
-TEST_CASE("an element becomes its run's process", "[fast]") {
+TEST_CASE("an element becomes its run's process") {
   const std::string script = slurm_script({.program = "/bin/sh", .folder = "/", .logs = "/logs", .options = {}},
                                           {{"a", {"-c", "kill -TERM $$"}}});
   CHECK(run_element(script, "1").code == 128 + 15);
 }
 
-TEST_CASE("of several tasks srun starts the processes, which Slurm then signals itself", "[fast]") {
+TEST_CASE("of several tasks srun starts the processes, which Slurm then signals itself") {
   const test::TemporaryFolder folder;
   std::ofstream(folder / "srun") << "#!/bin/sh\necho \"$@\"\n";
   std::filesystem::permissions(folder / "srun", std::filesystem::perms::owner_all);

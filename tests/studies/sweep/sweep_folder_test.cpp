@@ -21,7 +21,7 @@ PointResult result_of(const std::string& results_json) {
   return read_result(run.path(), "val/top5");
 }
 
-TEST_CASE("a run's result is of the checkpoint that the metric chose", "[fast]") {
+TEST_CASE("a run's result is of the checkpoint that the metric chose") {
   const PointResult result = result_of(R"([{"checkpoint": "best-val-top1", "epoch": 2, "metrics": {}},
       {"checkpoint": "best-val-top5", "epoch": 3, "metrics": {"val": {"top5": 0.5}, "test": {"few_top5": null}},
        "set_sizes": {"test": {"avg5": [0, 3]}}}])");
@@ -34,7 +34,7 @@ TEST_CASE("a run's result is of the checkpoint that the metric chose", "[fast]")
   CHECK(result.set_sizes[0].second == std::vector<int64_t>{0, 3});
 }
 
-TEST_CASE("without a best checkpoint the last one stands for a run of no epochs alone", "[fast]") {
+TEST_CASE("without a best checkpoint the last one stands for a run of no epochs alone") {
   const PointResult result = result_of(R"([{"checkpoint": "last", "epoch": 0, "metrics": {"val": {"top5": 0.25}}}])");
   CHECK(result.checkpoint == "last");
   CHECK(result.metric("val/top5") == 0.25);

@@ -1,7 +1,6 @@
-#include "src/studies/sweep/sweep_table.h"
-
 #include <regex>
 
+#include "src/studies/sweep/run_sweep.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -62,7 +61,7 @@ Table three_seeds() {
 
 }  // namespace
 
-TEST_CASE("by the size of a rule's sets the smallest mean chooses", "[fast]") {
+TEST_CASE("by the size of a rule's sets the smallest mean chooses") {
   Table table;
   table.grid.select = "val/size@conformal:lac:0.1";
   table.add("1", "1", 0.5, 0.1);
@@ -74,7 +73,7 @@ TEST_CASE("by the size of a rule's sets the smallest mean chooses", "[fast]") {
   CHECK_THAT(text.substr(text.find("## Chosen by")), Contains("3.0000") && !Contains("4.0000"));
 }
 
-TEST_CASE("the mean on validation chooses, and the test stands beside the choice alone", "[fast]") {
+TEST_CASE("the mean on validation chooses, and the test stands beside the choice alone") {
   const std::string text = three_seeds().markdown();
   // Half-widths: 4.302652729911 standard errors.
   CHECK_THAT(text, Contains("| 1 | 60.00 ± 24.84 (3 seeds) | 5.1000 ± 0.0000 (3 seeds) |"));
@@ -87,7 +86,7 @@ TEST_CASE("the mean on validation chooses, and the test stands beside the choice
   CHECK_THAT(text.substr(chosen), !Contains("| 2 | 50.00"));
 }
 
-TEST_CASE("with `per` there is a choice for each value", "[fast]") {
+TEST_CASE("with `per` there is a choice for each value") {
   Table table = three_seeds();
   table.grid.per = {"loss.epsilon"};
   const std::string text = table.markdown();
@@ -96,7 +95,7 @@ TEST_CASE("with `per` there is a choice for each value", "[fast]") {
              Contains("| 1 | 60.00") && Contains("| 2 | 50.00") && Contains("One for each value of loss.epsilon"));
 }
 
-TEST_CASE("settings that are not whole are not chosen, and what is missing is said", "[fast]") {
+TEST_CASE("settings that are not whole are not chosen, and what is missing is said") {
   Table table;
   table.add("1", "1", 0.5, 0.1);
   table.add("1", "2", 0.6, 0.2);
@@ -111,7 +110,7 @@ TEST_CASE("settings that are not whole are not chosen, and what is missing is sa
   CHECK_THAT(chosen, Contains("Still to come: 1 of 5 runs."));
 }
 
-TEST_CASE("the CSV has a row a run, with all that is known of it", "[fast]") {
+TEST_CASE("the CSV has a row a run, with all that is known of it") {
   Table table;
   table.add("\"a,b\"", "1", 0.5, 1.0 / 3);
   table.add("2", "1", 0.5, 0.1, PointStatus::kPending);

@@ -6,7 +6,7 @@
 namespace settrain {
 namespace {
 
-TEST_CASE("a rule's name is read as it was written", "[fast]") {
+TEST_CASE("a rule's name is read as it was written") {
   for (const char* name :
        {"top:5", "average:2.5", "error:0.1", "average-error:0.05", "conformal:lac:0.1", "conformal:aps:0.1",
         "conformal:aps(randomised=true):0.1", "conformal:raps(lambda=0.2,k=3):0.1", "conformal:saps(lambda=0.1):0.25",
@@ -20,7 +20,7 @@ TEST_CASE("a rule's name is read as it was written", "[fast]") {
   }
 }
 
-TEST_CASE("parameters that are not named have their defaults", "[fast]") {
+TEST_CASE("parameters that are not named have their defaults") {
   const SetRule raps = parse_set_rule("conformal:raps:0.1");
   CHECK(raps.kind == SetRule::Kind::kConformal);
   CHECK(raps.score == ConformalScore::kRaps);
@@ -33,7 +33,7 @@ TEST_CASE("parameters that are not named have their defaults", "[fast]") {
   CHECK(parse_set_rule("conformal:raps(lambda=0.01,k=5,randomised=false):0.1:marginal") == raps);
 }
 
-TEST_CASE("a rule that cannot be read is refused with what is wrong", "[fast]") {
+TEST_CASE("a rule that cannot be read is refused with what is wrong") {
   struct Refusal {
     std::string name, part;
   };

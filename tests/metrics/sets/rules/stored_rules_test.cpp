@@ -24,7 +24,7 @@ StoredRules some_rules() {
   return {.temperature = 0.7, .calibrated_on = "20 images", .checkpoint_sha256 = "abc", .rules = {rare, most_likely}};
 }
 
-TEST_CASE("rules come back from text to the bit", "[fast]") {
+TEST_CASE("rules come back from text to the bit") {
   const StoredRules rules = some_rules();
   const StoredRules read = stored_rules_from_text(to_text(rules), 3, "a file");
   CHECK(read.temperature == rules.temperature);
@@ -40,7 +40,7 @@ TEST_CASE("rules come back from text to the bit", "[fast]") {
   CHECK(to_text(read) == to_text(rules));
 }
 
-TEST_CASE("a file of version 1 keeps its rules, but for those that mean something else today", "[fast]") {
+TEST_CASE("a file of version 1 keeps its rules, but for those that mean something else today") {
   // As version 1 wrote them, for three classes.
   const std::string text =
       R"({"rules_version": 1, "temperature": 1.5, "calibrated_on": "20 images of val", "checkpoint_sha256": "abc", "rules": [
@@ -61,7 +61,7 @@ TEST_CASE("a file of version 1 keeps its rules, but for those that mean somethin
   CHECK(again.outdated.empty());
 }
 
-TEST_CASE("text that is no rules of a model is refused, with its place", "[fast]") {
+TEST_CASE("text that is no rules of a model is refused, with its place") {
   CHECK_THROWS_WITH(stored_rules_from_text(to_text(some_rules()), 4, "'model.safetensors'"),
                     Contains("'model.safetensors': ") && Contains("3 classes, expected 4"));
   for (const char* text : {"", "[]", "{}", "{\"rules_version\": 3}", "{\"rules_version\": 2e84}",

@@ -1,0 +1,72 @@
+#include "apps/settrain/served_model.h"
+
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "metrics/sets/rules/rule_terms.h"
+#include "src/core/error.h"
+#include "src/core/log.h"
+#include "src/core/text.h"
+
+namespace settrain {
+
+namespace fs = std::filesystem;
+
+void ServedModel::add_model(CLI::App& command) {
+  command.add_option("model", model, "A run's folder, or a file that `settrain export` wrote")->required();
+}
+
+void ServedModel::add_options(CLI::App& command, CommandLine& line) {
+  command
+      .add_option("--rule", rules,
+                  "top:K, error:E, or one that `settrain calibrate` calibrated; may be given several times. Without it "
+                  "those that are calibrated, else top:5")
+      ->allow_extra_args(false);
+  add_choice(command, "--by", by_superclass, {{"class", false}, {"superclass", true}},
+             "What the sets hold: class, or superclass (genera, say)");
+  checkpoint.add_options(command);
+  add_integer(command, "--threads", threads, 1, 1024, "Compute threads; without it one a core");
+  add_set_option(command, line, "key.path=value over the model's config, such as data.workers=4");
+  add_device_option(command, line);
+}
+
+fs::path ServedModel::file(const CommandLine& line) const {
+  if (!fs::is_regular_file(model)) return chosen_checkpoint(line, checkpoint, RunFolder::open_existing(model));
+  if (checkpoint.checkpoint.empty() && checkpoint.metric.empty()) return model;
+  throw ConfigError(fmt::format("'{}' is one model: --checkpoint and --metric choose among a run's", model));
+}
+
+TrainedModel ServedModel::open(const CommandLine& line, const fs::path& file) const {
+  std::vector<std::string> settings = line.settings;
+  if (threads > 0) settings.push_back(fmt::format("run.threads={}", threads));
+  return open_trained_model(line.registries, file, find_device(line.device), settings);
+}
+
+SetMaker ServedModel::set_maker(const TrainedModel& opened) const {
+  return SetMaker(opened, rules, by_superclass);
+}
+
+bool ServedModel::tell_rules(const char* who, const TrainedModel& opened, const SetMaker& maker) const {
+  const char* how = !rules.empty() ? "" : opened.rules ? " (those calibrated)" : " (none is calibrated)";
+  log::info(
+      fmt::format("{} '{}' answers by {}{}", who, opened.file.string(), fmt::join(maker.rule_names(), ", "), how));
+  if (opened.rules && opened.rules->temperature != 1) {
+    log::info(fmt::format("{} the scores are divided by the temperature {}", who, opened.rules->temperature));
+  }
+  tell_probabilities(who, class_facts(opened.card).probability, opened.card.head);
+  bool has_guarantee = false;
+  std::map<std::string, std::vector<std::string>> promises;  // names of rules, by their guarantee
+  for (const CalibratedRule& rule : maker.rules()) {
+    if (!needs_images(rule.rule)) continue;
+    promises[rule.guarantee].push_back(rule.rule.name());
+    has_guarantee |= is_guarantee(rule.guarantee);
+  }
+  for (const auto& [promise, names] : promises) {
+    log::info(printable(
+        fmt::format("{} {}, calibrated on {}: {}", who, fmt::join(names, ", "), opened.rules->calibrated_on, promise)));
+  }
+  return has_guarantee;
+}
+
+}  // namespace settrain

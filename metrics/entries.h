@@ -1,0 +1,58 @@
+// The registered metrics, each in the file of its name, with their options and the names of their values.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "metrics/class_hits.h"
+#include "metrics/metric.h"
+#include "metrics/threshold.h"
+
+namespace settrain {
+
+struct TopkAccuracyOptions {
+  config::Integers top_k;  // every K >= 1, each once
+
+  static config::Keys keys();
+};
+
+struct AverageKOptions {
+  config::Reals average_k;      // every K > 0, each once; need not be whole
+  std::string average_k_score;  // softmax | sigmoid | raw
+  std::string average_k_ties;   // keep_all | strict
+  std::string threshold_from;   // val | same | a folder: the images of MetricContext::threshold_scores
+
+  static config::Keys keys();
+};
+
+struct SuperclassAccuracyOptions {
+  bool superclass_accuracy;  // measured at all
+
+  static config::Keys keys();
+};
+
+std::unique_ptr<Metric> make_topk_accuracy(TopkAccuracyOptions options, std::vector<CountBin> bins = {});
+std::unique_ptr<Metric> make_average_k(AverageKOptions options, std::vector<CountBin> bins = {});
+std::unique_ptr<Metric> make_superclass_accuracy(SuperclassAccuracyOptions options, std::vector<CountBin> bins = {});
+
+MetricEntry topk_accuracy_entry();
+MetricEntry average_k_entry();
+MetricEntry superclass_accuracy_entry();
+
+/// "top5" for K = 5.
+std::string topk_name(int64_t k);
+/// "avg5" for K = 5, "avg2.5" for K = 2.5.
+std::string average_k_name(double k);
+
+/// The values that decide the sets of a split: a set of K holds the classes returned_classes(values, lambdas[i], ties),
+/// for i of K in AverageKOptions::average_k.
+struct AverageKValues {
+  at::Tensor values;            // [samples, classes] float32 or float64: compared with lambda
+  std::vector<double> lambdas;  // one a K
+  Ties ties = Ties::kKeepAll;
+};
+
+AverageKValues average_k_values(const AverageKOptions& options, const SplitScores& split, const MetricContext& context);
+
+}  // namespace settrain

@@ -1,0 +1,87 @@
+#include "metrics/sets/conformal_scores.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "datasets/class_table.h"
+#include "metrics/sets/score_rows.h"
+#include "src/core/error.h"
+#include "src/core/text.h"
+
+namespace settrain {
+namespace {
+
+template <class T>
+void find_class_scores(const CalibratedRule& rule, const at::Tensor& scores, const int64_t* labels,
+                       DoubleDouble* found) {
+  for_each_score_row<T>(scores, rule.probability, [&] {
+    return [&, labels, found](const ScoreRow<T>& row) {
+      const int64_t label = labels[row.image];
+      found[row.image] = class_score(rule, static_cast<size_t>(label), row.p[label], row.rest(label));
+    };
+  });
+}
+
+template <class T>
+void find_ranked_scores(const CalibratedRule& rule, const at::Tensor& scores, const int64_t* labels,
+                        DoubleDouble* found) {
+  for_each_score_row<T>(scores, rule.probability, [&] {
+    return [&, labels, found, ranked = RankedRow<T>(rule.classes)](const ScoreRow<T>& row) mutable {
+      const double u = rule.rule.randomised ? set_noise(rule.seed, SetNoise::kCalibrationImage, row.image)
+                                            : fixed_u(rule.rule.score);
+      RankedScore score(rule.rule, u);
+      ranked.start(row);
+      for (int64_t rank = 0;; ++rank) {
+        found[row.image] = score.next(ranked.p(rank), ranked.behind(rank));
+        if (ranked.at(rank) == labels[row.image]) break;
+      }
+    };
+  });
+}
+
+std::vector<double> read_weights(const std::string& file, const ClassFacts& facts) {
+  std::vector<std::string> names = facts.names;
+  for (int64_t c = std::ssize(names); c < facts.classes; ++c) names.push_back(std::to_string(c));
+  std::vector<double> weights;
+  for (const std::string& text : read_class_table(file, names)) {
+    const double weight = parse_number<double>(text).value_or(-1);
+    if (!(weight >= 0 && std::isfinite(weight))) {
+      throw DataError(fmt::format("{}: the weight of the class {} must be a number, at least 0, got {}", file,
+                                  in_quotes(names[weights.size()]), in_quotes(text)));
+    }
+    weights.push_back(weight);
+  }
+  return weights;
+}
+
+}  // namespace
+
+std::vector<DoubleDouble> label_scores(const CalibratedRule& rule, const at::Tensor& scores, const at::Tensor& labels) {
+  std::vector<DoubleDouble> found(static_cast<size_t>(labels.size(0)));
+  const bool ranked = rule.rule.kind == SetRule::Kind::kConformal && is_ranked(rule.rule.score);
+  const auto find = scores.scalar_type() == at::kDouble
+                        ? (ranked ? find_ranked_scores<double> : find_class_scores<double>)
+                        : (ranked ? find_ranked_scores<float> : find_class_scores<float>);
+  find(rule, scores, labels.const_data_ptr<int64_t>(), found.data());
+  return found;
+}
+
+std::vector<double> class_factors(const SetRule& rule, const ClassFacts& facts) {
+  if (rule.kind != SetRule::Kind::kConformal) return {};
+  if (rule.score != ConformalScore::kPas && rule.score != ConformalScore::kWpas) return {};
+  const auto images =
+      static_cast<double>(std::accumulate(facts.train_counts.begin(), facts.train_counts.end(), int64_t{0}));
+  std::vector<double> factors;
+  for (const int64_t count : facts.train_counts) {
+    factors.push_back(count > 0 ? images / static_cast<double>(count) : kAlwaysIn);
+  }
+  if (rule.score == ConformalScore::kPas) return factors;
+  const std::vector<double> weights = read_weights(rule.weights, facts);
+  for (size_t c = 0; c < factors.size(); ++c) {
+    if (std::isfinite(factors[c])) factors[c] *= weights[c];
+  }
+  return factors;
+}
+
+}  // namespace settrain

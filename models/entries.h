@@ -1,0 +1,64 @@
+// The registered models, each family in the file of its name; and makers of networks of any shape.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/model_options.h"
+#include "models/registry.h"
+
+namespace settrain {
+
+/// ResNet-8, 20, 32, 44 and 56 for images of about 32x32 pixels.
+std::vector<ModelEntry> small_resnet_entries();
+/// The DenseNets of the papers' experiments for images of 32x32 pixels, after one of any depth and growth.
+std::vector<ModelEntry> small_densenet_entries();
+/// torchvision's ResNets, with the wide and the grouped one.
+std::vector<ModelEntry> resnet_entries();
+/// torchvision's DenseNets.
+std::vector<ModelEntry> densenet_entries();
+ModelEntry convnext_tiny_entry();
+ModelEntry vit_b_16_entry();
+
+/// `depth` is 6 n + 2; `width` are the channels of the first stage.
+std::shared_ptr<Model> make_small_resnet(int64_t depth, int64_t width, const ModelOptions& options,
+                                         const ModelContext& context);
+
+struct SmallDenseNetShape {
+  int64_t depth = 40, growth = 40;
+
+  static config::Keys keys();
+};
+
+/// `bc`: with bottlenecks, and transitions that halve the channels. Throws KeyError for a depth that gives no whole
+/// number of layers, and for images of another size than 32x32: the published code pools 8x8 pixels at the end, and
+/// answers larger images with several rows each.
+std::shared_ptr<Model> make_small_densenet(const SmallDenseNetShape& shape, bool bc, const ModelOptions& options,
+                                           const ModelContext& context);
+
+struct ConvNextShape {
+  std::array<int64_t, 4> blocks, channels;  // of each stage
+};
+
+/// `stochastic_depth`: the probability that an image skips the last block in training. Throws KeyError for images of
+/// less than 32x32 pixels, of which the halvings leave none.
+std::shared_ptr<Model> make_convnext(const ConvNextShape& shape, double stochastic_depth, const ModelOptions& options,
+                                     const ModelContext& context);
+
+struct VisionTransformerShape {
+  int64_t patch, blocks, features, heads;
+};
+
+/// Throws KeyError for images that are not square or whose side is no multiple of the patches'.
+std::shared_ptr<Model> make_vision_transformer(const VisionTransformerShape& shape, const ModelOptions& options,
+                                               const ModelContext& context);
+
+// The usual images and classes of a network.
+inline constexpr ModelContext kCifar100{100, 3, 32, 32}, kImageNet{1000, 3, 224, 224};
+
+/// torchvision's weights, trained on ImageNet. `file` as torchvision has it, with the first digits of its SHA-256.
+PretrainedSource torchvision_weights(const std::string& name, const std::string& file);
+
+}  // namespace settrain

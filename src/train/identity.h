@@ -1,0 +1,55 @@
+// Everything that a run's numbers follow from (config, data, first weights, machine), as a checkpoint records it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/config/differences.h"
+#include "src/train/checkpoint.h"
+#include "src/train/experiment.h"
+
+namespace settrain {
+
+/// Differences that the user allows.
+struct ResumeTerms {
+  std::vector<std::string> allowed_keys{};  // config keys
+  bool allow_inexact = false;               // program, instruction set, threads, device
+  int64_t processes = 1;                    // that go on with the run
+};
+
+/// Adds the metadata "config" (the resolved YAML), "processes" (their number), "card"
+/// (see card_of()), "data.digest", "data.labels" (of the training labels, noise included), "data.thresholds" (of the
+/// folder that sets average-K's thresholds), "model.pretrained.sha256" (of the weights it began with), "machine.*"
+/// (what the last bits depend on), and the tensor "state.rng".
+void add_identity(const Experiment& run, Checkpoint& checkpoint);
+
+/// The number of processes that trained it.
+int64_t processes_of(const Checkpoint& checkpoint);
+
+/// Takes over the digest of the weights that the run once began with, for the record: nothing else needs them any more.
+void restore_first_weights(const Checkpoint& checkpoint, Experiment& run);
+
+/// Where `now` differs from an earlier record. A key that the record lacks was added by a later version of the program,
+/// which at its default does what it did, or belongs to another variant, whose name differs too.
+std::vector<config::Difference> config_changes(const std::string& record, const config::Config& now);
+
+/// Whether the key belongs to the network itself: weights have their shapes, and the best checkpoints were chosen in
+/// one precision.
+bool is_of_network(const std::string& path);
+
+/// Throws RunError that says what differs where the experiment's model, or the normalisation of its input, is not the
+/// checkpoint's: by their configs, since weights of the same shapes may be fed otherwise.
+void check_same_model(const Experiment& run, const Checkpoint& checkpoint);
+
+/// Throws RunError that says what differs where the experiment's data or labels are not the checkpoint's.
+void check_same_data(const Experiment& run, const Checkpoint& checkpoint);
+
+/// check_same_data(), and the same for the threshold images, the version of the random numbers and, unless they may
+/// differ, for the machine's part.
+void check_same_identity(const Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms);
+
+/// Throws AgreedError that names the processes which differ from the first, and in what: config (but
+/// for places of files and the like), data, threads, instruction set, device, program. Collective.
+void check_same_everywhere(const Experiment& run);
+
+}  // namespace settrain

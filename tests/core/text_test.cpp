@@ -1,0 +1,100 @@
+#include "src/core/text.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/support/catch2.h"
+
+using namespace settrain;
+
+TEST_CASE("Characters are counted and cut whole, however many bytes they take") {
+  const std::string text = "a\u00e9\u2192\U0001F600z";  // of one, two, three, four bytes and one
+  REQUIRE(text.size() == 11);
+  CHECK(count_characters(text) == 5);
+  CHECK(first_characters(text, 0).empty());
+  CHECK(first_characters(text, 1) == "a");
+  CHECK(first_characters(text, 2) == "a\u00e9");
+  CHECK(first_characters(text, 3) == "a\u00e9\u2192");
+  CHECK(first_characters(text, 4) == "a\u00e9\u2192\U0001F600");
+  CHECK(first_characters(text, 5) == text);
+  CHECK(first_characters(text, 99) == text);
+  CHECK(first_characters("", 3).empty());
+}
+
+TEST_CASE("Control characters become question marks, and nothing else does") {
+  CHECK(printable("a\x1B[2J\n\x7F") == "a?[2J??");
+  CHECK(printable("\xC2\x9B\xC3\xA9\xC2\xA0") == "?\xC3\xA9\xC2\xA0");
+  CHECK(printable("\xC2") == "\xC2");
+}
+
+TEST_CASE("Bytes that are not UTF-8 are found") {
+  CHECK(is_utf8("a\u00e9\u2192\U0001F600"));
+  // A lone continuation, a cut sequence, an overlong one, a surrogate, and a code point beyond U+10FFFF.
+  for (const char* text : {"\x80", "\xE2\x86", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80"}) {
+    CHECK_FALSE(is_utf8(text));
+  }
+}
+
+TEST_CASE("Quotes hold one line and a beginning") {
+  CHECK(in_quotes("a\nb\xFF") == "'a\\x0Ab\\xFF'");
+  CHECK(in_quotes(std::string(60, 'x')) == "'" + std::string(60, 'x') + "'");
+  CHECK(in_quotes(std::string(59, 'x') + "\u00e9y") == "'" + std::string(59, 'x') + "\u00e9...'");
+}
+
+TEST_CASE("A number is all of a text, or none") {
+  CHECK(parse_number<int64_t>("-12") == -12);
+  CHECK(parse_number<double>("1e-3") == 1e-3);
+  CHECK(parse_number<uint8_t>("255") == 255);
+  CHECK_FALSE(parse_number<uint8_t>("256"));
+  for (const char* text : {"", " 1", "1 ", "+1", "1x", "x"}) {
+    CHECK_FALSE(parse_number<int64_t>(text));
+    CHECK_FALSE(parse_number<double>(text));
+  }
+}
+
+TEST_CASE("The nearest name is suggested where it may be a typo") {
+  const std::vector<std::string> names{"momentum", "lr", "nesterov"};
+  CHECK(did_you_mean("momentmu", names) == ", did you mean 'momentum'?");
+  CHECK(did_you_mean("rl", names, "optimizer.") == ", did you mean 'optimizer.lr'?");
+  CHECK(did_you_mean("weight_decay", names).empty());
+  CHECK(did_you_mean(std::string(81, 'x'), std::vector{std::string(81, 'x')}).empty());
+  CHECK(did_you_mean("lr", {}).empty());
+}
+
+TEST_CASE("HTML's own characters are escaped") {
+  CHECK(escape_html("a & <b> \"c\" 'd'") == "a &amp; &lt;b&gt; &quot;c&quot; &#39;d&#39;");
+  CHECK(escape_html("") == "");
+}
+
+TEST_CASE("Durations") {
+  CHECK(format_duration(0) == "0s");
+  CHECK(format_duration(0.6) == "1s");
+  CHECK(format_duration(59.4) == "59s");
+  CHECK(format_duration(59.6) == "1m 00s");
+  CHECK(format_duration(3599.6) == "1h 00m 00s");
+  CHECK(format_duration(3725) == "1h 02m 05s");
+  CHECK(format_duration(2 * 86400 + 3 * 3600 + 4 * 60 + 5) == "2d 03h 04m");
+  CHECK(format_duration(-1) == "?");
+  CHECK(format_duration(1e300) == "?");
+  CHECK(format_duration(std::numeric_limits<double>::quiet_NaN()) == "?");
+}
+
+TEST_CASE("Counts") {
+  CHECK(format_count(0) == "0");
+  CHECK(format_count(999) == "999");
+  CHECK(format_count(1000) == "1,000");
+  CHECK(format_count(1234567) == "1,234,567");
+  CHECK(format_count(-123) == "-123");
+  CHECK(format_count(-123456) == "-123,456");
+}
+
+TEST_CASE("Bytes") {
+  CHECK(format_bytes(0) == "0 B");
+  CHECK(format_bytes(1023) == "1023 B");
+  CHECK(format_bytes(1024) == "1.0 KiB");
+  CHECK(format_bytes(1536) == "1.5 KiB");
+  CHECK(format_bytes(1024 * 1024 - 1) == "1.0 MiB");
+  CHECK(format_bytes(uint64_t{25} << 30) == "25.0 GiB");
+  CHECK(format_bytes(std::numeric_limits<uint64_t>::max()) == "16.0 EiB");
+}

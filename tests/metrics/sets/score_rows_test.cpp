@@ -1,0 +1,66 @@
+#include "metrics/sets/score_rows.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tests/support/catch2.h"
+
+namespace settrain {
+namespace {
+
+template <class T>
+std::vector<int64_t> slow_order(const T* row, int64_t classes) {
+  std::vector<int64_t> order(static_cast<size_t>(classes));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return row[a] > row[b]; });
+  return order;
+}
+
+template <class T>
+void check_rows(const at::Tensor& rows) {
+  const int64_t classes = rows.size(1);
+  DescendingRow<T> order(classes);
+  for (int64_t i = 0; i < rows.size(0); ++i) {
+    const T* row = rows.const_data_ptr<T>() + i * classes;
+    const std::vector<int64_t> expected = slow_order(row, classes);
+    order.start(row);
+    std::vector<int64_t> found;
+    for (int64_t rank = 0; rank < classes; ++rank) {
+      found.push_back(order.at(rank));
+      REQUIRE(order.sorted() > rank);
+      CHECK(order.sorted() == std::count_if(row, row + classes, [&](T value) { return value >= order.bound(); }));
+    }
+    CHECK(found == expected);
+  }
+}
+
+TEST_CASE("classes come in descending order, ties by their number") {
+  at::manual_seed(3);
+  for (const int64_t classes : {1, 2, 31, 65, 300, 1100}) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+      for (const at::Tensor& rows :
+           {at::randn({4, classes}), at::randint(-2, 3, {4, classes}), at::randn({4, classes}).pow(15),
+            at::zeros({2, classes}), at::randn({4, classes}).mul(5e37),
+            at::randint(0, 2, {4, classes}).sub(1).mul(-0.0)}) {
+        const at::Tensor typed = rows.to(dtype).contiguous();
+        CAPTURE(classes, dtype);
+        dtype == at::kFloat ? check_rows<float>(typed) : check_rows<double>(typed);
+      }
+    }
+  }
+}
+
+TEST_CASE("a row far from its sample is sorted too") {
+  at::Tensor rows = at::zeros({1, 1000});
+  rows.slice(1, 1, at::nullopt, 2).copy_(at::arange(500).view({1, 500}));  // the sample sees zeros alone
+  check_rows<float>(rows);
+  rows.fill_(-1e30);
+  rows[0][500] = 1e30;
+  rows[0][17] = -3e38;
+  check_rows<float>(rows);
+}
+
+}  // namespace
+}  // namespace settrain
