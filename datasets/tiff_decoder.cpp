@@ -357,7 +357,7 @@ void read_blocks(TiffReader& tiff, const Layout& layout, int64_t most_bytes, Ima
   const bool is_deflate = (compression == COMPRESSION_ADOBE_DEFLATE || compression == COMPRESSION_DEFLATE) &&
                           tiff.field<uint16_t>(TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) == FILLORDER_MSB2LSB;
   // Whether libtiff has changed nothing since it unpacked them, neither by a predictor nor the order of bytes.
-  const bool is_as_packed = layout.bits <= 8 && tiff.field<uint16_t>(TIFFTAG_PREDICTOR, 1) == 1;
+  const bool is_as_packed = is_deflate && layout.bits <= 8 && tiff.field<uint16_t>(TIFFTAG_PREDICTOR, 1) == 1;
   const int64_t row_bytes = tiled ? TIFFTileRowSize(handle) : TIFFScanlineSize(handle);
   tiff.check(across > 0 && down > 0 && row_bytes > 0);
   const int64_t row_values = std::min(across, layout.width);
