@@ -82,6 +82,20 @@ class TiffReader {
     tiff_.reset(TIFFClientOpenExt("image", "r", &file_, &TiffFile::read, &TiffFile::write, &TiffFile::seek,
                                   &TiffFile::close, &TiffFile::size, &TiffFile::map, &TiffFile::unmap, options.get()));
     check(tiff_ != nullptr);
+    // libtiff does without the offset at the directory's end, which may be the last bytes of a file.
+    const bool big_endian = bytes[0] == 'M', is_big_tiff = bytes[big_endian ? 3 : 2] == 43;
+    const size_t count_size = is_big_tiff ? 8 : 2, offset_size = is_big_tiff ? 8 : 4;
+    const uint64_t directory = TIFFCurrentDirOffset(get());
+    check(directory <= bytes.size() && count_size <= bytes.size() - directory);
+    uint64_t fields = 0;
+    for (size_t i = 0; i < count_size; ++i) {
+      fields = fields << 8 | bytes[directory + (big_endian ? i : count_size - 1 - i)];
+    }
+    // Each field has a tag, a type, a count and a value or offset. libtiff has read all of them.
+    const uint64_t field_size = 4 + 2 * offset_size, left = bytes.size() - directory - count_size;
+    if (fields > left / field_size || left - fields * field_size < offset_size) {
+      throw std::runtime_error("the TIFF is cut short");
+    }
   }
 
   TIFF* get() { return tiff_.get(); }
