@@ -10,6 +10,7 @@
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
 
+#include "datasets/image_decoders.h"
 #include "datasets/image_header.h"
 
 namespace settrain {
@@ -42,27 +43,6 @@ void check_size(int64_t height, int64_t width) {
       fmt::format("declares {}x{} pixels, more than the {} that are decoded", width, height, kMostPixels));
 }
 
-cv::Mat imdecode(std::span<const uint8_t> bytes, int mode) {
-  const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<uint8_t*>(bytes.data()));
-  return cv::imdecode(input, mode | cv::IMREAD_IGNORE_ORIENTATION);
-}
-
-// Decodes the whole image by OpenCV.
-void decode_other(std::span<const uint8_t> bytes, int64_t channels, Image& image) {
-  const cv::Mat decoded = imdecode(bytes, channels == 1 ? cv::IMREAD_GRAYSCALE : cv::IMREAD_COLOR);
-  if (decoded.empty()) throw std::runtime_error("is no image that can be decoded");
-  image.height = decoded.rows;
-  image.width = decoded.cols;
-  image.channels = channels;
-  image.pixels.resize(decoded.total() * decoded.elemSize());
-  cv::Mat rgb(decoded.rows, decoded.cols, decoded.type(), image.pixels.data());
-  if (channels == 1) {
-    decoded.copyTo(rgb);
-  } else {
-    cv::cvtColor(decoded, rgb, cv::COLOR_BGR2RGB);
-  }
-}
-
 // Turns and mirrors an image upright from the EXIF orientation `orientation` (2 to 8).
 void orient(int orientation, Image& image) {
   const cv::Mat lying(static_cast<int>(image.height), static_cast<int>(image.width),
@@ -82,34 +62,60 @@ Box whole(int64_t height, int64_t width) {
   return {0, 0, height, width};
 }
 
-void decode(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose, ImagePart& part) {
+// Decodes the part of a JPEG that is needed.
+std::string decode_jpeg_part(std::span<const uint8_t> bytes, const DecodeOptions& options, int orientation,
+                             const ChoosePart& choose, ImagePart& part) {
+  if (jpeg_is_cut_short(bytes)) throw std::runtime_error("the JPEG is cut short");
+  const auto choose_small = [&](int64_t height, int64_t width) {
+    check_size(height, width);
+    return choose(height, width);
+  };
+  if (!options.apply_orientation || orientation == 1) return decode_jpeg(bytes, options.channels, choose_small, part);
+  std::string warning = decode_jpeg(bytes, options.channels, whole, part);
+  orient(orientation, part.pixels);
+  choose(part.pixels.height, part.pixels.width);
+  return warning;
+}
+
+std::string decode(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
+                   ImagePart& part) {
   if (bytes.empty()) throw std::runtime_error("the file is empty");
   const ImageHeader header = parse_image_header(bytes);
-  const bool turned = options.apply_orientation && header.orientation > 1;
-  if (is_jpeg(bytes)) {
-    if (jpeg_is_cut_short(bytes)) throw std::runtime_error("the JPEG is cut short");
-    const auto choose_small = [&](int64_t height, int64_t width) {
-      check_size(height, width);
-      return choose(height, width);
-    };
-    decode_jpeg(bytes, options.channels, turned ? ChoosePart(whole) : ChoosePart(choose_small), part);
-    if (!turned) return;
-    orient(header.orientation, part.pixels);
-  } else {
-    if (header.height == 0) throw std::runtime_error("is no JPEG, PNG, BMP, WebP or TIFF image");
-    check_size(header.height, header.width);
-    decode_other(bytes, options.channels, part.pixels);
-    part.top = part.left = 0;
+  if (is_jpeg(bytes)) return decode_jpeg_part(bytes, options, header.orientation, choose, part);
+  if (header.format == ImageFormat::kUnknown) throw std::runtime_error("is no JPEG, PNG, BMP, WebP or TIFF image");
+  if (header.height == 0) throw std::runtime_error(fmt::format("the {} has no size", name_of(header.format)));
+  check_size(header.height, header.width);
+  part.top = part.left = 0;
+  std::string warning;
+  int orientation = 1;
+  switch (header.format) {
+    case ImageFormat::kPng:
+      warning = decode_png(bytes, header, options.channels, part.pixels);
+      break;
+    case ImageFormat::kWebp:
+      warning = decode_webp(bytes, header, options.channels, part.pixels);
+      break;
+    case ImageFormat::kTiff:
+      warning = decode_tiff(bytes, header, options.channels, part.pixels, orientation);
+      break;
+    case ImageFormat::kBmp:
+      decode_bmp(bytes, header, options.channels, part.pixels);
+      break;
+    case ImageFormat::kJpeg:
+    case ImageFormat::kUnknown:
+      break;
   }
+  if (orientation > 1) orient(orientation, part.pixels);
   choose(part.pixels.height, part.pixels.width);
+  return warning;
 }
 
 }  // namespace
 
-void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
-                  ImagePart& part) {
+std::string decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
+                         ImagePart& part) {
   try {
-    decode(bytes, options, choose, part);
+    return decode(bytes, options, choose, part);
   } catch (const cv::Exception& error) {
     throw std::runtime_error("cannot be decoded (" + error.err + ")");
   }
@@ -125,7 +131,8 @@ std::string decoder_version() {
 }
 
 void decode_by_opencv(std::span<const uint8_t> bytes) {
-  imdecode(bytes, cv::IMREAD_COLOR);
+  const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<uint8_t*>(bytes.data()));
+  cv::imdecode(input, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);
 }
 
 std::vector<uint8_t> encode_png(const Image& image) {

@@ -20,11 +20,14 @@ struct DecodeOptions {
 inline constexpr int64_t kMostPixels = 178'956'970;
 
 /// Decodes at least the part that `choose` returns of a JPEG, PNG, BMP, WebP or TIFF file with these bytes, reusing the
-/// memory of `part`. The format is recognised from the bytes. Transparency is dropped, deeper pixels become 8-bit,
-/// colour profiles are ignored. Throws std::runtime_error with the reason where the bytes are no such image, are cut
-/// short, or declare more than kMostPixels.
-void decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
-                  ImagePart& part);
+/// memory of `part`. The format is recognised from the bytes. The pixels equal those of Pillow's convert("RGB"), or of
+/// convert("L") where one channel is asked for and the image is no JPEG; only 16-bit greys, of which Pillow makes
+/// white, become their high byte. Transparency is dropped, gamma and colour profiles are ignored. Of an animation or of
+/// several pages: the first image. A TIFF is turned as its orientation says. Returns the first warning of the format's
+/// library, with its name in front, and an empty text where there was none. Throws std::runtime_error with the reason
+/// where the bytes are no such image, are damaged, are cut short, or declare more than kMostPixels.
+std::string decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
+                         ImagePart& part);
 
 /// Must be called before decoding. Throws Error in a build without image decoding (no_image_decoder.cpp).
 void prepare_decoding();
@@ -41,8 +44,9 @@ bool is_jpeg(std::span<const uint8_t> bytes);
 /// Decodes at least the part that `choose` returns to `channels` = 3 (RGB) or 1 (grey), reusing the memory of `part`.
 /// The pixels equal those of the whole image as Pillow decodes it: grey becomes R = G = B, and CMYK is multiplied out.
 /// Rows below the part are not decoded, and as few pixels above or beside it as the format allows. EXIF orientation is
-/// ignored. Throws std::runtime_error where the bytes cannot be decoded as JPEG.
-void decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChoosePart& choose, ImagePart& part);
+/// ignored. Returns libjpeg's first warning, or an empty text. Throws std::runtime_error where the bytes cannot be
+/// decoded as JPEG.
+std::string decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChoosePart& choose, ImagePart& part);
 
 /// The bytes of a PNG file of an image. Throws std::invalid_argument where it has neither 1 (grey) nor 3 (RGB)
 /// channels; Error in a build without image files (no_image_decoder.cpp).

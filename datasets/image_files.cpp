@@ -2,18 +2,59 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <mutex>
 #include <new>
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "datasets/decode_image.h"
 #include "datasets/file_bytes.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
+
+/// The files that were read though their decoder had warned of something. Thread-safe.
+class WarnedFiles {
+ public:
+  WarnedFiles() = default;
+  WarnedFiles(const WarnedFiles&) = delete;
+  WarnedFiles& operator=(const WarnedFiles&) = delete;
+  ~WarnedFiles() {
+    if (files_.size() < 2) return;
+    log::warning(fmt::format("[data] {} files were read with warnings; the first: '{}'", files_.size(), first_));
+  }
+
+  void add(const std::string& file, const std::string& warning) {
+    const std::lock_guard lock(mutex_);
+    const bool is_first = files_.empty();
+    files_.insert(std::hash<std::string>()(file));
+    if (!is_first) return;
+    first_ = file;
+    log::warning(fmt::format("[data] '{}' was read with a warning: {} (later files with warnings are only counted)",
+                             file, warning));
+  }
+
+  /// The one that all living sources share.
+  static std::shared_ptr<WarnedFiles> of_all_sources() {
+    static std::mutex mutex;
+    static std::weak_ptr<WarnedFiles> current;
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<WarnedFiles> files = current.lock();
+    if (!files) current = files = std::make_shared<WarnedFiles>();
+    return files;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<size_t> files_;  // hashes of their paths
+  std::string first_;
+};
 
 config::Keys ImageFileOptions::keys() {
   using config::key;
@@ -24,7 +65,8 @@ config::Keys ImageFileOptions::keys() {
               "made, ignores it.")};
 }
 
-ImageFiles::ImageFiles(FileTable files, const ImageFileOptions& options) : files_(std::move(files)), options_(options) {
+ImageFiles::ImageFiles(FileTable files, const ImageFileOptions& options)
+    : files_(std::move(files)), options_(options), warned_(WarnedFiles::of_all_sources()) {
   prepare_decoding();
 }
 
@@ -45,7 +87,9 @@ void ImageFiles::read_part(int64_t id, const ChoosePart& choose, ImagePart& part
   thread_local std::vector<uint8_t> memory;
   const std::span<const uint8_t> bytes = read_file_bytes(file, memory);
   try {
-    decode_image(bytes, {options_.channels(), options_.apply_orientation}, choose, part);
+    const DecodeOptions options{options_.channels(), options_.apply_orientation};
+    const std::string warning = decode_image(bytes, options, choose, part);
+    if (!warning.empty()) warned_->add(file.string(), warning);
   } catch (const std::runtime_error& error) {
     throw DataError(fmt::format("'{}': {}", file.string(), error.what()));
   } catch (const std::bad_alloc&) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "datasets/dataset.h"
@@ -18,8 +19,11 @@ struct ImageFileOptions {
   int64_t channels() const { return grey ? 1 : 3; }
 };
 
+class WarnedFiles;
+
 /// Images of any size from files, see decode_image.h. read() and read_part() throw DataError, naming the file, where it
-/// is missing or cannot be decoded. In a build without image decoding the constructor throws Error.
+/// is missing or cannot be decoded. The first warning of a decoder is logged with its file at once, and the number of
+/// files with warnings when the last ImageFiles goes. In a build without image decoding the constructor throws Error.
 class ImageFiles : public ImageSource {
  public:
   ImageFiles(FileTable files, const ImageFileOptions& options);
@@ -36,6 +40,7 @@ class ImageFiles : public ImageSource {
  private:
   FileTable files_;
   ImageFileOptions options_;
+  std::shared_ptr<WarnedFiles> warned_;  // one for all sources
 };
 
 /// The file of an image; an empty path where the source has no files.

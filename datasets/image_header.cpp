@@ -10,19 +10,19 @@ namespace {
 
 enum class Order { kBig, kLittle };
 
-// Bytes with checked access. Offsets are sums of a few numbers below 2^33, so they cannot overflow.
+// Bytes with checked access. Offsets are sums of a few numbers below 2^63 at most, so they cannot overflow.
 class Bytes {
  public:
   explicit Bytes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
   bool has(size_t at, size_t size) const { return at <= bytes_.size() && size <= bytes_.size() - at; }
 
-  // An unsigned number of `size` [1 to 4] bytes; 0 where some are missing.
+  // An unsigned number of `size` [1 to 8] bytes; 0 where some are missing, or it is 2^63 or more.
   int64_t number(size_t at, size_t size, Order order) const {
     if (!has(at, size)) return 0;
-    uint32_t value = 0;
+    uint64_t value = 0;
     for (size_t i = 0; i < size; ++i) value = value << 8 | bytes_[order == Order::kBig ? at + i : at + size - 1 - i];
-    return value;
+    return value > INT64_MAX ? 0 : static_cast<int64_t>(value);
   }
 
   bool says(size_t at, std::string_view text) const {
@@ -46,22 +46,28 @@ class Bytes {
 // TIFF 6.0, section 2. EXIF blocks have the same format.
 using namespace std::string_view_literals;
 constexpr std::string_view kLittleTiff = "II*\0"sv, kBigTiff = "MM\0*"sv;
+constexpr std::string_view kLittleBigTiff = "II+\0"sv, kBigBigTiff = "MM\0+"sv;  // BigTIFF: offsets of 64 bits
 constexpr int64_t kWidthTag = 256, kHeightTag = 257, kOrientationTag = 274;
+
+bool is_big_tiff(const Bytes& bytes) {
+  return bytes.says(0, kLittleBigTiff) || bytes.says(0, kBigBigTiff);
+}
 
 // The value of a field of the first directory that is a single SHORT or LONG; 0 where there is none.
 int64_t tiff_field(const Bytes& bytes, int64_t wanted) {
-  const Order order = bytes.says(0, kBigTiff) ? Order::kBig : Order::kLittle;
-  const auto directory = static_cast<size_t>(bytes.number(4, 4, order));
-  const int64_t fields = bytes.number(directory, 2, order);
-  for (int64_t i = 0; i < fields; ++i) {
-    constexpr size_t kFieldSize = 12;
-    const size_t field = directory + 2 + static_cast<size_t>(i) * kFieldSize;
-    if (!bytes.has(field, kFieldSize)) return 0;
+  const Order order = bytes.says(0, "MM") ? Order::kBig : Order::kLittle;
+  const bool big = is_big_tiff(bytes);
+  const size_t offset_size = big ? 8 : 4, count_size = big ? 8 : 2, field_size = 4 + 2 * offset_size;
+  const auto directory = static_cast<size_t>(bytes.number(offset_size, offset_size, order));
+  const int64_t fields = bytes.number(directory, count_size, order);
+  size_t field = directory + count_size;
+  for (int64_t i = 0; i < fields; ++i, field += field_size) {
+    if (!bytes.has(field, field_size)) return 0;
     if (bytes.number(field, 2, order) != wanted) continue;
     constexpr int64_t kShort = 3, kLong = 4;
-    const int64_t type = bytes.number(field + 2, 2, order), count = bytes.number(field + 4, 4, order);
+    const int64_t type = bytes.number(field + 2, 2, order), count = bytes.number(field + 4, offset_size, order);
     if ((type != kShort && type != kLong) || count != 1) return 0;
-    return bytes.number(field + 8, type == kShort ? 2 : 4, order);
+    return bytes.number(field + 4 + offset_size, type == kShort ? 2 : 4, order);
   }
   return 0;
 }
@@ -162,7 +168,7 @@ ImageHeader parse(const Bytes& bytes) {
   if (bytes.says(0, "\xFF\xD8\xFF")) return parse_jpeg(bytes);
   if (bytes.says(0, "\x89PNG\r\n\x1A\n")) return parse_png(bytes);
   if (bytes.says(0, "RIFF") && bytes.says(8, "WEBP")) return parse_webp(bytes);
-  if (bytes.says(0, kLittleTiff) || bytes.says(0, kBigTiff)) return parse_tiff(bytes);
+  if (bytes.says(0, kLittleTiff) || bytes.says(0, kBigTiff) || is_big_tiff(bytes)) return parse_tiff(bytes);
   if (bytes.says(0, "BM")) return parse_bmp(bytes);
   return {};
 }

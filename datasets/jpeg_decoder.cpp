@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "datasets/decode_image.h"
+#include "datasets/image_decoders.h"
 
 namespace settrain {
 namespace {
@@ -29,11 +30,17 @@ struct Errors {
   jpeg_error_mgr manager{};
   std::jmp_buf back{};
   char message[JMSG_LENGTH_MAX] = "";
+  char warning[JMSG_LENGTH_MAX] = "";
 
   static void leave(j_common_ptr jpeg) {
     auto* errors = reinterpret_cast<Errors*>(jpeg->err);  // `manager` is the first member
     jpeg->err->format_message(jpeg, errors->message);
     std::longjmp(errors->back, 1);
+  }
+
+  // libjpeg calls it for the first warning only. Damaged pixels are no error, as in Pillow.
+  static void warn(j_common_ptr jpeg) {
+    jpeg->err->format_message(jpeg, reinterpret_cast<Errors*>(jpeg->err)->warning);
   }
 };
 
@@ -42,7 +49,7 @@ class Decompressor {
   Decompressor() {
     jpeg_.err = jpeg_std_error(&errors_.manager);
     errors_.manager.error_exit = &Errors::leave;
-    errors_.manager.output_message = [](j_common_ptr) {};  // damaged pixels are no error, as in Pillow
+    errors_.manager.output_message = &Errors::warn;
     guarded([this] { jpeg_create_decompress(&jpeg_); });
     progress_.progress_monitor = &Decompressor::count_scans;
     jpeg_.progress = &progress_;
@@ -52,6 +59,7 @@ class Decompressor {
   ~Decompressor() { jpeg_destroy_decompress(&jpeg_); }
 
   jpeg_decompress_struct& jpeg() { return jpeg_; }
+  std::string warning() const { return errors_.warning; }
 
   // Runs calls of libjpeg. They must hold no object with a destructor, which longjmp would skip.
   template <class Calls>
@@ -73,25 +81,14 @@ class Decompressor {
   Errors errors_;
 };
 
-// a * b / 255, rounded.
-uint8_t multiply(int a, int b) {
-  const int product = a * b + 128;
-  return static_cast<uint8_t>(((product >> 8) + product) >> 8);
-}
-
 // Converts `values` in place from CMYK [pixels, 4], 255 for no ink as every program writes it, to [pixels, channels].
 void multiply_out(std::vector<uint8_t>& values, int64_t channels) {
-  auto out = values.begin();
+  uint8_t* out = values.data();
   for (size_t i = 0; i < values.size(); i += 4) {
     const uint8_t key = values[i + 3];
-    const int red = multiply(values[i], key), green = multiply(values[i + 1], key), blue = multiply(values[i + 2], key);
-    if (channels == 1) {
-      *out++ = static_cast<uint8_t>((red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16);  // Rec. 601
-      continue;
-    }
-    for (const int colour : {red, green, blue}) *out++ = static_cast<uint8_t>(colour);
+    out = store(out, channels, multiply(values[i], key), multiply(values[i + 1], key), multiply(values[i + 2], key));
   }
-  values.resize(static_cast<size_t>(out - values.begin()));
+  values.resize(static_cast<size_t>(out - values.data()));
 }
 
 // Whether libjpeg smooths the image across its blocks, which it does where a progressive file lacks scans.
@@ -120,7 +117,7 @@ bool is_jpeg(std::span<const uint8_t> bytes) {
   return bytes.size() > 2 && bytes[0] == 0xFF && bytes[1] == 0xD8;
 }
 
-void decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChoosePart& choose, ImagePart& part) {
+std::string decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChoosePart& choose, ImagePart& part) {
   Decompressor decompressor;
   jpeg_decompress_struct& jpeg = decompressor.jpeg();
   decompressor.guarded([&] {
@@ -155,6 +152,8 @@ void decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChooseP
     read_rows(jpeg, part.top + image.height, image.pixels.data());
   });
   if (cmyk) multiply_out(image.pixels, channels);
+  const std::string warning = decompressor.warning();
+  return warning.empty() ? warning : "libjpeg: " + warning;
 }
 
 }  // namespace settrain

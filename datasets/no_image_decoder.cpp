@@ -1,4 +1,4 @@
-// Stands in for decode_image.cpp and jpeg_decoder.cpp in a build with SETTRAIN_IMAGE_FILES=OFF.
+// Stands in for decode_image.cpp and the decoders in a build with SETTRAIN_IMAGE_FILES=OFF.
 #include <stdexcept>
 
 #include "datasets/decode_image.h"
@@ -13,7 +13,7 @@ constexpr const char* kNoDecoder =
 
 }  // namespace
 
-void decode_image(std::span<const uint8_t>, const DecodeOptions&, const ChoosePart&, ImagePart&) {
+std::string decode_image(std::span<const uint8_t>, const DecodeOptions&, const ChoosePart&, ImagePart&) {
   throw std::runtime_error(kNoDecoder);
 }
 
@@ -21,7 +21,7 @@ bool is_jpeg(std::span<const uint8_t>) {
   throw Error(kNoDecoder);
 }
 
-void decode_jpeg(std::span<const uint8_t>, int64_t, const ChoosePart&, ImagePart&) {
+std::string decode_jpeg(std::span<const uint8_t>, int64_t, const ChoosePart&, ImagePart&) {
   throw std::runtime_error(kNoDecoder);
 }
 

@@ -31,6 +31,14 @@ endif()
 
 if(SETTRAIN_IMAGE_FILES)
   find_package(JPEG REQUIRED) # libjpeg-turbo
+  find_package(PNG REQUIRED)
+  find_package(TIFF 4.5 REQUIRED) # the first version whose messages come with the file that they are about
+  find_path(WebP_INCLUDE_DIR webp/demux.h REQUIRED)
+  find_library(WebP_LIBRARY webp REQUIRED)
+  find_library(WebP_demux_LIBRARY webpdemux REQUIRED)
+  add_library(settrain_webp INTERFACE)
+  target_include_directories(settrain_webp SYSTEM INTERFACE "${WebP_INCLUDE_DIR}")
+  target_link_libraries(settrain_webp INTERFACE "${WebP_demux_LIBRARY}" "${WebP_LIBRARY}")
   # Debian's CMake files for OpenCV come with a package that brings Qt and GDAL along; the three libraries used do not need it.
   find_path(OpenCV_INCLUDE_DIR opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
   add_library(settrain_opencv INTERFACE)

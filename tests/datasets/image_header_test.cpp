@@ -74,6 +74,21 @@ std::string tiff(bool is_big, const std::vector<std::array<uint32_t, 3>>& fields
   return text + number(0, 4);
 }
 
+// The same as a BigTIFF, whose counts and offsets have 64 bits.
+std::string big_tiff(bool is_big, const std::vector<std::array<uint32_t, 3>>& fields) {
+  const auto number = is_big ? big : little;
+  const auto long_number = [&](uint32_t value) {
+    return is_big ? number(0, 4) + number(value, 4) : number(value, 4) + number(0, 4);
+  };
+  std::string text = (is_big ? "MM\0+"s : "II+\0"s) + number(8, 2) + number(0, 2) + long_number(16);
+  text += long_number(static_cast<uint32_t>(fields.size()));
+  for (const auto& [tag, type, value] : fields) {
+    text += number(tag, 2) + number(type, 2) + long_number(1);
+    text += type == 3 ? number(value, 2) + std::string(6, '\0') : number(value, 4) + std::string(4, '\0');
+  }
+  return text + long_number(0);
+}
+
 std::string segment(char marker, const std::string& content) {
   return "\xFF"s + marker + big(static_cast<uint32_t>(content.size() + 2), 2) + content;
 }
@@ -199,6 +214,8 @@ TEST_CASE("TIFF: both byte orders, SHORT and LONG") {
     check(parse(tiff(is_big, {{256, 4, 70000}, {257, 4, 80000}})), ImageFormat::kTiff, 80000, 70000);
     check(parse(tiff(is_big, {{256, 4, 9}})), ImageFormat::kTiff, 0, 0);
     check(parse((is_big ? "MM\0*"s : "II*\0"s) + "\xFF\xFF\xFF\xFF"), ImageFormat::kTiff, 0, 0);
+    check(parse(big_tiff(is_big, {{256, 4, 70000}, {257, 3, 7}})), ImageFormat::kTiff, 7, 70000);
+    check(parse((is_big ? "MM\0+\0\x08\0\0"s : "II+\0\x08\0\0\0"s) + std::string(8, '\xFF')), ImageFormat::kTiff, 0, 0);
   }
 }
 

@@ -34,15 +34,17 @@ std::string plain(const std::string& ending, int height, int width, int r, int g
 TEST_CASE("a folder's images are found in the order of their paths") {
   const test::TemporaryFolder folder;
   for (const char* name : {"b.png", "a/z.PNG", "a/b/c.jpg", "c.jpeg", ".hidden.png", ".git/d.png", "a/notes.txt",
-                           "e.bmp", "f.webp", "g.tif"}) {
-    folder.write(
-        name, plain(std::string(name).ends_with("txt") ? ".png" : std::filesystem::path(name).extension().string(), 2,
-                    2, 1, 2, 3));
+                           "e.bmp", "f.webp", "g.tif", "h.JFIF"}) {
+    std::string ending = std::filesystem::path(name).extension().string();
+    if (ending == ".txt") ending = ".png";
+    if (ending == ".JFIF") ending = ".jpg";
+    folder.write(name, plain(ending, 2, 2, 1, 2, 3));
   }
   const ImageFiles images(unlabelled_images(folder.path()), {});
   std::vector<std::string> names;
   for (int64_t id = 0; id < images.size(); ++id) names.emplace_back(images.files().name(id));
-  CHECK(names == std::vector<std::string>{"a/b/c.jpg", "a/z.PNG", "b.png", "c.jpeg", "e.bmp", "f.webp", "g.tif"});
+  CHECK(names ==
+        std::vector<std::string>{"a/b/c.jpg", "a/z.PNG", "b.png", "c.jpeg", "e.bmp", "f.webp", "g.tif", "h.JFIF"});
   Image image;
   for (int64_t id = 0; id < images.size(); ++id) {
     images.read(id, image);

@@ -260,5 +260,5 @@ grep -qE '^settrain/build/gpu_check/bundle/include/catch2/catch(_all)?\.hpp$' "$
 for library in libyaml-cpp.so libfmt.so libspdlog.so libcrypto.a libz.a; do
   grep -q "^settrain/build/gpu_check/bundle/lib/.*/$library" "$folder/list" || fail "the archive lacks $library"
 done
-if grep -E 'opencv|gdal|libjpeg' "$folder/list" | grep -v 'settrain/\(scripts\|docs\|datasets\|tests\)/'; then fail 'the archive holds image codecs'; fi
+if grep -E 'opencv|gdal|libjpeg|libpng|libtiff|libwebp' "$folder/list" | grep -v 'settrain/\(scripts\|docs\|datasets\|tests\)/'; then fail 'the archive holds image codecs'; fi
 if find "$folder/packed/bundle" -xtype l | grep .; then fail 'those links lead nowhere'; fi

@@ -1,0 +1,64 @@
+// The decoders of single image formats, from which decode_image() chooses, and what they share.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "datasets/dataset.h"
+#include "datasets/image_header.h"
+
+namespace settrain {
+
+// Each decoder reads a whole image of the size in `header` into `image`, reusing its memory: 8 bits, `channels` = 3
+// (RGB) or 1 (grey), Pillow's pixels. Transparency is dropped; gamma values and colour profiles are ignored; the high
+// byte of 16-bit samples is taken. Each returns the first warning of its library, empty where there was none, and
+// throws std::runtime_error with the reason where the file is damaged or cut short, or has another size than the header
+// says.
+
+/// PNG, by libpng. Of an animation: the image that viewers show who know none.
+std::string decode_png(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
+
+/// WebP, by libwebp. Of an animation: the first frame, on black.
+std::string decode_webp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
+
+/// The first page of a TIFF, by libtiff, as stored. `orientation` becomes that of its tag, 1 to 8, as in EXIF.
+std::string decode_tiff(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image,
+                        int& orientation);
+
+/// BMP of 1, 4, 8, 16, 24 and 32 bits, runs (RLE) included. It never warns.
+void decode_bmp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
+
+/// Sets the size of `image`, but not its memory. Throws std::runtime_error where `header` has another.
+inline void set_size(Image& image, const ImageHeader& header, int64_t height, int64_t width, int64_t channels) {
+  if (height != header.height || width != header.width) throw std::runtime_error("its size is contradictory");
+  image.height = height;
+  image.width = width;
+  image.channels = channels;
+}
+
+/// a * b / 255, rounded.
+inline uint8_t multiply(int a, int b) {
+  const int product = a * b + 128;
+  return static_cast<uint8_t>(((product >> 8) + product) >> 8);
+}
+
+/// The grey of a colour (Rec. 601), rounded as Pillow does.
+inline uint8_t grey_of(int red, int green, int blue) {
+  return static_cast<uint8_t>((red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16);
+}
+
+/// Writes a colour to `out` as 1 or 3 channels. Returns the place behind it.
+inline uint8_t* store(uint8_t* out, int64_t channels, int red, int green, int blue) {
+  if (channels == 1) {
+    *out++ = grey_of(red, green, blue);
+    return out;
+  }
+  *out++ = static_cast<uint8_t>(red);
+  *out++ = static_cast<uint8_t>(green);
+  *out++ = static_cast<uint8_t>(blue);
+  return out;
+}
+
+}  // namespace settrain
