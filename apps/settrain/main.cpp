@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <system_error>
@@ -60,6 +61,22 @@ void refuse_unknown_subcommand(const CLI::App& app, const std::vector<std::strin
     }
     command = chosen;
   }
+}
+
+// Refuses a path that begins with a tilde, which the shell replaces neither in quotes nor in --out=~/sets.csv. Only a
+// file that is there by that very name may be meant.
+void refuse_tilde(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& value : option->results()) {
+      std::error_code ignored;
+      if (!begins_with_tilde(value) || std::filesystem::exists(value, ignored)) continue;
+      throw ConfigError(fmt::format(
+          "{}: '{}' begins with ~, which the shell has not replaced (it does so for a word of its own, without quotes); "
+          "write $HOME{}",
+          option->get_name(), value, value.substr(1)));
+    }
+  }
+  for (const CLI::App* chosen : command.get_subcommands()) refuse_tilde(*chosen);
 }
 
 std::string out_of_memory(const std::string& what) {
@@ -149,6 +166,7 @@ int run_command_line(int argc, char** argv) {
     refuse_unknown_subcommand(app, arguments);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(arguments);
+    refuse_tilde(app);
   } catch (const CLI::ParseError& problem) {
     return app.exit(problem) == 0 ? kSuccess : kUsage;
   } catch (const ConfigError& problem) {

@@ -141,6 +141,22 @@ std::string escape_html(std::string_view text) {
   return replace_characters(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}});
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+bool begins_with_tilde(std::string_view path) {
+  return path == "~" || path.starts_with("~/");
+}
+
+std::string tilde_hint(std::string_view path) {
+  return begins_with_tilde(path) ? "; ~ is not replaced here, write the home folder's own path" : "";
+}
+
 std::string join(std::span<const std::string> texts, std::string_view separator) {
   return fmt::format("{}", fmt::join(texts, separator));
 }

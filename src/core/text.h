@@ -41,6 +41,15 @@ std::string replace_characters(std::string_view text, const std::map<char, std::
 /// `text` with &, <, >, " and ' as HTML's character references: what an element or a quoted attribute may hold.
 std::string escape_html(std::string_view text);
 
+/// The text with the letters A to Z small; other characters stay.
+std::string lower_case(std::string_view text);
+
+/// Whether a path begins as a shell writes the home folder: "~" or "~/...".
+bool begins_with_tilde(std::string_view path);
+
+/// "; ~ is not replaced here, ..." for the end of an error about a path that begins with a tilde, else an empty text.
+std::string tilde_hint(std::string_view path);
+
 /// "a, b, c".
 std::string join(std::span<const std::string> texts, std::string_view separator);
 

@@ -182,7 +182,9 @@ std::string config_line(const Download& download, const fs::path& folder) {
 
 fs::path default_data_folder() {
   const char* folder = std::getenv("SETTRAIN_DATA");
-  return folder && *folder ? folder : "data";
+  if (!folder || !*folder) return "data";
+  if (begins_with_tilde(folder)) throw ConfigError(fmt::format("SETTRAIN_DATA is '{}'{}", folder, tilde_hint(folder)));
+  return folder;
 }
 
 Download with_source(Download download, const std::string& source, const std::string& md5) {

@@ -94,19 +94,25 @@ SplitScores labelled_scores(const Experiment& run, const std::string& split, Pro
   return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};
 }
 
-std::string why_no_guarantee(const std::string& split) {
+std::string why_no_guarantee(const Dataset& dataset, const std::string& split, bool with_test) {
   if (split == "train") return "the model was trained on these images";
-  if (split != "val") return "";
-  return "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart";
+  std::vector<std::string> reasons;
+  if (split == "val") {
+    reasons.emplace_back(
+        "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart");
+  }
+  for (const SharedImages& shared : dataset.shared_images) {
+    if (shared.split != split && shared.other != split) continue;
+    const std::string& beside = shared.split == split ? shared.other : shared.split;
+    if (beside == "train" || beside == "val" || (beside == "test" && with_test)) reasons.push_back(shared.count_text());
+  }
+  return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
-CalibrationSplit calibration_split(const Experiment& run) {
-  if (run.dataset.calibration.size() > 0) return {"calibration", ""};
-  if (run.dataset.val.size() == 0) {
-    throw ConfigError(
-        "the run has no validation images to calibrate rules on; settrain calibrate --scores takes others");
-  }
-  return {"val", why_no_guarantee("val")};
+std::string calibration_split(const Dataset& dataset) {
+  if (dataset.calibration.size() > 0) return "calibration";
+  if (dataset.val.size() > 0) return "val";
+  throw ConfigError("the run has no validation images to calibrate rules on; settrain calibrate --scores takes others");
 }
 
 }  // namespace settrain

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -211,6 +212,22 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
     run.config.fail(error.path(), error.message());
   }
   return run;
+}
+
+void check_training_data(const Experiment& run) {
+  const Dataset& data = run.dataset;
+  const auto has_image = [](int64_t count) { return count > 0; };
+  if (run.train.epochs > 0 && std::ranges::count_if(run.train_counts, has_image) == 1) {
+    const auto one = std::ranges::find_if(run.train_counts, has_image) - run.train_counts.begin();
+    throw DataError(
+        fmt::format("all {} training images are of one class, {} (there are {}): a classifier needs images of at "
+                    "least two",
+                    data.train.size(), data.class_names[static_cast<size_t>(one)], data.num_classes()));
+  }
+  if (run.loader.options.on_bad_image == "skip") return;
+  std::vector<const Split*> splits{&data.train, &data.val, &data.calibration, &data.test};
+  if (run.threshold_split) splits.push_back(&*run.threshold_split);
+  refuse_unreadable(splits);
 }
 
 LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,

@@ -57,6 +57,10 @@ enum class FirstWeights { kPretrained, kDrawn };
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
                            FirstWeights weights = FirstWeights::kDrawn, std::shared_ptr<ProcessGroup> group = nullptr);
 
+/// Throws DataError where a training would end late or be in vain: an image file is certain to be unreadable and
+/// data.on_bad_image is error, see refuse_unreadable(), or all training images are of one class.
+void check_training_data(const Experiment& run);
+
 /// How the config's loaders make batches for networks that compute as `policy` says.
 LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,
                              const Normalisation& normalisation);

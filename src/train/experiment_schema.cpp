@@ -137,8 +137,23 @@ void name_rule(const config::Config& config) {
   if (name.find('/') != std::string::npos || name.starts_with('.')) {
     config.fail("name", "'" + name + "' cannot name a folder: no slashes and no dot in front; run.dir takes a path");
   }
-  if (config.get<std::string>("run.dir").starts_with('~')) {
-    config.fail("run.dir", "~ is not replaced here; write ${env:HOME}");
+  const auto& folder = config.get<std::string>("run.dir");
+  if (folder.starts_with('~')) {
+    config.fail("run.dir", fmt::format("'{}' would make a folder named {}, since ~ is not replaced here; write "
+                                       "${{env:HOME}}",
+                                       folder, folder.substr(0, folder.find('/'))));
+  }
+}
+
+// A path that is only read may begin with a folder of the name ~, if there is one.
+void tilde_rule(const config::Config& config) {
+  for (const config::Entry& entry : config.entries()) {
+    const auto* text = std::get_if<std::string>(&entry.value);
+    std::error_code ignored;
+    if (!text || entry.path == "run.dir" || !begins_with_tilde(*text)) continue;
+    if (std::filesystem::exists(*text, ignored)) continue;
+    config.fail(entry.path, fmt::format("'{}' is not there, since ~ is not replaced here; write ${{env:HOME}}{}", *text,
+                                        text->substr(1)));
   }
 }
 
@@ -229,7 +244,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   set_rules_rule,
                   no_validation_rule("eval.during_training", "[], or [test] to watch the test split"),
                   no_validation_rule("eval.splits", "[test]")};
-  schema.needs = {threshold_folder_rule};
+  schema.needs = {tilde_rule, threshold_folder_rule};
   return schema;
 }
 

@@ -42,6 +42,18 @@ TEST_CASE("Quotes hold one line and a beginning") {
   CHECK(in_quotes(std::string(59, 'x') + "\u00e9y") == "'" + std::string(59, 'x') + "\u00e9...'");
 }
 
+TEST_CASE("A path that begins with a shell's home folder is known, and only letters of ASCII become small") {
+  for (const char* path : {"~", "~/", "~/x"}) {
+    CHECK(begins_with_tilde(path));
+    CHECK_FALSE(tilde_hint(path).empty());
+  }
+  for (const char* path : {"", "x", "./~", "a/~/b", "~x", "~backup/y"}) {
+    CHECK_FALSE(begins_with_tilde(path));
+    CHECK(tilde_hint(path).empty());
+  }
+  CHECK(lower_case("A.HEIC z\u00c9[]") == "a.heic z\u00c9[]");
+}
+
 TEST_CASE("A number is all of a text, or none") {
   CHECK(parse_number<int64_t>("-12") == -12);
   CHECK(parse_number<double>("1e-3") == 1e-3);
