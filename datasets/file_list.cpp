@@ -98,8 +98,8 @@ void tell_one_class(const ImageList& list) {
   if (list.size() < 2 || std::any_of(labels.begin(), labels.end(), [&](int64_t label) { return label != labels[0]; })) {
     return;
   }
-  log::warning(fmt::format("[data] all {} images of '{}' are of one class, {}", list.size(), list.source.string(),
-                           labels[0]));
+  log::warning(
+      fmt::format("[data] all {} images of '{}' are of one class, {}", list.size(), list.source.string(), labels[0]));
 }
 
 // The names of the classes: class_0, class_1, ...; or the folders of their training images, where every class has one

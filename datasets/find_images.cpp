@@ -120,10 +120,9 @@ std::vector<std::string> unread_texts(const UnreadFiles& unread) {
                                 unread.count == 1 ? "is" : "are", shown, unread.first.string(), kImageEndings));
   }
   if (unread.misplaced > 0) {
-    texts.push_back(
-        fmt::format("{} beside the class folders and {} left out; the first is '{}'",
-                    unread.misplaced == 1 ? "1 image lies" : fmt::format("{} images lie", unread.misplaced),
-                    unread.misplaced == 1 ? "is" : "are", unread.first_misplaced.string()));
+    texts.push_back(fmt::format("{} beside the class folders and {} left out; the first is '{}'",
+                                unread.misplaced == 1 ? "1 image lies" : fmt::format("{} images lie", unread.misplaced),
+                                unread.misplaced == 1 ? "is" : "are", unread.first_misplaced.string()));
   }
   return texts;
 }
@@ -232,8 +231,8 @@ std::vector<int64_t> add_class_images(const std::string& split, const std::vecto
 void check_every_class(const std::vector<int64_t>& labels, const std::vector<std::string>& classes,
                        const fs::path& folder, bool may_lack, const UnreadFiles& unread) {
   if (labels.empty()) {
-    throw DataError(fmt::format("no {} file in the folders of '{}'{}", kImageEndings, folder.string(),
-                                unread_clause(unread)));
+    throw DataError(
+        fmt::format("no {} file in the folders of '{}'{}", kImageEndings, folder.string(), unread_clause(unread)));
   }
   std::vector<bool> has_image(classes.size());
   for (const int64_t label : labels) has_image.at(static_cast<size_t>(label)) = true;

@@ -22,8 +22,9 @@ inline constexpr const char* kImageEndings = ".jpg, .jpeg, .jpe, .png, .bmp, .we
 
 /// Adds to `files` all images of `folder`, a path from their root, and of the folders in it, in the order of their
 /// paths. `takes` says by its name whether a file is one. Links to folders are followed. Hidden files and folders are
-/// left out; all other files are counted in files.unread(). Throws DataError where there is no such folder, where a link
-/// leads back to a folder around it, and for a link to nothing whose name has no ending: it may have led to a folder.
+/// left out; all other files are counted in files.unread(). Throws DataError where there is no such folder, where a
+/// link leads back to a folder around it, and for a link to nothing whose name has no ending: it may have led to a
+/// folder.
 void find_images(const std::filesystem::path& folder, FileTable& files, bool (*takes)(std::string_view) = is_image);
 
 /// Sentences about files that were passed over: how many, of which endings, and the first. None where there are none.
@@ -44,7 +45,8 @@ std::vector<std::string> unknown_folders(const std::filesystem::path& folder, co
 /// an empty text for other names.
 std::string usual_split(std::string_view folder);
 
-/// Where the folder of a split, such as DATA/val or DATA/images_val, is missing and one is there that seems to be meant:
+/// Where the folder of a split, such as DATA/val or DATA/images_val, is missing and one is there that seems to be
+/// meant:
 /// "'DATA/Validation' is there: rename it to val, or make a link of that name". Else an empty text.
 std::string misnamed_split(const std::filesystem::path& missing);
 

@@ -106,8 +106,7 @@ void find_listed_files(const ImageList& list, FileTable& files) {
   const std::optional<int64_t> missing = files.measure();
   if (!missing) return;
   throw DataError(fmt::format("{}: no image file for '{}' in '{}'{}", list.place(*missing - list.first_file),
-                              start_of(files.name(*missing)), files.root().string(),
-                              tilde_hint(files.name(*missing))));
+                              start_of(files.name(*missing)), files.root().string(), shell_hint(files.name(*missing))));
 }
 
 }  // namespace settrain

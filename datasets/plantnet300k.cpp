@@ -362,8 +362,7 @@ Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOpt
     differences.fail(options.root);
   }
   for (size_t s = 0; s < 3; ++s) {
-    check_every_class(splits[s]->labels, dataset.class_keys, root / folders[s], /*may_lack=*/s > 0,
-                      files.unread());
+    check_every_class(splits[s]->labels, dataset.class_keys, root / folders[s], /*may_lack=*/s > 0, files.unread());
   }
   measure_found(files);
   dataset.digest = plantnet_digest(dataset, files);

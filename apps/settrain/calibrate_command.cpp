@@ -121,7 +121,8 @@ int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments
 
 // Keeps the rules in the run, and the numbers for its report. False, with an error in the log, where the run cannot be
 // written.
-bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRules& rules, const Calibration& numbers) {
+bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRules& rules,
+          const Calibration& numbers) {
   const char* lost = "nothing is kept, neither these rules nor the numbers for the report";
   try {
     const std::vector<std::string> dropped = store_rules(folder, checkpoint, rules);

@@ -39,8 +39,8 @@ struct VerifyOptions {
 // Compares the images of these splits where loading left the comparison out, and warns of those that two splits share.
 void compare_splits(LoadedData& data, const std::vector<std::string>& splits) {
   if (data.not_compared == 0 || splits.size() < 2) return;
-  log::info(fmt::format("[data] comparing {} files of equal sizes between the splits",
-                        format_count(data.not_compared)));
+  log::info(
+      fmt::format("[data] comparing {} files of equal sizes between the splits", format_count(data.not_compared)));
   for (Split* split : {&data.dataset.train, &data.dataset.val, &data.dataset.calibration, &data.dataset.test}) {
     if (std::ranges::count(splits, split->name) == 0) split->ids.clear();
   }

@@ -20,7 +20,7 @@
 namespace settrain {
 namespace {
 
-// `file`: a path that a user may have written with a tilde.
+// `file`: a path that a user may have written for a shell.
 std::string advice(int code, const std::filesystem::path& file) {
   switch (code) {
     case ENOSPC:
@@ -33,7 +33,7 @@ std::string advice(int code, const std::filesystem::path& file) {
     case EROFS:
       return "; choose a folder that this user may write to";
     case ENOENT:
-      return tilde_hint(file.native());
+      return shell_hint(file.native());
     default:
       return "";
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <vector>
 
@@ -149,12 +150,23 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-bool begins_with_tilde(std::string_view path) {
-  return path == "~" || path.starts_with("~/");
+std::string_view shell_part(std::string_view path) {
+  const std::string_view part = path.substr(0, path.find('/'));
+  if (part == "~") return part;
+  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  const bool is_variable = part.size() > 1 && part[0] == '$' && std::all_of(part.begin() + 1, part.end(), in_name);
+  return is_variable ? part : std::string_view();
 }
 
-std::string tilde_hint(std::string_view path) {
-  return begins_with_tilde(path) ? "; ~ is not replaced here, write the home folder's own path" : "";
+std::string shell_hint(std::string_view path) {
+  const std::string_view part = shell_part(path);
+  return part.empty() ? "" : fmt::format("; {} is not replaced here, write the folder's own path", part);
+}
+
+std::string in_config_words(std::string_view path) {
+  const std::string_view part = shell_part(path);
+  if (part.empty()) return std::string(path);
+  return fmt::format("${{env:{}}}{}", part == "~" ? "HOME" : part.substr(1), path.substr(part.size()));
 }
 
 std::string join(std::span<const std::string> texts, std::string_view separator) {

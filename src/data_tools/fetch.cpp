@@ -183,7 +183,9 @@ std::string config_line(const Download& download, const fs::path& folder) {
 fs::path default_data_folder() {
   const char* folder = std::getenv("SETTRAIN_DATA");
   if (!folder || !*folder) return "data";
-  if (begins_with_tilde(folder)) throw ConfigError(fmt::format("SETTRAIN_DATA is '{}'{}", folder, tilde_hint(folder)));
+  if (const std::string hint = shell_hint(folder); !hint.empty()) {
+    throw ConfigError(fmt::format("SETTRAIN_DATA is '{}'{}", folder, hint));
+  }
   return folder;
 }
 

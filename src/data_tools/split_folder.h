@@ -64,8 +64,8 @@ struct FolderSplit {
 /// Divides the images of every folder in `folder`, subfolders included, by `rule`. The division of a class is a
 /// function of `seed`, the folder's name and the files' names: it does not depend on other classes.
 ///
-/// Throws DataError where there is no such folder, where fewer than two classes are left, for a link to nothing, and for
-/// a name that the lists cannot hold: one with a line break, or a class name with a blank at an end.
+/// Throws DataError where there is no such folder, where fewer than two classes are left, for a link to nothing, and
+/// for a name that the lists cannot hold: one with a line break, or a class name with a blank at an end.
 FolderSplit split_folder(const std::filesystem::path& folder, const SplitRule& rule, uint64_t seed);
 
 struct SplitRequest {

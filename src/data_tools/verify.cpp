@@ -64,7 +64,8 @@ bool VerifyReport::complete() const {
 VerifyReport verify_images(const Dataset& dataset, const std::vector<std::string>& splits, int64_t workers,
                            ProgressOutput output) {
   VerifyReport report;
-  for (const std::string& name : splits) report.splits.push_back({name, split_named(dataset, name).size()});
+  for (const std::string& name : splits)
+    report.splits.push_back({.name = name, .images = split_named(dataset, name).size()});
   int64_t left = std::accumulate(report.splits.begin(), report.splits.end(), int64_t{0},
                                  [](int64_t sum, const VerifiedSplit& split) { return sum + split.images; });
   ProgressBar bar(std::move(output));

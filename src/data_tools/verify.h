@@ -23,7 +23,7 @@ struct VerifiedSplit {
   std::string name;
   int64_t images = 0, read = 0, bad = 0;  // `read` counts the bad ones too
   int64_t warned = 0;                     // files that were read though the decoder warned of something
-  std::string first_warned, warning;      // the first of them, and what the decoder said
+  std::string first_warned{}, warning{};  // the first of them, and what the decoder said
 };
 
 struct VerifyReport {

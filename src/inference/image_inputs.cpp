@@ -59,7 +59,7 @@ void add_list(std::istream& lines, const fs::path& folder, const std::string& na
 
 void add_list_file(const std::string& input, FileTable& files) {
   std::ifstream lines(input, std::ios::binary);
-  if (!fs::exists(input)) throw DataError(not_an_input(input, "not there") + tilde_hint(input));
+  if (!fs::exists(input)) throw DataError(not_an_input(input, "not there") + shell_hint(input));
   if (!lines) throw DataError(fmt::format("cannot read the list '{}'", input));
   add_list(lines, fs::path(input).parent_path(), input, files);
 }

@@ -138,22 +138,21 @@ void name_rule(const config::Config& config) {
     config.fail("name", "'" + name + "' cannot name a folder: no slashes and no dot in front; run.dir takes a path");
   }
   const auto& folder = config.get<std::string>("run.dir");
-  if (folder.starts_with('~')) {
-    config.fail("run.dir", fmt::format("'{}' would make a folder named {}, since ~ is not replaced here; write "
-                                       "${{env:HOME}}",
-                                       folder, folder.substr(0, folder.find('/'))));
+  if (folder.starts_with('~') || !shell_part(folder).empty()) {
+    config.fail("run.dir", fmt::format("'{}' would make a folder named {}, which is not replaced here; write {}",
+                                       folder, folder.substr(0, folder.find('/')), in_config_words(folder)));
   }
 }
 
 // A path that is only read may begin with a folder of the name ~, if there is one.
-void tilde_rule(const config::Config& config) {
+void shell_rule(const config::Config& config) {
   for (const config::Entry& entry : config.entries()) {
     const auto* text = std::get_if<std::string>(&entry.value);
     std::error_code ignored;
-    if (!text || entry.path == "run.dir" || !begins_with_tilde(*text)) continue;
+    if (!text || entry.path == "run.dir" || shell_part(*text).empty()) continue;
     if (std::filesystem::exists(*text, ignored)) continue;
-    config.fail(entry.path, fmt::format("'{}' is not there, since ~ is not replaced here; write ${{env:HOME}}{}", *text,
-                                        text->substr(1)));
+    config.fail(entry.path, fmt::format("'{}' is not there, and {} is not replaced here; write {}", *text,
+                                        shell_part(*text), in_config_words(*text)));
   }
 }
 
@@ -244,7 +243,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   set_rules_rule,
                   no_validation_rule("eval.during_training", "[], or [test] to watch the test split"),
                   no_validation_rule("eval.splits", "[test]")};
-  schema.needs = {tilde_rule, threshold_folder_rule};
+  schema.needs = {shell_rule, threshold_folder_rule};
   return schema;
 }
 

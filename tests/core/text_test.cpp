@@ -42,15 +42,21 @@ TEST_CASE("Quotes hold one line and a beginning") {
   CHECK(in_quotes(std::string(59, 'x') + "\u00e9y") == "'" + std::string(59, 'x') + "\u00e9...'");
 }
 
-TEST_CASE("A path that begins with a shell's home folder is known, and only letters of ASCII become small") {
-  for (const char* path : {"~", "~/", "~/x"}) {
-    CHECK(begins_with_tilde(path));
-    CHECK_FALSE(tilde_hint(path).empty());
+TEST_CASE("What a shell would replace at a path's front is known, and has other words in a config") {
+  CHECK(shell_part("~") == "~");
+  CHECK(shell_part("~/x/~") == "~");
+  CHECK(shell_part("$MY_DATA2/x") == "$MY_DATA2");
+  CHECK(in_config_words("~/x") == "${env:HOME}/x");
+  CHECK(in_config_words("$MY_DATA2") == "${env:MY_DATA2}");
+  CHECK(shell_hint("~/x").find("~ is not replaced") != std::string::npos);
+  for (const char* path : {"", "x", "./~", "a/~/b", "~x", "~backup/y", "$", "$/x", "$a-b", "a$b"}) {
+    CHECK(shell_part(path).empty());
+    CHECK(shell_hint(path).empty());
+    CHECK(in_config_words(path) == path);
   }
-  for (const char* path : {"", "x", "./~", "a/~/b", "~x", "~backup/y"}) {
-    CHECK_FALSE(begins_with_tilde(path));
-    CHECK(tilde_hint(path).empty());
-  }
+}
+
+TEST_CASE("Only letters of ASCII become small") {
   CHECK(lower_case("A.HEIC z\u00c9[]") == "a.heic z\u00c9[]");
 }
 

@@ -119,7 +119,9 @@ TEST_CASE("empty files are counted") {
   const FolderSplit split = split_folder(folder.path(), {}, 4);
   CHECK(split.empty == 1);
   CHECK(split.first_empty == (folder / "oak/3.jpg").string());
-  CHECK_THAT(describe_split({folder.path(), folder / "out"}, split), Contains("oak/3.jpg"));
+  SplitRequest request;
+  request.folder = folder.path();
+  CHECK_THAT(describe_split(request, split), Contains("oak/3.jpg"));
 }
 
 TEST_CASE("what is divided already is refused, however its folders are called") {

@@ -139,8 +139,8 @@ TEST_CASE("a list of one class that is not for training, and images that it has 
   CHECK_THAT(log_of("sub/d.png 2\ne.png 2\n"), Contains("all 2 images of") && Contains("val.txt"));
   CHECK(log_of("sub/d.png 2\ne.png 1\n").empty());
   CHECK(log_of("sub/d.png 2,1\ne.png 2\n").empty());
-  CHECK_THAT(log_of("sub/d.png 2\ne.png 1\n./e.png 1\n"), Contains("1 images are listed more than once") &&
-                                                             Contains("val.txt:3, as in") && Contains("val.txt:2"));
+  CHECK_THAT(log_of("sub/d.png 2\ne.png 1\n./e.png 1\n"),
+             Contains("1 images are listed more than once") && Contains("val.txt:3, as in") && Contains("val.txt:2"));
 }
 
 TEST_CASE("an image in the home folder of a shell is not there, and the tilde is told of") {

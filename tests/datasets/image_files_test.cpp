@@ -14,7 +14,11 @@ using Catch::Contains;
 
 namespace {
 
-const std::string kHeic("\0\0\0\x18" "ftypheic", 12), kJpeg("\xFF\xD8\xFF\xE0", 4);
+const std::string kHeic(
+    "\0\0\0\x18"
+    "ftypheic",
+    12),
+    kJpeg("\xFF\xD8\xFF\xE0", 4);
 
 // Splits of one table of files, whose names say the split: "train/a.png".
 struct NamedFiles {
@@ -65,7 +69,9 @@ TEST_CASE("a listed file of another kind is refused by its contents, and a JPEG 
 }
 
 TEST_CASE("images in memory are never refused") {
-  const Split split{.name = "train", .images = std::make_shared<MemoryImages>(std::vector<uint8_t>(12), 2, 2, 3),
-                    .ids = {0}, .labels = {0}};
+  const Split split{.name = "train",
+                    .images = std::make_shared<MemoryImages>(std::vector<uint8_t>(12), 2, 2, 3),
+                    .ids = {0},
+                    .labels = {0}};
   CHECK_NOTHROW(refuse_unreadable(std::array<const Split*, 1>{&split}));
 }

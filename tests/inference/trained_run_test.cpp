@@ -89,7 +89,8 @@ TEST_CASE("weights of another model are refused, and the model keeps its own") {
 
 TEST_CASE("images that splits share leave no guarantee to the rules that they calibrate") {
   Dataset dataset;
-  const auto why = [&](const std::string& split, const std::string& one, const std::string& other, bool with_test = true) {
+  const auto why = [&](const std::string& split, const std::string& one, const std::string& other,
+                       bool with_test = true) {
     dataset.shared_images = {{.split = one, .other = other, .count = 12, .first = "a", .first_other = "b"}};
     return why_no_guarantee(dataset, split, with_test);
   };

@@ -43,8 +43,8 @@ TEST_CASE("empty files of each split and of the images for thresholds are refuse
   FileTable files(folder.path());
   files.add("empty.png");
   CHECK_FALSE(files.measure());
-  const Split split{.name = "some", .images = std::make_shared<ImageFiles>(files, ImageFileOptions{}), .ids = {0},
-                    .labels = {0}};
+  const Split split{
+      .name = "some", .images = std::make_shared<ImageFiles>(files, ImageFileOptions{}), .ids = {0}, .labels = {0}};
   for (Split Dataset::*member : {&Dataset::train, &Dataset::val, &Dataset::calibration, &Dataset::test}) {
     Experiment run = with_data({1, 1});
     run.dataset.*member = split;
