@@ -138,18 +138,20 @@ void name_rule(const config::Config& config) {
     config.fail("name", "'" + name + "' cannot name a folder: no slashes and no dot in front; run.dir takes a path");
   }
   const auto& folder = config.get<std::string>("run.dir");
-  if (folder.starts_with('~') || !shell_part(folder).empty()) {
+  const bool is_shells = !shell_part(folder).empty();
+  if (folder.starts_with('~') || is_shells) {  // "~ada/runs" too
     config.fail("run.dir", fmt::format("'{}' would make a folder named {}, which is not replaced here; write {}",
-                                       folder, folder.substr(0, folder.find('/')), in_config_words(folder)));
+                                       folder, folder.substr(0, folder.find('/')),
+                                       is_shells ? in_config_words(folder) : "the folder's own path"));
   }
 }
 
-// A path that is only read may begin with a folder of the name ~, if there is one.
+// A path that is only read may begin with a folder that has such a name, if there is one.
 void shell_rule(const config::Config& config) {
   for (const config::Entry& entry : config.entries()) {
     const auto* text = std::get_if<std::string>(&entry.value);
     std::error_code ignored;
-    if (!text || entry.path == "run.dir" || shell_part(*text).empty()) continue;
+    if (!text || entry.path == "run.dir" || entry.path == "name" || shell_part(*text).empty()) continue;
     if (std::filesystem::exists(*text, ignored)) continue;
     config.fail(entry.path, fmt::format("'{}' is not there, and {} is not replaced here; write {}", *text,
                                         shell_part(*text), in_config_words(*text)));
