@@ -21,6 +21,7 @@
 #include "models/model.h"
 #include "models/model_options.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -117,6 +118,7 @@ uint64_t seed_of(const config::Config& config) {
 void load_threshold_images(Experiment& run) {
   const auto& from = run.config.read<AverageKOptions>("eval").threshold_from;
   if (from == "val" || from == "same") return;
+  const log::OnlyErrors quiet(!run.group->is_first());
   auto images =
       std::make_shared<ImageFiles>(unlabelled_images(from), ImageFileOptions{.grey = run.dataset.channels == 1});
   run.threshold_digest = images->digest();
@@ -147,7 +149,10 @@ void build(const Registries& registries, FirstWeights weights, Experiment& run) 
   run.eval = c.read<EvalOptions>("eval");
 
   const bool load_weights = weights == FirstWeights::kPretrained;
-  LoadedData loaded = load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
+  LoadedData loaded = [&] {
+    const log::OnlyErrors quiet(!run.group->is_first());
+    return load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
+  }();
   run.dataset = std::move(loaded.dataset);
   run.label_noise = std::move(loaded.label_noise);
   const Dataset& data = run.dataset;

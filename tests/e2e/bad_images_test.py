@@ -75,6 +75,11 @@ class BadImages(ProgramTest):
             self.assertEqual(text.count("left out: 'pictures/test/oak/1.png'"), 1, text)
             self.assertEqual(text.count("could not be read and were left out: 2"), 1, text)
 
+    def test_several_processes_tell_once_of_what_all_of_them_find(self):
+        (self.folder / "pictures/train/elm/phone.heic").write_bytes(b"x")
+        done = self.run_program("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip", "--processes", "2")
+        self.assertEqual(done.stderr.count("1 file beside the images is not read"), 1, done.stderr)
+
     def test_a_last_batch_of_one_bad_image_ends_no_run(self):
         # 12 images in batches of 11; with this seed the bad one is alone in its batch in one of the epochs.
         settings = ("data.on_bad_image=skip", "data.batch_size=11", "train.epochs=4", "train.ema_decay=0.9", "seed=4")
