@@ -17,14 +17,6 @@ constexpr size_t kLongestBoundary = 70, kLongestHeader = 8192;
 }
 
 // Turns capital ASCII letters into small ones, whatever the locale.
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
 // The value of `key="..."` or key=... behind a semicolon; empty where there is none.
 std::string parameter(std::string_view header, const std::string& key) {
   const std::string small = lower_case(header);
