@@ -16,7 +16,6 @@ constexpr size_t kLongestBoundary = 70, kLongestHeader = 8192;
   throw HttpError(400, "the form cannot be read: " + message);
 }
 
-// Turns capital ASCII letters into small ones, whatever the locale.
 // The value of `key="..."` or key=... behind a semicolon; empty where there is none.
 std::string parameter(std::string_view header, const std::string& key) {
   const std::string small = lower_case(header);
