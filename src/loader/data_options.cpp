@@ -67,10 +67,11 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "Per-channel mean and standard deviation with which pixels are normalised; auto: the data set's usual ones.")
           .one_of(normalisation_names(datasets)),
       key("on_bad_image", &O::on_bad_image, "error",
-          "What to do about an image that cannot be read: error stops the run and names the file, before the first step "
-          "where the file is empty; skip leaves the image out, in training and evaluation, and lists it in the log. A full training batch without any "
-          "readable image stops the run. A missing file, such as the target of a broken link, stops the run before "
-          "training in both cases, since data are identified by the sizes of their files.")
+          "What to do about an image that cannot be read: error stops the run and names the file, before the first "
+          "step where the file is empty; skip leaves the image out, in training and evaluation, and lists it in the "
+          "log. A full training batch without any readable image stops the run. A missing file, such as the target of "
+          "a broken link, stops the run before training in both cases, since data are identified by the sizes of their "
+          "files.")
           .one_of({"error", "skip"}),
       key("on_device", &O::on_device, "auto",
           "Whether the images stay in the memory of the model's device, as bytes, and are cropped, flipped and "
