@@ -15,7 +15,7 @@
 #include "src/core/table_text.h"
 #include "src/measure/cost/throughput.h"
 #include "src/papers/design/needed_data.h"
-#include "src/studies/sweep/points.h"
+#include "src/studies/sweep/grid_runs.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
@@ -120,7 +120,7 @@ DesignCost DesignCosts::count(const RunDesign& design, const std::vector<WantedC
   if (seeds > 1) grid.seeds.resize(1);  // runs that differ by their seed alone cost the same
   int64_t repeated = 0;
   DesignCost cost;
-  for (const SweepPoint& point : make_points(grid, schema, 1, repeated)) {
+  for (const SweepPoint& point : make_runs(grid, schema, 1, repeated)) {
     const config::Config config = config::load(schema, grid.base, point.overrides);
     cost.runs += seeds;
     const NeededFiles files = needed_files(config);

@@ -75,12 +75,6 @@ std::vector<std::string> all_selects(const std::vector<WantedCell>& cells) {
   return selects;
 }
 
-std::vector<std::string> overrides_of(const Settings& settings) {
-  std::vector<std::string> overrides;
-  for (const auto& [key, value] : settings) overrides.push_back(fmt::format("{}={}", key, value));
-  return overrides;
-}
-
 Grid grid_of(const RunDesign& design, const std::vector<WantedCell>& cells) {
   Grid grid;
   grid.base = design.base;

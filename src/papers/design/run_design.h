@@ -76,9 +76,6 @@ void add_once(std::vector<std::string>& list, const std::string& text);
 /// The `selects` of all cells, each once.
 std::vector<std::string> all_selects(const std::vector<WantedCell>& cells);
 
-/// The settings as overrides of a config: "key=value".
-std::vector<std::string> overrides_of(const Settings& settings);
-
 /// The sweep that trains the runs of these cells, one at least. Its runs do not depend on which others are wanted.
 Grid grid_of(const RunDesign& design, const std::vector<WantedCell>& cells);
 

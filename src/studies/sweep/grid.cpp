@@ -12,6 +12,7 @@
 #include "src/config/problems.h"
 #include "src/config/value.h"
 #include "src/config/yaml.h"
+#include "src/core/error.h"
 #include "src/core/random.h"
 #include "src/core/text.h"
 #include "src/studies/sweep/tree_reader.h"
@@ -210,6 +211,34 @@ class GridReader : public TreeReader {
   }
 };
 
+[[noreturn]] void fail(const GridStep& step, const std::string& what) {
+  throw ConfigError(fmt::format("{}: {}", step.origin.text, what));
+}
+
+bool holds(const GridStep& step, const Settings& point) {
+  return std::all_of(step.when.begin(), step.when.end(), [&](const Axis& condition) {
+    const std::string* value = find_setting(point, condition.key);
+    return value && std::find(condition.values.begin(), condition.values.end(), *value) != condition.values.end();
+  });
+}
+
+// The value of a key that follows another one, for one point.
+std::string linked_value(const GridStep& step, const Link& link, const Settings& point, const config::Config& base) {
+  std::string text;
+  if (const std::string* value = find_setting(point, link.times)) {
+    text = *value;
+  } else if (base.has(link.times)) {
+    const config::Entry& entry = base.at(link.times);
+    text = config::yaml_value(entry.key, entry.value);
+  } else {
+    fail(step, fmt::format("link: there is no key {}", link.times));
+  }
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') fail(step, fmt::format("link: {} is {}, and no number", link.times, text));
+  return number_text(value * link.factor);
+}
+
 bool is_set_by(const Grid& grid, const std::string& key) {
   return std::any_of(grid.steps.begin(), grid.steps.end(), [&](const GridStep& step) {
     const auto sets = [&key](const Settings& settings) { return find_setting(settings, key) != nullptr; };
@@ -235,6 +264,12 @@ void set(Settings& settings, const std::string& key, const std::string& value) {
   } else {
     known->second = value;
   }
+}
+
+std::vector<std::string> overrides_of(const Settings& settings) {
+  std::vector<std::string> overrides;
+  for (const auto& [key, value] : settings) overrides.push_back(fmt::format("{}={}", key, value));
+  return overrides;
 }
 
 std::string number_text(double value) {
@@ -283,6 +318,33 @@ Grid read_grid(const std::filesystem::path& file, const std::string& preset) {
   }
   problems.throw_if_any();
   return grid;
+}
+
+std::vector<Settings> expand_grid(const Grid& grid, const config::Config& base) {
+  std::vector<Settings> points{{}};
+  for (const GridStep& step : grid.steps) {
+    for (const Axis& condition : step.when) {
+      const auto has = [&](const Settings& point) { return find_setting(point, condition.key) != nullptr; };
+      if (std::none_of(points.begin(), points.end(), has)) {
+        fail(step, fmt::format("when: no step before sets {}", condition.key));
+      }
+    }
+    std::vector<Settings> next;
+    for (const Settings& point : points) {
+      if (!holds(step, point)) {
+        next.push_back(point);
+        continue;
+      }
+      for (const Settings& added : step.list) {
+        next.push_back(point);
+        for (const auto& [key, value] : added) set(next.back(), key, value);
+        for (const Link& link : step.links) set(next.back(), link.key, linked_value(step, link, point, base));
+      }
+      if (next.size() > kMostPoints) fail(step, fmt::format("more than {} points", kMostPoints));
+    }
+    points = std::move(next);
+  }
+  return points;
 }
 
 }  // namespace settrain

@@ -11,7 +11,7 @@
 
 #include "src/config/schema.h"
 #include "src/core/files.h"
-#include "src/studies/sweep/points.h"
+#include "src/studies/sweep/grid_runs.h"
 
 namespace settrain {
 
