@@ -20,7 +20,7 @@
 #include "src/train/experiment_schema.h"
 #include "src/train/identity.h"
 #include "src/train/provenance.h"
-#include "src/train/resume.h"
+#include "src/train/resume_point.h"
 #include "src/train/training.h"
 
 namespace settrain {

@@ -12,7 +12,7 @@
 #include "src/core/log.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/resume.h"
+#include "src/train/resume_point.h"
 
 namespace settrain {
 namespace {

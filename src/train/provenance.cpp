@@ -21,7 +21,7 @@
 #include "src/loader/sampler.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/experiment.h"
-#include "src/train/resume.h"
+#include "src/train/resume_point.h"
 
 #ifdef SETTRAIN_HAS_CUDA
 #include "src/core/cuda_check.h"

@@ -12,7 +12,7 @@
 #include "src/run_folder/run_folder.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment.h"
-#include "src/train/resume.h"
+#include "src/train/resume_point.h"
 #include "src/train/selection.h"
 #include "src/train/stepper.h"
 
