@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kSmallestFloat = std::numeric_limits<float>::min();
 constexpr double kFloatRounding = 4 * std::numeric_limits<float>::epsilon();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// The sets of one K.
 struct AverageKSets {
@@ -51,6 +52,10 @@ std::vector<std::pair<std::string, at::Tensor>> shot_group_samples(const at::Ten
   return samples;
 }
 
+MetricValue average_k_lambda(double k, double lambda) {
+  return {average_k_name(k) + "_lambda", lambda, MetricUnit::kThreshold, MeanOver::kSamples, Better::kNeither};
+}
+
 /// A class is returned where its value reaches a threshold lambda, one for all samples, that makes sets of K classes on
 /// average on the scores that set it (Garcin 2023, Algorithm 1, eq. 5.16-5.17). For every K: the share of samples whose
 /// label is returned ("avg5"), the realised mean size of the sets ("avg5_size") and lambda ("avg5_lambda"), and the
@@ -62,14 +67,14 @@ class AverageK : public Metric {
   AverageK(AverageKOptions options, std::vector<CountBin> bins)
       : options_(std::move(options)), bins_(std::move(bins)) {}
 
-  std::vector<std::string> names() const override {
-    std::vector<std::string> names;
+  std::vector<MetricValue> facts() const override {
+    std::vector<MetricValue> facts;
     for (const double k : options_.average_k) {
-      const std::string sets = average_k_name(k);
-      append(names, accuracy_names(sets, bins_));
-      append(names, {sets + "_size", sets + "_lambda"});
+      const MetricValue size = average_k_size(k, kNan);
+      append(facts, accuracy_facts(average_k_name(k), bins_, size.name));
+      append(facts, {size, average_k_lambda(k, kNan)});
     }
-    return names;
+    return facts;
   }
 
   ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const override {
@@ -96,12 +101,13 @@ class AverageK : public Metric {
       EvaluationResult result;
       for (size_t i = 0; i < sets.size(); ++i) {
         const auto& [lambda, sizes, label_returned] = sets[i];
-        const std::string name = average_k_name(options_.average_k[i]), size = name + "_size";
-        const ClassHits counts = count_hits(label_returned, labels, classes);
-        append(result.values, accuracies(name, counts, train_counts, bins_, size));
+        const double k = options_.average_k[i];
+        const std::string name = average_k_name(k);
         result.set_sizes.push_back({name, counts_of(sizes, classes + 1)});
-        result.values.push_back({size, mean_of_counts(result.set_sizes.back().counts), MetricUnit::kClasses});
-        result.values.push_back({name + "_lambda", lambda, MetricUnit::kThreshold});
+        const MetricValue size = average_k_size(k, mean_of_counts(result.set_sizes.back().counts));
+        append(result.values,
+               accuracies(name, count_hits(label_returned, labels, classes), train_counts, bins_, size.name));
+        append(result.values, {size, average_k_lambda(k, lambda)});
         for (const auto& [prefix, is_in] : groups)
           result.set_sizes.push_back({prefix + name, counts_of(sizes.masked_select(is_in), classes + 1)});
       }
@@ -118,6 +124,10 @@ class AverageK : public Metric {
 
 std::string average_k_name(double k) {
   return fmt::format("avg{}", k);
+}
+
+MetricValue average_k_size(double k, double size) {
+  return {average_k_name(k) + "_size", size, MetricUnit::kClasses, MeanOver::kSamples, Better::kNeither};
 }
 
 config::Keys AverageKOptions::keys() {

@@ -44,6 +44,8 @@ MetricEntry superclass_accuracy_entry();
 std::string topk_name(int64_t k);
 /// "avg5" for K = 5, "avg2.5" for K = 2.5.
 std::string average_k_name(double k);
+/// "avg5_size", the mean size of the sets. K asks for it, so that neither larger nor smaller is better.
+MetricValue average_k_size(double k, double size);
 
 /// The values that decide the sets of a split: a set of K holds the classes returned_classes(values, lambdas[i], ties),
 /// for i of K in AverageKOptions::average_k.

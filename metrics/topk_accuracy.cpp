@@ -13,10 +13,10 @@ class TopkAccuracy : public Metric {
   TopkAccuracy(TopkAccuracyOptions options, std::vector<CountBin> bins)
       : options_(std::move(options)), bins_(std::move(bins)) {}
 
-  std::vector<std::string> names() const override {
-    std::vector<std::string> names;
-    for (const int64_t k : options_.top_k) append(names, accuracy_names(topk_name(k), bins_));
-    return names;
+  std::vector<MetricValue> facts() const override {
+    std::vector<MetricValue> facts;
+    for (const int64_t k : options_.top_k) append(facts, accuracy_facts(topk_name(k), bins_));
+    return facts;
   }
 
   ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const override {

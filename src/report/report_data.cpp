@@ -167,7 +167,7 @@ BestRun best_run(const Setting& setting, const std::string& metric) {
   std::optional<double> best_value;
   for (const ComparedRun& run : setting.runs) {
     const std::optional<double> now = value(run, best.metric);
-    if (best.run && (!now || (best_value && !is_better(best.metric, *now, *best_value)))) continue;
+    if (best.run && (!now || (best_value && !is_better_by_name(best.metric, *now, *best_value)))) continue;
     best.run = &run;
     best_value = now;
   }

@@ -79,6 +79,12 @@ class CommandLine(ProgramTest):
     def test_a_metric_that_is_not_measured_cannot_be_selected(self):
         config = self.write("select.yaml", "select: [val/top7]\neval: {top_k: [1, 5]}\n")
         self.assertIn("val/top7", self.run_program("--config", config, expect=2).stderr)
+        for neither in ("avg5_size", "avg5_lambda"):  # larger is neither better nor worse
+            error = self.run_program("config", "show", "--set", f"select=[val/{neither}]", expect=2).stderr
+            self.assertRegex(error, f"select: 'val/{neither}'")
+        rule = "size@top:5"
+        shown = self.run_program("config", "show", "--set", "eval.rules=['top:5']", "--set", f"select=['val/{rule}']").stdout
+        self.assertIn(rule, shown)
         config = self.write("nothing.yaml", "eval: {top_k: [], average_k: []}\n")
         self.assertIn("nothing would be measured", self.run_program("--config", config, expect=2).stderr)
         config = self.write("twice.yaml", "eval: {top_k: [1, 5, 1]}\n")

@@ -87,7 +87,7 @@ const Setting* best_of(const std::vector<const Setting*>& settings, const std::s
   for (const Setting* setting : settings) {
     if (setting->finished.empty() || setting->finished.size() < setting->runs) continue;
     if (std::isnan(setting->mean(select))) continue;
-    if (!best || is_better(select, setting->mean(select), best->mean(select))) best = setting;
+    if (!best || is_better_by_name(select, setting->mean(select), best->mean(select))) best = setting;
   }
   return best;
 }
