@@ -75,8 +75,8 @@ StepBatches StepLoader::next() {
     check_readable(batch);
     if (batch.size() == 1 && !batch.skipped.empty() && !takes_one_image_) {
       loader_.settings().skipped->add_batches_of_one(1);
-      batch.images = {};
-      batch.labels = {};
+      batch.images.reset();
+      batch.labels.reset();
     }
     step.own.push_back(std::move(batch));
   }

@@ -88,10 +88,8 @@ PointResult read_result(const fs::path& folder, const std::string& select) {
     if (chosen == results.end()) {
       throw RunError(fmt::format("'{}' has no results of {}", run.results_json().string(), wanted));
     }
-    PointResult result{.checkpoint = chosen->at("checkpoint"),
-                       .epoch = chosen->at("epoch"),
-                       .chose_nothing = chose_nothing,
-                       .metrics = {}};
+    PointResult result{.checkpoint = chosen->at("checkpoint"), .epoch = chosen->at("epoch"), .metrics = {}};
+    result.chose_nothing = chose_nothing;
     for (const auto& [split, metrics] : chosen->at("metrics").items()) {
       for (const auto& [name, value] : metrics.items()) {
         const double number = value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();

@@ -30,10 +30,10 @@ std::string_view name_of(PointStatus status);
 struct PointResult {
   std::string checkpoint;  // "best-val-top5"
   int64_t epoch = 0;
-  bool chose_nothing = false;  // the metric has no value on the run's data, and the checkpoint was not chosen by it
   std::vector<std::pair<std::string, double>> metrics;                    // "val/top5", "test/avg5_size", ...
   std::vector<std::pair<std::string, std::vector<int64_t>>> set_sizes{};  // "test/avg5": images with 0, 1, ... classes
   std::map<std::string, std::string> digests{};  // of the images of "train", "test", ...; empty for an early version
+  bool chose_nothing = false;  // the metric has no value on the run's data, and the checkpoint was not chosen by it
 
   /// NaN where there is none of that name.
   double metric(const std::string& name) const;
