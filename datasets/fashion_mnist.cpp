@@ -199,7 +199,7 @@ FashionPart read_fashion_part(const FashionMnistOptions& options, const IdxFileN
                                   std::size(kClasses) - 1));
     }
   }
-  return {std::make_shared<MemoryImages>(std::move(images.values), kSide, kSide, 1),
+  return {std::make_shared<MemoryImages>(std::move(images.values), kSide, kSide, 1, images.sha256),
           std::vector<int64_t>(labels.values.begin(), labels.values.end()),
           images.sha256 + "\n" + labels.sha256 + "\n"};
 }

@@ -132,9 +132,11 @@ MetricValue average_k_size(double k, double size) {
 
 config::Keys AverageKOptions::keys() {
   return {
-      config::key("average_k", &AverageKOptions::average_k, {2, 5},
-                  "The K of the average-K accuracies, whole or not: avg5, avg5_size (realised mean size of the sets), "
-                  "avg5_lambda, macro_avg5 (mean over classes), few_avg5, medium_avg5 and many_avg5.")
+      config::key(
+          "average_k", &AverageKOptions::average_k, {2, 5},
+          "The K of the average-K accuracies, whole or not: avg5, avg5_size (realised mean size of the sets), "
+          "avg5_lambda, macro_avg5 (mean over classes), few_avg5, medium_avg5 and many_avg5. The default leaves out "
+          "K above the number of classes.")
           .above(0)
           .distinct()
           .in("classes"),

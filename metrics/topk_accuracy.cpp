@@ -48,7 +48,8 @@ config::Keys TopkAccuracyOptions::keys() {
       config::key(
           "top_k", &TopkAccuracyOptions::top_k, {1, 5},
           "The K of the top-K accuracies: top5, macro_top5 (mean over classes), few_top5, medium_top5 and many_top5 "
-          "(classes with under 20, 20 to 100, over 100 training images).")
+          "(classes with under 20, 20 to 100, over 100 training images). The default leaves out K above the number of "
+          "classes.")
           .at_least(1)
           .distinct()};
 }

@@ -11,6 +11,7 @@
 #include "datasets/calibration_split.h"
 #include "models/model.h"
 #include "src/config/load.h"
+#include "src/config/value.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
@@ -38,6 +39,11 @@ void log_start(const Experiment& run, const CommandLine& line) {
   if (run.loader.resident) {
     log::info(fmt::format("[data] the images stay on {}, in {}", run.device.str(),
                           format_bytes(run.loader.resident->bytes())));
+  }
+  for (const std::string& path : fitted_keys(run.config)) {
+    const config::Entry& entry = run.config.at(path);
+    log::info(fmt::format("[run] by default, for {} classes, {} is {}", data.num_classes(), path,
+                          config::yaml_value(entry.key, entry.value)));
   }
   const LabelNoiseReport& noise = run.label_noise;
   if (noise.kind != "none") {

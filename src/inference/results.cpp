@@ -41,6 +41,13 @@ ordered_json to_json(const std::vector<ResultsColumn>& columns) {
   return object;
 }
 
+// The digests of the training split and of those that were evaluated.
+ordered_json digests_json(const Experiment& run, const std::vector<SplitResult>& results) {
+  ordered_json digests{{"train", run.dataset.train.digest}};
+  for (const SplitResult& result : results) digests[result.split] = split_named(run.dataset, result.split).digest;
+  return digests;
+}
+
 }  // namespace
 
 std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
@@ -72,6 +79,12 @@ std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::
 }
 
 void log_skipped_images(const Experiment& run) {
+  if (const int64_t batches = run.loader.skipped->batches_of_one(); batches > 0) {
+    log::warning(fmt::format(
+        "[data] training batches of which a single image could be read, and which were left out: {}, since the start "
+        "or the last resume",
+        batches));
+  }
   const int64_t count = run.loader.skipped->count();
   if (count == 0) return;
   log::warning(fmt::format(
@@ -104,7 +117,8 @@ ordered_json results_json(const Experiment& run, const std::vector<CheckpointRes
     all.push_back({{"checkpoint", result.checkpoint},
                    {"epoch", result.epoch},
                    {"metrics", to_json(results_columns(run, result.splits))},
-                   {"set_sizes", sizes}});
+                   {"set_sizes", sizes},
+                   {"digests", digests_json(run, result.splits)}});
   }
   return all;
 }

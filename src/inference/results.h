@@ -18,7 +18,8 @@ struct CheckpointResults {
   std::vector<SplitResult> splits;
 };
 
-/// Warns of images that could not be read and were left out (data.on_bad_image), with their number.
+/// Warns of images that could not be read and were left out (data.on_bad_image), and of batches that were left out for
+/// them, with their numbers.
 void log_skipped_images(const Experiment& run);
 
 /// Evaluates every checkpoint on the splits of eval.splits. In a training of several processes only the first process
@@ -30,7 +31,8 @@ std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::
 /// Tables for people: one for each checkpoint, and the sizes of average-K's sets on the last split.
 std::string format_results(const Experiment& run, const std::vector<CheckpointResults>& results);
 
-/// results.json: an array with an object for each checkpoint: its name, epoch, values by split and metric, set sizes.
+/// results.json: an array with an object for each checkpoint: its name, epoch, values by split and metric, set sizes,
+/// and the digests of the splits' images.
 nlohmann::ordered_json results_json(const Experiment& run, const std::vector<CheckpointResults>& results);
 
 /// Writes results.json and results.txt into the run folder.

@@ -94,19 +94,25 @@ SplitScores labelled_scores(const Experiment& run, const std::string& split, Pro
   return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};
 }
 
-std::string why_no_guarantee(const std::string& split) {
+std::string why_no_guarantee(const Experiment& run, const std::string& split) {
   if (split == "train") return "the model was trained on these images";
-  if (split != "val") return "";
-  return "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart";
+  if (split == "val")
+    return "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart";
+  if (split != "calibration") return "";
+  const auto& changed = run.changed_splits;
+  const bool was_other = std::ranges::any_of(
+      changed, [&](const auto& other) { return (other.first == split && !other.second) || other.first.empty(); });
+  return was_other ? "these are not the images that the run kept apart, so some may have chosen the epoch or a setting"
+                   : "";
 }
 
 CalibrationSplit calibration_split(const Experiment& run) {
-  if (run.dataset.calibration.size() > 0) return {"calibration", ""};
+  if (run.dataset.calibration.size() > 0) return {"calibration", why_no_guarantee(run, "calibration")};
   if (run.dataset.val.size() == 0) {
     throw ConfigError(
         "the run has no validation images to calibrate rules on; settrain calibrate --scores takes others");
   }
-  return {"val", why_no_guarantee("val")};
+  return {"val", why_no_guarantee(run, "val")};
 }
 
 }  // namespace settrain

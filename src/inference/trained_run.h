@@ -39,8 +39,9 @@ std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, c
 void warn_of_last_weights(const RunFolder& folder, const config::Texts& select,
                           const std::vector<std::filesystem::path>& files);
 
-/// Copies the weights that a checkpoint was evaluated with into the model, and returns the checkpoint. Throws RunError
-/// where it cannot be read, or belongs to another model or other data.
+/// Copies the weights that a checkpoint was evaluated with into the model, and returns the checkpoint. Warns of splits
+/// whose images have changed since, see check_same_data(). Throws RunError where it cannot be read, or belongs to
+/// another model or data set.
 Checkpoint load_weights(Experiment& run, const std::filesystem::path& checkpoint);
 
 /// The scores of the split ("train", "val", "calibration", "test"), times the loss' score scale, on the CPU. Throws
@@ -48,8 +49,9 @@ Checkpoint load_weights(Experiment& run, const std::filesystem::path& checkpoint
 SplitScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar);
 
 /// Why rules that a split's images calibrate have no guarantee: the model was trained on these images, or selected by
-/// them. An empty text where the rules have one.
-std::string why_no_guarantee(const std::string& split);
+/// them, or may have been since load_weights() found other images than the run's. An empty text where the rules have
+/// one.
+std::string why_no_guarantee(const Experiment& run, const std::string& split);
 
 /// The split that calibrates rules, and why_no_guarantee().
 struct CalibrationSplit {

@@ -68,8 +68,9 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           .one_of(normalisation_names(datasets)),
       key("on_bad_image", &O::on_bad_image, "error",
           "What to do about an image that cannot be read: error stops the run and names the file; skip leaves the "
-          "image out, in training and evaluation, and lists it in the log. A full training batch without any "
-          "readable image stops the run. A missing file, such as the target of a broken link, stops the run before "
+          "image out, in training and evaluation, and lists it in the log. A training batch of which no image is "
+          "left, or a single one where batch norm cannot be trained on one, is left out. A hundred training images "
+          "in a row that cannot be read stop the run. A missing file, such as the target of a broken link, stops the run before "
           "training in both cases, since data are identified by the sizes of their files.")
           .one_of({"error", "skip"}),
       key("on_device", &O::on_device, "auto",

@@ -1,5 +1,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
@@ -78,8 +79,15 @@ std::vector<MetricComparison> compare(const std::vector<Setting>& settings, orde
   std::vector<MetricComparison> comparisons;
   if (settings.empty()) return comparisons;
   try {
-    for (const std::string& metric : choose_metrics(settings, {}))
+    for (const std::string& metric : choose_metrics(settings, {})) {
       comparisons.push_back(compare_metric(settings, metric));
+      for (size_t i = 1; i < settings.size(); ++i) {
+        const std::vector<int64_t>& seeds = comparisons.back().differences[i - 1].other_images;
+        if (seeds.empty()) continue;
+        notes.push_back(fmt::format("{}: settings {} and {} were not evaluated on the same images (seed {}).", metric,
+                                    settings[0].name, settings[i].name, fmt::join(seeds, ", ")));
+      }
+    }
   } catch (const RunError& problem) {
     notes.push_back(fmt::format("The runs are not compared: {}", problem.what()));
   }

@@ -187,12 +187,14 @@ std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vecto
 
 void gather_skipped_images(ProcessGroup& group, SkippedImages& skipped) {
   if (group.world_size() == 1) return;
-  const nlohmann::json unreported = skipped.take_unreported();
+  const nlohmann::json unreported{{"images", skipped.take_unreported()},
+                                  {"batches", skipped.take_unreported_batches()}};
   const std::string mine = unreported.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (const std::string& other : group.all_gather(mine)) {
     if (!group.is_first()) continue;
-    const nlohmann::json reasons = nlohmann::json::parse(other);
-    for (const auto& [image, reason] : reasons.items()) skipped.add(image, reason.get<std::string>());
+    const nlohmann::json theirs = nlohmann::json::parse(other);
+    for (const auto& [image, reason] : theirs.at("images").items()) skipped.add(image, reason.get<std::string>());
+    skipped.add_batches_of_one(theirs.at("batches").get<int64_t>());
   }
 }
 

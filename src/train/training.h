@@ -57,6 +57,7 @@ class Training {
   void train_epoch();
   void take_step(const StepBatches& batches);
   void settle_step();
+  [[noreturn]] void throw_untrained() const;
   MetricsRow training_metrics() const;
   std::vector<MetricValue> evaluate();
   std::string evaluation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;

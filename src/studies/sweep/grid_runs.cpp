@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
@@ -100,6 +102,18 @@ std::string identity_of(const config::Config& config) {
     text += fmt::format("{}: {}\n", entry.path, config::yaml_value(entry.key, entry.value));
   }
   return sha256(text);
+}
+
+config::Config load_asked(const config::Schema& schema, const std::filesystem::path& run) {
+  config::Config config = config::load_recorded(schema, run / "config.yaml");
+  std::ifstream stream(run / "provenance.json");
+  const auto provenance = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!provenance.is_object()) return config;
+  for (const auto& key : provenance.value("fitted", nlohmann::json::array())) {
+    const std::string path = key.is_string() ? key.get<std::string>() : "";
+    if (config.has(path)) config = config.with(path, config.at(path).key.default_value);
+  }
+  return config;
 }
 
 std::vector<SweepPoint> make_runs(const Grid& grid, const config::Schema& schema, int64_t threads, int64_t& repeated) {

@@ -27,6 +27,10 @@ std::string with_digest(const SweepPoint& point);
 /// (Key::free, but for run.threads), `name`, and the run's folder.
 std::string identity_of(const config::Config& config);
 
+/// The config that the run in a folder was asked for: the recorded one, with the usual defaults where the run fitted
+/// them to its number of classes. So its identity is that of the point it was trained for. Throws as load_recorded().
+config::Config load_asked(const config::Schema& schema, const std::filesystem::path& run);
+
 /// Resolves every point with every seed, for `threads` compute threads. If several points give the same config, only
 /// the first is kept, and `repeated` counts the others. Throws ConfigError with everything that is wrong with the first
 /// points that are not right.
