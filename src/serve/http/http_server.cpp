@@ -269,7 +269,7 @@ class HttpServer::Connection {
     const size_t hosts = request.count(http::field::host);
     if (hosts > 1) throw HttpError(400, "duplicate Host");
     if (hosts == 0 && request.version() == 11) throw HttpError(400, "Host is missing");
-    if (!is_host(view(request[http::field::host]))) throw HttpError(400, "Host is no host");
+    if (!is_host(view(request[http::field::host]))) throw HttpError(400, "Host is not a valid host");
     // Readers of chunks differ most, so no request is read behind them.
     may_go_on_ = request.version() == 11 && parser.keep_alive() && !parser.chunked();
   }
@@ -318,7 +318,7 @@ class HttpServer::Connection {
     // Beast takes any byte in a quoted value. Other readers end the line at a bare LF, and take what follows for the
     // next chunk.
     auto check_extensions = [](uint64_t, auto extensions, boost::beast::error_code& problem) {
-      const auto is_control = [](char c) { return (c >= '\0' && c < ' ' && c != '\t') || c == '\x7F'; };
+      const auto is_control = [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7F; };
       if (std::any_of(extensions.begin(), extensions.end(), is_control)) problem = http::error::bad_chunk_extension;
     };
     parser.on_chunk_header(check_extensions);

@@ -19,10 +19,10 @@ struct Part {
   bool has_type_of_file = false;
   std::string_view content{};
 
-  // Programs that write forms by hand may leave out the names.
-  bool is_file() const { return (file && !file->empty()) || !field || has_type_of_file; }
   // Browsers send such a part for a file input in which nothing was chosen.
   bool is_nothing() const { return file && file->empty() && content.empty(); }
+  // Programs that write forms by hand may leave out the names.
+  bool is_file() const { return !is_nothing() && ((file && !file->empty()) || !field || has_type_of_file); }
 };
 
 [[noreturn]] void fail_form(const std::string& message) {
@@ -113,8 +113,7 @@ std::vector<Upload> find_uploads(std::string_view body, std::string_view content
     const size_t begin = headers_end + kHeaderEnd.size(), end = body.find(next, begin);
     if (end == std::string_view::npos) fail_form("it is cut short");
     if (parts.size() == kMostParts) throw HttpError(413, fmt::format("the form has more than {} parts", kMostParts));
-    const Part part = read_part(body.substr(at, headers_end - at), body.substr(begin, end - begin));
-    if (!part.is_nothing()) parts.push_back(part);
+    parts.push_back(read_part(body.substr(at, headers_end - at), body.substr(begin, end - begin)));
     at = end + next.size();
   }
 
@@ -122,7 +121,7 @@ std::vector<Upload> find_uploads(std::string_view body, std::string_view content
   const bool has_files = std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.is_file(); });
   std::vector<Upload> uploads;
   for (const Part& part : parts) {
-    if (has_files && !part.is_file()) continue;
+    if (part.is_nothing() || (has_files && !part.is_file())) continue;
     const std::string known = part.file.value_or("").empty() ? part.field.value_or("") : *part.file;
     const std::string name = known.empty() ? fmt::format("image {}", uploads.size() + 1) : fmt::format("'{}'", known);
     const std::string field = part.field.value_or("");
