@@ -53,15 +53,19 @@ function(settrain_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${SETTRAIN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# settrain_library(name [TENSORS | MODULES] [LINK libraries...] [EXTRA sources...] [WITHOUT files...])
-#   One static library settrain_<name> from every .cpp of the calling folder. TENSORS: most of them use LibTorch's tensors; MODULES:
-#   its modules too. EXTRA: further sources, which are compiled alone and without precompiled headers. WITHOUT: files to leave out.
+# settrain_library(name [SHARED] [TENSORS | MODULES] [LINK libraries...] [EXTRA sources...] [WITHOUT files...])
+#   One library settrain_<name>, static but for SHARED, from every .cpp of the calling folder. TENSORS: most of them use LibTorch's
+#   tensors; MODULES: its modules too. EXTRA: further sources, which are compiled alone and without precompiled headers. WITHOUT: files to leave out.
 function(settrain_library name)
-  cmake_parse_arguments(arg "TENSORS;MODULES" "" "LINK;EXTRA;WITHOUT" ${ARGN})
+  cmake_parse_arguments(arg "SHARED;TENSORS;MODULES" "" "LINK;EXTRA;WITHOUT" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   list(TRANSFORM arg_WITHOUT PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
   list(REMOVE_ITEM sources ${arg_WITHOUT})
-  add_library(settrain_${name} STATIC ${sources} ${arg_EXTRA})
+  set(kind STATIC)
+  if(arg_SHARED)
+    set(kind SHARED)
+  endif()
+  add_library(settrain_${name} ${kind} ${sources} ${arg_EXTRA})
   settrain_unity(settrain_${name})
   target_link_libraries(settrain_${name} PUBLIC settrain_options ${arg_LINK})
   if(arg_TENSORS OR arg_MODULES)
