@@ -82,7 +82,7 @@ endfunction()
 # settrain_tests(folder [TORCH] [WITHOUT subfolder] [LINK libraries...])
 #   One Catch2 program from the files *_test.cpp below tests/<folder>, and one CTest entry a file. The word before _test is a CTest
 #   label where it is one of data, gpu, python, slow: loader/photographs_data_test has the label data. TORCH: the files include
-#   ATen/ATen.h. WITHOUT: a folder below that has a program of its own.
+#   ATen/ATen.h, and ask ATen for a GPU. WITHOUT: a folder below that has a program of its own.
 function(settrain_tests folder)
   cmake_parse_arguments(arg "TORCH" "WITHOUT" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp")
@@ -96,6 +96,9 @@ function(settrain_tests folder)
   target_link_libraries(${program} PRIVATE settrain_test_main ${arg_LINK})
   if(arg_TORCH)
     settrain_precompile(${program} ATen/ATen.h tests/support/catch2.h)
+    if(SETTRAIN_HAS_CUDA)
+      target_link_libraries(${program} PRIVATE settrain_torch_cuda)
+    endif()
   endif()
   # A file without a case fails: Catch2 3's default.
   set(warn_no_tests)
