@@ -35,9 +35,6 @@ void prepare_decoding();
 /// OpenCV's version, "4.6.0"; "none" in a build without image decoding.
 std::string decoder_version();
 
-/// Decodes the whole image by OpenCV alone and discards it, to measure the speed.
-void decode_by_opencv(std::span<const uint8_t> bytes);
-
 /// Whether the bytes begin as a JPEG does.
 bool is_jpeg(std::span<const uint8_t> bytes);
 

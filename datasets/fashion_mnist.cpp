@@ -152,10 +152,10 @@ std::filesystem::path find(const FashionMnistOptions& options, const IdxFileName
     if (std::filesystem::exists(path)) return path;
   }
   throw DataError(
-      fmt::format("fashion_mnist: no file {}.gz, and none without .gz, in '{}' (data.root). Install Debian's package "
-                  "dataset-fashion-mnist, or set data.root to a folder with the four files of "
-                  "github.com/zalandoresearch/fashion-mnist",
-                  file.name, options.root));
+      fmt::format("fashion_mnist: no file {}.gz, and none without .gz, in '{}' (data.root). `settrain data fetch "
+                  "fashion_mnist` downloads the four files and says what to set data.root to; Debian's package "
+                  "dataset-fashion-mnist has them in {}; or train without them: --set data.name=synthetic",
+                  file.name, options.root, kDebianFolder));
 }
 
 struct FoundFile {

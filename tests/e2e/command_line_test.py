@@ -20,6 +20,16 @@ class CommandLine(ProgramTest):
         self.assertIn("train", self.run_program("--help").stdout)
         self.assertRegex(self.run_program("--version").stdout, r"^settrain \d+\.\d+\.\d+\n$")
 
+    def test_a_start_loads_few_libraries_and_none_of_a_gpu(self):
+        environment = {**os.environ, "LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(self.folder / "loaded")}
+        subprocess.run([PROGRAM, "--version"], env=environment, check=True, capture_output=True)
+        lines = [line for file in self.folder.glob("loaded.*") for line in file.read_text().splitlines()]
+        libraries = [line.rsplit("/", 1)[-1] for line in lines if "calling init: " in line]
+        self.assertIn("libtorch_cpu.so", libraries)
+        self.assertLessEqual(len(libraries), 60)
+        for heavy in ("libtorch_cuda", "libcudnn", "libopencv_imgcodecs", "libgdal"):
+            self.assertFalse([name for name in libraries if name.startswith(heavy)], heavy)
+
     def test_wrong_usage_exits_with_2(self):
         for arguments in ([], ["trian"], ["train"], ["--config"], ["list", "loses"], ["eval"], ["--config", ""], ["--config", "x", "--bogus"]):
             self.run_program(*arguments, expect=2)
