@@ -113,6 +113,8 @@ struct SharedImages {
   int64_t count = 0;               // images of `other` that are in `split` too
   std::string first, first_other;  // the first such image: its file in `split` and in `other`
 
+  /// "12 images of test are also in val".
+  std::string count_text() const;
   /// "12 images of test are also in val; the first: 'b/1.png' is the image of 'a/1.png'".
   std::string text() const;
 };

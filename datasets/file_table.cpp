@@ -3,8 +3,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cctype>
 #include <functional>
+
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -26,16 +27,20 @@ uint64_t hash_of(std::string_view text) {
 
 }  // namespace
 
-std::string lower_ending(const std::filesystem::path& file) {
-  std::string ending = file.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending;
+std::string lower_ending(std::string_view file) {
+  file.remove_prefix(file.rfind('/') + 1);  // npos + 1 is 0
+  const size_t dot = file.rfind('.');
+  if (dot == std::string_view::npos || dot == 0) return {};
+  return lower_case(file.substr(dot));
 }
 
 void UnreadFiles::add(const std::filesystem::path& file) {
-  ++count;
-  ++endings[lower_ending(file)];
-  if (files.size() < kKept) files.push_back(file);
+  if (++count == 1 || file.native() < first.native()) first = file;
+  ++endings[lower_ending(file.native())];
+}
+
+void UnreadFiles::add_misplaced(const std::filesystem::path& image) {
+  if (++misplaced == 1 || image.native() < first_misplaced.native()) first_misplaced = image;
 }
 
 void FileTable::add(std::string_view name, int64_t size) {

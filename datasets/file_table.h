@@ -16,13 +16,12 @@ namespace settrain {
 struct UnreadFiles {
   int64_t count = 0;                       // files of another kind than find_images() takes
   std::map<std::string, int64_t> endings;  // how many of them have each ending, in lower case with its dot; "" for none
-  std::vector<std::filesystem::path> files;  // the first kKept of them
-  int64_t misplaced = 0;                     // images that lie beside the class folders
-  std::filesystem::path first_misplaced;
-
-  static constexpr size_t kKept = 100'000;
+  std::filesystem::path first;             // the least of their paths
+  int64_t misplaced = 0;                   // images that lie beside the class folders
+  std::filesystem::path first_misplaced;   // the least of their paths
 
   void add(const std::filesystem::path& file);
+  void add_misplaced(const std::filesystem::path& image);
 };
 
 /// Names of files below one folder, and the files' sizes. A file takes the characters of its name and 16 bytes, where a
@@ -70,8 +69,8 @@ class FileTable {
   UnreadFiles unread_;
 };
 
-/// The ending of a file's name in lower case, with its dot: ".jpg".
-std::string lower_ending(const std::filesystem::path& file);
+/// The ending of a file's name in lower case, with its dot: ".jpg". Empty for "README" and for ".hidden".
+std::string lower_ending(std::string_view file);
 
 /// Finds files by their paths, however these are written ("a/../b.png" is "b.png"): 16 bytes a file.
 class FilePlaces {

@@ -155,6 +155,7 @@ int train(const CommandLine& line, const TrainArguments& arguments, config::Conf
   // The folder is made after the data are loaded, so that a run that cannot start leaves none behind.
   Experiment run = make_experiment(line.registries, std::move(config), device, FirstWeights::kPretrained, group);
   check_same_everywhere(run);
+  check_training_data(run);
   std::optional<RunFolder> folder;
   group->first_does([&] {
     folder.emplace(RunFolder::create(run.config.get<std::string>("run.dir"), arguments.overwrite));
@@ -234,6 +235,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
   const FirstWeights weights = has_checkpoint ? FirstWeights::kDrawn : FirstWeights::kPretrained;
   Experiment run = make_experiment(line.registries, std::move(wanted), device, weights, group);
   check_same_everywhere(run);
+  check_training_data(run);
   group->first_does([&] {
     if (has_checkpoint) check_same_identity(run, *point->checkpoint, arguments.terms);
     log::open_file(folder->log());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "src/config/problems.h"
 #include "src/config/value.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -191,6 +193,7 @@ uint64_t seed_of(const config::Config& config) {
 void load_threshold_images(Experiment& run) {
   const auto& from = run.config.read<AverageKOptions>("eval").threshold_from;
   if (from == "val" || from == "same") return;
+  const log::OnlyErrors quiet(!run.group->is_first());
   auto images =
       std::make_shared<ImageFiles>(unlabelled_images(from), ImageFileOptions{.grey = run.dataset.channels == 1});
   std::string digest = images->digest();
@@ -221,7 +224,10 @@ void build(const Registries& registries, FirstWeights weights, Experiment& run) 
   run.eval = c.read<EvalOptions>("eval");
 
   const bool load_weights = weights == FirstWeights::kPretrained;
-  LoadedData loaded = load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
+  LoadedData loaded = [&] {
+    const log::OnlyErrors quiet(!run.group->is_first());
+    return load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
+  }();
   run.dataset = std::move(loaded.dataset);
   run.label_noise = std::move(loaded.label_noise);
   const Dataset& data = run.dataset;
@@ -290,6 +296,22 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
 
 void check_batches_of_one(const Experiment& run, const Loader& training) {
   if (has_batch_of_one(training) && !run.obstacle_to_one_image.empty()) throw DataError(run.obstacle_to_one_image);
+}
+
+void check_training_data(const Experiment& run) {
+  const Dataset& data = run.dataset;
+  const auto has_image = [](int64_t count) { return count > 0; };
+  if (run.train.epochs > 0 && std::ranges::count_if(run.train_counts, has_image) == 1) {
+    const auto one = std::ranges::find_if(run.train_counts, has_image) - run.train_counts.begin();
+    throw DataError(
+        fmt::format("all {} training images are of one class, {} (there are {}): a classifier needs images of at "
+                    "least two",
+                    data.train.size(), data.class_names[static_cast<size_t>(one)], data.num_classes()));
+  }
+  if (run.loader.options.on_bad_image == "skip") return;
+  std::vector<const Split*> splits{&data.train, &data.val, &data.calibration, &data.test};
+  if (run.threshold_split) splits.push_back(&*run.threshold_split);
+  refuse_unreadable(splits);
 }
 
 LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,

@@ -66,6 +66,10 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
 /// check the first epoch would fail at its end.
 void check_batches_of_one(const Experiment& run, const Loader& training);
 
+/// Throws DataError where a training would end late or be in vain: an image file is certain to be unreadable and
+/// data.on_bad_image is error, see refuse_unreadable(), or all training images are of one class.
+void check_training_data(const Experiment& run);
+
 /// How the config's loaders make batches for networks that compute as `policy` says.
 LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,
                              const Normalisation& normalisation);

@@ -28,9 +28,34 @@ class BadImages(ProgramTest):
         self.write("bad.yaml", CONFIG)
 
     def test_a_bad_image_ends_the_run_and_is_named(self):
+        (self.folder / "pictures/test/oak/1.png").unlink()
         error = self.run_program("--config", "bad.yaml", "--device", "cpu", expect=1).stderr
         self.assertIn("pictures/train/elm/2.png", error)
         self.assertIn("data.on_bad_image: skip", error)
+
+    def test_empty_files_are_told_before_anything_is_trained(self):
+        for command in (("--dry-run",), (), ("--processes", "2")):
+            error = self.run_program("--config", "bad.yaml", "--device", "cpu", *command, expect=1).stderr
+            self.assertIn("'pictures/test/oak/1.png' (empty)", error)
+            self.assertIn("data.on_bad_image: skip", error)
+            self.assertFalse((self.folder / "runs/bad").exists())
+
+    def test_a_listed_picture_of_another_kind_is_told_before_anything_is_trained(self):
+        (self.folder / "phone.heic").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
+        good = [f"pictures/train/{name}/{i}.png {label}\n" for label, name in enumerate(("elm", "oak")) for i in (0, 1, 3)]
+        for name, lines in (("train", good), ("val", ["pictures/val/elm/0.png 0\n"]), ("test", ["phone.heic 1\n"])):
+            self.write(f"{name}.txt", "".join(lines))
+        self.write("list.yaml", CONFIG.replace("image_folder, root: pictures", "file_list, root: ., train: train.txt, val: val.txt, test: test.txt, num_classes: 2"))
+        error = self.run_program("--config", "list.yaml", "--device", "cpu", expect=1).stderr
+        self.assertIn("test: 1: './phone.heic'", error)
+        self.run_program("--config", "list.yaml", "--device", "cpu", "--set", "eval.splits=[val]", "--set", "data.on_bad_image=skip")
+
+    def test_training_images_of_one_class_are_told(self):
+        self.write("one.txt", "".join(f"pictures/train/oak/{i}.png 1\n" for i in range(6)))
+        self.write("list.yaml", CONFIG.replace("image_folder, root: pictures", "file_list, root: ., train: one.txt, val: other.txt, test: other.txt, num_classes: 3"))
+        self.write("other.txt", "pictures/val/elm/0.png 0\n")
+        for command in (("--dry-run",), ()):
+            self.assertIn("one class, class_1", self.run_program("--config", "list.yaml", "--device", "cpu", *command, expect=1).stderr)
 
     def test_bad_images_are_left_out_and_listed_once(self):
         done = self.run_program("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip")
@@ -51,6 +76,11 @@ class BadImages(ProgramTest):
             self.assertEqual(text.count("left out: 'pictures/train/elm/2.png'"), 1, text)
             self.assertEqual(text.count("left out: 'pictures/test/oak/1.png'"), 1, text)
             self.assertEqual(text.count("could not be read and were left out: 2"), 1, text)
+
+    def test_several_processes_tell_once_of_what_all_of_them_find(self):
+        (self.folder / "pictures/train/elm/phone.heic").write_bytes(b"x")
+        done = self.run_program("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip", "--processes", "2")
+        self.assertEqual(done.stderr.count("1 file beside the images is not read"), 1, done.stderr)
 
     def test_a_last_batch_of_one_bad_image_ends_no_run(self):
         # 12 images in batches of 11; with this seed the bad one is alone in its batch in one of the epochs.

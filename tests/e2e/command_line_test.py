@@ -110,6 +110,38 @@ class CommandLine(ProgramTest):
         for wrong in ("name=a/../../b", "name=..", "run.dir=~/x"):
             self.assertIn("--set " + wrong.split("=")[0], self.run_program("config", "show", "--set", wrong, expect=2).stderr)
 
+    def test_a_tilde_that_the_shell_has_left_is_refused(self):
+        for command in (
+            ("data", "stats", "--config=~/a.yaml"),
+            ("data", "verify", "a.yaml", "--list=~/bad.txt"),
+            ("train", "--config", "a.yaml", "--resume=~/runs/a"),
+            ("predict", "~/run", "a.png"),
+            ("predict", "run", "a.png", "--out=~/a.csv"),
+            ("sweep", "grid.yaml", "--dir=~/sweep"),
+            ("data", "fetch", "cifar100", "--to", "~/data"),
+            ("data", "fetch", "cifar100", "--to", "$HOME/data"),
+        ):
+            error = self.run_program(*command, expect=2).stderr
+            self.assertRegex(error, r"begins with (~|\$HOME)")
+            self.assertIn("$HOME/", error)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_tilde_in_a_config_is_refused_where_nothing_of_that_name_is_read(self):
+        images = self.write("images.yaml", "data: {name: image_folder, root: ~/pictures, input_size: 16}\nmodel: {pretrained: ~/weights.pth}\n")
+        error = self.run_program("config", "show", "--config", images, expect=2).stderr
+        for key, path in (("data.root", "pictures"), ("model.pretrained", "weights.pth")):
+            self.assertRegex(error, rf"images\.yaml:\d:\d+: {key}: .*\$\{{env:HOME\}}/{path}")
+        for setting in ("data.root=$HOME/pictures", "run.dir=$HOME/runs"):
+            self.assertIn("${env:HOME}/", self.run_program("config", "show", "--set", setting, expect=2).stderr)
+        (self.folder / "~").mkdir()
+        (self.folder / "~/pictures").mkdir()
+        self.assertNotIn("data.root", self.run_program("config", "show", "--config", images, expect=2).stderr)
+        self.assertIn("run.dir", self.run_program("config", "show", "--set", "run.dir=~/pictures", expect=2).stderr)
+        variables = {**environment(), "SETTRAIN_DATA": "~/data"}
+        done = subprocess.run([PROGRAM, "data", "fetch", "cifar100"], cwd=self.folder, env=variables, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("SETTRAIN_DATA", done.stderr)
+
     def test_a_config_that_is_not_there_names_the_nearest(self):
         self.assertIn("quickstart.yaml", self.run_program("--config", "quickstrat.yaml", expect=2).stderr)
 

@@ -108,6 +108,7 @@ uint64_t free_bytes(fs::path folder) {
 }  // namespace
 
 DryRun dry_run(Experiment& run, ProgressBar& bar) {
+  check_training_data(run);
   DryRun cost;
   cost.parameters = run.model->num_parameters();
 
