@@ -92,6 +92,8 @@ struct Split {
 /// Mean and standard deviation of each channel, for pixels in [0, 1].
 struct Normalisation {
   std::vector<float> mean, std;
+
+  bool operator==(const Normalisation&) const = default;
 };
 
 /// P(y | x) of every sample, which is known for generated data: row i of `probabilities[split]`, [samples,

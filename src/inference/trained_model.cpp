@@ -122,6 +122,9 @@ void wire_model(const Registries& registries, at::Device device, bool is_exporte
   const Normalisation normalisation{card.mean, card.std};
   model.policy = make_compute_policy(config.read<TrainOptions>("train"), device, normalisation);
   model.loader = loader_context(config, model.policy, normalisation);
+  // The card says what auto came to for images in files.
+  int64_t& input_size = model.loader.pipeline.input_size;
+  if (input_size == PipelineOptions::kAuto && card.image_height == 0) input_size = card.input_height;
   const Pipeline pipeline(model.loader.pipeline, card.image_height, card.image_width, model.view_use);
   if (pipeline.height() != card.input_height || pipeline.width() != card.input_width) {
     throw RunError(fmt::format("{}: its card has an input of {} x {} pixels, and its configuration {} x {}",

@@ -17,6 +17,7 @@
 #include "src/parallel/process_group.h"
 #include "src/train/compute_policy.h"
 #include "src/train/experiment_schema.h"
+#include "src/train/model_input.h"
 #include "src/train/pretrained.h"
 #include "src/train/run_options.h"
 
@@ -31,8 +32,9 @@ struct Experiment {
   TrainOptions train{};
   EvalOptions eval{};
   LoaderContext loader{};
-  Dataset dataset{};     // training labels with their noise
-  ModelContext input{};  // of the model
+  Dataset dataset{};                                           // training labels with their noise
+  ModelContext input{};                                        // of the model
+  std::vector<std::string> input_remarks{}, input_warnings{};  // for the log, see ModelInput
   LabelNoiseReport label_noise{};
   std::vector<int64_t> train_counts{};     // [classes], label noise included
   ClassFacts class_facts{};                // for set rules
@@ -53,9 +55,11 @@ enum class FirstWeights { kPretrained, kDrawn };
 
 /// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone.
 /// Also sets up the process as prepare_process() does. Throws ConfigError or DataError; where data and weights are both
-/// missing, one error that says both. `group`: null for a process alone.
+/// missing, one error that says both. `group`: null for a process alone. `recorded`: the input of the run, where it was
+/// trained before.
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
-                           FirstWeights weights = FirstWeights::kDrawn, std::shared_ptr<ProcessGroup> group = nullptr);
+                           FirstWeights weights = FirstWeights::kDrawn, std::shared_ptr<ProcessGroup> group = nullptr,
+                           const std::optional<RecordedInput>& recorded = std::nullopt);
 
 /// How the config's loaders make batches for networks that compute as `policy` says.
 LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,

@@ -87,6 +87,9 @@ Json provenance_of(const Experiment& run, const std::vector<std::string>& comman
         {"hosts", run.group->hosts()},
         {"images_per_step", run.group->world_size() * run.train.accumulate * run.loader.options.batch_size}};
   }
+  provenance["input"] = {{"size", {run.input.height, run.input.width}},
+                         {"mean", run.loader.normalisation.mean},
+                         {"std", run.loader.normalisation.std}};
   provenance["label_noise"] = to_json(run.label_noise);
   if (run.pretrained) provenance["pretrained"] = to_json(*run.pretrained);
   return provenance;
