@@ -29,8 +29,8 @@ void prepare_decoding() {
   throw Error(kNoDecoder);
 }
 
-std::string decoder_version() {
-  return "none";
+std::map<std::string, std::string> image_library_versions() {
+  return {};
 }
 
 void decode_by_opencv(std::span<const uint8_t>) {

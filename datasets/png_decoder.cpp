@@ -126,4 +126,8 @@ std::string decode_png(std::span<const uint8_t> bytes, const ImageHeader& header
   return reader.warning();
 }
 
+std::string png_library_version() {
+  return png_get_libpng_ver(nullptr);
+}
+
 }  // namespace settrain

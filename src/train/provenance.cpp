@@ -133,10 +133,9 @@ nlohmann::ordered_json collect_provenance(const ProvenanceInput& input) {
   json["device"] = input.device.str();
   if (input.device.is_cuda()) json["cuda"] = describe_gpu(input.device);
   json["compiler"] = build_info().compiler;
-  json["libraries"] = {{"libtorch", TORCH_VERSION},
-                       {"opencv", decoder_version()},
-                       {"yaml-cpp", build_info().yaml_cpp},
-                       {"spdlog", build_info().spdlog}};
+  json["libraries"] = {
+      {"libtorch", TORCH_VERSION}, {"yaml-cpp", build_info().yaml_cpp}, {"spdlog", build_info().spdlog}};
+  for (const auto& [library, version] : image_library_versions()) json["libraries"][library] = version;
   json["seed"] = input.seed;
   json["rng_version"] = input.rng_version;
   json["dataset"] = input.dataset;
