@@ -242,15 +242,14 @@ TrainedModel open_weights_alone(const Registries& registries, const fs::path& fi
   const int64_t size = wanted != PipelineOptions::kAuto ? wanted : known.size > 0 ? known.size : entry.usual.height;
   std::vector<std::string> names = read_class_names(alone.classes);
   const auto classes = names.size();
-  model.card = {.dataset = "unknown",
-                .class_names = std::move(names),
-                .train_counts = std::vector<int64_t>(classes),
-                .channels = images.channels,
-                .input_height = size,
-                .input_width = size,
-                .mean = chosen.mean,
-                .std = chosen.std,
-                .head = config.get<std::string>("model.head")};
+  model.card.dataset = "unknown";
+  model.card.class_names = std::move(names);
+  model.card.train_counts.resize(classes);
+  model.card.channels = images.channels;
+  model.card.input_height = model.card.input_width = size;
+  model.card.mean = chosen.mean;
+  model.card.std = chosen.std;
+  model.card.head = config.get<std::string>("model.head");
   prepare_process(config, device);
   const ModelContext context = wire_inputs(device, model);
   BuiltModel built = build_model(registries.models, config, context, model.policy, FirstWeights::kPretrained);

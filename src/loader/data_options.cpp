@@ -118,7 +118,8 @@ std::string normalisation_name(const DatasetRegistry& datasets, const Normalisat
     return std::ranges::all_of(values, [value](float other) { return other == value; });
   };
   if (all_are(mean, 0) && all_are(std, 1)) return kNone;
-  for (const NamedNormalisation& named : all_statistics(datasets).entries()) {
+  const Registry<NamedNormalisation> all = all_statistics(datasets);
+  for (const NamedNormalisation& named : all.entries()) {
     if (named.statistics == statistics) return named.name;
   }
   return fmt::format("mean [{}] and standard deviation [{}]", fmt::join(mean, ", "), fmt::join(std, ", "));

@@ -61,15 +61,16 @@ std::string all_warnings(const ModelInput& input) {
 }
 
 ModelCard card_with(const std::vector<float>& mean, const std::vector<float>& std, int64_t side) {
-  return {.dataset = "x",
-          .class_names = {"a", "b"},
-          .train_counts = {1, 1},
-          .channels = std::ssize(mean),
-          .input_height = side,
-          .input_width = side,
-          .mean = mean,
-          .std = std,
-          .head = "linear"};
+  ModelCard card;
+  card.dataset = "x";
+  card.class_names = {"a", "b"};
+  card.train_counts = {1, 1};
+  card.channels = std::ssize(mean);
+  card.input_height = card.input_width = side;
+  card.mean = mean;
+  card.std = std;
+  card.head = "linear";
+  return card;
 }
 
 std::string with_card(const FolderOfImages& images, const ModelCard& card) {
