@@ -203,14 +203,18 @@ std::vector<std::string> read_class_names(const fs::path& file) {
 // The config of a run that would have such a model. Its data are of images in files.
 config::Config config_for(const Registries& registries, const ModelEntry& entry, const fs::path& file,
                           const std::vector<std::string>& settings, const WeightsAlone& alone) {
-  std::vector<std::string> all{"model.name=" + entry.name, "data.name=image_folder", "data.root=.",
-                               "data.apply_orientation=true"};
+  std::vector<std::string> all{"model.name=" + entry.name}, places{"--model"};
+  const auto add = [&](const std::string& setting, const char* place) {
+    all.push_back(setting);
+    places.emplace_back(place);
+  };
+  if (!alone.normalisation.empty()) add("data.normalisation=" + alone.normalisation, "--normalisation");
+  if (alone.input_size) add(fmt::format("data.input_size={}", *alone.input_size), "--input-size");
+  all.insert(all.end(), {"data.name=image_folder", "data.root=.", "data.apply_orientation=true"});
   // Published weights are for images that were scaled and cropped so.
   if (!entry.pretrained.url.empty()) all.emplace_back("data.pipeline=imagenet");
-  if (!alone.normalisation.empty()) all.push_back("data.normalisation=" + alone.normalisation);
-  if (alone.input_size) all.push_back(fmt::format("data.input_size={}", *alone.input_size));
   all.insert(all.end(), settings.begin(), settings.end());
-  const config::Config config = config::load(schema_without_rules(registries), {}, all);
+  const config::Config config = config::load(schema_without_rules(registries), {}, all, places);
   const int64_t threads = config.read<RunOptions>("run").resolved_threads();
   return config.with("model.pretrained", file.string()).with("run.threads", threads);
 }
@@ -251,8 +255,14 @@ TrainedModel open_weights_alone(const Registries& registries, const fs::path& fi
   model.card.std = chosen.std;
   model.card.head = config.get<std::string>("model.head");
   prepare_process(config, device);
-  const ModelContext context = wire_inputs(device, model);
-  BuiltModel built = build_model(registries.models, config, context, model.policy, FirstWeights::kPretrained);
+  BuiltModel built;
+  try {
+    const ModelContext context = wire_inputs(device, model);
+    built = build_model(registries.models, config, context, model.policy, FirstWeights::kPretrained);
+  } catch (const KeyError& problem) {
+    if (problem.path() == "model.pretrained") throw RunError(problem.message());
+    config.fail(problem.path(), problem.message());
+  }
   if (const Pretrained& loaded = built.pretrained.value(); !loaded.drawn.empty()) {
     throw RunError(fmt::format("{} has no head for the {} classes of {}{}", quoted(file), classes,
                                quoted(alone.classes),

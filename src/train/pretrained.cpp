@@ -71,7 +71,7 @@ std::set<std::string> body_names(const NamedTensors& targets, const std::vector<
 // much.
 std::string prefix_of_body(const Entries& entries, const std::set<std::string>& body, const std::string& path) {
   constexpr size_t kLongestName = 512;  // a hostile one would take long
-  std::map<std::string, size_t> found;
+  std::map<std::string, size_t> found{{"", 0}};
   for (const auto& entry : entries) {
     const std::string& name = entry.first;
     if (name.size() > kLongestName) continue;
