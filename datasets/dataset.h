@@ -87,11 +87,11 @@ struct LabelLists {
 /// augmentation and label noise depend on it; it does not depend on how the data were split.
 struct Split {
   std::string name;  // "train", "val", "test", "calibration"
-  std::shared_ptr<const ImageSource> images;
-  std::vector<int64_t> ids;
-  std::vector<int64_t> labels;  // class indices, with label noise
-  LabelLists label_sets{};      // where samples have several labels: all labels; `labels` has the first
-  std::string digest{};         // of its images and labels, before label noise; load_data() fills it, see digest_of()
+  std::shared_ptr<const ImageSource> images{};
+  std::vector<int64_t> ids{};
+  std::vector<int64_t> labels{};  // class indices, with label noise
+  LabelLists label_sets{};        // where samples have several labels: all labels; `labels` has the first
+  std::string digest{};           // of its images and labels, before label noise; load_data() fills it, see digest_of()
 
   int64_t size() const { return static_cast<int64_t>(ids.size()); }
 };
@@ -99,6 +99,8 @@ struct Split {
 /// Mean and standard deviation of each channel, for pixels in [0, 1].
 struct Normalisation {
   std::vector<float> mean, std;
+
+  bool operator==(const Normalisation&) const = default;
 };
 
 /// P(y | x) of every sample, which is known for generated data: row i of `probabilities[split]`, [samples,
@@ -127,8 +129,8 @@ struct Dataset {
   std::vector<int64_t> superclass_of;           // [classes], or empty
   int64_t channels = 0, height = 0, width = 0;  // of every image; height and width are 0 where they differ
   std::string normalisation;                    // the usual one for these images, by name; or "none"
-  Split train, val, test;
-  Split calibration{};                      // images moved here from val by data.calibration_share; usually empty
+  Split train{"train"}, val{"val"}, test{"test"};
+  Split calibration{"calibration"};         // images moved here from val by data.calibration_share; usually empty
   std::shared_ptr<const KnownTruth> truth;  // null for real data
   std::vector<SharedImages> shared_images;  // found by load_data(), one for each pair of splits that share images
   std::string digest;  // of the files or of the recipe, all splits together: equal for the same data

@@ -124,8 +124,12 @@ void prepare_decoding() {
   cv::setNumThreads(1);
 }
 
-std::string decoder_version() {
-  return cv::getVersionString();
+std::map<std::string, std::string> image_library_versions() {
+  return {{"opencv", cv::getVersionString()},
+          {"libjpeg-turbo", jpeg_library_version()},
+          {"libpng", png_library_version()},
+          {"libtiff", tiff_library_version()},
+          {"libwebp", webp_library_version()}};
 }
 
 }  // namespace settrain

@@ -143,4 +143,8 @@ std::vector<uint8_t> encode_png(const Image& image) {
   return png;
 }
 
+std::string png_library_version() {
+  return png_get_libpng_ver(nullptr);
+}
+
 }  // namespace settrain

@@ -19,6 +19,7 @@
 #include "src/measure/bench/speed.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/experiment_schema.h"
+#include "src/train/model_input.h"
 
 namespace settrain {
 namespace {
@@ -75,8 +76,10 @@ Subject subject_of(const CommandLine& line, const LoaderBench& bench) {
   }
   subject.context.options = config.read<LoaderOptions>("data");
   subject.context.pipeline = config.read<PipelineOptions>("data");
-  subject.context.normalisation =
-      normalisation_for(line.registries.datasets, subject.context.options.normalisation, subject.dataset);
+  const ModelInput input =
+      choose_input(line.registries.datasets, line.registries.models, config, subject.dataset, /*recorded=*/nullptr);
+  subject.context.pipeline.input_size = input.size;
+  subject.context.normalisation = input.normalisation;
   subject.context.format = {bench.format, bench.channels_last};
   // Repeats images where there are too few to keep all threads busy.
   Split& train = subject.dataset.train;

@@ -125,7 +125,7 @@ int run_action(const CommandLine& line) {
 }
 
 std::string version_text() {
-  const bool decodes = decoder_version() != "none";
+  const bool decodes = !image_library_versions().empty();
   return std::string("settrain ") + build_info().version + (decodes ? "" : " (without image decoding)");
 }
 

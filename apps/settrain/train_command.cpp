@@ -33,6 +33,8 @@ void log_start(const Experiment& run, const CommandLine& line) {
                         data.num_classes(), format_count(data.train.size()), format_count(data.val.size()),
                         calibration_images(data), format_count(data.test.size()), run.input.channels, run.input.height,
                         run.input.width));
+  for (const std::string& remark : run.input_remarks) log::info(remark);
+  for (const std::string& warning : run.input_warnings) log::warning(warning);
   if (!data.train.label_sets.empty() || !data.val.label_sets.empty() || !data.test.label_sets.empty()) {
     log::info("[data] images have several labels: losses of sets take all of them, accuracies go by the first");
   }
@@ -204,6 +206,17 @@ config::Config config_to_resume(const CommandLine& line, const std::filesystem::
                              : load_config(line);
 }
 
+// The input that the run was trained with, in every process. `point`: in the first one.
+RecordedInput shared_input(const std::optional<ResumePoint>& point, ProcessGroup& group) {
+  std::string card;
+  if (point) {
+    const TextMap& metadata = point->checkpoint->metadata;
+    if (const auto found = metadata.find("card"); found != metadata.end()) card = found->second;
+  }
+  card = group.all_gather(card).front();
+  return card.empty() ? RecordedInput{} : recorded_input({{"card", card}}, "the run's last checkpoint");
+}
+
 // `folder`: null in all processes but the first.
 int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* folder, config::Config wanted,
            at::Device device, const std::shared_ptr<ProcessGroup>& group) {
@@ -233,7 +246,8 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
   }
   // A checkpoint has the weights. Without one, the run begins anew.
   const FirstWeights weights = has_checkpoint ? FirstWeights::kDrawn : FirstWeights::kPretrained;
-  Experiment run = make_experiment(line.registries, std::move(wanted), device, weights, group);
+  const std::optional<RecordedInput> input = has_checkpoint ? std::optional(shared_input(point, *group)) : std::nullopt;
+  Experiment run = make_experiment(line.registries, std::move(wanted), device, weights, group, input);
   check_same_everywhere(run);
   check_training_data(run);
   group->first_does([&] {

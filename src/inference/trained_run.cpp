@@ -10,6 +10,7 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/formats/weight_file.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/resume_point.h"
@@ -25,6 +26,15 @@ bool changes_no_number(const config::Config& config, const std::string& path) {
   return std::all_of(entries.begin(), entries.end(), [&](const config::Entry& entry) {
     return entry.key.is_free || (entry.path != path && !entry.path.starts_with(path + "."));
   });
+}
+
+// Empty where the checkpoint cannot be read: load_weights() tells of it.
+RecordedInput input_of(const fs::path& checkpoint) {
+  try {
+    return recorded_input(WeightFile(checkpoint).contents().metadata, checkpoint.string());
+  } catch (const RunError&) {
+    return {};
+  }
 }
 
 }  // namespace
@@ -78,7 +88,9 @@ TrainedRun open_trained_run(const Registries& registries, const fs::path& folder
     files = chosen_checkpoints(run, select);
     warn_of_last_weights(run, select, files);
   }
-  return {std::move(select), std::move(files), make_experiment(registries, std::move(config), device)};
+  Experiment experiment =
+      make_experiment(registries, std::move(config), device, FirstWeights::kDrawn, nullptr, input_of(files.front()));
+  return {std::move(select), std::move(files), std::move(experiment)};
 }
 
 Checkpoint load_weights(Experiment& run, const fs::path& file) {

@@ -34,4 +34,7 @@ std::vector<std::string> normalisation_names(const DatasetRegistry& datasets);
 /// data set's number of channels.
 Normalisation normalisation_for(const DatasetRegistry& datasets, const std::string& name, const Dataset& dataset);
 
+/// The name of these statistics among the choices of data.normalisation, or their numbers where they have none there.
+std::string normalisation_name(const DatasetRegistry& datasets, const Normalisation& statistics);
+
 }  // namespace settrain

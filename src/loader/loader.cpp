@@ -32,6 +32,12 @@ int64_t busy_threads(bool pin_memory) {
   return pin_memory ? 1 : at::get_num_threads();
 }
 
+// The key that leaves a split without images; a data set whose split ought to have some refuses to load without.
+const char* why_empty(const Split& split) {
+  if (split.name == "calibration") return ": data.calibration_share is 0";
+  return split.name == "val" ? ": data.val_size is 0" : "";
+}
+
 }  // namespace
 
 void SkippedImages::add(const std::string& image, const std::string& reason) {
@@ -89,7 +95,8 @@ at::Tensor empty_views(int64_t views, const Transform& transform, const at::Tens
 Loader::Loader(Split split, Transform transform, const LoaderSettings& settings)
     : split_(std::move(split)), transform_(std::move(transform)), settings_(settings) {
   settings_.pin_memory = settings.pin_memory && at::hasCUDA();
-  if (split_.size() == 0) throw DataError(fmt::format("the split '{}' has no images", split_.name));
+  if (split_.size() == 0)
+    throw DataError(fmt::format("the split '{}' has no images{}", split_.name, why_empty(split_)));
   if (batches_per_epoch() == 0) {
     throw KeyError("data.drop_last",
                    fmt::format("true leaves no batch, since the split '{}' has {} images and data.batch_size is {}",

@@ -216,7 +216,8 @@ void check_trainable(const Experiment& run) {
 }
 
 // Fills all but the config, the device and the group.
-void build(const Registries& registries, FirstWeights weights, Experiment& run) {
+void build(const Registries& registries, FirstWeights weights, const std::optional<RecordedInput>& recorded,
+           Experiment& run) {
   const config::Config& c = run.config;
   prepare_process(c, run.device);
   run.general = c.read<GeneralOptions>("");
@@ -240,10 +241,13 @@ void build(const Registries& registries, FirstWeights weights, Experiment& run) 
                      .probability = probability_kind(registries.losses.at(c.get<std::string>("loss.name")), c)};
   check_config(registries, run);
 
-  const Normalisation normalisation =
-      normalisation_for(registries.datasets, c.read<LoaderOptions>("data").normalisation, data);
-  run.policy = make_compute_policy(run.train, run.device, normalisation);
-  run.loader = loader_context(c, run.policy, normalisation);
+  ModelInput input = choose_input(registries.datasets, registries.models, c, data, recorded ? &*recorded : nullptr,
+                                  run.group->is_first() ? standard_progress_output() : no_progress_output());
+  run.input_remarks = std::move(input.remarks);
+  run.input_warnings = std::move(input.warnings);
+  run.policy = make_compute_policy(run.train, run.device, input.normalisation);
+  run.loader = loader_context(c, run.policy, input.normalisation);
+  run.loader.pipeline.input_size = input.size;
   run.loader.rank = run.group->rank();
   run.loader.world = run.group->world_size();
   if (!run.group->is_first()) run.loader.skipped = std::make_shared<SkippedImages>(/*logs=*/false);
@@ -280,13 +284,13 @@ void build(const Registries& registries, FirstWeights weights, Experiment& run) 
 }  // namespace
 
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device, FirstWeights weights,
-                           std::shared_ptr<ProcessGroup> group) {
+                           std::shared_ptr<ProcessGroup> group, const std::optional<RecordedInput>& recorded) {
   const int64_t threads = config.read<RunOptions>("run").resolved_threads();
   if (!group) group = std::make_shared<ProcessGroup>();
   // The number that `auto` stands for is recorded: the run's last bits follow from it.
   Experiment run{.config = config.with("run.threads", threads), .device = device, .group = std::move(group)};
   try {
-    build(registries, weights, run);
+    build(registries, weights, recorded, run);
   } catch (const KeyError& error) {
     if (!run.config.has(error.path())) throw;
     run.config.fail(error.path(), error.message());

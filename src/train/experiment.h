@@ -19,6 +19,7 @@
 #include "src/parallel/process_group.h"
 #include "src/train/compute_policy.h"
 #include "src/train/experiment_schema.h"
+#include "src/train/model_input.h"
 #include "src/train/pretrained.h"
 #include "src/train/run_options.h"
 
@@ -33,8 +34,9 @@ struct Experiment {
   TrainOptions train{};
   EvalOptions eval{};
   LoaderContext loader{};
-  Dataset dataset{};     // training labels with their noise
-  ModelContext input{};  // of the model
+  Dataset dataset{};                                           // training labels with their noise
+  ModelContext input{};                                        // of the model
+  std::vector<std::string> input_remarks{}, input_warnings{};  // for the log, see ModelInput
   LabelNoiseReport label_noise{};
   std::vector<int64_t> train_counts{};     // [classes], label noise included
   ClassFacts class_facts{};                // for set rules
@@ -58,9 +60,11 @@ enum class FirstWeights { kPretrained, kDrawn };
 /// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone.
 /// Defaults that ask for more classes than there are become smaller: K of the metrics are left out, and that of the
 /// loss is lowered. Also sets up the process as prepare_process() does. Throws ConfigError or DataError; where data and
-/// weights are both missing, one error that says both. `group`: null for a process alone.
+/// weights are both missing, one error that says both. `group`: null for a process alone. `recorded`: the
+/// input of the run, where it was trained before.
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
-                           FirstWeights weights = FirstWeights::kDrawn, std::shared_ptr<ProcessGroup> group = nullptr);
+                           FirstWeights weights = FirstWeights::kDrawn, std::shared_ptr<ProcessGroup> group = nullptr,
+                           const std::optional<RecordedInput>& recorded = std::nullopt);
 
 /// Throws DataError where every epoch has a batch of one image and the model cannot be trained on one. Without this
 /// check the first epoch would fail at its end.

@@ -212,6 +212,11 @@ void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   if (!run.pretrained_digest.empty()) checkpoint.metadata[kPretrainedDigest] = run.pretrained_digest;
 }
 
+RecordedInput recorded_input(const TextMap& metadata, const std::string& place) {
+  const auto card = metadata.find("card");
+  return card == metadata.end() ? RecordedInput{} : RecordedInput::of(model_card_from_text(card->second, place));
+}
+
 int64_t processes_of(const Checkpoint& checkpoint) {
   const auto found = checkpoint.metadata.find(kProcessCount);
   return found == checkpoint.metadata.end() ? 1 : std::stoll(found->second);
@@ -240,6 +245,14 @@ void check_same_model(const Experiment& run, const Checkpoint& checkpoint) {
     if (is_of_network(path) || path == "data.normalisation")
       lines += fmt::format("\n  {}: {} there, {} now", path, before, after);
   }
+  // Both may be auto in both configs, and yet differ.
+  const RecordedInput there = recorded_input(checkpoint.metadata, checkpoint.place());
+  if (there.height > 0 && (there.height != run.input.height || there.width != run.input.width)) {
+    lines += fmt::format("\n  input: {}x{} pixels there, {}x{} now", there.height, there.width, run.input.height,
+                         run.input.width);
+  }
+  if (there.height > 0 && there.normalisation != run.loader.normalisation && lines.empty())
+    lines += "\n  the input's mean and standard deviation";
   if (lines.empty()) return;
   throw RunError(
       fmt::format("{} was trained with another model or input:{}\nThe run's config.yaml was changed; put it back",

@@ -24,6 +24,10 @@ struct ResumeTerms {
 /// "state.rng".
 void add_identity(const Experiment& run, Checkpoint& checkpoint);
 
+/// The input that a checkpoint with this metadata was trained with: its card's; empty for one of an early version,
+/// which has none. Throws RunError "`place`: ..." where the card is damaged.
+RecordedInput recorded_input(const TextMap& metadata, const std::string& place);
+
 /// The number of processes that trained it.
 int64_t processes_of(const Checkpoint& checkpoint);
 

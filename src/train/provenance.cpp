@@ -95,6 +95,9 @@ Json provenance_of(const Experiment& run, const std::vector<std::string>& comman
   provenance["classes"] = run.dataset.num_classes();
   const std::vector<std::string> fitted = fitted_keys(run.config);
   if (!fitted.empty()) provenance["fitted"] = fitted;
+  provenance["input"] = {{"size", {run.input.height, run.input.width}},
+                         {"mean", run.loader.normalisation.mean},
+                         {"std", run.loader.normalisation.std}};
   provenance["label_noise"] = to_json(run.label_noise);
   if (run.pretrained) provenance["pretrained"] = to_json(*run.pretrained);
   return provenance;
@@ -138,10 +141,9 @@ nlohmann::ordered_json collect_provenance(const ProvenanceInput& input) {
   json["device"] = input.device.str();
   if (input.device.is_cuda()) json["cuda"] = describe_gpu(input.device);
   json["compiler"] = build_info().compiler;
-  json["libraries"] = {{"libtorch", TORCH_VERSION},
-                       {"opencv", decoder_version()},
-                       {"yaml-cpp", build_info().yaml_cpp},
-                       {"spdlog", build_info().spdlog}};
+  json["libraries"] = {
+      {"libtorch", TORCH_VERSION}, {"yaml-cpp", build_info().yaml_cpp}, {"spdlog", build_info().spdlog}};
+  for (const auto& [library, version] : image_library_versions()) json["libraries"][library] = version;
   json["seed"] = input.seed;
   json["rng_version"] = input.rng_version;
   json["dataset"] = input.dataset;
