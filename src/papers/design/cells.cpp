@@ -11,7 +11,7 @@
 #include "src/config/value.h"
 #include "src/core/error.h"
 #include "src/core/text.h"
-#include "src/studies/sweep/points.h"
+#include "src/studies/sweep/grid_runs.h"
 
 namespace settrain {
 namespace {

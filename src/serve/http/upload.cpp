@@ -29,15 +29,6 @@ struct Part {
   throw HttpError(400, "the form cannot be read: " + message);
 }
 
-// Turns capital ASCII letters into small ones, whatever the locale.
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
 // The value of `key="..."` or key=... behind a semicolon; nullopt where there is none. A quoted value may hold
 // semicolons, and \" and \\ for a quote and a backslash, as curl writes them.
 std::optional<std::string> parameter(std::string_view header, std::string_view key) {
