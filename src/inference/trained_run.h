@@ -50,8 +50,8 @@ SplitScores labelled_scores(const Experiment& run, const std::string& split, Pro
 
 /// Why rules that a split's images calibrate have no guarantee: the model was trained on these images or selected by
 /// them, or may have been since load_weights() found other images than the run's, or images of other splits are among
-/// them (Dataset::shared_images): training images, those that selected the model, and, `with_test`, those that judge the
-/// rules. An empty text where the rules have one.
+/// them (Dataset::shared_images): training images, those that selected the model, and, `with_test`, those that judge
+/// the rules. An empty text where the rules have one.
 std::string why_no_guarantee(const Experiment& run, const std::string& split, bool with_test = true);
 
 /// The split that calibrates rules: "calibration" where data.calibration_share sets images apart, else "val". Throws
