@@ -14,11 +14,10 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/measure/bench/smoothed_bench.h"
-#include "src/papers/design/cells.h"
 #include "src/papers/design/run_design.h"
 #include "src/papers/table/filled_table.h"
 #include "src/papers/table/table_formats.h"
-#include "src/train/experiment.h"
+#include "src/train/compute_policy.h"
 #include "src/train/experiment_schema.h"
 
 namespace settrain {

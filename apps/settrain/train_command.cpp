@@ -123,8 +123,8 @@ int finish(Experiment& run, RunFolder* folder, Training& training) {
         run, folder ? chosen_checkpoints(*folder, run.general.select) : std::vector<std::filesystem::path>(),
         training.progress_bar());
     run.group->first_does([&] {
-      write_results(run, *folder, results);
-      std::cout << format_results(run, results);
+      write_results(*folder, results);
+      std::cout << format_results(results);
     });
   } catch (const Interrupted&) {
     if (folder) {
@@ -139,7 +139,7 @@ int finish(Experiment& run, RunFolder* folder, Training& training) {
         fmt::format("[run] everything is in {}: results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events",
                     folder->path().string()));
   }
-  if (folder) log_skipped_images(run);
+  if (folder) log_skipped_images(*run.loader.skipped);
   log::info("[run] peak memory " + format_memory(peak_memory()));
   return kSuccess;
 }
@@ -261,7 +261,7 @@ int try_out(const CommandLine& line) {
   log_start(run, line);
   ProgressBar bar;
   const DryRun cost = dry_run(run, bar);
-  std::cout << format_dry_run(run, cost);
+  std::cout << format_dry_run(run.dataset, run.train.epochs, run.device, cost);
   std::cout << fmt::format("{:<12} {}{}\n", "run folder", folder,
                            RunFolder::is_there(folder) ? " (holds a run: --resume or --overwrite it)" : "");
   if (cost.disk_bytes <= cost.free_disk_bytes) return kSuccess;

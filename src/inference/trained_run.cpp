@@ -12,7 +12,7 @@
 #include "src/core/log.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/resume_point.h"
+#include "src/train/identity.h"
 
 namespace settrain {
 namespace {
@@ -83,8 +83,8 @@ TrainedRun open_trained_run(const Registries& registries, const fs::path& folder
 
 Checkpoint load_weights(Experiment& run, const fs::path& file) {
   Checkpoint checkpoint = load_checkpoint(file);
-  check_same_model(run, checkpoint);
-  check_same_data(run, checkpoint);
+  check_same_model(run.config, checkpoint);
+  check_same_data(run.dataset, run.label_noise, checkpoint);
   checkpoint.copy_into(checkpoint.weights_prefix(), state_dict(*run.model));
   return checkpoint;
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "datasets/dataset.h"
 #include "src/config/key.h"
 #include "src/loader/view.h"
 

@@ -19,22 +19,22 @@ constexpr const char* kProcessCount = "processes";
 constexpr const char* kPretrainedDigest = "model.pretrained.sha256";
 
 // Everything that the last bits of a run depend on, besides its config and data.
-TextMap machine(const Experiment& run) {
+TextMap machine(at::Device device) {
   static const std::string program = sha256_of_file("/proc/self/exe");
   TextMap texts{{"machine.program", program},
                 {"machine.instruction_set", at::get_cpu_capability()},
                 {"machine.threads", std::to_string(at::get_num_threads())},
-                {"machine.device", run.device.is_cuda() ? "cuda" : "cpu"}};
-  if (run.device.is_cuda()) texts["machine.gpu"] = describe_gpu(run.device).dump();
+                {"machine.device", device.is_cuda() ? "cuda" : "cpu"}};
+  if (device.is_cuda()) texts["machine.gpu"] = describe_gpu(device).dump();
   return texts;
 }
 
-TextMap data(const Experiment& run) {
-  return {{"data.digest", run.dataset.digest}, {"data.labels", run.label_noise.digest}};
+TextMap data(const Dataset& dataset, const LabelNoiseReport& label_noise) {
+  return {{"data.digest", dataset.digest}, {"data.labels", label_noise.digest}};
 }
 
-TextMap thresholds(const Experiment& run) {
-  return {{"data.thresholds", run.threshold_digest}};
+TextMap thresholds(const std::string& digest) {
+  return {{"data.thresholds", digest}};
 }
 
 // A line for each entry that the checkpoint has otherwise.
@@ -89,9 +89,9 @@ void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.metadata["config"] = run.config.to_yaml();
   checkpoint.metadata[kProcessCount] = std::to_string(run.group->world_size());
   checkpoint.metadata["card"] = to_text(card_of(run));
-  checkpoint.metadata.merge(machine(run));
-  checkpoint.metadata.merge(data(run));
-  checkpoint.metadata.merge(thresholds(run));
+  checkpoint.metadata.merge(machine(run.device));
+  checkpoint.metadata.merge(data(run.dataset, run.label_noise));
+  checkpoint.metadata.merge(thresholds(run.threshold_digest));
   // For the record: the weights themselves are in the checkpoint.
   if (!run.pretrained_digest.empty()) checkpoint.metadata[kPretrainedDigest] = run.pretrained_digest;
 }
@@ -101,9 +101,9 @@ int64_t processes_of(const Checkpoint& checkpoint) {
   return found == checkpoint.metadata.end() ? 1 : std::stoll(found->second);
 }
 
-void restore_first_weights(const Checkpoint& checkpoint, Experiment& run) {
+void restore_pretrained_digest(const Checkpoint& checkpoint, std::string& digest) {
   const auto found = checkpoint.metadata.find(kPretrainedDigest);
-  if (found != checkpoint.metadata.end()) run.pretrained_digest = found->second;
+  if (found != checkpoint.metadata.end()) digest = found->second;
 }
 
 std::vector<config::Difference> config_changes(const std::string& record, const config::Config& now) {
@@ -118,9 +118,9 @@ bool is_of_network(const std::string& path) {
   return path.starts_with("model.") || path == "train.precision";
 }
 
-void check_same_model(const Experiment& run, const Checkpoint& checkpoint) {
+void check_same_model(const config::Config& config, const Checkpoint& checkpoint) {
   std::string lines;
-  for (const auto& [path, before, after] : config_changes(checkpoint.text("config"), run.config)) {
+  for (const auto& [path, before, after] : config_changes(checkpoint.text("config"), config)) {
     if (is_of_network(path) || path == "data.normalisation")
       lines += fmt::format("\n  {}: {} there, {} now", path, before, after);
   }
@@ -130,8 +130,8 @@ void check_same_model(const Experiment& run, const Checkpoint& checkpoint) {
                   checkpoint.place(), lines));
 }
 
-void check_same_data(const Experiment& run, const Checkpoint& checkpoint) {
-  refuse_other_data(differing_lines(data(run), checkpoint), checkpoint);
+void check_same_data(const Dataset& dataset, const LabelNoiseReport& label_noise, const Checkpoint& checkpoint) {
+  refuse_other_data(differing_lines(data(dataset, label_noise), checkpoint), checkpoint);
 }
 
 void check_same_identity(const Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms) {
@@ -143,8 +143,10 @@ void check_same_identity(const Experiment& run, const Checkpoint& checkpoint, co
         "made it",
         file, rng, kRngVersion));
   }
-  refuse_other_data(differing_lines(data(run), checkpoint) + differing_lines(thresholds(run), checkpoint), checkpoint);
-  const std::string lines = differing_lines(machine(run), checkpoint);
+  refuse_other_data(differing_lines(data(run.dataset, run.label_noise), checkpoint) +
+                        differing_lines(thresholds(run.threshold_digest), checkpoint),
+                    checkpoint);
+  const std::string lines = differing_lines(machine(run.device), checkpoint);
   if (lines.empty()) return;
   if (!terms.allow_inexact) {
     throw RunError(fmt::format(

@@ -26,8 +26,9 @@ void add_identity(const Experiment& run, Checkpoint& checkpoint);
 /// The number of processes that trained it.
 int64_t processes_of(const Checkpoint& checkpoint);
 
-/// Takes over the digest of the weights that the run once began with, for the record: nothing else needs them any more.
-void restore_first_weights(const Checkpoint& checkpoint, Experiment& run);
+/// Takes over the digest of the weights that the run once began with, where the checkpoint has one; for the record,
+/// since nothing else needs these weights any more.
+void restore_pretrained_digest(const Checkpoint& checkpoint, std::string& digest);
 
 /// Where `now` differs from an earlier record. A key that the record lacks was added by a later version of the program,
 /// which at its default does what it did, or belongs to another variant, whose name differs too.
@@ -37,12 +38,13 @@ std::vector<config::Difference> config_changes(const std::string& record, const 
 /// one precision.
 bool is_of_network(const std::string& path);
 
-/// Throws RunError that says what differs where the experiment's model, or the normalisation of its input, is not the
+/// Throws RunError that says what differs where the config's model, or the normalisation of its input, is not the
 /// checkpoint's: by their configs, since weights of the same shapes may be fed otherwise.
-void check_same_model(const Experiment& run, const Checkpoint& checkpoint);
+void check_same_model(const config::Config& config, const Checkpoint& checkpoint);
 
-/// Throws RunError that says what differs where the experiment's data or labels are not the checkpoint's.
-void check_same_data(const Experiment& run, const Checkpoint& checkpoint);
+/// Throws RunError that says what differs where the data, or the training labels with their noise, are not the
+/// checkpoint's.
+void check_same_data(const Dataset& dataset, const LabelNoiseReport& label_noise, const Checkpoint& checkpoint);
 
 /// check_same_data(), and the same for the threshold images, the version of the random numbers and, unless they may
 /// differ, for the machine's part.

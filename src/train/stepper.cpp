@@ -87,7 +87,7 @@ int64_t StepLoader::samples_per_epoch() const {
 }
 
 Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
-    : run_(run),
+    : base_lr_(run.config.get<double>("optimizer.lr")),
       length_{run.train.epochs, steps_per_epoch},
       // Benchmarks run with epochs = 0, but the schedule needs at least 1.
       schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
@@ -104,7 +104,7 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
 }
 
 double Stepper::lr(int64_t step) const {
-  return run_.config.get<double>("optimizer.lr") * schedule_->factor(step);
+  return base_lr_ * schedule_->factor(step);
 }
 
 LaunchedStep Stepper::take(int64_t step, const StepBatches& batches, StepPhases* phases) {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "src/core/error.h"
-
 namespace settrain {
 
 using Kind = config::YamlNode::Kind;
