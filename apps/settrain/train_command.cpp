@@ -10,6 +10,7 @@
 #include "apps/settrain/processes.h"
 #include "datasets/calibration_split.h"
 #include "models/model.h"
+#include "models/model_options.h"
 #include "src/config/load.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
@@ -90,7 +91,8 @@ void log_start(const Experiment& run, const CommandLine& line) {
                              balances ? "data.sampler " + sampling.sampler : "loss.class_weights " + weights.kind));
   }
   if (!entry.has_gradient) log::warning(fmt::format("[loss] {} has no gradient: nothing will be learnt", loss));
-  if (run.config.get<std::string>("model.head") == "normalised" && !entry.requirements.normalised_head) {
+  if (run.config.read<ModelOptions>("model").head == ModelOptions::Head::kNormalised &&
+      !entry.requirements.normalised_head) {
     log::warning(
         fmt::format("[model] a normalised head's scores lie in [-1, 1], and {} does not scale them: its softmax stays "
                     "near uniform; model.head: linear suits it",
@@ -244,7 +246,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
     const int64_t epoch = std::min(point->state.epoch + 1, run.train.epochs);
     log::info(fmt::format("[run] going on with {} at step {}, in epoch {}", folder->path().string(), point->state.step,
                           epoch));
-    if (device.is_cuda() && run.train.deterministic != "true") {
+    if (device.is_cuda() && run.train.deterministic != config::Switch::kOn) {
       log::warning("[run] on a GPU results are reproducible to the last bit only with train.deterministic: true");
     }
   });

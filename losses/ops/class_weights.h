@@ -12,14 +12,12 @@
 namespace settrain {
 
 struct ClassWeightOptions {
-  std::string kind;
+  enum Kind { kNone, kInverseFrequency, kEffectiveNumber, kList } kind;
   double beta;
   config::Reals list;
   int64_t from_epoch;
-  std::string mean;
+  enum Mean { kMeanOverSamples, kMeanOverWeights } mean;
 
-  static constexpr const char *kNone = "none", *kEffectiveNumber = "effective_number", *kList = "list";
-  static constexpr const char *kMeanOverSamples = "samples", *kMeanOverWeights = "weights";
   static config::Keys keys();
 };
 

@@ -36,11 +36,11 @@ std::string obstacle_to_capture(const Experiment& run) {
 }
 
 Capture capture_for(const Experiment& run) {
-  const std::string& wanted = run.train.graph;
-  if (wanted == "off") return {};
+  const config::Switch wanted = run.train.graph;
+  if (wanted == config::Switch::kOff) return {};
   const std::string obstacle = obstacle_to_capture(run);
   if (obstacle.empty()) return cuda_graph_capture(run.device);
-  if (wanted == "on") throw KeyError("train.graph", "on: " + obstacle + "; expected auto or off");
+  if (wanted == config::Switch::kOn) throw KeyError("train.graph", "on: " + obstacle + "; expected auto or off");
   if (run.device.is_cuda()) log::info("[train] steps are not captured as a CUDA graph: " + obstacle);
   return {};
 }
