@@ -12,7 +12,8 @@ namespace settrain {
 
 struct ModelOptions {
   enum class Head { kLinear, kNormalised, kTwoHead, kScaled };
-  enum PretrainedHead { kKeep, kDraw, kTauNormalised };
+  enum class PretrainedHead { kKeep, kDraw, kTauNormalised };
+  using enum PretrainedHead;
 
   Head head = Head::kLinear;
   bool head_bias = true;

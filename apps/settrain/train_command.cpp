@@ -79,16 +79,17 @@ void log_start(const Experiment& run, const CommandLine& line) {
     log::info(fmt::format("[loss] {} keeps {} of its own: {}", loss, format_bytes(tensor.nbytes()), name));
   }
   const auto weights = run.config.read<ClassWeightOptions>("loss");
+  const auto& weights_kind = run.config.get<std::string>("loss.class_weights");
   if (weights.kind != ClassWeightOptions::kNone) {
-    log::info(fmt::format("[loss] class weights: {}, from epoch {} on", weights.kind, weights.from_epoch + 1));
+    log::info(fmt::format("[loss] class weights: {}, from epoch {} on", weights_kind, weights.from_epoch + 1));
     if (balances) {
       log::warning(fmt::format("[loss] rare classes count twice over: by loss.class_weights {} and by data.sampler {}",
-                               weights.kind, sampling.sampler));
+                               weights_kind, sampling.sampler));
     }
   }
   if (entry.corrects_prior && (balances || weights.kind != ClassWeightOptions::kNone)) {
     log::warning(fmt::format("[loss] rare classes count twice over: by {} and by {}", loss,
-                             balances ? "data.sampler " + sampling.sampler : "loss.class_weights " + weights.kind));
+                             balances ? "data.sampler " + sampling.sampler : "loss.class_weights " + weights_kind));
   }
   if (!entry.has_gradient) log::warning(fmt::format("[loss] {} has no gradient: nothing will be learnt", loss));
   if (run.config.read<ModelOptions>("model").head == ModelOptions::Head::kNormalised &&

@@ -12,11 +12,16 @@
 namespace settrain {
 
 struct ClassWeightOptions {
-  enum Kind { kNone, kInverseFrequency, kEffectiveNumber, kList } kind;
+  enum class Kind { kNone, kInverseFrequency, kEffectiveNumber, kList };
+  enum class Mean { kMeanOverSamples, kMeanOverWeights };
+  using enum Kind;
+  using enum Mean;
+
+  Kind kind;
   double beta;
   config::Reals list;
   int64_t from_epoch;
-  enum Mean { kMeanOverSamples, kMeanOverWeights } mean;
+  Mean mean;
 
   static config::Keys keys();
 };

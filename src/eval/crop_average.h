@@ -8,7 +8,10 @@
 namespace settrain {
 
 struct CropAverage {
-  enum Kind { kSoftmax, kScores, kTopk } kind = kSoftmax;
+  enum class Kind { kSoftmax, kScores, kTopk };
+  using enum Kind;
+
+  Kind kind = kSoftmax;
   int64_t k = 1;             // of kTopk
   double score_scale = 1.0;  // Loss::score_scale(): multiplies scores before they become probabilities
 };

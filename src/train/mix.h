@@ -12,7 +12,10 @@ namespace settrain {
 
 /// Keys of the section `train`.
 struct MixOptions {
-  enum Kind { kNone, kMixup, kCutmix, kEither } kind = kNone;
+  enum class Kind { kNone, kMixup, kCutmix, kEither };
+  using enum Kind;
+
+  Kind kind = kNone;
   double mixup_alpha = 0, cutmix_alpha = 0;  // in (0, 1]
 
   static config::Keys keys();

@@ -52,9 +52,12 @@ struct TrainOptions {
 
 /// Keys of the section `eval` that belong to no metric.
 struct EvalOptions {
+  enum class Crops { kCenter, kTen };
+  using enum Crops;
+
   config::Texts splits, during_training;
   int64_t every = 0;
-  enum Crops { kCenter, kTen } crops = kCenter;
+  Crops crops = kCenter;
   CropAverage::Kind crop_average = CropAverage::kSoftmax;
   int64_t crop_average_k = 0;
 

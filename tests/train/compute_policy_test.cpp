@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include "models/model.h"
-#include "src/train/experiment.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -75,8 +74,8 @@ at::Tensor written(PixelFormat format) {
 
 TEST_CASE("bytes become what the loader would make for the CPU, to the last bit: bf16 and layout too") {
   for (const char* precision : {"float32", "bf16"}) {
-    for (const char* channels_last : {"false", "true"}) {
-      CAPTURE(precision, channels_last);
+    for (const config::Switch channels_last : {config::Switch::kOff, config::Switch::kOn}) {
+      CAPTURE(precision, channels_last == config::Switch::kOn);
       const ComputePolicy policy = made(precision, channels_last, at::kCPU);
       const PixelFormat format = policy.pixel_format();
       const at::Tensor expected = written(format);

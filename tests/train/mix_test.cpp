@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "src/core/error.h"
-#include "src/train/run_options.h"
 #include "tests/support/catch2.h"
 #include "tests/train/linear_task.h"
 
