@@ -130,6 +130,12 @@ MetricValue average_k_size(double k, double size) {
   return {average_k_name(k) + "_size", size, MetricUnit::kClasses, MeanOver::kSamples, Better::kNeither};
 }
 
+const config::Named<AverageKScore>& average_k_scores() {
+  static const config::Named<AverageKScore> kNames{
+      {"softmax", AverageKScore::kSoftmax}, {"sigmoid", AverageKScore::kSigmoid}, {"raw", AverageKScore::kRaw}};
+  return kNames;
+}
+
 config::Keys AverageKOptions::keys() {
   return {
       config::key(
@@ -141,15 +147,15 @@ config::Keys AverageKOptions::keys() {
           .distinct()
           .in("classes"),
       config::key(
-          "average_k_score", &AverageKOptions::average_k_score, "softmax",
+          "average_k_score", &AverageKOptions::average_k_score, AverageKScore::kSoftmax,
           "What is compared with the threshold: softmax (Garcin 2023, Algorithm 1), sigmoid, or the raw scores. "
-          "The scale of a loss with normalised scores multiplies them before softmax and sigmoid.")
-          .one_of({"softmax", "sigmoid", "raw"}),
+          "The scale of a loss with normalised scores multiplies them before softmax and sigmoid.",
+          average_k_scores()),
       config::key(
-          "average_k_ties", &AverageKOptions::average_k_ties, "keep_all",
+          "average_k_ties", &AverageKOptions::average_k_ties, Ties::kKeepAll,
           "Values equal to the threshold: keep_all returns them (Garcin 2023, Algorithm 1), and sets may get larger "
-          "than K on average; strict does not (the constraint of eq. 3.5).")
-          .one_of({"keep_all", "strict"}),
+          "than K on average; strict does not (the constraint of eq. 3.5).",
+          {{"keep_all", Ties::kKeepAll}, {"strict", Ties::kStrict}}),
       config::key("threshold_from", &AverageKOptions::threshold_from, "val",
                   "The images that set average-K's thresholds: val, same (the split that is evaluated), or a folder of "
                   "images, which need no labels.")
@@ -158,15 +164,14 @@ config::Keys AverageKOptions::keys() {
 
 AverageKValues average_k_values(const AverageKOptions& options, const SplitScores& split,
                                 const MetricContext& context) {
-  const bool is_raw = options.average_k_score == "raw";
+  const bool is_raw = options.average_k_score == AverageKScore::kRaw;
   const auto decided = [&](at::ScalarType dtype) {
     const auto values_of = [&](const at::Tensor& scores) {
       if (is_raw) return scores;
       const at::Tensor logits = (context.score_scale == 1.0 ? scores : scores.mul(context.score_scale)).to(dtype);
-      return options.average_k_score == "softmax" ? at::softmax(logits, 1) : at::sigmoid(logits);
+      return options.average_k_score == AverageKScore::kSoftmax ? at::softmax(logits, 1) : at::sigmoid(logits);
     };
-    AverageKValues result{
-        values_of(split.scores), {}, options.average_k_ties == "strict" ? Ties::kStrict : Ties::kKeepAll};
+    AverageKValues result{values_of(split.scores), {}, options.average_k_ties};
     result.lambdas =
         average_k_thresholds(context.threshold_scores ? values_of(*context.threshold_scores) : result.values,
                              options.average_k, result.ties);

@@ -17,11 +17,17 @@ struct TopkAccuracyOptions {
   static config::Keys keys();
 };
 
+/// What average-K compares with its threshold.
+enum class AverageKScore { kSoftmax, kSigmoid, kRaw };
+
+/// The texts that stand for them.
+const config::Named<AverageKScore>& average_k_scores();
+
 struct AverageKOptions {
-  config::Reals average_k;      // every K > 0, each once; need not be whole
-  std::string average_k_score;  // softmax | sigmoid | raw
-  std::string average_k_ties;   // keep_all | strict
-  std::string threshold_from;   // val | same | a folder: the images of MetricContext::threshold_scores
+  config::Reals average_k;  // every K > 0, each once; need not be whole
+  AverageKScore average_k_score;
+  Ties average_k_ties;
+  std::string threshold_from;  // val | same | a folder: the images of MetricContext::threshold_scores
 
   static config::Keys keys();
 };

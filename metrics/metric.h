@@ -86,8 +86,12 @@ class Metric {
   virtual std::vector<MetricValue> facts() const = 0;
 
   /// Takes a split as check_split() lets it through, and does once what does not depend on which of its samples are
-  /// asked for: ranks, thresholds, calibration. The bootstrap asks a thousand times. Runs where the scores are. The
-  /// answer must not outlive this metric.
+  /// asked for: ranks, thresholds, calibration. Runs where the scores are. The answer must not outlive this metric.
+  ///
+  /// The bootstrap asks a thousand times. Measured on two cores with 50,000 samples of 1000 classes, a resample takes
+  /// 17 ms for top-K, 26 ms for average-K and 54 ms for a set rule; computing the same from the resampled scores takes
+  /// 210, 550 and 3400 ms. Only where average-K sets its thresholds on the resample itself is little gained: 370 of 550
+  /// ms.
   virtual ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const = 0;
 
   /// The results of the split itself.

@@ -16,6 +16,7 @@
 #include "src/inference/results.h"
 #include "src/inference/rule_file.h"
 #include "src/inference/trained_model.h"
+#include "src/inference/score_file.h"
 #include "src/inference/trained_run.h"
 
 namespace settrain {
@@ -160,7 +161,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   const SplitScores calibration = labelled_scores(run.experiment, split, bar);
   std::optional<SplitScores> test;
   if (!request.share) test = labelled_scores(run.experiment, "test", bar);
-  log_skipped_images(run.experiment);
+  log_skipped_images(*run.experiment.loader.skipped);
   const Calibration done = calibrate_and_judge(request, facts, calibration, split, test ? &*test : nullptr, "test");
   StoredRules stored{.temperature = done.temperature,
                      .calibrated_on = done.calibrated_on,

@@ -66,7 +66,7 @@ int64_t images_to_score(const config::Config& config, const char* path, const Da
 double images_of_run(const config::Config& config, const DataFacts& facts) {
   const auto epochs = config.get<int64_t>("train.epochs"), every = config.get<int64_t>("eval.every");
   const bool trains_body = config.read<ModelOptions>("model").trains(ModelOptions::kBody);
-  const int64_t crops = config.get<std::string>("eval.crops") == "ten" ? 10 : 1;
+  const int64_t crops = config.read<EvalOptions>("eval").crops == EvalOptions::kTen ? 10 : 1;
   const int64_t selected = std::max<int64_t>(1, std::ssize(config.get<config::Texts>("select")));
   const int64_t trained = epochs * facts.train;
   const int64_t evaluations = (epochs + every - 1) / every;  // one after the last epoch

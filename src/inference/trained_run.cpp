@@ -13,7 +13,7 @@
 #include "src/formats/weight_file.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/resume_point.h"
+#include "src/train/identity.h"
 
 namespace settrain {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "metrics/split_scores.h"
 #include "src/core/progress_bar.h"
-#include "src/inference/score_file.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/checkpoint.h"
 #include "src/train/experiment.h"

@@ -77,11 +77,11 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "in a row that cannot be read stop the run. A missing file, such as the target of a broken link, stops the run before "
           "training in both cases, since data are identified by the sizes of their files.")
           .one_of({"error", "skip"}),
-      key("on_device", &O::on_device, "auto",
+      key("on_device", &O::on_device, config::Switch::kAuto,
           "Whether the images stay in the memory of the model's device, as bytes, and are cropped, flipped and "
           "normalised there: on or off; auto: on a GPU, where the data set holds them in memory (cifar100, "
-          "fashion_mnist), the pipeline resizes none, and they take at most 2 GiB. Results do not depend on it.")
-          .one_of({"auto", "on", "off"})
+          "fashion_mnist), the pipeline resizes none, and they take at most 2 GiB. Results do not depend on it.",
+          config::auto_or("on", "off"))
           .free(),
   };
   return config::joined(PipelineOptions::keys(), keys);

@@ -71,8 +71,8 @@ at::Device find_device(const std::string& name) {
 
 void prepare_process(const config::Config& config, at::Device device) {
   set_compute_threads(config.get<int64_t>("run.threads"));
-  const std::string wanted = config.read<TrainOptions>("train").deterministic;
-  const bool deterministic = wanted == "auto" ? device.is_cpu() : wanted == "true";
+  const config::Switch wanted = config.read<TrainOptions>("train").deterministic;
+  const bool deterministic = wanted == config::Switch::kAuto ? device.is_cpu() : wanted == config::Switch::kOn;
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
   at::globalContext().setDeterministicCuDNN(deterministic);
   at::globalContext().setBenchmarkCuDNN(!deterministic);
@@ -118,12 +118,12 @@ PixelFormat ComputePolicy::pixel_format() const {
 
 ComputePolicy make_compute_policy(const TrainOptions& options, at::Device device, const Normalisation& normalisation) {
   forbid_tf32();
-  ComputePolicy policy{device, options.precision == "bf16", options.channels_last == "true"};
+  ComputePolicy policy{device, options.precision == "bf16", options.channels_last == config::Switch::kOn};
   if (device.is_cpu() || at::hasCUDA()) {
     policy.mean = per_channel(normalisation.mean, device);
     policy.std = per_channel(normalisation.std, device);
   }
-  if (options.channels_last == "auto") policy.channels_last = channels_last_is_faster(policy);
+  if (options.channels_last == config::Switch::kAuto) policy.channels_last = channels_last_is_faster(policy);
   return policy;
 }
 

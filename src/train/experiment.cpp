@@ -84,7 +84,9 @@ void check_against_data(const config::Config& config, const EvalOptions& eval, c
     add("eval.superclass_accuracy",
         fmt::format("{} has no superclasses; data.superclasses takes a file of them", data.name));
   }
-  const int64_t k = eval.crops == "ten" && eval.crop_average == "topk" ? eval.resolved_crop_average_k(config) : 0;
+  const int64_t k = eval.crops == EvalOptions::kTen && eval.crop_average == CropAverage::kTopk
+                        ? eval.resolved_crop_average_k(config)
+                        : 0;
   if (k > 0 && k >= classes) {
     add("eval.crop_average_k",
         fmt::format("K is {}, which must be less than the {} classes of {}", k, classes, data.name));
@@ -181,7 +183,8 @@ void keep_images_on_device(Experiment& run) {
 
 // The one place that decides what makes a probability of a score.
 ProbabilityKind probability_kind(const LossEntry& loss, const config::Config& config) {
-  const bool is_sigmoid = loss.has_sigmoids || config.read<AverageKOptions>("eval").average_k_score == "sigmoid";
+  const bool is_sigmoid =
+      loss.has_sigmoids || config.read<AverageKOptions>("eval").average_k_score == AverageKScore::kSigmoid;
   return is_sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax;
 }
 

@@ -13,7 +13,6 @@
 #include "datasets/load_data.h"
 #include "datasets/long_tail.h"
 #include "losses/make_loss.h"
-#include "metrics/sets/rule_metrics.h"
 #include "models/model_options.h"
 #include "src/config/config.h"
 #include "src/config/schema.h"
@@ -24,7 +23,6 @@
 #include "src/parallel/process_group.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/mix.h"
-#include "src/train/pretrained.h"
 #include "src/train/run_options.h"
 
 namespace settrain {

@@ -222,9 +222,9 @@ int64_t processes_of(const Checkpoint& checkpoint) {
   return found == checkpoint.metadata.end() ? 1 : std::stoll(found->second);
 }
 
-void restore_first_weights(const Checkpoint& checkpoint, Experiment& run) {
+void restore_pretrained_digest(const Checkpoint& checkpoint, std::string& digest) {
   const auto found = checkpoint.metadata.find(kPretrainedDigest);
-  if (found != checkpoint.metadata.end()) run.pretrained_digest = found->second;
+  if (found != checkpoint.metadata.end()) digest = found->second;
 }
 
 std::vector<config::Difference> config_changes(const std::string& record, const config::Config& now) {

@@ -31,8 +31,9 @@ RecordedInput recorded_input(const TextMap& metadata, const std::string& place);
 /// The number of processes that trained it.
 int64_t processes_of(const Checkpoint& checkpoint);
 
-/// Takes over the digest of the weights that the run once began with, for the record: nothing else needs them any more.
-void restore_first_weights(const Checkpoint& checkpoint, Experiment& run);
+/// Takes over the digest of the weights that the run once began with, where the checkpoint has one; for the record,
+/// since nothing else needs these weights any more.
+void restore_pretrained_digest(const Checkpoint& checkpoint, std::string& digest);
 
 /// Where `now` differs from an earlier record. A key that the record lacks was added by a later version of the program,
 /// which at its default does what it did, or belongs to another variant, whose name differs too.

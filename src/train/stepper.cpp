@@ -37,11 +37,11 @@ std::string obstacle_to_capture(const Experiment& run) {
 }
 
 Capture capture_for(const Experiment& run) {
-  const std::string& wanted = run.train.graph;
-  if (wanted == "off") return {};
+  const config::Switch wanted = run.train.graph;
+  if (wanted == config::Switch::kOff) return {};
   const std::string obstacle = obstacle_to_capture(run);
   if (obstacle.empty()) return cuda_graph_capture(run.device);
-  if (wanted == "on") throw KeyError("train.graph", "on: " + obstacle + "; expected auto or off");
+  if (wanted == config::Switch::kOn) throw KeyError("train.graph", "on: " + obstacle + "; expected auto or off");
   if (run.device.is_cuda()) log::info("[train] steps are not captured as a CUDA graph: " + obstacle);
   return {};
 }
@@ -101,7 +101,7 @@ int64_t StepLoader::samples_per_epoch() const {
 }
 
 Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
-    : run_(run),
+    : base_lr_(run.config.get<double>("optimizer.lr")),
       length_{run.train.epochs, steps_per_epoch},
       // Benchmarks run with epochs = 0, but the schedule needs at least 1.
       schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
@@ -118,7 +118,7 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
 }
 
 double Stepper::lr(int64_t step) const {
-  return run_.config.get<double>("optimizer.lr") * schedule_->factor(step);
+  return base_lr_ * schedule_->factor(step);
 }
 
 LaunchedStep Stepper::take(int64_t step, const StepBatches& batches, StepPhases* phases) {

@@ -80,7 +80,7 @@ class Stepper {
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
 
  private:
-  Experiment& run_;
+  double base_lr_;  // optimizer.lr, which the schedule's factor multiplies
   RunLength length_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<Optimizer> optimizer_;

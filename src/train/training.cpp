@@ -12,6 +12,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
+#include "src/train/evaluation.h"
 #include "src/train/peak_memory.h"
 
 namespace settrain {
@@ -260,7 +261,7 @@ void Training::read_checkpoint(const Checkpoint& checkpoint) {
   if (stepper_.average()) checkpoint.copy_into("ema.", stepper_.average()->tensors());
   checkpoint.copy_into("loss.", run_.loss->state());
   selection_.restore(checkpoint);
-  restore_first_weights(checkpoint, run_);
+  restore_pretrained_digest(checkpoint, run_.pretrained_digest);
   metrics.truncate_to(checkpoint.log_size(folder.metrics_jsonl()));
   if (checkpoint.log_problem(folder.tensorboard()).empty()) {
     tensorboard.truncate_to(checkpoint.log_size(folder.tensorboard()));

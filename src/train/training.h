@@ -10,7 +10,6 @@
 #include "src/formats/tensorboard.h"
 #include "src/run_folder/metrics_log.h"
 #include "src/run_folder/run_folder.h"
-#include "src/train/evaluation.h"
 #include "src/train/experiment.h"
 #include "src/train/resume_point.h"
 #include "src/train/selection.h"

@@ -3,7 +3,6 @@
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
-#include "src/core/error.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/logged.h"

@@ -24,7 +24,7 @@ MetricContext context_of(std::vector<int64_t> train_counts) {
 Evaluator make_evaluator(std::vector<int64_t> train_counts) {
   std::vector<std::unique_ptr<Metric>> metrics;
   metrics.push_back(make_topk_accuracy({{1, 2}}));
-  metrics.push_back(make_average_k({{2, 2.5}, "softmax", "keep_all", "val"}));
+  metrics.push_back(make_average_k({{2, 2.5}, AverageKScore::kSoftmax, Ties::kKeepAll, "val"}));
   return {std::move(metrics), context_of(std::move(train_counts))};
 }
 

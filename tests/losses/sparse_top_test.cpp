@@ -2,7 +2,6 @@
 #include <ATen/ATen.h>
 
 #include "losses/ops/sparse_top_projection.h"
-#include "src/core/error.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"

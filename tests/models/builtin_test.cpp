@@ -9,7 +9,6 @@
 #include "models/model_options.h"
 #include "models/named_tensors.h"
 #include "src/config/load.h"
-#include "src/core/error.h"
 #include "tests/support/catch2.h"
 #include "tests/support/tolerance.h"
 

@@ -134,7 +134,7 @@ double value_of(const EvaluationResult& result, const std::string& name) {
 Evaluator make_evaluator(const MetricGolden& golden) {
   std::vector<std::unique_ptr<Metric>> metrics;
   metrics.push_back(make_topk_accuracy({golden.top_k}));
-  metrics.push_back(make_average_k({golden.average_k, "raw", "keep_all", "val"}));
+  metrics.push_back(make_average_k({golden.average_k, AverageKScore::kRaw, Ties::kKeepAll, "val"}));
   MetricContext context;
   context.train_counts = golden.train_counts;
   return {std::move(metrics), std::move(context)};

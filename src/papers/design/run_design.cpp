@@ -33,7 +33,7 @@ std::optional<size_t> DesignAxis::find(const std::string& label) const {
 std::string RunDesign::file_name() const {
   std::string text = name;
   std::replace(text.begin(), text.end(), '/', '-');
-  return preset == "paper" ? text : text + "-" + preset;
+  return has_preset() ? text + "-" + preset : text;
 }
 
 std::string RunDesign::substitute(const std::string& text, size_t row, size_t column) const {

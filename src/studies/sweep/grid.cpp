@@ -40,23 +40,31 @@ std::vector<Settings> product(const std::vector<Axis>& axes) {
   return points;
 }
 
+enum class Distribution { kUniform, kLogUniform, kInteger, kChoice };
+
+const config::Named<Distribution> kDistributions{{"uniform", Distribution::kUniform},
+                                                 {"log_uniform", Distribution::kLogUniform},
+                                                 {"integer", Distribution::kInteger},
+                                                 {"choice", Distribution::kChoice}};
+
 // A key whose values are drawn.
 struct RandomAxis {
-  std::string key, kind;
-  double low = 0, high = 0;            // uniform, log_uniform: [low, high); integer: [low, high]
-  std::vector<std::string> choices{};  // of kind choice
+  std::string key;
+  Distribution kind;
+  double low = 0, high = 0;            // kInteger: [low, high], else [low, high)
+  std::vector<std::string> choices{};  // of kChoice
 };
 
 std::string draw(const RandomAxis& axis, const std::array<uint32_t, 4>& words) {
-  if (axis.kind == "choice") {
+  if (axis.kind == Distribution::kChoice) {
     if (axis.choices.empty()) return "";  // a problem of the file, reported already
     return axis.choices[uniform_below(words[0], static_cast<uint32_t>(axis.choices.size()))];
   }
   const double u = unit_double(words[0], words[1]);
-  if (axis.kind == "integer") {
+  if (axis.kind == Distribution::kInteger) {
     return fmt::format("{}", static_cast<int64_t>(std::floor(axis.low + u * (axis.high - axis.low + 1))));
   }
-  const double value = axis.kind == "uniform"
+  const double value = axis.kind == Distribution::kUniform
                            ? axis.low + u * (axis.high - axis.low)
                            : std::exp(std::log(axis.low) + u * (std::log(axis.high) - std::log(axis.low)));
   // Four significant digits, which say enough of a number that was drawn.
@@ -133,8 +141,8 @@ class GridReader : public TreeReader {
       refuse_reserved(key, given);
       if (given.keys.size() != 1) problem(given, "expected one of uniform, log_uniform, integer and choice");
       each(given, {"uniform", "log_uniform", "integer", "choice"}, [&](const std::string& kind, const YamlNode& ends) {
-        RandomAxis axis{.key = key, .kind = kind};
-        if (kind == "choice") {
+        RandomAxis axis{.key = key, .kind = config::value_named(kDistributions, kind)};
+        if (axis.kind == Distribution::kChoice) {
           axis.choices = values(ends);
         } else {
           const auto found = numbers(ends, 2);
@@ -142,10 +150,11 @@ class GridReader : public TreeReader {
           axis.low = found[0];
           axis.high = found[1];
           if (axis.high < axis.low) problem(ends, "the second number is below the first");
-          if (kind == "integer" && (axis.low != std::floor(axis.low) || axis.high != std::floor(axis.high))) {
+          if (axis.kind == Distribution::kInteger &&
+              (axis.low != std::floor(axis.low) || axis.high != std::floor(axis.high))) {
             problem(ends, "expected two whole numbers");
           }
-          if (kind == "log_uniform" && axis.low <= 0) problem(ends, "a log_uniform lies above zero");
+          if (axis.kind == Distribution::kLogUniform && axis.low <= 0) problem(ends, "a log_uniform lies above zero");
         }
         all.push_back(std::move(axis));
       });

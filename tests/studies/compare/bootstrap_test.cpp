@@ -18,7 +18,7 @@ namespace {
 std::shared_ptr<const Evaluator> make_evaluator() {
   std::vector<std::unique_ptr<Metric>> metrics;
   metrics.push_back(make_topk_accuracy({{1, 2}}));
-  metrics.push_back(make_average_k({{2}, "softmax", "keep_all", "val"}));
+  metrics.push_back(make_average_k({{2}, AverageKScore::kSoftmax, Ties::kKeepAll, "val"}));
   MetricContext context;
   context.train_counts = {1, 30, 300, 1};
   return std::make_shared<const Evaluator>(std::move(metrics), context);

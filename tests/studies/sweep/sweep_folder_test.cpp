@@ -3,7 +3,6 @@
 #include <cmath>
 #include <fstream>
 
-#include "src/core/error.h"
 #include "src/run_folder/run_folder.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
