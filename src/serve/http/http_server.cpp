@@ -123,11 +123,15 @@ class HttpServer::Connection {
       if (received.starts_with("\r\n")) {
         begin_ += 2;
         ++empty_lines;
-      } else if (!received.empty() && received != "\r") {
-        break;
-      } else if (is_ready(socket_, POLLIN, idle_end)) {
+        continue;
+      }
+      if (!received.empty() && received != "\r") break;
+      // A client that was told to keep the connection may send its next request as the server stops. So the wait that
+      // ends idle connections begins after the signal.
+      const bool stops = server_.is_stopping();
+      if (is_ready(socket_, POLLIN, idle_end)) {
         if (!fill_buffer()) return false;
-      } else if (server_.is_stopping() || Clock::now() >= idle_end) {
+      } else if (stops || Clock::now() >= idle_end) {
         return false;
       }
     }

@@ -609,46 +609,50 @@ TEST_CASE("connections beyond the limit are told so at once") {
 
 TEST_CASE("every answer after the signal says that its connection closes") {
   std::atomic<bool> stop{false};
-  TestServer test;
+  HttpLimits limits = small_limits();
+  limits.connections = 16;
+  TestServer test(limits);
   ListeningSocket socket("127.0.0.1", 0);
   socket.listen();
   std::thread thread([&] { test.server.run(socket, [&] { return stop.load(); }); });
-  // What the client sent before the signal, and what it sends behind it. The signal comes at no moment at which the
-  // server looks for it by itself.
-  const std::string get = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", whole = post("abc");
+  const std::string get = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", whole = post("abc"), bad = post("refuse");
   const std::string chunked = kHead + std::string("Transfer-Encoding: chunked\r\n\r\n");
-  const std::vector<std::pair<std::string, std::string>> requests{
-      {whole.substr(0, whole.size() - 1), "c"},              // a body under way
-      {whole.substr(0, 20), whole.substr(20)},               // a head under way
-      {whole.substr(0, whole.size() - 1), "c" + get + get},  // and more behind it
-      {chunked + "3\r\nabc", "\r\n0\r\nX: y\r\n\r\n"},       // chunks
-      {"GET /not", "hing HTTP/1.1\r\nHost: a\r\n\r\n"},      // errors
-      {"GET /healthz HTTP/1.1\r\n", "\r\n"},
-      {post("refuse").substr(0, whole.size()), post("refuse").substr(whole.size())},
-      {"OPTIONS * HTTP/1.1\r\nHost: a\r\n", "\r\n"}};
-  std::vector<int> clients;
-  for (const auto& [before, after] : requests) {
-    clients.push_back(connect_to(socket.port()));
-    REQUIRE(::send(clients.back(), before.data(), before.size(), MSG_NOSIGNAL) == std::ssize(before));
-  }
-  // A connection that has answered, and is asked again at once.
-  clients.push_back(connect_to(socket.port()));
-  REQUIRE(::send(clients.back(), get.data(), get.size(), MSG_NOSIGNAL) == std::ssize(get));
+  struct Request {
+    std::string before, after, status;  // before and after the signal
+  };
+  const std::vector<Request> requests{
+      {whole.substr(0, whole.size() - 1), "c", "200"},      {whole.substr(0, whole.size() - 1), "c" + get + get, "200"},
+      {whole.substr(0, 20), whole.substr(20), "200"},       {chunked + "3\r\nabc", "\r\n0\r\nX: y\r\n\r\n", "200"},
+      {"OPTIONS * HTTP/1.1\r\nHost: a\r\n", "\r\n", "204"}, {bad.substr(0, bad.size() - 1), "e", "400"},
+      {"GET /healthz HTTP/1.1\r\n", "\r\n", "400"},         {"GET /not", "hing HTTP/1.1\r\nHost: a\r\n\r\n", "404"}};
+  const int kept = connect_to(socket.port());  // it is answered, told to keep the connection, and asks again
+  REQUIRE(::send(kept, get.data(), get.size(), MSG_NOSIGNAL) == std::ssize(get));
   std::array<char, 4096> first{};
-  REQUIRE(::recv(clients.back(), first.data(), first.size(), 0) > 0);
-  while (test.metrics.text().find(fmt::format("settrain_connections {}\n", clients.size())) == std::string::npos)
-    std::this_thread::yield();
+  REQUIRE(::recv(kept, first.data(), first.size(), 0) > 0);
+  CHECK(std::string(first.data()).find("Connection: close") == std::string::npos);
+  std::vector<int> clients;
+  for (const Request& request : requests) {
+    clients.push_back(connect_to(socket.port()));
+    REQUIRE(::send(clients.back(), request.before.data(), request.before.size(), MSG_NOSIGNAL) ==
+            std::ssize(request.before));
+  }
+  const std::string connected = fmt::format("settrain_connections {}\n", clients.size() + 1);
+  while (test.metrics.text().find(connected) == std::string::npos) std::this_thread::yield();
   stop = true;
+  REQUIRE(::send(kept, get.data(), get.size(), MSG_NOSIGNAL) == std::ssize(get));
   for (size_t i = 0; i < clients.size(); ++i) {
-    const std::string rest = i < requests.size() ? requests[i].second : get;
-    CHECK(::send(clients[i], rest.data(), rest.size(), MSG_NOSIGNAL) == std::ssize(rest));
+    const std::string& rest = requests[i].after;
+    REQUIRE(::send(clients[i], rest.data(), rest.size(), MSG_NOSIGNAL) == std::ssize(rest));
   }
-  for (const int client : clients) {
-    const std::string answer = read_all(client);
+  CHECK_THAT(read_all(kept), StartsWith("HTTP/1.1 200") && Contains("\r\nConnection: close\r\n"));
+  for (size_t i = 0; i < clients.size(); ++i) {
+    const std::string answer = read_all(clients[i]);
+    CAPTURE(requests[i].before, requests[i].after);
     CHECK(answers_in(answer) == 1);
-    CHECK_THAT(answer, Contains("\r\nConnection: close\r\n"));
-    ::close(client);
+    CHECK_THAT(answer, StartsWith("HTTP/1.1 " + requests[i].status) && Contains("\r\nConnection: close\r\n"));
+    ::close(clients[i]);
   }
+  ::close(kept);
   thread.join();
 }
 
