@@ -102,7 +102,8 @@ PointResult read_result(const fs::path& folder, const std::string& select) {
         result.set_sizes.emplace_back(split + "/" + name, counts.get<std::vector<int64_t>>());
       }
     }
-    for (const auto& [split, digest] : chosen->value("digests", ordered_json::object()).items()) {
+    const ordered_json digests = chosen->value("digests", ordered_json::object());
+    for (const auto& [split, digest] : digests.items()) {
       result.digests[split] = digest.get<std::string>();
     }
     return result;
