@@ -101,7 +101,7 @@ TEST_CASE("files that are not read are told of by number, ending and the first")
 TEST_CASE("where a class or a split has no image, the error tells of the files that are not read") {
   Folders folders;
   folders.folder.write("train/yew/a.heic", std::string("x"));
-  CHECK_THROWS_WITH(folders.load(), Contains("the first is yew") && Contains("1 .heic") && Contains("yew/a.heic"));
+  CHECK_THROWS_WITH(folders.load(), Contains("the first is yew") && Contains("1 .heic"));
   std::filesystem::remove_all(folders.folder / "train/yew");
   std::filesystem::remove_all(folders.folder / "test/ash");
   folders.add("test/1.png");
