@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,11 +33,9 @@ std::string decode_image(std::span<const uint8_t> bytes, const DecodeOptions& op
 /// Must be called before decoding. Throws Error in a build without image decoding (no_image_decoder.cpp).
 void prepare_decoding();
 
-/// OpenCV's version, "4.6.0"; "none" in a build without image decoding.
-std::string decoder_version();
-
-/// Decodes the whole image by OpenCV alone and discards it, to measure the speed.
-void decode_by_opencv(std::span<const uint8_t> bytes);
+/// The versions of the libraries that read and write images, by their names: {"libpng", "1.6.39"}. Empty in a build
+/// without image decoding.
+std::map<std::string, std::string> image_library_versions();
 
 /// Whether the bytes begin as a JPEG does.
 bool is_jpeg(std::span<const uint8_t> bytes);

@@ -52,13 +52,7 @@ config::Keys list_keys(const FileListOptions& defaults, const char* root_help, c
 std::string digest_of(const ImageList& list, const FileTable& files) {
   Sha256 sha;
   for (int64_t i = 0; i < list.size(); ++i) {
-    std::string_view name = files.name(list.first_file + i);
-    std::string buffer;
-    if (name.starts_with('/')) {
-      buffer = std::filesystem::path(name).lexically_relative(files.root()).string();  // empty outside the root
-      if (!buffer.empty()) name = buffer;
-    }
-    sha.add(name).add(std::string_view("\n"));
+    sha.add(files.name_from_root(list.first_file + i) + "\n");
   }
   for (const auto* numbers : {&list.labels, &list.label_sets.offsets, &list.label_sets.classes}) {
     for (const int64_t number : *numbers) sha.add(fmt::format("{} ", number));

@@ -67,6 +67,13 @@ std::string_view FileTable::name(int64_t i) const {
   return std::string_view(characters_).substr(begin, end - begin);
 }
 
+std::string FileTable::name_from_root(int64_t i) const {
+  const std::string_view as_added = name(i);
+  if (!as_added.starts_with('/')) return std::string(as_added);
+  const std::string relative = std::filesystem::path(as_added).lexically_relative(root_).string();
+  return relative.empty() ? std::string(as_added) : relative;  // empty: the root is relative
+}
+
 std::filesystem::path FileTable::path(int64_t i) const {
   return root_ / name(i);
 }

@@ -40,6 +40,8 @@ class FileTable {
   int64_t size() const { return static_cast<int64_t>(ends_.size()); }
   /// As it was added. Throws std::out_of_range; the view is good until the next add().
   std::string_view name(int64_t i) const;
+  /// The name as seen from the root, also where an absolute path was added: the same wherever the data lie.
+  std::string name_from_root(int64_t i) const;
   /// The root with the name behind it.
   std::filesystem::path path(int64_t i) const;
   /// The size of the file in bytes; -1 where measure() has not seen it.

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "datasets/image_header.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
@@ -37,6 +39,15 @@ void refuse_lost_folder(const fs::directory_entry& entry) {
   throw DataError(fmt::format("'{}' is a link to nothing; mend or remove the link", entry.path().string()));
 }
 
+// Whether a file is an image under a name that browsers on Windows give JPEGs. They also leave broken downloads under
+// such names, so the file's header must tell a size.
+bool is_saved_image(const fs::path& file) {
+  static constexpr std::array<std::string_view, 3> kEndings = {".jfif", ".pjpeg", ".pjp"};
+  if (std::find(kEndings.begin(), kEndings.end(), lower_ending(file.native())) == kEndings.end()) return false;
+  const std::optional<ImageHeader> header = read_image_header(file);
+  return header && header->height > 0;
+}
+
 // find_images() of one folder, which lies in the folders `around`. `above`: characters of a path before its name in the
 // table.
 void search_images(const fs::path& folder, size_t above, bool (*takes)(std::string_view),
@@ -54,7 +65,8 @@ void search_images(const fs::path& folder, size_t above, bool (*takes)(std::stri
     if (entry.path().filename().string().starts_with('.')) continue;
     if (entry.is_directory()) {
       search_images(entry.path(), above, takes, around, found, unread);
-    } else if (takes(entry.path().native())) {  // a link to nothing too, which measure_found() refuses
+    } else if (takes(entry.path().native()) ||
+               is_saved_image(entry.path())) {  // a link to nothing too, which measure_found() refuses
       std::string_view name = entry.path().native();
       name.remove_prefix(above);
       name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
@@ -71,7 +83,7 @@ void search_images(const fs::path& folder, size_t above, bool (*takes)(std::stri
 void count_misplaced(const fs::path& folder, UnreadFiles& unread) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().filename().string().starts_with('.') || entry.is_directory()) continue;
-    if (is_image(entry.path().native())) {
+    if (is_image(entry.path().native()) || is_saved_image(entry.path())) {
       unread.add_misplaced(entry.path());
     } else {
       unread.add(entry.path());

@@ -18,13 +18,13 @@ bool is_image(std::string_view file);
 bool is_picture(std::string_view file);
 
 /// The endings of image files, for messages.
-inline constexpr const char* kImageEndings = ".jpg, .jpeg, .jpe, .png, .bmp, .webp, .tif or .tiff";
+inline constexpr const char* kImageEndings = ".jpg, .jpeg, .jpe, .jfif, .png, .bmp, .webp, .tif or .tiff";
 
 /// Adds to `files` all images of `folder`, a path from their root, and of the folders in it, in the order of their
-/// paths. `takes` says by its name whether a file is one. Links to folders are followed. Hidden files and folders are
-/// left out; all other files are counted in files.unread(). Throws DataError where there is no such folder, where a
-/// link leads back to a folder around it, and for a link to nothing whose name has no ending: it may have led to a
-/// folder.
+/// paths. `takes` says by its name whether a file is one; images named .jfif, .pjpeg and .pjp always are. Links to
+/// folders are followed. Hidden files and folders are left out; all other files are counted in files.unread(). Throws
+/// DataError where there is no such folder, where a link leads back to a folder around it, and for a link to nothing
+/// whose name has no ending: it may have led to a folder.
 void find_images(const std::filesystem::path& folder, FileTable& files, bool (*takes)(std::string_view) = is_image);
 
 /// Sentences about files that were passed over: how many, of which endings, and the first. None where there are none.

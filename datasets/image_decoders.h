@@ -30,6 +30,13 @@ std::string decode_tiff(std::span<const uint8_t> bytes, const ImageHeader& heade
 /// BMP of 1, 4, 8, 16, 24 and 32 bits, runs (RLE) included. It never warns.
 void decode_bmp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
 
+/// The versions of the formats' libraries, "1.6.39": those in use, but for libjpeg-turbo, which tells only the one that
+/// the program was built with.
+std::string jpeg_library_version();
+std::string png_library_version();
+std::string tiff_library_version();
+std::string webp_library_version();
+
 /// Sets the size of `image`, but not its memory. Throws std::runtime_error where `header` has another.
 inline void set_size(Image& image, const ImageHeader& header, int64_t height, int64_t width, int64_t channels) {
   if (height != header.height || width != header.width) throw std::runtime_error("its size is contradictory");

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
-#include <optional>
+#include <fstream>
+#include <vector>
 
 namespace settrain {
 namespace {
@@ -197,6 +198,27 @@ ImageHeader parse_image_header(std::span<const uint8_t> bytes) {
   ImageHeader header = parse(Bytes(bytes));
   // No decoder accepts such a file, and a size with one zero would mislead.
   if (header.height <= 0 || header.width <= 0) header.height = header.width = 0;
+  return header;
+}
+
+std::optional<ImageHeader> read_image_header(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::vector<uint8_t> bytes;
+  ImageHeader header;
+  // Nearly every header is in the first bytes; a TIFF's may be at the end.
+  for (const size_t size : {size_t{1} << 16, SIZE_MAX}) {
+    std::error_code error;
+    const auto whole = static_cast<size_t>(std::filesystem::file_size(file, error));
+    if (error) return std::nullopt;
+    const size_t before = bytes.size();
+    bytes.resize(std::min(size, whole));
+    if (bytes.size() > before) {
+      stream.read(reinterpret_cast<char*>(bytes.data() + before), static_cast<std::streamsize>(bytes.size() - before));
+    }
+    if (!stream) return std::nullopt;
+    header = parse_image_header(bytes);
+    if (header.height > 0 || header.format == ImageFormat::kUnknown || bytes.size() == whole) break;
+  }
   return header;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -23,5 +25,8 @@ struct ImageHeader {
 /// file or its first bytes. A size that lies behind them is unknown: it may be in the directory of a TIFF, or behind
 /// long comments of a JPEG. Never fails, whatever the bytes.
 ImageHeader parse_image_header(std::span<const uint8_t> bytes);
+
+/// The header of an image file, of which no more is read than it takes; none where the file cannot be read.
+std::optional<ImageHeader> read_image_header(const std::filesystem::path& file);
 
 }  // namespace settrain

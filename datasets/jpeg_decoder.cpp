@@ -3,6 +3,8 @@
 #include <jpeglib.h>
 // clang-format on
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csetjmp>
 #include <iterator>
@@ -154,6 +156,11 @@ std::string decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const 
   if (cmyk) multiply_out(image.pixels, channels);
   const std::string warning = decompressor.warning();
   return warning.empty() ? warning : "libjpeg: " + warning;
+}
+
+std::string jpeg_library_version() {
+  constexpr int kVersion = LIBJPEG_TURBO_VERSION_NUMBER;
+  return fmt::format("{}.{}.{}", kVersion / 1000000, kVersion / 1000 % 1000, kVersion % 1000);
 }
 
 }  // namespace settrain

@@ -29,12 +29,8 @@ void prepare_decoding() {
   throw Error(kNoDecoder);
 }
 
-std::string decoder_version() {
-  return "none";
-}
-
-void decode_by_opencv(std::span<const uint8_t>) {
-  throw Error(kNoDecoder);
+std::map<std::string, std::string> image_library_versions() {
+  return {};
 }
 
 std::vector<uint8_t> encode_png(const Image&) {

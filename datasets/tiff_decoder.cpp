@@ -456,4 +456,11 @@ std::string decode_tiff(std::span<const uint8_t> bytes, const ImageHeader& heade
   return *tiff.warning() == '\0' ? std::string() : fmt::format("libtiff: {}", tiff.warning());
 }
 
+// libtiff has its version only in a text of several lines: "LIBTIFF, Version 4.5.0".
+std::string tiff_library_version() {
+  const std::string_view text = TIFFGetVersion();
+  const size_t first = std::min(text.find_first_of("0123456789"), text.size());
+  return std::string(text.substr(first, text.find_first_not_of("0123456789.", first) - first));
+}
+
 }  // namespace settrain

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <webp/decode.h>
 #include <webp/demux.h>
 
@@ -57,6 +58,11 @@ std::string decode_webp(std::span<const uint8_t> bytes, const ImageHeader& heade
     image.pixels.resize(pixels);
   }
   return {};
+}
+
+std::string webp_library_version() {
+  const int version = WebPGetDecoderVersion();
+  return fmt::format("{}.{}.{}", version >> 16, version >> 8 & 0xFF, version & 0xFF);
 }
 
 }  // namespace settrain

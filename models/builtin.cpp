@@ -3,7 +3,8 @@
 namespace settrain {
 
 PretrainedSource torchvision_weights(const std::string& name, const std::string& file) {
-  return {"torchvision's " + name + "_Weights.IMAGENET1K_V1", "https://download.pytorch.org/models/" + file};
+  return {"torchvision's " + name + "_Weights.IMAGENET1K_V1", "https://download.pytorch.org/models/" + file,
+          "imagenet"};
 }
 
 void register_builtin_models(ModelRegistry& registry) {

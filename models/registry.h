@@ -21,7 +21,8 @@ struct ModelContext {
 
 /// Weights of a model that others trained.
 struct PretrainedSource {
-  std::string name, url;  // empty where none are known
+  std::string name, url;      // empty where none are known
+  std::string normalisation;  // of the images that they were trained on: a choice of data.normalisation
 };
 
 /// `keys` are the keys of the section `model` that only this model has. `make` draws the initial weights from ATen's

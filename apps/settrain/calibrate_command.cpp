@@ -16,6 +16,7 @@
 #include "src/inference/results.h"
 #include "src/inference/rule_file.h"
 #include "src/inference/trained_model.h"
+#include "src/inference/score_file.h"
 #include "src/inference/trained_run.h"
 
 namespace settrain {
@@ -153,14 +154,14 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   const std::string split = calibration_split(run.experiment.dataset);
   const ClassFacts facts = run.experiment.class_facts;
   request.rules = rules_of(arguments, facts);
-  request.no_guarantee = why_no_guarantee(run.experiment.dataset, split, /*with_test=*/!request.share);
+  request.no_guarantee = why_no_guarantee(run.experiment, split, /*with_test=*/!request.share);
   request.by_alpha = true;  // for the report
   tell_probabilities("[calibrate]", facts.probability, run.experiment.config.get<std::string>("model.head"));
   ProgressBar bar;
   const SplitScores calibration = labelled_scores(run.experiment, split, bar);
   std::optional<SplitScores> test;
   if (!request.share) test = labelled_scores(run.experiment, "test", bar);
-  log_skipped_images(run.experiment);
+  log_skipped_images(*run.experiment.loader.skipped);
   const Calibration done = calibrate_and_judge(request, facts, calibration, split, test ? &*test : nullptr, "test");
   StoredRules stored{.temperature = done.temperature,
                      .calibrated_on = done.calibrated_on,

@@ -14,7 +14,11 @@ namespace settrain {
 namespace fs = std::filesystem;
 
 void ServedModel::add_model(CLI::App& command) {
-  command.add_option("model", model, "A run's folder, or a file that `settrain export` wrote")->required();
+  command
+      .add_option(
+          "file", model,
+          "A run's folder, or a file that `settrain export` wrote; or weights alone, with --model and --classes")
+      ->required();
 }
 
 void ServedModel::add_options(CLI::App& command, CommandLine& line) {
@@ -26,6 +30,19 @@ void ServedModel::add_options(CLI::App& command, CommandLine& line) {
   add_choice(command, "--by", by_superclass, {{"class", false}, {"superclass", true}},
              "What the sets hold: class, or superclass (genera, say)");
   checkpoint.add_options(command);
+  command.add_option(
+      "--model", alone.model,
+      "The model of weights alone (torch.save's or safetensors), such as resnet50: `settrain list models`");
+  command.add_option(
+      "--classes", alone.classes,
+      "A text file with the names of the classes of weights alone, one a line, in the order of the scores");
+  command.add_option("--normalisation", alone.normalisation,
+                     "Of the images that weights alone were trained on, as data.normalisation; without it ImageNet's "
+                     "where torchvision has such weights of the model");
+  command
+      .add_option("--input-size", alone.input_size,
+                  "Height and width in pixels of the input of weights alone; without it what the model was made for")
+      ->check(CLI::Range(4, 4096));
   add_integer(command, "--threads", threads, 1, 1024, "Compute threads; without it one a core");
   add_set_option(command, line, "key.path=value over the model's config, such as data.workers=4");
   add_device_option(command, line);
@@ -40,7 +57,7 @@ fs::path ServedModel::file(const CommandLine& line) const {
 TrainedModel ServedModel::open(const CommandLine& line, const fs::path& file) const {
   std::vector<std::string> settings = line.settings;
   if (threads > 0) settings.push_back(fmt::format("run.threads={}", threads));
-  return open_trained_model(line.registries, file, find_device(line.device), settings);
+  return open_trained_model(line.registries, file, find_device(line.device), settings, alone);
 }
 
 SetMaker ServedModel::set_maker(const TrainedModel& opened) const {

@@ -19,6 +19,7 @@ struct ServedModel {
   std::vector<std::string> rules;  // --rule
   int64_t threads = 0;             // --threads; 0: not given
   CheckpointChoice checkpoint;
+  WeightsAlone alone;  // --model, --classes, --normalisation, --input-size
 
   /// The positional argument. The options are added apart, since the help lists options in the order of their addition.
   void add_model(CLI::App& command);

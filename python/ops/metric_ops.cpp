@@ -24,8 +24,8 @@ Ties ties_of(bool strict) {
   return strict ? Ties::kStrict : Ties::kKeepAll;
 }
 
-void check_above_zero(double k) {
-  if (!(k > 0)) throw ShapeError("k: must be above 0, got " + std::to_string(k));
+void check_above_zero(const std::string& name, double k) {
+  if (!(k > 0)) throw ShapeError(name + ": must be above 0, got " + std::to_string(k));
 }
 
 at::Tensor ranks_op(const at::Tensor& scores, const at::Tensor& labels) {
@@ -43,7 +43,7 @@ std::vector<double> thresholds_op(const at::Tensor& values, at::ArrayRef<double>
   return with_value_errors([&] {
     check_scores("values", values);
     for (const double k : ks) {
-      check_above_zero(k);
+      check_above_zero("ks", k);
     }
     return average_k_thresholds(values, ks, ties_of(strict));
   });
@@ -61,8 +61,8 @@ std::tuple<std::vector<std::string>, std::vector<double>> accuracies_op(
   return with_value_errors([&] {
     const SplitScores split{scores, labels};
     check_split(split);
-    for (const double k : average_k) check_above_zero(k);
-    for (const int64_t k : top_k) check_above_zero(static_cast<double>(k));
+    for (const double k : average_k) check_above_zero("average_k", k);
+    for (const int64_t k : top_k) check_above_zero("top_k", static_cast<double>(k));
     const auto classes = static_cast<size_t>(scores.size(1));
     const bool has_groups = !train_counts.empty();
     MetricContext context{.train_counts = has_groups ? train_counts.vec() : std::vector<int64_t>(classes)};
@@ -87,8 +87,8 @@ std::tuple<std::vector<std::string>, std::vector<double>> accuracies_op(
     };
     add(*make_topk_accuracy({.top_k = top_k.vec()}));
     add(*make_average_k({.average_k = average_k.vec(),
-                         .average_k_score = average_k_score,
-                         .average_k_ties = strict ? "strict" : "keep_all",
+                         .average_k_score = config::value_named(average_k_scores(), average_k_score),
+                         .average_k_ties = ties_of(strict),
                          .threshold_from = "same"}));
     return std::tuple(std::move(names), std::move(values));
   });

@@ -1,5 +1,6 @@
 // The rules that answer with sets as operators: torch.ops.settrain.calibrate, sets_of and set_quality.
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 #include <torch/library.h>
 
 #include <limits>
@@ -10,23 +11,29 @@
 #include <vector>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/rules/rule_terms.h"
 #include "metrics/sets/rules/stored_rules.h"
 #include "metrics/sets/set_quality.h"
 #include "metrics/split_scores.h"
 #include "python/ops/value_errors.h"
-#include "src/core/shape.h"
 
 namespace settrain {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// Throws ShapeError unless there is one number for each class, or none at all.
+void check_numbers_of_classes(const char* name, at::IntArrayRef numbers, int64_t classes) {
+  if (numbers.empty() || std::ssize(numbers) == classes) return;
+  throw ShapeError(fmt::format("{}: expected {}, one a class, got {}", name, classes, numbers.size()));
+}
+
 /// The calibrated rule as JSON, which sets_of() takes.
 std::string calibrate_op(const std::string& rule, const at::Tensor& scores, const at::Tensor& labels,
                          at::IntArrayRef train_counts, at::IntArrayRef superclass_of, bool sigmoid, int64_t seed) {
   return with_value_errors([&] {
     check_split({scores, labels});
+    check_numbers_of_classes("train_counts", train_counts, scores.size(1));
+    check_numbers_of_classes("superclass_of", superclass_of, scores.size(1));
     const ClassFacts facts{.classes = scores.size(1),
                            .train_counts = train_counts.vec(),
                            .superclass_of = superclass_of.vec(),
@@ -48,6 +55,12 @@ const CalibratedRule& rule_of(const std::string& text, int64_t classes) {
   } catch (const Json::exception& error) {
     throw ConfigError(std::string("a calibrated rule: ") + error.what());
   }
+  // Its numbers are checked for the classes that it says; that the scores are of others is no damage.
+  if (const auto of_rule = json.is_object() ? json.value("classes", Json()) : Json();
+      of_rule.is_number_unsigned() && of_rule.get<uint64_t>() != static_cast<uint64_t>(classes)) {
+    throw ShapeError(fmt::format("scores: expected [images, {}], the classes of the rule, got {} classes",
+                                 of_rule.get<uint64_t>(), classes));
+  }
   return read.insert_or_assign(text, rule_from_json(json, classes)).first->second;
 }
 
@@ -66,11 +79,12 @@ at::Tensor sets_meta(const at::Tensor& scores, const std::string& /*rule*/, int6
 std::string quality_op(const at::Tensor& sets, const at::Tensor& labels, double wanted, at::IntArrayRef train_counts) {
   return with_value_errors([&] {
     const at::Tensor rows = sets.cpu().contiguous(), row_labels = labels.cpu().contiguous();
-    if (rows.dim() != 2 || rows.scalar_type() != at::kBool) throw ShapeError("sets: expected [images, classes] bool");
-    check_split_layout({rows.to(at::kFloat), row_labels});
-    if (!train_counts.empty() && static_cast<int64_t>(train_counts.size()) != rows.size(1)) {
-      throw ShapeError("train_counts: expected one a class, got " + std::to_string(train_counts.size()));
+    if (rows.dim() != 2 || rows.scalar_type() != at::kBool || rows.numel() == 0) {
+      throw ShapeError(fmt::format("sets: expected [images, classes] bool, of one image and class at least, got {} {}",
+                                   shape_text(rows.sizes()), c10::toString(rows.scalar_type())));
     }
+    check_split_layout({rows.to(at::kFloat), row_labels});
+    check_numbers_of_classes("train_counts", train_counts, rows.size(1));
     const SetQuality quality = set_quality(rows, row_labels, wanted, train_counts.vec());
     Json json{{"images", quality.images},
               {"coverage", quality.coverage},

@@ -28,19 +28,26 @@ class Loss(nn.Module):
         if reduction not in ("mean", "sum", "none"):
             raise ValueError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
         self.reduction = reduction
-        if class_weights is not None:
-            weights = tensor(class_weights, torch.float64).tolist()
+        weights = None if class_weights is None else _weights(class_weights)
+        if weights is not None:
             keys = keys | {"class_weights": "list", "class_weight_list": weights}
-            class_counts = [1] * len(weights) if class_counts is None else class_counts  # not read, but their number is checked
+            class_counts = [1] * len(weights) if class_counts is None else class_counts  # the operator wants some, and reads none
+        self._num_weights = None if weights is None else len(weights)
         self._keys = keys
-        self._class_counts = integers(class_counts)
+        self._class_counts = integers("class_counts", class_counts)
         self._settings = "\n".join([f"loss.name={self.name}", *(f"loss.{key}={_yaml(value)}" for key, value in keys.items())])
         ops.check_loss(self._settings)
 
     def forward(self, scores: Tensor, labels: Tensor) -> Tensor:
         return self._loss(scores, labels)
 
+    def _check_weights(self, scores: Tensor) -> None:
+        """The operator would name the class counts, which may not have been given."""
+        if self._num_weights is not None and scores.dim() == 2 and scores.shape[1] != self._num_weights:
+            raise ValueError(f"class_weights: expected {scores.shape[1]}, one a class, got {self._num_weights}")
+
     def _loss(self, scores: Tensor, labels: Tensor, *, scores_multi: Tensor | None = None, estimates: Tensor | None = None) -> Tensor:
+        self._check_weights(scores)
         return self._reduced(ops.loss(scores, scores_multi, estimates, labels, None, None, 0, self._settings, self._class_counts))
 
     def _reduced(self, per_sample: Tensor) -> Tensor:
@@ -51,6 +58,19 @@ class Loss(nn.Module):
     def extra_repr(self) -> str:
         shown = [f"{key}={value!r}" for key, value in self._keys.items() if key not in ("class_weights", "class_weight_list")]
         return ", ".join([*shown, f"reduction={self.reduction!r}"])
+
+
+def _weights(class_weights: Reals) -> list[float]:
+    """Checked here, since the operator knows them by the name of a config's key."""
+    try:
+        weights = tensor(class_weights, torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"class_weights: expected numbers, got {class_weights!r}") from None
+    if weights.dim() != 1:
+        raise ValueError(f"class_weights: expected [classes], one number a class, got the shape {list(weights.shape)}")
+    if not (weights.isfinite().all() and (weights >= 0).all() and (weights > 0).any()):
+        raise ValueError(f"class_weights: expected finite numbers of at least 0, some above, got {weights.tolist()}")
+    return weights.tolist()
 
 
 def _yaml(value: object) -> str:
@@ -75,6 +95,7 @@ class NoisedLoss(Loss):
 
     def forward(self, scores: Tensor, labels: Tensor, noise: Tensor | None = None) -> Tensor:
         """`noise`, [batch, num_draws, classes] standard normals, takes the place of drawn ones."""
+        self._check_weights(scores)
         step = self.step
         if self.generator is not None:
             step = torch.randint(2**31, (), generator=self.generator, device=self.generator.device)

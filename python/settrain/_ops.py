@@ -27,11 +27,11 @@ def scores_and_labels(scores: object, labels: object) -> tuple[torch.Tensor, tor
     return of_scores, of_labels.to(of_scores.device, torch.int64)
 
 
-def integers(values: object | None) -> list[int]:
-    """A list of a sequence, array or one-dimensional tensor of integers; empty for None."""
+def integers(name: str, values: object | None) -> list[int]:
+    """A list of a sequence, array or one-dimensional tensor of integers, the argument `name`; empty for None."""
     if values is None:
         return []
     try:
         return [operator.index(value) for value in (values if isinstance(values, Sequence) else tensor(values).tolist())]
     except TypeError:
-        raise ValueError(f"expected whole numbers, got {values!r}") from None
+        raise ValueError(f"{name}: expected whole numbers, got {values!r}") from None

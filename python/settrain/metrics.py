@@ -5,6 +5,7 @@ finite. Accuracies are fractions. Wrong values are ValueErrors. Ties go to the l
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -47,17 +48,23 @@ def accuracies(
     """
     if average_k_score not in ("softmax", "sigmoid", "raw"):
         raise ValueError(f"average_k_score: expected 'softmax', 'sigmoid' or 'raw', got {average_k_score!r}")
-    top_k = integers(top_k)
+    top_k = integers("top_k", top_k)
     for name, ks in (("top_k", top_k), ("average_k", average_k)):
-        if any(not 0 < k < math.inf for k in ks) or len(set(ks)) != len(ks):
-            raise ValueError(f"{name}: expected numbers above 0, each once, got {ks!r}")
+        _check_ks(name, ks)
+        if len(set(ks)) != len(ks):
+            raise ValueError(f"{name}: expected each number once, got {ks!r}")
     scores, labels = scores_and_labels(scores, labels)
     if threshold_scores is not None:
         threshold_scores = tensor(threshold_scores, scores.dtype).to(scores.device)
     names, values = ops.accuracies(
-        scores, labels, top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores, integers(train_counts)
+        scores, labels, top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores, integers("train_counts", train_counts)
     )
     return dict(zip(names, values))
+
+
+def _check_ks(name: str, ks: Sequence[float]) -> None:
+    if any(not 0 < k < math.inf for k in ks):
+        raise ValueError(f"{name}: expected {'a number' if name == 'k' else 'numbers'} above 0, got {ks[0] if name == 'k' else ks!r}")
 
 
 def topk_accuracy(scores: object, labels: object, k: int) -> float:
@@ -72,11 +79,13 @@ def macro_topk_accuracy(scores: object, labels: object, k: int) -> float:
 
 def _topk(scores: object, labels: object, k: int) -> list[float]:
     """The accuracy and its mean over classes, which come first."""
+    _check_ks("k", integers("k", [k]))
     return list(accuracies(scores, labels, top_k=(k,), average_k=()).values())
 
 
 def average_k_accuracy(scores: object, labels: object, k: float, **options) -> float:
     """The share of samples whose label is in a set, where sets hold k classes on average. `options` as of accuracies()."""
+    _check_ks("k", [k])
     values = accuracies(scores, labels, top_k=(), average_k=(k,), **options)
     return next(iter(values.values()))
 
@@ -87,6 +96,7 @@ def average_k_thresholds(values: object, ks: tuple[float, ...], *, strict: bool 
 
     strict: values that equal the threshold are not in the set, so that sets hold at most k classes on average (eq. 3.5).
     """
+    _check_ks("ks", ks)
     return ops.average_k_thresholds(tensor(values).detach(), [float(k) for k in ks], strict)
 
 

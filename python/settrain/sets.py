@@ -67,7 +67,8 @@ def calibrate(
     ValueError.
     """
     scores, labels = scores_and_labels(scores, labels)
-    return CalibratedRule(ops.calibrate(rule, scores, labels, integers(train_counts), integers(superclass_of), sigmoid, seed))
+    counts, superclasses = integers("train_counts", train_counts), integers("superclass_of", superclass_of)
+    return CalibratedRule(ops.calibrate(rule, scores, labels, counts, superclasses, sigmoid, seed))
 
 
 def quality(
@@ -81,4 +82,4 @@ def quality(
     if rule is not None:
         wanted_coverage = rule.wanted_coverage
     sets, labels = scores_and_labels(sets, labels)
-    return json.loads(ops.set_quality(sets, labels, wanted_coverage, integers(train_counts)))
+    return json.loads(ops.set_quality(sets, labels, wanted_coverage, integers("train_counts", train_counts)))

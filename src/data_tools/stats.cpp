@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -19,28 +17,6 @@
 
 namespace settrain {
 namespace {
-
-// The header of an image file; none where the file cannot be read.
-std::optional<ImageHeader> read_header(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::vector<uint8_t> bytes;
-  ImageHeader header;
-  // Nearly every header is in the first bytes; a TIFF's may be at the end.
-  for (const size_t size : {size_t{1} << 16, SIZE_MAX}) {
-    std::error_code error;
-    const auto whole = static_cast<size_t>(std::filesystem::file_size(file, error));
-    if (error) return std::nullopt;
-    const size_t before = bytes.size();
-    bytes.resize(std::min(size, whole));
-    if (bytes.size() > before) {
-      stream.read(reinterpret_cast<char*>(bytes.data() + before), static_cast<std::streamsize>(bytes.size() - before));
-    }
-    if (!stream) return std::nullopt;
-    header = parse_image_header(bytes);
-    if (header.height > 0 || header.format == ImageFormat::kUnknown || bytes.size() == whole) break;
-  }
-  return header;
-}
 
 // Reads the headers on `workers` threads; takes height and width of `dataset` where the images are no files. Throws
 // Interrupted after a signal.
@@ -61,8 +37,9 @@ ImageSizes image_sizes(const Dataset& dataset, const Split& split, int64_t worke
   std::vector<double> heights, widths, aspects;
   std::map<ImageFormat, int64_t> formats;
   constexpr int64_t kAhead = 16;
-  OrderedPrefetch<std::optional<ImageHeader>> headers(0, split.size(), workers, workers * kAhead,
-                                                      [&](int64_t sample) { return read_header(sample_file(sample)); });
+  OrderedPrefetch<std::optional<ImageHeader>> headers(0, split.size(), workers, workers * kAhead, [&](int64_t sample) {
+    return read_image_header(sample_file(sample));
+  });
   int64_t done = 0;
   while (const auto header = headers.next()) {
     throw_if_interrupted();

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "datasets/image_files.h"
-#include "datasets/load_data.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/ordered_prefetch.h"

@@ -170,7 +170,7 @@ bool modernise_dense_layer(std::string& name) {
 
 // The file of torchvision's ViT-B/16 has "...mlp.linear_1.weight" for "...mlp.0.weight".
 bool modernise_perceptron(std::string& name) {
-  if (!name.starts_with("encoder.layers.")) return false;
+  if (name.find("encoder.layers.") == std::string::npos) return false;
   for (const auto& [old, renewed] : {std::pair{".mlp.linear_1.", ".mlp.0."}, std::pair{".mlp.linear_2.", ".mlp.3."}}) {
     const size_t place = name.find(old);
     if (place == std::string::npos) continue;

@@ -4,11 +4,16 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/ones.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string_view>
 #include <utility>
 
+#include "datasets/file_bytes.h"
+#include "datasets/image_files.h"
+#include "datasets/image_list.h"
 #include "models/cost.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
@@ -31,31 +36,34 @@ std::string quoted(const fs::path& file) {
   return "'" + file.string() + "'";
 }
 
-// The folder of the run that holds the checkpoint; an empty path where none does.
-fs::path run_of(const fs::path& checkpoint) {
-  const fs::path folder = fs::absolute(checkpoint).parent_path();
-  return folder.filename() == "checkpoints" && RunFolder::is_there(folder.parent_path()) ? folder.parent_path()
-                                                                                         : fs::path();
-}
+enum class ModelFile { kCheckpoint, kExported, kWeightsAlone };
 
-bool is_checkpoint(const fs::path& file) {
+ModelFile kind_of(const fs::path& file) {
   const WeightFile weights(file);
   const auto& metadata = weights.contents().metadata;
   const auto kind = metadata.find("kind");
-  return kind != metadata.end() && kind->second == kCheckpointKind;
+  if (kind != metadata.end() && kind->second == kCheckpointKind) return ModelFile::kCheckpoint;
+  return metadata.contains("config") && metadata.contains("card") ? ModelFile::kExported : ModelFile::kWeightsAlone;
+}
+
+[[noreturn]] void refuse_weights_alone(const fs::path& file) {
+  const WeightFile weights(file);
+  const Contents& contents = weights.contents();
+  if (contents.metadata.contains("checkpoint.sha256")) {
+    throw RunError(fmt::format("{} {}: it holds neither the classes' names nor the normalisation; export the run again",
+                               quoted(file), kEarly));
+  }
+  throw RunError(fmt::format(
+      "{} holds weights alone ({}), and is no model that `settrain export` wrote: it says neither which model "
+      "they are of, nor the classes' names, nor how images were normalised. Say it here: --model NAME "
+      "--classes FILE (the name of a class on each line), and --normalisation and --input-size where need "
+      "be; or train on from them by model.pretrained",
+      quoted(file), contents.format));
 }
 
 // Reads an exported file into the form of a checkpoint.
 Checkpoint read_exported(const fs::path& file) {
   Safetensors contents = read_safetensors(file);
-  for (const char* needed : {"config", "card"}) {
-    if (contents.metadata.contains(needed)) continue;
-    const bool is_ours = contents.metadata.contains("checkpoint.sha256");
-    throw RunError(quoted(file) + (is_ours ? fmt::format(" {}: it holds neither the classes' names nor the "
-                                                         "normalisation; export the run again",
-                                                         kEarly)
-                                           : " holds weights, but is no model that `settrain export` wrote"));
-  }
   return {std::move(contents.tensors), std::move(contents.metadata), file};
 }
 
@@ -111,9 +119,8 @@ void check_finite(const Model& model, const fs::path& file) {
   }
 }
 
-// Builds the model for its config and card, and copies the weights into it.
-void wire_model(const Registries& registries, at::Device device, bool is_exported, Checkpoint& file,
-                TrainedModel& model) {
+// How images become scores, by the model's config and card. Returns what the model must fit.
+ModelContext wire_inputs(at::Device device, TrainedModel& model) {
   const config::Config& config = model.config;
   const ModelCard& card = model.card;
   const auto eval = config.read<EvalOptions>("eval");
@@ -122,13 +129,23 @@ void wire_model(const Registries& registries, at::Device device, bool is_exporte
   const Normalisation normalisation{card.mean, card.std};
   model.policy = make_compute_policy(config.read<TrainOptions>("train"), device, normalisation);
   model.loader = loader_context(config, model.policy, normalisation);
+  // The card says what auto came to for images in files.
+  int64_t& input_size = model.loader.pipeline.input_size;
+  if (input_size == PipelineOptions::kAuto && card.image_height == 0) input_size = card.input_height;
   const Pipeline pipeline(model.loader.pipeline, card.image_height, card.image_width, model.view_use);
   if (pipeline.height() != card.input_height || pipeline.width() != card.input_width) {
     throw RunError(fmt::format("{}: its card has an input of {} x {} pixels, and its configuration {} x {}",
-                               quoted(file.file), card.input_height, card.input_width, pipeline.height(),
+                               quoted(model.file), card.input_height, card.input_width, pipeline.height(),
                                pipeline.width()));
   }
-  const ModelContext context{std::ssize(card.class_names), card.channels, card.input_height, card.input_width};
+  return {std::ssize(card.class_names), card.channels, card.input_height, card.input_width};
+}
+
+// Builds the model for its config and card, and copies the weights into it.
+void wire_model(const Registries& registries, at::Device device, bool is_exported, Checkpoint& file,
+                TrainedModel& model) {
+  const config::Config& config = model.config;
+  const ModelContext context = wire_inputs(device, model);
   const ModelEntry& entry = registries.models.at(config.get<std::string>("model.name"));
   check_size(network_cost(entry, config, context), model, file);
   model.model = build_model(registries.models, config, context, model.policy).model;
@@ -160,6 +177,98 @@ void fold_factors(TensorMap& weights) {
   }
 }
 
+// The name of a class on each line; blank lines are left out.
+std::vector<std::string> read_class_names(const fs::path& file) {
+  std::ifstream stream(file);
+  if (!stream) throw data_file_error("open", file);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(stream, line);) {
+    if (names.empty() && line.starts_with(kByteOrderMark)) line.erase(0, std::string_view(kByteOrderMark).size());
+    const size_t first = line.find_first_not_of(" \t\r");
+    if (first == std::string::npos) continue;
+    names.push_back(printable(line.substr(first, line.find_last_not_of(" \t\r") + 1 - first)));
+  }
+  if (stream.bad()) throw data_file_error("read", file);
+  if (names.empty()) throw DataError(fmt::format("{} (--classes) names no class", quoted(file)));
+  return names;
+}
+
+// The config of a run that would have such a model. Its data are of images in files.
+config::Config config_for(const Registries& registries, const ModelEntry& entry, const fs::path& file,
+                          const std::vector<std::string>& settings, const WeightsAlone& alone) {
+  std::vector<std::string> all{"model.name=" + entry.name}, places{"--model"};
+  const auto add = [&](const std::string& setting, const char* place) {
+    all.push_back(setting);
+    places.emplace_back(place);
+  };
+  if (!alone.normalisation.empty()) add("data.normalisation=" + alone.normalisation, "--normalisation");
+  if (alone.input_size) add(fmt::format("data.input_size={}", *alone.input_size), "--input-size");
+  all.insert(all.end(), {"data.name=image_folder", "data.root=.", "data.apply_orientation=true"});
+  // Published weights are for images that were scaled and cropped so.
+  if (!entry.pretrained.url.empty()) all.emplace_back("data.pipeline=imagenet");
+  all.insert(all.end(), settings.begin(), settings.end());
+  const config::Config config = config::load(schema_without_rules(registries), {}, all, places);
+  const int64_t threads = config.read<RunOptions>("run").resolved_threads();
+  return config.with("model.pretrained", file.string()).with("run.threads", threads);
+}
+
+TrainedModel open_weights_alone(const Registries& registries, const fs::path& file, at::Device device,
+                                const std::vector<std::string>& settings, const WeightsAlone& alone) {
+  if (alone.model.empty() || alone.classes.empty()) {
+    throw ConfigError(
+        fmt::format("{} holds weights alone: they need --model, a name that `settrain list models` prints, "
+                    "and --classes, a file with the name of a class on each line",
+                    quoted(file)));
+  }
+  const ModelEntry& entry = registries.models.at(alone.model);
+  TrainedModel model{.file = file, .is_exported = true, .config = config_for(registries, entry, file, settings, alone)};
+  const config::Config& config = model.config;
+  const WeightsInput known = input_of_weights(registries.datasets, entry, file.string());
+  Dataset images;
+  images.name = file.string();
+  images.channels = config.read<ImageFileOptions>("data").channels();
+  const auto& normalisation = config.get<std::string>("data.normalisation");
+  if (normalisation == "auto" && !known.is_known()) {
+    throw ConfigError(
+        fmt::format("nothing says how images were normalised when {} was trained: --normalisation takes {}",
+                    quoted(file), fmt::join(normalisation_names(registries.datasets), ", ")));
+  }
+  const Normalisation chosen =
+      normalisation == "auto" ? known.normalisation : normalisation_for(registries.datasets, normalisation, images);
+  const auto wanted = config.read<PipelineOptions>("data").input_size;
+  const int64_t size = wanted != PipelineOptions::kAuto ? wanted : known.size > 0 ? known.size : entry.usual.height;
+  std::vector<std::string> names = read_class_names(alone.classes);
+  const auto classes = names.size();
+  model.card.dataset = "unknown";
+  model.card.class_names = std::move(names);
+  model.card.train_counts.resize(classes);
+  model.card.channels = images.channels;
+  model.card.input_height = model.card.input_width = size;
+  model.card.mean = chosen.mean;
+  model.card.std = chosen.std;
+  model.card.head = config.get<std::string>("model.head");
+  prepare_process(config, device);
+  BuiltModel built;
+  try {
+    const ModelContext context = wire_inputs(device, model);
+    built = build_model(registries.models, config, context, model.policy, FirstWeights::kPretrained);
+  } catch (const KeyError& problem) {
+    if (problem.path() == "model.pretrained") throw RunError(problem.message());
+    config.fail(problem.path(), problem.message());
+  }
+  if (const Pretrained& loaded = built.pretrained.value(); !loaded.drawn.empty()) {
+    throw RunError(fmt::format("{} has no head for the {} classes of {}{}", quoted(file), classes,
+                               quoted(alone.classes),
+                               loaded.other_head.empty() ? "" : "; it has " + loaded.other_head));
+  }
+  log::info(fmt::format("[model] {}: {}, {}x{} pixels, normalisation {}", entry.name, built.pretrained->describe(),
+                        size, size, normalisation_name(registries.datasets, chosen)));
+  model.model = std::move(built.model);
+  check_finite(*model.model, file);
+  model.model->eval();
+  return model;
+}
+
 }  // namespace
 
 ModelCard card_of_checkpoint(const Registries& registries, const Checkpoint& checkpoint, at::Device device,
@@ -169,7 +278,7 @@ ModelCard card_of_checkpoint(const Registries& registries, const Checkpoint& che
   }
   const std::string lacks =
       fmt::format("{} {}, without the classes' names and the normalisation", quoted(checkpoint.file), kEarly);
-  const fs::path run = run_of(checkpoint.file);
+  const fs::path run = RunFolder::of_checkpoint(checkpoint.file);
   if (run.empty()) throw RunError(lacks + ", and does not lie in its run's folder, whose data would tell");
   log::info(fmt::format("[model] {}: they are taken from the run's data", lacks));
   try {
@@ -182,7 +291,7 @@ ModelCard card_of_checkpoint(const Registries& registries, const Checkpoint& che
 }
 
 std::optional<StoredRules> rules_of_checkpoint(const Checkpoint& checkpoint, int64_t classes) {
-  const fs::path run = run_of(checkpoint.file);
+  const fs::path run = RunFolder::of_checkpoint(checkpoint.file);
   if (run.empty()) return std::nullopt;
   try {
     auto rules = load_stored_rules(RunFolder::open_existing(run), checkpoint.file.stem().string(),
@@ -223,8 +332,19 @@ void tell_probabilities(const char* who, ProbabilityKind probability, const std:
 }
 
 TrainedModel open_trained_model(const Registries& registries, const fs::path& path, at::Device device,
-                                const std::vector<std::string>& settings) {
-  const bool is_exported = !is_checkpoint(path);
+                                const std::vector<std::string>& settings, const WeightsAlone& alone) {
+  const ModelFile kind = kind_of(path);
+  if (kind == ModelFile::kWeightsAlone) {
+    if (!alone.is_given()) refuse_weights_alone(path);
+    return open_weights_alone(registries, path, device, settings, alone);
+  }
+  if (alone.is_given()) {
+    throw ConfigError(
+        fmt::format("{} says itself which model it is: --model, --classes, --normalisation and "
+                    "--input-size are for weights alone",
+                    quoted(path)));
+  }
+  const bool is_exported = kind == ModelFile::kExported;
   Checkpoint file = is_exported ? read_exported(path) : load_checkpoint(path);
   TrainedModel model{.file = path, .is_exported = is_exported, .config = config_of(registries, file, settings)};
   model.card = card_of_checkpoint(registries, file, device, settings);

@@ -31,15 +31,27 @@ struct TrainedModel {
   std::shared_ptr<Model> model{};  // with its weights, in evaluation mode
 };
 
-/// Opens a checkpoint in a run's folder, or a file that `settrain export` wrote. Nothing in the latter is trusted.
-/// `settings` are key.path=value over its config, those that `settrain eval` takes. Without run.threads among them, the
-/// number of compute threads is that of a new run on this machine. Sets up the process as make_experiment() does.
+/// What a file of weights alone does not say of its model.
+struct WeightsAlone {
+  std::string model;                    // model.name
+  std::filesystem::path classes;        // a text file with the name of a class on each line, in the order of the scores
+  std::string normalisation;            // data.normalisation; empty: auto
+  std::optional<int64_t> input_size{};  // pixels; none: that of the published weights, or what the model was made for
+
+  bool is_given() const { return !model.empty() || !classes.empty() || !normalisation.empty() || input_size; }
+};
+
+/// Opens a checkpoint in a run's folder, or a file that `settrain export` wrote; or, with `alone`, weights of others in
+/// a file that model.pretrained takes. Nothing in files is trusted but checkpoints. `settings` are key.path=value over
+/// its config: those that `settrain eval` takes, or for weights alone any. Without run.threads among them, the number
+/// of compute threads is that of a new run on this machine. Sets up the process as make_experiment() does.
 ///
 /// A checkpoint of an early version has no card, so the run's data are loaded to make it. Throws RunError that names
-/// the file where a part of it is damaged, missing, or does not fit the others; ConfigError for a setting; DataError
-/// where the data are needed and missing.
+/// the file where a part of it is damaged, missing, or does not fit the others; ConfigError for a setting, and where
+/// `alone` lacks what the file needs, or is given for a file that says it itself; DataError where the data, or the
+/// classes' names, are needed and missing.
 TrainedModel open_trained_model(const Registries& registries, const std::filesystem::path& file, at::Device device,
-                                const std::vector<std::string>& settings = {});
+                                const std::vector<std::string>& settings = {}, const WeightsAlone& alone = {});
 
 /// The model card in a run's checkpoint. For a checkpoint of an early version, which has none, it is made from the
 /// run's data.

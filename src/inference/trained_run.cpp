@@ -10,9 +10,10 @@
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/formats/weight_file.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/resume.h"
+#include "src/train/identity.h"
 
 namespace settrain {
 namespace {
@@ -25,6 +26,15 @@ bool changes_no_number(const config::Config& config, const std::string& path) {
   return std::all_of(entries.begin(), entries.end(), [&](const config::Entry& entry) {
     return entry.key.is_free || (entry.path != path && !entry.path.starts_with(path + "."));
   });
+}
+
+// Empty where the checkpoint cannot be read: load_weights() tells of it.
+RecordedInput input_of(const fs::path& checkpoint) {
+  try {
+    return recorded_input(WeightFile(checkpoint).contents().metadata, checkpoint.string());
+  } catch (const RunError&) {
+    return {};
+  }
 }
 
 }  // namespace
@@ -78,7 +88,9 @@ TrainedRun open_trained_run(const Registries& registries, const fs::path& folder
     files = chosen_checkpoints(run, select);
     warn_of_last_weights(run, select, files);
   }
-  return {std::move(select), std::move(files), make_experiment(registries, std::move(config), device)};
+  Experiment experiment =
+      make_experiment(registries, std::move(config), device, FirstWeights::kDrawn, nullptr, input_of(files.front()));
+  return {std::move(select), std::move(files), std::move(experiment)};
 }
 
 Checkpoint load_weights(Experiment& run, const fs::path& file) {
@@ -94,14 +106,21 @@ SplitScores labelled_scores(const Experiment& run, const std::string& split, Pro
   return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};
 }
 
-std::string why_no_guarantee(const Dataset& dataset, const std::string& split, bool with_test) {
+std::string why_no_guarantee(const Experiment& run, const std::string& split, bool with_test) {
   if (split == "train") return "the model was trained on these images";
   std::vector<std::string> reasons;
   if (split == "val") {
     reasons.emplace_back(
         "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart");
   }
-  for (const SharedImages& shared : dataset.shared_images) {
+  const auto is_other = [&](const auto& changed) {
+    return (changed.first == split && !changed.second) || changed.first.empty();
+  };
+  if (split == "calibration" && std::ranges::any_of(run.changed_splits, is_other)) {
+    reasons.emplace_back(
+        "these are not the images that the run kept apart, so some may have chosen the epoch or a setting");
+  }
+  for (const SharedImages& shared : run.dataset.shared_images) {
     if (shared.split != split && shared.other != split) continue;
     const std::string& beside = shared.split == split ? shared.other : shared.split;
     if (beside == "train" || beside == "val" || (beside == "test" && with_test)) reasons.push_back(shared.count_text());

@@ -1,6 +1,7 @@
 #include "src/loader/data_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -64,20 +65,23 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "priors still follow the numbers of images.")
           .one_of({Sampling::kUniform, Sampling::kClassBalanced, Sampling::kSquareRoot, Sampling::kProgressive}),
       key("normalisation", &O::normalisation, "auto",
-          "Per-channel mean and standard deviation with which pixels are normalised; auto: the data set's usual ones.")
+          "Per-channel mean and standard deviation with which pixels are normalised; none leaves them in [0, 1]. auto: "
+          "those that model.pretrained was trained with, where the file is settrain's, and ImageNet's where it is "
+          "another's and the model is one of those that torchvision has ImageNet's weights of; else the data set's usual "
+          "ones. The run's checkpoints keep them.")
           .one_of(normalisation_names(datasets)),
       key("on_bad_image", &O::on_bad_image, "error",
-          "What to do about an image that cannot be read: error stops the run and names the file, before the first "
-          "step where the file is empty; skip leaves the image out, in training and evaluation, and lists it in the "
-          "log. A full training batch without any readable image stops the run. A missing file, such as the target of "
-          "a broken link, stops the run before training in both cases, since data are identified by the sizes of their "
-          "files.")
+          "What to do about an image that cannot be read: error stops the run and names the file, before the first step where the file is empty; skip leaves the "
+          "image out, in training and evaluation, and lists it in the log. A training batch of which no image is "
+          "left, or a single one where batch norm cannot be trained on one, is left out. A hundred training images "
+          "in a row that cannot be read stop the run. A missing file, such as the target of a broken link, stops the run before "
+          "training in both cases, since data are identified by the sizes of their files.")
           .one_of({"error", "skip"}),
-      key("on_device", &O::on_device, "auto",
+      key("on_device", &O::on_device, config::Switch::kAuto,
           "Whether the images stay in the memory of the model's device, as bytes, and are cropped, flipped and "
           "normalised there: on or off; auto: on a GPU, where the data set holds them in memory (cifar100, "
-          "fashion_mnist), the pipeline resizes none, and they take at most 2 GiB. Results do not depend on it.")
-          .one_of({"auto", "on", "off"})
+          "fashion_mnist), the pipeline resizes none, and they take at most 2 GiB. Results do not depend on it.",
+          config::auto_or("on", "off"))
           .free(),
   };
   return config::joined(PipelineOptions::keys(), keys);
@@ -107,6 +111,19 @@ Normalisation normalisation_for(const DatasetRegistry& datasets, const std::stri
                                chosen, statistics.mean.size(), dataset.name, dataset.channels));
   }
   return statistics;
+}
+
+std::string normalisation_name(const DatasetRegistry& datasets, const Normalisation& statistics) {
+  const auto& [mean, std] = statistics;
+  const auto all_are = [](const std::vector<float>& values, float value) {
+    return std::ranges::all_of(values, [value](float other) { return other == value; });
+  };
+  if (all_are(mean, 0) && all_are(std, 1)) return kNone;
+  const Registry<NamedNormalisation> all = all_statistics(datasets);
+  for (const NamedNormalisation& named : all.entries()) {
+    if (named.statistics == statistics) return named.name;
+  }
+  return fmt::format("mean [{}] and standard deviation [{}]", fmt::join(mean, ", "), fmt::join(std, ", "));
 }
 
 }  // namespace settrain

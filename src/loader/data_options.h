@@ -14,7 +14,8 @@ struct LoaderOptions {
   int64_t batch_size = 0, eval_batch_size = 0;
   int64_t workers = 0, prefetch = 0;
   bool drop_last = false;
-  std::string sampler, normalisation, on_bad_image, on_device;
+  std::string sampler, normalisation, on_bad_image;
+  config::Switch on_device = config::Switch::kAuto;
 
   static constexpr int64_t kAuto = 0;  // the word auto in eval_batch_size and workers
 
@@ -33,5 +34,8 @@ std::vector<std::string> normalisation_names(const DatasetRegistry& datasets);
 /// The statistics `name`, or the data set's usual ones where it is `auto`. Throws KeyError where they do not have the
 /// data set's number of channels.
 Normalisation normalisation_for(const DatasetRegistry& datasets, const std::string& name, const Dataset& dataset);
+
+/// The name of these statistics among the choices of data.normalisation, or their numbers where they have none there.
+std::string normalisation_name(const DatasetRegistry& datasets, const Normalisation& statistics);
 
 }  // namespace settrain

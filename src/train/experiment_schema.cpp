@@ -13,7 +13,6 @@
 #include "datasets/load_data.h"
 #include "datasets/long_tail.h"
 #include "losses/make_loss.h"
-#include "metrics/sets/rule_metrics.h"
 #include "models/model_options.h"
 #include "src/config/config.h"
 #include "src/config/schema.h"
@@ -24,7 +23,6 @@
 #include "src/parallel/process_group.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/mix.h"
-#include "src/train/pretrained.h"
 #include "src/train/run_options.h"
 
 namespace settrain {
@@ -96,12 +94,11 @@ void check_checkpoint_names(const config::Config& config) {
 
 config::Rule select_rule(const Registries& registries) {
   return [&metrics = registries.metrics](const config::Config& config) {
-    const std::vector<std::string> names = Evaluator(metrics, config, {}).names();
+    const std::vector<MetricValue> measured = Evaluator(metrics, config, {}).facts();
     std::vector<std::string> known{RunFolder::kLast};
     for (const std::string& split : config.get<config::Texts>("eval.during_training")) {
-      for (const std::string& name : names) {
-        // Neither larger nor smaller is better for average-K's sizes and thresholds.
-        if (!name.ends_with("_size") && !name.ends_with("_lambda")) known.push_back(split + "/" + name);
+      for (const MetricValue& value : measured) {
+        if (value.better != Better::kNeither) known.push_back(split + "/" + value.name);
       }
     }
     for (const std::string& wanted : config.get<config::Texts>("select")) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "models/heads.h"
@@ -28,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kKey = "model.pretrained";
-constexpr std::array kHeadNames{"fc", "classifier", "linear"};  // of other programs' models
+constexpr const char* kCounter = ".num_batches_tracked";  // of batch norm
 
 using Entries = std::map<std::string, TensorEntry>;
 
@@ -48,20 +49,93 @@ std::vector<std::string> heads_of(const Model& model) {
   return names;
 }
 
-// The same tensors, the last layer named as the model's.
-Entries with_head(Entries entries, const std::string& head) {
-  const auto has_module = [&entries](const std::string& module) {
-    return std::ranges::any_of(entries, [&](const auto& entry) { return is_of(entry.first, module); });
-  };
-  if (has_module(head)) return entries;
-  for (const std::string other : kHeadNames) {
-    // ("classifier" has more than the head where that is "classifier.2".)
-    if (!has_module(other) || is_of(head, other)) continue;
+// How many features the head takes. A normalised one has its weight as [features, classes].
+int64_t features_of(const ModelOptions& options, const std::vector<std::string>& heads, const NamedTensors& targets) {
+  for (const auto& [name, target] : targets) {
+    if (name == heads.front() + ".weight") return target.size(options.head == "normalised" ? 0 : 1);
+  }
+  return 0;
+}
+
+// The names of the model's body, without counters, which a file may lack.
+std::set<std::string> body_names(const NamedTensors& targets, const std::vector<std::string>& heads) {
+  std::set<std::string> names;
+  for (const auto& [name, target] : targets) {
+    if (!is_of_any(name, heads) && !name.ends_with(kCounter)) names.insert(name);
+  }
+  return names;
+}
+
+// The prefix behind which the file has more than half of the model's body, and more than without a prefix: "backbone."
+// of mmpretrain, whose head lies elsewhere. Empty where there is none. Throws KeyError where several prefixes have as
+// much.
+std::string prefix_of_body(const Entries& entries, const std::set<std::string>& body, const std::string& path) {
+  constexpr size_t kLongestName = 512;  // a hostile one would take long
+  std::map<std::string, size_t> found{{"", 0}};
+  for (const auto& entry : entries) {
+    const std::string& name = entry.first;
+    if (name.size() > kLongestName) continue;
+    found[""] += body.count(name);
+    for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+      if (body.contains(name.substr(dot + 1))) ++found[name.substr(0, dot + 1)];
+    }
+  }
+  size_t most = 0;
+  std::vector<std::string> prefixes;
+  for (const auto& [prefix, count] : found) {
+    if (count < most) continue;
+    if (count > most) prefixes.clear();
+    most = count;
+    prefixes.push_back(prefix);
+  }
+  if (2 * most <= body.size() || prefixes.front().empty()) return "";
+  if (prefixes.size() == 1) return prefixes.front();
+  for (std::string& prefix : prefixes) prefix = shown(prefix);
+  throw KeyError(kKey,
+                 fmt::format("'{}' has the model's weights several times, with the prefixes {} before their names; "
+                             "keep those of one in the file",
+                             path, fmt::join(prefixes, " and ")));
+}
+
+// The only layer of the file that is none of the model's, where it can be a head: its weights are a matrix of as many
+// features. An empty text where there is none.
+std::string other_head(const Entries& entries, const NamedTensors& targets, int64_t features) {
+  std::set<std::string> known, modules;
+  for (const auto& target : targets) known.insert(target.first);
+  for (const auto& [name, entry] : entries) {
+    if (known.contains(name)) continue;
+    const size_t dot = std::min(name.rfind('.'), name.size());
+    const std::string part = name.substr(dot);
+    if (part != ".weight" && part != ".bias") return "";
+    if (part == ".weight" && (entry.shape.size() != 2 || std::ranges::count(entry.shape, features) == 0)) return "";
+    modules.insert(name.substr(0, dot));
+  }
+  return modules.size() == 1 ? *modules.begin() : "";
+}
+
+// The same tensors, named as the model's where only a prefix, or the head's name, is another. `from`: StateDict::from.
+Entries with_names_of_model(Entries entries, const NamedTensors& targets, const std::vector<std::string>& heads,
+                            int64_t features, const std::string& path, std::string& from) {
+  const auto note = [&from](const std::string& what) { from += (from.empty() ? "" : ", ") + what; };
+  const auto rename = [&](const std::string& before, const std::string& after) {
     Entries renamed;
     for (auto& [name, entry] : entries) {
-      renamed.emplace(is_of(name, other) ? head + name.substr(other.size()) : name, std::move(entry));
+      const std::string now = name.starts_with(before) ? after + name.substr(before.size()) : name;
+      if (!renamed.emplace(now, std::move(entry)).second) {
+        throw KeyError(kKey, fmt::format("'{}': two of its tensors would be named {}", path, shown(now)));
+      }
     }
-    return renamed;
+    entries = std::move(renamed);
+  };
+  if (const std::string prefix = prefix_of_body(entries, body_names(targets, heads), path); !prefix.empty()) {
+    rename(prefix, "");
+    note(fmt::format("without the prefix {}", displayed(prefix)));
+  }
+  const std::string& head = heads.front();
+  if (std::ranges::any_of(entries, [&](const auto& entry) { return is_of(entry.first, head); })) return entries;
+  if (const std::string other = other_head(entries, targets, features); !other.empty()) {
+    rename(other + ".", head + ".");
+    note(fmt::format("its head is {}", displayed(other)));
   }
   return entries;
 }
@@ -105,7 +179,7 @@ bool is_transposed(const at::Tensor& target, const TensorEntry& entry) {
 
 // The change that the options make to a head of the file, which has to be a linear one; an empty text for none.
 std::string change_of_head(const ModelOptions& options) {
-  if (options.head == "scaled") return "head: scaled";
+  if (options.head == ModelOptions::Head::kScaled) return "head: scaled";
   return options.pretrained_head == ModelOptions::kTauNormalised ? "pretrained_head: tau_normalised" : "";
 }
 
@@ -115,7 +189,7 @@ std::string head_problem(const ModelOptions& options, const std::string& head, c
   const auto in_file = [&](const char* name) { return entries.contains(head + name); };
   for (const auto& [name, target] : targets) {
     if (name != head + ".weight" || !in_file(".weight")) continue;
-    const bool is_normalised = options.head == "normalised";
+    const bool is_normalised = options.head == ModelOptions::Head::kNormalised;
     const bool is_square_linear = is_normalised && in_file(".bias") && fits(target, entries.at(name));
     if (is_transposed(target, entries.at(name)) || is_square_linear) {
       if (const std::string change = change_of_head(options); !change.empty()) {
@@ -134,29 +208,45 @@ std::string head_problem(const ModelOptions& options, const std::string& head, c
   return "";
 }
 
-// The tensors that do not fit, a line each; the first ones.
+// The tensors that do not fit, a line each. Where there are many, the first ones of each kind.
 std::string shape_mismatches(const NamedTensors& targets, Entries entries) {
-  constexpr size_t kMostLines = 40;
-  std::vector<std::string> lines;
+  std::vector<std::string> misshapen, missing, unknown;
   for (const auto& [name, target] : targets) {
     const auto found = entries.find(name);
     if (found == entries.end()) {
-      if (!name.ends_with(".num_batches_tracked") && !is_added(name)) lines.push_back(fmt::format("{}: missing", name));
+      if (!name.ends_with(kCounter) && !is_added(name)) missing.push_back(fmt::format("{}: missing", name));
       continue;
     }
     if (!fits(target, found->second)) {
       const char* why = name.ends_with(".pos_embedding") ? ", which depends on the images' size" : "";
-      lines.push_back(fmt::format("{}: {}, expected {}{}", name, describe(found->second.shape, found->second.dtype),
-                                  describe(target.sizes(), dtype_of(target.scalar_type())), why));
+      misshapen.push_back(fmt::format("{}: {}, expected {}{}", name, describe(found->second.shape, found->second.dtype),
+                                      describe(target.sizes(), dtype_of(target.scalar_type())), why));
     }
     entries.erase(found);
   }
   for (const auto& entry : entries)
-    lines.push_back(fmt::format("{}: the model has no such tensor", displayed(entry.first)));
-  if (lines.empty()) return "";
-  const size_t more = lines.size() - std::min(lines.size(), kMostLines);
-  lines.resize(lines.size() - more);
-  return fmt::format("\n  {}{}", fmt::join(lines, "\n  "), more > 0 ? fmt::format("\n  and {} more", more) : "");
+    unknown.push_back(fmt::format("{}: the model has no such tensor", displayed(entry.first)));
+
+  constexpr size_t kMostLines = 40;
+  const std::array lists{&misshapen, &unknown, &missing};
+  constexpr std::array kinds{"of other shapes", "that the model does not have", "missing"};
+  std::array<size_t, lists.size()> numbers{};
+  for (bool has_grown = true; has_grown && numbers[0] + numbers[1] + numbers[2] < kMostLines;) {
+    has_grown = false;
+    for (size_t i = 0; i < lists.size() && numbers[0] + numbers[1] + numbers[2] < kMostLines; ++i) {
+      if (numbers[i] == lists[i]->size()) continue;
+      ++numbers[i];
+      has_grown = true;
+    }
+  }
+  std::string text;
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const size_t more = lists[i]->size() - numbers[i];
+    lists[i]->resize(numbers[i]);
+    for (const std::string& line : *lists[i]) text += "\n  " + line;
+    if (more > 0) text += fmt::format("\n  and {} more {}", more, kinds[i]);
+  }
+  return text;
 }
 
 // The tau-normalised classifier of Kang et al., ICLR 2020, without the bias.
@@ -229,20 +319,27 @@ Pretrained load(const ModelOptions& options, Model& model) {
   StateDict theirs = find_state_dict(file.contents(), fmt::format("'{}'", path));
   loaded.from = std::move(theirs.from);
   const std::vector<std::string> heads = heads_of(model);
-  Entries entries = with_head(std::move(theirs.tensors), heads.at(0));
   NamedTensors targets = state_dict(model);
+  Entries entries = with_names_of_model(std::move(theirs.tensors), targets, heads, features_of(options, heads, targets),
+                                        path, loaded.from);
 
-  // The file's head has the model's name by now.
   const HeadChoice choice = choose_heads(options, heads, targets, entries);
   loaded.drawn = choice.drawn;
   const auto is_left = [&](const std::string& name) {
     return is_of_any(name, choice.drawn) && !is_of_any(name, choice.kept);
   };
+  for (const auto& [name, entry] : entries) {
+    if (is_left(name) && name.ends_with(".weight") && loaded.other_head.empty())
+      loaded.other_head = fmt::format("{} {}", name, describe(entry.shape, entry.dtype));
+  }
   std::erase_if(entries, [&](const auto& entry) { return is_left(entry.first); });
   std::erase_if(targets, [&](const auto& entry) { return is_left(entry.first); });
 
   const std::string lines = shape_mismatches(targets, entries);
-  if (!lines.empty()) throw KeyError(kKey, fmt::format("'{}' has other tensors than the model:{}", path, lines));
+  if (!lines.empty()) {
+    const std::string from = loaded.from.empty() ? "" : " (" + loaded.from + ")";
+    throw KeyError(kKey, fmt::format("'{}'{} has other tensors than the model:{}", path, from, lines));
+  }
   if (!choice.problem.empty()) {
     const bool may_draw = change_of_head(options).empty() && options.trains(ModelOptions::kHead);
     throw KeyError(kKey,
@@ -259,7 +356,8 @@ Pretrained load(const ModelOptions& options, Model& model) {
 }  // namespace
 
 std::string Pretrained::describe() const {
-  const std::string heads = drawn.empty() ? "" : fmt::format(", head {} left as drawn", fmt::join(drawn, " and "));
+  std::string heads = drawn.empty() ? "" : fmt::format(", head {} left as drawn", fmt::join(drawn, " and "));
+  if (!other_head.empty()) heads += fmt::format(" (the file's is {})", other_head);
   return fmt::format("weights of '{}' (SHA-256 {}): {} tensors{}{}{}", file, sha256.substr(0, 16), num_tensors,
                      from.empty() ? "" : " (" + from + ")", heads, change.empty() ? "" : ", " + change);
 }

@@ -19,6 +19,7 @@ struct Pretrained {
   std::vector<std::string> drawn{};  // heads that stayed as they were drawn
   std::string change{};              // what was done to the head that was loaded, if anything
   std::string from{};                // what was done to find them in the file: StateDict::from
+  std::string other_head{};          // the file's head where the model's was drawn: "fc.weight [1000, 512] float32"
 
   std::string describe() const;
 };

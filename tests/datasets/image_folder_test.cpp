@@ -3,7 +3,6 @@
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
-#include "src/core/error.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/logged.h"
@@ -86,11 +85,12 @@ TEST_CASE("files that are not read are told of by number, ending and the first")
   }
   folders.add("train/beside.png");
   folders.add("val/beside.png");
-  folders.add("train/oak/win.JFIF");
+  folders.folder.write("train/oak/win.JFIF", std::string("\xFF\xD8\xFF\xC0\0\x0B\x08\0\x02\0\x03\x01\x01\x11\0", 15));
+  folders.folder.write("train/oak/broken.jfif", std::string("\xFF\xD8\xFF\xE0\0\x10JFIF", 10));
   folders.add("train/oak/plain.JPE");
   Dataset dataset;
   const std::string log = test::logged([&] { dataset = folders.load(); });
-  CHECK(dataset.train.size() == 5);
+  CHECK(dataset.train.size() == 6);
   CHECK_THAT(log, Contains("7 files beside the images are not read: 2 .heic, 1 .avif, 1 .gif, 1 .jfif, 1 .txt, 1 "
                            "without an ending") &&
                       Contains("test/ash/none"));

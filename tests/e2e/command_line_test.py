@@ -20,6 +20,16 @@ class CommandLine(ProgramTest):
         self.assertIn("train", self.run_program("--help").stdout)
         self.assertRegex(self.run_program("--version").stdout, r"^settrain \d+\.\d+\.\d+\n$")
 
+    def test_a_start_loads_few_libraries_and_none_of_a_gpu(self):
+        environment = {**os.environ, "LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(self.folder / "loaded")}
+        subprocess.run([PROGRAM, "--version"], env=environment, check=True, capture_output=True)
+        lines = [line for file in self.folder.glob("loaded.*") for line in file.read_text().splitlines()]
+        libraries = [line.rsplit("/", 1)[-1] for line in lines if "calling init: " in line]
+        self.assertIn("libtorch_cpu.so", libraries)
+        self.assertLessEqual(len(libraries), 60)
+        for heavy in ("libtorch_cuda", "libcudnn", "libopencv_imgcodecs", "libgdal"):
+            self.assertFalse([name for name in libraries if name.startswith(heavy)], heavy)
+
     def test_wrong_usage_exits_with_2(self):
         for arguments in ([], ["trian"], ["train"], ["--config"], ["list", "loses"], ["eval"], ["--config", ""], ["--config", "x", "--bogus"]):
             self.run_program(*arguments, expect=2)
@@ -79,6 +89,12 @@ class CommandLine(ProgramTest):
     def test_a_metric_that_is_not_measured_cannot_be_selected(self):
         config = self.write("select.yaml", "select: [val/top7]\neval: {top_k: [1, 5]}\n")
         self.assertIn("val/top7", self.run_program("--config", config, expect=2).stderr)
+        for neither in ("avg5_size", "avg5_lambda"):  # larger is neither better nor worse
+            error = self.run_program("config", "show", "--set", f"select=[val/{neither}]", expect=2).stderr
+            self.assertRegex(error, f"select: 'val/{neither}'")
+        rule = "size@top:5"
+        shown = self.run_program("config", "show", "--set", "eval.rules=['top:5']", "--set", f"select=['val/{rule}']").stdout
+        self.assertIn(rule, shown)
         config = self.write("nothing.yaml", "eval: {top_k: [], average_k: []}\n")
         self.assertIn("nothing would be measured", self.run_program("--config", config, expect=2).stderr)
         config = self.write("twice.yaml", "eval: {top_k: [1, 5, 1]}\n")

@@ -192,6 +192,28 @@ class Predict(ProgramTest):
             total = sum(math.exp(s) for s in score)
             self.assertAlmostEqual(row["sets"]["top:6"]["probabilities"][0], math.exp(max(score)) / total, places=5)
 
+    def test_weights_alone_answer_where_the_rest_is_said(self):
+        """The exported file without its metadata, whose tensors have a prefix and another head."""
+        content = (self.folder / "trees.safetensors").read_bytes()
+        start = 8 + int.from_bytes(content[:8], "little")
+        header = json.loads(content[8:start])
+        header.pop("__metadata__")
+        renamed = {("head." + name if name.startswith("fc.") else "backbone." + name): entry for name, entry in header.items()}
+        text = json.dumps(renamed).encode()
+        (self.folder / "weights.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + content[start:])
+        self.write("names.txt", "".join(f"{name}\n" for name in CLASSES))
+        expected, _ = self.rows("pictures/test", "--rule", "top:6")
+
+        said = ("--model", "resnet8", "--set", "model.width=4", "--classes", "names.txt", "--normalisation", "none", "--input-size", "16")
+        rows, done = self.rows("pictures/test", "--rule", "top:6", *said, model="weights.safetensors")
+        self.assertEqual(rows, expected)
+        self.assertIn("16x16", done.stderr)
+        error = self.predict("photos", model="weights.safetensors", expect=1).stderr
+        for word in ("weights.safetensors", "--model", "--classes"):
+            self.assertIn(word, error)
+        self.assertIn("--normalisation", self.predict("photos", *said[:-4], model="weights.safetensors", expect=2).stderr)
+        self.assertIn("--model", self.predict("photos", *said, model="trees.safetensors", expect=2).stderr)
+
     def test_what_cannot_be_asked_is_said(self):
         self.assertIn("is not there", self.predict("nothing", expect=1).stderr)
         os.mkdir(self.folder / "empty")

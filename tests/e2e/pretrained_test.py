@@ -6,7 +6,7 @@ import struct
 import subprocess
 import unittest
 
-from program import PROGRAM, ProgramTest, environment, tensors_of
+from program import PROGRAM, ProgramTest, environment, tensors_of, write_png
 
 
 def write_tensors(path, tensors):
@@ -55,6 +55,60 @@ class Pretrained(ProgramTest):
         self.assertIn(provenance["sha256"].encode(), (self.folder / "runs/short/checkpoints/last.safetensors").read_bytes())
         for what in (("--overwrite",), ("--dry-run",)):
             self.assertIn("there is no file 'weights.safetensors'", self.train_tiny("tiny", *settings, *what, expect=1).stderr)
+
+    def folder_config(self, name, **data):
+        keys = {"name": "image_folder", "root": "pictures", "batch_size": 4, "workers": 1} | data
+        text = f"data: {json.dumps(keys)}\nmodel: {{name: resnet8, width: 4}}\ntrain: {{epochs: 1}}\nschedule: {{name: constant}}\nselect: []\neval: {{top_k: [1], average_k: []}}\n"
+        return self.write(f"{name}.yaml", text)
+
+    def input_of(self, run):
+        return json.loads((self.folder / "runs" / run / "provenance.json").read_text())["input"]
+
+    def test_auto_is_what_the_weights_were_trained_with_and_stays_so(self):
+        for split in ("train", "val", "test"):
+            for number, name in enumerate("ab"):
+                (self.folder / "pictures" / split / name).mkdir(parents=True)
+                for i in range(3):
+                    write_png(self.folder / "pictures" / split / name / f"{i}.png", 16, 16, 90 * number + 5 * i)
+        self.run_program("--config", self.folder_config("teacher", normalisation="imagenet", input_size=20), "--device", "cpu")
+        self.run_program("export", "runs/teacher", "--checkpoint", "last", "--output", "teacher.safetensors")
+        weights = ("--set", "model.pretrained=teacher.safetensors", "--device", "cpu")
+        config = self.folder_config("pupil")
+        begun = self.run_program("--config", config, *weights)
+        self.assertRegex(begun.stderr, r"auto.*imagenet")
+        self.assertEqual(self.input_of("pupil"), self.input_of("teacher"))
+        self.assertEqual(self.input_of("pupil")["size"], [20, 20])
+        self.assertIn("input_size: auto", (self.folder / "runs/pupil/config.yaml").read_text())
+
+        # Neither the file nor the images decide any more.
+        self.run_program("--config", config, *weights, "--set", "name=whole", "--set", "train.epochs=2")
+        (self.folder / "teacher.safetensors").unlink()
+        self.assertEqual(self.run_program("eval", "runs/pupil", "--device", "cpu").stdout, begun.stdout)
+        self.run_program("predict", "runs/pupil", "pictures/test", "--rule", "top:1", "--device", "cpu")
+        self.run_program("--resume", "runs/pupil", "--config", config, *weights, "--set", "train.epochs=2")
+        self.assertEqual(self.metrics("pupil"), self.metrics("whole"))
+
+    def test_processes_resume_with_what_their_run_was_trained_with(self):
+        self.write_pictures("ab", images=4, step=40)
+        config = self.folder_config("pair")
+        start = ("--config", config, "--processes", "2", "--device", "cpu", "--set", "data.batch_size=2", "--set", "data.input_size=auto")
+        self.run_program("--config", self.folder_config("teacher", normalisation="imagenet", input_size=16), "--device", "cpu")
+        self.run_program("export", "runs/teacher", "--checkpoint", "last", "--output", "teacher.safetensors")
+        weights = ("--set", "model.pretrained=teacher.safetensors")
+        self.run_program(*start, *weights)
+        (self.folder / "teacher.safetensors").unlink()
+        self.run_program("--resume", "runs/pair", "--processes", "2", "--device", "cpu", "--set", "train.epochs=2")
+        provenance = json.loads((self.folder / "runs/pair/provenance.json").read_text())
+        self.assertEqual(provenance["input"]["size"], [16, 16])
+        self.assertEqual(provenance["resumed"][0]["input"], provenance["input"])
+
+    def test_a_normalisation_that_is_not_the_weights_is_told(self):
+        self.write_pictures("ab", images=4, step=40)
+        self.run_program("--config", self.folder_config("teacher", normalisation="imagenet", input_size=16), "--device", "cpu")
+        weights = ("--set", "model.pretrained=runs/teacher/checkpoints/last.safetensors", "--set", "train.epochs=0", "--device", "cpu")
+        told = self.run_program("--config", self.folder_config("pupil", normalisation="none"), *weights).stderr
+        self.assertRegex(told, r"warning.*data\.normalisation.*none.*imagenet")
+        self.assertEqual(self.input_of("pupil")["mean"], [0, 0, 0])
 
     def test_weights_of_another_network_are_refused_with_all_that_differs(self):
         self.make_weights()

@@ -65,6 +65,7 @@ TEST_CASE("old names of DenseNets and vision transformers are renewed, and no ot
   const std::string block = "encoder.layers.encoder_layer_11.";
   CHECK(names_in({{block + "mlp.linear_1.weight"}, {block + "mlp.linear_2.bias"}}) ==
         Names{block + "mlp.0.weight", block + "mlp.3.bias"});
+  CHECK(names_in({{"x." + block + "mlp.linear_1.weight"}}) == Names{"x." + block + "mlp.0.weight"});
   CHECK(names_in({{"features.denseblock1.denselayer12.norm.1.weight"}}) ==
         Names{"features.denseblock1.denselayer12.norm1.weight"});
   CHECK(names_in({{"features.denseblock1.denselayer1.conv.2.weight"}}) ==

@@ -2,11 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "models/model.h"
+#include "models/named_tensors.h"
 #include "src/core/error.h"
 #include "tests/inference/stored_run.h"
 #include "tests/support/catch2.h"
@@ -119,7 +121,50 @@ TEST_CASE("what an early file lacks is said, or taken from the run's data") {
   export_weights(load_checkpoint(run.folder().last_checkpoint()), run.folder().path() / "early.safetensors");
   check_model_refused(run.folder().path() / "early.safetensors", "export the run again");
   write_tensor_file(run.folder().path() / "foreign.safetensors", {{"a", at::ones({2})}});
-  check_model_refused(run.folder().path() / "foreign.safetensors", "no model that `settrain export` wrote");
+  check_model_refused(run.folder().path() / "foreign.safetensors", "--model");
+}
+
+TEST_CASE("weights alone answer with the model, the classes and the normalisation that are said") {
+  const StoredRun run;
+  run.save("last", std::nullopt, 1);
+  const TrainedModel trained = opened(run.folder().last_checkpoint());
+  TensorMap weights;
+  for (const auto& [name, tensor] : state_dict(*trained.model)) weights.emplace("backbone." + name, tensor);
+  const std::filesystem::path file = run.folder().path() / "weights.safetensors";
+  write_tensor_file(file, weights);
+  const auto names = run.folder().path() / "names.txt";
+  std::ofstream(names) << "\xEF\xBB\xBF"
+                          "first\r\n\nsecond class\n third \n";
+
+  const WeightsAlone all{.model = "resnet8", .classes = names, .normalisation = "none", .input_size = 8};
+  const auto open = [&](const WeightsAlone& alone, const std::filesystem::path& of = {}) {
+    return open_trained_model(test::registries(), of.empty() ? file : of, at::kCPU, {"model.width=1"}, alone);
+  };
+  const TrainedModel model = open(all);
+  CHECK(model.card.class_names == std::vector<std::string>{"first", "second class", "third"});
+  CHECK(at::equal(answer(model), answer(trained)));
+  CHECK_FALSE(model.rules);
+  CHECK_FALSE(model.model->is_training());
+
+  // Neither which normalisation nor which classes there are can be guessed; the size can.
+  const auto with = [&](const std::function<void(WeightsAlone&)>& change) {
+    WeightsAlone alone = all;
+    change(alone);
+    return alone;
+  };
+  CHECK(open(with([](WeightsAlone& alone) { alone.input_size = {}; })).card.input_height == 32);
+  CHECK(open(with([](WeightsAlone& alone) { alone.normalisation = "imagenet"; })).card.mean[0] == 0.485F);
+  CHECK_THROWS_WITH(open(with([](WeightsAlone& alone) { alone.normalisation = ""; })), Contains("--normalisation"));
+  CHECK_THROWS_WITH(open(with([](WeightsAlone& alone) { alone.classes = ""; })), Contains("--classes"));
+  CHECK_THROWS_WITH(open(with([](WeightsAlone& alone) { alone.model = ""; })), Contains("--model"));
+  CHECK_THROWS_WITH(open(with([](WeightsAlone& alone) { alone.model = "resnet80"; })), Contains("resnet80"));
+  CHECK_THROWS_WITH(open(with([](WeightsAlone& alone) { alone.model = "resnet20"; })),
+                    Contains("weights.safetensors") && Contains("missing"));
+  std::ofstream(names, std::ios::app) << "a fourth\n";
+  CHECK_THROWS_WITH(open(all), Contains("4 classes") && Contains("names.txt") && Contains("fc.weight [3, "));
+  CHECK_THROWS_AS(open(with([](WeightsAlone& alone) { alone.classes = "nowhere.txt"; })), DataError);
+  // What says itself which model it is must not be told another.
+  CHECK_THROWS_WITH(open(all, run.folder().last_checkpoint()), Contains("last.safetensors") && Contains("--model"));
 }
 
 TEST_CASE("a model file that does not fit together is refused") {
@@ -137,7 +182,6 @@ TEST_CASE("a model file that does not fit together is refused") {
                       "fc.weight");
   check_model_refused(with_card(run, "classes", {"a", "b"}), "2 classes");
   check_model_refused(with_card(run, "input", {16, 16}), "an input of 16 x 16 pixels");
-  check_model_refused(with_card(run, "images", {0, 0}), "224");
   check_model_refused(with_card(run, "head", "normalised"), "the head normalised");
   check_model_refused(exported(run, [](Checkpoint&, TextMap& more) { more["card"] = "{"; }), "is not valid JSON");
   check_model_refused(exported(run, [](Checkpoint&, TextMap& more) { more["rules"] = "{}"; }), "rules");

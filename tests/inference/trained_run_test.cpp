@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "datasets/decode_image.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
@@ -88,11 +90,11 @@ TEST_CASE("weights of another model are refused, and the model keeps its own") {
 }
 
 TEST_CASE("images that splits share leave no guarantee to the rules that they calibrate") {
-  Dataset dataset;
+  Experiment run{.config = config::load(experiment_schema(test::builtin_registries()), {}, {}), .device = at::kCPU};
   const auto why = [&](const std::string& split, const std::string& one, const std::string& other,
                        bool with_test = true) {
-    dataset.shared_images = {{.split = one, .other = other, .count = 12, .first = "a", .first_other = "b"}};
-    return why_no_guarantee(dataset, split, with_test);
+    run.dataset.shared_images = {{.split = one, .other = other, .count = 12, .first = "a", .first_other = "b"}};
+    return why_no_guarantee(run, split, with_test);
   };
   const std::string own = why("val", "train", "test");  // of every val, whatever is shared
   CHECK_FALSE(own.empty());
@@ -108,6 +110,55 @@ TEST_CASE("images that splits share leave no guarantee to the rules that they ca
   CHECK(why("test", "calibration", "test").empty());
   CHECK(why("test", "train", "test") == "12 images of test are also in train");
   CHECK(why("train", "train", "test") == "the model was trained on these images");
+
+  // Other images than those that the run kept apart may have chosen its epoch.
+  run.changed_splits = {{"test", false}};
+  CHECK(why("calibration", "train", "test").empty());
+  run.changed_splits = {{"calibration", true}};  // the same files, repaired
+  CHECK(why("calibration", "train", "test").empty());
+  run.changed_splits = {{"calibration", false}};
+  CHECK_FALSE(why("calibration", "train", "test").empty());
+}
+
+TEST_CASE("a run is evaluated with the size and the normalisation that it was trained with, whatever auto is by now") {
+  const test::TemporaryFolder files;
+  const std::vector<uint8_t> png = encode_png({16, 16, 3, std::vector<uint8_t>(16 * 16 * 3, 9)});
+  for (const std::string split : {"train/", "val/", "test/"}) {
+    for (const std::string name : {"a", "b"}) files.write(split + name + "/1.png", std::string(png.begin(), png.end()));
+  }
+  const StoredRun stored({"data.name=image_folder", "data.root=" + files.path().string()});
+  stored.save("last", 2, 20);
+  const std::filesystem::path file = stored.folder().last_checkpoint();
+  CHECK(stored.open({}).experiment.input.height == 16);
+
+  const auto change_card = [&](const std::function<void(ModelCard&)>& change) {
+    Checkpoint checkpoint = load_checkpoint(file);
+    ModelCard card = model_card_from_text(checkpoint.text("card"), "card");
+    change(card);
+    checkpoint.metadata["card"] = to_text(card);
+    save_checkpoint(file, checkpoint);
+  };
+  TrainedRun before = stored.open({});
+  change_card([](ModelCard& card) {
+    card.input_height = card.input_width = 224;
+    card.mean = {0.5F, 0.5F, 0.5F};
+  });
+  TrainedRun run = stored.open({});
+  CHECK(run.experiment.input.height == 224);
+  CHECK(run.experiment.loader.normalisation.mean[0] == 0.5F);
+  CHECK(load_weights(run.experiment, file).integer("state.epoch") == 20);
+  CHECK(card_of(run.experiment).input_height == 224);
+  CHECK_THROWS_WITH(load_weights(before.experiment, file), Contains("224x224 pixels there, 16x16 now"));
+  change_card([](ModelCard& card) { card.input_height = card.input_width = 16; });
+  CHECK_THROWS_WITH(load_weights(before.experiment, file), Contains("mean"));
+
+  // An early version took 224 for images in files.
+  Checkpoint early = load_checkpoint(file);
+  early.metadata.erase("card");
+  save_checkpoint(file, early);
+  run = stored.open({});
+  CHECK(run.experiment.input.height == 224);
+  CHECK_NOTHROW(load_weights(run.experiment, file));
 }
 
 TEST_CASE("checkpoints of one step are evaluated once, and the last one's weights stay") {

@@ -36,7 +36,7 @@ Split random_split() {
 Transform augmenting() {
   PipelineOptions options;
   options.pad = 2;
-  options.flip = "true";
+  options.flip = config::Switch::kOn;
   return Transform(Pipeline(options, kSide, kSide, ViewUse::kTraining, 9), {{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}});
 }
 
@@ -251,6 +251,12 @@ TEST_CASE("a loader must be started and have images") {
   Loader loader = broken_loader(1);
   CHECK_THROWS_AS(loader.next(batch), std::logic_error);
   CHECK_THROWS_AS(Loader(Split{"val", nullptr, {}, {}}, grey(2, 2), {}), DataError);
+  // A split that a data set has none of has its name all the same, and the key that would fill it is said.
+  const Dataset none;
+  CHECK_THROWS_WITH(Loader(none.calibration, grey(2, 2), {}),
+                    Catch::Contains("calibration") && Catch::Contains("data.calibration_share"));
+  CHECK_THROWS_WITH(Loader(none.val, grey(2, 2), {}), Catch::Contains("'val'") && Catch::Contains("data.val_size"));
+  CHECK_THROWS_WITH(Loader(none.test, grey(2, 2), {}), Catch::Contains("'test'"));
 }
 
 TEST_CASE("pinned memory is asked for in vain where there is no CUDA") {

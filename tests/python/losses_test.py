@@ -5,6 +5,7 @@ from package import SOURCE, PROGRAM, TensorTest, golden, main
 import copy
 import inspect
 import json
+import math
 import subprocess
 
 import torch
@@ -308,13 +309,23 @@ class Arguments(TensorTest):
             (lambda: losses.NoisedTopK(reduction="average"), "reduction"),
             (lambda: losses.NoisedTopK(k=6)(scores, labels), "loss.k: must be less than the number of classes"),
             (lambda: losses.LDAM([1, 2])(scores, labels), "class_counts: expected 6"),
+            (lambda: losses.LDAM([1, 2], class_weights=[1.0] * 6)(scores, labels), "class_counts: expected 6"),
+            (lambda: losses.LDAM(COUNTS, class_weights=[1.0, 2.0])(scores, labels), "^class_weights: expected 6, one a class, got 2"),
+            (lambda: losses.CrossEntropy(class_weights=[1.0, 2.0])(scores, labels), "^class_weights: expected 6, one a class, got 2"),
+            (lambda: losses.NoisedTopK(class_weights=[1.0] * 7)(scores, labels), "^class_weights: expected 6"),
+            (lambda: losses.CrossEntropy(class_weights=[-1.0] * 6), "^class_weights: "),
+            (lambda: losses.CrossEntropy(class_weights=[0.0] * 6), "^class_weights: "),
+            (lambda: losses.CrossEntropy(class_weights=[math.nan] * 6), "^class_weights: "),
+            (lambda: losses.CrossEntropy(class_weights=[]), "^class_weights: "),
+            (lambda: losses.CrossEntropy(class_weights=2.0), "^class_weights: "),
+            (lambda: losses.CrossEntropy(class_weights=["a"]), "^class_weights: "),
             (lambda: losses.CrossEntropy()(scores, labels + 6), r"labels\[\d\]: expected a class from 0 to 5"),
             (lambda: losses.CrossEntropy()(scores, labels[:3]), "labels"),
             (lambda: losses.CrossEntropy()(scores[0], labels), "scores: expected \\[batch, classes\\], got 1 dimensions"),
             (lambda: losses.CrossEntropy()(scores.long(), labels), "scores: expected float32"),
             (lambda: losses.CrossEntropy()(scores, labels.float()), "labels: expected int64"),
             (lambda: losses.NoisedTopK(k=2)(scores, labels, noise=torch.zeros(5, 3, 6)), "noise"),
-            (lambda: losses.LogitAdjusted([0.1] * 6), "whole numbers"),
+            (lambda: losses.LogitAdjusted([0.1] * 6), "^class_counts: .*whole numbers"),
             (lambda: losses.CrossEntropy()(scores, scores.softmax(1)), r"labels: expected \[batch\] int64"),
             (lambda: losses.BCEMultilabel()(scores, scores.softmax(1)), "labels: expected 0 and 1"),
             (lambda: losses.BCEMultilabel()(scores, torch.zeros(5, 5)), "labels"),

@@ -255,6 +255,80 @@ TEST_CASE("a last layer of another name is the head, and a second one too many")
   CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("linear.weight: the model has no such tensor"));
 }
 
+// The same tensors by other names: the body's behind a prefix, the head's as a layer of that name.
+TensorMap renamed(const TensorMap& tensors, const std::string& prefix, const std::string& head) {
+  TensorMap others;
+  for (const auto& [name, tensor] : tensors)
+    others[name.starts_with("fc.") ? head + name.substr(2) : prefix + name] = tensor;
+  return others;
+}
+
+TEST_CASE("a prefix before the names of all but the head is taken off") {
+  const Weights weights("resnet8");
+  const TensorMap theirs = weights.others();
+  const auto [prefix, head] = GENERATE(std::pair<std::string, std::string>{"backbone.", "head.fc"},
+                                       std::pair<std::string, std::string>{"encoder.", "encoder.fc"},
+                                       std::pair<std::string, std::string>{"a.resnet.", "last_linear"},
+                                       std::pair<std::string, std::string>{"module.student.", "module.student.fc"},
+                                       std::pair<std::string, std::string>{"", "head.layers.1"});
+  CAPTURE(prefix, head);
+  const auto model = weights.draw(2);
+  const auto loaded = weights.load(renamed(theirs, prefix, head), *model);
+  CHECK(loaded->drawn.empty());
+  CHECK(loaded->num_tensors == std::ssize(theirs));
+  CHECK(at::equal(model->named_parameters()["layer2.0.conv1.weight"], theirs.at("layer2.0.conv1.weight")));
+  CHECK(at::equal(model->named_parameters()["fc.weight"], theirs.at("fc.weight")));
+}
+
+TEST_CASE("a body behind a prefix without a head, or with one of other classes, leaves the model's as drawn") {
+  const Weights weights("resnet8", 1000);
+  TensorMap theirs = renamed(weights.others(), "backbone.", "head.fc");
+  const auto loaded = weights.load(theirs, *weights.draw(2));
+  CHECK(loaded->drawn == std::vector<std::string>{"fc"});
+  CHECK_THAT(loaded->describe(), Contains("backbone.") && Contains("[1000, 64]"));
+  theirs.erase("head.fc.weight");
+  theirs.erase("head.fc.bias");
+  CHECK(weights.load(theirs, *weights.draw(2))->drawn == std::vector<std::string>{"fc"});
+}
+
+TEST_CASE("weights that a file holds several times are refused by their prefixes") {
+  const Weights weights("resnet8");
+  TensorMap theirs = renamed(weights.others(), "encoder_q.", "encoder_q.fc");
+  for (const auto& [name, tensor] : renamed(weights.others(), "encoder_k.", "encoder_k.fc")) theirs[name] = tensor;
+  CHECK_THROWS_WITH(weights.load(theirs, *weights.draw(2)), Contains("encoder_k.") && Contains("encoder_q."));
+}
+
+TEST_CASE("a layer that cannot be the head is no head") {
+  const Weights weights("resnet8");
+  TensorMap theirs = weights.others();
+  theirs.erase("fc.weight");
+  theirs.erase("fc.bias");
+  SECTION("of other features") {
+    theirs["projector.weight"] = at::zeros({5, 7});
+  }
+  SECTION("no matrix") {
+    theirs["layer4.0.conv1.weight"] = at::zeros({64, 64, 3, 3});
+  }
+  SECTION("no weights") {
+    theirs["queue"] = at::zeros({64, 5});
+  }
+  SECTION("two layers") {
+    theirs["a.weight"] = at::zeros({5, 64});
+    theirs["b.weight"] = at::zeros({5, 64});
+  }
+  CHECK_THROWS_WITH(weights.load(theirs, *weights.draw(2)), Contains("the model has no such tensor"));
+}
+
+TEST_CASE("where many names differ, those of the file and those of the model are both shown") {
+  const Weights weights("resnet56");
+  TensorMap theirs;
+  int number = 0;
+  for (const auto& [name, tensor] : weights.others()) theirs[fmt::format("layer_{}.w", number++)] = tensor;
+  CHECK_THROWS_WITH(weights.load(theirs, *weights.draw(2)), Contains("layer_100.w: the model has no such tensor") &&
+                                                                Contains("bn1.bias: missing") &&
+                                                                Contains("more missing"));
+}
+
 TEST_CASE("weights of other floating-point types are converted") {
   const Weights weights("resnet8");
   for (const at::ScalarType type : {at::kHalf, at::kBFloat16, at::kDouble}) {

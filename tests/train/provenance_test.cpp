@@ -31,7 +31,8 @@ TEST_CASE("Provenance holds what the run was given and where it ran") {
   CHECK(json["host"] == host_name());
   CHECK(json["threads"] == at::get_num_threads());
   CHECK(json["libraries"]["libtorch"] == "2.11.0");
-  for (const char* library : {"yaml-cpp", "spdlog"}) {
+  for (const char* library : {"yaml-cpp", "spdlog", "libjpeg-turbo", "libpng", "libtiff", "libwebp"}) {
+    CAPTURE(library);
     CHECK(std::regex_match(json["libraries"][library].get<std::string>(), std::regex(R"(\d+\.\d+\.\d+)")));
   }
   CHECK(std::regex_match(json["compiler"].get<std::string>(), std::regex(R"(\w+ \d+\.\d+\.\d+)")));
