@@ -163,7 +163,7 @@ CifarPart read_cifar_part(const Cifar100Options& options, const CifarFile& file)
                     "file again, or set data.verify: false to use it as it is",
                     path.string(), file.name, content.sha256, file.sha256));
   }
-  return {std::make_shared<MemoryImages>(std::move(content.pixels), 32, 32, 3),
+  return {std::make_shared<MemoryImages>(std::move(content.pixels), 32, 32, 3, content.sha256),
           std::vector<int64_t>(content.fine.begin(), content.fine.end()), content.sha256};
 }
 

@@ -18,8 +18,9 @@ std::string ImageSource::describe(int64_t id) const {
   return fmt::format("image {}", id);
 }
 
-MemoryImages::MemoryImages(std::vector<uint8_t> pixels, int64_t height, int64_t width, int64_t channels)
-    : pixels_(std::move(pixels)), height_(height), width_(width), channels_(channels) {
+MemoryImages::MemoryImages(std::vector<uint8_t> pixels, int64_t height, int64_t width, int64_t channels,
+                           std::string origin)
+    : pixels_(std::move(pixels)), height_(height), width_(width), channels_(channels), origin_(std::move(origin)) {
   const int64_t per_image = height * width * channels;
   const auto total = static_cast<int64_t>(pixels_.size());
   if (per_image <= 0 || total % per_image != 0)

@@ -44,16 +44,21 @@ class ImageSource {
   virtual void read_part(int64_t id, const ChoosePart& choose, ImagePart& part) const;
   /// The image's name in messages, such as its file.
   virtual std::string describe(int64_t id) const;
+  /// A text that determines all images by their ids, such as the digest of the file that holds them; empty where every
+  /// image has a file of its own.
+  virtual std::string origin() const { return ""; }
 };
 
 /// Images of one size, one after the other.
 class MemoryImages : public ImageSource {
  public:
-  /// `pixels`: [images, height, width, channels]. Throws std::invalid_argument where the sizes do not divide them.
-  MemoryImages(std::vector<uint8_t> pixels, int64_t height, int64_t width, int64_t channels);
+  /// `pixels`: [images, height, width, channels]. `origin`: the digest of their file. Throws std::invalid_argument
+  /// where the sizes do not divide the pixels.
+  MemoryImages(std::vector<uint8_t> pixels, int64_t height, int64_t width, int64_t channels, std::string origin = "");
 
   int64_t size() const override { return size_; }
   void read(int64_t id, Image& image) const override;
+  std::string origin() const override { return origin_; }
 
   int64_t height() const { return height_; }
   int64_t width() const { return width_; }
@@ -64,6 +69,7 @@ class MemoryImages : public ImageSource {
  private:
   std::vector<uint8_t> pixels_;
   int64_t height_, width_, channels_, size_;
+  std::string origin_;
 };
 
 /// Several labels for each sample. The labels of sample i are classes[offsets[i]] to classes[offsets[i + 1] - 1], at
@@ -85,6 +91,7 @@ struct Split {
   std::vector<int64_t> ids{};
   std::vector<int64_t> labels{};  // class indices, with label noise
   LabelLists label_sets{};        // where samples have several labels: all labels; `labels` has the first
+  std::string digest{};           // of its images and labels, before label noise; load_data() fills it, see digest_of()
 
   int64_t size() const { return static_cast<int64_t>(ids.size()); }
 };
@@ -108,6 +115,8 @@ struct SharedImages {
   int64_t count = 0;               // images of `other` that are in `split` too
   std::string first, first_other;  // the first such image: its file in `split` and in `other`
 
+  /// "12 images of test are also in val".
+  std::string count_text() const;
   /// "12 images of test are also in val; the first: 'b/1.png' is the image of 'a/1.png'".
   std::string text() const;
 };
@@ -124,7 +133,7 @@ struct Dataset {
   Split calibration{"calibration"};         // images moved here from val by data.calibration_share; usually empty
   std::shared_ptr<const KnownTruth> truth;  // null for real data
   std::vector<SharedImages> shared_images;  // found by load_data(), one for each pair of splits that share images
-  std::string digest;                       // of the files or of the recipe: equal for the same data
+  std::string digest;  // of the files or of the recipe, all splits together: equal for the same data
 
   int64_t num_classes() const { return static_cast<int64_t>(class_names.size()); }
 };

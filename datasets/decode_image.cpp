@@ -6,8 +6,6 @@
 #include <iterator>
 #include <opencv2/core.hpp>
 #include <opencv2/core/utility.hpp>
-#include <opencv2/imgcodecs.hpp>
-#include <opencv2/imgproc.hpp>
 #include <stdexcept>
 
 #include "datasets/image_decoders.h"
@@ -132,22 +130,6 @@ std::map<std::string, std::string> image_library_versions() {
           {"libpng", png_library_version()},
           {"libtiff", tiff_library_version()},
           {"libwebp", webp_library_version()}};
-}
-
-void decode_by_opencv(std::span<const uint8_t> bytes) {
-  const cv::Mat input(1, static_cast<int>(bytes.size()), CV_8U, const_cast<uint8_t*>(bytes.data()));
-  cv::imdecode(input, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);
-}
-
-std::vector<uint8_t> encode_png(const Image& image) {
-  if (image.channels != 1 && image.channels != 3) throw std::invalid_argument("a picture has 1 or 3 channels");
-  const cv::Mat rgb(static_cast<int>(image.height), static_cast<int>(image.width),
-                    CV_8UC(static_cast<int>(image.channels)), const_cast<uint8_t*>(image.pixels.data()));
-  cv::Mat bgr;
-  if (image.channels == 3) cv::cvtColor(rgb, bgr, cv::COLOR_RGB2BGR);
-  std::vector<uint8_t> png;
-  cv::imencode(".png", image.channels == 3 ? bgr : rgb, png, {cv::IMWRITE_PNG_COMPRESSION, 9});
-  return png;
 }
 
 }  // namespace settrain

@@ -37,9 +37,6 @@ void prepare_decoding();
 /// without image decoding.
 std::map<std::string, std::string> image_library_versions();
 
-/// Decodes the whole image by OpenCV alone and discards it, to measure the speed.
-void decode_by_opencv(std::span<const uint8_t> bytes);
-
 /// Whether the bytes begin as a JPEG does.
 bool is_jpeg(std::span<const uint8_t> bytes);
 

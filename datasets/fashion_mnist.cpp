@@ -152,10 +152,10 @@ std::filesystem::path find(const FashionMnistOptions& options, const IdxFileName
     if (std::filesystem::exists(path)) return path;
   }
   throw DataError(
-      fmt::format("fashion_mnist: no file {}.gz, and none without .gz, in '{}' (data.root). Install Debian's package "
-                  "dataset-fashion-mnist, or set data.root to a folder with the four files of "
-                  "github.com/zalandoresearch/fashion-mnist",
-                  file.name, options.root));
+      fmt::format("fashion_mnist: no file {}.gz, and none without .gz, in '{}' (data.root). `settrain data fetch "
+                  "fashion_mnist` downloads the four files and says what to set data.root to; Debian's package "
+                  "dataset-fashion-mnist has them in {}; or train without them: --set data.name=synthetic",
+                  file.name, options.root, kDebianFolder));
 }
 
 struct FoundFile {
@@ -199,7 +199,7 @@ FashionPart read_fashion_part(const FashionMnistOptions& options, const IdxFileN
                                   std::size(kClasses) - 1));
     }
   }
-  return {std::make_shared<MemoryImages>(std::move(images.values), kSide, kSide, 1),
+  return {std::make_shared<MemoryImages>(std::move(images.values), kSide, kSide, 1, images.sha256),
           std::vector<int64_t>(labels.values.begin(), labels.values.end()),
           images.sha256 + "\n" + labels.sha256 + "\n"};
 }

@@ -52,13 +52,7 @@ config::Keys list_keys(const FileListOptions& defaults, const char* root_help, c
 std::string digest_of(const ImageList& list, const FileTable& files) {
   Sha256 sha;
   for (int64_t i = 0; i < list.size(); ++i) {
-    std::string_view name = files.name(list.first_file + i);
-    std::string buffer;
-    if (name.starts_with('/')) {
-      buffer = std::filesystem::path(name).lexically_relative(files.root()).string();  // empty outside the root
-      if (!buffer.empty()) name = buffer;
-    }
-    sha.add(name).add(std::string_view("\n"));
+    sha.add(files.name_from_root(list.first_file + i) + "\n");
   }
   for (const auto* numbers : {&list.labels, &list.label_sets.offsets, &list.label_sets.classes}) {
     for (const int64_t number : *numbers) sha.add(fmt::format("{} ", number));
@@ -92,6 +86,16 @@ void check_no_training_image(const ImageList& train, const FilePlaces& places, c
   }
 }
 
+// Warns where all images of a list that is not for training are of one class: whoever answers with it is always right.
+void tell_one_class(const ImageList& list) {
+  const std::vector<int64_t>& labels = list.label_sets.empty() ? list.labels : list.label_sets.classes;
+  if (list.size() < 2 || std::any_of(labels.begin(), labels.end(), [&](int64_t label) { return label != labels[0]; })) {
+    return;
+  }
+  log::warning(
+      fmt::format("[data] all {} images of '{}' are of one class, {}", list.size(), list.source.string(), labels[0]));
+}
+
 // The names of the classes: class_0, class_1, ...; or the folders of their training images, where every class has one
 // folder of its own.
 enum class ListedNames { kNumbers, kFolders };
@@ -115,6 +119,7 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   for (size_t i = 1; i < lists.size(); ++i) {
     check_no_training_image(lists[0], training_images, lists[i], files);
     places_of(lists[i], files);
+    tell_one_class(lists[i]);
   }
 
   Dataset dataset;

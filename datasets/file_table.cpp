@@ -3,8 +3,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cctype>
 #include <functional>
+
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -26,16 +27,20 @@ uint64_t hash_of(std::string_view text) {
 
 }  // namespace
 
-std::string lower_ending(const std::filesystem::path& file) {
-  std::string ending = file.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending;
+std::string lower_ending(std::string_view file) {
+  file.remove_prefix(file.rfind('/') + 1);  // npos + 1 is 0
+  const size_t dot = file.rfind('.');
+  if (dot == std::string_view::npos || dot == 0) return {};
+  return lower_case(file.substr(dot));
 }
 
 void UnreadFiles::add(const std::filesystem::path& file) {
-  ++count;
-  ++endings[lower_ending(file)];
-  if (files.size() < kKept) files.push_back(file);
+  if (++count == 1 || file.native() < first.native()) first = file;
+  ++endings[lower_ending(file.native())];
+}
+
+void UnreadFiles::add_misplaced(const std::filesystem::path& image) {
+  if (++misplaced == 1 || image.native() < first_misplaced.native()) first_misplaced = image;
 }
 
 void FileTable::add(std::string_view name, int64_t size) {
@@ -60,6 +65,13 @@ std::string_view FileTable::name(int64_t i) const {
   const auto at = static_cast<size_t>(i);
   const uint64_t end = ends_.at(at), begin = at == 0 ? 0 : ends_[at - 1];
   return std::string_view(characters_).substr(begin, end - begin);
+}
+
+std::string FileTable::name_from_root(int64_t i) const {
+  const std::string_view as_added = name(i);
+  if (!as_added.starts_with('/')) return std::string(as_added);
+  const std::string relative = std::filesystem::path(as_added).lexically_relative(root_).string();
+  return relative.empty() ? std::string(as_added) : relative;  // empty: the root is relative
 }
 
 std::filesystem::path FileTable::path(int64_t i) const {

@@ -16,13 +16,12 @@ namespace settrain {
 struct UnreadFiles {
   int64_t count = 0;                       // files of another kind than find_images() takes
   std::map<std::string, int64_t> endings;  // how many of them have each ending, in lower case with its dot; "" for none
-  std::vector<std::filesystem::path> files;  // the first kKept of them
-  int64_t misplaced = 0;                     // images that lie beside the class folders
-  std::filesystem::path first_misplaced;
-
-  static constexpr size_t kKept = 100'000;
+  std::filesystem::path first;             // the least of their paths
+  int64_t misplaced = 0;                   // images that lie beside the class folders
+  std::filesystem::path first_misplaced;   // the least of their paths
 
   void add(const std::filesystem::path& file);
+  void add_misplaced(const std::filesystem::path& image);
 };
 
 /// Names of files below one folder, and the files' sizes. A file takes the characters of its name and 16 bytes, where a
@@ -41,6 +40,8 @@ class FileTable {
   int64_t size() const { return static_cast<int64_t>(ends_.size()); }
   /// As it was added. Throws std::out_of_range; the view is good until the next add().
   std::string_view name(int64_t i) const;
+  /// The name as seen from the root, also where an absolute path was added: the same wherever the data lie.
+  std::string name_from_root(int64_t i) const;
   /// The root with the name behind it.
   std::filesystem::path path(int64_t i) const;
   /// The size of the file in bytes; -1 where measure() has not seen it.
@@ -68,8 +69,8 @@ class FileTable {
   UnreadFiles unread_;
 };
 
-/// The ending of a file's name in lower case, with its dot: ".jpg".
-std::string lower_ending(const std::filesystem::path& file);
+/// The ending of a file's name in lower case, with its dot: ".jpg". Empty for "README" and for ".hidden".
+std::string lower_ending(std::string_view file);
 
 /// Finds files by their paths, however these are written ("a/../b.png" is "b.png"): 16 bytes a file.
 class FilePlaces {

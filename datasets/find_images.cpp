@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "datasets/image_header.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
@@ -31,10 +33,25 @@ bool path_less(std::string_view a, std::string_view b) {
 // What tells a folder from all others, however its path is written.
 using FolderIdentity = std::pair<dev_t, ino_t>;
 
+// A class whose folder is elsewhere, and not there today, must not go missing.
+void refuse_lost_folder(const fs::directory_entry& entry) {
+  if (!entry.is_symlink() || entry.exists() || !lower_ending(entry.path().native()).empty()) return;
+  throw DataError(fmt::format("'{}' is a link to nothing; mend or remove the link", entry.path().string()));
+}
+
+// Whether a file is an image under a name that browsers on Windows give JPEGs. They also leave broken downloads under
+// such names, so the file's header must tell a size.
+bool is_saved_image(const fs::path& file) {
+  static constexpr std::array<std::string_view, 3> kEndings = {".jfif", ".pjpeg", ".pjp"};
+  if (std::find(kEndings.begin(), kEndings.end(), lower_ending(file.native())) == kEndings.end()) return false;
+  const std::optional<ImageHeader> header = read_image_header(file);
+  return header && header->height > 0;
+}
+
 // find_images() of one folder, which lies in the folders `around`. `above`: characters of a path before its name in the
 // table.
-void search_images(const fs::path& folder, size_t above, std::vector<FolderIdentity>& around, FileTable& found,
-                   UnreadFiles& unread) {
+void search_images(const fs::path& folder, size_t above, bool (*takes)(std::string_view),
+                   std::vector<FolderIdentity>& around, FileTable& found, UnreadFiles& unread) {
   struct stat status {};
   const FolderIdentity self = stat(folder.c_str(), &status) == 0
                                   ? FolderIdentity(status.st_dev, status.st_ino)
@@ -47,13 +64,15 @@ void search_images(const fs::path& folder, size_t above, std::vector<FolderIdent
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().filename().string().starts_with('.')) continue;
     if (entry.is_directory()) {
-      search_images(entry.path(), above, around, found, unread);
-    } else if (is_image(entry.path())) {  // a link to nothing too, which measure_found() refuses
+      search_images(entry.path(), above, takes, around, found, unread);
+    } else if (takes(entry.path().native()) ||
+               is_saved_image(entry.path())) {  // a link to nothing too, which measure_found() refuses
       std::string_view name = entry.path().native();
       name.remove_prefix(above);
       name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
       found.add(name);
     } else {
+      refuse_lost_folder(entry);
       unread.add(entry.path());
     }
   }
@@ -64,15 +83,39 @@ void search_images(const fs::path& folder, size_t above, std::vector<FolderIdent
 void count_misplaced(const fs::path& folder, UnreadFiles& unread) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().filename().string().starts_with('.') || entry.is_directory()) continue;
-    if (!is_image(entry.path())) {
+    if (is_image(entry.path().native()) || is_saved_image(entry.path())) {
+      unread.add_misplaced(entry.path());
+    } else {
       unread.add(entry.path());
-    } else if (++unread.misplaced == 1) {
-      unread.first_misplaced = entry.path();
     }
   }
 }
 
-void warn_of(const UnreadFiles& unread) {
+// The end of an error about missing images, which may be among those that were passed over.
+std::string unread_clause(const UnreadFiles& unread) {
+  std::string clause;
+  for (const std::string& text : unread_texts(unread)) clause += ". " + text;
+  return clause;
+}
+
+}  // namespace
+
+bool is_image(std::string_view file) {
+  static constexpr std::array<std::string_view, 8> kEndings = {".jpg", ".jpeg", ".jpe", ".png",
+                                                               ".bmp", ".webp", ".tif", ".tiff"};
+  return std::find(kEndings.begin(), kEndings.end(), lower_ending(file)) != kEndings.end();
+}
+
+bool is_picture(std::string_view file) {
+  static constexpr std::array<std::string_view, 30> kOthers = {
+      ".heic", ".heif", ".hif", ".avif", ".gif", ".jfif", ".pjpeg", ".pjp", ".apng", ".dib",
+      ".jxl",  ".jp2",  ".j2k", ".jpx",  ".jxr", ".svg",  ".ico",   ".psd", ".tga",  ".ppm",
+      ".pgm",  ".pbm",  ".exr", ".dng",  ".cr2", ".cr3",  ".nef",   ".arw", ".orf",  ".rw2"};
+  return is_image(file) || std::find(kOthers.begin(), kOthers.end(), lower_ending(file)) != kOthers.end();
+}
+
+std::vector<std::string> unread_texts(const UnreadFiles& unread) {
+  std::vector<std::string> texts;
   if (unread.count > 0) {
     std::vector<std::pair<int64_t, std::string>> kinds;
     for (const auto& [ending, count] : unread.endings)
@@ -84,37 +127,24 @@ void warn_of(const UnreadFiles& unread) {
       shown += fmt::format("{}{} {}", i == 0 ? "" : ", ", -kinds[i].first, kinds[i].second);
     }
     if (kinds.size() > kShown) shown += fmt::format(" and {} other endings", kinds.size() - kShown);
-    log::warning(
-        fmt::format("[data] {} files beside the images are not read: {}; the first is '{}'. Images are {} files",
-                    unread.count, shown, unread.files.front().string(), kImageEndings));
+    texts.push_back(fmt::format("{} beside the images {} not read: {}; the first is '{}'. Images are {} files",
+                                unread.count == 1 ? "1 file" : fmt::format("{} files", unread.count),
+                                unread.count == 1 ? "is" : "are", shown, unread.first.string(), kImageEndings));
   }
   if (unread.misplaced > 0) {
-    log::warning(fmt::format("[data] {} images lie beside the class folders and are left out; the first is '{}'",
-                             unread.misplaced, unread.first_misplaced.string()));
+    texts.push_back(fmt::format("{} beside the class folders and {} left out; the first is '{}'",
+                                unread.misplaced == 1 ? "1 image lies" : fmt::format("{} images lie", unread.misplaced),
+                                unread.misplaced == 1 ? "is" : "are", unread.first_misplaced.string()));
   }
+  return texts;
 }
 
-}  // namespace
-
-bool is_image(const fs::path& file) {
-  static constexpr std::array<std::string_view, 9> kEndings = {".jpg", ".jpeg", ".jpe", ".jfif", ".png",
-                                                               ".bmp", ".webp", ".tif", ".tiff"};
-  return std::find(kEndings.begin(), kEndings.end(), lower_ending(file)) != kEndings.end();
-}
-
-bool is_unread_picture(const fs::path& file) {
-  static constexpr std::array<std::string_view, 20> kEndings = {
-      ".heic", ".heif", ".gif", ".avif", ".jxl", ".jp2", ".j2k", ".svg", ".ico", ".psd",
-      ".tga",  ".ppm",  ".pgm", ".dng",  ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2"};
-  return std::find(kEndings.begin(), kEndings.end(), lower_ending(file)) != kEndings.end();
-}
-
-void find_images(const fs::path& folder, FileTable& files) {
+void find_images(const fs::path& folder, FileTable& files, bool (*takes)(std::string_view)) {
   const fs::path start = files.root() / folder;
   FileTable found;
   std::vector<FolderIdentity> around;
   try {
-    search_images(start, start.string().size() - folder.string().size(), around, found, files.unread());
+    search_images(start, start.string().size() - folder.string().size(), takes, around, found, files.unread());
   } catch (const fs::filesystem_error& error) {
     throw DataError(fmt::format("cannot list the images of '{}': {}", error.path1().string(), error.code().message()));
   }
@@ -128,7 +158,8 @@ FileTable unlabelled_images(const fs::path& root) {
   FileTable files(root);
   find_images("", files);
   if (files.size() == 0) {
-    throw DataError(fmt::format("no {} file in '{}' or the folders in it", kImageEndings, root.string()));
+    throw DataError(fmt::format("no {} file in '{}' or the folders in it{}", kImageEndings, root.string(),
+                                unread_clause(files.unread())));
   }
   measure_found(files);
   return files;
@@ -139,7 +170,9 @@ std::vector<std::string> folders_in(const fs::path& folder, const std::string& a
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      if (entry.is_directory() && !name.starts_with('.')) names.push_back(name);
+      if (name.starts_with('.')) continue;
+      refuse_lost_folder(entry);
+      if (entry.is_directory()) names.push_back(name);
     }
   } catch (const fs::filesystem_error& error) {
     throw DataError(
@@ -154,6 +187,43 @@ std::vector<std::string> unknown_folders(const fs::path& folder, const std::vect
   std::vector<std::string> found = folders_in(folder, "expected a folder for every class");
   std::erase_if(found, [&](const std::string& name) { return known.contains(name); });
   return found;
+}
+
+std::string usual_split(std::string_view folder) {
+  static constexpr std::array<std::pair<const char*, const char*>, 8> kNames = {{{"train", "train"},
+                                                                                 {"training", "train"},
+                                                                                 {"val", "val"},
+                                                                                 {"valid", "val"},
+                                                                                 {"validation", "val"},
+                                                                                 {"dev", "val"},
+                                                                                 {"test", "test"},
+                                                                                 {"testing", "test"}}};
+  const std::string lower = lower_case(folder);
+  for (const auto& [name, split] : kNames) {
+    if (lower == name) return split;
+  }
+  return {};
+}
+
+std::string misnamed_split(const fs::path& missing) {
+  std::error_code error;
+  if (fs::exists(missing, error)) return {};
+  const std::string name = missing.filename().string();
+  for (const std::string split : {"train", "val", "test"}) {
+    if (!name.ends_with(split)) continue;
+    const std::string before = lower_case(name.substr(0, name.size() - split.size()));  // "images_" of "images_val"
+    std::vector<fs::path> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(missing.parent_path(), error)) {
+      const std::string other = lower_case(entry.path().filename().string());
+      if (other.starts_with(before) && usual_split(other.substr(before.size())) == split && entry.is_directory(error)) {
+        found.push_back(entry.path());
+      }
+    }
+    if (found.empty()) return {};
+    return fmt::format("'{}' is there: rename it to {}, or make a link of that name",
+                       std::min_element(found.begin(), found.end())->string(), name);
+  }
+  return {};
 }
 
 std::vector<int64_t> add_class_images(const std::string& split, const std::vector<std::string>& classes,
@@ -171,8 +241,11 @@ std::vector<int64_t> add_class_images(const std::string& split, const std::vecto
 }
 
 void check_every_class(const std::vector<int64_t>& labels, const std::vector<std::string>& classes,
-                       const fs::path& folder, bool may_lack) {
-  if (labels.empty()) throw DataError(fmt::format("no {} file in the folders of '{}'", kImageEndings, folder.string()));
+                       const fs::path& folder, bool may_lack, const UnreadFiles& unread) {
+  if (labels.empty()) {
+    throw DataError(
+        fmt::format("no {} file in the folders of '{}'{}", kImageEndings, folder.string(), unread_clause(unread)));
+  }
   std::vector<bool> has_image(classes.size());
   for (const int64_t label : labels) has_image.at(static_cast<size_t>(label)) = true;
   const auto without = std::count(has_image.begin(), has_image.end(), false);
@@ -180,7 +253,7 @@ void check_every_class(const std::vector<int64_t>& labels, const std::vector<std
   const auto first = std::find(has_image.begin(), has_image.end(), false) - has_image.begin();
   const std::string what = fmt::format("{} of {} classes have no image in '{}'; the first is {}", without,
                                        classes.size(), folder.string(), classes[static_cast<size_t>(first)]);
-  if (!may_lack) throw DataError(what);
+  if (!may_lack) throw DataError(what + unread_clause(unread));
   log::warning("[data] " + what);
 }
 
@@ -192,7 +265,7 @@ std::vector<int64_t> read_class_images(const std::string& split, const std::vect
                                 did_you_mean(name, classes)));
   }
   std::vector<int64_t> labels = add_class_images(split, classes, files);
-  check_every_class(labels, classes, folder, may_lack);
+  check_every_class(labels, classes, folder, may_lack, files.unread());
   return labels;
 }
 
@@ -202,7 +275,7 @@ void measure_found(FileTable& files) {
         fmt::format("'{}' is a link to nothing, or went away while its folder was read", files.path(*gone).string()));
   }
   files.shrink_to_fit();
-  warn_of(files.unread());
+  for (const std::string& text : unread_texts(files.unread())) log::warning("[data] " + text);
 }
 
 }  // namespace settrain

@@ -4,36 +4,51 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "datasets/file_table.h"
 
 namespace settrain {
 
-/// Adds to `files` all images (is_image()) of `folder`, a path from their root, and of the folders in it, in the order
-/// of their paths. Links to folders are followed. Hidden files and folders are left out; all other files are counted in
-/// files.unread(). Throws DataError where there is no such folder, and where a link leads back to a folder around it.
-void find_images(const std::filesystem::path& folder, FileTable& files);
+/// Whether a file's name ends as those do that data sets of folders take for images, in capitals or not.
+bool is_image(std::string_view file);
 
-/// Whether a file's name ends as an image's does that settrain reads, in capitals or not.
-bool is_image(const std::filesystem::path& file);
-
-/// Whether a file's name ends as a picture's does that settrain cannot read, such as .heic or .gif.
-bool is_unread_picture(const std::filesystem::path& file);
+/// Whether a file's name ends as any picture's does: as an image's, or as .heic, .gif and others that are not taken.
+bool is_picture(std::string_view file);
 
 /// The endings of image files, for messages.
 inline constexpr const char* kImageEndings = ".jpg, .jpeg, .jpe, .jfif, .png, .bmp, .webp, .tif or .tiff";
+
+/// Adds to `files` all images of `folder`, a path from their root, and of the folders in it, in the order of their
+/// paths. `takes` says by its name whether a file is one; images named .jfif, .pjpeg and .pjp always are. Links to
+/// folders are followed. Hidden files and folders are left out; all other files are counted in files.unread(). Throws
+/// DataError where there is no such folder, where a link leads back to a folder around it, and for a link to nothing
+/// whose name has no ending: it may have led to a folder.
+void find_images(const std::filesystem::path& folder, FileTable& files, bool (*takes)(std::string_view) = is_image);
+
+/// Sentences about files that were passed over: how many, of which endings, and the first. None where there are none.
+std::vector<std::string> unread_texts(const UnreadFiles& unread);
 
 /// The images that find_images() finds below `root`, measured. Throws DataError where there is no such folder, or no
 /// image in it.
 FileTable unlabelled_images(const std::filesystem::path& root);
 
 /// The names of the folders in `folder`, sorted, without hidden ones. Throws DataError, with `advice` at its end, where
-/// `folder` cannot be listed.
+/// `folder` cannot be listed, and for a link to nothing that may have led to a folder.
 std::vector<std::string> folders_in(const std::filesystem::path& folder, const std::string& advice);
 
 /// The folders in `folder` that are not named after a class.
 std::vector<std::string> unknown_folders(const std::filesystem::path& folder, const std::vector<std::string>& classes);
+
+/// The split ("train", "val" or "test") that people mean by a folder's name: "val" by "Validation", "valid" and "dev";
+/// an empty text for other names.
+std::string usual_split(std::string_view folder);
+
+/// Where the folder of a split, such as DATA/val or DATA/images_val, is missing and one is there that seems to be
+/// meant:
+/// "'DATA/Validation' is there: rename it to val, or make a link of that name". Else an empty text.
+std::string misnamed_split(const std::filesystem::path& missing);
 
 /// Adds the images of the existing folders root/split/CLASS to `files`, class by class and in the order of their paths,
 /// as find_images() does. Returns their labels. `split` is a path from the root of `files`.
@@ -41,16 +56,16 @@ std::vector<int64_t> add_class_images(const std::string& split, const std::vecto
                                       FileTable& files);
 
 /// Throws DataError where no label is of some class. With `may_lack` that is a warning, unless there is no label at
-/// all. `folder`: the split's, for the message.
+/// all. `folder`: the split's, for the message; an error tells of `unread` too, which may be the missing images.
 void check_every_class(const std::vector<int64_t>& labels, const std::vector<std::string>& classes,
-                       const std::filesystem::path& folder, bool may_lack);
+                       const std::filesystem::path& folder, bool may_lack, const UnreadFiles& unread);
 
 /// add_class_images() and check_every_class(). Throws DataError also for a folder that is no class.
 std::vector<int64_t> read_class_images(const std::string& split, const std::vector<std::string>& classes, bool may_lack,
                                        FileTable& files);
 
-/// Measures all files, see FileTable, and warns of files.unread(): how many, of which endings, and the first. Throws
-/// DataError naming a file that is a link to nothing or was removed meanwhile.
+/// Measures all files, see FileTable, and warns of files.unread(). Throws DataError naming a file that is a link to
+/// nothing or was removed meanwhile.
 void measure_found(FileTable& files);
 
 }  // namespace settrain

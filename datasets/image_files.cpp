@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <new>
@@ -10,9 +11,12 @@
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "datasets/decode_image.h"
 #include "datasets/file_bytes.h"
+#include "datasets/find_images.h"
+#include "datasets/image_header.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
@@ -71,25 +75,36 @@ ImageFiles::ImageFiles(FileTable files, const ImageFileOptions& options)
 }
 
 void ImageFiles::read(int64_t id, Image& image) const {
+  const std::string warning = read_quietly(id, image);
+  if (!warning.empty()) warned_->add(files_.path(id).string(), warning);
+}
+
+void ImageFiles::read_part(int64_t id, const ChoosePart& choose, ImagePart& part) const {
+  const std::filesystem::path file = files_.path(id);
+  const std::string warning = decode(file, choose, part);
+  if (!warning.empty()) warned_->add(file.string(), warning);
+}
+
+std::string ImageFiles::read_quietly(int64_t id, Image& image) const {
   ImagePart part;
   std::swap(part.pixels, image);
-  read_part(
-      id,
+  std::string warning = decode(
+      files_.path(id),
       [](int64_t height, int64_t width) {
         return Box{0, 0, height, width};
       },
       part);
   std::swap(part.pixels, image);
+  return warning;
 }
 
-void ImageFiles::read_part(int64_t id, const ChoosePart& choose, ImagePart& part) const {
-  const std::filesystem::path file = files_.path(id);
+// Returns the decoder's first warning, or an empty text.
+std::string ImageFiles::decode(const std::filesystem::path& file, const ChoosePart& choose, ImagePart& part) const {
   thread_local std::vector<uint8_t> memory;
   const std::span<const uint8_t> bytes = read_file_bytes(file, memory);
   try {
     const DecodeOptions options{options_.channels(), options_.apply_orientation};
-    const std::string warning = decode_image(bytes, options, choose, part);
-    if (!warning.empty()) warned_->add(file.string(), warning);
+    return decode_image(bytes, options, choose, part);
   } catch (const std::runtime_error& error) {
     throw DataError(fmt::format("'{}': {}", file.string(), error.what()));
   } catch (const std::bad_alloc&) {
@@ -100,6 +115,49 @@ void ImageFiles::read_part(int64_t id, const ChoosePart& choose, ImagePart& part
 std::filesystem::path file_of(const ImageSource& images, int64_t id) {
   const auto* files = dynamic_cast<const ImageFiles*>(&images);
   return files ? files->files().path(id) : std::filesystem::path();
+}
+
+namespace {
+
+// Why a file is certain to be unreadable, or an empty text.
+std::string certain_fault(const FileTable& files, int64_t id) {
+  if (files.file_size(id) == 0) return "empty";
+  const std::string_view name = files.name(id);
+  if (is_image(name) || !is_picture(name)) return {};
+  std::vector<char> start(64);
+  std::ifstream stream(files.path(id), std::ios::binary);
+  stream.read(start.data(), std::ssize(start));
+  const auto* bytes = reinterpret_cast<const uint8_t*>(start.data());
+  const ImageHeader header = parse_image_header({bytes, static_cast<size_t>(stream.gcount())});
+  return header.format == ImageFormat::kUnknown ? "no JPEG, PNG, BMP, WebP or TIFF" : "";
+}
+
+}  // namespace
+
+void refuse_unreadable(std::span<const Split* const> splits) {
+  constexpr int64_t kShown = 5;  // of each split
+  int64_t all = 0;
+  std::string text;
+  for (const Split* split : splits) {
+    const auto* images = dynamic_cast<const ImageFiles*>(split->images.get());
+    if (!images) continue;
+    int64_t count = 0;
+    std::string shown;
+    for (const int64_t id : split->ids) {
+      const std::string fault = certain_fault(images->files(), id);
+      if (fault.empty() || ++count > kShown) continue;
+      shown += fmt::format("{}'{}' ({})", count == 1 ? "" : ", ", images->files().path(id).string(), fault);
+    }
+    if (count > kShown) shown += fmt::format(" and {} more", count - kShown);
+    if (count > 0) text += fmt::format("\n  {}: {}: {}", split->name, count, shown);
+    all += count;
+  }
+  if (all == 0) return;
+  throw DataError(
+      fmt::format("{} image file{} cannot be read:{}\nReplace or remove them, or set "
+                  "data.on_bad_image: skip (with --allow data.on_bad_image where a run goes on); `settrain data "
+                  "verify` lists all files that cannot be read",
+                  all, all == 1 ? "" : "s", text));
 }
 
 std::string ImageFiles::digest() const {

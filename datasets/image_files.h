@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "datasets/dataset.h"
@@ -31,6 +33,8 @@ class ImageFiles : public ImageSource {
   int64_t size() const override { return files_.size(); }
   void read(int64_t id, Image& image) const override;
   void read_part(int64_t id, const ChoosePart& choose, ImagePart& part) const override;
+  /// read() that returns the decoder's first warning, or an empty text, and logs none.
+  std::string read_quietly(int64_t id, Image& image) const;
   std::string describe(int64_t id) const override { return "'" + files_.path(id).string() + "'"; }
 
   const FileTable& files() const { return files_; }
@@ -38,6 +42,8 @@ class ImageFiles : public ImageSource {
   std::string digest() const;
 
  private:
+  std::string decode(const std::filesystem::path& file, const ChoosePart& choose, ImagePart& part) const;
+
   FileTable files_;
   ImageFileOptions options_;
   std::shared_ptr<WarnedFiles> warned_;  // one for all sources
@@ -45,5 +51,10 @@ class ImageFiles : public ImageSource {
 
 /// The file of an image; an empty path where the source has no files.
 std::filesystem::path file_of(const ImageSource& images, int64_t id);
+
+/// Throws DataError where image files of these splits are certain to be unreadable, before one is decoded: they are
+/// empty, or their names end as other pictures' do (.heic) and their contents are no image's. The message counts them
+/// and names the first of each split.
+void refuse_unreadable(std::span<const Split* const> splits);
 
 }  // namespace settrain

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -72,19 +71,21 @@ void check_classes(const fs::path& train, const std::vector<std::string>& classe
       train.string(), classes.size(), classes[0], shown));
 }
 
-// The error's advice where a split's folder is missing and another name of it is there.
+constexpr const char* kExpected =
+    "data.root should hold train, val and test, each with a folder for every class; `settrain data split` divides one "
+    "folder of classes";
+
+// Throws DataError with advice where a split's folder has another name, or all of them lie in a folder of the root.
 void check_split_folders(const fs::path& root) {
-  const std::array<std::pair<const char*, std::vector<const char*>>, 3> others = {
-      {{"train", {"training", "Train"}},
-       {"val", {"validation", "valid", "dev", "Val"}},
-       {"test", {"testing", "Test"}}}};
-  for (const auto& [split, names] : others) {
-    if (fs::exists(root / split)) continue;
-    for (const char* name : names) {
-      if (!fs::is_directory(root / name)) continue;
-      throw DataError(fmt::format("no folder '{}', but '{}' is there: rename it to {}, or make a link of that name",
-                                  (root / split).string(), (root / name).string(), split));
-    }
+  for (const char* split : {"train", "val", "test"}) {
+    const std::string other = misnamed_split(root / split);
+    if (!other.empty()) throw DataError(fmt::format("no folder '{}', but {}", (root / split).string(), other));
+  }
+  if (fs::exists(root / "train")) return;
+  for (const std::string& name : folders_in(root, kExpected)) {
+    if (!fs::is_directory(root / name / "train")) continue;
+    throw DataError(fmt::format("no folder '{}', but '{}' is there: set data.root to '{}'", (root / "train").string(),
+                                (root / name / "train").string(), (root / name).string()));
   }
 }
 
@@ -100,8 +101,7 @@ Dataset load_image_folder(const ImageFolderOptions& options, const ImageFileOpti
   Dataset dataset;
   dataset.name = "image_folder";
   check_split_folders(root);
-  dataset.class_names =
-      folders_in(root / "train", "data.root should hold train, val and test, each with a folder for every class");
+  dataset.class_names = folders_in(root / "train", kExpected);
   dataset.channels = image_options.channels();
   dataset.normalisation = "none";
   FileTable files(root);

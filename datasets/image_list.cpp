@@ -11,6 +11,7 @@
 
 #include "datasets/file_bytes.h"
 #include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -104,8 +105,8 @@ ImageList read_image_list(const std::filesystem::path& file, int64_t num_classes
 void find_listed_files(const ImageList& list, FileTable& files) {
   const std::optional<int64_t> missing = files.measure();
   if (!missing) return;
-  throw DataError(fmt::format("{}: no image file for '{}' in '{}'", list.place(*missing - list.first_file),
-                              start_of(files.name(*missing)), files.root().string()));
+  throw DataError(fmt::format("{}: no image file for '{}' in '{}'{}", list.place(*missing - list.first_file),
+                              start_of(files.name(*missing)), files.root().string(), shell_hint(files.name(*missing))));
 }
 
 }  // namespace settrain

@@ -172,10 +172,13 @@ void check_present(const ImagenetOptions& options, bool val_is_flat) {
   const fs::path root = options.root;
   std::string missing;
   const auto miss = [&](const std::string& what) { missing += "\n  " + what; };
-  if (!fs::is_directory(root / "train")) {
-    miss("train/, with a folder for each of the 1,000 classes, named by WordNet ids such as n01440764");
-  }
-  if (!fs::is_directory(root / "val")) miss("val/, with the same folders, or all 50,000 validation images");
+  const auto folder = [&](const char* name, const char* contents) {
+    if (fs::is_directory(root / name)) return;
+    const std::string other = misnamed_split(root / name);
+    miss(fmt::format("{}/, with {}{}", name, contents, other.empty() ? "" : "; " + other));
+  };
+  folder("train", "a folder for each of the 1,000 classes, named by WordNet ids such as n01440764");
+  folder("val", "the same folders, or all 50,000 validation images");
   const auto file = [&](const char* key, const std::string& name) {
     if (!name.empty() && !fs::is_regular_file(root / name)) miss(fmt::format("{} (data.{})", name, key));
   };

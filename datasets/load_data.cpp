@@ -3,6 +3,7 @@
 #include "datasets/calibration_split.h"
 #include "datasets/class_table.h"
 #include "datasets/long_tail.h"
+#include "datasets/recorded_files.h"
 #include "datasets/shared_images.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
@@ -48,6 +49,9 @@ LoadedData load_data(const DatasetRegistry& registry, const config::Config& conf
     apply_class_options(config.read<ClassOptions>("data"), data.dataset);
     apply_long_tail(config.read<LongTailOptions>("data"), data.dataset);
     hold_out_calibration(config.read<CalibrationOptions>("data"), data.dataset);
+    for (Split* split : {&data.dataset.train, &data.dataset.val, &data.dataset.calibration, &data.dataset.test}) {
+      if (split->size() > 0) split->digest = digest_of(*split, data.dataset);
+    }
     find_shared(data);
     data.clean_labels = data.dataset.train.labels;
     data.label_noise = apply_label_noise(read_label_noise(config), data.dataset);

@@ -30,9 +30,9 @@ struct LoadedData {
   int64_t not_compared = 0;  // files that may be in two splits, but are too many to compare their contents
 };
 
-/// Loads the data set that `config` names, with the superclasses and names that the config gives its classes and the
-/// calibration split that it asks for, and adds its label noise. Warns of images that are in two splits. Throws
-/// ConfigError or DataError.
+/// Loads the data set that `config` names, with the superclasses and names that the config gives its classes, the
+/// calibration split that it asks for and every split's digest, and adds its label noise. Warns of images that are in
+/// two splits. Throws ConfigError or DataError.
 LoadedData load_data(const DatasetRegistry& registry, const config::Config& config);
 
 }  // namespace settrain

@@ -33,10 +33,6 @@ std::map<std::string, std::string> image_library_versions() {
   return {};
 }
 
-void decode_by_opencv(std::span<const uint8_t>) {
-  throw Error(kNoDecoder);
-}
-
 std::vector<uint8_t> encode_png(const Image&) {
   throw Error("this build of settrain makes no pictures (CMake option SETTRAIN_IMAGE_FILES=OFF)");
 }

@@ -168,11 +168,16 @@ Folders find_folders(const Plantnet300kOptions& options) {
     for (size_t s = 0; s < 3; ++s) folders[s] = std::string(before) + kSplits[s];
     if (fs::is_directory(fs::path(options.root) / folders[0])) return folders;
   }
+  std::string other;
+  for (const char* before : {"images_", "images/", ""}) {
+    if (other.empty()) other = misnamed_split(fs::path(options.root) / (std::string(before) + kSplits[0]));
+  }
   throw DataError(fmt::format(
-      "plantnet300k: '{}' (data.root) {}, expected a folder of images for every species in images_train/, "
+      "plantnet300k: '{}' (data.root) {}{}, expected a folder of images for every species in images_train/, "
       "images/train/ or train/, and the same for val and test. `settrain data fetch plantnet300k` fetches the data, "
       "and so does {}; then set data.root or SETTRAIN_DATA",
-      options.root, fs::is_directory(options.root) ? "has no folder of training images" : "is not there", kSource));
+      options.root, fs::is_directory(options.root) ? "has no folder of training images" : "is not there",
+      other.empty() ? "" : " (" + other + ")", kSource));
 }
 
 // Collects the differences from the options, for one error.
@@ -339,7 +344,8 @@ Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOpt
   const std::array<int64_t, 3> sizes = {options.train, options.val, options.test};
   for (size_t s = 0; s < 3; ++s) {
     if (!fs::is_directory(root / folders[s])) {
-      differences.add(fmt::format("no folder {}", folders[s]));
+      const std::string other = misnamed_split(root / folders[s]);
+      differences.add(fmt::format("no folder {}{}", folders[s], other.empty() ? "" : "; " + other));
       continue;
     }
     const std::vector<std::string> unknown = unknown_folders(root / folders[s], dataset.class_keys);
@@ -356,7 +362,7 @@ Dataset load_plantnet300k(const Plantnet300kOptions& options, const ImageFileOpt
     differences.fail(options.root);
   }
   for (size_t s = 0; s < 3; ++s) {
-    check_every_class(splits[s]->labels, dataset.class_keys, root / folders[s], /*may_lack=*/s > 0);
+    check_every_class(splits[s]->labels, dataset.class_keys, root / folders[s], /*may_lack=*/s > 0, files.unread());
   }
   measure_found(files);
   dataset.digest = plantnet_digest(dataset, files);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "datasets/decode_image.h"
 #include "datasets/image_decoders.h"
@@ -124,6 +125,22 @@ std::string decode_png(std::span<const uint8_t> bytes, const ImageHeader& header
   }
   image.pixels.resize(pixels * static_cast<size_t>(channels));
   return reader.warning();
+}
+
+std::vector<uint8_t> encode_png(const Image& image) {
+  if (image.channels != 1 && image.channels != 3) throw std::invalid_argument("a picture has 1 or 3 channels");
+  png_image header{};
+  header.version = PNG_IMAGE_VERSION;
+  header.width = static_cast<png_uint_32>(image.width);
+  header.height = static_cast<png_uint_32>(image.height);
+  header.format = image.channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  std::vector<uint8_t> png(PNG_IMAGE_PNG_SIZE_MAX(header));
+  png_alloc_size_t size = png.size();
+  if (!png_image_write_to_memory(&header, png.data(), &size, 0, image.pixels.data(), 0, nullptr)) {
+    throw std::runtime_error(std::string("libpng: ") + header.message);
+  }
+  png.resize(size);
+  return png;
 }
 
 std::string png_library_version() {

@@ -14,6 +14,7 @@
 #include "datasets/image_files.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/core/interrupt.h"
 
 namespace settrain {
 namespace {
@@ -95,6 +96,7 @@ template <typename Key>
 FileGroups grouped_by(const std::vector<SharedCandidate>& candidates, const Key& key_of) {
   FileGroups groups;
   for (const SharedCandidate& candidate : candidates) {
+    throw_if_interrupted();
     if (const auto key = key_of(candidate)) groups[*key].push_back(candidate);
   }
   std::erase_if(groups, [](const auto& group) { return !in_two_splits(group.second); });
@@ -117,9 +119,13 @@ FileGroups equal_contents(const SplitsInOrder& splits, const std::vector<SharedC
 
 }  // namespace
 
+std::string SharedImages::count_text() const {
+  return fmt::format("{} image{} of {} {} also in {}", count, count == 1 ? "" : "s", other, count == 1 ? "is" : "are",
+                     split);
+}
+
 std::string SharedImages::text() const {
-  return fmt::format("{} image{} of {} {} also in {}; the first: '{}'{}", count, count == 1 ? "" : "s", other,
-                     count == 1 ? "is" : "are", split, first_other,
+  return fmt::format("{}; the first: '{}'{}", count_text(), first_other,
                      first == first_other ? "" : " is the image of '" + first + "'");
 }
 

@@ -32,6 +32,8 @@ struct SyntheticOptions {
   static config::Keys keys();
   // A text that differs for any two data sets, for digests.
   std::string recipe() const;
+  // A text that determines an image by its id and label.
+  std::string recipe_of_images() const;
 };
 
 config::Keys SyntheticOptions::keys() {
@@ -79,6 +81,13 @@ std::string SyntheticOptions::recipe() const {
       num_classes, group_size, train_size, val_size, test_size, image_size, channels, ambiguity, imbalance, pixel_noise,
       seed);
   return labels_per_image == 1 ? one_label : one_label + fmt::format("labels {}\n", labels_per_image);
+}
+
+std::string SyntheticOptions::recipe_of_images() const {
+  SyntheticOptions sized_alike = *this;
+  sized_alike.train_size = sized_alike.val_size = sized_alike.test_size = 0;
+  sized_alike.labels_per_image = 1;
+  return sized_alike.recipe();
 }
 
 // The labels and cells of all samples, train first, then val, then test.
@@ -176,7 +185,7 @@ Dataset make_synthetic(const SyntheticOptions& options) {
   const Samples samples = draw_samples(joint, options, seed);
   const auto images = std::make_shared<SyntheticImages>(
       SyntheticImageOptions{options.image_size, options.channels, options.pixel_noise, seed}, options.num_classes,
-      samples.cells);
+      samples.cells, options.recipe_of_images());
 
   Dataset dataset;
   dataset.name = "synthetic";

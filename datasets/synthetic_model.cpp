@@ -118,8 +118,9 @@ std::vector<int64_t> SyntheticJoint::counts(int64_t total) const {
   return counts;
 }
 
-SyntheticImages::SyntheticImages(const SyntheticImageOptions& options, int64_t num_cells, std::vector<int64_t> cell_of)
-    : options_(options), cell_of_(std::move(cell_of)) {
+SyntheticImages::SyntheticImages(const SyntheticImageOptions& options, int64_t num_cells, std::vector<int64_t> cell_of,
+                                 std::string origin)
+    : options_(options), cell_of_(std::move(cell_of)), origin_(std::move(origin)) {
   for (int64_t cell = 0; cell < num_cells; ++cell) templates_.push_back(make_template(cell));
   check_templates();
 }

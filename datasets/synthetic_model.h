@@ -71,11 +71,14 @@ struct SyntheticImageOptions {
 /// levels. Both are functions of the seed.
 class SyntheticImages : public ImageSource {
  public:
-  /// Throws DataError unless any two of the `num_cells` templates differ by more than 2 pixel_noise in some pixel.
-  SyntheticImages(const SyntheticImageOptions& options, int64_t num_cells, std::vector<int64_t> cell_of);
+  /// `origin`: a text that determines the cells too. Throws DataError unless any two of the `num_cells` templates
+  /// differ by more than 2 pixel_noise in some pixel.
+  SyntheticImages(const SyntheticImageOptions& options, int64_t num_cells, std::vector<int64_t> cell_of,
+                  std::string origin = "");
 
   int64_t size() const override { return static_cast<int64_t>(cell_of_.size()); }
   void read(int64_t id, Image& image) const override;
+  std::string origin() const override { return origin_; }
 
   /// The one cell whose template is within pixel_noise of the image everywhere; -1 where there is none.
   int64_t recover_cell(const Image& image) const;
@@ -89,6 +92,7 @@ class SyntheticImages : public ImageSource {
 
   SyntheticImageOptions options_;
   std::vector<int64_t> cell_of_;
+  std::string origin_;
   std::vector<Pixels> templates_;  // [cells]
 };
 

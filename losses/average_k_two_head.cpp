@@ -95,9 +95,11 @@ LossEntry average_k_two_head_entry() {
           "cross-entropy (thesis eq. 5.9 to 5.15).",
       .formula =
           "CE(s, y) - log sigma(z_y) - alpha/(K-1) sum_{j in S_c} log sigma(z_j) - alpha/(L-K) sum_{j not in S_c, j != y} log(1 - sigma(z_j)), where (K-1)B is whole, B images a batch",
-      .keys = {config::key("k", &Options::k, 5.0,
-                           "Mean size of the sets to train for; need not be whole. At most the number of classes. "
-                           "Default: thesis, table 5.1.")
+      .keys = {config::key(
+                   "k", &Options::k, 5.0,
+                   "Mean size of the sets to train for; need not be whole. At most the number of classes, below "
+                   "which the default is lowered. "
+                   "Default: thesis, table 5.1.")
                    .at_least(1)
                    .in("classes"),
                config::key("alpha", &Options::alpha, 0.3,

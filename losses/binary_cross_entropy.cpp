@@ -112,19 +112,22 @@ LossEntry bce_positive_entry() {
 
 LossEntry expected_positive_regularisation_entry() {
   using Options = ExpectedPositivesOptions;
-  return {.name = "expected_positive_regularisation",
-          .help = "Binary cross-entropy of the label, with K positives expected a sample (thesis eq. 5.8).",
-          .formula = "-log sigma(s_y) + beta (Khat - K)^2,  Khat = mean over the batch of sum_j sigma(s_j)",
-          .keys = {config::key("k", &Options::k, 5,
-                               "Expected number of positives per sample, the target of the regulariser. Less than "
-                               "the number of classes. Default: the papers' CIFAR-100 tables.")
-                       .at_least(1)
-                       .in("classes"),
-                   config::key("beta", &Options::beta, 0.01, "Weight of the regulariser. Default: thesis, table 5.3.")
-                       .at_least(0)},
-          .make = construct<ExpectedPositives>,
-          .couples_samples = true,
-          .has_sigmoids = true};
+  return {
+      .name = "expected_positive_regularisation",
+      .help = "Binary cross-entropy of the label, with K positives expected a sample (thesis eq. 5.8).",
+      .formula = "-log sigma(s_y) + beta (Khat - K)^2,  Khat = mean over the batch of sum_j sigma(s_j)",
+      .keys =
+          {config::key(
+               "k", &Options::k, 5,
+               "Expected number of positives per sample, the target of the regulariser. Less than "
+               "the number of classes; the default is lowered where it is not. Default: the papers' CIFAR-100 tables.")
+               .at_least(1)
+               .in("classes"),
+           config::key("beta", &Options::beta, 0.01, "Weight of the regulariser. Default: thesis, table 5.3.")
+               .at_least(0)},
+      .make = construct<ExpectedPositives>,
+      .couples_samples = true,
+      .has_sigmoids = true};
 }
 
 LossEntry bce_multilabel_entry() {

@@ -23,7 +23,9 @@ std::vector<std::string> losses_with(const LossRegistry& registry, bool LossEntr
 void check_class_weights(const LossRegistry& registry, const config::Config& config) {
   const auto kind = config.read<ClassWeightOptions>("loss").kind;
   const auto read_only = [&](const char* path, bool is_read, const char* condition) {
-    config.refuse_unread(path, is_read, fmt::format("{}, and loss.class_weights is {}", condition, kind));
+    config.refuse_unread(
+        path, is_read,
+        fmt::format("{}, and loss.class_weights is {}", condition, config.get<std::string>("loss.class_weights")));
   };
   read_only("loss.class_weight_list", kind == ClassWeightOptions::kList, "loss.class_weights: list");
   read_only("loss.class_weight_beta", kind == ClassWeightOptions::kEffectiveNumber,

@@ -162,25 +162,27 @@ LossEntry role_entry() {
       .formula =
           "scale (1/(2L) (BCE(f, g) + BCE(g, f) - log f_y - log g_y) + lambda/2 (R(f) + R(g))),  f = sigma(s), g = "
           "sigma(theta), R(p) = ((mean sum p - K)/L)^2",
-      .keys = {config::key("k", &Options::k, 5,
-                           "Expected number of labels per sample, the target of the regulariser; without effect if "
-                           "lambda is 0. Less than the number of classes. Default: the papers' CIFAR-100 tables.")
-                   .at_least(1)
-                   .in("labels"),
-               config::key("lambda", &Options::lambda, 0.0,
-                           "Weight of the regulariser of the expected number of labels. Default: thesis, table 5.3; "
-                           "Cole et al.: 1.")
-                   .at_least(0),
-               config::key("theta_lr", &Options::theta_lr, 1.0,
-                           "Learning rate of the estimated labels as a multiple of the optimizer's. Their gradients "
-                           "are of the order 1/(classes * batch size), so a short run needs a large multiple. "
-                           "Default: thesis, table 5.3.")
-                   .at_least(0),
-               config::key("scale", &Options::scale, 1.0,
-                           "Multiplies the loss, for the network and the estimates alike. The number of classes "
-                           "undoes the division by it, as the thesis does in assume_negative and "
-                           "expected_positive_regularisation. Default: Cole et al.")
-                   .above(0)},
+      .keys =
+          {config::key(
+               "k", &Options::k, 5,
+               "Expected number of labels per sample, the target of the regulariser; without effect if "
+               "lambda is 0. Less than the number of classes; the default is lowered where it is not. Default: the papers' CIFAR-100 tables.")
+               .at_least(1)
+               .in("labels"),
+           config::key("lambda", &Options::lambda, 0.0,
+                       "Weight of the regulariser of the expected number of labels. Default: thesis, table 5.3; "
+                       "Cole et al.: 1.")
+               .at_least(0),
+           config::key("theta_lr", &Options::theta_lr, 1.0,
+                       "Learning rate of the estimated labels as a multiple of the optimizer's. Their gradients "
+                       "are of the order 1/(classes * batch size), so a short run needs a large multiple. "
+                       "Default: thesis, table 5.3.")
+               .at_least(0),
+           config::key("scale", &Options::scale, 1.0,
+                       "Multiplies the loss, for the network and the estimates alike. The number of classes "
+                       "undoes the division by it, as the thesis does in assume_negative and "
+                       "expected_positive_regularisation. Default: Cole et al.")
+               .above(0)},
       .requirements = {.sample_ids = true},
       .make = construct<Role>,
       .couples_samples = true,

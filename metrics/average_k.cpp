@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kSmallestFloat = std::numeric_limits<float>::min();
 constexpr double kFloatRounding = 4 * std::numeric_limits<float>::epsilon();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// The sets of one K.
 struct AverageKSets {
@@ -51,6 +52,10 @@ std::vector<std::pair<std::string, at::Tensor>> shot_group_samples(const at::Ten
   return samples;
 }
 
+MetricValue average_k_lambda(double k, double lambda) {
+  return {average_k_name(k) + "_lambda", lambda, MetricUnit::kThreshold, MeanOver::kSamples, Better::kNeither};
+}
+
 /// A class is returned where its value reaches a threshold lambda, one for all samples, that makes sets of K classes on
 /// average on the scores that set it (Garcin 2023, Algorithm 1, eq. 5.16-5.17). For every K: the share of samples whose
 /// label is returned ("avg5"), the realised mean size of the sets ("avg5_size") and lambda ("avg5_lambda"), and the
@@ -62,14 +67,14 @@ class AverageK : public Metric {
   AverageK(AverageKOptions options, std::vector<CountBin> bins)
       : options_(std::move(options)), bins_(std::move(bins)) {}
 
-  std::vector<std::string> names() const override {
-    std::vector<std::string> names;
+  std::vector<MetricValue> facts() const override {
+    std::vector<MetricValue> facts;
     for (const double k : options_.average_k) {
-      const std::string sets = average_k_name(k);
-      append(names, accuracy_names(sets, bins_));
-      append(names, {sets + "_size", sets + "_lambda"});
+      const MetricValue size = average_k_size(k, kNan);
+      append(facts, accuracy_facts(average_k_name(k), bins_, size.name));
+      append(facts, {size, average_k_lambda(k, kNan)});
     }
-    return names;
+    return facts;
   }
 
   ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const override {
@@ -96,12 +101,13 @@ class AverageK : public Metric {
       EvaluationResult result;
       for (size_t i = 0; i < sets.size(); ++i) {
         const auto& [lambda, sizes, label_returned] = sets[i];
-        const std::string name = average_k_name(options_.average_k[i]), size = name + "_size";
-        const ClassHits counts = count_hits(label_returned, labels, classes);
-        append(result.values, accuracies(name, counts, train_counts, bins_, size));
+        const double k = options_.average_k[i];
+        const std::string name = average_k_name(k);
         result.set_sizes.push_back({name, counts_of(sizes, classes + 1)});
-        result.values.push_back({size, mean_of_counts(result.set_sizes.back().counts), MetricUnit::kClasses});
-        result.values.push_back({name + "_lambda", lambda, MetricUnit::kThreshold});
+        const MetricValue size = average_k_size(k, mean_of_counts(result.set_sizes.back().counts));
+        append(result.values,
+               accuracies(name, count_hits(label_returned, labels, classes), train_counts, bins_, size.name));
+        append(result.values, {size, average_k_lambda(k, lambda)});
         for (const auto& [prefix, is_in] : groups)
           result.set_sizes.push_back({prefix + name, counts_of(sizes.masked_select(is_in), classes + 1)});
       }
@@ -120,24 +126,36 @@ std::string average_k_name(double k) {
   return fmt::format("avg{}", k);
 }
 
+MetricValue average_k_size(double k, double size) {
+  return {average_k_name(k) + "_size", size, MetricUnit::kClasses, MeanOver::kSamples, Better::kNeither};
+}
+
+const config::Named<AverageKScore>& average_k_scores() {
+  static const config::Named<AverageKScore> kNames{
+      {"softmax", AverageKScore::kSoftmax}, {"sigmoid", AverageKScore::kSigmoid}, {"raw", AverageKScore::kRaw}};
+  return kNames;
+}
+
 config::Keys AverageKOptions::keys() {
   return {
-      config::key("average_k", &AverageKOptions::average_k, {2, 5},
-                  "The K of the average-K accuracies, whole or not: avg5, avg5_size (realised mean size of the sets), "
-                  "avg5_lambda, macro_avg5 (mean over classes), few_avg5, medium_avg5 and many_avg5.")
+      config::key(
+          "average_k", &AverageKOptions::average_k, {2, 5},
+          "The K of the average-K accuracies, whole or not: avg5, avg5_size (realised mean size of the sets), "
+          "avg5_lambda, macro_avg5 (mean over classes), few_avg5, medium_avg5 and many_avg5. The default leaves out "
+          "K above the number of classes.")
           .above(0)
           .distinct()
           .in("classes"),
       config::key(
-          "average_k_score", &AverageKOptions::average_k_score, "softmax",
+          "average_k_score", &AverageKOptions::average_k_score, AverageKScore::kSoftmax,
           "What is compared with the threshold: softmax (Garcin 2023, Algorithm 1), sigmoid, or the raw scores. "
-          "The scale of a loss with normalised scores multiplies them before softmax and sigmoid.")
-          .one_of({"softmax", "sigmoid", "raw"}),
+          "The scale of a loss with normalised scores multiplies them before softmax and sigmoid.",
+          average_k_scores()),
       config::key(
-          "average_k_ties", &AverageKOptions::average_k_ties, "keep_all",
+          "average_k_ties", &AverageKOptions::average_k_ties, Ties::kKeepAll,
           "Values equal to the threshold: keep_all returns them (Garcin 2023, Algorithm 1), and sets may get larger "
-          "than K on average; strict does not (the constraint of eq. 3.5).")
-          .one_of({"keep_all", "strict"}),
+          "than K on average; strict does not (the constraint of eq. 3.5).",
+          {{"keep_all", Ties::kKeepAll}, {"strict", Ties::kStrict}}),
       config::key("threshold_from", &AverageKOptions::threshold_from, "val",
                   "The images that set average-K's thresholds: val, same (the split that is evaluated), or a folder of "
                   "images, which need no labels.")
@@ -146,15 +164,14 @@ config::Keys AverageKOptions::keys() {
 
 AverageKValues average_k_values(const AverageKOptions& options, const SplitScores& split,
                                 const MetricContext& context) {
-  const bool is_raw = options.average_k_score == "raw";
+  const bool is_raw = options.average_k_score == AverageKScore::kRaw;
   const auto decided = [&](at::ScalarType dtype) {
     const auto values_of = [&](const at::Tensor& scores) {
       if (is_raw) return scores;
       const at::Tensor logits = (context.score_scale == 1.0 ? scores : scores.mul(context.score_scale)).to(dtype);
-      return options.average_k_score == "softmax" ? at::softmax(logits, 1) : at::sigmoid(logits);
+      return options.average_k_score == AverageKScore::kSoftmax ? at::softmax(logits, 1) : at::sigmoid(logits);
     };
-    AverageKValues result{
-        values_of(split.scores), {}, options.average_k_ties == "strict" ? Ties::kStrict : Ties::kKeepAll};
+    AverageKValues result{values_of(split.scores), {}, options.average_k_ties};
     result.lambdas =
         average_k_thresholds(context.threshold_scores ? values_of(*context.threshold_scores) : result.values,
                              options.average_k, result.ties);

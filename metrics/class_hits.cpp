@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace settrain {
 namespace {
@@ -77,28 +78,28 @@ ClassMean shot_accuracy(const ClassHits& counts, const std::vector<int64_t>& tra
   return mean_of_classes(counts, [&](size_t c) { return shot_group(train_counts[c]) == group; });
 }
 
-std::vector<std::string> accuracy_names(const std::string& sets, const std::vector<CountBin>& bins) {
-  std::vector<std::string> names{sets, "macro_" + sets, "few_" + sets, "medium_" + sets, "many_" + sets};
-  for (const CountBin& bin : bins) names.push_back(bin.name + "_" + sets);
-  return names;
-}
-
 std::vector<MetricValue> accuracies(const std::string& sets, const ClassHits& counts,
                                     const std::vector<int64_t>& train_counts, const std::vector<CountBin>& bins,
                                     const std::string& size) {
-  std::vector<double> values{accuracy(counts), macro_accuracy(counts).mean};
-  for (const ShotGroup group : {ShotGroup::kFew, ShotGroup::kMedium, ShotGroup::kMany}) {
-    values.push_back(shot_accuracy(counts, train_counts, group).mean);
+  const auto of_classes = [&size](const std::string& name, double value) {
+    return MetricValue{.name = name, .value = value, .over = MeanOver::kClasses, .size = size};
+  };
+  std::vector<MetricValue> values{{.name = sets, .value = accuracy(counts), .size = size}};
+  values.push_back(of_classes("macro_" + sets, macro_accuracy(counts).mean));
+  for (const auto& [prefix, group] :
+       {std::pair("few_", ShotGroup::kFew), {"medium_", ShotGroup::kMedium}, {"many_", ShotGroup::kMany}}) {
+    values.push_back(of_classes(prefix + sets, shot_accuracy(counts, train_counts, group).mean));
   }
   for (const CountBin& bin : bins) {
-    values.push_back(mean_of_classes(counts, [&](size_t c) { return bin.holds(train_counts[c]); }).mean);
+    const ClassMean mean = mean_of_classes(counts, [&](size_t c) { return bin.holds(train_counts[c]); });
+    values.push_back(of_classes(bin.name + "_" + sets, mean.mean));
   }
-  std::vector<MetricValue> named;
-  for (const std::string& name : accuracy_names(sets, bins)) {
-    const MeanOver over = named.empty() ? MeanOver::kSamples : MeanOver::kClasses;
-    named.push_back({name, values[named.size()], MetricUnit::kFraction, over, Better::kHigher, size});
-  }
-  return named;
+  return values;
+}
+
+std::vector<MetricValue> accuracy_facts(const std::string& sets, const std::vector<CountBin>& bins,
+                                        const std::string& size) {
+  return accuracies(sets, {}, {}, bins, size);
 }
 
 }  // namespace settrain

@@ -68,14 +68,15 @@ ClassMean macro_accuracy(const ClassHits& counts);
 /// The same over the classes of one group. `train_counts` [classes] training images of every class.
 ClassMean shot_accuracy(const ClassHits& counts, const std::vector<int64_t>& train_counts, ShotGroup group);
 
-/// The names of the accuracies of sets called `sets` ("top5"): "top5", "macro_top5", "few_top5", "medium_top5",
-/// "many_top5", and "bin0_9_top5" and so on for the bins.
-std::vector<std::string> accuracy_names(const std::string& sets, const std::vector<CountBin>& bins);
-
-/// The values that go with accuracy_names(), in that order. `train_counts` [classes] training images of every class;
-/// `size` is MetricValue::size of all.
+/// The accuracies of sets called `sets` ("top5"): "top5", "macro_top5", "few_top5", "medium_top5", "many_top5", and
+/// "bin0_9_top5" and so on for the bins. `train_counts` [classes] training images of every class; `size` is
+/// MetricValue::size of all.
 std::vector<MetricValue> accuracies(const std::string& sets, const ClassHits& counts,
                                     const std::vector<int64_t>& train_counts, const std::vector<CountBin>& bins,
                                     const std::string& size = "");
+
+/// The same before there are scores, with NaN for every number: Metric::facts().
+std::vector<MetricValue> accuracy_facts(const std::string& sets, const std::vector<CountBin>& bins,
+                                        const std::string& size = "");
 
 }  // namespace settrain

@@ -17,11 +17,17 @@ struct TopkAccuracyOptions {
   static config::Keys keys();
 };
 
+/// What average-K compares with its threshold.
+enum class AverageKScore { kSoftmax, kSigmoid, kRaw };
+
+/// The texts that stand for them.
+const config::Named<AverageKScore>& average_k_scores();
+
 struct AverageKOptions {
-  config::Reals average_k;      // every K > 0, each once; need not be whole
-  std::string average_k_score;  // softmax | sigmoid | raw
-  std::string average_k_ties;   // keep_all | strict
-  std::string threshold_from;   // val | same | a folder: the images of MetricContext::threshold_scores
+  config::Reals average_k;  // every K > 0, each once; need not be whole
+  AverageKScore average_k_score;
+  Ties average_k_ties;
+  std::string threshold_from;  // val | same | a folder: the images of MetricContext::threshold_scores
 
   static config::Keys keys();
 };
@@ -44,6 +50,8 @@ MetricEntry superclass_accuracy_entry();
 std::string topk_name(int64_t k);
 /// "avg5" for K = 5, "avg2.5" for K = 2.5.
 std::string average_k_name(double k);
+/// "avg5_size", the mean size of the sets. K asks for it, so that neither larger nor smaller is better.
+MetricValue average_k_size(double k, double size);
 
 /// The values that decide the sets of a split: a set of K holds the classes returned_classes(values, lambdas[i], ties),
 /// for i of K in AverageKOptions::average_k.

@@ -30,7 +30,7 @@ struct MetricContext {
 
 enum class MetricUnit { kFraction, kClasses, kThreshold };
 enum class MeanOver { kSamples, kClasses };
-enum class Better { kHigher, kLower };
+enum class Better { kHigher, kLower, kNeither };
 
 /// One number, and the facts about it. The number is NaN where it is undefined (no class in a shot group or bin).
 struct MetricValue {
@@ -42,8 +42,10 @@ struct MetricValue {
   std::string size = {};  // the name of the mean size of the sets that the metric judges; empty where sizes are fixed
 };
 
-/// Whether the value is better than `other`, an earlier one of the same metric. NaN is never better.
+/// Whether the value is better than `other`, an earlier one of the same metric. NaN is never better, and neither is any
+/// value of a metric that has no better end.
 inline bool is_better(const MetricValue& value, double other) {
+  if (value.better == Better::kNeither) return false;
   return value.better == Better::kLower ? value.value < other : value.value > other;
 }
 
@@ -79,18 +81,22 @@ class Metric {
  public:
   virtual ~Metric() = default;
 
-  /// The names of all the values that compute() returns, in its order; known before there are scores. Empty where the
-  /// configuration asks for none: prepare() is then not called.
-  virtual std::vector<std::string> names() const = 0;
+  /// The values that compute() will return, in its order, before there are scores: names and facts hold, the numbers
+  /// mean nothing. Empty where the configuration asks for none: prepare() is then not called.
+  virtual std::vector<MetricValue> facts() const = 0;
 
   /// Takes a split as check_split() lets it through, and does once what does not depend on which of its samples are
-  /// asked for: ranks, thresholds, calibration. The bootstrap asks a thousand times. Runs where the scores are. The
-  /// answer must not outlive this metric.
+  /// asked for: ranks, thresholds, calibration. Runs where the scores are. The answer must not outlive this metric.
+  ///
+  /// The bootstrap asks a thousand times. Measured on two cores with 50,000 samples of 1000 classes, a resample takes
+  /// 17 ms for top-K, 26 ms for average-K and 54 ms for a set rule; computing the same from the resampled scores takes
+  /// 210, 550 and 3400 ms. Only where average-K sets its thresholds on the resample itself is little gained: 370 of 550
+  /// ms.
   virtual ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const = 0;
 
   /// The results of the split itself.
   EvaluationResult compute(const SplitScores& split, const MetricContext& context) const {
-    return names().empty() ? EvaluationResult() : prepare(split, context)({});
+    return facts().empty() ? EvaluationResult() : prepare(split, context)({});
   }
 };
 

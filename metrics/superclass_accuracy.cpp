@@ -17,8 +17,8 @@ class SuperclassAccuracy : public Metric {
   SuperclassAccuracy(SuperclassAccuracyOptions options, std::vector<CountBin> bins)
       : options_(options), bins_(std::move(bins)) {}
 
-  std::vector<std::string> names() const override {
-    return options_.superclass_accuracy ? accuracy_names(kTop1Superclass, bins_) : std::vector<std::string>();
+  std::vector<MetricValue> facts() const override {
+    return options_.superclass_accuracy ? accuracy_facts(kTop1Superclass, bins_) : std::vector<MetricValue>();
   }
 
   ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const override {

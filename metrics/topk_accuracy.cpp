@@ -13,10 +13,10 @@ class TopkAccuracy : public Metric {
   TopkAccuracy(TopkAccuracyOptions options, std::vector<CountBin> bins)
       : options_(std::move(options)), bins_(std::move(bins)) {}
 
-  std::vector<std::string> names() const override {
-    std::vector<std::string> names;
-    for (const int64_t k : options_.top_k) append(names, accuracy_names(topk_name(k), bins_));
-    return names;
+  std::vector<MetricValue> facts() const override {
+    std::vector<MetricValue> facts;
+    for (const int64_t k : options_.top_k) append(facts, accuracy_facts(topk_name(k), bins_));
+    return facts;
   }
 
   ResultsOfSamples prepare(const SplitScores& split, const MetricContext& context) const override {
@@ -48,7 +48,8 @@ config::Keys TopkAccuracyOptions::keys() {
       config::key(
           "top_k", &TopkAccuracyOptions::top_k, {1, 5},
           "The K of the top-K accuracies: top5, macro_top5 (mean over classes), few_top5, medium_top5 and many_top5 "
-          "(classes with under 20, 20 to 100, over 100 training images).")
+          "(classes with under 20, 20 to 100, over 100 training images). The default leaves out K above the number of "
+          "classes.")
           .at_least(1)
           .distinct()};
 }

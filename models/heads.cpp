@@ -71,14 +71,14 @@ at::Tensor LinearHead::forward(const at::Tensor& features) {
 Heads::Heads(torch::nn::Module& model, const std::string& name, const ModelOptions& options, int64_t features,
              int64_t classes, FirstHead first) {
   const auto linear = [&] { return std::make_shared<LinearHead>(features, classes, options.head_bias, first); };
-  if (options.head == "normalised") {
+  if (options.head == ModelOptions::Head::kNormalised) {
     first_ = model.register_module(name, std::make_shared<NormalisedHead>(features, classes));
-  } else if (options.head == "scaled") {
+  } else if (options.head == ModelOptions::Head::kScaled) {
     first_ = model.register_module(name, std::make_shared<ScaledHead>(features, classes, options.head_bias));
   } else {
     first_ = model.register_module(name, linear());
   }
-  if (options.head == "two_head") second_ = model.register_module(name + "_multi", linear());
+  if (options.head == ModelOptions::Head::kTwoHead) second_ = model.register_module(name + "_multi", linear());
 }
 
 ModelOutput Heads::operator()(const at::Tensor& features) const {

@@ -11,13 +11,16 @@ namespace settrain {
 
 config::Keys ModelOptions::keys() {
   return {
-      config::key("head", &ModelOptions::head, "linear",
+      config::key("head", &ModelOptions::head, Head::kLinear,
                   "The last layer: linear; normalised, whose scores are cosines between features and class weights "
                   "(needed by losses with margins); two_head, two linear layers on the same features, for losses "
                   "that also train a multi-label head; or scaled, a linear layer that stays as it is in "
                   "model.pretrained, with a factor for each class' score that is trained (LWS of Kang et al., ICLR "
-                  "2020).")
-          .one_of({"linear", "normalised", "two_head", "scaled"}),
+                  "2020).",
+                  {{"linear", Head::kLinear},
+                   {"normalised", Head::kNormalised},
+                   {"two_head", Head::kTwoHead},
+                   {"scaled", Head::kScaled}}),
       config::key("head_bias", &ModelOptions::head_bias, true,
                   "Whether linear heads have a bias; a normalised one has none."),
       config::key("pretrained", &ModelOptions::pretrained, kNone,
@@ -30,8 +33,8 @@ config::Keys ModelOptions::keys() {
           "pretrained_head", &ModelOptions::pretrained_head, kKeep,
           "The head of model.pretrained: keep; draw, initialise it randomly (cRT of Kang et al., ICLR 2020); or "
           "tau_normalised, divide each class' weights by their Euclidean norm to the power model.head_tau and "
-          "drop the bias (from the same paper).")
-          .one_of({kKeep, kDraw, kTauNormalised}),
+          "drop the bias (from the same paper).",
+          {{"keep", kKeep}, {"draw", kDraw}, {"tau_normalised", kTauNormalised}}),
       config::key("head_tau", &ModelOptions::head_tau, 1.0,
                   "The power of pretrained_head: tau_normalised; 0 changes no weight, 1 makes all norms 1.")
           .at_least(0),
@@ -60,7 +63,7 @@ void check_images(bool fit, std::string_view model, std::string_view images, con
 void model_rule(const config::Config& config) {
   const auto options = config.read<ModelOptions>("model");
   const bool has_file = options.pretrained != ModelOptions::kNone;
-  if (!has_file && options.head == "scaled") {
+  if (!has_file && options.head == ModelOptions::Head::kScaled) {
     config.fail("model.head",
                 "scaled trains factors on a head that is trained already; set model.pretrained to its run's "
                 "checkpoint");
@@ -81,13 +84,13 @@ void model_rule(const config::Config& config) {
   if (!trains_head && options.pretrained_head == ModelOptions::kDraw) {
     config.fail("model.pretrained_head", "draw makes a head that model.trainable leaves as it was drawn");
   }
-  if (options.head == "scaled" && trains_body) {
+  if (options.head == ModelOptions::Head::kScaled && trains_body) {
     config.fail("model.head", "scaled is for a body and a head that stay as they are; set model.trainable: [head]");
   }
-  if (options.pretrained_head == ModelOptions::kTauNormalised && options.head != "linear") {
+  if (options.pretrained_head == ModelOptions::kTauNormalised && options.head != ModelOptions::Head::kLinear) {
     config.fail("model.pretrained_head", "tau_normalised is for model.head: linear");
   }
-  if (options.pretrained_head == ModelOptions::kDraw && options.head == "scaled") {
+  if (options.pretrained_head == ModelOptions::kDraw && options.head == ModelOptions::Head::kScaled) {
     config.fail("model.pretrained_head", "draw leaves model.head: scaled nothing to scale");
   }
 }

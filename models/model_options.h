@@ -11,16 +11,19 @@
 namespace settrain {
 
 struct ModelOptions {
-  std::string head = "linear";
+  enum class Head { kLinear, kNormalised, kTwoHead, kScaled };
+  enum class PretrainedHead { kKeep, kDraw, kTauNormalised };
+  using enum PretrainedHead;
+
+  Head head = Head::kLinear;
   bool head_bias = true;
   std::string pretrained = kNone;  // or a file
-  std::string pretrained_head = kKeep;
+  PretrainedHead pretrained_head = kKeep;
   double head_tau = 1;
   bool sync_batch_norm = false;
   config::Texts trainable = {kBody, kHead};
 
   static constexpr const char* kNone = "none";
-  static constexpr const char *kKeep = "keep", *kDraw = "draw", *kTauNormalised = "tau_normalised";
   static constexpr const char *kBody = "body", *kHead = "head";
 
   bool trains(const char* part) const;  // kBody or kHead

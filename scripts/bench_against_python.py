@@ -52,7 +52,7 @@ FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channel
 KEYS = {"images_per_second": "images/s", "forward_ms": "forward ms", "backward_ms": "backward ms", "update_ms": "update ms"}
 REPLY_KEYS = [*KEYS, "step_ms", "channels_last", "threads"]
 SEED = 0
-IMAGE_ENDINGS = {".jpg", ".jpeg", ".jfif", ".png", ".bmp", ".webp", ".tif", ".tiff"}
+IMAGE_ENDINGS = {".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".webp", ".tif", ".tiff"}
 
 
 class PyTorchTrainer:

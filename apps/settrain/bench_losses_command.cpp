@@ -7,8 +7,8 @@
 #include "src/core/log.h"
 #include "src/core/process.h"
 #include "src/measure/bench/loss_report.h"
+#include "src/train/compute_policy.h"
 #include "src/train/compute_threads.h"
-#include "src/train/experiment.h"
 
 namespace settrain {
 namespace {

@@ -10,7 +10,7 @@
 #include "src/core/text.h"
 #include "src/measure/bench/speed.h"
 #include "src/measure/cost/throughput.h"
-#include "src/train/experiment.h"
+#include "src/train/compute_policy.h"
 #include "src/train/experiment_schema.h"
 
 namespace settrain {

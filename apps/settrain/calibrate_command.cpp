@@ -16,6 +16,7 @@
 #include "src/inference/results.h"
 #include "src/inference/rule_file.h"
 #include "src/inference/trained_model.h"
+#include "src/inference/score_file.h"
 #include "src/inference/trained_run.h"
 
 namespace settrain {
@@ -61,9 +62,13 @@ std::vector<SetRule> rules_of(const CalibrateArguments& arguments, const ClassFa
   return rules;
 }
 
-void show(const CalibrateArguments& arguments, const Calibration& calibration) {
+void print(const CalibrateArguments& arguments, const Calibration& calibration) {
   for (const std::string& warning : calibration.warnings) log::warning("[calibrate] " + warning);
-  std::cout << (arguments.json ? calibration_json(calibration).dump(1) + "\n" : format_calibration(calibration));
+  std::cout << (arguments.json ? calibration_json(calibration).dump(1) + "\n" : format_calibration(calibration))
+            << std::flush;
+}
+
+void draw(const CalibrateArguments& arguments, const Calibration& calibration) {
   if (arguments.figure.empty()) return;
   for (const auto& file : draw_charts({calibration_chart(calibration)}, arguments.figure)) {
     log::info("[calibrate] " + file.string());
@@ -110,8 +115,32 @@ int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments
   Calibration done = calibrate_and_judge(request, calibration.facts, calibration.scores, arguments.scores,
                                          test ? &test->scores : nullptr, arguments.test);
   done.warnings.insert(done.warnings.begin(), warnings.begin(), warnings.end());
-  show(arguments, done);
+  print(arguments, done);
+  draw(arguments, done);
   return kSuccess;
+}
+
+// Keeps the rules in the run, and the numbers for its report. False, with an error in the log, where the run cannot be
+// written.
+bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRules& rules,
+          const Calibration& numbers) {
+  const char* lost = "nothing is kept, neither these rules nor the numbers for the report";
+  try {
+    const std::vector<std::string> dropped = store_rules(folder, checkpoint, rules);
+    lost = "the rules are kept, but not the numbers for the report";
+    write_file_atomically(folder.calibration(checkpoint), calibration_json(numbers).dump() + "\n");
+    if (!dropped.empty()) {
+      log::warning(fmt::format(
+          "[calibrate] no longer kept, for they were calibrated on other images, for another temperature, or by an "
+          "earlier version: {}",
+          fmt::join(dropped, ", ")));
+    }
+  } catch (const RunError& problem) {
+    log::error(fmt::format("[calibrate] {}: {}", lost, problem.what()));
+    return false;
+  }
+  log::info(fmt::format("[calibrate] the rules are kept in '{}'", folder.rules(checkpoint).string()));
+  return true;
 }
 
 int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) {
@@ -122,37 +151,26 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   const std::string checkpoint = chosen_checkpoint(line, arguments.choice, folder).stem().string();
   TrainedRun run = open_trained_run(line.registries, arguments.run, {checkpoint}, device, line.settings);
   const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
-  const auto [split, no_guarantee] = calibration_split(run.experiment);
+  const std::string split = calibration_split(run.experiment.dataset);
   const ClassFacts facts = run.experiment.class_facts;
   request.rules = rules_of(arguments, facts);
-  request.no_guarantee = no_guarantee;
+  request.no_guarantee = why_no_guarantee(run.experiment, split, /*with_test=*/!request.share);
   request.by_alpha = true;  // for the report
   tell_probabilities("[calibrate]", facts.probability, run.experiment.config.get<std::string>("model.head"));
   ProgressBar bar;
   const SplitScores calibration = labelled_scores(run.experiment, split, bar);
   std::optional<SplitScores> test;
   if (!request.share) test = labelled_scores(run.experiment, "test", bar);
-  log_skipped_images(run.experiment);
+  log_skipped_images(*run.experiment.loader.skipped);
   const Calibration done = calibrate_and_judge(request, facts, calibration, split, test ? &*test : nullptr, "test");
   StoredRules stored{.temperature = done.temperature,
                      .calibrated_on = done.calibrated_on,
                      .checkpoint_sha256 = weights.text("sha256")};
   for (const JudgedRule& judged : done.rules) stored.rules.push_back(judged.rule);
-  if (arguments.dry_run) {
-    show(arguments, done);
-    return kSuccess;
-  }
-  const std::vector<std::string> dropped = store_rules(folder, checkpoint, stored);
-  write_file_atomically(folder.calibration(checkpoint), calibration_json(done).dump() + "\n");
-  show(arguments, done);
-  if (!dropped.empty()) {
-    log::warning(fmt::format(
-        "[calibrate] no longer kept, for they were calibrated on other images, for another temperature, or by an "
-        "earlier version: {}",
-        fmt::join(dropped, ", ")));
-  }
-  log::info(fmt::format("[calibrate] the rules are kept in '{}'", folder.rules(checkpoint).string()));
-  return kSuccess;
+  print(arguments, done);
+  const bool is_kept = arguments.dry_run || keep(folder, checkpoint, stored, done);
+  draw(arguments, done);
+  return is_kept ? kSuccess : kFailed;
 }
 
 int calibrate_rules(const CommandLine& line, const CalibrateArguments& arguments) {

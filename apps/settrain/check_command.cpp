@@ -7,7 +7,7 @@
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/measure/check/checks.h"
-#include "src/train/experiment.h"
+#include "src/train/compute_policy.h"
 
 namespace settrain {
 namespace {

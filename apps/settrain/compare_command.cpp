@@ -5,7 +5,7 @@
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/studies/compare/bootstrap.h"
-#include "src/train/experiment.h"
+#include "src/train/compute_policy.h"
 #include "src/train/experiment_schema.h"
 
 namespace settrain {

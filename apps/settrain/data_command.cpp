@@ -1,15 +1,20 @@
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <set>
 #include <thread>
 
 #include "apps/settrain/command_line.h"
 #include "datasets/load_data.h"
+#include "datasets/shared_images.h"
 #include "src/core/error.h"
 #include "src/core/files.h"
 #include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/data_tools/fetch.h"
 #include "src/data_tools/split_folder.h"
 #include "src/data_tools/stats_files.h"
@@ -31,6 +36,19 @@ struct VerifyOptions {
   int64_t workers = 0;
 };
 
+// Compares the images of these splits where loading left the comparison out, and warns of those that two splits share.
+void compare_splits(LoadedData& data, const std::vector<std::string>& splits) {
+  if (data.not_compared == 0 || splits.size() < 2) return;
+  log::info(
+      fmt::format("[data] comparing {} files of equal sizes between the splits", format_count(data.not_compared)));
+  for (Split* split : {&data.dataset.train, &data.dataset.val, &data.dataset.calibration, &data.dataset.test}) {
+    if (std::ranges::count(splits, split->name) == 0) split->ids.clear();
+  }
+  for (const SharedImages& shared : find_shared_images(data.dataset, std::numeric_limits<int64_t>::max()).found) {
+    log::warning("[data] " + shared.text());
+  }
+}
+
 int verify_data(const CommandLine& line, const VerifyOptions& options) {
   if (std::set(options.splits.begin(), options.splits.end()).size() < options.splits.size()) {
     throw ConfigError("--splits: a split comes twice");
@@ -42,11 +60,12 @@ int verify_data(const CommandLine& line, const VerifyOptions& options) {
   catch_interrupts();
   const std::vector<std::string> splits = options.splits.empty() ? split_names(data.dataset) : options.splits;
   const VerifyReport report = verify_images(data.dataset, splits, options.workers);
-  std::cout << verify_text(report);
+  std::cout << verify_text(report) << std::flush;
   if (list && report.complete()) {
     list->write(verify_list(report));
     list->commit();
   }
+  if (report.complete()) compare_splits(data, splits);
   if (!report.complete()) {
     std::cout.flush();
     throw_if_interrupted();

@@ -15,7 +15,7 @@
 #include "src/core/table_text.h"
 #include "src/measure/cost/throughput.h"
 #include "src/papers/design/needed_data.h"
-#include "src/studies/sweep/points.h"
+#include "src/studies/sweep/grid_runs.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment.h"
 #include "src/train/experiment_schema.h"
@@ -66,7 +66,7 @@ int64_t images_to_score(const config::Config& config, const char* path, const Da
 double images_of_run(const config::Config& config, const DataFacts& facts) {
   const auto epochs = config.get<int64_t>("train.epochs"), every = config.get<int64_t>("eval.every");
   const bool trains_body = config.read<ModelOptions>("model").trains(ModelOptions::kBody);
-  const int64_t crops = config.get<std::string>("eval.crops") == "ten" ? 10 : 1;
+  const int64_t crops = config.read<EvalOptions>("eval").crops == EvalOptions::kTen ? 10 : 1;
   const int64_t selected = std::max<int64_t>(1, std::ssize(config.get<config::Texts>("select")));
   const int64_t trained = epochs * facts.train;
   const int64_t evaluations = (epochs + every - 1) / every;  // one after the last epoch
@@ -120,7 +120,7 @@ DesignCost DesignCosts::count(const RunDesign& design, const std::vector<WantedC
   if (seeds > 1) grid.seeds.resize(1);  // runs that differ by their seed alone cost the same
   int64_t repeated = 0;
   DesignCost cost;
-  for (const SweepPoint& point : make_points(grid, schema, 1, repeated)) {
+  for (const SweepPoint& point : make_runs(grid, schema, 1, repeated)) {
     const config::Config config = config::load(schema, grid.base, point.overrides);
     cost.runs += seeds;
     const NeededFiles files = needed_files(config);

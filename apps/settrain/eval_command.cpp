@@ -19,9 +19,8 @@ int evaluate(const CommandLine& line, const EvalArguments& arguments) {
   TrainedRun run = open_trained_run(line.registries, arguments.run, arguments.checkpoints, device, line.settings);
   ProgressBar bar;
   const auto results = evaluate_checkpoints(run.experiment, run.checkpoints, bar);
-  log_skipped_images(run.experiment);
-  std::cout << (arguments.json ? results_json(run.experiment, results).dump(1) + "\n"
-                               : format_results(run.experiment, results));
+  log_skipped_images(*run.experiment.loader.skipped);
+  std::cout << (arguments.json ? results_json(results).dump(1) + "\n" : format_results(results));
   return kSuccess;
 }
 

@@ -12,7 +12,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/process.h"
-#include "src/train/experiment.h"
+#include "src/train/compute_policy.h"
 #include "src/train/run_options.h"
 
 namespace settrain {

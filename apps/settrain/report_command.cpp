@@ -12,7 +12,7 @@
 #include "src/report/report.h"
 #include "src/run_folder/run_folder.h"
 #include "src/studies/compare/compared_run.h"
-#include "src/train/experiment.h"
+#include "src/train/compute_policy.h"
 
 namespace settrain {
 namespace {

@@ -7,6 +7,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/text.h"
 #include "src/inference/results.h"
+#include "src/inference/score_file.h"
 #include "src/inference/trained_run.h"
 
 namespace settrain {
@@ -31,8 +32,8 @@ int write_scores(const CommandLine& line, const ScoresArguments& arguments) {
   const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
   ProgressBar bar;
   const ScoreFile scores{labelled_scores(run.experiment, arguments.split, bar), run.experiment.class_facts,
-                         weights.text("sha256"), why_no_guarantee(arguments.split)};
-  log_skipped_images(run.experiment);
+                         weights.text("sha256"), why_no_guarantee(run.experiment, arguments.split)};
+  log_skipped_images(*run.experiment.loader.skipped);
   write_score_file(arguments.output, scores,
                    {{"run", arguments.run}, {"checkpoint", checkpoint}, {"split", arguments.split}});
   std::cout << fmt::format("'{}': scores of {} images of {} for {} classes, by {}\n", arguments.output,

@@ -90,6 +90,18 @@ void add_serve_command(CLI::App& app, CommandLine& line) {
                    "Seconds for a request to arrive (408), and then to reach the model (503)")
       ->check(number_between(0.1, 3600.0))
       ->capture_default_str();
+  command
+      ->add_option("--idle", options.http.idle_seconds,
+                   "Seconds for which a connection stays open between two requests; behind a proxy more than the "
+                   "proxy's own")
+      ->check(number_between(0.1, 86'400.0))
+      ->capture_default_str();
+  command
+      ->add_option("--allow-origin", options.origins,
+                   "An origin whose pages may ask and read the answers (CORS), such as https://example.org, or * for "
+                   "all; may be given several times")
+      ->type_name("ORIGIN")
+      ->allow_extra_args(false);
 }
 
 }  // namespace settrain

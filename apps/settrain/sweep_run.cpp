@@ -128,10 +128,10 @@ Sweep open_sweep(const CommandLine& line, const SweepArguments& arguments, Grid 
   // Everything is checked before the folder is made.
   if (arguments.slurm) split_slurm_options(*arguments.slurm);
   int64_t repeated = 0;
-  make_points(grid, schema, 1, repeated);
+  make_runs(grid, schema, 1, repeated);
   const int64_t threads = threads_for(arguments, path);
   SweepFolder made = arguments.dry_run ? SweepFolder::look(path, threads) : SweepFolder(path, threads);
-  std::vector<SweepPoint> points = make_points(grid, schema, made.threads(), repeated);
+  std::vector<SweepPoint> points = make_runs(grid, schema, made.threads(), repeated);
   const int64_t others = made.find_runs(points, schema);
   Sweep sweep{std::move(grid), title, std::move(points), std::move(made)};
 

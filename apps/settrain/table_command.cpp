@@ -14,11 +14,10 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/measure/bench/smoothed_bench.h"
-#include "src/papers/design/cells.h"
 #include "src/papers/design/run_design.h"
 #include "src/papers/table/filled_table.h"
 #include "src/papers/table/table_formats.h"
-#include "src/train/experiment.h"
+#include "src/train/compute_policy.h"
 #include "src/train/experiment_schema.h"
 
 namespace settrain {
@@ -83,7 +82,7 @@ class Measurement {
     double tau = 0;
   };
 
-  bool is_stability() const { return table_.measure->what == "smoothed_stability"; }
+  bool is_stability() const { return table_.measure->is_stability(); }
 
   MeasuredCell read_cell(size_t row, size_t column) const {
     const auto fail = [&](const std::string& what) {
@@ -123,7 +122,7 @@ class Measurement {
       return cell;
     }
     const SmoothedSeconds& seconds = seconds_of(wanted);
-    const bool is_forward = table_.measure->what == "smoothed_forward";
+    const bool is_forward = table_.measure->is_forward();
     if (is_forward || seconds.backward) {
       cell.values = {is_forward ? seconds.forward : *seconds.backward};
       cell.ours = mean_interval(cell.values);

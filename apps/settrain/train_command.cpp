@@ -10,7 +10,9 @@
 #include "apps/settrain/processes.h"
 #include "datasets/calibration_split.h"
 #include "models/model.h"
+#include "models/model_options.h"
 #include "src/config/load.h"
+#include "src/config/value.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
@@ -20,7 +22,7 @@
 #include "src/train/experiment_schema.h"
 #include "src/train/identity.h"
 #include "src/train/provenance.h"
-#include "src/train/resume.h"
+#include "src/train/resume_point.h"
 #include "src/train/training.h"
 
 namespace settrain {
@@ -40,6 +42,11 @@ void log_start(const Experiment& run, const CommandLine& line) {
   if (run.loader.resident) {
     log::info(fmt::format("[data] the images stay on {}, in {}", run.device.str(),
                           format_bytes(run.loader.resident->bytes())));
+  }
+  for (const std::string& path : fitted_keys(run.config)) {
+    const config::Entry& entry = run.config.at(path);
+    log::info(fmt::format("[run] by default, for {} classes, {} is {}", data.num_classes(), path,
+                          config::yaml_value(entry.key, entry.value)));
   }
   const LabelNoiseReport& noise = run.label_noise;
   if (noise.kind != "none") {
@@ -80,19 +87,21 @@ void log_start(const Experiment& run, const CommandLine& line) {
     log::info(fmt::format("[loss] {} keeps {} of its own: {}", loss, format_bytes(tensor.nbytes()), name));
   }
   const auto weights = run.config.read<ClassWeightOptions>("loss");
+  const auto& weights_kind = run.config.get<std::string>("loss.class_weights");
   if (weights.kind != ClassWeightOptions::kNone) {
-    log::info(fmt::format("[loss] class weights: {}, from epoch {} on", weights.kind, weights.from_epoch + 1));
+    log::info(fmt::format("[loss] class weights: {}, from epoch {} on", weights_kind, weights.from_epoch + 1));
     if (balances) {
       log::warning(fmt::format("[loss] rare classes count twice over: by loss.class_weights {} and by data.sampler {}",
-                               weights.kind, sampling.sampler));
+                               weights_kind, sampling.sampler));
     }
   }
   if (entry.corrects_prior && (balances || weights.kind != ClassWeightOptions::kNone)) {
     log::warning(fmt::format("[loss] rare classes count twice over: by {} and by {}", loss,
-                             balances ? "data.sampler " + sampling.sampler : "loss.class_weights " + weights.kind));
+                             balances ? "data.sampler " + sampling.sampler : "loss.class_weights " + weights_kind));
   }
   if (!entry.has_gradient) log::warning(fmt::format("[loss] {} has no gradient: nothing will be learnt", loss));
-  if (run.config.get<std::string>("model.head") == "normalised" && !entry.requirements.normalised_head) {
+  if (run.config.read<ModelOptions>("model").head == ModelOptions::Head::kNormalised &&
+      !entry.requirements.normalised_head) {
     log::warning(
         fmt::format("[model] a normalised head's scores lie in [-1, 1], and {} does not scale them: its softmax stays "
                     "near uniform; model.head: linear suits it",
@@ -125,8 +134,8 @@ int finish(Experiment& run, RunFolder* folder, Training& training) {
         run, folder ? chosen_checkpoints(*folder, run.general.select) : std::vector<std::filesystem::path>(),
         training.progress_bar());
     run.group->first_does([&] {
-      write_results(run, *folder, results);
-      std::cout << format_results(run, results);
+      write_results(*folder, results);
+      std::cout << format_results(results);
     });
   } catch (const Interrupted&) {
     if (folder) {
@@ -141,7 +150,7 @@ int finish(Experiment& run, RunFolder* folder, Training& training) {
         fmt::format("[run] everything is in {}: results.json, metrics.csv, checkpoints/, log.txt, TensorBoard's events",
                     folder->path().string()));
   }
-  if (folder) log_skipped_images(run);
+  if (folder) log_skipped_images(*run.loader.skipped);
   log::info("[run] peak memory " + format_memory(peak_memory()));
   return kSuccess;
 }
@@ -151,6 +160,7 @@ int train(const CommandLine& line, const TrainArguments& arguments, config::Conf
   // The folder is made after the data are loaded, so that a run that cannot start leaves none behind.
   Experiment run = make_experiment(line.registries, std::move(config), device, FirstWeights::kPretrained, group);
   check_same_everywhere(run);
+  check_training_data(run);
   std::optional<RunFolder> folder;
   group->first_does([&] {
     folder.emplace(RunFolder::create(run.config.get<std::string>("run.dir"), arguments.overwrite));
@@ -242,6 +252,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
   const std::optional<RecordedInput> input = has_checkpoint ? std::optional(shared_input(point, *group)) : std::nullopt;
   Experiment run = make_experiment(line.registries, std::move(wanted), device, weights, group, input);
   check_same_everywhere(run);
+  check_training_data(run);
   group->first_does([&] {
     if (has_checkpoint) check_same_identity(run, *point->checkpoint, arguments.terms);
     log::open_file(folder->log());
@@ -258,7 +269,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
     const int64_t epoch = std::min(point->state.epoch + 1, run.train.epochs);
     log::info(fmt::format("[run] going on with {} at step {}, in epoch {}", folder->path().string(), point->state.step,
                           epoch));
-    if (device.is_cuda() && run.train.deterministic != "true") {
+    if (device.is_cuda() && run.train.deterministic != config::Switch::kOn) {
       log::warning("[run] on a GPU results are reproducible to the last bit only with train.deterministic: true");
     }
   });
@@ -275,7 +286,7 @@ int try_out(const CommandLine& line) {
   log_start(run, line);
   ProgressBar bar;
   const DryRun cost = dry_run(run, bar);
-  std::cout << format_dry_run(run, cost);
+  std::cout << format_dry_run(run.dataset, run.train.epochs, run.device, cost);
   std::cout << fmt::format("{:<12} {}{}\n", "run folder", folder,
                            RunFolder::is_there(folder) ? " (holds a run: --resume or --overwrite it)" : "");
   if (cost.disk_bytes <= cost.free_disk_bytes) return kSuccess;

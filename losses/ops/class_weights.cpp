@@ -33,8 +33,11 @@ config::Keys ClassWeightOptions::keys() {
       key("class_weights", &Options::kind, kNone,
           "Weights of the classes in the loss, by their training images, label noise included: none; inverse_frequency; effective_number "
           "(Cui et al., CVPR 2019); or list, as loss.class_weight_list has them. The first two are scaled to a mean "
-          "of 1.")
-          .one_of({kNone, "inverse_frequency", kEffectiveNumber, kList}),
+          "of 1.",
+          {{"none", kNone},
+           {"inverse_frequency", kInverseFrequency},
+           {"effective_number", kEffectiveNumber},
+           {"list", kList}}),
       key("class_weight_beta", &Options::beta, 0.9999,
           "Beta of the effective number (1 - beta^n)/(1 - beta) of n images; 0 counts every class the same, towards "
           "1 it is the inverse frequency. Default: Cao et al., NeurIPS 2019.")
@@ -48,11 +51,11 @@ config::Keys ClassWeightOptions::keys() {
           "train.epochs.")
           .at_least(0)
           .in("epochs"),
-      key("class_weight_mean", &Options::mean, Options::kMeanOverSamples,
+      key("class_weight_mean", &Options::mean, kMeanOverSamples,
           "What the sum of a step's weighted losses is divided by: samples, their number; or weights, the sum of their "
           "weights, as PyTorch's cross_entropy and the code of Cao et al. do. On long-tailed data the mean weight of a "
-          "sample is far below 1, so the first takes smaller steps.")
-          .one_of({Options::kMeanOverSamples, Options::kMeanOverWeights})};
+          "sample is far below 1, so the first takes smaller steps.",
+          {{"samples", kMeanOverSamples}, {"weights", kMeanOverWeights}})};
 }
 
 std::vector<double> inverse_frequency_weights(const std::vector<int64_t>& counts) {
@@ -69,7 +72,8 @@ std::vector<double> effective_number_weights(const std::vector<int64_t>& counts,
 std::optional<ClassWeights> ClassWeights::read(const config::Config& config, const std::vector<int64_t>& counts) {
   const auto options = config.read<ClassWeightOptions>("loss");
   if (options.kind == ClassWeightOptions::kNone) return std::nullopt;
-  if (options.kind == "inverse_frequency") return ClassWeights(inverse_frequency_weights(counts), options);
+  if (options.kind == ClassWeightOptions::kInverseFrequency)
+    return ClassWeights(inverse_frequency_weights(counts), options);
   if (options.kind == ClassWeightOptions::kEffectiveNumber) {
     return ClassWeights(effective_number_weights(counts, options.beta), options);
   }

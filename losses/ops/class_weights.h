@@ -12,14 +12,17 @@
 namespace settrain {
 
 struct ClassWeightOptions {
-  std::string kind;
+  enum class Kind { kNone, kInverseFrequency, kEffectiveNumber, kList };
+  enum class Mean { kMeanOverSamples, kMeanOverWeights };
+  using enum Kind;
+  using enum Mean;
+
+  Kind kind;
   double beta;
   config::Reals list;
   int64_t from_epoch;
-  std::string mean;
+  Mean mean;
 
-  static constexpr const char *kNone = "none", *kEffectiveNumber = "effective_number", *kList = "list";
-  static constexpr const char *kMeanOverSamples = "samples", *kMeanOverWeights = "weights";
   static config::Keys keys();
 };
 

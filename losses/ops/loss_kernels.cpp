@@ -14,9 +14,8 @@
 #include "src/core/error.h"
 
 #if defined(SETTRAIN_HAS_CUDA)
-#include <c10/cuda/CUDAFunctions.h>
-#include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <map>
 #include <mutex>
@@ -37,7 +36,7 @@ bool has_code_for(c10::DeviceIndex index) {
   static std::map<c10::DeviceIndex, bool> known;
   const std::lock_guard lock(mutex);
   if (const auto found = known.find(index); found != known.end()) return found->second;
-  const c10::cuda::CUDAGuard guard(index);
+  const c10::DeviceGuard guard(at::Device(at::kCUDA, index));
   return known[index] = has_code_here();
 }
 #endif
@@ -58,7 +57,10 @@ struct WithGradient : torch::autograd::Function<WithGradient> {
 
 bool has_loss_kernels(at::Device device) {
 #if defined(SETTRAIN_HAS_CUDA)
-  if (device.is_cuda()) return has_code_for(device.has_index() ? device.index() : c10::cuda::current_device());
+  if (device.is_cuda()) {
+    return has_code_for(device.has_index() ? device.index()
+                                           : c10::impl::VirtualGuardImpl(at::kCUDA).getDevice().index());
+  }
 #endif
   return device.is_cpu();
 }
@@ -86,8 +88,9 @@ void for_rows(int64_t batch, int64_t row_size, int64_t numbers_per_task, int64_t
 
 #if defined(SETTRAIN_HAS_CUDA)
 void on_stream_of(at::Device device, const std::function<void(CUstream_st* stream)>& launch) {
-  const c10::cuda::CUDAGuard guard(device);
-  launch(c10::cuda::getCurrentCUDAStream());
+  const c10::DeviceGuard guard(device);
+  const c10::impl::VirtualGuardImpl cuda(at::kCUDA);
+  launch(static_cast<CUstream_st*>(cuda.getStreamNativeHandle(cuda.getStream(device))));
 }
 #endif
 

@@ -15,7 +15,7 @@ template <class Options>
 config::Key set_size_key(int64_t Options::*member, int64_t default_k, const std::string& source) {
   return config::key("k", member, default_k,
                      "Size of the sets to train for: the label should be among the k best scores. Less than the number "
-                     "of classes. Default: " +
+                     "of classes; the default is lowered where it is not. Default: " +
                          source + ".")
       .at_least(1)
       .in("classes");

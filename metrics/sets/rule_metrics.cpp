@@ -95,12 +95,10 @@ class RuleMetrics : public Metric {
  public:
   explicit RuleMetrics(std::vector<SetRule> rules) : rules_(std::move(rules)) {}
 
-  std::vector<std::string> names() const override {
-    std::vector<std::string> names;
-    for (const SetRule& rule : rules_) {
-      for (MetricValue& value : values_of(rule, {})) names.push_back(std::move(value.name));
-    }
-    return names;
+  std::vector<MetricValue> facts() const override {
+    std::vector<MetricValue> facts;
+    for (const SetRule& rule : rules_) append(facts, values_of(rule, {}));
+    return facts;
   }
 
   /// Throws what calibrate() throws, and ShapeError where a split that calibrates itself has fewer than two samples.

@@ -87,8 +87,8 @@ std::tuple<std::vector<std::string>, std::vector<double>> accuracies_op(
     };
     add(*make_topk_accuracy({.top_k = top_k.vec()}));
     add(*make_average_k({.average_k = average_k.vec(),
-                         .average_k_score = average_k_score,
-                         .average_k_ties = strict ? "strict" : "keep_all",
+                         .average_k_score = config::value_named(average_k_scores(), average_k_score),
+                         .average_k_ties = ties_of(strict),
                          .threshold_from = "same"}));
     return std::tuple(std::move(names), std::move(values));
   });

@@ -11,12 +11,10 @@
 #include <vector>
 
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/rules/rule_terms.h"
 #include "metrics/sets/rules/stored_rules.h"
 #include "metrics/sets/set_quality.h"
 #include "metrics/split_scores.h"
 #include "python/ops/value_errors.h"
-#include "src/core/shape.h"
 
 namespace settrain {
 namespace {

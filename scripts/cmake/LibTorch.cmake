@@ -1,4 +1,5 @@
-# settrain_torch: LibTorch from a PyPI wheel, and the CUDA language where both nvcc and LibTorch's CUDA libraries are found.
+# settrain_torch: LibTorch from a PyPI wheel, and the CUDA language where both nvcc and LibTorch's CUDA libraries are found;
+# settrain_torch_cuda: with its CUDA library, for what refers to that by name.
 # A target of our own: the wheel's CMake files demand a CUDA toolkit even for a build without CUDA, and overwrite its flags.
 # Sets SETTRAIN_HAS_CUDA.
 
@@ -65,8 +66,10 @@ if(SETTRAIN_HAS_CUDA)
                PATHS ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES} REQUIRED)
   target_include_directories(settrain_torch SYSTEM INTERFACE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
   target_compile_definitions(settrain_torch INTERFACE SETTRAIN_HAS_CUDA)
-  # Nothing refers to libtorch_cuda by name: it registers itself when loaded, so the linker must not drop it.
-  target_link_libraries(settrain_torch INTERFACE "${SETTRAIN_CUDART}"
+  target_link_libraries(settrain_torch INTERFACE "${SETTRAIN_CUDART}")
+  add_library(settrain_torch_cuda INTERFACE)
+  # It registers itself when loaded, so the linker must not drop it.
+  target_link_libraries(settrain_torch_cuda INTERFACE settrain_torch
     -Wl,--no-as-needed "${torch}/lib/libtorch_cuda.so" "${torch}/lib/libc10_cuda.so" -Wl,--as-needed)
 endif()
 message(STATUS "settrain: LibTorch at ${torch}, CUDA kernels ${SETTRAIN_HAS_CUDA}")

@@ -53,15 +53,19 @@ function(settrain_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${SETTRAIN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# settrain_library(name [TENSORS | MODULES] [LINK libraries...] [EXTRA sources...] [WITHOUT files...])
-#   One static library settrain_<name> from every .cpp of the calling folder. TENSORS: most of them use LibTorch's tensors; MODULES:
-#   its modules too. EXTRA: further sources, which are compiled alone and without precompiled headers. WITHOUT: files to leave out.
+# settrain_library(name [SHARED] [TENSORS | MODULES] [LINK libraries...] [EXTRA sources...] [WITHOUT files...])
+#   One library settrain_<name>, static but for SHARED, from every .cpp of the calling folder. TENSORS: most of them use LibTorch's
+#   tensors; MODULES: its modules too. EXTRA: further sources, which are compiled alone and without precompiled headers. WITHOUT: files to leave out.
 function(settrain_library name)
-  cmake_parse_arguments(arg "TENSORS;MODULES" "" "LINK;EXTRA;WITHOUT" ${ARGN})
+  cmake_parse_arguments(arg "SHARED;TENSORS;MODULES" "" "LINK;EXTRA;WITHOUT" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   list(TRANSFORM arg_WITHOUT PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
   list(REMOVE_ITEM sources ${arg_WITHOUT})
-  add_library(settrain_${name} STATIC ${sources} ${arg_EXTRA})
+  set(kind STATIC)
+  if(arg_SHARED)
+    set(kind SHARED)
+  endif()
+  add_library(settrain_${name} ${kind} ${sources} ${arg_EXTRA})
   settrain_unity(settrain_${name})
   target_link_libraries(settrain_${name} PUBLIC settrain_options ${arg_LINK})
   if(arg_TENSORS OR arg_MODULES)
@@ -78,7 +82,7 @@ endfunction()
 # settrain_tests(folder [TORCH] [WITHOUT subfolder] [LINK libraries...])
 #   One Catch2 program from the files *_test.cpp below tests/<folder>, and one CTest entry a file. The word before _test is a CTest
 #   label where it is one of data, gpu, python, slow: loader/photographs_data_test has the label data. TORCH: the files include
-#   ATen/ATen.h. WITHOUT: a folder below that has a program of its own.
+#   ATen/ATen.h, and ask ATen for a GPU. WITHOUT: a folder below that has a program of its own.
 function(settrain_tests folder)
   cmake_parse_arguments(arg "TORCH" "WITHOUT" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp")
@@ -92,6 +96,9 @@ function(settrain_tests folder)
   target_link_libraries(${program} PRIVATE settrain_test_main ${arg_LINK})
   if(arg_TORCH)
     settrain_precompile(${program} ATen/ATen.h tests/support/catch2.h)
+    if(SETTRAIN_HAS_CUDA)
+      target_link_libraries(${program} PRIVATE settrain_torch_cuda)
+    endif()
   endif()
   # A file without a case fails: Catch2 3's default.
   set(warn_no_tests)

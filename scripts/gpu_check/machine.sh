@@ -128,7 +128,7 @@ is_built() {
 
 # packed_start: whether the packed programs start here. Sets library_path, and adds to why_none.
 packed_start() {
-  local folders=("$torch/lib" "$(dirname "$torch")"/nvidia/*/lib "$bundle"/lib/*-linux-gnu*) said
+  local folders=("$torch/lib" "$(dirname "$torch")"/nvidia/*/lib "$bundle"/lib/*-linux-gnu* "$bundle/programs/lib") said
   library_path=$(IFS=:; echo "${folders[*]}")
   if said=$({ in_programs_place "$bundle/programs/bin/settrain" --version &&
     in_programs_place "$bundle/programs/bin/tests_${gpu_tests[0]}" --list-tags; } 2>&1); then

@@ -72,6 +72,14 @@ Config Config::with(std::string_view path, Value value) const {
   return changed;
 }
 
+Config Config::with_default(std::string_view path, Value value, const std::string& why) const {
+  Config changed = with(path, std::move(value));
+  for (Entry& entry : changed.entries_) {
+    if (entry.path == path) entry.origin = {Origin::kDefaultText + (" " + why), Origin::kDefault};
+  }
+  return changed;
+}
+
 void Config::fail(std::string_view path, const std::string& message) const {
   throw PlacedError(at(path).origin, std::string(path), message);
 }

@@ -17,6 +17,10 @@ struct Origin {
   // The place among all others, by which reports are sorted: the file that was asked for, then what it extends, then
   // overrides, then defaults.
   int source = 0, line = 0, column = 0;
+
+  static constexpr int kDefault = 1 << 30;  // the source of defaults
+  static constexpr const char* kDefaultText = "default";
+  bool is_default() const { return source == kDefault; }
 };
 
 /// A key with its value.
@@ -52,6 +56,8 @@ class Config {
 
   /// A copy with another value at `path`, which must be of the key's type.
   Config with(std::string_view path, Value value) const;
+  /// The same for a default that suits the data, `why`: "for 3 classes".
+  Config with_default(std::string_view path, Value value, const std::string& why) const;
 
   /// Throws ConfigError: "file.yaml:3:7: loss.k: `message`". For mistakes that show only once data or model are known.
   [[noreturn]] void fail(std::string_view path, const std::string& message) const;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <typeindex>
@@ -113,6 +114,46 @@ Key key(std::string name, T Options::*member, std::type_identity_t<T> default_va
     static_cast<Options*>(options)->*member = std::get<T>(value);
   };
   return made;
+}
+
+/// The values of an enumeration with the texts that stand for them in a config.
+template <class Enum>
+using Named = std::vector<std::pair<std::string, Enum>>;
+
+/// The value that `text` stands for. Throws std::invalid_argument where it is none of them.
+template <class Enum>
+Enum value_named(const Named<Enum>& values, const std::string& text) {
+  for (const auto& [name, value] : values) {
+    if (name == text) return value;
+  }
+  throw std::invalid_argument("'" + text + "' names no value");
+}
+
+/// Declares a text that is one of `values`, and fills `member` with the value that it stands for: no other place needs
+/// to compare the text.
+template <class Options, class Enum>
+requires std::is_enum_v<Enum> Key key(std::string name, Enum Options::*member, std::type_identity_t<Enum> default_value,
+                                      std::string help, Named<Enum> values) {
+  Key made;
+  made.name = std::move(name);
+  made.help = std::move(help);
+  for (const auto& [text, value] : values) {
+    if (value == default_value) made.default_value = text;
+    made.choices.push_back(text);
+  }
+  made.owner = typeid(Options);
+  made.assign = [member, values = std::move(values)](void* options, const Value& value) {
+    static_cast<Options*>(options)->*member = value_named(values, std::get<std::string>(value));
+  };
+  return made;
+}
+
+/// A choice that the program makes where it is left open.
+enum class Switch { kAuto, kOn, kOff };
+
+/// The values of a switch: auto, and the texts for on and off.
+inline Named<Switch> auto_or(std::string on, std::string off) {
+  return {{"auto", Switch::kAuto}, {std::move(on), Switch::kOn}, {std::move(off), Switch::kOff}};
 }
 
 }  // namespace settrain::config

@@ -15,8 +15,6 @@
 namespace settrain::config {
 namespace {
 
-constexpr int kDefaults = 1 << 30;  // Origin::source: last in reports
-
 // Layers on top of each other.
 struct Stacked {
   std::map<std::string, Leaf> leaves;  // the topmost of each path
@@ -208,7 +206,7 @@ class Resolver {
 
   Origin origin_of(const std::string& path) const {
     const auto leaf = stacked_.leaves.find(path);
-    return leaf == stacked_.leaves.end() ? Origin{"default", kDefaults} : leaf->second.value.origin;
+    return leaf == stacked_.leaves.end() ? Origin{Origin::kDefaultText, Origin::kDefault} : leaf->second.value.origin;
   }
 
   const Declarations& declarations_;

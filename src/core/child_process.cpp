@@ -103,7 +103,10 @@ ChildEnd run_child(const ChildProcess& process) {
   pid_t child = 0;
   const int code = output.is_open() ? Spawn(output.get(), process).start(process.command, child) : errno;
   if (code == ENOENT) {
-    throw Error(fmt::format("there is no {} in PATH: install Debian's package {}", name, process.package));
+    throw Error(fmt::format(
+        "there is no {0} in PATH. It is in Debian's and Ubuntu's package {1}; elsewhere, in the system's own "
+        "package of {0}; without root, in the package {0} of conda-forge, whose folder bin then goes into PATH",
+        name, process.package));
   }
   if (code != 0) throw Error(fmt::format("{} cannot be started: {}", name, std::strerror(code)));
   const int end = wait_for(child, process.meanwhile);

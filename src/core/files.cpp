@@ -15,10 +15,13 @@
 #include <system_error>
 #include <vector>
 
+#include "src/core/text.h"
+
 namespace settrain {
 namespace {
 
-const char* advice(int code) {
+// `file`: a path that a user may have written for a shell.
+std::string advice(int code, const std::filesystem::path& file) {
   switch (code) {
     case ENOSPC:
     case EDQUOT:
@@ -29,6 +32,8 @@ const char* advice(int code) {
     case EPERM:
     case EROFS:
       return "; choose a folder that this user may write to";
+    case ENOENT:
+      return shell_hint(file.native());
     default:
       return "";
   }
@@ -93,7 +98,7 @@ bool write_all(const Descriptor& file, const void* data, size_t size) {
 
 RunError file_error(std::string_view action, const std::filesystem::path& file, int code) {
   return RunError("cannot " + std::string(action) + " '" + file.string() +
-                  "': " + std::generic_category().message(code) + advice(code));
+                  "': " + std::generic_category().message(code) + advice(code, file));
 }
 
 AppendFile::AppendFile(std::filesystem::path file) : path_(std::move(file)) {

@@ -118,4 +118,12 @@ void speak_as_process(int64_t rank) {
   instance().terminal->set_speaker("process " + std::to_string(rank) + ": ");
 }
 
+OnlyErrors::OnlyErrors(bool is_active) : before_(instance().logger.level()) {
+  if (is_active) instance().logger.set_level(spdlog::level::err);
+}
+
+OnlyErrors::~OnlyErrors() {
+  instance().logger.set_level(static_cast<spdlog::level::level_enum>(before_));
+}
+
 }  // namespace settrain::log

@@ -28,4 +28,16 @@ void set_terminal_guard(TerminalGuard guard);
 /// their rank in front.
 void speak_as_process(int64_t rank);
 
+/// While it lives, only errors are logged: for work that the first process does alike, and tells of.
+class OnlyErrors {
+ public:
+  explicit OnlyErrors(bool is_active);
+  ~OnlyErrors();
+  OnlyErrors(const OnlyErrors&) = delete;
+  OnlyErrors& operator=(const OnlyErrors&) = delete;
+
+ private:
+  int before_;  // spdlog's level
+};
+
 }  // namespace settrain::log

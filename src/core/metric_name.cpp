@@ -63,7 +63,7 @@ bool is_of_all_samples(const std::string& set_sizes) {
   return set_sizes.starts_with("avg");
 }
 
-bool is_better(const std::string& metric, double value, double other) {
+bool is_better_by_name(const std::string& metric, double value, double other) {
   const std::string name = name_of_metric(metric);
   const bool smaller =
       name.starts_with("size@") || name.starts_with("undercoverage_gap@") || name.starts_with("below_half@");

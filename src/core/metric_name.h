@@ -1,5 +1,6 @@
-// Facts about a metric by its name alone, for the names in stored files. (In the program a MetricValue says them
-// itself: metrics/metric.h.)
+// Facts about a metric by its name alone. The files of finished runs (results.json, metrics.jsonl) and the tables that
+// are made of them have a number for each name and nothing else, and there the name must do. Where metrics are
+// computed, a MetricValue says its facts itself: metrics/metric.h.
 #pragma once
 
 #include <string>
@@ -20,9 +21,9 @@ bool is_size(const std::string& metric);
 /// Whether set sizes of that name are of all samples ("avg5"), and not of one shot group ("few_avg5").
 bool is_of_all_samples(const std::string& set_sizes);
 
-/// Whether `value` of the metric is better than `other`: larger, or smaller for the sizes, gaps and shares of uncovered
-/// classes of a set rule. NaN is never better.
-bool is_better(const std::string& metric, double value, double other);
+/// Whether `value` of the metric of that name is better than `other`: larger, or smaller for the sizes, gaps and shares
+/// of uncovered classes of a set rule. NaN is never better. For numbers from files; is_better() is for a MetricValue.
+bool is_better_by_name(const std::string& metric, double value, double other);
 
 /// The split: "val" of "val/macro_top5"; empty where the name has none.
 std::string split_of_metric(const std::string& metric);

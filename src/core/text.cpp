@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <vector>
 
@@ -139,6 +140,33 @@ std::string replace_characters(std::string_view text, const std::map<char, std::
 
 std::string escape_html(std::string_view text) {
   return replace_characters(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}});
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+std::string_view shell_part(std::string_view path) {
+  const std::string_view part = path.substr(0, path.find('/'));
+  if (part == "~") return part;
+  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  const bool is_variable = part.size() > 1 && part[0] == '$' && std::all_of(part.begin() + 1, part.end(), in_name);
+  return is_variable ? part : std::string_view();
+}
+
+std::string shell_hint(std::string_view path) {
+  const std::string_view part = shell_part(path);
+  return part.empty() ? "" : fmt::format("; {} is not replaced here, write the folder's own path", part);
+}
+
+std::string in_config_words(std::string_view path) {
+  const std::string_view part = shell_part(path);
+  if (part.empty()) return std::string(path);
+  return fmt::format("${{env:{}}}{}", part == "~" ? "HOME" : part.substr(1), path.substr(part.size()));
 }
 
 std::string join(std::span<const std::string> texts, std::string_view separator) {

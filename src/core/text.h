@@ -41,6 +41,19 @@ std::string replace_characters(std::string_view text, const std::map<char, std::
 /// `text` with &, <, >, " and ' as HTML's character references: what an element or a quoted attribute may hold.
 std::string escape_html(std::string_view text);
 
+/// The text with the letters A to Z small; other characters stay.
+std::string lower_case(std::string_view text);
+
+/// The front of a path that a shell replaces, and settrain does not: "~" of "~/x", "$HOME" of "$HOME/x". Empty for
+/// other paths.
+std::string_view shell_part(std::string_view path);
+
+/// "; ~ is not replaced here, ..." for the end of an error about a path with a shell_part(), else an empty text.
+std::string shell_hint(std::string_view path);
+
+/// The path as a config's value can have it: "${env:HOME}/x" for "~/x".
+std::string in_config_words(std::string_view path);
+
 /// "a, b, c".
 std::string join(std::span<const std::string> texts, std::string_view separator);
 

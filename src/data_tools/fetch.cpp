@@ -182,7 +182,11 @@ std::string config_line(const Download& download, const fs::path& folder) {
 
 fs::path default_data_folder() {
   const char* folder = std::getenv("SETTRAIN_DATA");
-  return folder && *folder ? folder : "data";
+  if (!folder || !*folder) return "data";
+  if (const std::string hint = shell_hint(folder); !hint.empty()) {
+    throw ConfigError(fmt::format("SETTRAIN_DATA is '{}'{}", folder, hint));
+  }
+  return folder;
 }
 
 Download with_source(Download download, const std::string& source, const std::string& md5) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "datasets/find_images.h"
@@ -51,40 +50,21 @@ ClassSplit split_class(std::string name, const std::vector<fs::path>& files, con
   return split;
 }
 
-std::vector<fs::path> images_of(const fs::path& folder, const fs::path& root) {
-  FileTable found(root);
-  find_images(folder, found);
-  std::vector<fs::path> files;
-  for (int64_t i = 0; i < found.size(); ++i) {
-    check_name(found.path(i), found.path(i).string(), false);
-    files.emplace_back(found.name(i));
+// The images of each class, and of FolderSplit what does not depend on the division.
+std::vector<Paths> images_of(const fs::path& folder, const std::vector<std::string>& classes, FolderSplit& split) {
+  FileTable files(folder);
+  const std::vector<int64_t> labels = add_class_images("", classes, files);
+  if (const auto gone = files.measure()) {
+    throw DataError(fmt::format("'{}' is a link to nothing, or no file", files.path(*gone).string()));
   }
-  return files;
-}
-
-struct Content {
-  std::vector<std::string> classes;
-  int64_t images = 0;  // outside the classes' folders
-};
-
-Content content_of(const fs::path& folder) {
-  Content content;
-  try {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with('.')) continue;
-      if (entry.is_directory()) {
-        check_name(entry.path(), name, true);
-        content.classes.push_back(name);
-      } else if (entry.is_regular_file() && is_image(entry.path())) {
-        ++content.images;
-      }
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw DataError(fmt::format("cannot list the classes in '{}': {}", folder.string(), error.code().message()));
+  std::vector<Paths> images(classes.size());
+  for (int64_t i = 0; i < files.size(); ++i) {
+    check_name(files.path(i), files.path(i).string(), false);
+    images[static_cast<size_t>(labels[static_cast<size_t>(i)])].emplace_back(files.name(i));
+    if (files.file_size(i) == 0 && ++split.empty == 1) split.first_empty = files.path(i).string();
   }
-  std::sort(content.classes.begin(), content.classes.end());
-  return content;
+  split.unread = files.unread();
+  return images;
 }
 
 struct Part {
@@ -176,28 +156,30 @@ SplitSizes SplitRule::sizes(int64_t n) const {
 }
 
 FolderSplit split_folder(const fs::path& folder, const SplitRule& rule, uint64_t seed) {
-  const Content content = content_of(folder);
-  if (content.classes.empty()) {
+  const std::vector<std::string> classes = folders_in(folder, "expected a folder for every class");
+  if (classes.empty()) {
     throw DataError(fmt::format("'{}' holds no folders: expected one for every class", folder.string()));
   }
-  const std::set<std::string> parts{"train", "val", "valid", "validation", "test"};
-  if (std::includes(parts.begin(), parts.end(), content.classes.begin(), content.classes.end())) {
+  if (std::ranges::none_of(classes, [](const std::string& name) { return usual_split(name).empty(); })) {
     throw DataError(
         fmt::format("'{}' holds {}, which are no classes: this data set is divided already (data.name: image_folder "
                     "reads its train/, val/ and test/); name a folder of classes",
-                    folder.string(), fmt::join(content.classes, ", ")));
+                    folder.string(), fmt::join(classes, ", ")));
   }
+  for (const std::string& name : classes) check_name(folder / name, name, true);
   FolderSplit split;
-  split.outside = content.images;
-  for (const std::string& name : content.classes) {
-    ClassSplit divided = split_class(name, images_of(name, folder), rule, seed);
+  const std::vector<Paths> images = images_of(folder, classes, split);
+  for (size_t c = 0; c < classes.size(); ++c) {
+    ClassSplit divided = split_class(classes[c], images[c], rule, seed);
     (divided.val.empty() ? split.left_out : split.classes).push_back(std::move(divided));
   }
   if (split.classes.size() < 2) {
-    throw DataError(
-        fmt::format("{} of the {} classes in '{}' are large enough, expected two at least: a class needs "
-                    "more than {} images ({}), and one left to train on",
-                    split.classes.size(), content.classes.size(), folder.string(), rule.min_images, kImageEndings));
+    std::string what = fmt::format(
+        "{} of the {} classes in '{}' are large enough, expected two at least: a class needs more than {} images ({}), "
+        "and one left to train on",
+        split.classes.size(), classes.size(), folder.string(), rule.min_images, kImageEndings);
+    for (const std::string& text : unread_texts(split.unread)) what += ". " + text;
+    throw DataError(what);
   }
   return split;
 }
@@ -247,8 +229,12 @@ std::string describe_split(const SplitRequest& request, const FolderSplit& split
                         format_count(std::ssize(split.left_out)), format_count(images_of(split.left_out, kParts[0])),
                         split.left_out.front().name, format_count(split.left_out.front().size()));
   }
-  if (split.outside > 0) {
-    text += fmt::format("left out: {} images in no class' folder\n", format_count(split.outside));
+  for (const std::string& unread : unread_texts(split.unread)) text += "left out: " + unread + '\n';
+  if (split.empty > 0) {
+    text += fmt::format(
+        "empty: {} of the images {} 0 bytes; the first is '{}'. Training refuses them, or skips them with "
+        "data.on_bad_image: skip\n",
+        format_count(split.empty), split.empty == 1 ? "has" : "have", split.first_empty);
   }
   const auto out = [&](const char* name) { return quoted(request.out / name); };
   return text + fmt::format(

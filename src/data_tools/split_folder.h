@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "datasets/file_table.h"
+
 namespace settrain {
 
 /// An exact decimal fraction in (0, 1): 0.1 is 1/10, which no double is, so ceil(0.1 * 30) is 3.
@@ -54,14 +56,16 @@ struct ClassSplit {
 struct FolderSplit {
   std::vector<ClassSplit> classes;   // in the order of their names; their places are the labels
   std::vector<ClassSplit> left_out;  // too small: all their images are in `train`
-  int64_t outside = 0;               // images outside the classes' folders, which are left out too
+  UnreadFiles unread;                // files that are no images, and images outside the classes' folders
+  int64_t empty = 0;                 // images of the classes, those left out too, that are files of 0 bytes
+  std::string first_empty;
 };
 
 /// Divides the images of every folder in `folder`, subfolders included, by `rule`. The division of a class is a
 /// function of `seed`, the folder's name and the files' names: it does not depend on other classes.
 ///
-/// Throws DataError where there is no such folder, where fewer than two classes are left, and for a name that the lists
-/// cannot hold: one with a line break, or a class name with a blank at an end.
+/// Throws DataError where there is no such folder, where fewer than two classes are left, for a link to nothing, and
+/// for a name that the lists cannot hold: one with a line break, or a class name with a blank at an end.
 FolderSplit split_folder(const std::filesystem::path& folder, const SplitRule& rule, uint64_t seed);
 
 struct SplitRequest {

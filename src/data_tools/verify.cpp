@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <new>
 #include <numeric>
 #include <unordered_set>
 #include <utility>
 
 #include "datasets/image_files.h"
-#include "datasets/load_data.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/ordered_prefetch.h"
@@ -18,17 +18,24 @@
 namespace settrain {
 namespace {
 
-// Reads an image. Returns the error, or an empty text.
-std::string read_image(const Split& split, int64_t sample) {
+// What was said when an image was read: texts that are empty where nothing was.
+struct ReadResult {
+  std::string error, warning;
+};
+
+ReadResult read_image(const Split& split, int64_t sample) {
   const int64_t id = split.ids[static_cast<size_t>(sample)];
   try {
     Image image;
+    if (const auto* files = dynamic_cast<const ImageFiles*>(split.images.get())) {
+      return {{}, files->read_quietly(id, image)};
+    }
     split.images->read(id, image);
     return {};
   } catch (const DataError& error) {
-    return error.what();
+    return {error.what(), {}};
   } catch (const std::bad_alloc&) {
-    return split.images->describe(id) + ": there is not enough memory for its pixels";
+    return {split.images->describe(id) + ": there is not enough memory for its pixels", {}};
   }
 }
 
@@ -56,7 +63,8 @@ bool VerifyReport::complete() const {
 VerifyReport verify_images(const Dataset& dataset, const std::vector<std::string>& splits, int64_t workers,
                            ProgressOutput output) {
   VerifyReport report;
-  for (const std::string& name : splits) report.splits.push_back({name, split_named(dataset, name).size()});
+  for (const std::string& name : splits)
+    report.splits.push_back({.name = name, .images = split_named(dataset, name).size()});
   int64_t left = std::accumulate(report.splits.begin(), report.splits.end(), int64_t{0},
                                  [](int64_t sum, const VerifiedSplit& split) { return sum + split.images; });
   ProgressBar bar(std::move(output));
@@ -65,14 +73,22 @@ VerifyReport verify_images(const Dataset& dataset, const std::vector<std::string
     const Split& split = split_named(dataset, state.name);
     left -= state.images;
     constexpr int64_t kAhead = 16;  // images ahead for each worker, so that a large image does not block the others
-    OrderedPrefetch<std::string> errors(0, state.images, workers, workers * kAhead,
+    OrderedPrefetch<ReadResult> results(0, state.images, workers, workers * kAhead,
                                         [&split](int64_t sample) { return read_image(split, sample); });
+    std::unordered_set<size_t> warned;  // hashes of the files' paths, since a list may name a file twice
     while (!interrupted()) {
-      auto error = errors.next();
-      if (!error) break;
-      if (!error->empty()) {
-        report.bad.push_back(bad_image(dataset, split, state.read, std::move(*error)));
+      auto result = results.next();
+      if (!result) break;
+      if (!result->error.empty()) {
+        report.bad.push_back(bad_image(dataset, split, state.read, std::move(result->error)));
         ++state.bad;
+      }
+      if (!result->warning.empty()) {
+        std::string file = split.images->describe(split.ids[static_cast<size_t>(state.read)]);
+        if (warned.insert(std::hash<std::string>()(file)).second && ++state.warned == 1) {
+          state.first_warned = std::move(file);
+          state.warning = std::move(result->warning);
+        }
       }
       ++state.read;
       bar.update({.stage = "[data] " + state.name,
@@ -90,6 +106,11 @@ std::string verify_text(const VerifyReport& report) {
   std::string text;
   for (const BadImage& image : report.bad) {
     text += fmt::format("bad: {}, class {}: {}\n", image.split, image.classes, image.reason);
+  }
+  for (const VerifiedSplit& split : report.splits) {
+    if (split.warned == 0) continue;
+    text += fmt::format("read with warnings: {}, {} file{}; the first is {}: {}\n", split.name,
+                        format_count(split.warned), split.warned == 1 ? "" : "s", split.first_warned, split.warning);
   }
   for (const VerifiedSplit& split : report.splits) {
     const std::string read = split.read == split.images

@@ -22,6 +22,8 @@ struct BadImage {
 struct VerifiedSplit {
   std::string name;
   int64_t images = 0, read = 0, bad = 0;  // `read` counts the bad ones too
+  int64_t warned = 0;                     // files that were read though the decoder warned of something
+  std::string first_warned{}, warning{};  // the first of them, and what the decoder said
 };
 
 struct VerifyReport {
@@ -38,7 +40,7 @@ struct VerifyReport {
 VerifyReport verify_images(const Dataset& dataset, const std::vector<std::string>& splits, int64_t workers,
                            ProgressOutput output = standard_progress_output());
 
-/// For people: a line for each bad image, then counts by split.
+/// For people: a line for each bad image, a line for each split with decoders' warnings, then counts by split.
 std::string verify_text(const VerifyReport& report);
 
 /// The bad images' files, one in a line, without duplicates.

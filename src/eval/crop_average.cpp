@@ -28,10 +28,10 @@ at::Tensor topk_probabilities(const at::Tensor& scaled, int64_t k) {
 at::Tensor average_crops(const at::Tensor& scores, int64_t crops, const CropAverage& average) {
   const auto mean = [crops](const at::Tensor& values) { return values.view({-1, crops, values.size(1)}).mean(1); };
   const at::Tensor exact = scores.to(at::kDouble);
-  if (average.what == "scores") return mean(exact).to(at::kFloat);
+  if (average.kind == CropAverage::kScores) return mean(exact).to(at::kFloat);
   const at::Tensor scaled = exact.mul(average.score_scale);
   const at::Tensor probabilities =
-      average.what == "topk" ? topk_probabilities(scaled, average.k) : at::softmax(scaled, 1);
+      average.kind == CropAverage::kTopk ? topk_probabilities(scaled, average.k) : at::softmax(scaled, 1);
   constexpr double kLeast = 1e-300;  // a probability of 0 has no logarithm
   return mean(probabilities).clamp_min(kLeast).log().div(average.score_scale).to(at::kFloat);
 }

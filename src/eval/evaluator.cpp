@@ -65,10 +65,10 @@ Evaluator::Evaluator(const MetricRegistry& registry, const config::Config& confi
 Evaluator::Evaluator(std::vector<std::unique_ptr<Metric>> metrics, MetricContext context)
     : metrics_(std::move(metrics)), context_(std::move(context)) {}
 
-std::vector<std::string> Evaluator::names() const {
-  std::vector<std::string> names;
-  for (const auto& metric : metrics_) append(names, metric->names());
-  return names;
+std::vector<MetricValue> Evaluator::facts() const {
+  std::vector<MetricValue> facts;
+  for (const auto& metric : metrics_) append(facts, metric->facts());
+  return facts;
 }
 
 EvaluationResult Evaluator::evaluate(const SplitScores& split, const at::Tensor* threshold_scores,
@@ -94,7 +94,7 @@ ResultsOfSamples Evaluator::prepare(const SplitScores& split, const at::Tensor* 
   }
   std::vector<ResultsOfSamples> prepared;
   for (const auto& metric : metrics_) {
-    if (!metric->names().empty()) prepared.push_back(metric->prepare(split, context));
+    if (!metric->facts().empty()) prepared.push_back(metric->prepare(split, context));
   }
   return [prepared = std::move(prepared)](const at::Tensor& samples) {
     const at::NoGradGuard no_grad_here;
@@ -120,9 +120,9 @@ std::vector<MetricValue> bayes_accuracy(const at::Tensor& probabilities, const c
   for (const double k : average_k) {
     const double size = std::min(k, static_cast<double>(classes));
     const double sum = sum_of_largest(probabilities.flatten(), size * static_cast<double>(samples));
-    const std::string name = average_k_name(k), size_name = name + "_size";
-    values.push_back({.name = name, .value = sum / static_cast<double>(samples), .size = size_name});
-    values.push_back({size_name, size, MetricUnit::kClasses});
+    const MetricValue mean_size = average_k_size(k, size);
+    values.push_back({.name = average_k_name(k), .value = sum / static_cast<double>(samples), .size = mean_size.name});
+    values.push_back(mean_size);
   }
   return values;
 }

@@ -41,8 +41,8 @@ class Evaluator {
   Evaluator(const MetricRegistry& registry, const config::Config& config, MetricContext context);
   Evaluator(std::vector<std::unique_ptr<Metric>> metrics, MetricContext context);
 
-  /// The names of all the values that evaluate() returns, in its order: what may stand in `select`.
-  std::vector<std::string> names() const;
+  /// The values that evaluate() will return, in its order: Metric::facts() of every metric.
+  std::vector<MetricValue> facts() const;
 
   /// `threshold_scores` [any samples, classes] set average-K's thresholds; null: the split's own do. `calibration`
   /// calibrates set rules, which then judge all of the split; null: one half of the split does, and they judge the

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <span>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include "metrics/label_rank.h"
@@ -62,6 +64,35 @@ void set_temperature(Calibration& result, const SplitScores& fit, const std::str
                     "are, and more calibration images help",
                     result.temperature, images, kImagesForTemperature));
   }
+}
+
+// Hashes of an image's label and scores, for each image.
+std::vector<size_t> hashes_of(const SplitScores& images) {
+  const at::Tensor scores = images.scores.contiguous(), labels = images.labels.contiguous();
+  const auto row_bytes = static_cast<size_t>(scores.size(1) * scores.element_size());
+  const auto* row = static_cast<const char*>(scores.const_data_ptr());
+  std::vector<size_t> hashes;
+  for (int64_t i = 0; i < scores.size(0); ++i, row += row_bytes) {
+    const std::string key = std::to_string(labels.const_data_ptr<int64_t>()[i]) + " " + std::string(row, row_bytes);
+    hashes.push_back(std::hash<std::string>()(key));
+  }
+  return hashes;
+}
+
+// Why images that judge seem to be images that calibrate, or an empty text: different images hardly ever have the same
+// scores to the last bit, unless scores are rounded, when images that calibrate have the same scores too.
+std::string why_same_images(const Calibration& result) {
+  constexpr int64_t kOneInHundred = 100;
+  const std::vector<size_t> hashes = hashes_of(result.calibration);
+  const std::unordered_set<size_t> calibrating(hashes.begin(), hashes.end());
+  if (std::ssize(hashes) - std::ssize(calibrating) > std::ssize(hashes) / kOneInHundred) return {};
+  const std::vector<size_t> judging = hashes_of(result.judged);
+  const auto same = std::ranges::count_if(judging, [&](size_t hash) { return calibrating.contains(hash); });
+  if (same == 0 || same < std::ssize(judging) / kOneInHundred) return {};
+  return fmt::format(
+      "{} of the {} images that judge have the very scores of images that calibrate, so they seem to be "
+      "the same images",
+      same, judging.size());
 }
 
 double top1_accuracy(const SplitScores& scores) {
@@ -211,6 +242,11 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   result.calibration_top1 = top1_accuracy(result.calibration);
   result.judged_top1 = top1_accuracy(result.judged);
   compare_with_guessing(result);
+  std::string no_guarantee = request.no_guarantee;
+  if (const std::string same = why_same_images(result); !same.empty()) {
+    result.warnings.push_back(same);
+    if (no_guarantee.empty()) no_guarantee = same;
+  }
   result.error_before = calibration_error(result.judged);
   result.calibration.scores = result.calibration.scores.div(result.temperature);
   result.judged.scores = result.judged.scores.div(result.temperature);
@@ -219,8 +255,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   for (const SetRule& rule : request.rules) {
     JudgedRule done;
     done.rule = calibrate(rule, facts, result.calibration.scores, result.calibration.labels, request.seed);
-    if (!request.no_guarantee.empty() && done.rule.images > 0)
-      done.rule.guarantee = "no guarantee: " + request.no_guarantee;
+    if (!no_guarantee.empty() && done.rule.images > 0) done.rule.guarantee = "no guarantee: " + no_guarantee;
     done.quality = judge(done.rule, result);
     note_sets_without_use(done.rule, done.quality, result.judged_top1);
     if (request.by_alpha && rule.kind == SetRule::Kind::kConformal)

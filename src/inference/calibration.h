@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "metrics/sets/rules/calibrated_rule.h"
 #include "metrics/sets/set_quality.h"
-#include "src/inference/score_file.h"
+#include "metrics/split_scores.h"
 #include "src/plot/chart.h"
 
 namespace settrain {

@@ -13,6 +13,7 @@
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -26,7 +27,7 @@ std::string not_an_input(const std::string& input, const char* what) {
 
 void add_folder(const fs::path& folder, FileTable& files) {
   FileTable found(folder);
-  find_images("", found);
+  find_images("", found, is_picture);
   if (found.size() == 0) {
     throw DataError(fmt::format("no {} file in '{}' or the folders in it", kImageEndings, folder.string()));
   }
@@ -58,7 +59,7 @@ void add_list(std::istream& lines, const fs::path& folder, const std::string& na
 
 void add_list_file(const std::string& input, FileTable& files) {
   std::ifstream lines(input, std::ios::binary);
-  if (!fs::exists(input)) throw DataError(not_an_input(input, "not there"));
+  if (!fs::exists(input)) throw DataError(not_an_input(input, "not there") + shell_hint(input));
   if (!lines) throw DataError(fmt::format("cannot read the list '{}'", input));
   add_list(lines, fs::path(input).parent_path(), input, files);
 }
@@ -106,7 +107,7 @@ FileTable image_inputs(const std::vector<std::string>& inputs, std::istream& sta
       add_list(standard_input, {}, "-", files);
     } else if (fs::is_directory(input, error)) {
       add_folder(input, files);
-    } else if (is_image(input)) {
+    } else if (is_picture(input)) {
       files.add(input);
     } else {
       add_list_file(input, files);

@@ -10,10 +10,10 @@
 
 namespace settrain {
 
-/// The files in the order given. An input is one of these: an image, by its name's ending, whether it exists or not; a
-/// folder, for the images that find_images() finds; a text file with the path of an image in each line, relative to the
-/// list's folder or absolute; "-", for such a list from `standard_input`, relative to the current folder. Throws
-/// DataError, naming the input, where it is none of these, or has no image.
+/// The files in the order given. An input is one of these: a picture (is_picture()), whether it exists or can be read
+/// or not; a folder, for the pictures that find_images() finds; a text file with the path of an image in each line,
+/// relative to the list's folder or absolute; "-", for such a list from `standard_input`, relative to the current
+/// folder. Throws DataError, naming the input, where it is none of these, or has no image.
 FileTable image_inputs(const std::vector<std::string>& inputs, std::istream& standard_input);
 
 struct ImageGroups {

@@ -41,6 +41,13 @@ ordered_json to_json(const std::vector<ResultsColumn>& columns) {
   return object;
 }
 
+// The digests of the training split and of those that were evaluated.
+std::map<std::string, std::string> digests_of(const Dataset& dataset, const std::vector<SplitResult>& results) {
+  std::map<std::string, std::string> digests{{"train", dataset.train.digest}};
+  for (const SplitResult& result : results) digests[result.split] = split_named(dataset, result.split).digest;
+  return digests;
+}
+
 }  // namespace
 
 std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::vector<std::filesystem::path>& files,
@@ -64,26 +71,39 @@ std::vector<CheckpointResults> evaluate_checkpoints(Experiment& run, const std::
     group.broadcast({reached});
     result.epoch = reached[0].item<int64_t>();
     const auto [same, is_new] = by_step.emplace(reached[1].item<int64_t>(), results.size());
-    result.splits =
-        is_new ? evaluate_splits(run, run.eval.splits, run.eval.view_use(), bar) : results[same->second].splits;
+    if (is_new) {
+      result.splits = evaluate_splits(run, run.eval.splits, run.eval.view_use(), bar);
+      result.columns = results_columns(run.config, run.dataset, run.label_noise, result.splits);
+      result.digests = digests_of(run.dataset, result.splits);
+    } else {
+      result.splits = results[same->second].splits;
+      result.columns = results[same->second].columns;
+      result.digests = results[same->second].digests;
+    }
     results.push_back(std::move(result));
   }
   return results;
 }
 
-void log_skipped_images(const Experiment& run) {
-  const int64_t count = run.loader.skipped->count();
+void log_skipped_images(const SkippedImages& skipped) {
+  if (const int64_t batches = skipped.batches_of_one(); batches > 0) {
+    log::warning(fmt::format(
+        "[data] training batches of which a single image could be read, and which were left out: {}, since the start "
+        "or the last resume",
+        batches));
+  }
+  const int64_t count = skipped.count();
   if (count == 0) return;
   log::warning(fmt::format(
       "[data] images that could not be read and were left out: {}; each is named above, since the start or the last resume",
       count));
 }
 
-std::string format_results(const Experiment& run, const std::vector<CheckpointResults>& results) {
+std::string format_results(const std::vector<CheckpointResults>& results) {
   std::string text;
   for (const CheckpointResults& result : results) {
     text += fmt::format("{}{} (epoch {})\n", text.empty() ? "" : "\n", result.checkpoint, result.epoch);
-    text += format_results(results_columns(run, result.splits));
+    text += format_results(result.columns);
     const SplitResult& last = result.splits.back();
     for (const SetSizeHistogram& sizes : last.result.set_sizes) {
       if (!is_of_all_samples(sizes.metric)) continue;
@@ -93,7 +113,7 @@ std::string format_results(const Experiment& run, const std::vector<CheckpointRe
   return text;
 }
 
-ordered_json results_json(const Experiment& run, const std::vector<CheckpointResults>& results) {
+ordered_json results_json(const std::vector<CheckpointResults>& results) {
   ordered_json all = ordered_json::array();
   for (const CheckpointResults& result : results) {
     ordered_json sizes = ordered_json::object();
@@ -103,16 +123,17 @@ ordered_json results_json(const Experiment& run, const std::vector<CheckpointRes
     }
     all.push_back({{"checkpoint", result.checkpoint},
                    {"epoch", result.epoch},
-                   {"metrics", to_json(results_columns(run, result.splits))},
-                   {"set_sizes", sizes}});
+                   {"metrics", to_json(result.columns)},
+                   {"set_sizes", sizes},
+                   {"digests", result.digests}});
   }
   return all;
 }
 
-void write_results(const Experiment& run, const RunFolder& folder, const std::vector<CheckpointResults>& results) {
+void write_results(const RunFolder& folder, const std::vector<CheckpointResults>& results) {
   // The JSON comes last, since it marks a run as finished.
-  write_file_atomically(folder.results_text(), format_results(run, results));
-  write_file_atomically(folder.results_json(), results_json(run, results).dump(1) + "\n");
+  write_file_atomically(folder.results_text(), format_results(results));
+  write_file_atomically(folder.results_json(), results_json(results).dump(1) + "\n");
 }
 
 }  // namespace settrain

@@ -36,13 +36,6 @@ std::string quoted(const fs::path& file) {
   return "'" + file.string() + "'";
 }
 
-// The folder of the run that holds the checkpoint; an empty path where none does.
-fs::path run_of(const fs::path& checkpoint) {
-  const fs::path folder = fs::absolute(checkpoint).parent_path();
-  return folder.filename() == "checkpoints" && RunFolder::is_there(folder.parent_path()) ? folder.parent_path()
-                                                                                         : fs::path();
-}
-
 enum class ModelFile { kCheckpoint, kExported, kWeightsAlone };
 
 ModelFile kind_of(const fs::path& file) {
@@ -286,7 +279,7 @@ ModelCard card_of_checkpoint(const Registries& registries, const Checkpoint& che
   }
   const std::string lacks =
       fmt::format("{} {}, without the classes' names and the normalisation", quoted(checkpoint.file), kEarly);
-  const fs::path run = run_of(checkpoint.file);
+  const fs::path run = RunFolder::of_checkpoint(checkpoint.file);
   if (run.empty()) throw RunError(lacks + ", and does not lie in its run's folder, whose data would tell");
   log::info(fmt::format("[model] {}: they are taken from the run's data", lacks));
   try {
@@ -299,7 +292,7 @@ ModelCard card_of_checkpoint(const Registries& registries, const Checkpoint& che
 }
 
 std::optional<StoredRules> rules_of_checkpoint(const Checkpoint& checkpoint, int64_t classes) {
-  const fs::path run = run_of(checkpoint.file);
+  const fs::path run = RunFolder::of_checkpoint(checkpoint.file);
   if (run.empty()) return std::nullopt;
   try {
     auto rules = load_stored_rules(RunFolder::open_existing(run), checkpoint.file.stem().string(),

@@ -13,7 +13,7 @@
 #include "src/formats/weight_file.h"
 #include "src/train/evaluation.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/resume.h"
+#include "src/train/identity.h"
 
 namespace settrain {
 namespace {
@@ -106,19 +106,32 @@ SplitScores labelled_scores(const Experiment& run, const std::string& split, Pro
   return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};
 }
 
-std::string why_no_guarantee(const std::string& split) {
+std::string why_no_guarantee(const Experiment& run, const std::string& split, bool with_test) {
   if (split == "train") return "the model was trained on these images";
-  if (split != "val") return "";
-  return "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart";
+  std::vector<std::string> reasons;
+  if (split == "val") {
+    reasons.emplace_back(
+        "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart");
+  }
+  const auto is_other = [&](const auto& changed) {
+    return (changed.first == split && !changed.second) || changed.first.empty();
+  };
+  if (split == "calibration" && std::ranges::any_of(run.changed_splits, is_other)) {
+    reasons.emplace_back(
+        "these are not the images that the run kept apart, so some may have chosen the epoch or a setting");
+  }
+  for (const SharedImages& shared : run.dataset.shared_images) {
+    if (shared.split != split && shared.other != split) continue;
+    const std::string& beside = shared.split == split ? shared.other : shared.split;
+    if (beside == "train" || beside == "val" || (beside == "test" && with_test)) reasons.push_back(shared.count_text());
+  }
+  return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
-CalibrationSplit calibration_split(const Experiment& run) {
-  if (run.dataset.calibration.size() > 0) return {"calibration", ""};
-  if (run.dataset.val.size() == 0) {
-    throw ConfigError(
-        "the run has no validation images to calibrate rules on; settrain calibrate --scores takes others");
-  }
-  return {"val", why_no_guarantee("val")};
+std::string calibration_split(const Dataset& dataset) {
+  if (dataset.calibration.size() > 0) return "calibration";
+  if (dataset.val.size() > 0) return "val";
+  throw ConfigError("the run has no validation images to calibrate rules on; settrain calibrate --scores takes others");
 }
 
 }  // namespace settrain

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "metrics/split_scores.h"
 #include "src/core/progress_bar.h"
-#include "src/inference/score_file.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/checkpoint.h"
 #include "src/train/experiment.h"
@@ -39,25 +39,23 @@ std::vector<std::filesystem::path> chosen_checkpoints(const RunFolder& folder, c
 void warn_of_last_weights(const RunFolder& folder, const config::Texts& select,
                           const std::vector<std::filesystem::path>& files);
 
-/// Copies the weights that a checkpoint was evaluated with into the model, and returns the checkpoint. Throws RunError
-/// where it cannot be read, or belongs to another model or other data.
+/// Copies the weights that a checkpoint was evaluated with into the model, and returns the checkpoint. Warns of splits
+/// whose images have changed since, see check_same_data(). Throws RunError where it cannot be read, or belongs to
+/// another model or data set.
 Checkpoint load_weights(Experiment& run, const std::filesystem::path& checkpoint);
 
 /// The scores of the split ("train", "val", "calibration", "test"), times the loss' score scale, on the CPU. Throws
 /// what score_split() throws.
 SplitScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar);
 
-/// Why rules that a split's images calibrate have no guarantee: the model was trained on these images, or selected by
-/// them. An empty text where the rules have one.
-std::string why_no_guarantee(const std::string& split);
+/// Why rules that a split's images calibrate have no guarantee: the model was trained on these images or selected by
+/// them, or may have been since load_weights() found other images than the run's, or images of other splits are among
+/// them (Dataset::shared_images): training images, those that selected the model, and, `with_test`, those that judge
+/// the rules. An empty text where the rules have one.
+std::string why_no_guarantee(const Experiment& run, const std::string& split, bool with_test = true);
 
-/// The split that calibrates rules, and why_no_guarantee().
-struct CalibrationSplit {
-  std::string name, no_guarantee;
-};
-
-/// "calibration" where data.calibration_share sets images apart, else "val". Throws ConfigError where neither has
-/// images.
-CalibrationSplit calibration_split(const Experiment& run);
+/// The split that calibrates rules: "calibration" where data.calibration_share sets images apart, else "val". Throws
+/// ConfigError where neither has images.
+std::string calibration_split(const Dataset& dataset);
 
 }  // namespace settrain

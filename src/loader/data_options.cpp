@@ -71,16 +71,17 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "ones. The run's checkpoints keep them.")
           .one_of(normalisation_names(datasets)),
       key("on_bad_image", &O::on_bad_image, "error",
-          "What to do about an image that cannot be read: error stops the run and names the file; skip leaves the "
-          "image out, in training and evaluation, and lists it in the log. A full training batch without any "
-          "readable image stops the run. A missing file, such as the target of a broken link, stops the run before "
+          "What to do about an image that cannot be read: error stops the run and names the file, before the first step where the file is empty; skip leaves the "
+          "image out, in training and evaluation, and lists it in the log. A training batch of which no image is "
+          "left, or a single one where batch norm cannot be trained on one, is left out. A hundred training images "
+          "in a row that cannot be read stop the run. A missing file, such as the target of a broken link, stops the run before "
           "training in both cases, since data are identified by the sizes of their files.")
           .one_of({"error", "skip"}),
-      key("on_device", &O::on_device, "auto",
+      key("on_device", &O::on_device, config::Switch::kAuto,
           "Whether the images stay in the memory of the model's device, as bytes, and are cropped, flipped and "
           "normalised there: on or off; auto: on a GPU, where the data set holds them in memory (cifar100, "
-          "fashion_mnist), the pipeline resizes none, and they take at most 2 GiB. Results do not depend on it.")
-          .one_of({"auto", "on", "off"})
+          "fashion_mnist), the pipeline resizes none, and they take at most 2 GiB. Results do not depend on it.",
+          config::auto_or("on", "off"))
           .free(),
   };
   return config::joined(PipelineOptions::keys(), keys);

@@ -14,7 +14,8 @@ struct LoaderOptions {
   int64_t batch_size = 0, eval_batch_size = 0;
   int64_t workers = 0, prefetch = 0;
   bool drop_last = false;
-  std::string sampler, normalisation, on_bad_image, on_device;
+  std::string sampler, normalisation, on_bad_image;
+  config::Switch on_device = config::Switch::kAuto;
 
   static constexpr int64_t kAuto = 0;  // the word auto in eval_batch_size and workers
 

@@ -59,6 +59,32 @@ int64_t SkippedImages::count() const {
   return static_cast<int64_t>(images_.size());
 }
 
+void SkippedImages::add_batches_of_one(int64_t batches) {
+  if (batches == 0) return;
+  bool is_first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_first = batches_of_one_ == 0;
+    batches_of_one_ += batches;
+    if (!logs_) unreported_batches_ += batches;
+  }
+  if (logs_ && is_first) {
+    log::warning(
+        "[data] left out: a training batch of which a single image could be read, since batch norm cannot be trained "
+        "on one value a channel; later ones are only counted");
+  }
+}
+
+int64_t SkippedImages::take_unreported_batches() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(unreported_batches_, 0);
+}
+
+int64_t SkippedImages::batches_of_one() const {
+  const std::lock_guard lock(mutex_);
+  return batches_of_one_;
+}
+
 at::Tensor empty_views(int64_t views, const Transform& transform, const at::TensorOptions& options) {
   const auto [type, channels_last] = transform.format();
   const auto layout = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
@@ -144,9 +170,12 @@ Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, 
       }
     } catch (const DataError& error) {
       if (!settings_.skipped) {
-        throw DataError(std::string(error.what()) +
-                        ". Replace or remove the file, or set data.on_bad_image: skip (with --allow data.on_bad_image "
-                        "where a run goes on); `settrain data verify` lists all such files");
+        // With other training images a run is another one, and does not go on.
+        const char* start = split_.name == "train" ? " and start the run again" : "";
+        throw DataError(
+            fmt::format("{}. Replace or remove the file{}, or set data.on_bad_image: skip (with --allow "
+                        "data.on_bad_image where a run goes on); `settrain data verify` lists all such files",
+                        error.what(), start));
       }
       batch.skipped.push_back({id, error.what()});
       continue;

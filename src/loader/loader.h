@@ -27,10 +27,11 @@ struct SkippedImage {
   std::string reason;
 };
 
-/// The images that could not be read and were left out (data.on_bad_image), of all loaders of a run. Thread-safe.
+/// The images that could not be read and were left out (data.on_bad_image), of all loaders of a run, and the training
+/// batches that were left out since a single image of them could be read. Thread-safe.
 class SkippedImages {
  public:
-  /// `logs`: whether add() logs. Where false, the reasons are kept for take_unreported().
+  /// `logs`: whether add() and add_batches_of_one() log. Where false, what they count is kept for the take_...() calls.
   explicit SkippedImages(bool logs = true) : logs_(logs) {}
 
   /// Logs `reason` as a warning, once for every image. `image`: its name.
@@ -42,11 +43,19 @@ class SkippedImages {
   /// The number of different images so far.
   int64_t count() const;
 
+  /// Counts batches of one image, and logs a warning when the first come.
+  void add_batches_of_one(int64_t batches);
+  /// The batches that were counted since the last call and not logged.
+  int64_t take_unreported_batches();
+  /// The number of such batches so far.
+  int64_t batches_of_one() const;
+
  private:
   bool logs_;
   mutable std::mutex mutex_;
   std::set<std::string> images_;
   std::map<std::string, std::string> unreported_;  // reasons by image
+  int64_t batches_of_one_ = 0, unreported_batches_ = 0;
 };
 
 struct Batch {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <stdexcept>
 
 #include "src/core/error.h"
 
@@ -10,6 +12,31 @@ namespace settrain {
 namespace {
 
 constexpr int64_t kUsualInput = 224;
+
+// A value of data.pipeline, and what it does where no other key says otherwise.
+struct NamedPipeline {
+  const char* name;
+  bool scales_short_side, draws_resized_crop, flips, evaluates_without_border;
+  int64_t pad;
+};
+
+constexpr NamedPipeline kPipelines[] = {
+    {"plain", false, false, false, false, 0},     {"cifar", false, false, true, false, 4},
+    {"plantnet", true, false, false, false, 0},   {"imagenet", true, true, true, false, 0},
+    {"imagenet2018", true, false, true, true, 0},
+};
+
+const NamedPipeline& pipeline_named(const std::string& name) {
+  const auto* const found = std::ranges::find(kPipelines, name, &NamedPipeline::name);
+  if (found == std::end(kPipelines)) throw std::invalid_argument("there is no pipeline " + name);
+  return *found;
+}
+
+std::vector<std::string> pipeline_names() {
+  std::vector<std::string> names;
+  for (const NamedPipeline& pipeline : kPipelines) names.emplace_back(pipeline.name);
+  return names;
+}
 
 int64_t input_size(int64_t wanted, int64_t images) {
   if (wanted != PipelineOptions::kAuto) return wanted;
@@ -28,7 +55,7 @@ config::Keys PipelineOptions::keys() {
           "horizontal flip. plantnet: resize and random crop, no flip (Garcin et al. 2022). imagenet: random resized "
           "crop and flip. imagenet2018: resize, random crop and flip (Berrada et al. 2018). In evaluation the last "
           "three resize the shorter side and take the centre crop.")
-          .one_of({"plain", "cifar", "plantnet", "imagenet", "imagenet2018"}),
+          .one_of(pipeline_names()),
       key("input_size", &O::input_size, O::kAuto,
           "Height and width of the model's input. auto: the images' own where the data set gives it (cifar100, "
           "fashion_mnist, synthetic). Of images in files the first of these that holds: the size that "
@@ -54,23 +81,23 @@ config::Keys PipelineOptions::keys() {
           .at_most(1024)
           .in("pixels")
           .word("auto", O::kAuto),
-      key("augmentation.flip", &O::flip, "auto",
-          "Random horizontal flip of training images, with probability 0.5; auto is the pipeline's own.")
-          .one_of({"auto", "true", "false"}),
+      key("augmentation.flip", &O::flip, config::Switch::kAuto,
+          "Random horizontal flip of training images, with probability 0.5; auto is the pipeline's own.",
+          config::auto_or("true", "false")),
   };
 }
 
 Pipeline::Recipe Pipeline::recipe_of(const PipelineOptions& options, int64_t input_size, ViewUse use) {
   const std::string& name = options.pipeline;
+  const NamedPipeline& named = pipeline_named(name);
   Recipe recipe;
-  recipe.scales_short_side = name == "plantnet" || name == "imagenet" || name == "imagenet2018";
-  recipe.draws_resized_crop = name == "imagenet";
+  recipe.scales_short_side = named.scales_short_side;
+  recipe.draws_resized_crop = named.draws_resized_crop;
   recipe.resize_size = input_size * 8 / 7;
-  if (name == "imagenet2018" && use == ViewUse::kEvaluation) recipe.resize_size = input_size;
+  if (named.evaluates_without_border && use == ViewUse::kEvaluation) recipe.resize_size = input_size;
   if (options.resize_size != PipelineOptions::kAuto) recipe.resize_size = options.resize_size;
-  recipe.pad = options.pad != PipelineOptions::kAuto ? options.pad : name == "cifar" ? 4 : 0;
-  const bool usually_flips = name == "cifar" || name == "imagenet" || name == "imagenet2018";
-  recipe.flip = options.flip == "auto" ? usually_flips : options.flip == "true";
+  recipe.pad = options.pad != PipelineOptions::kAuto ? options.pad : named.pad;
+  recipe.flip = options.flip == config::Switch::kAuto ? named.flips : options.flip == config::Switch::kOn;
 
   if (recipe.scales_short_side && recipe.pad > 0)
     throw KeyError("data.augmentation.pad", fmt::format("the pipeline {} has no border; expected 0 or auto", name));

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "datasets/dataset.h"
 #include "src/config/key.h"
 #include "src/loader/view.h"
 
@@ -14,7 +13,7 @@ namespace settrain {
 struct PipelineOptions {
   std::string pipeline = "plain";
   int64_t input_size = kAuto, resize_size = kAuto, pad = kAuto;
-  std::string flip = "auto";
+  config::Switch flip = config::Switch::kAuto;
 
   static constexpr int64_t kAuto = -1;  // the word auto
 

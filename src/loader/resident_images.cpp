@@ -108,8 +108,8 @@ at::Tensor ResidentImages::render(const at::Tensor& places, int64_t height, int6
 
 bool images_stay_on(at::Device device, const Dataset& dataset, const LoaderOptions& options,
                     const PipelineOptions& pipeline, const std::vector<ViewUse>& uses) {
-  const bool must = options.on_device == "on";
-  if (options.on_device == "off" || (!must && !device.is_cuda())) return false;
+  const bool must = options.on_device == config::Switch::kOn;
+  if (options.on_device == config::Switch::kOff || (!must && !device.is_cuda())) return false;
   const std::string why_not = obstacle(dataset, pipeline, uses);
   if (must && !why_not.empty()) throw KeyError("data.on_device", "on: " + why_not + "; expected auto or off");
   return must || (why_not.empty() && bytes_of(dataset) <= kMostBytes);

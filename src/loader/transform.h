@@ -8,7 +8,6 @@
 #include "src/loader/kernels/resize_kernels.h"
 #include "src/loader/pipeline.h"
 #include "src/loader/pixel_writer.h"
-#include "src/loader/taps.h"
 #include "src/loader/view.h"
 
 namespace settrain {

@@ -25,9 +25,18 @@
 namespace settrain {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kMostProcesses = 1 << 16;
+constexpr int64_t kLastPort = std::numeric_limits<uint16_t>::max();
 // Jobs, and steps of a job, that run on one machine at the same time get ports of their own, outside those that systems
 // hand out. A step's is not that of a job soon after.
 constexpr int64_t kFirstPort = 15000, kPorts = 15000, kStepsApart = 1009;
+constexpr const char* kParent = "SETTRAIN_PARENT";  // the variable with the process that started this one
+constexpr milliseconds kBetweenLooks{50};
+constexpr seconds kUntilTerminated{15}, kUntilKilled{60};  // after the first one failed
 
 class Variables {
  public:
@@ -54,9 +63,6 @@ class Variables {
  private:
   const Environment& environment_;
 };
-
-constexpr int64_t kMostProcesses = 1 << 16;
-constexpr int64_t kLastPort = std::numeric_limits<uint16_t>::max();
 
 Launch from_torchrun(const Variables& variables) {
   Launch launch;
@@ -86,14 +92,6 @@ Launch from_slurm(const Variables& variables) {
                                                                    : kFirstPort + (job + kStepsApart * step) % kPorts);
   return launch;
 }
-
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-using Clock = std::chrono::steady_clock;
-
-constexpr const char* kParent = "SETTRAIN_PARENT";  // the process that started this one
-constexpr milliseconds kBetweenLooks{50};
-constexpr seconds kUntilTerminated{15}, kUntilKilled{60};  // after the first one failed
 
 // The environment of this process, with `added` in front, where the first of a name counts.
 std::vector<std::string> environment_with(std::vector<std::string> added) {

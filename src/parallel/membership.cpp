@@ -13,6 +13,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "src/core/error.h"
@@ -69,24 +70,6 @@ std::string cause(const std::exception& error) {
 // The store, asked so that nobody waits for ever: all calls throw StoreSilent where no answer comes within the
 // patience, and c10d's own errors where the store is gone.
 class Membership::StoreClient {
-  // c10d waits for answers without a limit: a thread of its own does, which is left behind where none comes.
-  template <class Call>
-  auto ask(Call call) {
-    using Answer = decltype(call(*store_));
-    if (is_silent_) throw StoreSilent();
-    auto task = std::make_shared<std::packaged_task<Answer()>>(
-        [store = store_, call = std::move(call)] { return call(*store); });
-    std::future<Answer> answer = task->get_future();
-    std::thread thread([task] { (*task)(); });
-    if (answer.wait_for(patience_) != std::future_status::ready) {
-      thread.detach();
-      is_silent_ = true;
-      throw StoreSilent();
-    }
-    thread.join();
-    return answer.get();
-  }
-
  public:
   StoreClient(c10::intrusive_ptr<c10d::Store> store, std::chrono::milliseconds patience)
       : store_(std::move(store)), patience_(patience) {}
@@ -118,6 +101,23 @@ class Membership::StoreClient {
   }
 
  private:
+  // c10d waits for answers without a limit: a thread of its own does, which is left behind where none comes.
+  template <class Call, class Answer = std::invoke_result_t<Call, c10d::Store&>>
+  Answer ask(Call call) {
+    if (is_silent_) throw StoreSilent();
+    auto task = std::make_shared<std::packaged_task<Answer()>>(
+        [store = store_, call = std::move(call)] { return call(*store); });
+    std::future<Answer> answer = task->get_future();
+    std::thread thread([task] { (*task)(); });
+    if (answer.wait_for(patience_) != std::future_status::ready) {
+      thread.detach();
+      is_silent_ = true;
+      throw StoreSilent();
+    }
+    thread.join();
+    return answer.get();
+  }
+
   c10::intrusive_ptr<c10d::Store> store_;
   std::chrono::milliseconds patience_;
   bool is_silent_ = false;

@@ -15,11 +15,8 @@
 
 #include "src/core/error.h"
 #include "src/core/files.h"
+#include "src/cuda/cuda_library.h"
 #include "src/parallel/membership.h"
-
-#ifdef SETTRAIN_HAS_CUDA
-#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
-#endif
 
 namespace settrain {
 namespace {
@@ -111,25 +108,19 @@ struct ProcessGroup::Connection {
   }
 
   void connect(const Launch& launch, bool with_nccl, const c10::intrusive_ptr<c10d::ProcessGroupGloo::Options>& gloo,
-               [[maybe_unused]] Milliseconds nccl_timeout) {
+               Milliseconds nccl_timeout) {
     const auto rank = static_cast<int>(launch.rank), world = static_cast<int>(launch.world_size);
     during("connecting",
            [&] { on_host = c10::make_intrusive<c10d::ProcessGroupGloo>(membership.store(), rank, world, gloo); });
     on_device = on_host;
-#ifdef SETTRAIN_HAS_CUDA
     if (!with_nccl) return;
     // 2: after an error NCCL's watchdog ends the calls. By default it ends the process, before the failed process is
     // named.
     ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2", /*overwrite=*/0);
-    auto nccl = c10d::ProcessGroupNCCL::Options::create();
-    nccl->timeout = nccl_timeout;
     during("connecting GPUs", [&] {
-      on_device = c10::make_intrusive<c10d::ProcessGroupNCCL>(
-          c10::make_intrusive<c10d::PrefixStore>("nccl", membership.store()), rank, world, nccl);
+      on_device = cuda_calls().connect_nccl(c10::make_intrusive<c10d::PrefixStore>("nccl", membership.store()), rank,
+                                            world, nccl_timeout);
     });
-#else
-    static_cast<void>(with_nccl);  // there is no GPU
-#endif
   }
 
   // The backend that carries a tensor: numbers of the CPU do not wait for a GPU.

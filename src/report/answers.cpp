@@ -158,7 +158,7 @@ void add_examples(const Answers& answers, const std::vector<bool>& hits, ordered
 
 JudgedSets judged_sets(const AnswerOptions& rule, const SplitScores& split, const MetricContext& context) {
   JudgedSets sets;
-  sets.is_sigmoid = !rule.average_k.average_k.empty() && rule.average_k.average_k_score == "sigmoid";
+  sets.is_sigmoid = !rule.average_k.average_k.empty() && rule.average_k.average_k_score == AverageKScore::kSigmoid;
   const at::Tensor logits = split.scores.mul(context.score_scale);
   sets.probabilities = sets.is_sigmoid ? at::sigmoid(logits) : at::softmax(logits, 1);
   if (!rule.average_k.average_k.empty()) {

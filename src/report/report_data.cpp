@@ -1,5 +1,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
@@ -78,8 +79,15 @@ std::vector<MetricComparison> compare(const std::vector<Setting>& settings, orde
   std::vector<MetricComparison> comparisons;
   if (settings.empty()) return comparisons;
   try {
-    for (const std::string& metric : choose_metrics(settings, {}))
+    for (const std::string& metric : choose_metrics(settings, {})) {
       comparisons.push_back(compare_metric(settings, metric));
+      for (size_t i = 1; i < settings.size(); ++i) {
+        const std::vector<int64_t>& seeds = comparisons.back().differences[i - 1].other_images;
+        if (seeds.empty()) continue;
+        notes.push_back(fmt::format("{}: settings {} and {} were not evaluated on the same images (seed {}).", metric,
+                                    settings[0].name, settings[i].name, fmt::join(seeds, ", ")));
+      }
+    }
   } catch (const RunError& problem) {
     notes.push_back(fmt::format("The runs are not compared: {}", problem.what()));
   }
@@ -167,7 +175,7 @@ BestRun best_run(const Setting& setting, const std::string& metric) {
   std::optional<double> best_value;
   for (const ComparedRun& run : setting.runs) {
     const std::optional<double> now = value(run, best.metric);
-    if (best.run && (!now || (best_value && !is_better(best.metric, *now, *best_value)))) continue;
+    if (best.run && (!now || (best_value && !is_better_by_name(best.metric, *now, *best_value)))) continue;
     best.run = &run;
     best_value = now;
   }

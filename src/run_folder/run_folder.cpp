@@ -19,9 +19,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMarker = ".settrain-run";
-constexpr std::array<std::string_view, 10> kFiles{
-    "config.yaml", "provenance.json", "class_counts.csv", "log.txt",     "metrics.jsonl",
-    "metrics.csv", "results.json",    "results.txt",      "report.html", "events.out.tfevents.settrain"};
+constexpr std::array<std::string_view, 11> kFiles{"config.yaml",
+                                                  "provenance.json",
+                                                  "class_counts.csv",
+                                                  "data_files.txt.gz",
+                                                  "log.txt",
+                                                  "metrics.jsonl",
+                                                  "metrics.csv",
+                                                  "results.json",
+                                                  "results.txt",
+                                                  "report.html",
+                                                  "events.out.tfevents.settrain"};
 
 // Without "." and "..", and without a slash at the end.
 fs::path tidy(const fs::path& path) {
@@ -178,6 +186,11 @@ void RunFolder::check_not_foreign(const fs::path& path) {
   throw RunError("'" + path.string() + "' is not a run's folder and not empty (it has '" +
                  entries.front().filename().string() +
                  "'), so nothing is written or removed there; choose another run.dir");
+}
+
+fs::path RunFolder::of_checkpoint(const fs::path& file) {
+  const fs::path folder = fs::absolute(file).parent_path();
+  return folder.filename() == "checkpoints" && is_there(folder.parent_path()) ? folder.parent_path() : fs::path();
 }
 
 bool RunFolder::is_there(const fs::path& path) {

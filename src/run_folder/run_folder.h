@@ -33,6 +33,9 @@ class RunFolder {
   /// Throws RunError where create() would since `path` is not empty and not a run's folder.
   static void check_not_foreign(const std::filesystem::path& path);
 
+  /// The folder of the run whose checkpoint the file is; an empty path where it lies in none.
+  static std::filesystem::path of_checkpoint(const std::filesystem::path& file);
+
   /// Whether `path` is a run's folder.
   static bool is_there(const std::filesystem::path& path);
 
@@ -49,6 +52,7 @@ class RunFolder {
   std::filesystem::path config() const { return path_ / "config.yaml"; }
   std::filesystem::path provenance() const { return path_ / "provenance.json"; }
   std::filesystem::path class_counts() const { return path_ / "class_counts.csv"; }
+  std::filesystem::path data_files() const { return path_ / "data_files.txt.gz"; }
   std::filesystem::path log() const { return path_ / "log.txt"; }
   std::filesystem::path metrics_jsonl() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path metrics_csv() const { return path_ / "metrics.csv"; }

@@ -18,6 +18,7 @@
 #include "datasets/image_header.h"
 #include "metrics/sets/rules/rule_terms.h"
 #include "src/core/digest.h"
+#include "src/core/error.h"
 #include "src/core/process.h"
 #include "src/core/text.h"
 #include "src/loader/loader.h"
@@ -53,11 +54,14 @@ class ImageReader {
     const std::span bytes(reinterpret_cast<const uint8_t*>(image.bytes.data()), image.bytes.size());
     const ImageHeader header = parse_image_header(bytes);
     if (header.height == 0 || header.width == 0) {
-      throw HttpError(400, fmt::format("{} cannot be read: is no JPEG, PNG, BMP, WebP or TIFF image", image.name));
+      throw HttpError(400, fmt::format("{} cannot be read: is no JPEG, PNG, BMP, WebP or TIFF image", image.name),
+                      image.field);
     }
     if (header.width > most_pixels_ / header.height) {
-      throw HttpError(413, fmt::format("{} has {} x {} pixels, more than the {} that are taken", image.name,
-                                       header.width, header.height, format_count(most_pixels_)));
+      throw HttpError(413,
+                      fmt::format("{} has {} x {} pixels, more than the {} that are taken", image.name, header.width,
+                                  header.height, format_count(most_pixels_)),
+                      image.field);
     }
     Turn turn(*this, header.width > kLargeImage / header.height, deadline);
     std::vector<View> views;
@@ -70,7 +74,7 @@ class ImageReader {
     } catch (const std::bad_alloc&) {
       throw HttpError(503, fmt::format("there is not enough memory at the moment to decode {}", image.name));
     } catch (const std::runtime_error& error) {
-      throw HttpError(400, fmt::format("{} cannot be read: {}", image.name, error.what()));
+      throw HttpError(400, fmt::format("{} cannot be read: {}", image.name, error.what()), image.field);
     }
     at::Tensor input = empty_views(transform_.pipeline().views(), transform_);
     transform_.render(turn.memory().part, views, turn.memory().renderer, input.mutable_data_ptr());
@@ -212,8 +216,18 @@ class ModelService {
 
 }  // namespace
 
-Server::Server(const ServeOptions& options)
-    : options_(options), socket_(std::make_unique<ListeningSocket>(options.host, options.port)) {}
+Server::Server(const ServeOptions& options) : options_(options) {
+  for (const std::string& origin : options.origins) {
+    if (origin == "*" && options.origins.size() > 1)
+      throw ConfigError("--allow-origin: '*' is all origins, and stands alone");
+    if (origin == "*" || is_origin(origin)) continue;
+    throw ConfigError(fmt::format(
+        "--allow-origin {}: an origin is written as browsers send it, a scheme, a host and a port that is not the "
+        "scheme's own, in small letters and without a path: https://example.org, http://localhost:3000, or * for all",
+        in_quotes(origin)));
+  }
+  socket_ = std::make_unique<ListeningSocket>(options.host, options.port);
+}
 
 Server::~Server() = default;
 
@@ -226,7 +240,8 @@ void Server::run(const TrainedModel& model, const SetMaker& maker, const std::fu
                      .page_css = serve_parts::page_css,
                      .page_js = serve_parts::page_js,
                      .model = service.describe(),
-                     .predict = [&service](std::span<const Upload> images) { return service.answer(images); }},
+                     .predict = [&service](std::span<const Upload> images) { return service.answer(images); },
+                     .origins = options_.origins},
                     options_.http, metrics);
   socket_->listen();
   ready(socket_->port());

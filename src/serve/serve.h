@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/inference/set_maker.h"
 #include "src/inference/trained_model.h"
@@ -25,18 +26,20 @@ struct ServeOptions {
   bool by_superclass = false;  // the sets hold superclasses
   HttpLimits http = {};
   BatchOptions batch = {};
-  int64_t most_pixels = 50'000'000;  // of an image
+  int64_t most_pixels = 50'000'000;       // of an image
+  std::vector<std::string> origins = {};  // of pages that may read the answers; "*": all
 };
 
 class ListeningSocket;
 
 class Server {
  public:
-  /// Binds the address. Throws Error where that fails, and in a build without the server (CMake: SETTRAIN_SERVE=OFF).
+  /// Binds the address. Throws ConfigError for an origin that no browser sends, Error where binding fails, and in a
+  /// build without the server (CMake: SETTRAIN_SERVE=OFF).
   explicit Server(const ServeOptions& options);
   ~Server();
 
-  /// Answers requests with the maker's sets until `stop` returns true; it is called several times a second. Requests
+  /// Answers requests with the maker's sets until `stop` returns true; threads call it several times a second. Requests
   /// that had begun are then still answered. Calls `ready` with the port when it listens. Throws what the model throws.
   void run(const TrainedModel& model, const SetMaker& maker, const std::function<void(int port)>& ready,
            const std::function<bool()>& stop);

@@ -13,6 +13,7 @@
 #include "src/core/error.h"
 #include "src/core/process.h"
 #include "src/core/random.h"
+#include "src/cuda/cuda_library.h"
 #include "src/train/compute_threads.h"
 
 namespace settrain {
@@ -21,6 +22,7 @@ namespace {
 // Advice where a GPU was asked for and none is there.
 std::string no_gpu_advice() {
 #ifdef SETTRAIN_HAS_CUDA
+  if (!why_no_gpu().empty()) return why_no_gpu();
   return "no GPU was found; run on --device cpu, or check the driver with nvidia-smi";
 #else
   return "this build has no CUDA; run on --device cpu, or build with scripts/setup --cuda";
@@ -50,7 +52,7 @@ at::Tensor normalised(const at::Tensor& bytes, const ComputePolicy& policy) {
 }  // namespace
 
 at::Device find_device(const std::string& name) {
-  if (name == "auto") return at::Device(at::hasCUDA() ? at::kCUDA : at::kCPU);
+  if (name == "auto") return at::Device(has_gpu() ? at::kCUDA : at::kCPU);
   at::Device device(at::kMeta);
   try {
     device = at::Device(name);
@@ -58,9 +60,10 @@ at::Device find_device(const std::string& name) {
   }
   if (!device.is_cpu() && !device.is_cuda())
     throw ConfigError("--device " + name + ": expected auto, cpu, cuda or cuda:N");
-  const int64_t gpus = at::hasCUDA() ? at::detail::getCUDAHooks().deviceCount() : 0;
-  if (device.is_cuda() && gpus == 0) throw ConfigError("--device " + name + ": " + no_gpu_advice());
-  if (device.is_cuda() && device.index() >= gpus) {
+  if (device.is_cpu()) return device;
+  const int64_t gpus = has_gpu() ? at::detail::getCUDAHooks().deviceCount() : 0;
+  if (gpus == 0) throw ConfigError("--device " + name + ": " + no_gpu_advice());
+  if (device.index() >= gpus) {
     throw ConfigError("--device " + name + ": there are " + std::to_string(gpus) + " GPUs, numbered from 0");
   }
   return device;
@@ -68,8 +71,8 @@ at::Device find_device(const std::string& name) {
 
 void prepare_process(const config::Config& config, at::Device device) {
   set_compute_threads(config.get<int64_t>("run.threads"));
-  const std::string wanted = config.read<TrainOptions>("train").deterministic;
-  const bool deterministic = wanted == "auto" ? device.is_cpu() : wanted == "true";
+  const config::Switch wanted = config.read<TrainOptions>("train").deterministic;
+  const bool deterministic = wanted == config::Switch::kAuto ? device.is_cpu() : wanted == config::Switch::kOn;
   at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
   at::globalContext().setDeterministicCuDNN(deterministic);
   at::globalContext().setBenchmarkCuDNN(!deterministic);
@@ -115,12 +118,12 @@ PixelFormat ComputePolicy::pixel_format() const {
 
 ComputePolicy make_compute_policy(const TrainOptions& options, at::Device device, const Normalisation& normalisation) {
   forbid_tf32();
-  ComputePolicy policy{device, options.precision == "bf16", options.channels_last == "true"};
+  ComputePolicy policy{device, options.precision == "bf16", options.channels_last == config::Switch::kOn};
   if (device.is_cpu() || at::hasCUDA()) {
     policy.mean = per_channel(normalisation.mean, device);
     policy.std = per_channel(normalisation.std, device);
   }
-  if (options.channels_last == "auto") policy.channels_last = channels_last_is_faster(policy);
+  if (options.channels_last == config::Switch::kAuto) policy.channels_last = channels_last_is_faster(policy);
   return policy;
 }
 

@@ -26,13 +26,13 @@ size_t truth_index(const std::string& split) {
   return split == "train" ? 0 : split == "val" ? 1 : split == "test" ? 2 : 3;
 }
 
-std::vector<MetricValue> bayes_values(const Experiment& run, const std::string& split) {
-  const std::vector<float>& probabilities = run.dataset.truth->probabilities[truth_index(split)];
-  const int64_t classes = run.dataset.num_classes();
+std::vector<MetricValue> bayes_values(const config::Config& config, const Dataset& dataset, const std::string& split) {
+  const std::vector<float>& probabilities = dataset.truth->probabilities[truth_index(split)];
+  const int64_t classes = dataset.num_classes();
   const at::Tensor known = at::from_blob(const_cast<float*>(probabilities.data()),
                                          {static_cast<int64_t>(probabilities.size()) / classes, classes}, at::kFloat);
-  return bayes_accuracy(known, run.config.read<TopkAccuracyOptions>("eval").top_k,
-                        run.config.read<AverageKOptions>("eval").average_k);
+  return bayes_accuracy(known, config.read<TopkAccuracyOptions>("eval").top_k,
+                        config.read<AverageKOptions>("eval").average_k);
 }
 
 // eval.threshold_from, or "same" where no average-K sets are evaluated.
@@ -45,10 +45,6 @@ std::string threshold_source(const config::Config& config) {
 std::string calibrates(const config::Config& config, const std::string& split, bool has_calibration) {
   if (split != "test" || config.get<config::Texts>("eval.rules").empty()) return "";
   return has_calibration ? "calibration" : "val";
-}
-
-CropAverage crop_average_of(const Experiment& run) {
-  return {run.eval.crop_average, run.eval.resolved_crop_average_k(run.config), run.loss->score_scale()};
 }
 
 // A split is scored once, though it may be evaluated, set the thresholds of others, and calibrate.
@@ -121,7 +117,8 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
   const int64_t classes = run.dataset.num_classes();
   ScoreCollector collector(split.size(), classes, run.device);
   ProcessGroup& group = *run.group;
-  const CropAverage crop_average = crop_average_of(run);
+  const CropAverage crop_average{run.eval.crop_average, run.eval.resolved_crop_average_k(run.config),
+                                 run.loss->score_scale()};
   int64_t left_out = 0;
   Progress progress{"[eval] " + split.name, 0, split.size(), 0, ""};
   loader.start_epoch(0);
@@ -155,10 +152,11 @@ std::set<std::string> splits_to_score(const config::Config& config, const std::v
   return names;
 }
 
-int64_t samples_to_score(const Experiment& run, const std::vector<std::string>& splits) {
-  int64_t samples = run.threshold_split && !splits.empty() ? run.threshold_split->size() : 0;
-  for (const std::string& name : splits_to_score(run.config, splits, run.dataset.calibration.size() > 0)) {
-    samples += split_named(run.dataset, name).size();
+int64_t samples_to_score(const config::Config& config, const Dataset& dataset,
+                         const std::optional<Split>& threshold_split, const std::vector<std::string>& splits) {
+  int64_t samples = threshold_split && !splits.empty() ? threshold_split->size() : 0;
+  for (const std::string& name : splits_to_score(config, splits, dataset.calibration.size() > 0)) {
+    samples += split_named(dataset, name).size();
   }
   return samples;
 }
@@ -187,22 +185,27 @@ std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vecto
 
 void gather_skipped_images(ProcessGroup& group, SkippedImages& skipped) {
   if (group.world_size() == 1) return;
-  const nlohmann::json unreported = skipped.take_unreported();
+  const nlohmann::json unreported{{"images", skipped.take_unreported()},
+                                  {"batches", skipped.take_unreported_batches()}};
   const std::string mine = unreported.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (const std::string& other : group.all_gather(mine)) {
     if (!group.is_first()) continue;
-    const nlohmann::json reasons = nlohmann::json::parse(other);
-    for (const auto& [image, reason] : reasons.items()) skipped.add(image, reason.get<std::string>());
+    const nlohmann::json theirs = nlohmann::json::parse(other);
+    for (const auto& [image, reason] : theirs.at("images").items()) skipped.add(image, reason.get<std::string>());
+    skipped.add_batches_of_one(theirs.at("batches").get<int64_t>());
   }
 }
 
-std::vector<ResultsColumn> results_columns(const Experiment& run, const std::vector<SplitResult>& results) {
+std::vector<ResultsColumn> results_columns(const config::Config& config, const Dataset& dataset,
+                                           const LabelNoiseReport& label_noise,
+                                           const std::vector<SplitResult>& results) {
   std::vector<ResultsColumn> columns;
   for (const SplitResult& split : results) {
     columns.push_back({split.split, split.result.values});
     // P(y | x) knows nothing of label noise, so it says nothing of the labels that were trained on.
-    const bool noisy = split.split == "train" && run.label_noise.kind != "none";
-    if (run.dataset.truth && !noisy) columns.push_back({split.split + " Bayes", bayes_values(run, split.split)});
+    const bool noisy = split.split == "train" && label_noise.kind != "none";
+    if (dataset.truth && !noisy)
+      columns.push_back({split.split + " Bayes", bayes_values(config, dataset, split.split)});
   }
   return columns;
 }

@@ -52,14 +52,18 @@ std::set<std::string> splits_to_score(const config::Config& config, const std::v
                                       bool has_calibration);
 
 /// How many samples evaluate_splits() scores: those of the splits, and of others that set thresholds or calibrate.
-int64_t samples_to_score(const Experiment& run, const std::vector<std::string>& splits);
+/// `threshold_split`: Experiment::threshold_split.
+int64_t samples_to_score(const config::Config& config, const Dataset& dataset,
+                         const std::optional<Split>& threshold_split, const std::vector<std::string>& splits);
 
-/// Has the first process log the images that the others have left out since the last call (data.on_bad_image).
-/// Collective.
+/// Has the first process log the images and count the batches that the others have left out since the last call
+/// (data.on_bad_image). Collective.
 void gather_skipped_images(ProcessGroup& group, SkippedImages& skipped);
 
 /// The columns of the table of results, one a split; beside it, where the data's P(y | x) is known, what the
 /// Bayes-optimal sets reach.
-std::vector<ResultsColumn> results_columns(const Experiment& run, const std::vector<SplitResult>& results);
+std::vector<ResultsColumn> results_columns(const config::Config& config, const Dataset& dataset,
+                                           const LabelNoiseReport& label_noise,
+                                           const std::vector<SplitResult>& results);
 
 }  // namespace settrain

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "datasets/calibration_split.h"
@@ -19,7 +21,10 @@
 #include "models/cost.h"
 #include "models/model.h"
 #include "models/model_options.h"
+#include "src/config/problems.h"
+#include "src/config/value.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -37,26 +42,54 @@ LoadedData load_data_beside(const std::string& missing_weights, const Registries
   throw DataError(missing_weights);
 }
 
-// Throws where the config asks for more classes or superclasses than the data have.
-void check_against_data(const config::Config& config, const EvalOptions& eval, const Dataset& data) {
+// The config with defaults that suit so many classes: without larger K of metrics, and with a smaller K of the loss.
+config::Config fitted_to(int64_t classes, const config::Config& config) {
+  config::Config fitted = config;
+  const auto fit = [&](const char* path, const config::Value& value) {
+    if (value != config.at(path).value)
+      fitted = fitted.with_default(path, value, fmt::format("for {} classes", classes));
+  };
+  const auto leave_out = [&](const char* path, auto ks) {
+    std::erase_if(ks, [&](auto k) { return k > static_cast<decltype(k)>(classes); });
+    if (config.at(path).origin.is_default()) fit(path, ks);
+  };
+  leave_out("eval.top_k", config.read<TopkAccuracyOptions>("eval").top_k);
+  leave_out("eval.average_k", config.read<AverageKOptions>("eval").average_k);
+  if (!config.has("loss.k") || !config.at("loss.k").origin.is_default()) return fitted;
+  const config::Value& k = config.at("loss.k").value;
+  // Sets of average-K may hold all classes.
+  if (const auto* whole = std::get_if<int64_t>(&k); whole && *whole >= classes) fit("loss.k", classes - 1);
+  if (const auto* mean = std::get_if<double>(&k); mean && *mean > static_cast<double>(classes))
+    fit("loss.k", static_cast<double>(classes - 1));
+  return fitted;
+}
+
+// Adds a problem where the config asks for more classes or superclasses than the data have.
+void check_against_data(const config::Config& config, const EvalOptions& eval, const Dataset& data,
+                        config::Problems& problems) {
   const int64_t classes = data.num_classes();
+  const auto add = [&](const char* path, const std::string& message) {
+    problems.add(config.at(path).origin, path, message);
+  };
   const auto check = [&](const char* path, const auto& ks) {
     for (const auto k : ks) {
-      if (k <= static_cast<decltype(k)>(classes)) continue;
-      config.fail(path, fmt::format("{} is more than the {} classes of {}", k, classes, data.name));
+      if (k <= static_cast<std::decay_t<decltype(k)>>(classes)) continue;
+      add(path, fmt::format("{} is more than the {} classes of {}", k, classes, data.name));
     }
   };
   check("train.top_k", config.read<TrainOptions>("train").top_k);
   check("eval.top_k", config.read<TopkAccuracyOptions>("eval").top_k);
   check("eval.average_k", config.read<AverageKOptions>("eval").average_k);
   if (config.read<SuperclassAccuracyOptions>("eval").superclass_accuracy && data.superclass_of.empty()) {
-    config.fail("eval.superclass_accuracy",
-                fmt::format("{} has no superclasses; data.superclasses takes a file of them", data.name));
+    add("eval.superclass_accuracy",
+        fmt::format("{} has no superclasses; data.superclasses takes a file of them", data.name));
   }
-  const int64_t k = eval.crops == "ten" && eval.crop_average == "topk" ? eval.resolved_crop_average_k(config) : 0;
+  const int64_t k = eval.crops == EvalOptions::kTen && eval.crop_average == CropAverage::kTopk
+                        ? eval.resolved_crop_average_k(config)
+                        : 0;
   if (k > 0 && k >= classes) {
-    config.fail("eval.crop_average_k",
-                fmt::format("K is {}, which must be less than the {} classes of {}", k, classes, data.name));
+    add("eval.crop_average_k",
+        fmt::format("K is {}, which must be less than the {} classes of {}", k, classes, data.name));
   }
 }
 
@@ -70,26 +103,72 @@ void check_loss_takes_sets(const LossRegistry& losses, const config::Config& con
 }
 
 // Without this check a mistake would be found when the first epoch is over.
-void check_rules(const config::Config& config, const ClassFacts& facts, const Dataset& data) {
-  for (const SetRule& rule : read_rules(config)) {
+void check_rules(const config::Config& config, const ClassFacts& facts, const Dataset& data,
+                 config::Problems& problems) {
+  const auto add = [&](const std::string& message) {
+    problems.add(config.at("eval.rules").origin, "eval.rules", message);
+  };
+  const std::vector<SetRule> rules = read_rules(config);
+  for (const SetRule& rule : rules) {
     try {
       check_suits(rule, facts);
       class_factors(rule, facts);
     } catch (const ConfigError& error) {
-      config.fail("eval.rules", error.what());
+      add(error.what());
     }
-    if (data.val.size() < 2) config.fail("eval.rules", "there are too few validation images to calibrate rules on");
+  }
+  if (!rules.empty() && data.val.size() < 2) add("there are too few validation images to calibrate rules on");
+}
+
+// Rules of several keys, which the config kept with the usual defaults, for those that suit the data.
+void check_fitted(const Registries& registries, const config::Config& fitted, config::Problems& problems) {
+  std::string defaults;
+  for (const std::string& path : fitted_keys(fitted)) {
+    const config::Entry& entry = fitted.at(path);
+    defaults +=
+        fmt::format("{}{} is {}", defaults.empty() ? "" : ", ", path, config::yaml_value(entry.key, entry.value));
+  }
+  if (defaults.empty()) return;
+  for (const config::Rule& rule : experiment_schema(registries).rules) {
+    try {
+      rule(fitted);
+    } catch (const config::PlacedError& error) {
+      problems.add(error.origin(), fmt::format("{}; with so few classes, by default {}", error.what(), defaults));
+    }
   }
 }
 
-// Without this check a batch norm over one image would fail at the end of the first epoch, whose last batch may be of
-// one.
-void check_batches_of_one(const ModelRegistry& models, const config::Config& config, const ModelContext& context,
-                          const Loader& training) {
+// Everything that is wrong with the config for these data, in one error.
+void check_config(const Registries& registries, const Experiment& run) {
+  config::Problems problems;
+  check_against_data(run.config, run.eval, run.dataset, problems);
+  check_rules(run.config, run.class_facts, run.dataset, problems);
+  check_fitted(registries, run.config, problems);
+  if (problems.empty()) return;  // the loss is built later, and says then what is wrong with its keys
+  try {
+    build_loss(registries.losses, run.config, run.dataset, run.train_counts);
+  } catch (const config::PlacedError& error) {
+    problems.add(error.origin(), error.what());
+  } catch (const Error&) {  // it is not of the config
+  }
+  problems.throw_if_any();
+}
+
+// Whether every epoch has a batch of one image, even where all can be read.
+bool has_batch_of_one(const Loader& training) {
   const int64_t batch_size = training.settings().batch_size;
-  const bool has_rest_of_one = training.size() % batch_size == 1 && !training.settings().drop_last;
-  if (batch_size == 1 || has_rest_of_one)
-    check_batch_of_one(models.at(config.get<std::string>("model.name")), config, context);
+  return batch_size == 1 || (training.size() % batch_size == 1 && !training.settings().drop_last);
+}
+
+// Why the network cannot be trained on a batch of one image; empty where it can, or where no batch gets so small.
+std::string obstacle_to_one_image(const ModelRegistry& models, const Experiment& run, const Loader& training) {
+  if (!has_batch_of_one(training) && run.loader.options.on_bad_image != "skip") return "";
+  try {
+    check_batch_of_one(models.at(run.config.get<std::string>("model.name")), run.config, run.input);
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 // Keeps images on the device where data.on_device asks for it. They come as bytes on any device, and as_input()
@@ -104,7 +183,8 @@ void keep_images_on_device(Experiment& run) {
 
 // The one place that decides what makes a probability of a score.
 ProbabilityKind probability_kind(const LossEntry& loss, const config::Config& config) {
-  const bool is_sigmoid = loss.has_sigmoids || config.read<AverageKOptions>("eval").average_k_score == "sigmoid";
+  const bool is_sigmoid =
+      loss.has_sigmoids || config.read<AverageKOptions>("eval").average_k_score == AverageKScore::kSigmoid;
   return is_sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax;
 }
 
@@ -116,12 +196,13 @@ uint64_t seed_of(const config::Config& config) {
 void load_threshold_images(Experiment& run) {
   const auto& from = run.config.read<AverageKOptions>("eval").threshold_from;
   if (from == "val" || from == "same") return;
+  const log::OnlyErrors quiet(!run.group->is_first());
   auto images =
       std::make_shared<ImageFiles>(unlabelled_images(from), ImageFileOptions{.grey = run.dataset.channels == 1});
-  run.threshold_digest = images->digest();
+  std::string digest = images->digest();
   std::vector<int64_t> ids(static_cast<size_t>(images->size())), labels(ids.size(), 0);  // labels are never read
   std::iota(ids.begin(), ids.end(), 0);
-  run.threshold_split = Split{from, std::move(images), std::move(ids), std::move(labels)};
+  run.threshold_split = Split{from, std::move(images), std::move(ids), std::move(labels), {}, std::move(digest)};
 }
 
 // Checks of the model and the loss that no rule of the schema can make.
@@ -147,12 +228,21 @@ void build(const Registries& registries, FirstWeights weights, const std::option
   run.eval = c.read<EvalOptions>("eval");
 
   const bool load_weights = weights == FirstWeights::kPretrained;
-  LoadedData loaded = load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
+  LoadedData loaded = [&] {
+    const log::OnlyErrors quiet(!run.group->is_first());
+    return load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
+  }();
   run.dataset = std::move(loaded.dataset);
   run.label_noise = std::move(loaded.label_noise);
   const Dataset& data = run.dataset;
-  check_against_data(c, run.eval, data);
+  run.config = fitted_to(data.num_classes(), c);
   run.train_counts = count_classes(data.train, data.num_classes());
+  run.class_facts = {.classes = data.num_classes(),
+                     .names = data.class_names,
+                     .train_counts = run.train_counts,
+                     .superclass_of = data.superclass_of,
+                     .probability = probability_kind(registries.losses.at(c.get<std::string>("loss.name")), c)};
+  check_config(registries, run);
 
   ModelInput input = choose_input(registries.datasets, registries.models, c, data, recorded ? &*recorded : nullptr,
                                   run.group->is_first() ? standard_progress_output() : no_progress_output());
@@ -175,8 +265,9 @@ void build(const Registries& registries, FirstWeights weights, const std::option
   seed_aten(seed_of(c), kSeedOfInitialWeights);
   const auto options = c.read<ModelOptions>("model");
   const bool trains_body = options.trains(ModelOptions::kBody);
-  if (load_weights && run.train.epochs > 0 && trains_body)
-    check_batches_of_one(registries.models, c, run.input, training);
+  if (run.train.epochs > 0 && trains_body)
+    run.obstacle_to_one_image = obstacle_to_one_image(registries.models, run, training);
+  if (load_weights) check_batches_of_one(run, training);
   BuiltModel built = build_model(registries.models, c, run.input, run.policy, weights);
   run.model = std::move(built.model);
   run.pretrained = std::move(built.pretrained);
@@ -187,15 +278,8 @@ void build(const Registries& registries, FirstWeights weights, const std::option
   run.loss = build_loss(registries.losses, c, data, run.train_counts);
   check_trainable(run);
   run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
-  const LossEntry& loss = registries.losses.at(c.get<std::string>("loss.name"));
-  run.stall_advice = loss.stall_advice;
+  run.stall_advice = registries.losses.at(c.get<std::string>("loss.name")).stall_advice;
 
-  run.class_facts = {.classes = data.num_classes(),
-                     .names = data.class_names,
-                     .train_counts = run.train_counts,
-                     .superclass_of = data.superclass_of,
-                     .probability = probability_kind(loss, c)};
-  check_rules(c, run.class_facts, data);
   run.evaluator = build_evaluator(registries.metrics, c, run.class_facts, run.loss->score_scale());
   load_threshold_images(run);
 }
@@ -215,6 +299,26 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
     run.config.fail(error.path(), error.message());
   }
   return run;
+}
+
+void check_batches_of_one(const Experiment& run, const Loader& training) {
+  if (has_batch_of_one(training) && !run.obstacle_to_one_image.empty()) throw DataError(run.obstacle_to_one_image);
+}
+
+void check_training_data(const Experiment& run) {
+  const Dataset& data = run.dataset;
+  const auto has_image = [](int64_t count) { return count > 0; };
+  if (run.train.epochs > 0 && std::ranges::count_if(run.train_counts, has_image) == 1) {
+    const auto one = std::ranges::find_if(run.train_counts, has_image) - run.train_counts.begin();
+    throw DataError(
+        fmt::format("all {} training images are of one class, {} (there are {}): a classifier needs images of at "
+                    "least two",
+                    data.train.size(), data.class_names[static_cast<size_t>(one)], data.num_classes()));
+  }
+  if (run.loader.options.on_bad_image == "skip") return;
+  std::vector<const Split*> splits{&data.train, &data.val, &data.calibration, &data.test};
+  if (run.threshold_split) splits.push_back(&*run.threshold_split);
+  refuse_unreadable(splits);
 }
 
 LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,
@@ -257,6 +361,14 @@ std::unique_ptr<Evaluator> build_evaluator(const MetricRegistry& registry, const
                                                    .class_names = facts.names,
                                                    .sigmoid = facts.probability == ProbabilityKind::kSigmoid,
                                                    .seed = seed});
+}
+
+std::vector<std::string> fitted_keys(const config::Config& config) {
+  std::vector<std::string> paths;
+  for (const config::Entry& entry : config.entries()) {
+    if (entry.origin.is_default() && entry.origin.text != config::Origin::kDefaultText) paths.push_back(entry.path);
+  }
+  return paths;
 }
 
 ModelCard card_of(const Experiment& run) {

@@ -3,8 +3,10 @@
 
 #include <c10/core/Device.h>
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "datasets/dataset.h"
@@ -39,6 +41,7 @@ struct Experiment {
   std::vector<int64_t> train_counts{};     // [classes], label noise included
   ClassFacts class_facts{};                // for set rules
   std::shared_ptr<Model> model{};          // on `device`, with its first weights
+  std::string obstacle_to_one_image{};     // why it cannot be trained on a batch of one; empty: it can, or need not
   std::optional<Pretrained> pretrained{};  // the weights that it was loaded with
   std::string pretrained_digest{};         // of the file that the run began with, also where it goes on; empty for none
   std::unique_ptr<Loss> loss{};
@@ -46,7 +49,8 @@ struct Experiment {
   std::string stall_advice{};  // what to try where the loss does not fall
   std::unique_ptr<Evaluator> evaluator{};
   std::optional<Split> threshold_split{};  // the unlabelled images of eval.threshold_from, where that is a folder
-  std::string threshold_digest{};          // of that folder's files
+  // The splits that a checkpoint had otherwise, of which was warned: whether their files have the same names.
+  std::map<std::string, bool> changed_splits{};
 };
 
 /// The first weights of a model: those of model.pretrained; or weights as drawn whatever it says, for callers that load
@@ -54,12 +58,21 @@ struct Experiment {
 enum class FirstWeights { kPretrained, kDrawn };
 
 /// Loads the data, adds the label noise, and builds model, loss and evaluator, all as functions of the config alone.
-/// Also sets up the process as prepare_process() does. Throws ConfigError or DataError; where data and weights are both
-/// missing, one error that says both. `group`: null for a process alone. `recorded`: the input of the run, where it was
-/// trained before.
+/// Defaults that ask for more classes than there are become smaller: K of the metrics are left out, and that of the
+/// loss is lowered. Also sets up the process as prepare_process() does. Throws ConfigError or DataError; where data and
+/// weights are both missing, one error that says both. `group`: null for a process alone. `recorded`: the
+/// input of the run, where it was trained before.
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device,
                            FirstWeights weights = FirstWeights::kDrawn, std::shared_ptr<ProcessGroup> group = nullptr,
                            const std::optional<RecordedInput>& recorded = std::nullopt);
+
+/// Throws DataError where every epoch has a batch of one image and the model cannot be trained on one. Without this
+/// check the first epoch would fail at its end.
+void check_batches_of_one(const Experiment& run, const Loader& training);
+
+/// Throws DataError where a training would end late or be in vain: an image file is certain to be unreadable and
+/// data.on_bad_image is error, see refuse_unreadable(), or all training images are of one class.
+void check_training_data(const Experiment& run);
 
 /// How the config's loaders make batches for networks that compute as `policy` says.
 LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,
@@ -84,6 +97,9 @@ std::unique_ptr<Loss> build_loss(const LossRegistry& registry, const config::Con
 /// The evaluator of every metric of the config. `score_scale`: Loss::score_scale().
 std::unique_ptr<Evaluator> build_evaluator(const MetricRegistry& registry, const config::Config& config,
                                            const ClassFacts& facts, double score_scale);
+
+/// The keys whose defaults make_experiment() has fitted to the data's number of classes.
+std::vector<std::string> fitted_keys(const config::Config& config);
 
 /// The description of the model that its checkpoints carry, for those who have no training data.
 ModelCard card_of(const Experiment& run);

@@ -13,7 +13,6 @@
 #include "datasets/load_data.h"
 #include "datasets/long_tail.h"
 #include "losses/make_loss.h"
-#include "metrics/sets/rule_metrics.h"
 #include "models/model_options.h"
 #include "src/config/config.h"
 #include "src/config/schema.h"
@@ -24,7 +23,6 @@
 #include "src/parallel/process_group.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/mix.h"
-#include "src/train/pretrained.h"
 #include "src/train/run_options.h"
 
 namespace settrain {
@@ -96,12 +94,11 @@ void check_checkpoint_names(const config::Config& config) {
 
 config::Rule select_rule(const Registries& registries) {
   return [&metrics = registries.metrics](const config::Config& config) {
-    const std::vector<std::string> names = Evaluator(metrics, config, {}).names();
+    const std::vector<MetricValue> measured = Evaluator(metrics, config, {}).facts();
     std::vector<std::string> known{RunFolder::kLast};
     for (const std::string& split : config.get<config::Texts>("eval.during_training")) {
-      for (const std::string& name : names) {
-        // Neither larger nor smaller is better for average-K's sizes and thresholds.
-        if (!name.ends_with("_size") && !name.ends_with("_lambda")) known.push_back(split + "/" + name);
+      for (const MetricValue& value : measured) {
+        if (value.better != Better::kNeither) known.push_back(split + "/" + value.name);
       }
     }
     for (const std::string& wanted : config.get<config::Texts>("select")) {
@@ -137,8 +134,24 @@ void name_rule(const config::Config& config) {
   if (name.find('/') != std::string::npos || name.starts_with('.')) {
     config.fail("name", "'" + name + "' cannot name a folder: no slashes and no dot in front; run.dir takes a path");
   }
-  if (config.get<std::string>("run.dir").starts_with('~')) {
-    config.fail("run.dir", "~ is not replaced here; write ${env:HOME}");
+  const auto& folder = config.get<std::string>("run.dir");
+  const bool is_shells = !shell_part(folder).empty();
+  if (folder.starts_with('~') || is_shells) {  // "~ada/runs" too
+    config.fail("run.dir", fmt::format("'{}' would make a folder named {}, which is not replaced here; write {}",
+                                       folder, folder.substr(0, folder.find('/')),
+                                       is_shells ? in_config_words(folder) : "the folder's own path"));
+  }
+}
+
+// A path that is only read may begin with a folder that has such a name, if there is one.
+void shell_rule(const config::Config& config) {
+  for (const config::Entry& entry : config.entries()) {
+    const auto* text = std::get_if<std::string>(&entry.value);
+    std::error_code ignored;
+    if (!text || entry.path == "run.dir" || entry.path == "name" || shell_part(*text).empty()) continue;
+    if (std::filesystem::exists(*text, ignored)) continue;
+    config.fail(entry.path, fmt::format("'{}' is not there, and {} is not replaced here; write {}", *text,
+                                        shell_part(*text), in_config_words(*text)));
   }
 }
 
@@ -229,7 +242,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   set_rules_rule,
                   no_validation_rule("eval.during_training", "[], or [test] to watch the test split"),
                   no_validation_rule("eval.splits", "[test]")};
-  schema.needs = {threshold_folder_rule};
+  schema.needs = {shell_rule, threshold_folder_rule};
   return schema;
 }
 

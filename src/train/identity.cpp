@@ -3,13 +3,18 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <typeinfo>
 
+#include "datasets/recorded_files.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/random.h"
+#include "src/core/text.h"
+#include "src/run_folder/run_folder.h"
 #include "src/train/provenance.h"
 
 namespace settrain {
@@ -29,32 +34,143 @@ TextMap machine(const Experiment& run) {
   return texts;
 }
 
+constexpr const char* kThresholds = "data.thresholds";
+constexpr const char* kTrain = "train";
+
+std::string entry_of(const std::string& split) {
+  return "data." + split;
+}
+
 TextMap data(const Experiment& run) {
   return {{"data.digest", run.dataset.digest}, {"data.labels", run.label_noise.digest}};
 }
 
-TextMap thresholds(const Experiment& run) {
-  return {{"data.thresholds", run.threshold_digest}};
+TextMap splits(const Experiment& run) {
+  TextMap texts{{kThresholds, run.threshold_split ? run.threshold_split->digest : ""}};
+  for (const std::string& name : split_names(run.dataset)) {
+    const std::string& digest = split_named(run.dataset, name).digest;
+    if (!digest.empty()) texts[entry_of(name)] = digest;
+  }
+  return texts;
+}
+
+// Empty where the checkpoint has no such entry.
+std::string recorded(const std::string& name, const Checkpoint& checkpoint) {
+  const auto found = checkpoint.metadata.find(name);
+  return found == checkpoint.metadata.end() ? "" : found->second;
 }
 
 // A line for each entry that the checkpoint has otherwise.
 std::string differing_lines(const TextMap& now, const Checkpoint& checkpoint) {
   std::string lines;
   for (const auto& [name, value] : now) {
-    const auto found = checkpoint.metadata.find(name);
-    const std::string before = found == checkpoint.metadata.end() ? "" : found->second;
-    if (before != value) {
-      lines += fmt::format("\n  {}: {} there, {} now", name, before.empty() ? "none" : before,
-                           value.empty() ? "none" : value);
-    }
+    const std::string before = recorded(name, checkpoint);
+    if (before == value) continue;
+    lines +=
+        fmt::format("\n  {}: {} there, {} now", name, before.empty() ? "none" : before, value.empty() ? "none" : value);
   }
   return lines;
 }
 
-void refuse_other_data(const std::string& lines, const Checkpoint& checkpoint) {
+// Whether it has a digest for each split.
+bool knows_splits(const Checkpoint& checkpoint) {
+  return !recorded(entry_of(kTrain), checkpoint).empty();
+}
+
+// Whether the split is another one than the checkpoint's, which has it too.
+bool differs(const std::string& split, const Experiment& run, const Checkpoint& checkpoint) {
+  const std::string before = recorded(entry_of(split), checkpoint);
+  return !before.empty() && before != split_named(run.dataset, split).digest;
+}
+
+// Whether the training images or labels differ, or may: the lines are of all data.
+bool may_train_otherwise(const std::string& lines, const Experiment& run, const Checkpoint& checkpoint) {
+  if (lines.empty()) return false;
+  return !knows_splits(checkpoint) || differs(kTrain, run, checkpoint) ||
+         recorded("data.labels", checkpoint) != run.label_noise.digest;
+}
+
+FileDifference file_difference(const std::string& entry, const Split& now, const Checkpoint& checkpoint) {
+  const std::filesystem::path folder = RunFolder::of_checkpoint(checkpoint.file);
+  if (folder.empty()) return {};
+  return difference_of_files(RunFolder::open_existing(folder).data_files(), recorded(entry, checkpoint), now);
+}
+
+void warn_of_split(const std::string& name, const std::string& entry, const Split& now, Experiment& run,
+                   const Checkpoint& checkpoint) {
+  const FileDifference difference = file_difference(entry, now, checkpoint);
+  if (!run.changed_splits.emplace(name, difference.same_names).second) return;
+  log::warning(
+      fmt::format("[data] the {} images are not those that {} was made with{}{}; results on them do not "
+                  "compare with earlier ones",
+                  name, checkpoint.place(), difference.text.empty() ? "" : ": ", difference.text));
+}
+
+// Warns of every split that differs, once. `lines`: of all data.
+void warn_of_splits(const std::string& lines, Experiment& run, const Checkpoint& checkpoint) {
   if (lines.empty()) return;
-  throw RunError(fmt::format("{} was trained on other data:{}\nTake the data as they were, or start a new run",
-                             checkpoint.place(), lines));
+  if (!knows_splits(checkpoint)) {
+    if (!run.changed_splits.emplace("", false).second) return;
+    log::warning(fmt::format(
+        "[data] the images are not those that {} was made with:{}\nAn earlier version of settrain made it, and it does "
+        "not say which images differ; results on these do not compare with earlier ones",
+        checkpoint.place(), lines));
+    return;
+  }
+  for (const std::string& name : split_names(run.dataset)) {
+    if (differs(name, run, checkpoint))
+      warn_of_split(name, entry_of(name), split_named(run.dataset, name), run, checkpoint);
+  }
+}
+
+// The keys of the data set itself, but not of batches, that the two configs have otherwise, a line each.
+std::string data_set_changes(const Experiment& run, const Checkpoint& checkpoint) {
+  std::string lines;
+  for (const auto& [path, before, after] : config_changes(checkpoint.text("config"), run.config)) {
+    if (!path.starts_with("data.")) continue;
+    if (run.config.has(path)) {
+      const config::Key& key = run.config.at(path).key;
+      if (key.is_free || key.owner == typeid(LoaderOptions) || key.owner == typeid(PipelineOptions)) continue;
+    }
+    lines +=
+        fmt::format("\n  {}: {} there, {} now", path, before.empty() ? "none" : before, after.empty() ? "none" : after);
+  }
+  return lines;
+}
+
+// A line on the first class that the checkpoint's model has otherwise; empty where there is none.
+std::string class_change(const Experiment& run, const Checkpoint& checkpoint) {
+  const std::string card = recorded("card", checkpoint);
+  if (card.empty()) return "";
+  const std::vector<std::string> before = model_card_from_text(card, checkpoint.place()).class_names;
+  const std::vector<std::string>& now = run.dataset.class_names;
+  if (before.size() != now.size()) return fmt::format("\n  {} classes there, {} now", before.size(), now.size());
+  const auto [old, renamed] = std::ranges::mismatch(before, now);
+  if (old == before.end()) return "";
+  return fmt::format("\n  class {}: {} there, {} now", old - before.begin(), in_quotes(*old), in_quotes(*renamed));
+}
+
+// Warns of images that the model is not trained on, and throws where others differ.
+void check_same_training_data(Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms) {
+  const std::string lines = differing_lines(data(run), checkpoint);
+  if (may_train_otherwise(lines, run, checkpoint)) {
+    const bool is_known = knows_splits(checkpoint);
+    const bool same_labels = recorded("data.labels", checkpoint) == run.label_noise.digest;
+    const std::string first =
+        is_known ? file_difference(entry_of(kTrain), run.dataset.train, checkpoint).text
+                 : std::string(same_labels ? "an earlier version of settrain made it, and it does not say whether "
+                                             "training images differ; where none does, go on by --allow-inexact"
+                                           : "");
+    if (is_known || !same_labels || !terms.allow_inexact) {
+      throw RunError(fmt::format("{} was trained on other data:{}{}{}\nTake the data as they were, or start a new run",
+                                 checkpoint.place(), lines, first.empty() ? "" : "\n  ", first));
+    }
+  }
+  warn_of_splits(lines, run, checkpoint);
+  // Sets of average-K are cut by them; the model is not trained on them.
+  const std::string thresholds = recorded(kThresholds, checkpoint);
+  if (run.threshold_split && !thresholds.empty() && thresholds != run.threshold_split->digest)
+    warn_of_split("threshold", kThresholds, *run.threshold_split, run, checkpoint);
 }
 
 // Keys that a process may have for itself. Others that change no number change which collective calls are made. The
@@ -91,7 +207,7 @@ void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.metadata["card"] = to_text(card_of(run));
   checkpoint.metadata.merge(machine(run));
   checkpoint.metadata.merge(data(run));
-  checkpoint.metadata.merge(thresholds(run));
+  checkpoint.metadata.merge(splits(run));
   // For the record: the weights themselves are in the checkpoint.
   if (!run.pretrained_digest.empty()) checkpoint.metadata[kPretrainedDigest] = run.pretrained_digest;
 }
@@ -106,9 +222,9 @@ int64_t processes_of(const Checkpoint& checkpoint) {
   return found == checkpoint.metadata.end() ? 1 : std::stoll(found->second);
 }
 
-void restore_first_weights(const Checkpoint& checkpoint, Experiment& run) {
+void restore_pretrained_digest(const Checkpoint& checkpoint, std::string& digest) {
   const auto found = checkpoint.metadata.find(kPretrainedDigest);
-  if (found != checkpoint.metadata.end()) run.pretrained_digest = found->second;
+  if (found != checkpoint.metadata.end()) digest = found->second;
 }
 
 std::vector<config::Difference> config_changes(const std::string& record, const config::Config& now) {
@@ -143,11 +259,20 @@ void check_same_model(const Experiment& run, const Checkpoint& checkpoint) {
                   checkpoint.place(), lines));
 }
 
-void check_same_data(const Experiment& run, const Checkpoint& checkpoint) {
-  refuse_other_data(differing_lines(data(run), checkpoint), checkpoint);
+void check_same_data(Experiment& run, const Checkpoint& checkpoint) {
+  const std::string lines = differing_lines(data(run), checkpoint);
+  if (may_train_otherwise(lines, run, checkpoint)) {
+    const std::string keys = data_set_changes(run, checkpoint), classes = class_change(run, checkpoint);
+    if (!keys.empty() || !classes.empty()) {
+      throw RunError(
+          fmt::format("{} was trained on other data:{}{}{}\n{}", checkpoint.place(), lines, keys, classes,
+                      keys.empty() ? "Take the data as they were" : "The run's config.yaml was changed; put it back"));
+    }
+  }
+  warn_of_splits(lines, run, checkpoint);
 }
 
-void check_same_identity(const Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms) {
+void check_same_identity(Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms) {
   const std::string file = checkpoint.place();
   const int64_t rng = checkpoint.integer("state.rng");
   if (rng != kRngVersion) {
@@ -156,7 +281,7 @@ void check_same_identity(const Experiment& run, const Checkpoint& checkpoint, co
         "made it",
         file, rng, kRngVersion));
   }
-  refuse_other_data(differing_lines(data(run), checkpoint) + differing_lines(thresholds(run), checkpoint), checkpoint);
+  check_same_training_data(run, checkpoint, terms);
   const std::string lines = differing_lines(machine(run), checkpoint);
   if (lines.empty()) return;
   if (!terms.allow_inexact) {

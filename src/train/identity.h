@@ -17,10 +17,11 @@ struct ResumeTerms {
   int64_t processes = 1;                    // that go on with the run
 };
 
-/// Adds the metadata "config" (the resolved YAML), "processes" (their number), "card"
-/// (see card_of()), "data.digest", "data.labels" (of the training labels, noise included), "data.thresholds" (of the
-/// folder that sets average-K's thresholds), "model.pretrained.sha256" (of the weights it began with), "machine.*"
-/// (what the last bits depend on), and the tensor "state.rng".
+/// Adds the metadata "config" (the resolved YAML), "processes" (their number), "card" (see card_of()), "data.digest"
+/// (of all splits), "data.train", "data.val", "data.calibration", "data.test" (of each split alone), "data.labels" (of
+/// the training labels, noise included), "data.thresholds" (of the folder that sets average-K's thresholds),
+/// "model.pretrained.sha256" (of the weights it began with), "machine.*" (what the last bits depend on), and the tensor
+/// "state.rng".
 void add_identity(const Experiment& run, Checkpoint& checkpoint);
 
 /// The input that a checkpoint with this metadata was trained with: its card's; empty for one of an early version,
@@ -30,8 +31,9 @@ RecordedInput recorded_input(const TextMap& metadata, const std::string& place);
 /// The number of processes that trained it.
 int64_t processes_of(const Checkpoint& checkpoint);
 
-/// Takes over the digest of the weights that the run once began with, for the record: nothing else needs them any more.
-void restore_first_weights(const Checkpoint& checkpoint, Experiment& run);
+/// Takes over the digest of the weights that the run once began with, where the checkpoint has one; for the record,
+/// since nothing else needs these weights any more.
+void restore_pretrained_digest(const Checkpoint& checkpoint, std::string& digest);
 
 /// Where `now` differs from an earlier record. A key that the record lacks was added by a later version of the program,
 /// which at its default does what it did, or belongs to another variant, whose name differs too.
@@ -45,12 +47,16 @@ bool is_of_network(const std::string& path);
 /// checkpoint's: by their configs, since weights of the same shapes may be fed otherwise.
 void check_same_model(const Experiment& run, const Checkpoint& checkpoint);
 
-/// Throws RunError that says what differs where the experiment's data or labels are not the checkpoint's.
-void check_same_data(const Experiment& run, const Checkpoint& checkpoint);
+/// For an evaluation, which needs the same classes, and whose images may have been repaired: warns of each split whose
+/// images or labels are not the checkpoint's, once, and names the first file that differs. Throws RunError that says
+/// what differs where the training split is another one by its config or its classes; and for a checkpoint that knows
+/// the digest of all data alone, where any data are.
+void check_same_data(Experiment& run, const Checkpoint& checkpoint);
 
-/// check_same_data(), and the same for the threshold images, the version of the random numbers and, unless they may
-/// differ, for the machine's part.
-void check_same_identity(const Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms);
+/// For training on: the same, but throws RunError wherever the training images or labels are not the checkpoint's, and
+/// for another version of the random numbers or, unless it may differ, another machine. For a checkpoint that does not
+/// know which splits differ it throws, too, unless the training labels are the same and `terms.allow_inexact`.
+void check_same_identity(Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms);
 
 /// Throws AgreedError that names the processes which differ from the first, and in what: config (but
 /// for places of files and the like), data, threads, instruction set, device, program. Collective.

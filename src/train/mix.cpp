@@ -69,8 +69,8 @@ config::Keys MixOptions::keys() {
   return {
       key("mix", &MixOptions::kind, kNone,
           "Mixes pairs of training images and their labels: none; mixup (Zhang et al., ICLR 2018); cutmix (Yun et al., "
-          "ICCV 2019); or either, one of the two for each batch. For losses of class probabilities.")
-          .one_of({kNone, kMixup, kCutmix, kEither}),
+          "ICCV 2019); or either, one of the two for each batch. For losses of class probabilities.",
+          {{"none", kNone}, {"mixup", kMixup}, {"cutmix", kCutmix}, {"either", kEither}}),
       key("mixup_alpha", &MixOptions::mixup_alpha, 0.2, "The share of an image is drawn from Beta(alpha, alpha).")
           .at_least(0.001)
           .at_most(1),

@@ -4,7 +4,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <string>
 
 #include "losses/loss.h"
 #include "src/config/key.h"
@@ -13,9 +12,10 @@ namespace settrain {
 
 /// Keys of the section `train`.
 struct MixOptions {
-  static constexpr const char *kNone = "none", *kMixup = "mixup", *kCutmix = "cutmix", *kEither = "either";
+  enum class Kind { kNone, kMixup, kCutmix, kEither };
+  using enum Kind;
 
-  std::string kind = kNone;
+  Kind kind = kNone;
   double mixup_alpha = 0, cutmix_alpha = 0;  // in (0, 1]
 
   static config::Keys keys();

@@ -1,16 +1,13 @@
 #include "src/train/peak_memory.h"
 
+#include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
 #include "src/core/text.h"
-
-#ifdef SETTRAIN_HAS_CUDA
-#include <ATen/Context.h>
-#include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAFunctions.h>
-#endif
 
 namespace settrain {
 namespace {
@@ -26,14 +23,13 @@ uint64_t bytes_named(const std::string& name, const char* file) {
 
 // A sum over the GPUs.
 template <class Bytes>
-uint64_t on_devices([[maybe_unused]] Bytes bytes) {
+uint64_t on_devices(const Bytes& bytes) {
   uint64_t sum = 0;
-#ifdef SETTRAIN_HAS_CUDA
-  namespace allocator = c10::cuda::CUDACachingAllocator;
-  for (c10::DeviceIndex i = 0; at::hasCUDA() && allocator::get()->initialized() && i < c10::cuda::device_count(); ++i) {
-    sum += static_cast<uint64_t>(bytes(i, allocator::getDeviceStats(i)));
+  if (!at::hasCUDA()) return sum;
+  c10::DeviceAllocator* const allocator = c10::getDeviceAllocator(at::kCUDA);
+  for (c10::DeviceIndex i = 0; allocator->initialized() && i < at::detail::getCUDAHooks().deviceCount(); ++i) {
+    sum += static_cast<uint64_t>(bytes(*allocator, i));
   }
-#endif
   return sum;
 }
 
@@ -45,31 +41,28 @@ constexpr size_t kAllPools = 0;
 PeakMemory peak_memory() {
   // Not getrusage(), which starts from what the parent process had used.
   return {bytes_named("VmHWM", "/proc/self/status"),
-          on_devices([](auto, const auto& stats) { return stats.reserved_bytes[kAllPools].peak; })};
+          on_devices([](auto& gpu, auto i) { return gpu.getDeviceStats(i).reserved_bytes[kAllPools].peak; })};
 }
 
 ExtraMemory::ExtraMemory() {
   std::ofstream reset("/proc/self/clear_refs");
   if (!(reset << "5" << std::flush)) return;
-  before_ = {bytes_named("VmRSS", "/proc/self/status"), on_devices([]([[maybe_unused]] auto device, const auto& stats) {
-#ifdef SETTRAIN_HAS_CUDA
-               c10::cuda::CUDACachingAllocator::resetPeakStats(device);
-#endif
-               return stats.allocated_bytes[kAllPools].current;
+  before_ = {bytes_named("VmRSS", "/proc/self/status"), on_devices([](auto& gpu, auto i) {
+               gpu.resetPeakStats(i);
+               return gpu.getDeviceStats(i).allocated_bytes[kAllPools].current;
              })};
 }
 
 std::optional<PeakMemory> ExtraMemory::peak() const {
   if (!before_) return {};
-  const PeakMemory most{bytes_named("VmHWM", "/proc/self/status"),
-                        on_devices([](auto, const auto& stats) { return stats.allocated_bytes[kAllPools].peak; })};
+  const PeakMemory most{bytes_named("VmHWM", "/proc/self/status"), on_devices([](auto& gpu, auto i) {
+                          return gpu.getDeviceStats(i).allocated_bytes[kAllPools].peak;
+                        })};
   return PeakMemory{most.host - std::min(most.host, before_->host), most.device - before_->device};
 }
 
-uint64_t available_memory([[maybe_unused]] c10::Device device) {
-#ifdef SETTRAIN_HAS_CUDA
-  if (device.is_cuda()) return c10::cuda::CUDACachingAllocator::get()->getMemoryInfo(device.index()).first;
-#endif
+uint64_t available_memory(c10::Device device) {
+  if (device.is_cuda()) return c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first;
   return bytes_named("MemAvailable", "/proc/meminfo");
 }
 

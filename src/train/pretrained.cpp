@@ -179,7 +179,7 @@ bool is_transposed(const at::Tensor& target, const TensorEntry& entry) {
 
 // The change that the options make to a head of the file, which has to be a linear one; an empty text for none.
 std::string change_of_head(const ModelOptions& options) {
-  if (options.head == "scaled") return "head: scaled";
+  if (options.head == ModelOptions::Head::kScaled) return "head: scaled";
   return options.pretrained_head == ModelOptions::kTauNormalised ? "pretrained_head: tau_normalised" : "";
 }
 
@@ -189,7 +189,7 @@ std::string head_problem(const ModelOptions& options, const std::string& head, c
   const auto in_file = [&](const char* name) { return entries.contains(head + name); };
   for (const auto& [name, target] : targets) {
     if (name != head + ".weight" || !in_file(".weight")) continue;
-    const bool is_normalised = options.head == "normalised";
+    const bool is_normalised = options.head == ModelOptions::Head::kNormalised;
     const bool is_square_linear = is_normalised && in_file(".bias") && fits(target, entries.at(name));
     if (is_transposed(target, entries.at(name)) || is_square_linear) {
       if (const std::string change = change_of_head(options); !change.empty()) {

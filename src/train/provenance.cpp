@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "datasets/decode_image.h"
+#include "datasets/recorded_files.h"
 #include "src/core/error.h"
 #include "src/core/files.h"
 #include "src/core/log.h"
@@ -21,7 +22,7 @@
 #include "src/loader/sampler.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/experiment.h"
-#include "src/train/resume.h"
+#include "src/train/resume_point.h"
 
 #ifdef SETTRAIN_HAS_CUDA
 #include "src/core/cuda_check.h"
@@ -87,6 +88,13 @@ Json provenance_of(const Experiment& run, const std::vector<std::string>& comman
         {"hosts", run.group->hosts()},
         {"images_per_step", run.group->world_size() * run.train.accumulate * run.loader.options.batch_size}};
   }
+  for (const std::string& name : split_names(run.dataset)) {
+    const std::string& digest = split_named(run.dataset, name).digest;
+    if (!digest.empty()) provenance["split_digests"][name] = digest;
+  }
+  provenance["classes"] = run.dataset.num_classes();
+  const std::vector<std::string> fitted = fitted_keys(run.config);
+  if (!fitted.empty()) provenance["fitted"] = fitted;
   provenance["input"] = {{"size", {run.input.height, run.input.width}},
                          {"mean", run.loader.normalisation.mean},
                          {"std", run.loader.normalisation.std}};
@@ -163,6 +171,11 @@ nlohmann::ordered_json read_provenance(const std::filesystem::path& file) {
 void record_run(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line,
                 const ResumePoint* resumed) {
   write_file_atomically(folder.class_counts(), class_counts_csv(run.dataset, run.loader.sampling()));
+  std::vector<const Split*> splits;
+  for (const std::string& name : split_names(run.dataset)) splits.push_back(&split_named(run.dataset, name));
+  if (run.threshold_split) splits.push_back(&*run.threshold_split);
+  if (const std::string files = list_of_files(splits); !files.empty())
+    write_file_atomically(folder.data_files(), files);
   write_file_atomically(folder.config(), run.config.to_yaml());
   Json provenance = resumed ? read_provenance(folder.provenance()) : nullptr;
   if (provenance.is_null()) {

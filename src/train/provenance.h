@@ -53,9 +53,9 @@ void write_provenance(const std::filesystem::path& file, const nlohmann::ordered
 /// not a JSON object, and where its "resumed" is not a list.
 nlohmann::ordered_json read_provenance(const std::filesystem::path& file);
 
-/// Writes class counts and resolved config, and the provenance of a run that starts. Where it goes on from `resumed`,
-/// adds to the provenance where, when, with what and with which changes, as an element of "resumed"; a provenance that
-/// is lost is begun anew, with a warning. `command_line`: as typed. Throws RunError.
+/// Writes class counts, the list of image files and the resolved config, and the provenance of a run that starts. Where
+/// it goes on from `resumed`, adds to the provenance where, when, with what and with which changes, as an element of
+/// "resumed"; a provenance that is lost is begun anew, with a warning. `command_line`: as typed. Throws RunError.
 void record_run(const Experiment& run, const RunFolder& folder, const std::vector<std::string>& command_line,
                 const ResumePoint* resumed = nullptr);
 

@@ -62,33 +62,33 @@ config::Keys TrainOptions::keys() {
       key("clip_norm", &TrainOptions::clip_norm, 0.0,
           "Gradient clipping: the largest joint Euclidean norm of all gradients; 0 turns it off.")
           .at_least(0),
-      key("deterministic", &TrainOptions::deterministic, "auto",
+      key("deterministic", &TrainOptions::deterministic, config::Switch::kAuto,
           "Use deterministic algorithms only, so that results are reproducible bit for bit; auto: on the CPU, but "
           "not on a GPU, where it is expected to cost speed (not run on one yet). Several processes then add gradients in "
           "the order of the batches, which gives the bits of one process; otherwise as parallel.backend does, in "
-          "buckets.")
-          .one_of({"auto", "true", "false"}),
+          "buckets.",
+          config::auto_or("true", "false")),
       key("precision", &TrainOptions::precision, "float32",
           "bf16: mixed precision; convolutions and matrix products take bfloat16 inputs, which is faster on CPUs "
           "with AVX-512 BF16, slower on others, and meant to be faster on GPUs (not run on one yet). Weights, the head's "
           "scores and the loss stay float32. Evaluation uses the same precision.")
           .one_of({"float32", "bf16"}),
-      key("channels_last", &TrainOptions::channels_last, "auto",
+      key("channels_last", &TrainOptions::channels_last, config::Switch::kAuto,
           "Memory layout of weights and activations; it changes speed and the last bits of the results. auto: "
           "channels last on the CPU, where it is faster, and for bf16 on a GPU, where it is expected to be (not run on one "
-          "yet).")
-          .one_of({"auto", "true", "false"}),
+          "yet).",
+          config::auto_or("true", "false")),
       key("gradient_checkpointing", &TrainOptions::gradient_checkpointing, false,
           "Recompute the activations within blocks in the backward pass instead of storing them: less memory for "
           "about 50 % more time. The results are the same.")
           .free(),
-      key("graph", &TrainOptions::graph, "auto",
+      key("graph", &TrainOptions::graph, config::Switch::kAuto,
           "Capture the operations of a training step as a CUDA graph once an epoch and replay them, which saves the time "
           "that a GPU waits for small operations to be launched, and takes up to twice the memory of activations, since "
           "an epoch's smaller last step has memory of its own. auto: on a GPU, and where steps cannot be captured they "
           "run as they are and the log says why; on: an error where that is known beforehand. The numbers are meant to be "
-          "the same; not run on a GPU yet.")
-          .one_of({"auto", "on", "off"})
+          "the same; not run on a GPU yet.",
+          config::auto_or("on", "off"))
           .free(),
       key("ema_decay", &TrainOptions::ema_decay, 0.0,
           "Decay d of an exponential moving average of the weights, such as 0.999; 0 turns it off. The average is "
@@ -135,16 +135,16 @@ config::Keys EvalOptions::keys() {
           "The splits of eval.during_training are evaluated after every so many epochs, and after the last.")
           .at_least(1)
           .in("epochs"),
-      key("crops", &EvalOptions::crops, "center",
+      key("crops", &EvalOptions::crops, kCenter,
           "Crops of an image at the end of a run and in `settrain eval`: the centre crop, or ten crops (four "
           "corners, the centre, and their horizontal flips), whose outputs are averaged. Validation during training "
-          "uses the centre crop.")
-          .one_of({"center", "ten"}),
-      key("crop_average", &EvalOptions::crop_average, "softmax",
+          "uses the centre crop.",
+          {{"center", kCenter}, {"ten", kTen}}),
+      key("crop_average", &EvalOptions::crop_average, CropAverage::kSoftmax,
           "What is averaged over ten crops: softmax, the class probabilities; scores; or topk, the probability that "
           "a class is in a set of K labels, each set weighted by the exponential of its summed scores (Berrada et "
-          "al. 2018, appendix C).")
-          .one_of({"softmax", "scores", "topk"}),
+          "al. 2018, appendix C).",
+          {{"softmax", CropAverage::kSoftmax}, {"scores", CropAverage::kScores}, {"topk", CropAverage::kTopk}}),
       key("crop_average_k", &EvalOptions::crop_average_k, EvalOptions::kAuto,
           "The K of crop_average: topk; auto is the loss's, or 1.")
           .at_least(1)

@@ -5,6 +5,7 @@
 
 #include "src/config/config.h"
 #include "src/config/key.h"
+#include "src/eval/crop_average.h"
 #include "src/loader/pipeline.h"
 
 namespace settrain {
@@ -36,10 +37,10 @@ struct TrainOptions {
   int64_t epochs = 0;
   int64_t accumulate = 0;
   double clip_norm = 0;  // 0: off
-  std::string deterministic;
-  std::string precision, channels_last;
+  config::Switch deterministic = config::Switch::kAuto, channels_last = config::Switch::kAuto;
+  std::string precision;
   bool gradient_checkpointing = false;
-  std::string graph;
+  config::Switch graph = config::Switch::kAuto;
   double ema_decay = 0;           // 0: off
   int64_t checkpoint_steps = 0;   // 0: off
   double checkpoint_minutes = 0;  // 0: off
@@ -51,16 +52,20 @@ struct TrainOptions {
 
 /// Keys of the section `eval` that belong to no metric.
 struct EvalOptions {
+  enum class Crops { kCenter, kTen };
+  using enum Crops;
+
   config::Texts splits, during_training;
   int64_t every = 0;
-  std::string crops, crop_average;
+  Crops crops = kCenter;
+  CropAverage::Kind crop_average = CropAverage::kSoftmax;
   int64_t crop_average_k = 0;
 
   static constexpr int64_t kAuto = 0;  // what the word auto stands for in crop_average_k
 
   /// The K of the top-K probabilities: where `auto`, the loss's, rounded, or 1.
   int64_t resolved_crop_average_k(const config::Config& config) const;
-  ViewUse view_use() const { return crops == "ten" ? ViewUse::kTenCrops : ViewUse::kEvaluation; }
+  ViewUse view_use() const { return crops == kTen ? ViewUse::kTenCrops : ViewUse::kEvaluation; }
 
   static config::Keys keys();
 };

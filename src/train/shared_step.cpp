@@ -41,10 +41,10 @@ StepPlan SharedStep::plan(const Loss& loss, const std::vector<Batch>& batches, c
     for (int64_t rank = 0; rank < world; ++rank) {
       const double* const batch = all.const_data_ptr<double>() + 2 * (rank * rounds + round);
       if (batch[0] == 0) continue;
-      const StepPlan::Entry entry{round * world + rank, plan.count};
+      const StepPlan::Entry entry{round * world + rank, plan.samples};
       plan.rounds[static_cast<size_t>(round)].push_back(entry);
       if (rank == group_.rank()) plan.own.push_back(entry);
-      plan.count += static_cast<int64_t>(batch[0]);
+      plan.samples += static_cast<int64_t>(batch[0]);
       plan.divisor += batch[1];
     }
   }

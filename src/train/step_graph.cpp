@@ -10,15 +10,7 @@
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
-
-#ifdef SETTRAIN_HAS_CUDA
-#include <ATen/core/CachingHostAllocator.h>
-#include <ATen/cuda/CUDAGeneratorImpl.h>
-#include <ATen/cuda/CUDAGraph.h>
-#include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAFunctions.h>
-#include <c10/cuda/CUDAStream.h>
-#endif
+#include "src/cuda/cuda_library.h"
 
 namespace settrain {
 namespace {
@@ -29,36 +21,11 @@ bool is_alike(const at::Tensor& a, const at::Tensor& b) {
   return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
 }
 
-#ifdef SETTRAIN_HAS_CUDA
-namespace allocator = c10::cuda::CUDACachingAllocator;
-
-// LibTorch 2.11 leaves a capture that CUDA refused half open: its allocators would go on to defer what is freed, and
-// its generator refuses to draw. Where capture_end() failed later, at instantiating the graph, it had closed all of it
-// before, and the graph gives its memory back when it is destroyed: then the calls for memory throw.
-std::vector<std::function<void()>> close_failed_capture(at::cuda::MempoolId_t pool) {
-  const c10::DeviceIndex device = c10::cuda::current_device();
-  at::HostAllocator* const host = at::getHostAllocator(at::kCUDA);
-  return {[=] { allocator::endAllocateToPool(device, pool); }, [=] { allocator::releasePool(device, pool); },
-          [=] { host->end_allocate_to_pool(pool); }, [=] { host->release_pool(pool); },
-          [=] {
-            at::Generator generator = at::cuda::detail::getDefaultCUDAGenerator(device);
-            generator.graphsafe_set_state(generator.clone());
-          }};
-}
-
 std::function<void()> capture_cuda_graph(const std::function<void()>& operations) {
-  auto graph = std::make_shared<at::cuda::CUDAGraph>();
-  const at::cuda::MempoolId_t pool = at::cuda::graph_pool_handle();
-  // The graph keeps memory of its own, in which the free blocks of the steps before are of no use.
-  c10::cuda::device_synchronize();
-  allocator::emptyCache();
-  // Only this thread captures: the loader's threads go on asking for pinned memory.
-  graph->capture_begin(pool, cudaStreamCaptureModeThreadLocal);
-  close_after(
-      operations, [&] { graph->capture_end(); }, close_failed_capture(pool));
-  return [graph] { graph->replay(); };
+  const GraphCapture capture = cuda_calls().begin_capture();
+  close_after(operations, capture.end, capture.clean_up);
+  return capture.replay;
 }
-#endif
 
 }  // namespace
 
@@ -84,15 +51,10 @@ void close_after(const std::function<void()>& operations, const std::function<vo
   if (failure) std::rethrow_exception(failure);
 }
 
-Capture cuda_graph_capture([[maybe_unused]] at::Device device) {
-#ifdef SETTRAIN_HAS_CUDA
-  if (device.has_index()) c10::cuda::set_device(device.index());
-  c10::cuda::device_synchronize();  // what was begun on the other stream
-  c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool());
+Capture cuda_graph_capture(at::Device device) {
+  if (!has_gpu()) return {};
+  cuda_calls().take_stream(device);
   return capture_cuda_graph;
-#else
-  return {};
-#endif
 }
 
 bool are_alike(const StepInputs& a, const StepInputs& b) {

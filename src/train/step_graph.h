@@ -23,7 +23,7 @@ void close_after(const std::function<void()>& operations, const std::function<vo
 
 /// A Capture that makes CUDA graphs. It throws what the operations do, and c10::Error where one of them cannot
 /// be captured. From now on this thread computes on that device, on a stream of its own, since the default one cannot
-/// be captured. Empty in a build without CUDA.
+/// be captured. Empty where there is no GPU.
 Capture cuda_graph_capture(at::Device device);
 
 /// Whether both have as many parts with tensors of the same kinds, shapes and layouts, none of which has label sets.

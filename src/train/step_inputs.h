@@ -32,7 +32,7 @@ struct StepPlan {
   };
   using Round = std::vector<Entry>;  // at most one of each process
 
-  int64_t count = 0;            // samples of the whole step
+  int64_t samples = 0;          // of the whole step
   double divisor = 0;           // of the sum of their losses, at least that of one sample
   std::vector<Round> rounds{};  // the micro-batches with samples, in the order of their numbers
   std::vector<Entry> own{};     // those of this process

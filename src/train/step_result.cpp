@@ -75,9 +75,9 @@ at::Tensor StepMetrics::sums(const ModelOutput& output, const at::Tensor& labels
 void StepMetrics::fill(const at::Tensor& row, const LossInput& input, const LossValue& value) const {
   const c10::NoGradGuard no_grad;
   const at::Tensor correct = input.output.prediction().argmax(1).eq(input.labels).sum();
-  row[0].copy_(value.sum.detach());
-  row[1].copy_(correct);
-  if (!names_.empty()) row.slice(0, 2).copy_(sums(input.output, input.labels));
+  row[kLossSum].copy_(value.sum.detach());
+  row[kCorrect].copy_(correct);
+  if (!names_.empty()) row.slice(0, kFirstMeasured).copy_(sums(input.output, input.labels));
 }
 
 StepResult& StepResult::operator+=(const StepResult& other) {
@@ -103,8 +103,11 @@ StepResult LaunchedStep::result() const {
   const double* row = sums_.const_data_ptr<double>();
   const int64_t columns = sums_.size(1);
   for (int64_t part = 0; part < sums_.size(0); ++part, row += columns) {
-    if (!std::isfinite(row[0])) explain_(static_cast<size_t>(part));
-    result += {row[0], static_cast<int64_t>(row[1]), 0, {row + 2, row + columns}};
+    if (!std::isfinite(row[StepMetrics::kLossSum])) explain_(static_cast<size_t>(part));
+    result += {row[StepMetrics::kLossSum],
+               static_cast<int64_t>(row[StepMetrics::kCorrect]),
+               0,
+               {row + StepMetrics::kFirstMeasured, row + columns}};
   }
   result.count = count_;
   return result;

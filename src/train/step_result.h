@@ -40,10 +40,11 @@ class StepMetrics {
   /// `labels` [batch] int64 on that device. Needs names. Does not wait for the device.
   at::Tensor sums(const ModelOutput& output, const at::Tensor& labels) const;
 
-  /// Columns of fill().
-  int64_t columns() const { return 2 + std::ssize(names_); }
-  /// Fills `row` [columns] float64 on the device after the backward pass: the sum of the losses, the number of samples
-  /// whose label has the largest score, and sums().
+  /// The columns of fill(): the sum of the losses, the number of samples whose label has the largest score, and those
+  /// of sums().
+  static constexpr int64_t kLossSum = 0, kCorrect = 1, kFirstMeasured = 2;
+  int64_t columns() const { return kFirstMeasured + std::ssize(names_); }
+  /// Fills `row` [columns] float64 on the device after the backward pass.
   void fill(const at::Tensor& row, const LossInput& input, const LossValue& value) const;
 
  private:

@@ -1,6 +1,7 @@
 #include "src/train/stepper.h"
 
 #include <ATen/Context.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -36,11 +37,11 @@ std::string obstacle_to_capture(const Experiment& run) {
 }
 
 Capture capture_for(const Experiment& run) {
-  const std::string& wanted = run.train.graph;
-  if (wanted == "off") return {};
+  const config::Switch wanted = run.train.graph;
+  if (wanted == config::Switch::kOff) return {};
   const std::string obstacle = obstacle_to_capture(run);
   if (obstacle.empty()) return cuda_graph_capture(run.device);
-  if (wanted == "on") throw KeyError("train.graph", "on: " + obstacle + "; expected auto or off");
+  if (wanted == config::Switch::kOn) throw KeyError("train.graph", "on: " + obstacle + "; expected auto or off");
   if (run.device.is_cuda()) log::info("[train] steps are not captured as a CUDA graph: " + obstacle);
   return {};
 }
@@ -54,7 +55,10 @@ std::optional<int64_t> bucket_bytes(const config::Config& config) {
 
 StepLoader::StepLoader(const Experiment& run)
     : loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed))),
-      batches_per_step_(run.train.accumulate * run.group->world_size()) {}
+      batches_per_step_(run.train.accumulate * run.group->world_size()),
+      takes_one_image_(run.obstacle_to_one_image.empty()) {
+  check_batches_of_one(run, loader_);
+}
 
 void StepLoader::start_epoch(int64_t epoch, int64_t first_batch) {
   loader_.start_epoch(epoch, first_batch);
@@ -68,14 +72,24 @@ StepBatches StepLoader::next() {
   for (int64_t number = rank; number < step.count; number += world) {
     Batch batch;
     loader_.next(batch);
-    // An epoch's smaller last batch may be one bad image; that a whole batch is, or all there is, says more.
-    const bool is_rest = batch.first_position > 0 && std::ssize(batch.skipped) < loader_.settings().batch_size;
-    if (batch.size() == 0 && !is_rest)
-      throw DataError("no image of a training batch could be read; the log names them");
+    check_readable(batch);
+    if (batch.size() == 1 && !batch.skipped.empty() && !takes_one_image_) {
+      loader_.settings().skipped->add_batches_of_one(1);
+      batch.images.reset();
+      batch.labels.reset();
+    }
     step.own.push_back(std::move(batch));
   }
   position_ += step.count;
   return step;
+}
+
+// A few bad images may make up a batch. Very many one after the other are no bad images: their folder is gone.
+void StepLoader::check_readable(const Batch& batch) {
+  constexpr int64_t kMostInARow = 100;
+  unread_in_a_row_ = batch.size() > 0 ? 0 : unread_in_a_row_ + std::ssize(batch.skipped);
+  if (unread_in_a_row_ < kMostInARow) return;
+  throw DataError(fmt::format("{} training images in a row could not be read; the log names them", unread_in_a_row_));
 }
 
 int64_t StepLoader::steps_per_epoch() const {
@@ -87,7 +101,7 @@ int64_t StepLoader::samples_per_epoch() const {
 }
 
 Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
-    : run_(run),
+    : base_lr_(run.config.get<double>("optimizer.lr")),
       length_{run.train.epochs, steps_per_epoch},
       // Benchmarks run with epochs = 0, but the schedule needs at least 1.
       schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
@@ -104,7 +118,7 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
 }
 
 double Stepper::lr(int64_t step) const {
-  return run_.config.get<double>("optimizer.lr") * schedule_->factor(step);
+  return base_lr_ * schedule_->factor(step);
 }
 
 LaunchedStep Stepper::take(int64_t step, const StepBatches& batches, StepPhases* phases) {

@@ -24,13 +24,15 @@ struct StepBatches {
 /// The training batches of an experiment, as many a step as train.accumulate says for each of its processes.
 class StepLoader {
  public:
+  /// Throws as check_batches_of_one().
   explicit StepLoader(const Experiment& run);
 
   /// Begins the epoch at its batch `first_batch`, of all processes', where a step begins.
   void start_epoch(int64_t epoch, int64_t first_batch = 0);
 
-  /// The next step's; an epoch's last one may have fewer. An epoch's last batch is empty where it is smaller than the
-  /// others and its images could not be read; any other empty batch is a DataError.
+  /// The next step's; an epoch's last one may have fewer. A batch is empty where none of its images could be read, or a
+  /// single one on which the model cannot be trained. Throws DataError where a hundred images in a row could not be
+  /// read.
   StepBatches next();
 
   /// Batches of a whole step, of all processes.
@@ -42,9 +44,13 @@ class StepLoader {
   const Loader& loader() const { return loader_; }
 
  private:
+  void check_readable(const Batch& batch);
+
   Loader loader_;
   int64_t batches_per_step_;
-  int64_t position_ = 0;  // batches of the epoch under way, of all processes, that were given
+  bool takes_one_image_;
+  int64_t position_ = 0;         // batches of the epoch under way, of all processes, that were given
+  int64_t unread_in_a_row_ = 0;  // images of this process' last batches, as long as none of them could be read
 };
 
 /// The optimizer of an experiment's model, at the schedule's learning rates.
@@ -74,7 +80,7 @@ class Stepper {
   WeightAverage* average() { return average_ ? &*average_ : nullptr; }
 
  private:
-  Experiment& run_;
+  double base_lr_;  // optimizer.lr, which the schedule's factor multiplies
   RunLength length_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -38,7 +38,8 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, PhaseTimer& timer) {
 
   const at::Tensor step = inputs.step();
   shared_.for_each_round(inputs, settings_.metrics.columns(), [&](const MicroBatch& batch, const at::Tensor& row) {
-    if (&batch != &inputs.parts.front()) seed_for(batch, inputs.number);
+    const bool is_first = &batch == &inputs.parts.front();  // seeded by launch() already
+    if (!is_first) seed_for(batch, inputs.number);
     auto [mixed, input] = prepare(batch, inputs.number, step);
 
     input.output = forward(model_, mixed.images, policy_);
@@ -50,6 +51,7 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, PhaseTimer& timer) {
     loss.sum.div(inputs.divisor().to(loss.sum.scalar_type())).backward();
     timer.end(&StepPhases::backward);
 
+    // The loss has read both labels. What is measured now counts the one with the larger share, see StepResult.
     if (mixed.share < 0.5) input.labels = mixed.partner_labels;
     settings_.metrics.fill(row, input, loss);
     timer.end(&StepPhases::forward);
@@ -58,8 +60,8 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, PhaseTimer& timer) {
   const c10::NoGradGuard no_grad;
   const at::Tensor sums = shared_.gather_rows(inputs.plan);
   has_begun_update_ = true;
-  shared_.finish(inputs.plan);
-  const at::Tensor is_finite = at::isfinite(sums.select(1, 0)).all();
+  shared_.finish(inputs.plan);  // sums the gradients over the processes; changes batch norm's running statistics
+  const at::Tensor is_finite = at::isfinite(sums.select(1, StepMetrics::kLossSum)).all();
   stop_.copy_(at::maximum(stop_, is_finite.logical_not().to(at::kFloat)));
   if (settings_.clip_norm > 0) clip_gradients(optimizer_.parameters(), settings_.clip_norm);
   optimizer_.step(inputs.lr(), stop_);
@@ -70,11 +72,11 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, PhaseTimer& timer) {
 
 LaunchedStep TrainStep::launch(const std::vector<Batch>& batches, const StepNumber& number, StepPhases* phases) {
   StepPlan plan = shared_.plan(loss_, batches, number);
-  const int64_t count = plan.count;
-  if (count == 0) return {};
+  const int64_t samples = plan.samples;
+  if (samples == 0) return {};
   const StepInputs inputs = to_device_(batches, number, std::move(plan));
   model_.train();
-  // A captured step cannot seed the generator itself: it has one micro-batch.
+  // A captured step cannot seed the generator itself. It has one micro-batch, which is seeded here for that reason.
   if (!inputs.parts.empty()) seed_for(inputs.parts[0], number);
   at::Tensor sums;
   if (graph_ && !phases) {
@@ -85,7 +87,7 @@ LaunchedStep TrainStep::launch(const std::vector<Batch>& batches, const StepNumb
   }
   // The loss' own tensors lie on the CPU: only a loss that has some is waited for.
   if (!loss_.state().empty() && stop_.item<float>() == 0) loss_.update(number.lr);
-  return {sums, count, [this, inputs](size_t failed) {
+  return {sums, samples, [this, inputs](size_t failed) {
             shared_.explain(inputs, failed, [&](const MicroBatch& batch) { return compute_again(inputs, batch); });
           }};
 }

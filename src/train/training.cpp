@@ -12,6 +12,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
+#include "src/train/evaluation.h"
 #include "src/train/peak_memory.h"
 
 namespace settrain {
@@ -58,6 +59,7 @@ void Training::train_epoch() {
   stepper_.end_epoch();
   bar_.hide();
   gather_skipped_images(*run_.group, *run_.loader.skipped);
+  if (state_.sum.count == 0) throw_untrained();
 
   const int64_t epoch = state_.epoch + 1, epochs = stepper_.length().epochs;
   MetricsRow row = training_metrics();
@@ -106,11 +108,21 @@ void Training::settle_step() {
   if (state_.epoch > 0) return;
   const int64_t step = state_.step - 1;
   const int64_t steps = stepper_.length().steps_per_epoch, tenth = steps / 10;
-  // An epoch's last batch may have no readable image: it counts as the mean of its tenth's others, NaN without any.
-  const double mean = result.count > 0 ? result.loss_sum / static_cast<double>(result.count)
-                                       : state_.late_loss / static_cast<double>(tenth - 1);
-  if (step < tenth) state_.early_loss += mean;
-  if (step >= steps - tenth) state_.late_loss += mean;
+  // A step may have no readable image: it counts as the mean of the steps before it in its tenth, NaN without any.
+  const auto add_to = [&](double& sum, int64_t steps_before) {
+    sum += result.count > 0 ? result.loss_sum / static_cast<double>(result.count)
+                            : sum / static_cast<double>(steps_before);
+  };
+  if (step < tenth) add_to(state_.early_loss, step);
+  if (step >= steps - tenth) add_to(state_.late_loss, step - (steps - tenth));
+}
+
+// Every process comes to the same end of the epoch.
+void Training::throw_untrained() const {
+  const std::string problem =
+      "no training batch of the epoch could be used, since too few of its images can be read; the log names them";
+  if (run_.group->world_size() > 1) throw AgreedError(problem);
+  throw DataError(problem);
 }
 
 // The row of the epoch that ends, with train/loss and train/top1 first.
@@ -249,7 +261,7 @@ void Training::read_checkpoint(const Checkpoint& checkpoint) {
   if (stepper_.average()) checkpoint.copy_into("ema.", stepper_.average()->tensors());
   checkpoint.copy_into("loss.", run_.loss->state());
   selection_.restore(checkpoint);
-  restore_first_weights(checkpoint, run_);
+  restore_pretrained_digest(checkpoint, run_.pretrained_digest);
   metrics.truncate_to(checkpoint.log_size(folder.metrics_jsonl()));
   if (checkpoint.log_problem(folder.tensorboard()).empty()) {
     tensorboard.truncate_to(checkpoint.log_size(folder.tensorboard()));

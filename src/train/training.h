@@ -10,9 +10,8 @@
 #include "src/formats/tensorboard.h"
 #include "src/run_folder/metrics_log.h"
 #include "src/run_folder/run_folder.h"
-#include "src/train/evaluation.h"
 #include "src/train/experiment.h"
-#include "src/train/resume.h"
+#include "src/train/resume_point.h"
 #include "src/train/selection.h"
 #include "src/train/stepper.h"
 
@@ -57,6 +56,7 @@ class Training {
   void train_epoch();
   void take_step(const StepBatches& batches);
   void settle_step();
+  [[noreturn]] void throw_untrained() const;
   MetricsRow training_metrics() const;
   std::vector<MetricValue> evaluate();
   std::string evaluation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;

@@ -1,5 +1,4 @@
 #include "src/config/load.h"
-#include "src/core/error.h"
 #include "tests/config/sample.h"
 #include "tests/support/catch2.h"
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "src/config/key.h"
+#include "src/config/load.h"
 #include "tests/config/sample.h"
 #include "tests/support/catch2.h"
 
@@ -140,6 +141,33 @@ TEST_CASE("a key is optional where it accepts its default") {
   CHECK_FALSE(is_optional(free_key("a", std::string("x")).one_of({"y"})));
   CHECK(is_optional(free_key("a", std::string("${env:A:-y}")).one_of({"y"})));
   CHECK(is_optional(free_key("a", Reals{1, 2}).at_least(1)));
+}
+
+TEST_CASE("a text that stands for a value of an enumeration is parsed when options are read") {
+  enum class Colour { kRed, kBlue };
+  struct Paint {
+    Colour colour = Colour::kRed;
+    Switch gloss = Switch::kOff;
+  };
+  const Schema schema{
+      {{"paint",
+        "",
+        {key("colour", &Paint::colour, Colour::kBlue, "", {{"red", Colour::kRed}, {"blue", Colour::kBlue}}),
+         key("gloss", &Paint::gloss, Switch::kAuto, "", auto_or("true", "false"))},
+        "",
+        "",
+        {}}},
+      {}};
+  const auto read = [&](const std::vector<std::string>& settings) {
+    return load(schema, {}, settings).read<Paint>("paint");
+  };
+  CHECK(read({}).colour == Colour::kBlue);
+  CHECK(read({}).gloss == Switch::kAuto);
+  CHECK(read({"paint.colour=red", "paint.gloss=true"}).colour == Colour::kRed);
+  CHECK(read({"paint.colour=red", "paint.gloss=true"}).gloss == Switch::kOn);
+  CHECK(load(schema, {}, {"paint.gloss=false"}).get<std::string>("paint.gloss") == "false");
+  CHECK_THROWS_WITH(read({"paint.colour=green"}), Catch::Contains("paint.colour") && Catch::Contains("red, blue"));
+  CHECK_THROWS_AS(value_named<Colour>({{"red", Colour::kRed}}, "blue"), std::invalid_argument);
 }
 
 }  // namespace settrain::config::test

@@ -8,7 +8,6 @@
 #include "src/core/error.h"
 #include "src/core/files.h"
 #include "tests/support/catch2.h"
-#include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;

@@ -45,6 +45,20 @@ TEST_CASE("Lines go to stderr as they are; warnings and errors say so") {
   CHECK(text == "[train] 100% {} %s\nwarning: [data] odd\nerror: bad\n");
 }
 
+TEST_CASE("Work that another process tells of logs errors alone") {
+  const std::string text = stderr_of([] {
+    log::speak_as_process(1);
+    {
+      const log::OnlyErrors quiet(true), loud(false);
+      log::warning("one");
+      log::error("two");
+    }
+    log::warning("three");
+    log::info("four");
+  });
+  CHECK(text == "error: process 1: two\nwarning: process 1: three\n");
+}
+
 TEST_CASE("Text printed before a line comes before it where stdout and stderr are one file") {
   const std::string text = stderr_of([] {
     ::dup2(STDERR_FILENO, STDOUT_FILENO);

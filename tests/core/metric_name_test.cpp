@@ -50,12 +50,12 @@ TEST_CASE("sizes are numbers of classes") {
 }
 
 TEST_CASE("larger is better, but for the sizes and gaps of set rules") {
-  CHECK(is_better("val/top1", 0.6, 0.5));
-  CHECK_FALSE(is_better("val/top1", 0.5, 0.5));
-  CHECK(is_better("val/coverage@top:5", 0.6, 0.5));
+  CHECK(is_better_by_name("val/top1", 0.6, 0.5));
+  CHECK_FALSE(is_better_by_name("val/top1", 0.5, 0.5));
+  CHECK(is_better_by_name("val/coverage@top:5", 0.6, 0.5));
   for (const char* metric : {"val/size@top:5", "val/undercoverage_gap@error:0.1", "val/below_half@top:5"}) {
-    CHECK(is_better(metric, 0.5, 0.6));
-    CHECK_FALSE(is_better(metric, 0.6, 0.5));
+    CHECK(is_better_by_name(metric, 0.5, 0.6));
+    CHECK_FALSE(is_better_by_name(metric, 0.6, 0.5));
   }
 }
 

@@ -42,6 +42,24 @@ TEST_CASE("Quotes hold one line and a beginning") {
   CHECK(in_quotes(std::string(59, 'x') + "\u00e9y") == "'" + std::string(59, 'x') + "\u00e9...'");
 }
 
+TEST_CASE("What a shell would replace at a path's front is known, and has other words in a config") {
+  CHECK(shell_part("~") == "~");
+  CHECK(shell_part("~/x/~") == "~");
+  CHECK(shell_part("$MY_DATA2/x") == "$MY_DATA2");
+  CHECK(in_config_words("~/x") == "${env:HOME}/x");
+  CHECK(in_config_words("$MY_DATA2") == "${env:MY_DATA2}");
+  CHECK(shell_hint("~/x").find("~ is not replaced") != std::string::npos);
+  for (const char* path : {"", "x", "./~", "a/~/b", "~x", "~backup/y", "$", "$/x", "$a-b", "a$b"}) {
+    CHECK(shell_part(path).empty());
+    CHECK(shell_hint(path).empty());
+    CHECK(in_config_words(path) == path);
+  }
+}
+
+TEST_CASE("Only letters of ASCII become small") {
+  CHECK(lower_case("A.HEIC z\u00c9[]") == "a.heic z\u00c9[]");
+}
+
 TEST_CASE("A number is all of a text, or none") {
   CHECK(parse_number<int64_t>("-12") == -12);
   CHECK(parse_number<double>("1e-3") == 1e-3);

@@ -33,6 +33,8 @@ TEST_CASE("every image of a class is in one part, and small classes are left out
   folder.write("oak/notes.txt", {});
   folder.write("oak/more/deep.PNG", {});
   folder.write("beside.jpg", {});
+  folder.write("oak/phone.HEIC", {});
+  folder.write("beside.avif", {});
   fs::create_directory(folder / "empty");
   const FolderSplit split = split_folder(folder.path(), {}, 4);
 
@@ -53,7 +55,8 @@ TEST_CASE("every image of a class is in one part, and small classes are left out
   REQUIRE(split.left_out.size() == 2);
   CHECK(split.left_out[0].name == "empty");
   CHECK(split.left_out[1].size() == 4);
-  CHECK(split.outside == 1);
+  CHECK(split.unread.misplaced == 1);
+  CHECK(split.unread.endings == std::map<std::string, int64_t>{{".avif", 1}, {".heic", 1}, {".txt", 1}});
 }
 
 TEST_CASE("a class is divided by seed, its name and its files' names alone") {
@@ -93,6 +96,42 @@ TEST_CASE("a folder with blanks, a link or a slash at its end is divided like an
   CHECK(plain.classes[1].train == slash.classes[1].train);
 }
 
+TEST_CASE("links to folders are followed, and a circle and a link to nothing are refused") {
+  const test::TemporaryFolder folder;
+  add_class(folder, "elsewhere/deep", 6);
+  add_class(folder, "data/ash", 6);
+  fs::create_directory_symlink("../elsewhere", folder / "data/oak");
+  CHECK(split_folder(folder / "data", {}, 4).classes[1].size() == 6);
+  fs::create_directory_symlink("..", folder / "elsewhere/deep/up");
+  CHECK_THROWS_WITH(split_folder(folder / "data", {}, 4), Contains("deep/up"));
+  fs::remove(folder / "elsewhere/deep/up");
+  fs::create_symlink("gone.jpg", folder / "data/ash/link.jpg");
+  CHECK_THROWS_WITH(split_folder(folder / "data", {}, 4), Contains("ash/link.jpg") && Contains("a link to nothing"));
+}
+
+TEST_CASE("empty files are counted") {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"ash", "oak"}) {
+    for (int i = 0; i < 6; ++i) folder.write(name + ("/" + std::to_string(i)) + ".jpg", std::string("x"));
+  }
+  CHECK(split_folder(folder.path(), {}, 4).empty == 0);
+  folder.write("oak/3.jpg", {});
+  const FolderSplit split = split_folder(folder.path(), {}, 4);
+  CHECK(split.empty == 1);
+  CHECK(split.first_empty == (folder / "oak/3.jpg").string());
+  SplitRequest request;
+  request.folder = folder.path();
+  CHECK_THAT(describe_split(request, split), Contains("oak/3.jpg"));
+}
+
+TEST_CASE("what is divided already is refused, however its folders are called") {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"Train", "validation", "TEST"}) add_class(folder, name, 9);
+  CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4), Contains("divided already"));
+  add_class(folder, "oak", 9);
+  CHECK_NOTHROW(split_folder(folder.path(), {}, 4));
+}
+
 TEST_CASE("what cannot be divided is told") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(split_folder(folder / "none", {}, 4), Contains("none") && Contains("cannot list"));
@@ -101,6 +140,8 @@ TEST_CASE("what cannot be divided is told") {
   add_class(folder, "ash", 4);
   CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4), Contains("1 of the 2 classes") && Contains("more than 4"));
   CHECK_THROWS_AS(split_folder(folder.path(), {}, 4), DataError);
+  folder.write("ash/5.heic", {});
+  CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4), Contains("1 of the 2 classes") && Contains("1 .heic"));
 }
 
 TEST_CASE("names that a list cannot hold are refused") {

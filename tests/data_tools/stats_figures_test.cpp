@@ -1,7 +1,6 @@
 // The figures of a data set; with gnuplot, where it is installed, the pictures too.
 #include <cstdlib>
 
-#include "src/core/error.h"
 #include "src/data_tools/stats_files.h"
 #include "tests/plot/has_gnuplot.h"
 #include "tests/support/catch2.h"

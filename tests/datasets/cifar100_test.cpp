@@ -4,7 +4,6 @@
 
 #include "datasets/readers.h"
 #include "src/core/digest.h"
-#include "src/core/error.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"

@@ -1,7 +1,6 @@
 #include <string>
 #include <vector>
 
-#include "src/core/error.h"
 #include "tests/datasets/idx_test_files.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"

@@ -6,6 +6,7 @@
 #include "src/core/error.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
+#include "tests/support/logged.h"
 #include "tests/support/temporary_folder.h"
 
 using namespace settrain;
@@ -126,6 +127,27 @@ TEST_CASE("absolute paths count in the digest, whatever the root") {
   lists.add_image("x/same.png");
   lists.add_image("y/same.png");
   CHECK(digest("x/same.png") != digest("y/same.png"));
+}
+
+TEST_CASE("a list of one class that is not for training, and images that it has twice, are told of") {
+  ListFiles lists;
+  const auto log_of = [&](const std::string& val) {
+    lists.folder.write("val.txt", val);
+    return test::logged([&] { lists.load("b c.png 3\n", {"val=val.txt"}); });
+  };
+  lists.add_image("e.png");
+  CHECK_THAT(log_of("sub/d.png 2\ne.png 2\n"), Contains("all 2 images of") && Contains("val.txt"));
+  CHECK(log_of("sub/d.png 2\ne.png 1\n").empty());
+  CHECK(log_of("sub/d.png 2,1\ne.png 2\n").empty());
+  CHECK_THAT(log_of("sub/d.png 2\ne.png 1\n./e.png 1\n"),
+             Contains("1 images are listed more than once") && Contains("val.txt:3, as in") && Contains("val.txt:2"));
+}
+
+TEST_CASE("an image in the home folder of a shell is not there, and the tilde is told of") {
+  ListFiles lists;
+  CHECK_THROWS_WITH(lists.load("~/a.png 1\n"), Contains("train.txt:1: ") && Contains("~ is not replaced"));
+  lists.add_image("~/a.png");
+  CHECK_NOTHROW(lists.load("~/a.png 1\n"));
 }
 
 TEST_CASE("a training image in another list is an error with both places") {

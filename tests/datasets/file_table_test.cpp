@@ -5,7 +5,6 @@
 
 #include "datasets/find_images.h"
 #include "datasets/image_list.h"
-#include "src/core/error.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 

@@ -3,7 +3,6 @@
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 
-#include "src/core/error.h"
 #include "tests/support/builtin_datasets.h"
 #include "tests/support/catch2.h"
 #include "tests/support/logged.h"
@@ -78,20 +77,45 @@ TEST_CASE("what is wrong with the folders is said") {
   CHECK_THROWS_WITH(folders.load(), Contains("train") && Contains("data.root should hold train, val and test"));
 }
 
-TEST_CASE("files that are not read are told of by number, ending and the first, and .jfif is a JPEG") {
+TEST_CASE("files that are not read are told of by number, ending and the first") {
   Folders folders;
-  for (const char* name :
-       {"train/oak/a.HEIC", "train/oak/b.heic", "val/elm/c.gif", "test/ash/none", "train/elm/.hidden"}) {
+  for (const char* name : {"train/oak/b.HEIC", "train/oak/a.heic", "val/elm/c.gif", "test/ash/none", "test/beside.avif",
+                           "train/elm/.hidden"}) {
     folders.folder.write(name, std::string("x"));
   }
   folders.add("train/beside.png");
-  folders.add("train/oak/win.JFIF");
+  folders.add("val/beside.png");
+  folders.folder.write("train/oak/win.JFIF", std::string("\xFF\xD8\xFF\xC0\0\x0B\x08\0\x02\0\x03\x01\x01\x11\0", 15));
+  folders.folder.write("train/oak/broken.jfif", std::string("\xFF\xD8\xFF\xE0\0\x10JFIF", 10));
+  folders.add("train/oak/plain.JPE");
   Dataset dataset;
   const std::string log = test::logged([&] { dataset = folders.load(); });
-  CHECK(dataset.train.size() == 5);
-  CHECK_THAT(log, Contains("5 files beside the images are not read: 2 .heic, 1 .gif, 1 .txt, 1 without an ending"));
-  CHECK_THAT(log, Contains("1 images lie beside the class folders") && Contains("train/beside.png"));
+  CHECK(dataset.train.size() == 6);
+  CHECK_THAT(log, Contains("7 files beside the images are not read: 2 .heic, 1 .avif, 1 .gif, 1 .jfif, 1 .txt, 1 "
+                           "without an ending") &&
+                      Contains("test/ash/none"));
+  CHECK_THAT(log, Contains("2 images lie beside the class folders") && Contains("train/beside.png"));
   CHECK_THAT(log, !Contains("hidden"));
+}
+
+TEST_CASE("where a class or a split has no image, the error tells of the files that are not read") {
+  Folders folders;
+  folders.folder.write("train/yew/a.heic", std::string("x"));
+  CHECK_THROWS_WITH(folders.load(), Contains("the first is yew") && Contains("1 .heic") && Contains("yew/a.heic"));
+  std::filesystem::remove_all(folders.folder / "train/yew");
+  std::filesystem::remove_all(folders.folder / "test/ash");
+  folders.add("test/1.png");
+  CHECK_THROWS_WITH(folders.load(), Contains("/test'") && Contains("1 image lies beside the class folders"));
+}
+
+TEST_CASE("a link that may have led to a class' folder does not go missing") {
+  Folders folders;
+  std::filesystem::create_symlink("unplugged", folders.folder / "train/yew");
+  CHECK_THROWS_WITH(folders.load(), Contains("train/yew' is a link to nothing"));
+  std::filesystem::rename(folders.folder / "train/yew", folders.folder / "train/oak/more");
+  CHECK_THROWS_WITH(folders.load(), Contains("train/oak/more' is a link to nothing"));
+  std::filesystem::rename(folders.folder / "train/oak/more", folders.folder / "train/oak/read.me");
+  CHECK_NOTHROW(folders.load());
 }
 
 TEST_CASE("links to folders are followed, and a circle is refused") {
@@ -121,7 +145,24 @@ TEST_CASE("one class, and classes one level too deep, are told with the folders'
 }
 
 TEST_CASE("a split's folder of another name is named") {
+  for (const auto& [split, others] : {std::pair("train", std::vector{"Train", "TRAINING"}),
+                                      {"val", {"validation", "valid", "Val", "dev"}},
+                                      {"test", {"Test", "testing"}}}) {
+    for (const std::string other : others) {
+      Folders folders;
+      std::filesystem::rename(folders.folder / split, folders.folder / other);
+      CAPTURE(other);
+      CHECK_THROWS_WITH(folders.load(), Contains("/" + other + "' is there: rename it to " + split));
+    }
+  }
   Folders folders;
-  std::filesystem::rename(folders.folder / "val", folders.folder / "validation");
-  CHECK_THROWS_WITH(folders.load(), Contains("/validation' is there") && Contains("rename it to val"));
+  std::filesystem::create_directory(folders.folder / "Val");
+  CHECK_NOTHROW(folders.load());
+}
+
+TEST_CASE("a root above the splits' folders is told with the folder to name") {
+  test::TemporaryFolder root;
+  root.write("photos/train/oak/1.png", std::string("x"));
+  CHECK_THROWS_WITH(test::load_dataset("image_folder", {"root=" + root.path().string()}),
+                    Contains("set data.root to '" + (root / "photos").string()));
 }

@@ -65,6 +65,13 @@ TEST_CASE("the official validation images are the test split, others are held ou
   }
 }
 
+TEST_CASE("ImageNet's folder of another name is named") {
+  Imagenet imagenet;
+  imagenet.add_val_folders();
+  std::filesystem::rename(imagenet.folder / "val", imagenet.folder / "validation");
+  CHECK_THROWS_WITH(imagenet.load(), Contains("val/, with") && Contains("/validation' is there"));
+}
+
 TEST_CASE("a subset of ImageNet's training images is other data, and all of them what they were") {
   Imagenet imagenet;
   imagenet.add_val_folders();

@@ -1,6 +1,7 @@
 // In which order the parts of the section `data` change a data set.
 #include "datasets/load_data.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,11 @@ Dataset make_turns(const config::Config& config) {
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < 36; ++i) labels.push_back(i % 3);
   const HeldOut held_out = hold_out(labels, 3, config.read<SplitOptions>("data"));
+  const auto images = std::make_shared<MemoryImages>(std::vector<uint8_t>(labels.size()), 1, 1, 1);
   Dataset dataset;
   dataset.class_names = {"a", "b", "c"};
-  dataset.train = make_split("train", nullptr, held_out.train, labels);
-  dataset.val = make_split("val", nullptr, held_out.val, labels);
+  dataset.train = make_split("train", images, held_out.train, labels);
+  dataset.val = make_split("val", images, held_out.val, labels);
   return dataset;
 }
 

@@ -53,6 +53,18 @@ TEST_CASE("Pl@ntNet-300K in each of its layouts") {
   CHECK_THAT(dataset.test.images->describe(6), Contains(plants.before + "test/3/g.jpg"));
 }
 
+TEST_CASE("a folder of Pl@ntNet-300K with another name is named, in each layout") {
+  const Plants plants(GENERATE("images_", "images/", ""));
+  const auto move = [&](const std::string& from, const std::string& to) {
+    std::filesystem::rename(plants.folder / (plants.before + from), plants.folder / (plants.before + to));
+  };
+  move("val", "Valid");
+  CHECK_THROWS_WITH(plants.load_any(), Contains("no folder " + plants.before + "val") && Contains("Valid' is there"));
+  move("train", "training");
+  CHECK_THROWS_WITH(plants.load_any(), Contains(plants.before + "training' is there: rename it to " +
+                                                (plants.before == "images_" ? "images_train" : "train")));
+}
+
 TEST_CASE("the file of classes sets their order") {
   const Plants plants;
   const std::string digest = plants.load().digest;

@@ -34,17 +34,17 @@ std::string plain(const std::string& ending, int height, int width, int r, int g
 TEST_CASE("a folder's images are found in the order of their paths") {
   const test::TemporaryFolder folder;
   for (const char* name : {"b.png", "a/z.PNG", "a/b/c.jpg", "c.jpeg", ".hidden.png", ".git/d.png", "a/notes.txt",
-                           "e.bmp", "f.webp", "g.tif", "h.JFIF"}) {
+                           "e.bmp", "f.webp", "g.tif", "h.JPE"}) {
     std::string ending = std::filesystem::path(name).extension().string();
     if (ending == ".txt") ending = ".png";
-    if (ending == ".JFIF") ending = ".jpg";
+    if (ending == ".JPE") ending = ".jpg";
     folder.write(name, plain(ending, 2, 2, 1, 2, 3));
   }
   const ImageFiles images(unlabelled_images(folder.path()), {});
   std::vector<std::string> names;
   for (int64_t id = 0; id < images.size(); ++id) names.emplace_back(images.files().name(id));
   CHECK(names ==
-        std::vector<std::string>{"a/b/c.jpg", "a/z.PNG", "b.png", "c.jpeg", "e.bmp", "f.webp", "g.tif", "h.JFIF"});
+        std::vector<std::string>{"a/b/c.jpg", "a/z.PNG", "b.png", "c.jpeg", "e.bmp", "f.webp", "g.tif", "h.JPE"});
   Image image;
   for (int64_t id = 0; id < images.size(); ++id) {
     images.read(id, image);
@@ -100,6 +100,7 @@ TEST_CASE("a thumbnail's end marker does not make up for the picture's") {
 TEST_CASE("a folder without images is refused") {
   const test::TemporaryFolder folder;
   folder.write("notes.txt", std::string("x"));
-  CHECK_THROWS_WITH(unlabelled_images(folder.path()), Contains(folder.path().string()) && Contains(".webp"));
+  CHECK_THROWS_WITH(unlabelled_images(folder.path()),
+                    Contains(folder.path().string()) && Contains(".webp") && Contains("notes.txt"));
   CHECK_THROWS_WITH(unlabelled_images(folder / "absent"), Contains("absent") && Contains("No such file"));
 }

@@ -5,7 +5,7 @@ import random
 import struct
 import zipfile
 
-from program import TINY, ProgramTest, main
+from program import TINY, ProgramTest, main, write_png
 
 RULES = ("--rules", "top:2", "conformal:lac:0.2", "average-error:0.2")
 
@@ -68,6 +68,45 @@ class Calibrate(ProgramTest):
         rules = json.loads(done.stdout)["rules"]
         self.assertEqual(len(rules), 1)
         self.assertIn("no guarantee: these validation images may have chosen", rules[0]["guarantee"])
+
+    def test_a_run_that_cannot_be_written_shows_its_rules_and_keeps_none(self):
+        self.train("data.calibration_share=0.5")
+        kept = self.folder / "runs/tiny/rules-best-val-top2.json"
+        kept.mkdir()  # as a folder that may not be written, for users whom no permission stops
+        done = self.calibrate("runs/tiny", *RULES, "--figure", "picture", expect=1)
+        self.assertIn("conformal:lac:0.2: ", done.stdout)
+        self.assertTrue((self.folder / "picture/calibration.svg").is_file())
+        self.assertIn("nothing is kept", done.stderr)
+        self.assertNotIn("the rules are kept", done.stderr)
+        self.assertFalse((self.folder / "runs/tiny/calibration-best-val-top2.json").exists())
+        kept.rmdir()
+        (self.folder / "runs/tiny/calibration-best-val-top2.json").mkdir()
+        self.assertIn("the rules are kept, but not", self.calibrate("runs/tiny", *RULES, expect=1).stderr)
+        self.assertTrue(kept.is_file())
+
+    def test_images_of_other_splits_guarantee_nothing(self):
+        """Calibration images that are test images, by their lists, and training images, by their contents."""
+        for i in range(80):
+            write_png(self.folder / f"{i}.png", 16 + i, 16, 3 * i)
+        names = {"train": range(40), "val": range(40, 80), "test": range(60, 80)}
+        lists = {split: "".join(f"{i}.png {i % 2}\n" for i in images) for split, images in names.items()}
+        for split, text in lists.items():
+            self.write(f"{split}.txt", text)
+        self.write(
+            "lists.yaml",
+            "data: {name: file_list, root: ., train: train.txt, val: val.txt, test: test.txt, num_classes: 2, input_size: 16, batch_size: 20, calibration_share: 0.5}\n"
+            "model: {name: resnet8, width: 4}\ntrain: {epochs: 1}\nselect: [val/top1]\neval: {top_k: [1], average_k: []}\n",
+        )
+        self.assertRegex(self.run_program("--config", "lists.yaml", "--device", "cpu").stderr, r"warning: \[data\] \d+ images of test are also in calibration")
+        done = self.calibrate("runs/lists", *RULES, "--json")
+        rule = json.loads(done.stdout)["rules"][1]
+        self.assertRegex(rule["guarantee"], r"^no guarantee: \d+ images of test are also in calibration$")
+        self.assertIn(rule["guarantee"], (self.folder / "runs/lists/rules-best-val-top1.json").read_text())
+        self.run_program("scores", "runs/lists", "--split", "calibration", "--out", "calibration.safetensors", "--device", "cpu")
+        done = self.calibrate("--scores", "calibration.safetensors", *RULES, "--json")
+        self.assertIn("also in calibration", json.loads(done.stdout)["rules"][1]["guarantee"])
+        done = self.calibrate("runs/lists", *RULES, "--share", "0.5", "--json")  # the test images judge nothing
+        self.assertIn("at least 0.8", json.loads(done.stdout)["rules"][1]["guarantee"])
 
     def test_scores_of_numpy(self):
         scores = [[2.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 2.0], [2.0, 0.0, 1.0]] * 10

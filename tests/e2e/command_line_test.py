@@ -20,6 +20,16 @@ class CommandLine(ProgramTest):
         self.assertIn("train", self.run_program("--help").stdout)
         self.assertRegex(self.run_program("--version").stdout, r"^settrain \d+\.\d+\.\d+\n$")
 
+    def test_a_start_loads_few_libraries_and_none_of_a_gpu(self):
+        environment = {**os.environ, "LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(self.folder / "loaded")}
+        subprocess.run([PROGRAM, "--version"], env=environment, check=True, capture_output=True)
+        lines = [line for file in self.folder.glob("loaded.*") for line in file.read_text().splitlines()]
+        libraries = [line.rsplit("/", 1)[-1] for line in lines if "calling init: " in line]
+        self.assertIn("libtorch_cpu.so", libraries)
+        self.assertLessEqual(len(libraries), 60)
+        for heavy in ("libtorch_cuda", "libcudnn", "libopencv_imgcodecs", "libgdal"):
+            self.assertFalse([name for name in libraries if name.startswith(heavy)], heavy)
+
     def test_wrong_usage_exits_with_2(self):
         for arguments in ([], ["trian"], ["train"], ["--config"], ["list", "loses"], ["eval"], ["--config", ""], ["--config", "x", "--bogus"]):
             self.run_program(*arguments, expect=2)
@@ -79,6 +89,12 @@ class CommandLine(ProgramTest):
     def test_a_metric_that_is_not_measured_cannot_be_selected(self):
         config = self.write("select.yaml", "select: [val/top7]\neval: {top_k: [1, 5]}\n")
         self.assertIn("val/top7", self.run_program("--config", config, expect=2).stderr)
+        for neither in ("avg5_size", "avg5_lambda"):  # larger is neither better nor worse
+            error = self.run_program("config", "show", "--set", f"select=[val/{neither}]", expect=2).stderr
+            self.assertRegex(error, f"select: 'val/{neither}'")
+        rule = "size@top:5"
+        shown = self.run_program("config", "show", "--set", "eval.rules=['top:5']", "--set", f"select=['val/{rule}']").stdout
+        self.assertIn(rule, shown)
         config = self.write("nothing.yaml", "eval: {top_k: [], average_k: []}\n")
         self.assertIn("nothing would be measured", self.run_program("--config", config, expect=2).stderr)
         config = self.write("twice.yaml", "eval: {top_k: [1, 5, 1]}\n")
@@ -93,6 +109,38 @@ class CommandLine(ProgramTest):
     def test_a_run_stays_where_runs_are(self):
         for wrong in ("name=a/../../b", "name=..", "run.dir=~/x"):
             self.assertIn("--set " + wrong.split("=")[0], self.run_program("config", "show", "--set", wrong, expect=2).stderr)
+
+    def test_a_tilde_that_the_shell_has_left_is_refused(self):
+        for command in (
+            ("data", "stats", "--config=~/a.yaml"),
+            ("data", "verify", "a.yaml", "--list=~/bad.txt"),
+            ("train", "--config", "a.yaml", "--resume=~/runs/a"),
+            ("predict", "~/run", "a.png"),
+            ("predict", "run", "a.png", "--out=~/a.csv"),
+            ("sweep", "grid.yaml", "--dir=~/sweep"),
+            ("data", "fetch", "cifar100", "--to", "~/data"),
+            ("data", "fetch", "cifar100", "--to", "$HOME/data"),
+        ):
+            error = self.run_program(*command, expect=2).stderr
+            self.assertRegex(error, r"begins with (~|\$HOME)")
+            self.assertIn("$HOME/", error)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_tilde_in_a_config_is_refused_where_nothing_of_that_name_is_read(self):
+        images = self.write("images.yaml", "data: {name: image_folder, root: ~/pictures, input_size: 16}\nmodel: {pretrained: ~/weights.pth}\n")
+        error = self.run_program("config", "show", "--config", images, expect=2).stderr
+        for key, path in (("data.root", "pictures"), ("model.pretrained", "weights.pth")):
+            self.assertRegex(error, rf"images\.yaml:\d:\d+: {key}: .*\$\{{env:HOME\}}/{path}")
+        for setting in ("data.root=$HOME/pictures", "run.dir=$HOME/runs"):
+            self.assertIn("${env:HOME}/", self.run_program("config", "show", "--set", setting, expect=2).stderr)
+        (self.folder / "~").mkdir()
+        (self.folder / "~/pictures").mkdir()
+        self.assertNotIn("data.root", self.run_program("config", "show", "--config", images, expect=2).stderr)
+        self.assertIn("run.dir", self.run_program("config", "show", "--set", "run.dir=~/pictures", expect=2).stderr)
+        variables = {**environment(), "SETTRAIN_DATA": "~/data"}
+        done = subprocess.run([PROGRAM, "data", "fetch", "cifar100"], cwd=self.folder, env=variables, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("SETTRAIN_DATA", done.stderr)
 
     def test_a_config_that_is_not_there_names_the_nearest(self):
         self.assertIn("quickstart.yaml", self.run_program("--config", "quickstrat.yaml", expect=2).stderr)

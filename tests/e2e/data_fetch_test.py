@@ -172,11 +172,12 @@ class Fetch(ProgramTest):
             for text in (source, reason, by_hand):
                 self.assertIn(text, error)
 
-    def test_without_curl_the_package_is_named(self):
+    def test_without_curl_the_ways_to_get_it_are_named(self):
         env = {**environment(), "PATH": str(self.folder)}
         done = subprocess.run([PROGRAM, "data", "fetch", "cifar100", "--to", "here"], cwd=self.folder, env=env, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("Debian's package curl", done.stderr)
+        for way in ("no curl in PATH", "package curl", "conda-forge", "put it at"):
+            self.assertIn(way, done.stderr)
 
     def test_the_table_and_what_cannot_be_fetched(self):
         out = self.run_program("data", "fetch").stdout

@@ -42,6 +42,23 @@ class Split(ProgramTest):
         self.assertEqual(record["classes"], 4)
         self.assertEqual(record["images"], {"train": 13, "val": 7, "test": 7})
 
+    def test_a_folder_named_by_a_tilde_is_not_made(self):
+        for option in (("--to=~/lists",), ("--to", "~/lists"), ("--to", "~")):
+            error = self.run_program("data", "split", "trees", *option, expect=2).stderr
+            self.assertIn("--to", error)
+            self.assertIn("$HOME", error)
+        self.assertIn("folder: '~/trees'", self.run_program("data", "split", "~/trees", "--to", "lists", expect=2).stderr)
+        self.assertEqual(sorted(entry.name for entry in self.folder.iterdir()), ["trees"])
+
+    def test_what_is_left_out_is_printed(self):
+        for name in ("beech/a.heic", "beech/b.HEIC", "c.gif"):
+            (self.folder / "trees" / name).write_bytes(b"x")
+        write_png(self.folder / "trees/beside.png", 4, 4, 7)
+        (self.folder / "trees/beech/0.png").write_bytes(b"")
+        out = self.run_program("data", "split", "trees", "--to", "lists").stdout
+        for text in ("2 .heic, 1 .gif", "'trees/beech/a.heic'", "'trees/beside.png'", "'trees/beech/0.png'"):
+            self.assertIn(text, out)
+
     def test_mistakes(self):
         split = ("data", "split", "trees", "--to", "lists")
         self.assertIn("--rule fractions", self.run_program(*split, "--val", "0.2", expect=2).stderr)

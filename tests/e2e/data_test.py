@@ -5,9 +5,11 @@ import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
+import zlib
 
 from program import PROGRAM, TINY, ProgramTest, environment, main, write_png
 
@@ -47,6 +49,53 @@ class Data(ProgramTest):
         only = self.run_program("data", "verify", "folder.yaml", "--splits", "val").stdout
         self.assertEqual(only, "val   5 images read, 0 bad\n")
         self.run_program("data", "verify", "folder.yaml", "--splits", "val,test", expect=1)
+
+    def test_files_that_are_not_read_and_circles_are_told_of_by_all_commands(self):
+        self.make_folder()
+        for name in ("train/elm/a.HEIC", "train/elm/b.gif", "val/c.avif"):
+            (self.folder / "pictures" / name).write_bytes(b"x")
+        commands = (("data", "verify", "folder.yaml"), ("data", "stats", "folder.yaml"), ("--config", "folder.yaml", "--device", "cpu", "--dry-run"))
+        for command in commands:
+            self.assertIn("3 files beside the images are not read: 1 .avif, 1 .gif, 1 .heic; the first is 'pictures/train/elm/a.HEIC'", self.run_program(*command).stderr)
+        os.symlink("..", self.folder / "pictures/val/oak/up")
+        for command in commands:
+            self.assertIn("pictures/val/oak/up", self.run_program(*command, expect=1).stderr)
+
+    def test_verify_counts_decoders_warnings_by_split(self):
+        self.make_folder()
+        for name in ("train/elm/0.png", "train/oak/0.png", "test/oak/1.png"):
+            file = self.folder / "pictures" / name
+            content = file.read_bytes()
+            profile = b"icc\0\0" + zlib.compress(b"no profile")
+            chunk = struct.pack(">I", len(profile)) + b"iCCP" + profile + struct.pack(">I", zlib.crc32(b"iCCP" + profile))
+            file.write_bytes(content[:33] + chunk + content[33:])  # behind the header
+        done = self.run_program("data", "verify", "folder.yaml", "--list", "bad.txt")
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[0], "train, 2 files; the first is 'pictures/train/elm/0.png': libpng")
+        self.assertRegex(lines[1], "test, 1 file; the first is 'pictures/test/oak/1.png': libpng")
+        self.assertEqual(lines[2:], ["train 5 images read, 0 bad", "val   5 images read, 0 bad", "test  5 images read, 0 bad"])
+        self.assertNotIn("libpng", done.stderr)
+        self.assertEqual((self.folder / "bad.txt").read_text(), "")
+
+    def test_verify_compares_what_is_too_much_for_loading(self):
+        """5,001 files of one size: whose contents are equal is told by verify alone."""
+        png = self.folder / "one.png"
+        write_png(png, 4, 4, 7)
+        content = png.read_bytes()
+        for split, images in (("train", 4998), ("val", 2), ("test", 1)):
+            folder = self.folder / "images" / split
+            folder.mkdir(parents=True)
+            for i in range(images):
+                (folder / f"{i}.png").write_bytes(content + b"%04d" % (i if split == "train" else 4990 + i if split == "val" else 9000))
+            self.write(f"{split}.txt", "".join(f"images/{split}/{i}.png {i % 2}\n" for i in range(images)))
+        self.write(
+            "list.yaml",
+            "data: {name: file_list, root: ., train: train.txt, val: val.txt, test: test.txt, num_classes: 2, input_size: 16}\n"
+            "select: []\neval: {top_k: [1], average_k: []}\n",
+        )
+        self.assertNotIn("also in", self.run_program("data", "stats", "list.yaml").stderr)
+        self.assertIn("2 images of val are also in train", self.run_program("data", "verify", "list.yaml").stderr)
+        self.assertNotIn("also in", self.run_program("data", "verify", "list.yaml", "--splits", "val,test").stderr)
 
     def test_verify_tells_how_far_it_came(self):
         write_png(self.folder / "large.png", 2000, 1000, 7)

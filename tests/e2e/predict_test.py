@@ -132,6 +132,18 @@ class Predict(ProgramTest):
         self.assertEqual([(row["group"], row["images"]) for row in rows], [("y", 1), ("x", 2)])
         self.assertIn("in no group", self.predict("photos", "--group", "groups.csv", expect=1).stderr)
 
+    def test_a_picture_of_another_kind_is_a_row_with_its_error(self):
+        (self.folder / "photos/a/phone.HEIC").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
+        (self.folder / "photos/notes.txt").write_text("no picture")
+        shutil.copy(self.folder / "photos/4.png", self.folder / "photos/web.jfif")  # the content counts
+        rows, _ = self.rows("photos", "--rule", "top:1", expect=1)
+        self.assertEqual([row["path"] for row in rows], [f"photos/{name}" for name in ("4.png", "5.png", "a/1.png", "a/2.png", "a/phone.HEIC", "b/3.png", "web.jfif")])
+        self.assertEqual([row["path"] for row in rows if "error" in row], ["photos/a/phone.HEIC"])
+        rows, _ = self.rows("photos/a/phone.HEIC", "--rule", "top:1", expect=1)
+        self.assertIn("phone.HEIC", rows[0]["error"])
+        os.symlink("..", self.folder / "photos/a/up")
+        self.assertIn("photos/a/up", self.predict("photos", expect=1).stderr)
+
     def test_an_input_that_is_no_file_is_a_row_with_its_error(self):
         os.mkfifo(self.folder / "photos/pipe.png")
         rows, done = self.rows("photos", "--rule", "top:1", expect=1)

@@ -1,7 +1,10 @@
 """The page of settrain serve, in headless Chromium: photographs go in, sets come out."""
 
 import base64
+import functools
+import http.server
 import shutil
+import threading
 import unittest
 
 from browser import CHROMEDRIVER, Browser
@@ -36,6 +39,11 @@ def percent(probability):
     shown = f"{100 * probability:.1f}"
     sign = "< 0.1" if shown == "0.0" and probability > 0 else "> 99.9" if shown == "100.0" and probability < 1 else shown
     return sign + "\u00a0%"
+
+
+class Pages(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """Nothing between the lines of the tests."""
 
 
 @unittest.skipUnless(CHROMEDRIVER, "chromedriver is missing: apt-get install chromium-driver")
@@ -203,6 +211,35 @@ class ServePage(ServingTest):
         self.browser.script(ANSWER_OF, 0, 503)
         self.choose("photograph_0.png")
         self.assertEqual(self.problem(), "Too much to do. Try again in a moment.")
+
+    def test_a_page_of_another_origin_asks_where_it_is_allowed(self):
+        (self.folder / "elsewhere").mkdir()
+        self.write("elsewhere/index.html", "<!doctype html><link rel=icon href=data:,><title>elsewhere</title>")
+        pages = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Pages, directory=self.folder / "elsewhere"))
+        self.addCleanup(pages.server_close)
+        self.addCleanup(pages.shutdown)
+        threading.Thread(target=pages.serve_forever, daemon=True).start()
+        origin = f"http://127.0.0.1:{pages.server_port}"
+        ask = """
+        const [address, bytes, type] = arguments;
+        const body = Uint8Array.from(atob(bytes), (one) => one.charCodeAt(0));
+        return fetch(address + "/predict", { method: "POST", body, headers: { "Content-Type": type } })
+          .then((answer) => answer.json().then((content) => [answer.status, content]), (error) => [0, error.name]);
+        """
+        good, bad = self.dropped("photograph_0.png", "notes.txt")
+        answer = self.predict("photograph_0.png")
+        for arguments, status in ((["--allow-origin", origin], 200), (["--allow-origin", "*"], 200), (["--allow-origin", "http://a.org"], 0), ([], 0)):
+            with self.subTest(arguments=arguments):
+                self.stop_server()
+                self.start_server(*arguments)
+                self.browser.open(origin + "/")
+                for type_ in ("text/plain", "image/png"):  # the second one needs a preflight
+                    got = self.browser.script(ask, self.address, good[1], type_)
+                    self.assertEqual(got, [200, answer] if status else [0, "TypeError"])
+                if status:
+                    refused = self.browser.script(ask, self.address, bad[1], "image/png")
+                    self.assertEqual([refused[0], "error" in refused[1]], [400, True])
+        self.browser.log()  # the refusals that were wanted
 
     def test_a_narrow_window_needs_no_scrolling_sideways(self):
         self.addCleanup(self.browser.devtools, "Emulation.clearDeviceMetricsOverride")

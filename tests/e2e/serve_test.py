@@ -34,7 +34,7 @@ def bad_requests(good_image, count):
     form, kind = form_of([good_image, good_image])
 
     def post(body, headers=b"", length=None):
-        return b"POST /predict HTTP/1.1\r\n" + headers + b"Content-Length: %d\r\n\r\n" % (len(body) if length is None else length) + body
+        return b"POST /predict HTTP/1.1\r\nHost: a\r\n" + headers + b"Content-Length: %d\r\n\r\n" % (len(body) if length is None else length) + body
 
     good = [post(good_image), post(form, b"Content-Type: " + kind.encode() + b"\r\n"), b"GET /model HTTP/1.1\r\nHost: a\r\n\r\n"]
 
@@ -59,9 +59,11 @@ def bad_requests(good_image, count):
 
     def odd():
         method = draw.choice([b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"PRI", b"get", b"", b"CONNECT"])
-        path = draw.choice([b"/predict", b"/../../etc/passwd", b"/%00", b"/" + b"a" * draw.randrange(9000), b"*", b"//", b"/model?" + b"x=1&" * 500])
+        paths = [b"/predict", b"/../../etc/passwd", b"/%00", b"/" + b"a" * draw.randrange(9000), b"*", b"//", b"/model?" + b"x=1&" * 500]
+        path = draw.choice([*paths, b"http://a/predict", b"http://u@a:x/", b"a:443"])
+        host = draw.choice([b"", b"Host: a\r\n", b"Host: a\r\n", b"Host: a b\r\n", b"\r\n"])
         header = draw.choice([b"Content-Length: -5", b"Transfer-Encoding: chunked", b"Range: bytes=0-" + b",1-" * 500, b"X: " + b"y" * 9000, b": :", b"Expect: 100-continue"])
-        return method + b" " + path + b" HTTP/1.1\r\n" + header + b"\r\n\r\n" + noise()
+        return method + b" " + path + b" HTTP/1.1\r\n" + host + header + b"\r\n\r\n" + noise()
 
     kinds = [cut, changed, broken_image, noise, odd]
     return [draw.choice(kinds)() for _ in range(count)]
@@ -147,6 +149,59 @@ class Serve(ServingTest):
         self.assertEqual(self.ask("GET", "/nothing")[0], 404)
         self.assertEqual(self.ask("POST", "/predict", good)[0], 200)
 
+    def test_a_form_may_have_fields_beside_its_photographs(self):
+        self.start_server("--megapixels", "0.01")
+        good = (self.folder / PHOTOGRAPHS[0]).read_bytes()
+
+        def answer_to(*parts):
+            """The status and the answer to a form with these parts, each with its headers behind the field's name, and its content."""
+            head = b'--limit\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
+            body = b"".join(head % part for part in parts) + b"--limit--\r\n"
+            return self.ask("POST", "/predict", body, {"Content-Type": "multipart/form-data; boundary=limit"})[::2]
+
+        note, leaf = (b"note", b"found by the river"), b'leaf"; filename="x.png'
+        self.assertEqual(answer_to(note, (leaf, good), (b"n", b"")), (200, self.predict(PHOTOGRAPHS[0])))
+        self.assertEqual(answer_to((b"leaf", good), (b"bark", good))[1]["images"], 2)  # no file names at all: they are the images
+        for bad, status in ((b"no image", 400), (good[:-40], 400), (b"", 400), (png_header(200, 100), 413)):
+            refused = answer_to((b'flower"; filename="x.png', good), note, (leaf, bad))
+            self.assertEqual((refused[0], refused[1]["field"]), (status, "leaf"), refused)
+        self.assertEqual(answer_to(note)[1]["field"], "note")
+        self.assertNotIn("field", self.ask("POST", "/predict", b"no image")[2])
+
+    def test_pages_of_other_origins_may_ask_where_they_are_allowed(self):
+        self.start_server("--allow-origin", "https://a.org", "--allow-origin", "http://localhost:3000")
+        good = (self.folder / PHOTOGRAPHS[0]).read_bytes()
+
+        def allowed(origin, method="POST", path="/predict", body=good, **more):
+            status, headers, _ = self.ask(method, path, body, {"Origin": origin, **more})
+            self.assertEqual(headers["Vary"], "Origin")
+            return status, headers["Access-Control-Allow-Origin"]
+
+        for origin in ("https://a.org", "http://localhost:3000"):
+            self.assertEqual(allowed(origin), (200, origin))
+            self.assertEqual(allowed(origin, body=b"no image"), (400, origin))
+            self.assertEqual(allowed(origin, "GET", "/nothing", None), (404, origin))
+            self.assertEqual(allowed(origin, "OPTIONS", "/predict", None, **{"Access-Control-Request-Method": "POST"}), (204, origin))
+        self.assertEqual(allowed("https://b.org"), (200, None))
+        for origins in (["a.org"], ["https://a.org/"], ["https://A.org"], ["null"], ["https://a.org:443"], ["*", "https://a.org"], [""]):
+            refused = self.run_program("serve", "runs/trees", *(f"--allow-origin={origin}" for origin in origins), "--device", "cpu", expect=2)
+            self.assertIn("--allow-origin", refused.stderr)
+
+    def test_idle_connections_are_closed_after_the_time_that_is_asked_for(self):
+        for seconds in ("0", "nan", "86401", "-1"):
+            self.assertIn("--idle", self.run_program("serve", "runs/trees", "--idle", seconds, expect=2).stderr)
+        self.start_server("--idle", "1.5")
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            for _ in range(2):
+                connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+                answer = connection.recv(4096)
+                self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer)
+                self.assertNotIn(b"Connection: close", answer)
+                time.sleep(0.7)
+            start = time.monotonic()
+            self.assertEqual(connection.recv(1), b"")
+            self.assertLess(time.monotonic() - start, 4)
+
     def test_a_randomised_rule_has_one_answer_to_an_image(self):
         rule = "conformal:aps(randomised=true):0.3"
         self.run_program("calibrate", "runs/trees", "--rules", rule, "--device", "cpu")
@@ -199,7 +254,7 @@ class Serve(ServingTest):
         idle.getresponse().read()
         body = (self.folder / PHOTOGRAPHS[0]).read_bytes()
         begun = socket.create_connection(("127.0.0.1", self.port), timeout=60)
-        begun.sendall(b"POST /predict HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
+        begun.sendall(b"POST /predict HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
         self.assertTrue(begun.recv(100).startswith(b"HTTP/1.1 100"))
         begun.sendall(body[:10])
         self.server.send_signal(signal.SIGTERM)
@@ -215,6 +270,7 @@ class Serve(ServingTest):
             answer += more
         self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer)
         self.assertIn(b'"sets":', answer)
+        self.assertIn(b"\r\nConnection: close\r\n", answer)
         self.assertEqual(self.server.wait(timeout=60), 143)
         self.server.stdout.close()
         begun.close()

@@ -242,5 +242,62 @@ class Sweep(ProgramTest):
         self.assertIn("was begun with 1 compute threads", self.run_program("sweep", "grid.yaml", "--dir", "two", "--threads", "2", "--device", "cpu", expect=1).stderr)
 
 
+FEW = """
+data: {name: synthetic, num_classes: 3, group_size: 1, train_size: 60, val_size: 30, test_size: 30, image_size: 8, batch_size: 32, workers: 1}
+model: {name: resnet8, width: 2}
+loss: {name: topk_hinge}
+train: {epochs: 1}
+"""
+
+
+class FewClasses(ProgramTest):
+    """Three classes, for which the defaults are too large: the runs record others than the grid has."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("few.yaml", FEW)
+        self.write("grid.yaml", "base: few.yaml\nseeds: [1]\npoints:\n  - product: {optimizer.lr: [0.01, 0.1]}\nselect: val/top1\n")
+
+    def sweep(self, *arguments, grid="grid.yaml"):
+        return self.run_program("sweep", grid, "--device", "cpu", "--threads", "1", *arguments)
+
+    def test_a_finished_sweep_finds_its_runs_again(self):
+        self.sweep()
+        runs = sorted(path.parent for path in (self.folder / "sweeps/grid").glob("*/config.yaml"))
+        self.assertEqual(len(runs), 2)
+        config = (runs[0] / "config.yaml").read_text()
+        for line in ("top_k: [1]\n", "average_k: [2.0]\n", "k: 2\n"):
+            self.assertIn(line, config)
+        before = [(run / "results.json").stat().st_mtime_ns for run in runs]
+        self.sweep()
+        self.assertEqual(sorted(path.parent for path in (self.folder / "sweeps/grid").glob("*/config.yaml")), runs)
+        self.assertEqual([(run / "results.json").stat().st_mtime_ns for run in runs], before)
+
+    def test_a_run_is_evaluated_and_goes_on_with_the_file_it_was_begun_with(self):
+        begin = ("--config", "few.yaml", "--device", "cpu", "--set", "run.threads=1")
+        done = self.run_program(*begin)
+        self.assertEqual(self.run_program("eval", "runs/few", "--device", "cpu").stdout, done.stdout)
+        for count, resume in ((2, ("--resume", "runs/few", "--device", "cpu")), (3, (*begin, "--resume-if-there"))):
+            self.run_program(*resume, "--set", f"train.epochs={count}")
+            rows = self.metrics("few")
+            self.assertEqual(len(rows), count)
+            self.assertEqual(rows[0].keys(), rows[-1].keys())
+        self.assertIn("eval.top_k", self.run_program("eval", "runs/few", "--set", "eval.top_k=[1, 5]", "--device", "cpu", expect=2).stderr)
+
+    def test_a_metric_without_a_value_is_told_after_the_first_run_and_fails_none(self):
+        self.write("many.yaml", FEW.replace("train_size: 60", "train_size: 600"))
+        self.write("few_shot.yaml", (self.folder / "grid.yaml").read_text().replace("few.yaml", "many.yaml").replace("val/top1", "val/few_top1"))
+        done = self.sweep(grid="few_shot.yaml")
+        self.assertEqual(done.stderr.count("val/few_top1 has no value"), 1)
+        self.assertIn("Not chosen", done.stdout)
+        self.assertNotIn("Failed", done.stdout)
+        rows = list(csv.DictReader((self.folder / "sweeps/few_shot/sweep.csv").read_text().splitlines()))
+        self.assertEqual([(row["status"], row["checkpoint"], row["val/few_top1"]) for row in rows], [("finished", "last", "")] * 2)
+        runs = [str(path.parent) for path in sorted((self.folder / "sweeps/few_shot").glob("*/config.yaml"))]
+        self.assertIn("test/", self.run_program("compare", *runs, "--no-bootstrap").stdout)
+        self.run_program("report", *runs, "--no-examples", "--device", "cpu")
+        self.assertIn("it has last", self.run_program("eval", runs[0], "--checkpoint", "best-val-few_top1", "--device", "cpu", expect=1).stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -51,7 +51,7 @@ TEST_CASE("a classifier that knows the probabilities comes near the best accurac
   const SplitScores split{p, p.multinomial(1).squeeze(1)};
   std::vector<std::unique_ptr<Metric>> metrics;
   metrics.push_back(make_topk_accuracy({{1, 2}}));
-  metrics.push_back(make_average_k({{1, 2.5}, "raw", "keep_all", "val"}));
+  metrics.push_back(make_average_k({{1, 2.5}, AverageKScore::kRaw, Ties::kKeepAll, "val"}));
   MetricContext context;
   context.train_counts.assign(6, 1);
   const EvaluationResult got = Evaluator(std::move(metrics), context).evaluate(split);

@@ -24,7 +24,7 @@ MetricContext context_of(std::vector<int64_t> train_counts) {
 Evaluator make_evaluator(std::vector<int64_t> train_counts) {
   std::vector<std::unique_ptr<Metric>> metrics;
   metrics.push_back(make_topk_accuracy({{1, 2}}));
-  metrics.push_back(make_average_k({{2, 2.5}, "softmax", "keep_all", "val"}));
+  metrics.push_back(make_average_k({{2, 2.5}, AverageKScore::kSoftmax, Ties::kKeepAll, "val"}));
   return {std::move(metrics), context_of(std::move(train_counts))};
 }
 
@@ -35,10 +35,8 @@ bool same(double a, double b) {
 TEST_CASE("the evaluator returns what it announces, every metric in turn") {
   const Evaluator evaluator = make_evaluator({1, 30, 300, 1});
   const EvaluationResult result = evaluator.evaluate(test::random_split(2, 30, 4, at::kFloat));
-  std::vector<std::string> names;
-  for (const MetricValue& value : result.values) names.push_back(value.name);
-  CHECK(names == evaluator.names());
-  CHECK(names.front() == "top1");
+  CHECK(test::facts_of(result.values) == test::facts_of(evaluator.facts()));
+  CHECK(result.values.front().name == "top1");
   REQUIRE(result.set_sizes.size() == 8);  // of all samples and three shot groups, for every K
   CHECK(result.set_sizes[0].metric == "avg2");
 }

@@ -199,6 +199,27 @@ TEST_CASE("where nothing is guaranteed, every calibrated rule says so") {
   CHECK(done.rules[0].rule.guarantee == "no guarantee: the images chose the epoch");
 }
 
+TEST_CASE("images that judge and calibrate are known by their scores") {
+  const CalibrationRequest request = request_for({"conformal:lac:0.1", "top:2"});
+  const SplitScores val = drawn_scores(400, 1), test = drawn_scores(400, 2);
+  const auto judged_by = [&](const SplitScores& judging) {
+    return calibrate_and_judge(request, kFacts, val, "val.npz", &judging, "test.npz");
+  };
+  CHECK(judged_by(test).warnings.empty());
+  CHECK_THAT(judged_by(test).rules[0].rule.guarantee, !Contains("no guarantee"));
+  const SplitScores mixed{at::cat({test.scores, val.scores.narrow(0, 0, 100)}),
+                          at::cat({test.labels, val.labels.narrow(0, 0, 100)})};
+  const Calibration done = judged_by(mixed);
+  REQUIRE(done.warnings.size() == 1);
+  CHECK_THAT(done.warnings[0], Contains("100 of the 500 images"));
+  CHECK_THAT(done.rules[0].rule.guarantee, Contains("no guarantee: 100 of the 500 images"));
+  // Rounded scores are equal for different images too.
+  const SplitScores rounded{val.scores.div(20).round(), val.labels};
+  for (const auto& warning : calibrate_and_judge(request, kFacts, rounded, "val.npz", &rounded, "test.npz").warnings) {
+    CHECK_THAT(warning, !Contains("the same images"));
+  }
+}
+
 TEST_CASE("sigmoids have no temperature and no calibration error of a softmax") {
   const ClassFacts facts{.classes = 8, .probability = ProbabilityKind::kSigmoid};
   CalibrationRequest request = request_for({"conformal:lac:0.1"});

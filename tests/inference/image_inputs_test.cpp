@@ -48,6 +48,18 @@ TEST_CASE("images, folders and lists are taken in the order given") {
               "/abs.jpg", "x.png"});
 }
 
+TEST_CASE("pictures of every kind are answered to, be it with an error") {
+  const test::TemporaryFolder folder;
+  const std::string root = (folder / "").string();
+  for (const char* name : {"f/b.HEIC", "f/a.gif", "f/c.png", "f/d.txt", "only/x.avif"}) touch(folder / name);
+  CHECK(inputs({root + "f", root + "only", root + "gone.jfif"}) ==
+        Names{root + "f/a.gif", root + "f/b.HEIC", root + "f/c.png", root + "only/x.avif", root + "gone.jfif"});
+}
+
+TEST_CASE("a tilde that no shell has replaced is told of") {
+  CHECK_THROWS_WITH(inputs({"~/nowhere/to/be/found"}), Contains("is not there") && Contains("~ is not replaced"));
+}
+
 TEST_CASE("an input that is none is refused by name") {
   const test::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "empty");

@@ -5,7 +5,6 @@
 #include <fstream>
 
 #include "metrics/sets/calibrate.h"
-#include "src/core/error.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"

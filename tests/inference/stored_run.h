@@ -13,7 +13,7 @@
 #include "src/config/load.h"
 #include "src/inference/trained_run.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/resume.h"
+#include "src/train/resume_point.h"
 #include "tests/support/builtin_registries.h"
 #include "tests/support/temporary_folder.h"
 

@@ -133,7 +133,8 @@ TEST_CASE("weights alone answer with the model, the classes and the normalisatio
   const std::filesystem::path file = run.folder().path() / "weights.safetensors";
   write_tensor_file(file, weights);
   const auto names = run.folder().path() / "names.txt";
-  std::ofstream(names) << "\xEF\xBB\xBFfirst\r\n\nsecond class\n third \n";
+  std::ofstream(names) << "\xEF\xBB\xBF"
+                          "first\r\n\nsecond class\n third \n";
 
   const WeightsAlone all{.model = "resnet8", .classes = names, .normalisation = "none", .input_size = 8};
   const auto open = [&](const WeightsAlone& alone, const std::filesystem::path& of = {}) {

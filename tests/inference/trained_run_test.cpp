@@ -89,6 +89,37 @@ TEST_CASE("weights of another model are refused, and the model keeps its own") {
   CHECK(all_weights_are(run.experiment, 2));
 }
 
+TEST_CASE("images that splits share leave no guarantee to the rules that they calibrate") {
+  Experiment run{.config = config::load(experiment_schema(test::builtin_registries()), {}, {}), .device = at::kCPU};
+  const auto why = [&](const std::string& split, const std::string& one, const std::string& other,
+                       bool with_test = true) {
+    run.dataset.shared_images = {{.split = one, .other = other, .count = 12, .first = "a", .first_other = "b"}};
+    return why_no_guarantee(run, split, with_test);
+  };
+  const std::string own = why("val", "train", "test");  // of every val, whatever is shared
+  CHECK_FALSE(own.empty());
+  CHECK(why("calibration", "train", "test").empty());
+  CHECK(why("calibration", "val", "test").empty());
+  for (const char* other : {"train", "val"})
+    CHECK(why("calibration", other, "calibration") == std::string("12 images of calibration are also in ") + other);
+  CHECK(why("calibration", "calibration", "test") == "12 images of test are also in calibration");
+  CHECK(why("calibration", "calibration", "test", /*with_test=*/false).empty());
+  CHECK(why("calibration", "train", "calibration", /*with_test=*/false) != "");
+  CHECK(why("val", "val", "calibration") == own);
+  CHECK(why("val", "val", "test") == own + "; 12 images of test are also in val");
+  CHECK(why("test", "calibration", "test").empty());
+  CHECK(why("test", "train", "test") == "12 images of test are also in train");
+  CHECK(why("train", "train", "test") == "the model was trained on these images");
+
+  // Other images than those that the run kept apart may have chosen its epoch.
+  run.changed_splits = {{"test", false}};
+  CHECK(why("calibration", "train", "test").empty());
+  run.changed_splits = {{"calibration", true}};  // the same files, repaired
+  CHECK(why("calibration", "train", "test").empty());
+  run.changed_splits = {{"calibration", false}};
+  CHECK_FALSE(why("calibration", "train", "test").empty());
+}
+
 TEST_CASE("a run is evaluated with the size and the normalisation that it was trained with, whatever auto is by now") {
   const test::TemporaryFolder files;
   const std::vector<uint8_t> png = encode_png({16, 16, 3, std::vector<uint8_t>(16 * 16 * 3, 9)});

@@ -36,7 +36,7 @@ Split random_split() {
 Transform augmenting() {
   PipelineOptions options;
   options.pad = 2;
-  options.flip = "true";
+  options.flip = config::Switch::kOn;
   return Transform(Pipeline(options, kSide, kSide, ViewUse::kTraining, 9), {{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}});
 }
 

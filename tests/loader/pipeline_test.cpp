@@ -106,11 +106,11 @@ TEST_CASE("ten crops: corners, centre, and all mirrored") {
 
 TEST_CASE("keys take the place of what a pipeline says") {
   PipelineOptions plants = named("plantnet");
-  plants.flip = "true";
+  plants.flip = config::Switch::kOn;
   CHECK(flipped(training_views(plants)) > 100);
   PipelineOptions cifar = named("cifar");
   cifar.pad = 0;
-  cifar.flip = "false";
+  cifar.flip = config::Switch::kOff;
   CHECK(Pipeline(cifar, 32, 32, ViewUse::kTraining).views_of(32, 32, 0, 1).at(0) == whole_view(32, 32));
 }
 

@@ -8,7 +8,7 @@ TEST_CASE("resident images on a GPU make the CPU's batches", "[gpu]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   PipelineOptions shifted, cut_out;
   shifted.pad = 4;
-  shifted.flip = "true";
+  shifted.flip = config::Switch::kOn;
   cut_out.pipeline = "plantnet";
   cut_out.input_size = 5;
   cut_out.resize_size = 7;

@@ -4,7 +4,6 @@
 
 #include <stdexcept>
 
-#include "src/core/error.h"
 #include "src/loader/loader.h"
 #include "tests/loader/resident_loaders.h"
 #include "tests/support/catch2.h"

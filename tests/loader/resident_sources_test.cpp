@@ -26,7 +26,7 @@ class MadeImages : public ImageSource {
   void read(int64_t, Image& image) const override { image = {8, 8, 3, std::vector<uint8_t>(192)}; }
 };
 
-bool stay(const std::string& wanted, at::Device device, const Dataset& dataset, const PipelineOptions& pipeline = {},
+bool stay(config::Switch wanted, at::Device device, const Dataset& dataset, const PipelineOptions& pipeline = {},
           ViewUse use = ViewUse::kEvaluation) {
   LoaderOptions options;
   options.on_device = wanted;
@@ -36,10 +36,10 @@ bool stay(const std::string& wanted, at::Device device, const Dataset& dataset, 
 // Images that cannot stay: auto leaves them, and on says why.
 void check_refused(const std::string& why, const Dataset& dataset, const PipelineOptions& pipeline = {}) {
   for (const at::Device device : {at::Device(at::kCPU), at::Device(at::kCUDA)}) {
-    CHECK_FALSE(stay("auto", device, dataset, pipeline));
-    CHECK_FALSE(stay("off", device, dataset, pipeline));
-    CHECK_THROWS_AS(stay("on", device, dataset, pipeline), KeyError);
-    CHECK_THROWS_WITH(stay("on", device, dataset, pipeline),
+    CHECK_FALSE(stay(config::Switch::kAuto, device, dataset, pipeline));
+    CHECK_FALSE(stay(config::Switch::kOff, device, dataset, pipeline));
+    CHECK_THROWS_AS(stay(config::Switch::kOn, device, dataset, pipeline), KeyError);
+    CHECK_THROWS_WITH(stay(config::Switch::kOn, device, dataset, pipeline),
                       Catch::StartsWith("data.on_device") && Catch::Contains(why) && Catch::Contains("auto or off"));
   }
 }
@@ -48,19 +48,19 @@ void check_refused(const std::string& why, const Dataset& dataset, const Pipelin
 
 TEST_CASE("images that lie in memory stay on a GPU, and where that is asked for") {
   const Dataset dataset = some_data(8, 8);
-  CHECK(stay("auto", at::kCUDA, dataset));
-  CHECK_FALSE(stay("auto", at::kCPU, dataset));
-  CHECK(stay("on", at::kCPU, dataset));
-  CHECK(stay("on", at::kCUDA, dataset));
-  CHECK_FALSE(stay("off", at::kCUDA, dataset));
+  CHECK(stay(config::Switch::kAuto, at::kCUDA, dataset));
+  CHECK_FALSE(stay(config::Switch::kAuto, at::kCPU, dataset));
+  CHECK(stay(config::Switch::kOn, at::kCPU, dataset));
+  CHECK(stay(config::Switch::kOn, at::kCUDA, dataset));
+  CHECK_FALSE(stay(config::Switch::kOff, at::kCUDA, dataset));
   PipelineOptions cut_out;
   cut_out.pipeline = "plantnet";
   cut_out.input_size = 5;
   cut_out.resize_size = 8;
-  CHECK(stay("auto", at::kCUDA, dataset, cut_out, ViewUse::kTenCrops));
+  CHECK(stay(config::Switch::kAuto, at::kCUDA, dataset, cut_out, ViewUse::kTenCrops));
   Dataset without_test = dataset;
   without_test.test = {};
-  CHECK(stay("auto", at::kCUDA, without_test));
+  CHECK(stay(config::Switch::kAuto, at::kCUDA, without_test));
 }
 
 TEST_CASE("on is refused where images cannot stay") {

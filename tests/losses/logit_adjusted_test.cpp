@@ -5,7 +5,6 @@
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
-#include "tests/support/tolerance.h"
 
 namespace settrain {
 namespace {

@@ -23,8 +23,8 @@ MetricContext context_of(std::vector<int64_t> train_counts) {
   return context;
 }
 
-std::unique_ptr<Metric> raw(config::Reals ks, std::string ties = "keep_all", config::Integers bounds = {}) {
-  return make_average_k({std::move(ks), "raw", std::move(ties), "val"}, CountBinOptions{std::move(bounds)}.bins());
+std::unique_ptr<Metric> raw(config::Reals ks, Ties ties = Ties::kKeepAll, config::Integers bounds = {}) {
+  return make_average_k({std::move(ks), AverageKScore::kRaw, ties, "val"}, CountBinOptions{std::move(bounds)}.bins());
 }
 
 std::vector<int64_t> sizes_of(const EvaluationResult& result, const std::string& name) {
@@ -39,10 +39,11 @@ TEST_CASE("sets hold K classes on average where float32 has probabilities of 0 a
   for (const auto& [k, scale] : {std::pair(0.25, 40.0), {5.0, 100.0}, {12.0, 100.0}}) {
     SplitScores split = test::random_split(3, 400, 20, at::kFloat);
     split.scores.mul_(scale);
-    const EvaluationResult result =
-        make_average_k(
-            {.average_k = {k}, .average_k_score = "softmax", .average_k_ties = "keep_all", .threshold_from = "same"})
-            ->prepare(split, {.train_counts = std::vector<int64_t>(20, 1)})({});
+    const EvaluationResult result = make_average_k({.average_k = {k},
+                                                    .average_k_score = AverageKScore::kSoftmax,
+                                                    .average_k_ties = Ties::kKeepAll,
+                                                    .threshold_from = "same"})
+                                        ->prepare(split, {.train_counts = std::vector<int64_t>(20, 1)})({});
     CHECK(test::value_of(result, average_k_name(k) + "_size") == Approx(k).epsilon(1e-9));
   }
 }
@@ -59,7 +60,7 @@ TEST_CASE("average-K of two samples, by hand") {
   split.scores = at::tensor({.9, .1, .0, .4, .35, .25}, at::kDouble).view({2, 3});
   split.labels = at::tensor({0, 1}, at::kLong);
   const EvaluationResult result =
-      raw({1, 1.5, 3, 0.25}, "keep_all", {20, 50})->compute(split, context_of({10, 50, 500}));
+      raw({1, 1.5, 3, 0.25}, Ties::kKeepAll, {20, 50})->compute(split, context_of({10, 50, 500}));
   // Largest first: .9 .4 | .35 | .25 .1 0
   CHECK(value_of(result, "avg1_lambda") == Approx(.375).epsilon(1e-15));
   CHECK(value_of(result, "avg1") == 0.5);
@@ -109,7 +110,7 @@ TEST_CASE("constant scores return every class, or none where ties are strict") {
   CHECK(value_of(all, "avg2") == 1);
   CHECK(value_of(all, "avg2_size") == 4);
   CHECK(value_of(all, "avg2_lambda") == 0.25);
-  const EvaluationResult none = raw({2}, "strict")->compute(split, context_of({1, 1, 1, 1}));
+  const EvaluationResult none = raw({2}, Ties::kStrict)->compute(split, context_of({1, 1, 1, 1}));
   CHECK(value_of(none, "avg2") == 0);
   CHECK(value_of(none, "avg2_size") == 0);
 }
@@ -126,7 +127,7 @@ TEST_CASE("average-K agrees with Algorithm 1 written with a full sort") {
     MetricContext context = base;
     context.threshold_scores = &val.scores;
     const config::Reals ks{0.5, 1, 2.4, 6.5};
-    const EvaluationResult result = raw(ks, strict ? "strict" : "keep_all")->compute(test, context);
+    const EvaluationResult result = raw(ks, strict ? Ties::kStrict : Ties::kKeepAll)->compute(test, context);
     for (const double k : ks) {
       const auto expected = test::slow_average_k(test::to_matrix(test.scores), test::to_matrix(val.scores), k, strict);
       const std::string name = average_k_name(k);
@@ -170,32 +171,30 @@ TEST_CASE("softmax and sigmoid apply to scaled scores, raw values stay as they a
   SplitScores split{at::tensor({1., 0., -1., .5}, at::kDouble).view({2, 2}), at::tensor({0, 0}, at::kLong)};
   MetricContext context = context_of({1, 1});
   context.score_scale = 3;
-  const auto lambda = [&](const std::string& score) {
-    return value_of(make_average_k({{0.5}, score, "keep_all", "val"})->compute(split, context), "avg0.5_lambda");
+  const auto lambda = [&](AverageKScore score) {
+    return value_of(make_average_k({{0.5}, score, Ties::kKeepAll, "val"})->compute(split, context), "avg0.5_lambda");
   };
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   // The largest two of (1, 0) and (-1, .5): the softmax of two scores is the sigmoid of their difference.
-  CHECK(lambda("softmax") == Approx((sigmoid(3 * 1.5) + sigmoid(3 * 1.0)) / 2).epsilon(1e-14));
-  CHECK(lambda("sigmoid") == Approx((sigmoid(3 * 1.0) + sigmoid(3 * 0.5)) / 2).epsilon(1e-14));
-  CHECK(lambda("raw") == 0.75);
+  CHECK(lambda(AverageKScore::kSoftmax) == Approx((sigmoid(3 * 1.5) + sigmoid(3 * 1.0)) / 2).epsilon(1e-14));
+  CHECK(lambda(AverageKScore::kSigmoid) == Approx((sigmoid(3 * 1.0) + sigmoid(3 * 0.5)) / 2).epsilon(1e-14));
+  CHECK(lambda(AverageKScore::kRaw) == 0.75);
 }
 
 TEST_CASE("softmax of large scores stays finite") {
   SplitScores split{at::tensor({1e4F, 0.F, -1e4F, 9e3F}).view({2, 2}), at::tensor({0, 1}, at::kLong)};
   const EvaluationResult result =
-      make_average_k({{1}, "softmax", "keep_all", "val"})->compute(split, context_of({1, 1}));
+      make_average_k({{1}, AverageKScore::kSoftmax, Ties::kKeepAll, "val"})->compute(split, context_of({1, 1}));
   CHECK(value_of(result, "avg1") == 1);
   CHECK(value_of(result, "avg1_size") == 1);
   CHECK(value_of(result, "avg1_lambda") == 0.5);
 }
 
-TEST_CASE("average-K values come under the names that were announced") {
-  const auto metric = raw({5, 2.5}, "keep_all", {1, 2});
+TEST_CASE("average-K values come with the facts that were announced") {
+  const auto metric = raw({5, 2.5}, Ties::kKeepAll, {1, 2});
   const EvaluationResult result =
       metric->compute(test::random_split(1, 10, 6, at::kFloat), context_of({1, 1, 1, 1, 1, 1}));
-  std::vector<std::string> names;
-  for (const MetricValue& value : result.values) names.push_back(value.name);
-  CHECK(names == metric->names());
+  CHECK(test::facts_of(result.values) == test::facts_of(metric->facts()));
   CHECK(raw({})->compute(test::random_split(1, 10, 6, at::kFloat), context_of({1, 1, 1, 1, 1, 1})).values.empty());
 }
 

@@ -33,14 +33,14 @@ TEST_CASE("every metric builds, and says what it is") {
   REQUIRE(registry.names() == std::vector<std::string>{"top_k", "average_k", "superclass"});
   for (const MetricEntry& entry : registry.entries()) {
     CHECK_FALSE(entry.help.empty());
-    CHECK_FALSE(entry.make(config)->names().empty());
+    CHECK_FALSE(entry.make(config)->facts().empty());
   }
 }
 
 TEST_CASE("metrics read the K of the configuration") {
   const MetricRegistry registry = builtin_metrics();
-  CHECK(registry.at("top_k").make(config_with(registry, "top_k", config::Integers{7}))->names().front() == "top7");
-  CHECK(registry.at("average_k").make(config_with(registry, "average_k", config::Reals{1.5}))->names().front() ==
+  CHECK(registry.at("top_k").make(config_with(registry, "top_k", config::Integers{7}))->facts().front().name == "top7");
+  CHECK(registry.at("average_k").make(config_with(registry, "average_k", config::Reals{1.5}))->facts().front().name ==
         "avg1.5");
 }
 
@@ -48,8 +48,7 @@ TEST_CASE("all metrics measure the bins of the configuration") {
   const MetricRegistry registry = builtin_metrics();
   const config::Config config = config_with(registry, "count_bins", config::Integers{10, 50});
   const auto has = [&](const char* metric, const char* name) {
-    const std::vector<std::string> names = registry.at(metric).make(config)->names();
-    return std::count(names.begin(), names.end(), name) == 1;
+    return std::ranges::count(registry.at(metric).make(config)->facts(), name, &MetricValue::name) == 1;
   };
   CHECK(has("top_k", "bin10_49_top5"));
   CHECK(has("average_k", "bin10_49_avg5"));
@@ -70,8 +69,9 @@ TEST_CASE("the metrics say what they are, and their names in files mean the same
       CHECK(value.name.ends_with("_lambda") == (value.unit == MetricUnit::kThreshold));
       CHECK((value.over == MeanOver::kSamples) == (value.name.starts_with("top") || value.name.starts_with("avg")));
       CHECK(value.size == name_of_metric(size_metric("val/" + value.name)));
-      CHECK(is_better(value.name, 0.6, 0.5));
-      CHECK(value.better == Better::kHigher);
+      CHECK(is_better_by_name(value.name, 0.6, 0.5));
+      CHECK((value.better == Better::kHigher) == (value.unit == MetricUnit::kFraction));
+      CHECK((value.better == Better::kNeither) == (value.unit != MetricUnit::kFraction));
     }
   }
 }

@@ -5,6 +5,8 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "metrics/metric.h"
 
@@ -27,6 +29,23 @@ inline double value_of(const EvaluationResult& result, const std::string& name) 
     if (value.name == name) return value.value;
   }
   throw std::out_of_range("no value is called " + name);
+}
+
+inline std::vector<std::string> names_of(const std::vector<MetricValue>& values) {
+  std::vector<std::string> names;
+  for (const MetricValue& value : values) names.push_back(value.name);
+  return names;
+}
+
+/// Everything about the values but their numbers, a text each.
+inline std::vector<std::string> facts_of(const std::vector<MetricValue>& values) {
+  std::vector<std::string> facts;
+  for (const MetricValue& value : values) {
+    std::string text = value.name + " " + value.size;
+    for (const int fact : {int(value.unit), int(value.over), int(value.better)}) text += " " + std::to_string(fact);
+    facts.push_back(std::move(text));
+  }
+  return facts;
 }
 
 }  // namespace settrain::test

@@ -29,9 +29,7 @@ TEST_CASE("superclass accuracy of four samples, by hand") {
   CHECK(value_of(result, "macro_top1_superclass") == 1.0 / 3);
   CHECK(value_of(result, "many_top1_superclass") == 1);
   CHECK(value_of(result, "few_top1_superclass") == 0);
-  std::vector<std::string> names;
-  for (const MetricValue& value : result.values) names.push_back(value.name);
-  CHECK(names == metric->names());
+  CHECK(test::facts_of(result.values) == test::facts_of(metric->facts()));
 
   const EvaluationResult of_two = metric->prepare(split, two_superclasses())(at::tensor({0, 3}, at::kLong));
   CHECK(value_of(of_two, "top1_superclass") == 0.5);
@@ -40,7 +38,7 @@ TEST_CASE("superclass accuracy of four samples, by hand") {
 
 TEST_CASE("superclass accuracy is measured where it is asked for, and needs superclasses") {
   const SplitScores split = test::random_split(1, 10, 3, at::kFloat);
-  CHECK(make_superclass_accuracy({false})->names().empty());
+  CHECK(make_superclass_accuracy({false})->facts().empty());
   MetricContext none = two_superclasses();
   none.superclass_of.clear();
   CHECK(make_superclass_accuracy({false})->compute(split, none).values.empty());

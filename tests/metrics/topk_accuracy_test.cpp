@@ -92,16 +92,14 @@ TEST_CASE("top-K accuracies agree with sets made by sorting") {
   }
 }
 
-TEST_CASE("top-K values come under the names that were announced") {
+TEST_CASE("top-K values come with the facts that were announced") {
   const auto metric = make_topk_accuracy({{5, 1}}, CountBinOptions{{3, 10}}.bins());
   MetricContext context;
   context.train_counts.assign(6, 10);
   const EvaluationResult result = metric->compute(test::random_split(1, 10, 6, at::kFloat), context);
-  std::vector<std::string> names;
-  for (const MetricValue& value : result.values) names.push_back(value.name);
-  CHECK(names == metric->names());
-  CHECK(names.front() == "top5");
-  CHECK(names.back() == "bin10_top1");
+  CHECK(test::facts_of(result.values) == test::facts_of(metric->facts()));
+  CHECK(result.values.front().name == "top5");
+  CHECK(result.values.back().name == "bin10_top1");
 }
 
 }  // namespace

@@ -53,6 +53,13 @@ TEST_CASE("images skip branches in training alone, by ATen's generator") {
   CHECK(at::equal(scores_of(*small_convnext(0), 4), scores_of(*model, 4)));  // in training, too
 }
 
+TEST_CASE("without stochastic depth, training draws no random numbers") {
+  scores_of(*small_convnext(0), 4);
+  const at::Tensor next = at::rand({3});
+  at::manual_seed(4);
+  CHECK(at::equal(next, at::rand({3})));
+}
+
 TEST_CASE("activations that are computed again skip the same branches, and later numbers stay as they were") {
   const auto kept = small_convnext(0.5), again = small_convnext(0.5);
   again->recompute_activations();

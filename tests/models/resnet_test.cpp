@@ -3,7 +3,6 @@
 #include "models/entries.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
-#include "src/core/error.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {

@@ -39,7 +39,9 @@ TEST_CASE("a place's embedding is learnt for every patch, and other images are r
   const ModelOutput output = model->forward(at::randn({3, 1, 48, 48}));
   CHECK(output.features.sizes() == at::IntArrayRef{3, 12});
   CHECK(at::equal(output.scores, at::zeros({3, 7})));  // the head starts at zero
-  CHECK_THROWS_WITH(model->forward(at::randn({3, 1, 32, 32})), Catch::Contains("images"));
+  CHECK_THROWS_WITH(model->forward(at::randn({3, 1, 32, 32})), Catch::Contains("images") &&
+                                                                   Catch::Contains("[*, 1, 48, 48]") &&
+                                                                   Catch::Contains("[3, 1, 32, 32]"));
   CHECK_THROWS_AS(make_vision_transformer(kSmallTransformer, {}, {7, 1, 48, 47}), KeyError);
 }
 

@@ -1,13 +1,22 @@
 #include "src/plot/chart.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "src/plot/chart_panel.h"
+#include "tests/plot/fake_gnuplot.h"
+#include "tests/plot/has_gnuplot.h"
 #include "tests/support/catch2.h"
+#include "tests/support/read_file.h"
+#include "tests/support/skip.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace settrain;
 using Catch::Contains;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -15,6 +24,42 @@ const double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Chart with_series(std::vector<ChartSeries> series, ChartKind kind = ChartKind::kLines) {
   return {"a", "A chart", "", {{"", kind, {"x"}, {"y"}, std::move(series)}}};
+}
+
+const std::vector<std::string> kOddNames{"a, \"b\" c's `touch owned`",
+                                         "\",",
+                                         "\",\"",
+                                         "'",
+                                         "''",
+                                         "`",
+                                         "{/:Bold x}_{2}^3 {",
+                                         "back\\slash \\n",
+                                         "two\nlines",
+                                         "# \u00b1 \u03b5 \u03c4 \u00e9 <&> %d $1 @x"};
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+// As it stands in an SVG.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    result += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c == '\n' ? ' ' : c);
+  }
+  return result;
+}
+
+Chart odd_chart(bool with_categories) {
+  ChartPanel panel{kOddNames[0], ChartKind::kPoints, {kOddNames[0]}, {kOddNames[6]}};
+  if (with_categories) panel.categories = kOddNames;
+  for (size_t i = 0; i < kOddNames.size(); ++i) {
+    const auto x = static_cast<double>(i);
+    panel.series.push_back({kOddNames[i], {{x, 10 + x, 9 + x, 12 + x, kOddNames[i]}, {9 - x, 20 + x}}});
+  }
+  return {"odd", kOddNames[0], kOddNames[9], {panel}};
 }
 
 }  // namespace
@@ -110,4 +155,84 @@ TEST_CASE("Labels keep off points and each other, and within the axes") {
         "set label \"at the right\" at 1,1 right offset character -1,0 font small front\n");
   panel.series[0].points = {{0, 0}, {0.5, 0.5, {}, {}, "noised"}, {0.53, 0.5, {}, {}, "noised"}, {1, 1}};
   CHECK_THAT(label_commands(panel), Contains("at 0.5,0.5 right") && Contains("at 0.53,0.5 left"));
+}
+
+// Pictures of charts, most of them drawn by gnuplot itself.
+
+TEST_CASE("gnuplot draws a chart, whatever its texts hold, and runs nothing of them") {
+  SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
+  const test::TemporaryFolder folder;
+  for (const bool with_categories : {false, true}) {
+    const Chart chart = odd_chart(with_categories);
+    const auto files = draw_charts({chart}, folder / "new");
+    CHECK(files == std::vector<fs::path>{folder / "new/odd.svg", folder / "new/odd.png", folder / "new/odd.csv",
+                                         folder / "new/odd.gp"});
+    for (const fs::path& file : files) CHECK(fs::exists(file));
+    CHECK(test::read_file(folder / "new/odd.csv") == chart_csv(chart));
+    CHECK(test::read_file(folder / "new/odd.png").starts_with("\x89PNG\r\n"));
+    const std::string svg = test::read_file(folder / "new/odd.svg");
+    CHECK_THAT(svg, Contains("</svg>"));
+    for (const std::string& name : kOddNames) {
+      CAPTURE(name);
+      CHECK(count(svg, fmt::format(">{}</text>", escaped(name))) >= 2);  // in the legend and at the point
+    }
+    CHECK_FALSE(fs::exists(folder / "new/owned"));
+    CHECK(run_gnuplot(folder / "new", {"odd.gp"}).empty());  // no warnings
+    CHECK(std::distance(fs::directory_iterator(folder / "new"), {}) == 4);
+  }
+}
+
+TEST_CASE("A script has every point, and what is missing is left out") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  ChartPanel panel{"", ChartKind::kLines, {"x"}, {"y"}, {{"none"}, {"nan", {{1, nan}}}}};
+  panel.series.push_back({"s", {{1, 2}, {nan, 5}, {4, 6, 5}, {7, 8}}});
+  Chart chart{"a", "A", "", {panel, panel}};
+  chart.panels[1].series = {{"other", {{1, 2}}}, {"s", {{3, 4}, {4, 5}}}};
+  const std::string text = picture_script(chart_picture(chart));
+  CHECK(text == picture_script(chart_picture(chart)));
+  CHECK_THAT(text, Contains("$panel1_3 << END\n1 2 2 2\nNaN NaN NaN NaN\n4 6 5 6\n7 8 8 8\nEND\n"));
+  CHECK_THAT(text, Contains("plot $panel1_3 using 1:2:3:4 with yerrorlines linetype 3\n"));
+  CHECK_THAT(text, !Contains("$panel1_1") && !Contains("$panel1_2") && !Contains("no runs yet"));
+  // A series of the same name looks the same, and stands once in the legend.
+  CHECK_THAT(text,
+             Contains("$panel2_2 using 1:2 with linespoints linetype 3 ") && Contains("with linespoints linetype 4 "));
+  CHECK(count(text, "title \"s\"") == 1);
+  chart.panels[0].y.is_log = true;
+  chart.panels[0].series[2].points[2].below = -5;
+  CHECK_THAT(picture_script(chart_picture(chart)),
+             Contains(fmt::format("\n4 6 {} 6\n", y_range(chart.panels[0]).least / 2)));
+  CHECK_THAT(picture_script(chart_picture({"a", "A", "", {{}}})), Contains("no runs yet") && !Contains("The legend"));
+}
+
+TEST_CASE("With categories series stand side by side") {
+  ChartPanel panel{"", ChartKind::kPoints, {"x"}, {"y"}, {{"a", {{1, 2}}}, {"b", {{1, 3}}}}, {"zero", "one"}};
+  panel.series[1].points[0].label = "best";
+  CHECK_THAT(picture_script(chart_picture({"a", "A", "", {panel}})),
+             Contains("\n0.94 2 2 2\n") && Contains("\n1.06 3 3 3\n") && Contains("set label \"best\" at 1.06,3 "));
+}
+
+TEST_CASE("Every kind of panel is drawn, empty ones too") {
+  SKIP_UNLESS(test::has_gnuplot(), test::kNoGnuplot);
+  const test::TemporaryFolder folder;
+  for (const ChartKind kind : {ChartKind::kLines, ChartKind::kPoints, ChartKind::kSteps}) {
+    for (const bool is_log : {false, true}) {
+      ChartPanel panel{"", kind, {"x", is_log}, {"y", is_log}, {{"single", {{2, 3, 1, 4}}}, {"no points"}}};
+      ChartPanel empty = panel, several = panel;
+      empty.series[0].points.clear();
+      several.series[0].points = {{1, 2}, {2, 3}, {3, 1}};
+      draw_charts({{"a", "", "", {panel, empty, several}}}, folder.path());
+      CHECK(count(test::read_file(folder / "a.svg"), "no runs yet") == 1);
+      CHECK(run_gnuplot(folder.path(), {"a.gp"}).empty());
+    }
+  }
+}
+
+TEST_CASE("Without gnuplot a chart's data and script are written, and the error says what to do") {
+  const test::TemporaryFolder folder;
+  const test::FakeGnuplot none;
+  CHECK_THROWS_WITH(draw_charts({odd_chart(false)}, folder.path()),
+                    Contains("gnuplot-nox") && Contains("run `gnuplot odd.gp` in " + folder.path().string()));
+  CHECK(fs::exists(folder / "odd.csv"));
+  CHECK(fs::exists(folder / "odd.gp"));
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 2);
 }

@@ -13,11 +13,11 @@ using Catch::Contains;
 using Catch::Message;
 using test::FakeGnuplot;
 
-TEST_CASE("Without gnuplot the error names Debian's package") {
+TEST_CASE("Without gnuplot the error names the ways to get it") {
   const FakeGnuplot none;
   const test::TemporaryFolder folder;
   CHECK_THROWS_AS(run_gnuplot(folder.path(), {"a.gp"}), Error);
-  CHECK_THROWS_WITH(run_gnuplot(folder.path(), {"a.gp"}), Contains("gnuplot-nox"));
+  CHECK_THROWS_WITH(run_gnuplot(folder.path(), {"a.gp"}), Contains("gnuplot-nox") && Contains("conda-forge"));
 }
 
 TEST_CASE("gnuplot runs in the folder, and no shell reads its arguments") {

@@ -17,7 +17,7 @@ using Places = std::vector<int64_t>;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 AverageKOptions average_k(config::Reals ks) {
-  return {std::move(ks), "softmax", "keep_all", "same"};
+  return {std::move(ks), AverageKScore::kSoftmax, Ties::kKeepAll, "same"};
 }
 
 // Four images of one pixel, three classes in two superclasses; the second image is taken for class 2.

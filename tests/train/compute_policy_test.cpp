@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include "models/model.h"
-#include "src/train/experiment.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -11,7 +10,7 @@ namespace {
 
 const Normalisation kStatistics{{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}};
 
-ComputePolicy made(const std::string& precision, const std::string& channels_last, at::Device device) {
+ComputePolicy made(const std::string& precision, config::Switch channels_last, at::Device device) {
   TrainOptions options;
   options.precision = precision;
   options.channels_last = channels_last;
@@ -19,21 +18,21 @@ ComputePolicy made(const std::string& precision, const std::string& channels_las
 }
 
 TEST_CASE("the layout follows device and precision where it is left open, and the key otherwise") {
-  CHECK(made("float32", "auto", at::kCPU).channels_last);
-  CHECK(made("bf16", "auto", at::kCUDA).channels_last);
-  CHECK_FALSE(made("float32", "auto", at::kCUDA).channels_last);
-  CHECK(made("float32", "true", at::kCUDA).channels_last);
-  CHECK_FALSE(made("float32", "false", at::kCPU).channels_last);
-  CHECK(made("bf16", "auto", at::kCPU).bf16);
-  CHECK_FALSE(made("float32", "auto", at::kCPU).bf16);
-  CHECK(made("bf16", "false", at::kCPU).describe() == "cpu, bf16, channels first");
+  CHECK(made("float32", config::Switch::kAuto, at::kCPU).channels_last);
+  CHECK(made("bf16", config::Switch::kAuto, at::kCUDA).channels_last);
+  CHECK_FALSE(made("float32", config::Switch::kAuto, at::kCUDA).channels_last);
+  CHECK(made("float32", config::Switch::kOn, at::kCUDA).channels_last);
+  CHECK_FALSE(made("float32", config::Switch::kOff, at::kCPU).channels_last);
+  CHECK(made("bf16", config::Switch::kAuto, at::kCPU).bf16);
+  CHECK_FALSE(made("float32", config::Switch::kAuto, at::kCPU).bf16);
+  CHECK(made("bf16", config::Switch::kOff, at::kCPU).describe() == "cpu, bf16, channels first");
 }
 
 TEST_CASE("TF32 is forbidden by what computes; looking for a device changes nothing") {
   at::globalContext().setAllowTF32CuDNN(true);
   CHECK(find_device("cpu").is_cpu());
   CHECK(at::globalContext().allowTF32CuDNN());
-  made("float32", "auto", at::kCPU);
+  made("float32", config::Switch::kAuto, at::kCPU);
   CHECK_FALSE(at::globalContext().allowTF32CuDNN());
   CHECK_FALSE(at::globalContext().allowTF32CuBLAS());
 }
@@ -49,10 +48,10 @@ class Mirror : public Model {
 };
 
 TEST_CASE("a GPU is given bytes, a CPU numbers in the layout and precision of its convolutions") {
-  CHECK((made("float32", "auto", at::kCUDA).pixel_format() == PixelFormat{PixelType::kByte, false}));
-  CHECK((made("bf16", "auto", at::kCUDA).pixel_format() == PixelFormat{PixelType::kByte, true}));
-  CHECK((made("float32", "auto", at::kCPU).pixel_format() == PixelFormat{PixelType::kFloat, true}));
-  CHECK((made("bf16", "false", at::kCPU).pixel_format() == PixelFormat{PixelType::kBFloat16, false}));
+  CHECK((made("float32", config::Switch::kAuto, at::kCUDA).pixel_format() == PixelFormat{PixelType::kByte, false}));
+  CHECK((made("bf16", config::Switch::kAuto, at::kCUDA).pixel_format() == PixelFormat{PixelType::kByte, true}));
+  CHECK((made("float32", config::Switch::kAuto, at::kCPU).pixel_format() == PixelFormat{PixelType::kFloat, true}));
+  CHECK((made("bf16", config::Switch::kOff, at::kCPU).pixel_format() == PixelFormat{PixelType::kBFloat16, false}));
 }
 
 // [1, 3, 16, 16]: every pixel value in every channel, as the loader writes it in that format.
@@ -75,8 +74,8 @@ at::Tensor written(PixelFormat format) {
 
 TEST_CASE("bytes become what the loader would make for the CPU, to the last bit: bf16 and layout too") {
   for (const char* precision : {"float32", "bf16"}) {
-    for (const char* channels_last : {"false", "true"}) {
-      CAPTURE(precision, channels_last);
+    for (const config::Switch channels_last : {config::Switch::kOff, config::Switch::kOn}) {
+      CAPTURE(precision, channels_last == config::Switch::kOn);
       const ComputePolicy policy = made(precision, channels_last, at::kCPU);
       const PixelFormat format = policy.pixel_format();
       const at::Tensor expected = written(format);

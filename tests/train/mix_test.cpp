@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "src/core/error.h"
-#include "src/train/run_options.h"
 #include "tests/support/catch2.h"
 #include "tests/train/linear_task.h"
 
@@ -20,13 +18,13 @@ at::Tensor four_images() {
   return at::arange(4 * 3 * 6 * 8, at::kDouble).view({4, 3, 6, 8});
 }
 
-MixOptions options_of(const char* kind, double alpha) {
+MixOptions options_of(MixOptions::Kind kind, double alpha) {
   return {kind, alpha, alpha};
 }
 
 TEST_CASE("mixup adds shares of an image and of the one before it") {
   const at::Tensor images = four_images();
-  const MixedBatch mixed = mix(options_of("mixup", 1), images, kFour, {3, 5});
+  const MixedBatch mixed = mix(options_of(MixOptions::kMixup, 1), images, kFour, {3, 5});
   REQUIRE(mixed.share > 0.01);
   REQUIRE(mixed.share < 0.99);
   CHECK(mixed.partner_labels.equal(at::tensor({5, 7, 8, 9}, at::kLong)));
@@ -39,7 +37,7 @@ TEST_CASE("cutmix puts a rectangle of the partner in, and its share is that of t
   const at::Tensor images = four_images();
   int64_t cut = 0;
   for (int64_t step = 0; step < 50; ++step) {
-    const MixedBatch mixed = mix(options_of("cutmix", 1), images, kFour, {3, step});
+    const MixedBatch mixed = mix(options_of(MixOptions::kCutmix, 1), images, kFour, {3, step});
     const at::Tensor is_own = mixed.images.eq(images), is_partners = mixed.images.eq(at::roll(images, 1, 0));
     CHECK((is_own | is_partners).all().item<bool>());
     CHECK(mixed.share == Approx(is_own.to(at::kDouble).mean().item<double>()).epsilon(1e-12));
@@ -54,7 +52,7 @@ TEST_CASE("cutmix puts a rectangle of the partner in, and its share is that of t
 
 TEST_CASE("a mix is a function of seed, step and batch") {
   const auto images_of = [](const MixKey& key) {
-    return mix(options_of("either", 1), four_images(), kFour, key).images;
+    return mix(options_of(MixOptions::kEither, 1), four_images(), kFour, key).images;
   };
   CHECK(images_of({3, 5, 0}).equal(images_of({3, 5, 0})));
   CHECK_FALSE(images_of({3, 5, 0}).equal(images_of({4, 5, 0})));
@@ -67,7 +65,8 @@ TEST_CASE("shares have the moments of Beta(alpha, alpha)") {
   for (const double alpha : {0.001, 0.05, 0.2, 1.0}) {
     double sum = 0, squares = 0;
     for (int64_t step = 0; step < kDraws; ++step) {
-      const double share = mix(options_of("mixup", alpha), at::zeros({1, 1, 1, 1}), at::zeros({1}), {9, step}).share;
+      const double share =
+          mix(options_of(MixOptions::kMixup, alpha), at::zeros({1, 1, 1, 1}), at::zeros({1}), {9, step}).share;
       sum += share - 0.5;
       squares += (share - 0.5) * (share - 0.5);
     }
@@ -82,7 +81,7 @@ TEST_CASE("either takes both, each about half the time") {
   int64_t cutmixes = 0;
   for (int64_t step = 0; step < 400; ++step) {
     const at::Tensor images = four_images();
-    const MixedBatch mixed = mix(options_of("either", 1), images, kFour, {3, step});
+    const MixedBatch mixed = mix(options_of(MixOptions::kEither, 1), images, kFour, {3, step});
     cutmixes += (mixed.images.eq(images) | mixed.images.eq(at::roll(images, 1, 0))).all().item<bool>();
   }
   CHECK(std::abs(cutmixes - 200) < 40);
@@ -92,7 +91,7 @@ TEST_CASE("the loss of mixed labels is the cross-entropy with their shares") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
   const Batch batch = samples(0, 4);
-  const MixedBatch mixed = mix(options_of("mixup", 1), batch.images.to(at::kDouble), batch.labels, {3, 5});
+  const MixedBatch mixed = mix(options_of(MixOptions::kMixup, 1), batch.images.to(at::kDouble), batch.labels, {3, 5});
   LossInput input;
   input.labels = batch.labels;
   input.output = model->forward(mixed.images);
@@ -112,7 +111,7 @@ TEST_CASE("class weights are of each of the two labels, and their sum is that of
   auto plain = make_loss("cross_entropy"), weighted = make_loss("cross_entropy", weights);
   const at::Tensor weight = at::tensor({0.5, 0.25, 1.0, 2.0, 4.0}, at::kDouble);
   const Batch batch = samples(0, 7);
-  const MixedBatch mixed = mix(options_of("mixup", 1), batch.images.to(at::kDouble), batch.labels, {3, 5});
+  const MixedBatch mixed = mix(options_of(MixOptions::kMixup, 1), batch.images.to(at::kDouble), batch.labels, {3, 5});
   LossInput own, partners;
   own.output = partners.output = model->forward(mixed.images);
   own.labels = batch.labels;
@@ -131,7 +130,7 @@ TEST_CASE("the accuracy of a step is of the label with the larger share") {
     auto loss = make_loss("cross_entropy");
     const auto optimizer = make_optimizer(*model);
     const Batch batch = samples(0, 8);
-    const MixOptions options = options_of("mixup", 1);
+    const MixOptions options = options_of(MixOptions::kMixup, 1);
     const MixedBatch mixed = mix(options, batch.images, batch.labels, {1, step});
     const at::Tensor labels = mixed.share < 0.5 ? mixed.partner_labels : batch.labels;
     of_partners += mixed.share < 0.5;
@@ -149,7 +148,7 @@ TEST_CASE("the batches of a step are mixed by their numbers") {
   auto model = fresh_model();
   auto loss = make_loss("cross_entropy");
   const Batch batch = samples(0, 6);
-  const MixOptions options = options_of("mixup", 1);
+  const MixOptions options = options_of(MixOptions::kMixup, 1);
   double expected = 0;
   for (int64_t number = 0; number < 2; ++number) {
     const MixedBatch mixed = mix(options, batch.images, batch.labels, {1, 0, number});
@@ -175,8 +174,8 @@ TEST_CASE("a step mixes each of its batches") {
     train_step(*model, *loss, *optimizer, {samples(0, 5), samples(5, 3)}, ComputePolicy{}, settings);
     return model->parameters()[0].detach();
   };
-  CHECK(weight_after(options_of("mixup", 1)).equal(weight_after(options_of("mixup", 1))));
-  CHECK_FALSE(weight_after(options_of("mixup", 1)).equal(weight_after(options_of("none", 1))));
+  CHECK(weight_after(options_of(MixOptions::kMixup, 1)).equal(weight_after(options_of(MixOptions::kMixup, 1))));
+  CHECK_FALSE(weight_after(options_of(MixOptions::kMixup, 1)).equal(weight_after(options_of(MixOptions::kNone, 1))));
 }
 
 }  // namespace

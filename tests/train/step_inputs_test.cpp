@@ -14,7 +14,7 @@ TEST_CASE("a step's inputs are its batches with samples, and its numbers") {
   Batch with_sets = samples(5, 3);
   with_sets.set_offsets = at::arange(4, at::kLong);
   with_sets.set_classes = at::arange(3, at::kLong);
-  const StepPlan plan{.count = 8, .divisor = 7.5, .own = {{0, 0}, {2, 5}}};
+  const StepPlan plan{.samples = 8, .divisor = 7.5, .own = {{0, 0}, {2, 5}}};
   const StepInputs inputs = to_device({samples(0, 5), Batch(), with_sets}, {.step = 41, .lr = 0.3, .epoch = 2}, plan);
   REQUIRE(inputs.parts.size() == 2);
   CHECK(inputs.parts[1].images.equal(samples(5, 3).images));

@@ -4,7 +4,6 @@
 
 #include "models/entries.h"
 #include "models/model.h"
-#include "src/core/error.h"
 #include "src/train/run_options.h"
 #include "tests/support/catch2.h"
 #include "tests/train/linear_task.h"

@@ -19,13 +19,6 @@ double lap(Clock::time_point& start) {
   return std::chrono::duration<double>(now - std::exchange(start, now)).count();
 }
 
-double time_imdecode(std::span<const uint8_t> bytes) {
-  if (bytes.empty()) return 0;  // an error elsewhere
-  auto start = Clock::now();
-  decode_by_opencv(bytes);
-  return lap(start);
-}
-
 }  // namespace
 
 LoadingTimes& LoadingTimes::operator+=(const LoadingTimes& other) {
@@ -33,7 +26,7 @@ LoadingTimes& LoadingTimes::operator+=(const LoadingTimes& other) {
   read += other.read;
   decode += other.decode;
   render += other.render;
-  imdecode += other.imdecode;
+  whole += other.whole;
   return *this;
 }
 
@@ -48,23 +41,30 @@ LoadingTimes measure_stages(const ImageFiles& files, const ImageFileOptions& opt
     auto start = Clock::now();
     const std::span<const uint8_t> bytes = read_file_bytes(files.files().path(id), memory);
     times.read += lap(start);
-    const bool opencv_first = times.images++ % 2 == 0;
-    if (opencv_first) times.imdecode += time_imdecode(bytes);
-    start = Clock::now();
+    const DecodeOptions decoding{options.channels(), options.apply_orientation};
+    const auto decode_whole = [&] {
+      auto begin = Clock::now();
+      const auto choose = [](int64_t height, int64_t width) { return Box{0, 0, height, width}; };
+      decode_image(bytes, decoding, choose, scratch.part);
+      times.whole += lap(begin);
+    };
     std::vector<View> views;
     const auto choose = [&](int64_t height, int64_t width) {
       views = transform.pipeline().views_of(height, width, epoch, id);
       return needed_pixels(views);
     };
+    const bool whole_first = times.images++ % 2 == 0;
     try {
-      decode_image(bytes, {options.channels(), options.apply_orientation}, choose, scratch.part);
+      if (whole_first) decode_whole();
+      start = Clock::now();
+      decode_image(bytes, decoding, choose, scratch.part);
+      times.decode += lap(start);
+      transform.render(scratch.part, views, scratch.renderer, output.data());
+      times.render += lap(start);
+      if (!whole_first) decode_whole();
     } catch (const std::runtime_error& error) {
       throw DataError(files.describe(id) + ": " + error.what());
     }
-    times.decode += lap(start);
-    transform.render(scratch.part, views, scratch.renderer, output.data());
-    times.render += lap(start);
-    if (!opencv_first) times.imdecode += time_imdecode(bytes);
   }
   return times;
 }

@@ -21,8 +21,6 @@
 namespace settrain {
 namespace {
 
-constexpr const char* kReference = "cross_entropy";
-
 bool is_asked_for(const LossBenchOptions& options, const std::string& loss) {
   const auto& names = options.losses;
   return names.empty() || std::find(names.begin(), names.end(), loss) != names.end();
@@ -61,12 +59,12 @@ void add_methods(const LossEntry& entry, LossCase made, std::vector<LossCase>& c
 std::vector<LossCase> with_references(const std::vector<LossCase>& cases, const LossBenchOptions& options) {
   std::vector<LossCase> all;
   for (const LossCase& loss_case : cases) {
-    LossCase reference = first_case(options, kReference);
+    LossCase reference = first_case(options, LossCase::kReference);
     reference.classes = loss_case.classes;
     if (std::find(all.begin(), all.end(), reference) == all.end()) all.push_back(reference);
   }
   std::copy_if(cases.begin(), cases.end(), std::back_inserter(all),
-               [](const LossCase& loss_case) { return loss_case.loss != kReference; });
+               [](const LossCase& loss_case) { return !loss_case.is_reference(); });
   return all;
 }
 
@@ -88,7 +86,7 @@ std::vector<LossTimes> measure(const LossRegistry& registry, const std::vector<L
   const auto seconds = measure_in_turns(works, device, options.turns);
   for (size_t i = 0; i < all.size(); ++i) {
     const auto reference = std::find_if(all.begin(), all.end(), [&](const LossTimes& other) {
-      return other.subject.loss == kReference && other.subject.classes == all[i].subject.classes;
+      return other.subject.is_reference() && other.subject.classes == all[i].subject.classes;
     });
     all[i].seconds = seconds[i];
     all[i].to_reference = ratios(seconds[i], seconds[static_cast<size_t>(reference - all.begin())]);
@@ -152,7 +150,7 @@ void check(const LossRegistry& registry, const LossBenchOptions& options, at::De
 
 std::vector<LossTimes> measure_losses(const LossRegistry& registry, const LossBenchOptions& options,
                                       at::Device device) {
-  std::vector<LossCase> cases{first_case(options, kReference)};
+  std::vector<LossCase> cases{first_case(options, LossCase::kReference)};
   for (const LossEntry* entry : entries_of(registry, options)) {
     add_methods(*entry, first_case(options, entry->name), cases);
   }
@@ -219,7 +217,7 @@ StepShares measure_step_shares(const Registries& registries, const LossBenchOpti
     made.classes = classes;
     works.emplace_back([subject = &subjects.emplace_back(registries.losses, made, device)] { subject->step(); });
   };
-  add(kReference);
+  add(LossCase::kReference);
   for (const char* loss : kCostlyLosses) {
     if (!is_asked_for(options, loss)) continue;
     all.losses.push_back({loss, {}, {}});

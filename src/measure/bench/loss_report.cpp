@@ -170,12 +170,12 @@ std::string loss_report_text(const LossReport& report) {
   const LossCase& base = options.base;
   const auto by_loss = [](const LossCase& loss_case) { return loss_case.loss; };
   const auto by_scores = [](const LossCase& loss_case) {
-    return loss_case.loss == "cross_entropy"
+    return loss_case.is_reference()
                ? loss_case.loss
                : fmt::format("{}, {:g}, N(0, {:g}^2)", loss_case.loss, loss_case.epsilon, loss_case.scores_sd);
   };
   const auto by_k = [](const LossCase& loss_case) {
-    return loss_case.loss == "cross_entropy" ? loss_case.loss : fmt::format("{}, K {}", loss_case.loss, loss_case.k);
+    return loss_case.is_reference() ? loss_case.loss : fmt::format("{}, K {}", loss_case.loss, loss_case.k);
   };
   const auto by_classes = [](const LossCase& loss_case) {
     return fmt::format("{}, L {}", loss_case.loss, loss_case.classes);

@@ -23,6 +23,9 @@ struct LossCase {
   int64_t k = 5, draws = 5;             // for losses with a k, and with noise
   double epsilon = 0.2, scores_sd = 3;  // in units of scores
 
+  static constexpr const char* kReference = "cross_entropy";  // other losses are compared with it
+
+  bool is_reference() const { return loss == kReference; }
   bool operator==(const LossCase&) const = default;
 };
 

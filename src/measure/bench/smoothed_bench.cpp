@@ -26,7 +26,6 @@
 #include "losses/make_loss.h"
 #include "src/core/interrupt.h"
 #include "src/measure/cost/throughput.h"
-#include "src/train/compute_policy.h"
 
 namespace settrain {
 namespace {

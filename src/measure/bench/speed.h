@@ -19,17 +19,17 @@ namespace settrain {
 /// Seconds that one thread spends on some images.
 struct LoadingTimes {
   int64_t images = 0;
-  double read = 0;      // the file's bytes
-  double decode = 0;    // of what the view needs
-  double render = 0;    // scaling, cropping, normalising
-  double imdecode = 0;  // of the whole image by cv::imdecode, which is no part of loading
+  double read = 0;    // the file's bytes
+  double decode = 0;  // of what the view needs
+  double render = 0;  // scaling, cropping, normalising
+  double whole = 0;   // decoding of the whole image, which is no part of loading
 
   double loading() const { return read + decode + render; }
   LoadingTimes& operator+=(const LoadingTimes& other);
 };
 
-/// Loads the images `ids` of an epoch one after the other, stage by stage, and decodes each by OpenCV too, in turns:
-/// who comes first alternates, so that a slow moment of the machine hits both alike.
+/// Loads the images `ids` of an epoch one after the other, stage by stage, and decodes the whole of each too, before
+/// it or after it in turn, so that a slow moment of the machine hits both alike.
 LoadingTimes measure_stages(const ImageFiles& files, const ImageFileOptions& options, const std::vector<int64_t>& ids,
                             const Transform& transform, int64_t epoch);
 

@@ -1,6 +1,7 @@
 #include "src/measure/bench/timing.h"
 
 #include <c10/core/Allocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
@@ -16,11 +17,6 @@
 #include "src/core/progress_bar.h"
 #include "src/train/compute_policy.h"
 #include "src/train/step_graph.h"
-
-#ifdef SETTRAIN_HAS_CUDA
-#include <c10/cuda/CUDACachingAllocator.h>
-#include <c10/cuda/CUDAFunctions.h>
-#endif
 
 namespace settrain {
 namespace {
@@ -144,19 +140,17 @@ std::optional<double> device_seconds(const std::function<void()>& work, c10::Dev
 }
 
 int64_t peak_allocations(c10::Device device, const std::function<void()>& work) {
-#ifdef SETTRAIN_HAS_CUDA
   if (device.is_cuda()) {
-    namespace allocator = c10::cuda::CUDACachingAllocator;
-    const c10::DeviceIndex index = device.has_index() ? device.index() : c10::cuda::current_device();
-    const auto held = [index] { return allocator::getDeviceStats(index).allocated_bytes[0]; };  // of all pools
+    c10::DeviceAllocator& allocator = *c10::getDeviceAllocator(device.type());
+    const c10::DeviceIndex index = c10::impl::VirtualGuardImpl(device.type()).getStream(device).device_index();
+    const auto held = [&] { return allocator.getDeviceStats(index).allocated_bytes[0]; };  // of all pools
     wait_for(device);
-    allocator::resetPeakStats(index);
+    allocator.resetPeakStats(index);
     const int64_t before = held().current;
     work();
     wait_for(device);
     return held().peak - before;
   }
-#endif
   return device.is_cpu() ? peak_on_cpu(work) : 0;
 }
 

@@ -65,14 +65,13 @@ SplitScores read_split(const JsonPlace& place, int64_t classes) {
   return split;
 }
 
-// Adds the values of accuracy_names(), without the first, from a macro average and an object of shot groups.
+// Adds the accuracies over classes from a macro average and an object of shot groups.
 void add_class_means(std::vector<MetricValue>& values, const std::string& sets, const JsonPlace& macro,
                      const JsonPlace& groups) {
-  const std::vector<std::string> names = accuracy_names(sets, {});
-  values.push_back({names[1], macro.real()});
-  values.push_back({names[2], real_or_undefined(groups["few"])});
-  values.push_back({names[3], real_or_undefined(groups["medium"])});
-  values.push_back({names[4], real_or_undefined(groups["many"])});
+  values.push_back({"macro_" + sets, macro.real()});
+  for (const std::string group : {"few", "medium", "many"}) {
+    values.push_back({group + "_" + sets, real_or_undefined(groups[group])});
+  }
 }
 
 MetricGolden read_metric_case(const JsonPlace& place) {
@@ -135,7 +134,7 @@ double value_of(const EvaluationResult& result, const std::string& name) {
 Evaluator make_evaluator(const MetricGolden& golden) {
   std::vector<std::unique_ptr<Metric>> metrics;
   metrics.push_back(make_topk_accuracy({golden.top_k}));
-  metrics.push_back(make_average_k({golden.average_k, "raw", "keep_all", "val"}));
+  metrics.push_back(make_average_k({golden.average_k, AverageKScore::kRaw, Ties::kKeepAll, "val"}));
   MetricContext context;
   context.train_counts = golden.train_counts;
   return {std::move(metrics), std::move(context)};

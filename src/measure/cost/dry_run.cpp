@@ -70,17 +70,15 @@ double measure_scoring(const Experiment& run, ProgressBar& bar) {
   return seconds_since(start) / static_cast<double>(images);
 }
 
-SplitScores random_scores(const Experiment& run, int64_t samples) {
-  const int64_t classes = run.dataset.num_classes();
-  return {at::rand({samples, classes}, run.device),
-          at::randint(classes, {samples}, at::TensorOptions(run.device).dtype(at::kLong))};
+SplitScores random_scores(int64_t samples, int64_t classes, at::Device device) {
+  return {at::rand({samples, classes}, device),
+          at::randint(classes, {samples}, at::TensorOptions(device).dtype(at::kLong))};
 }
 
-// Seconds of the metrics of one split of that size; the thresholds come from another that stays in memory.
-double measure_metrics(const Experiment& run, int64_t samples, const std::optional<SplitScores>& val) {
-  const SplitScores scores = random_scores(run, samples);
+// Seconds of the metrics of one split; the thresholds come from another that stays in memory.
+double measure_metrics(const Evaluator& evaluator, const SplitScores& scores, const std::optional<SplitScores>& val) {
   const auto start = Clock::now();
-  run.evaluator->evaluate(scores, val ? &val->scores : nullptr);
+  evaluator.evaluate(scores, val ? &val->scores : nullptr);
   return seconds_since(start);
 }
 
@@ -108,6 +106,7 @@ uint64_t free_bytes(fs::path folder) {
 }  // namespace
 
 DryRun dry_run(Experiment& run, ProgressBar& bar) {
+  check_training_data(run);
   DryRun cost;
   cost.parameters = run.model->num_parameters();
 
@@ -124,11 +123,15 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   const at::Tensor checkpoint = at::ones({static_cast<int64_t>(checkpoint_bytes(run))}, at::kByte);
   const double score_s = measure_scoring(run, bar);
   std::optional<SplitScores> val;
-  if (run.dataset.val.size() > 0) val = random_scores(run, run.dataset.val.size());
+  const auto scores_of = [&](const Split& split) {
+    return random_scores(split.size(), run.dataset.num_classes(), run.device);
+  };
+  if (run.dataset.val.size() > 0) val = scores_of(run.dataset.val);
   const auto seconds_of = [&](const std::vector<std::string>& splits, double views) {
-    double seconds = views * score_s * static_cast<double>(samples_to_score(run, splits));
+    double seconds =
+        views * score_s * static_cast<double>(samples_to_score(run.config, run.dataset, run.threshold_split, splits));
     for (const std::string& split : splits)
-      seconds += measure_metrics(run, split_named(run.dataset, split).size(), val);
+      seconds += measure_metrics(*run.evaluator, scores_of(split_named(run.dataset, split)), val);
     return seconds;
   };
   const int64_t evaluations = (run.train.epochs + run.eval.every - 1) / run.eval.every;
@@ -146,30 +149,29 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   return cost;
 }
 
-std::string format_dry_run(const Experiment& run, const DryRun& cost) {
+std::string format_dry_run(const Dataset& dataset, int64_t epochs, at::Device device, const DryRun& cost) {
   std::string text;
   const auto line = [&text](const char* what, const std::string& value) {
     text += fmt::format("{:<12} {}\n", what, value);
   };
-  line("images",
-       fmt::format("{} training, {} validation{}, {} test; {} classes", format_count(run.dataset.train.size()),
-                   format_count(run.dataset.val.size()), calibration_images(run.dataset),
-                   format_count(run.dataset.test.size()), format_count(run.dataset.num_classes())));
+  line("images", fmt::format("{} training, {} validation{}, {} test; {} classes", format_count(dataset.train.size()),
+                             format_count(dataset.val.size()), calibration_images(dataset),
+                             format_count(dataset.test.size()), format_count(dataset.num_classes())));
   line("parameters", format_count(cost.parameters));
-  if (run.train.epochs > 0) {
+  if (epochs > 0) {
     line("steps", fmt::format("{}: {} an epoch, {} epochs", format_count(cost.steps),
-                              format_count(cost.steps_per_epoch), format_count(run.train.epochs)));
+                              format_count(cost.steps_per_epoch), format_count(epochs)));
     line("a step", fmt::format("{:.4g} s (median)", cost.step_s));
   } else {
     line("steps", "none: the first weights are evaluated as they are");
   }
   line("time", fmt::format("{} of training and {} of evaluation, on {}", format_duration(cost.train_s),
-                           format_duration(cost.eval_s), run.device.str()));
+                           format_duration(cost.eval_s), device.str()));
   line("disk", fmt::format("{} of checkpoints; {} are free", format_bytes(cost.disk_bytes),
                            format_bytes(cost.free_disk_bytes)));
   std::string memory = format_memory(cost.memory);
   if (cost.image_bytes > 0)
-    memory += fmt::format("; {} of it for images that stay on {}", format_bytes(cost.image_bytes), run.device.str());
+    memory += fmt::format("; {} of it for images that stay on {}", format_bytes(cost.image_bytes), device.str());
   line("memory", memory);
   return text;
 }

@@ -26,7 +26,7 @@ struct DryRun {
 /// sizes, so that what is measured now is what the run will need. Writes nothing; leaves a trained-on model behind.
 DryRun dry_run(Experiment& run, ProgressBar& bar);
 
-/// A table for people; every line ends in a newline.
-std::string format_dry_run(const Experiment& run, const DryRun& cost);
+/// A table for people, of a run of so many epochs on that device; every line ends in a newline.
+std::string format_dry_run(const Dataset& dataset, int64_t epochs, at::Device device, const DryRun& cost);
 
 }  // namespace settrain

@@ -17,6 +17,7 @@ using Clock = std::chrono::steady_clock;
 // Moves the batches to the device once: moving them anew in each step is the loader's work, not the network's.
 StepBatches on(at::Device device, StepBatches batches) {
   for (Batch& batch : batches.own) {
+    if (batch.size() == 0) continue;
     batch.images = batch.images.to(device);
     batch.labels = batch.labels.to(device);
     if (!batch.set_offsets.defined()) continue;

@@ -11,6 +11,7 @@
 #include "src/config/value.h"
 #include "src/core/error.h"
 #include "src/core/text.h"
+#include "src/studies/sweep/grid_runs.h"
 
 namespace settrain {
 namespace {
@@ -103,7 +104,7 @@ std::vector<std::pair<fs::path, config::Config>> load_configs(const config::Sche
   std::vector<std::pair<fs::path, config::Config>> all;
   for (const fs::path& folder : runs) {
     try {
-      all.emplace_back(folder, config::load_recorded(schema, folder / "config.yaml"));
+      all.emplace_back(folder, load_asked(schema, folder));
     } catch (const ConfigError& problem) {
       remarks.push_back(problem.what());
     }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "src/core/error.h"
-
 namespace settrain {
 
 using Kind = config::YamlNode::Kind;
@@ -135,7 +133,7 @@ DesignAxis DesignReader::axis(const YamlNode& node) {
 void DesignReader::read_design(const YamlNode& root) {
   read(root);
   problems_.throw_if_any();
-  if (design_.preset != "paper") {
+  if (design_.has_preset()) {
     if (const YamlNode* preset = find_preset(root, design_.preset)) read_preset(*preset);
   }
   problems_.throw_if_any();

@@ -33,7 +33,7 @@ std::optional<size_t> DesignAxis::find(const std::string& label) const {
 std::string RunDesign::file_name() const {
   std::string text = name;
   std::replace(text.begin(), text.end(), '/', '-');
-  return preset == "paper" ? text : text + "-" + preset;
+  return has_preset() ? text + "-" + preset : text;
 }
 
 std::string RunDesign::substitute(const std::string& text, size_t row, size_t column) const {
@@ -73,12 +73,6 @@ std::vector<std::string> all_selects(const std::vector<WantedCell>& cells) {
   std::stable_partition(selects.begin(), selects.end(),
                         [](const std::string& select) { return select != RunFolder::kLast; });
   return selects;
-}
-
-std::vector<std::string> overrides_of(const Settings& settings) {
-  std::vector<std::string> overrides;
-  for (const auto& [key, value] : settings) overrides.push_back(fmt::format("{}={}", key, value));
-  return overrides;
 }
 
 Grid grid_of(const RunDesign& design, const std::vector<WantedCell>& cells) {

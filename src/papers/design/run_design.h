@@ -35,7 +35,7 @@ struct DesignAxis {
 
 struct RunDesign {
   std::filesystem::path file{};
-  std::string name{}, preset{};  // "icml2022/4"; "paper", "small", "smoke"
+  std::string name{}, preset{};  // "icml2022/4"; kWhole, "small", "smoke"
   std::string paper{}, title{};
   std::string says{};  // a sentence of the preset, if any
   std::filesystem::path base{};
@@ -44,6 +44,11 @@ struct RunDesign {
   std::vector<std::string> seeds{};
   DesignAxis rows{}, columns{};
   std::vector<std::string> selects{};  // `select` of every run's config: all that is shown needs these
+
+  static constexpr const char* kWhole = "paper";  // the preset of the file itself, as the paper has it
+
+  /// Whether a preset was put over the file.
+  bool has_preset() const { return preset != kWhole; }
 
   /// "icml2022-4", "icml2022-4-smoke": of files and folders.
   std::string file_name() const;
@@ -75,9 +80,6 @@ void add_once(std::vector<std::string>& list, const std::string& text);
 
 /// The `selects` of all cells, each once.
 std::vector<std::string> all_selects(const std::vector<WantedCell>& cells);
-
-/// The settings as overrides of a config: "key=value".
-std::vector<std::string> overrides_of(const Settings& settings);
 
 /// The sweep that trains the runs of these cells, one at least. Its runs do not depend on which others are wanted.
 Grid grid_of(const RunDesign& design, const std::vector<WantedCell>& cells);

@@ -76,11 +76,22 @@ class RunNumbers {
     return {};
   }
 
+  // On the runs that were read.
+  std::vector<std::string> remarks() const {
+    std::vector<std::string> all = remarks_;
+    all.insert(all.end(), images_.remarks().begin(), images_.remarks().end());
+    return all;
+  }
+
  private:
   const PointResult& result(const fs::path& run, const std::string& select) {
     const std::pair key(run, select);
-    if (!results_.contains(key)) results_.emplace(key, read_result(run, select));
-    return results_.at(key);
+    if (const auto known = results_.find(key); known != results_.end()) return known->second;
+    const PointResult& result = results_.emplace(key, read_result(run, select)).first->second;
+    images_.add(run, result);
+    if (result.chose_nothing)
+      remarks_.push_back(fmt::format("{}: {}", run.string(), chose_nothing_text(select, result)));
+    return result;
   }
 
   const std::vector<MetricsRow>& epochs(const fs::path& run) {
@@ -94,6 +105,8 @@ class RunNumbers {
 
   const config::Schema& schema_;
   std::map<std::pair<fs::path, std::string>, PointResult> results_;
+  ImageComparison images_;
+  std::vector<std::string> remarks_;
   std::map<fs::path, std::vector<MetricsRow>> epochs_;
 };
 
@@ -297,6 +310,8 @@ FilledFigure collect_figure(const PaperFigure& figure, const config::Schema& sch
     chart.subtitle = fmt::format("{}", fmt::join(subtitle, " "));
     filled.charts.push_back(std::move(chart));
   }
+  const std::vector<std::string> of_runs = numbers.remarks();
+  filled.remarks.insert(filled.remarks.end(), of_runs.begin(), of_runs.end());
   tidy_remarks(filled.remarks);
   return filled;
 }

@@ -59,7 +59,7 @@ std::string PaperFigure::chart_name(const std::string& number) const {
   }
   const std::string paper_name = name.substr(0, name.find('/'));
   std::string made = number.empty() ? name : paper_name + "-" + number + (parts.size() == 1 ? parts.front() : "");
-  if (preset != "paper") made += "-" + preset;
+  if (has_preset()) made += "-" + preset;
   for (char& c : made) {
     if (c == '/') c = '-';
     const bool may_follow = (c == '-' || c == '.') && &c != made.data();
@@ -71,7 +71,7 @@ std::string PaperFigure::chart_name(const std::string& number) const {
 std::string PaperFigure::origin() const {
   std::vector<std::string> sentences;
   if (!paper.empty()) sentences.push_back(fmt::format("After {}.", paper));
-  if (preset != "paper") sentences.push_back(fmt::format("Preset {}{}", preset, says.empty() ? "." : ": " + says));
+  if (has_preset()) sentences.push_back(fmt::format("Preset {}{}", preset, says.empty() ? "." : ": " + says));
   return fmt::format("{}", fmt::join(sentences, " "));
 }
 

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TableCell fill(const Table& table, const TablePart& part, size_t row, size_t column, const RunsBySeed& runs,
-               std::vector<std::string>& remarks) {
+               ImageComparison& images, std::vector<std::string>& remarks) {
   TableCell cell;
   cell.metric = table.substitute(part.metric, row, column);
   const std::string select = table.substitute(part.select, row, column), size = size_metric(cell.metric);
@@ -26,6 +26,9 @@ TableCell fill(const Table& table, const TablePart& part, size_t row, size_t col
   for (const auto& [seed, folder] : runs) {
     try {
       const PointResult result = read_result(folder, select);
+      images.add(folder, result);
+      if (result.chose_nothing)
+        remarks.push_back(fmt::format("{}: {}", folder.string(), chose_nothing_text(select, result)));
       if (std::none_of(result.metrics.begin(), result.metrics.end(),
                        [&cell](const auto& value) { return value.first == cell.metric; })) {
         remarks.push_back(fmt::format("{}: has no {}", folder.string(), cell.metric));
@@ -101,6 +104,7 @@ FilledTable collect_runs(const Table& table, const config::Schema& schema, const
   FilledTable filled{
       .table = &table, .wanted = found.wanted, .found = found.found, .remarks = std::move(found.remarks)};
   const auto against = table.columns.find(table.against);
+  ImageComparison images;
   for (const TablePart& part : table.parts) {
     FilledPart made{.part = &part, .columns = columns_of(table, part)};
     for (const size_t row : part.rows) {
@@ -109,7 +113,7 @@ FilledTable collect_runs(const Table& table, const config::Schema& schema, const
       for (size_t i = 0; i < cells.size(); ++i) {
         const size_t column = made.columns[i];
         if (!part.printed.empty() && part.printed_at(row, column).is_absent()) continue;
-        cells[i] = fill(table, part, row, column, found.by_cell.at({row, column}), filled.remarks);
+        cells[i] = fill(table, part, row, column, found.by_cell.at({row, column}), images, filled.remarks);
         add_printed(part, row, column, cells[i]);
         if (column == against) other = &cells[i];
       }
@@ -120,6 +124,7 @@ FilledTable collect_runs(const Table& table, const config::Schema& schema, const
     }
     filled.parts.push_back(std::move(made));
   }
+  filled.remarks.insert(filled.remarks.end(), images.remarks().begin(), images.remarks().end());
   tidy_remarks(filled.remarks);
   return filled;
 }

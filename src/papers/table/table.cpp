@@ -93,7 +93,7 @@ class TableReader : public DesignReader {
       if (key == "batch") measure.batch = integer(given, 1, 1'000'000);
       if (key == "runs") measure.runs = integer(given, 1, 1'000'000);
     });
-    const std::vector<std::string> known{"smoothed_forward", "smoothed_backward", "smoothed_stability"};
+    const std::vector<std::string> known{TableMeasure::kForward, TableMeasure::kBackward, TableMeasure::kStability};
     if (std::find(known.begin(), known.end(), measure.what) == known.end()) {
       problem(node, "what: expected one of " + join(known, ", "));
     }

@@ -55,8 +55,14 @@ struct TablePart {
 
 /// The measurement of a table of times or of stability, which trains nothing.
 struct TableMeasure {
-  std::string what;  // "smoothed_forward", "smoothed_backward", "smoothed_stability"
+  static constexpr const char *kForward = "smoothed_forward", *kBackward = "smoothed_backward",
+                              *kStability = "smoothed_stability";
+
+  std::string what;  // one of these
   int64_t k = 5, batch = 256, runs = 50;
+
+  bool is_forward() const { return what == kForward; }
+  bool is_stability() const { return what == kStability; }
 };
 
 struct Table : RunDesign {

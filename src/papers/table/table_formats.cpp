@@ -135,12 +135,12 @@ Names heading(const FilledTable& filled) {
   const Table& table = *filled.table;
   Names lines;
   if (!table.paper.empty()) {
-    lines.push_back(table.paper + (table.preset == "paper" ? ". The paper's protocol." : "."));
+    lines.push_back(table.paper + (table.has_preset() ? "." : ". The paper's protocol."));
   }
-  if (table.preset != "paper") lines.push_back(fmt::format("Preset {}. {}", table.preset, table.says));
+  if (table.has_preset()) lines.push_back(fmt::format("Preset {}. {}", table.preset, table.says));
   if (table.measure) {
     // Stability is seen in one run.
-    const bool is_timed = table.measure->what != "smoothed_stability";
+    const bool is_timed = !table.measure->is_stability();
     lines.push_back(fmt::format("Measured on {}: k {}, batch {}{}.", filled.measured_on, table.measure->k,
                                 table.measure->batch,
                                 is_timed ? fmt::format(", mean of {} runs", table.measure->runs) : ""));
@@ -168,11 +168,11 @@ Names legend(const FilledTable& filled) {
   if (any_cell(filled, [](const TableCell& cell) { return cell.difference().has_value(); })) {
     lines.emplace_back(
         "difference is ours minus the paper's. * marks a printed value outside of our interval, said from three seeds on.");
-    if (filled.table->preset != "paper") {
+    if (filled.table->has_preset()) {
       lines.emplace_back("Another preset than the paper's protocol need not give the paper's numbers.");
     }
   }
-  const bool is_reduced = !filled.table->paper.empty() && filled.table->preset != "paper";
+  const bool is_reduced = !filled.table->paper.empty() && filled.table->has_preset();
   if (!filled.table->tested.empty()) lines.push_back((is_reduced ? "The paper's: " : "") + filled.table->tested);
   return lines;
 }

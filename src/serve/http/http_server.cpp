@@ -17,7 +17,6 @@
 #include <cstring>
 #include <exception>
 #include <future>
-#include <iterator>
 #include <limits>
 #include <list>
 #include <new>
@@ -42,7 +41,8 @@ constexpr size_t kMostRefusals = 16;
 constexpr size_t kLongestLine = 8192;   // bytes of a request's first line, and of each of its headers
 constexpr size_t kLongestHead = 65536;  // bytes of all of them together
 constexpr size_t kFirstBytes = 65536;   // the memory that a body begins with
-constexpr const char *kJson = "application/json", *kPredict = "/predict";
+constexpr int kMostEmptyLines = 8;      // in front of a request; some old clients send one behind a body
+constexpr const char *kJson = "application/json", *kPredict = "/predict", *kAllMethods = "GET, HEAD, POST, OPTIONS";
 // The page may ask for nothing but its own server, and show what was dropped on it.
 constexpr const char* kHardening =
     "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n"
@@ -71,8 +71,9 @@ struct Answer {
   std::string type = kJson, content = {}, headers = {};  // headers: further ones, each with its CR LF
 };
 
-Answer refusal(int status, const std::string& message, const std::string& headers = "") {
-  const nlohmann::json error{{"error", message}};
+Answer refusal(int status, const std::string& message, const std::string& headers = "", const std::string& field = "") {
+  nlohmann::json error{{"error", message}};
+  if (!field.empty()) error["field"] = field;
   return {.status = status,
           .content = error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n',
           .headers = status == 503 ? "Retry-After: 1\r\n" : headers};
@@ -113,13 +114,24 @@ class HttpServer::Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Waits for a request's first byte, from which its deadline counts. False where no request comes any more.
+  // Waits for a request's first byte, from which its deadline counts. False where no request comes any more. Skips
+  // empty lines in front of it (RFC 9112, 2.2).
   bool wait_for_request() {
     const auto idle_end = after(limits_.idle_seconds);
-    while (begin_ == end_) {
+    for (int empty_lines = 0; empty_lines < kMostEmptyLines;) {
+      const std::string_view received(buffer_.data() + begin_, end_ - begin_);
+      if (received.starts_with("\r\n")) {
+        begin_ += 2;
+        ++empty_lines;
+        continue;
+      }
+      if (!received.empty() && received != "\r") break;
+      // A client that was told to keep the connection may send its next request as the server stops. So the wait that
+      // ends idle connections begins after the signal.
+      const bool stops = server_.is_stopping();
       if (is_ready(socket_, POLLIN, idle_end)) {
         if (!fill_buffer()) return false;
-      } else if (server_.stopping_ || Clock::now() >= idle_end) {
+      } else if (stops || Clock::now() >= idle_end) {
         return false;
       }
     }
@@ -131,20 +143,23 @@ class HttpServer::Connection {
   bool answer_request() {
     const auto start = Clock::now();
     may_go_on_ = false;
+    origin_.clear();
     Parser parser;
     std::string path = "other";
     Answer answer;
     try {
       answer = answer_to(parser, path);
     } catch (const HttpError& error) {
-      answer = refusal(error.status(), error.what());
+      answer = refusal(error.status(), error.what(), "", error.field());
     } catch (const std::bad_alloc&) {
       answer = refusal(503, "there is not enough memory at the moment");
     } catch (const std::exception& error) {
       log::error(fmt::format("[serve] {}: {}", path, error.what()));
       answer = refusal(500, "something went wrong here; the server's log says what");
     }
-    const bool closes = !may_go_on_ || !parser.is_done() || server_.stopping_;
+    // The signal itself is asked, at the last moment: a client that were told to keep the connection would lose its
+    // next request to it.
+    const bool closes = !may_go_on_ || !parser.is_done() || server_.is_stopping();
     const bool is_sent = send(answer, closes, parser.get().method() == http::verb::head);
     server_.metrics_.add_answer(path, answer.status, std::chrono::duration<double>(Clock::now() - start).count());
     return is_sent && !closes;
@@ -153,10 +168,12 @@ class HttpServer::Connection {
   // Sends an answer. False where the client is gone.
   bool send(const Answer& answer, bool closes, bool is_head = false) {
     lingers_ = closes;
-    std::string text =
-        fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}{}{}\r\n", answer.status,
-                    view(http::obsolete_reason(static_cast<http::status>(answer.status))), answer.type,
-                    answer.content.size(), answer.headers, kHardening, closes ? "Connection: close\r\n" : "");
+    std::string text = fmt::format("HTTP/1.1 {} {}\r\n", answer.status,
+                                   view(http::obsolete_reason(static_cast<http::status>(answer.status))));
+    if (answer.status != 204) {  // an answer without content has no length either (RFC 9110, 8.6)
+      text += fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", answer.type, answer.content.size());
+    }
+    text += answer.headers + kHardening + cross_origin_headers() + (closes ? "Connection: close\r\n" : "") + "\r\n";
     if (!is_head) text += answer.content;
     return send_bytes(text);
   }
@@ -166,31 +183,67 @@ class HttpServer::Connection {
   Answer answer_to(Parser& parser, std::string& path) {
     parse_head(parser);
     struct Page {
-      std::string_view path;
+      std::string_view path, methods;
       const char* type;
       std::string_view text;
     };
+    constexpr std::string_view kReading = "GET, HEAD, OPTIONS";
     const HttpAnswers& answers = server_.answers_;
-    const std::array<Page, 7> pages{{{"/", "text/html; charset=utf-8", answers.page_html},
-                                     {"/page.css", "text/css; charset=utf-8", answers.page_css},
-                                     {"/page.js", "text/javascript; charset=utf-8", answers.page_js},
-                                     {"/model", kJson, answers.model},
-                                     {"/healthz", "text/plain; charset=utf-8", "ok\n"},
-                                     {"/metrics", "text/plain; version=0.0.4; charset=utf-8", ""},
-                                     {kPredict, kJson, ""}}};
-    const std::string_view target = view(parser.get().target()), asked = target.substr(0, target.find_first_of("?#"));
+    const std::array<Page, 7> pages{{{"/", kReading, "text/html; charset=utf-8", answers.page_html},
+                                     {"/page.css", kReading, "text/css; charset=utf-8", answers.page_css},
+                                     {"/page.js", kReading, "text/javascript; charset=utf-8", answers.page_js},
+                                     {"/model", kReading, kJson, answers.model},
+                                     {"/healthz", kReading, "text/plain; charset=utf-8", "ok\n"},
+                                     {"/metrics", kReading, "text/plain; version=0.0.4; charset=utf-8", ""},
+                                     {kPredict, "POST, OPTIONS", kJson, ""}}};
+    const http::verb method = parser.get().method();
+    if (method == http::verb::connect) {
+      may_go_on_ = false;  // what comes next may be for the tunnel
+      return refusal(405, "this server is no proxy", fmt::format("Allow: {}\r\n", kAllMethods));
+    }
+    const std::string_view asked = path_of_target(view(parser.get().target()));
+    const bool asks_for_options = method == http::verb::options;
+    if (asked == "*") {
+      if (!asks_for_options) throw HttpError(400, "only OPTIONS has the address *");
+      return options_answer(parser, kAllMethods);
+    }
     const Page* page = std::find_if(pages.begin(), pages.end(), [&](const Page& known) { return known.path == asked; });
     if (page == pages.end()) throw HttpError(404, "there is nothing at this address; GET / is the page");
     path = asked;
-    const http::verb method = parser.get().method();
+    if (asks_for_options) return options_answer(parser, page->methods);
     const bool reads = method == http::verb::get || method == http::verb::head;
     if (path == kPredict ? method != http::verb::post : !reads) {
-      const char* allowed = path == kPredict ? "POST" : "GET, HEAD";
-      return refusal(405, fmt::format("{} takes {}", path, allowed), fmt::format("Allow: {}\r\n", allowed));
+      return refusal(405, fmt::format("{} takes {}", path, page->methods), fmt::format("Allow: {}\r\n", page->methods));
     }
     if (path == kPredict) return predict(parser);
     if (!parser.is_done()) throw HttpError(400, "a GET request has no body");
     return {.type = page->type, .content = path == "/metrics" ? server_.metrics_.text() : std::string(page->text)};
+  }
+
+  // The methods that an address takes. Browsers ask before they send an image from a page of another origin.
+  Answer options_answer(const Parser& parser, std::string_view methods) const {
+    if (!parser.is_done()) throw HttpError(400, "an OPTIONS request has no body");
+    std::string headers = fmt::format("Allow: {}\r\n", methods);
+    if (!server_.answers_.origins.empty()) {
+      headers += fmt::format(
+          "Access-Control-Allow-Methods: {}\r\nAccess-Control-Allow-Headers: Authorization, Content-Type\r\n"
+          "Access-Control-Max-Age: 600\r\n",
+          methods);
+    }
+    return {.status = 204, .headers = headers};
+  }
+
+  // Whether pages of the request's origin may read the answer (https://fetch.spec.whatwg.org/#http-cors-protocol). What
+  // the client sent is never repeated.
+  std::string cross_origin_headers() const {
+    const std::vector<std::string>& origins = server_.answers_.origins;
+    if (origins.empty()) return "";
+    const bool all = origins.front() == "*";
+    const auto allowed = all ? origins.begin() : std::find(origins.begin(), origins.end(), origin_);
+    const std::string vary = all ? "" : "Vary: Origin\r\n";
+    if (allowed == origins.end()) return vary;
+    return vary +
+           fmt::format("Access-Control-Allow-Origin: {}\r\nAccess-Control-Expose-Headers: Retry-After\r\n", *allowed);
   }
 
   // Parses the head of a request. Refuses a head that two readers might understand differently, also where Beast
@@ -201,6 +254,8 @@ class HttpServer::Connection {
     parser.header_limit(kLongestHead);
     parser.body_limit(std::numeric_limits<uint64_t>::max());  // predict() says more about one that is too large
     const size_t parsed = parser.put(boost::asio::const_buffer(head.data(), head.size()), problem);
+    const auto& request = parser.get();
+    if (request.count(http::field::origin) == 1) origin_ = view(request[http::field::origin]);
     if (problem == http::error::bad_content_length) {  // the error for numbers beyond 64 bits, too
       const std::string_view digits = "0123456789", rest = head.substr(parsed);
       const std::string_view line = rest.substr(0, rest.find('\r'));
@@ -209,14 +264,16 @@ class HttpServer::Connection {
     }
     if (problem) throw HttpError(400, "this is no HTTP request: " + problem.message());
 
-    const auto& request = parser.get();
     const auto encoding = request[http::field::transfer_encoding], length = request[http::field::content_length];
     if (request.count(http::field::transfer_encoding) + request.count(http::field::content_length) > 1)
       throw HttpError(400, "duplicate or conflicting Content-Length and Transfer-Encoding");
     if (view(length).find(',') != std::string_view::npos) throw HttpError(400, "Content-Length is no number");
     if (request.count(http::field::transfer_encoding) > 0 && !iequals(encoding, "chunked"))
       throw HttpError(501, "the only transfer encoding that is taken is chunked");
-    if (request.count(http::field::host) > 1) throw HttpError(400, "duplicate Host");
+    const size_t hosts = request.count(http::field::host);
+    if (hosts > 1) throw HttpError(400, "duplicate Host");
+    if (hosts == 0 && request.version() == 11) throw HttpError(400, "Host is missing");
+    if (!is_host(view(request[http::field::host]))) throw HttpError(400, "Host is not a valid host");
     // Readers of chunks differ most, so no request is read behind them.
     may_go_on_ = request.version() == 11 && parser.keep_alive() && !parser.chunked();
   }
@@ -253,16 +310,22 @@ class HttpServer::Connection {
     if (parser.content_length().value_or(0) > static_cast<uint64_t>(limits_.bytes)) throw limits_.body_too_large();
     if (request.version() == 11 && iequals(request[http::field::expect], "100-continue"))
       send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
+    const std::string type(view(request[http::field::content_type]));  // trailers are among the headers after the body
     BodyMemory memory(server_.bytes_in_memory_, limits_.bytes_of_all_bodies());
     const std::string body = read_body(parser, memory);
-    return {.content =
-                server_.answers_.predict(find_uploads(body, view(request[http::field::content_type]), limits_.images))};
+    return {.content = server_.answers_.predict(find_uploads(body, type, limits_.images))};
   }
 
-  // Memory grows with the bytes that arrive, not with the announced length.
+  // Memory grows with the bytes that arrive, not with the announced length. Trailers behind chunks are read, and
+  // nothing asks for them; all of them and the last chunk's line fit into buffer_, or are refused.
   std::string read_body(Parser& parser, BodyMemory& memory) {
-    const auto& request = parser.get();
-    const auto headers = std::distance(request.begin(), request.end());
+    // Beast takes any byte in a quoted value. Other readers end the line at a bare LF, and take what follows for the
+    // next chunk.
+    auto check_extensions = [](uint64_t, auto extensions, boost::beast::error_code& problem) {
+      const auto is_control = [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7F; };
+      if (std::any_of(extensions.begin(), extensions.end(), is_control)) problem = http::error::bad_chunk_extension;
+    };
+    parser.on_chunk_header(check_extensions);
     const size_t most = parser.content_length().value_or(limits_.bytes);
     parser.body_limit(limits_.bytes);
     parser.eager(true);
@@ -287,8 +350,6 @@ class HttpServer::Connection {
         throw HttpError(400, "the body cannot be read: " + problem.message());
       }
     }
-    if (std::distance(request.begin(), request.end()) != headers)
-      throw HttpError(400, "there are headers after the body");
     body.resize(body.size() - room.size);
     return body;
   }
@@ -297,7 +358,7 @@ class HttpServer::Connection {
   void receive() {
     if (end_ - begin_ == buffer_.size()) throw HttpError(431, "the headers, or a chunk's, are too long");
     do {
-      if (server_.stopping_) deadline_ = std::min(deadline_, Clock::now() + kArrivesAtStop);
+      if (server_.is_stopping()) deadline_ = std::min(deadline_, Clock::now() + kArrivesAtStop);
       if (Clock::now() >= deadline_) throw HttpError(408, "the request did not arrive in time");
     } while (!is_ready(socket_, POLLIN, deadline_));
     if (!fill_buffer()) throw HttpError(400, "the request is cut short");
@@ -330,6 +391,7 @@ class HttpServer::Connection {
   const HttpLimits& limits_;
   int socket_;
   Clock::time_point deadline_{};
+  std::string origin_{};  // of the page that sent the request; empty where it is not known
   bool may_go_on_ = false, lingers_ = false;
   size_t begin_ = 0, end_ = 0;             // the bytes in buffer_ that are not parsed yet
   std::array<char, kLongestHead> buffer_;  // not cleared, since most connections need little of it
@@ -356,6 +418,7 @@ void HttpServer::serve_connection(int socket) {
 }
 
 void HttpServer::run(ListeningSocket& listening, const std::function<bool()>& stop) {
+  stop_ = stop;
   // One thread for each connection. The list is destroyed after `at_the_end`, so the threads know that they stop before
   // it waits for them.
   std::list<std::future<void>> threads;

@@ -19,12 +19,27 @@ namespace settrain {
 struct Upload {
   std::string name;        // for messages: the file's name, or "image 2"
   std::string_view bytes;  // the image file, not empty
+  std::string field{};     // for errors: the name of its field in a form, or empty
 };
 
-/// The images in a body: the body itself; or, of the type multipart/form-data (RFC 7578), one in each part, whatever
-/// the fields' names. The bytes lie in `body`. Throws HttpError 400 where the body or a part is empty or the form
-/// cannot be read, and 413 where there are more than `most` images.
+/// The images in a body: the body itself; or, of the type multipart/form-data (RFC 7578), one in each part that is a
+/// file. A part is one where it has a file name, no field's name, or the type of an image or of bytes. Other parts are
+/// skipped, such as a form's text fields; but in a form without any file every part is an image. The bytes lie in
+/// `body`. Throws HttpError 400 where the body or a file is empty or the form cannot be read, and 413 where there are
+/// more than `most` images.
 std::vector<Upload> find_uploads(std::string_view body, std::string_view content_type, int64_t most);
+
+/// Whether it is what the header Host may hold: a host, perhaps none, and perhaps a port (RFC 3986, 3.2.2 and 3.2.3).
+bool is_host(std::string_view text);
+
+/// The path, without its query, of a request's target in the origin form ("/model?x") or the absolute form
+/// ("http://host:8080/model"); "*" of the asterisk form (RFC 9112, 3.2). Throws HttpError 400 where it has none of
+/// them.
+std::string_view path_of_target(std::string_view target);
+
+/// Whether it is an origin as browsers write it: "https://example.org", "http://localhost:3000". Small letters, no
+/// path, and no port that is the scheme's own.
+bool is_origin(std::string_view text);
 
 /// The contents of the server's answers.
 struct HttpAnswers {
@@ -32,6 +47,8 @@ struct HttpAnswers {
   std::string model;                              // GET /model: JSON
   // POST /predict: JSON. Throws HttpError. Several threads call it at a time.
   std::function<std::string(std::span<const Upload> images)> predict{};
+  // Pages of these origins may read the answers; "*" alone: pages of all origins. See is_origin().
+  std::vector<std::string> origins{};
 };
 
 /// The address that the server listens at.
@@ -60,16 +77,17 @@ class ListeningSocket {
 
 /// GET /, /model, /healthz, /metrics and POST /predict; errors are JSON {"error": "..."}. Boost.Beast parses requests;
 /// the server refuses in addition what two readers might understand differently: line ends other than CR LF, folded
-/// headers, duplicate or conflicting lengths, duplicate Host, trailers. Behind a proxy, one client's bytes could
-/// otherwise pass for another's request. A whole request has a deadline, and a limit of bytes. The server
-/// writes no files.
+/// headers, duplicate or conflicting lengths, a missing or duplicate Host, control characters in chunks' extensions.
+/// Behind a proxy, one client's bytes could otherwise pass for another's request. A whole request has a deadline, and a
+/// limit of bytes. The server writes no files.
 class HttpServer {
  public:
   HttpServer(HttpAnswers answers, const HttpLimits& limits, ServiceMetrics& metrics)
       : answers_(std::move(answers)), limits_(limits), metrics_(metrics) {}
 
-  /// Answers requests to `socket`, which listens, with a thread for each connection, until `stop` returns true; it is
-  /// called several times a second. Then closes the socket, and returns when the requests that had begun are answered.
+  /// Answers requests to `socket`, which listens, with a thread for each connection, until `stop` returns true; several
+  /// threads call it, several times a second and before each answer. Then closes the socket, and returns when the
+  /// requests that had begun are answered. All these answers say that their connection closes.
   void run(ListeningSocket& socket, const std::function<bool()>& stop);
 
   /// Answers the requests of one connection, and closes it. run() calls it for each connection.
@@ -78,10 +96,13 @@ class HttpServer {
  private:
   class Connection;
 
+  bool is_stopping() const { return stopping_ || (stop_ && stop_()); }
+
   HttpAnswers answers_;
   HttpLimits limits_;
   ServiceMetrics& metrics_;
-  std::atomic<bool> stopping_{false};
+  std::function<bool()> stop_{};       // of run()
+  std::atomic<bool> stopping_{false};  // run() accepts no connections any more, and no longer needs stop_
   std::atomic<int64_t> connections_{0};
   std::atomic<int64_t> bytes_in_memory_{0};  // of bodies
 };

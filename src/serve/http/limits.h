@@ -6,19 +6,23 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace settrain {
 
 /// A request that is refused: the answer has this status, 400 to 599, and the message. A 503 says that the client may
-/// try again in a second.
+/// try again in a second. `field`: the form's field that is to blame, or empty.
 class HttpError : public std::runtime_error {
  public:
-  HttpError(int status, const std::string& message) : std::runtime_error(message), status_(status) {}
+  HttpError(int status, const std::string& message, std::string field = "")
+      : std::runtime_error(message), status_(status), field_(std::move(field)) {}
 
   int status() const { return status_; }
+  const std::string& field() const { return field_; }
 
  private:
   int status_;
+  std::string field_;
 };
 
 /// Limits on the requests of all clients.
@@ -27,7 +31,7 @@ struct HttpLimits {
   int64_t images = 16;                // of a request: photographs of one specimen
   int64_t connections = 64;           // at a time
   double seconds = 20;                // for a request to arrive, and for an answer to be received
-  double idle_seconds = 5;            // of a connection between two requests
+  double idle_seconds = 5;            // of a connection before its first request, and between two
 
   /// The refusal of a larger body, where Content-Length or the bytes that arrived exceed `bytes`.
   HttpError body_too_large() const {

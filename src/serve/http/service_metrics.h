@@ -36,6 +36,7 @@ class ServiceMetrics {
     explicit Histogram(std::vector<double> upper) : bounds(std::move(upper)), counts(bounds.size() + 1) {}
     void add(double value);
   };
+  // `label`: name="value", or empty.
   static std::string lines(const std::string& name, const std::string& label, const Histogram& histogram);
 
   mutable std::mutex mutex_{};

@@ -36,17 +36,9 @@ ResultsOfSamples prepare(const ScoredRun& run) {
 
 using CheckpointSplit = std::pair<std::string, std::string>;  // "best-val-top5", "test"
 
-// The images of a split, without their pixels.
-struct Images {
-  std::vector<int64_t> ids, labels;
-
-  bool operator==(const Images&) const = default;
-};
-
 struct EvaluatedRun {
   const ComparedRun* run = nullptr;
-  std::string digest;  // of the data set
-  std::map<std::string, Images> images;
+  std::map<std::string, std::string> digests;  // of the splits, see digest_of()
   std::map<CheckpointSplit, ScoredRun> scores;
 };
 
@@ -58,12 +50,10 @@ EvaluatedRun evaluate(const Registries& registries, at::Device device, const Com
   Experiment& experiment = trained.experiment;
   EvaluatedRun result;
   result.run = &run;
-  result.digest = experiment.dataset.digest;
   auto checkpoint = trained.checkpoints.begin();
   for (const auto& [name, split] : wanted) {
     load_weights(experiment, *checkpoint++);
-    const Split& images = split_named(experiment.dataset, split);
-    result.images[split] = {images.ids, images.labels};
+    result.digests[split] = split_named(experiment.dataset, split).digest;
     JudgedScores scores = score_with_thresholds(experiment, split, bar);
     result.scores[{name, split}] = {nullptr, std::move(scores.split), std::move(scores.thresholds),
                                     std::move(scores.calibration)};
@@ -74,11 +64,14 @@ EvaluatedRun evaluate(const Registries& registries, at::Device device, const Com
 }
 
 void refuse_other_images(const EvaluatedRun& first, const EvaluatedRun& second) {
-  if (first.digest == second.digest && first.images == second.images) return;
-  throw RunError(fmt::format(
-      "'{}' and '{}' were tested on other images or labels (digests of their data: {} and {}): a paired bootstrap needs "
-      "the same; --no-bootstrap compares their results alone",
-      first.run->folder.string(), second.run->folder.string(), first.digest, second.digest));
+  for (const auto& [split, digest] : first.digests) {
+    const auto other = second.digests.find(split);
+    if (other == second.digests.end() || other->second == digest) continue;
+    throw RunError(fmt::format(
+        "'{}' and '{}' were tested on other images or labels (digests of {}: {} and {}): a paired bootstrap needs "
+        "the same; --no-bootstrap compares their results alone",
+        first.run->folder.string(), second.run->folder.string(), split, digest, other->second));
+  }
 }
 
 std::set<CheckpointSplit> needed(const ComparedRun& run, const std::vector<MetricComparison>& comparisons) {

@@ -23,7 +23,9 @@ std::vector<CheckpointValues> read_results(const fs::path& file) {
   try {
     std::ifstream stream(file);
     for (const ordered_json& result : ordered_json::parse(stream)) {
-      checkpoints.push_back({result.at("checkpoint").get<std::string>(), {}});
+      checkpoints.push_back({result.at("checkpoint").get<std::string>(), {}, {}});
+      const ordered_json digests = result.value("digests", ordered_json::object());
+      for (const auto& [split, digest] : digests.items()) checkpoints.back().digests[split] = digest.get<std::string>();
       for (const auto& [split, values] : result.at("metrics").items()) {
         for (const auto& [name, value] : values.items()) {
           checkpoints.back().values.emplace_back(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@ namespace settrain {
 struct CheckpointValues {
   std::string name;                                    // "best-val-top5"
   std::vector<std::pair<std::string, double>> values;  // "test/top5", in the file's order; NaN where undefined
+  std::map<std::string, std::string> digests{};        // of the images of "test", ...; empty for an early version
 };
 
 struct ComparedRun {

@@ -108,7 +108,14 @@ SettingValues values_of(const Setting& setting, const std::string& metric) {
   return result;
 }
 
-SettingDifference difference_of(const std::vector<Setting>& settings, size_t place,
+// The digest of the images that a metric was evaluated on; empty where the results do not say.
+std::string digest_of_images(const ComparedRun& run, const std::string& metric) {
+  const auto& digests = checkpoint_for(run, metric).digests;
+  const auto found = digests.find(split_of_metric(metric));
+  return found == digests.end() ? "" : found->second;
+}
+
+SettingDifference difference_of(const std::vector<Setting>& settings, size_t place, const std::string& metric,
                                 const std::vector<SettingValues>& values) {
   const Setting &first = settings.front(), &second = settings[place];
   SettingDifference result;
@@ -117,6 +124,9 @@ SettingDifference difference_of(const std::vector<Setting>& settings, size_t pla
     for (size_t j = 0; j < second.runs.size(); ++j) {
       if (first.runs[i].seed != second.runs[j].seed) continue;
       result.seeds.push_back(first.runs[i].seed);
+      const std::string ours = digest_of_images(first.runs[i], metric),
+                        theirs = digest_of_images(second.runs[j], metric);
+      if (!ours.empty() && !theirs.empty() && ours != theirs) result.other_images.push_back(first.runs[i].seed);
       before.push_back(values[0].values[i]);
       after.push_back(values[place].values[j]);
       if (values[0].sizes.empty()) continue;
@@ -181,7 +191,7 @@ MetricComparison compare_metric(const std::vector<Setting>& settings, const std:
   MetricComparison result{metric, {}, {}};
   for (const Setting& setting : settings) result.settings.push_back(values_of(setting, metric));
   for (size_t i = 1; i < settings.size(); ++i) {
-    result.differences.push_back(difference_of(settings, i, result.settings));
+    result.differences.push_back(difference_of(settings, i, metric, result.settings));
   }
   return result;
 }

@@ -54,7 +54,8 @@ struct SeedBootstrap {
 
 /// A setting against the first one: its values minus those of the first, by seed.
 struct SettingDifference {
-  std::vector<int64_t> seeds;  // that both have; where there are none, the intervals say nothing
+  std::vector<int64_t> seeds;           // that both have; where there are none, the intervals say nothing
+  std::vector<int64_t> other_images{};  // those of these seeds whose two runs were evaluated on different images
   MeanInterval interval{};
   std::optional<MeanInterval> size_interval{};
   std::vector<SeedBootstrap> bootstraps{};

@@ -53,6 +53,7 @@ ordered_json to_json(const Setting& setting, const Setting& against, const Setti
   object["setting"] = setting.name;
   object["against"] = against.name;
   object["seeds"] = difference.seeds;
+  object["other_images"] = difference.other_images;
   if (difference.size_interval) object["size"] = to_json(*difference.size_interval);
   object["bootstrap"] = ordered_json::array();
   for (const SeedBootstrap& bootstrap : difference.bootstraps) object["bootstrap"].push_back(to_json(bootstrap));

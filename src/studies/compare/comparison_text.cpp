@@ -66,6 +66,10 @@ std::string format_difference(const SettingDifference& difference, const std::st
   std::string text = fmt::format("  {}  {}", pair, settrain::format_difference(difference.interval, unit));
   if (difference.size_interval) text += format_size(*difference.size_interval, true);
   text += mark(difference.interval) + "\n";
+  if (!difference.other_images.empty()) {
+    text += fmt::format("  {}  not on the same images: seed{} {}\n", pair,
+                        difference.other_images.size() == 1 ? "" : "s", fmt::join(difference.other_images, ", "));
+  }
   for (const SeedBootstrap& bootstrap : difference.bootstraps) {
     text += fmt::format("  {}  {}", pair, format(bootstrap.interval, unit));
     if (bootstrap.size_interval) text += ", size " + format(*bootstrap.size_interval, Unit::kPlain);

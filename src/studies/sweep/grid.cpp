@@ -12,6 +12,7 @@
 #include "src/config/problems.h"
 #include "src/config/value.h"
 #include "src/config/yaml.h"
+#include "src/core/error.h"
 #include "src/core/random.h"
 #include "src/core/text.h"
 #include "src/studies/sweep/tree_reader.h"
@@ -39,23 +40,31 @@ std::vector<Settings> product(const std::vector<Axis>& axes) {
   return points;
 }
 
+enum class Distribution { kUniform, kLogUniform, kInteger, kChoice };
+
+const config::Named<Distribution> kDistributions{{"uniform", Distribution::kUniform},
+                                                 {"log_uniform", Distribution::kLogUniform},
+                                                 {"integer", Distribution::kInteger},
+                                                 {"choice", Distribution::kChoice}};
+
 // A key whose values are drawn.
 struct RandomAxis {
-  std::string key, kind;
-  double low = 0, high = 0;            // uniform, log_uniform: [low, high); integer: [low, high]
-  std::vector<std::string> choices{};  // of kind choice
+  std::string key;
+  Distribution kind;
+  double low = 0, high = 0;            // kInteger: [low, high], else [low, high)
+  std::vector<std::string> choices{};  // of kChoice
 };
 
 std::string draw(const RandomAxis& axis, const std::array<uint32_t, 4>& words) {
-  if (axis.kind == "choice") {
+  if (axis.kind == Distribution::kChoice) {
     if (axis.choices.empty()) return "";  // a problem of the file, reported already
     return axis.choices[uniform_below(words[0], static_cast<uint32_t>(axis.choices.size()))];
   }
   const double u = unit_double(words[0], words[1]);
-  if (axis.kind == "integer") {
+  if (axis.kind == Distribution::kInteger) {
     return fmt::format("{}", static_cast<int64_t>(std::floor(axis.low + u * (axis.high - axis.low + 1))));
   }
-  const double value = axis.kind == "uniform"
+  const double value = axis.kind == Distribution::kUniform
                            ? axis.low + u * (axis.high - axis.low)
                            : std::exp(std::log(axis.low) + u * (std::log(axis.high) - std::log(axis.low)));
   // Four significant digits, which say enough of a number that was drawn.
@@ -132,8 +141,8 @@ class GridReader : public TreeReader {
       refuse_reserved(key, given);
       if (given.keys.size() != 1) problem(given, "expected one of uniform, log_uniform, integer and choice");
       each(given, {"uniform", "log_uniform", "integer", "choice"}, [&](const std::string& kind, const YamlNode& ends) {
-        RandomAxis axis{.key = key, .kind = kind};
-        if (kind == "choice") {
+        RandomAxis axis{.key = key, .kind = config::value_named(kDistributions, kind)};
+        if (axis.kind == Distribution::kChoice) {
           axis.choices = values(ends);
         } else {
           const auto found = numbers(ends, 2);
@@ -141,10 +150,11 @@ class GridReader : public TreeReader {
           axis.low = found[0];
           axis.high = found[1];
           if (axis.high < axis.low) problem(ends, "the second number is below the first");
-          if (kind == "integer" && (axis.low != std::floor(axis.low) || axis.high != std::floor(axis.high))) {
+          if (axis.kind == Distribution::kInteger &&
+              (axis.low != std::floor(axis.low) || axis.high != std::floor(axis.high))) {
             problem(ends, "expected two whole numbers");
           }
-          if (kind == "log_uniform" && axis.low <= 0) problem(ends, "a log_uniform lies above zero");
+          if (axis.kind == Distribution::kLogUniform && axis.low <= 0) problem(ends, "a log_uniform lies above zero");
         }
         all.push_back(std::move(axis));
       });
@@ -210,6 +220,34 @@ class GridReader : public TreeReader {
   }
 };
 
+[[noreturn]] void fail(const GridStep& step, const std::string& what) {
+  throw ConfigError(fmt::format("{}: {}", step.origin.text, what));
+}
+
+bool holds(const GridStep& step, const Settings& point) {
+  return std::all_of(step.when.begin(), step.when.end(), [&](const Axis& condition) {
+    const std::string* value = find_setting(point, condition.key);
+    return value && std::find(condition.values.begin(), condition.values.end(), *value) != condition.values.end();
+  });
+}
+
+// The value of a key that follows another one, for one point.
+std::string linked_value(const GridStep& step, const Link& link, const Settings& point, const config::Config& base) {
+  std::string text;
+  if (const std::string* value = find_setting(point, link.times)) {
+    text = *value;
+  } else if (base.has(link.times)) {
+    const config::Entry& entry = base.at(link.times);
+    text = config::yaml_value(entry.key, entry.value);
+  } else {
+    fail(step, fmt::format("link: there is no key {}", link.times));
+  }
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') fail(step, fmt::format("link: {} is {}, and no number", link.times, text));
+  return number_text(value * link.factor);
+}
+
 bool is_set_by(const Grid& grid, const std::string& key) {
   return std::any_of(grid.steps.begin(), grid.steps.end(), [&](const GridStep& step) {
     const auto sets = [&key](const Settings& settings) { return find_setting(settings, key) != nullptr; };
@@ -235,6 +273,12 @@ void set(Settings& settings, const std::string& key, const std::string& value) {
   } else {
     known->second = value;
   }
+}
+
+std::vector<std::string> overrides_of(const Settings& settings) {
+  std::vector<std::string> overrides;
+  for (const auto& [key, value] : settings) overrides.push_back(fmt::format("{}={}", key, value));
+  return overrides;
 }
 
 std::string number_text(double value) {
@@ -283,6 +327,33 @@ Grid read_grid(const std::filesystem::path& file, const std::string& preset) {
   }
   problems.throw_if_any();
   return grid;
+}
+
+std::vector<Settings> expand_grid(const Grid& grid, const config::Config& base) {
+  std::vector<Settings> points{{}};
+  for (const GridStep& step : grid.steps) {
+    for (const Axis& condition : step.when) {
+      const auto has = [&](const Settings& point) { return find_setting(point, condition.key) != nullptr; };
+      if (std::none_of(points.begin(), points.end(), has)) {
+        fail(step, fmt::format("when: no step before sets {}", condition.key));
+      }
+    }
+    std::vector<Settings> next;
+    for (const Settings& point : points) {
+      if (!holds(step, point)) {
+        next.push_back(point);
+        continue;
+      }
+      for (const Settings& added : step.list) {
+        next.push_back(point);
+        for (const auto& [key, value] : added) set(next.back(), key, value);
+        for (const Link& link : step.links) set(next.back(), link.key, linked_value(step, link, point, base));
+      }
+      if (next.size() > kMostPoints) fail(step, fmt::format("more than {} points", kMostPoints));
+    }
+    points = std::move(next);
+  }
+  return points;
 }
 
 }  // namespace settrain

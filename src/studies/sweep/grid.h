@@ -1,4 +1,5 @@
-// A sweep as its file says it: which settings are to be tried.
+// The grid of a sweep: read from its file, and expanded to the points that it stands for. grid_runs.h makes runs of
+// them.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,9 @@ void set(Settings& settings, const std::string& key, const std::string& value);
 /// The keys of some points that take more than one value, or that not all of them have, in the order in which they come
 /// up.
 std::vector<std::string> varying_keys(const std::vector<Settings>& points);
+
+/// The settings as overrides of a config: "key=value".
+std::vector<std::string> overrides_of(const Settings& settings);
 
 /// A key with the values that it takes one after the other.
 struct Axis {
@@ -66,5 +70,10 @@ std::string number_text(double value);
 /// every offender at its file:line:column; also where a grid sets what the sweep itself decides (seed, name, select,
 /// run.dir, run.threads).
 Grid read_grid(const std::filesystem::path& file, const std::string& preset);
+
+/// The points that the steps make, seeds apart, in order. `base` is the resolved config with the common settings; links
+/// to keys that no step sets take its values. Throws ConfigError naming the step's place: a key that `when` asks for
+/// and no step before has set, a link to what is no number, more than kMostPoints.
+std::vector<Settings> expand_grid(const Grid& grid, const config::Config& base);
 
 }  // namespace settrain

@@ -169,6 +169,10 @@ class Runner {
       const double value = row.result->metric(sweep_.grid.select);  // none where `select` names an epoch: last
       const std::string figure = std::isnan(value) ? "" : fmt::format("{} {:.4f}, ", sweep_.grid.select, value);
       log::info(fmt::format("[sweep] {}: {}{}", point.name, figure, format_duration(job.seconds)));
+      if (row.result->chose_nothing && !told_of_no_choice_) {
+        told_of_no_choice_ = true;
+        log::warning(fmt::format("[sweep] {}: {}", point.name, chose_nothing_text(sweep_.grid.select, *row.result)));
+      }
     } else {
       log::error(fmt::format("[sweep] {} failed: {}", point.name, row.failure));
       if (options_.fail_fast) pool.stop();
@@ -204,6 +208,7 @@ class Runner {
   std::vector<SweepRow> rows_;
   std::vector<int64_t> epochs_;  // that every run has behind it
   int64_t epochs_at_start_ = 0;
+  bool told_of_no_choice_ = false;
 };
 
 }  // namespace

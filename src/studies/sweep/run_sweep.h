@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/studies/sweep/grid.h"
-#include "src/studies/sweep/points.h"
+#include "src/studies/sweep/grid_runs.h"
 #include "src/studies/sweep/sweep_folder.h"
 
 namespace settrain {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -13,6 +14,7 @@
 #include "src/core/error.h"
 #include "src/core/files.h"
 #include "src/core/log.h"
+#include "src/run_folder/metrics_log.h"
 #include "src/run_folder/run_folder.h"
 
 namespace settrain {
@@ -37,6 +39,19 @@ ordered_json read_json(const fs::path& file) {
   } catch (const ordered_json::exception& problem) {
     throw RunError(fmt::format("'{}': {}", file.string(), problem.what()));
   }
+}
+
+// Whether the run measured the metric in its epochs, and none gave it a value: nothing was chosen by it.
+bool never_had_value(const RunFolder& run, const std::string& metric) {
+  bool is_measured = false;
+  for (const MetricsRow& row : read_metrics(run.metrics_jsonl(), 0)) {
+    for (const auto& [name, value] : row.values) {
+      if (name != metric) continue;
+      if (!std::isnan(value)) return false;
+      is_measured = true;
+    }
+  }
+  return is_measured;
 }
 
 }  // namespace
@@ -64,10 +79,17 @@ PointResult read_result(const fs::path& folder, const std::string& select) {
         return entry.at("checkpoint") == "last" && entry.at("epoch") == 0;
       });
     }
+    const bool chose_nothing = chosen == results.end() && !results.empty() && never_had_value(run, select);
+    if (chose_nothing) {
+      chosen = std::find_if(results.begin(), results.end(),
+                            [](const ordered_json& entry) { return entry.at("checkpoint") == RunFolder::kLast; });
+      if (chosen == results.end()) chosen = results.begin();
+    }
     if (chosen == results.end()) {
       throw RunError(fmt::format("'{}' has no results of {}", run.results_json().string(), wanted));
     }
     PointResult result{.checkpoint = chosen->at("checkpoint"), .epoch = chosen->at("epoch"), .metrics = {}};
+    result.chose_nothing = chose_nothing;
     for (const auto& [split, metrics] : chosen->at("metrics").items()) {
       for (const auto& [name, value] : metrics.items()) {
         const double number = value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
@@ -80,9 +102,31 @@ PointResult read_result(const fs::path& folder, const std::string& select) {
         result.set_sizes.emplace_back(split + "/" + name, counts.get<std::vector<int64_t>>());
       }
     }
+    const ordered_json digests = chosen->value("digests", ordered_json::object());
+    for (const auto& [split, digest] : digests.items()) {
+      result.digests[split] = digest.get<std::string>();
+    }
     return result;
   } catch (const ordered_json::exception& problem) {
     throw RunError(fmt::format("'{}': {}", run.results_json().string(), problem.what()));
+  }
+}
+
+std::string chose_nothing_text(const std::string& select, const PointResult& result) {
+  return fmt::format("{} has no value on this data, so nothing is chosen by it; the results are of {}", select,
+                     result.checkpoint == RunFolder::kLast ? "the last weights" : result.checkpoint);
+}
+
+void ImageComparison::add(const fs::path& run, const PointResult& result) {
+  const auto train = result.digests.find("train");
+  if (train == result.digests.end()) return;
+  for (const auto& [split, digest] : result.digests) {
+    const TrainedOn key(train->second, split);
+    const auto& [first_digest, first_run] = first_.emplace(key, std::pair(digest, run)).first->second;
+    if (first_digest == digest || !remarked_.insert(key).second) continue;
+    remarks_.push_back(
+        fmt::format("{} and {}: the {} images were not the same, so their results on them do not compare",
+                    first_run.string(), run.string(), split));
   }
 }
 
@@ -139,8 +183,7 @@ int64_t SweepFolder::find_runs(const std::vector<SweepPoint>& points, const conf
   for (const auto& entry : fs::directory_iterator(path_, error)) {
     if (!RunFolder::is_begun(entry.path())) continue;
     try {
-      const config::Config config = config::load_recorded(schema, entry.path() / "config.yaml");
-      by_identity.emplace(identity_of(config), entry.path());
+      by_identity.emplace(identity_of(load_asked(schema, entry.path())), entry.path());
     } catch (const ConfigError& problem) {
       log::warning(fmt::format("[sweep] the run '{}' is left alone: {}", entry.path().string(), problem.what()));
     }

@@ -5,13 +5,14 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "src/config/schema.h"
 #include "src/core/files.h"
-#include "src/studies/sweep/points.h"
+#include "src/studies/sweep/grid_runs.h"
 
 namespace settrain {
 
@@ -31,14 +32,38 @@ struct PointResult {
   int64_t epoch = 0;
   std::vector<std::pair<std::string, double>> metrics;                    // "val/top5", "test/avg5_size", ...
   std::vector<std::pair<std::string, std::vector<int64_t>>> set_sizes{};  // "test/avg5": images with 0, 1, ... classes
+  std::map<std::string, std::string> digests{};  // of the images of "train", "test", ...; empty for an early version
+  bool chose_nothing = false;  // the metric has no value on the run's data, and the checkpoint was not chosen by it
 
   /// NaN where there is none of that name.
   double metric(const std::string& name) const;
 };
 
 /// The results, in a run's folder, of the checkpoint that `select` ("val/top5") chose. A run of no epochs had none to
-/// choose from: its last checkpoint is taken. Throws RunError where they cannot be read or lack that checkpoint.
+/// choose from: its last checkpoint is taken. So it is where the run measured `select` and it never had a value; where
+/// the last one was not evaluated, the first that was. Throws RunError where they cannot be read or lack that
+/// checkpoint.
 PointResult read_result(const std::filesystem::path& run, const std::string& select);
+
+/// "val/few_top1 has no value on the data of ...", for a result that `select` did not choose.
+std::string chose_nothing_text(const std::string& select, const PointResult& result);
+
+/// Finds runs that cannot be compared since their images changed in between.
+class ImageComparison {
+ public:
+  /// Keeps a remark where an earlier run was trained on the same images and evaluated on others of some split.
+  void add(const std::filesystem::path& run, const PointResult& result);
+
+  /// "runs/a and runs/b: the test images were not the same", for each split the first two such runs.
+  const std::vector<std::string>& remarks() const { return remarks_; }
+
+ private:
+  using TrainedOn = std::pair<std::string, std::string>;  // digest of the training images, name of a split
+
+  std::map<TrainedOn, std::pair<std::string, std::filesystem::path>> first_{};  // the split's digest, and a run of it
+  std::set<TrainedOn> remarked_{};
+  std::vector<std::string> remarks_{};
+};
 
 /// DIR/RUN/ is a run; DIR/failures/RUN.txt the error of one that failed; DIR/sweep.json what every start of the sweep
 /// has in common; DIR/slurm.sbatch, where it is, trains the runs by Slurm, with logs in DIR/slurm/.

@@ -87,7 +87,7 @@ const Setting* best_of(const std::vector<const Setting*>& settings, const std::s
   for (const Setting* setting : settings) {
     if (setting->finished.empty() || setting->finished.size() < setting->runs) continue;
     if (std::isnan(setting->mean(select))) continue;
-    if (!best || is_better(select, setting->mean(select), best->mean(select))) best = setting;
+    if (!best || is_better_by_name(select, setting->mean(select), best->mean(select))) best = setting;
   }
   return best;
 }
@@ -112,7 +112,7 @@ std::string chosen_table(const Grid& grid, const std::vector<Setting>& settings,
          markdown_table(joined(keys, metrics), rows);
 }
 
-std::string remarks(const std::vector<Setting>& settings, const std::vector<SweepRow>& rows) {
+std::string remarks(const Grid& grid, const std::vector<Setting>& settings, const std::vector<SweepRow>& rows) {
   std::string text = "\nAccuracies in percent.";
   const auto any = [&settings](auto has) { return std::any_of(settings.begin(), settings.end(), has); };
   if (any([](const Setting& setting) { return setting.finished.size() > 1; }))
@@ -120,12 +120,18 @@ std::string remarks(const std::vector<Setting>& settings, const std::vector<Swee
   text += "\n";
   if (any([](const Setting& setting) { return setting.finished.size() == 2; }))
     text += "With two seeds it is 12.7 standard errors wide to each side, and says little: use three or more.\n";
-  std::string failed;
+  std::string failed, unchosen;
   size_t pending = 0;
+  ImageComparison images;
   for (const SweepRow& row : rows) {
+    if (row.result) images.add(row.point->name, *row.result);
+    if (row.result && row.result->chose_nothing)
+      unchosen += fmt::format("- {}: {}\n", row.point->name, chose_nothing_text(grid.select, *row.result));
     if (row.status == PointStatus::kFailed) failed += fmt::format("- {}: {}\n", row.point->name, row.failure);
     pending += row.status == PointStatus::kPending || row.status == PointStatus::kStarted;
   }
+  if (!unchosen.empty()) text += "\n## Not chosen\n\n" + unchosen;
+  for (const std::string& remark : images.remarks()) text += "\n" + remark + ".\n";
   if (!failed.empty()) text += "\n## Failed\n\n" + failed;
   if (pending > 0) text += fmt::format("\nStill to come: {} of {} runs.\n", pending, rows.size());
   return text;
@@ -165,7 +171,7 @@ std::string sweep_markdown(const Grid& grid, const std::string& title, const std
     lines.push_back(joined(setting_cells(setting.varied, keys), interval_cells(setting, metrics)));
   }
   return fmt::format("# {}\n\n", title) + markdown_table(joined(keys, metrics), lines) +
-         chosen_table(grid, settings, keys) + remarks(settings, rows);
+         chosen_table(grid, settings, keys) + remarks(grid, settings, rows);
 }
 
 }  // namespace settrain

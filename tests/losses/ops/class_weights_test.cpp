@@ -84,7 +84,7 @@ TEST_CASE("the mean over weights takes labels of any device to the CPU") {
   const at::Tensor labels = at::tensor({0, 1, 3, 3}, at::kLong);
   CHECK(loss->divisor(labels, 0) == 2 + 0.5 + 3 + 3);
   // The meta device stands for a GPU: its tensors have no memory that the CPU can read, and nothing to copy.
-  CHECK_THROWS_WITH(loss->divisor(labels.to(at::kMeta), 0), Contains("meta"));
+  CHECK_THROWS_WITH(loss->divisor(labels.to(at::kMeta), 0), Contains("copy") && Contains("meta tensor"));
 }
 
 TEST_CASE("weights that cannot be are refused with the fix") {
@@ -99,16 +99,16 @@ TEST_CASE("weights that cannot be are refused with the fix") {
   CHECK_THROWS_WITH(build_loss("cross_entropy", context_of(4), {"class_weights=list"}),
                     Contains("loss.class_weights:") && Contains("4 weights"));
   CHECK_THROWS_WITH(build_loss("cross_entropy", context_of(2), {"class_weights=list", "class_weight_list=[0, 0]"}),
-                    Contains("loss.class_weight_list"));
+                    Contains("loss.class_weight_list") && Contains("weights are 0"));
   // Keys that nothing would read.
   CHECK_THROWS_WITH(build_loss("focal", context_of(2), {"class_weight_list=[1, 2]"}),
                     Contains("loss.class_weight_list") && Contains("loss.class_weights: list"));
   CHECK_THROWS_WITH(build_loss("focal", context_of(2), {"class_weights=inverse_frequency", "class_weight_beta=0.9"}),
                     Contains("loss.class_weight_beta") && Contains("effective_number"));
   CHECK_THROWS_WITH(build_loss("focal", context_of(2), {"class_weights_from_epoch=3"}),
-                    Contains("loss.class_weights_from_epoch"));
+                    Contains("loss.class_weights_from_epoch") && Contains("loss.class_weights is none"));
   CHECK_THROWS_WITH(build_loss("focal", context_of(2), {"class_weight_mean=weights"}),
-                    Contains("loss.class_weight_mean"));
+                    Contains("loss.class_weight_mean") && Contains("loss.class_weights is none"));
   CHECK_THROWS_AS(build_loss("focal", context_of(2), {"class_weights=effective_number", "class_weight_beta=1"}),
                   ConfigError);
 }

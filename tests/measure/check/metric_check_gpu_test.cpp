@@ -22,7 +22,7 @@ TEST_CASE("metrics of the same values are the same on a GPU, to the last bit", "
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   std::vector<std::unique_ptr<Metric>> metrics;
   metrics.push_back(make_topk_accuracy({{1, 5, 50}}));
-  metrics.push_back(make_average_k({{0.01, 2, 7.5}, "raw", "keep_all", "same"}));
+  metrics.push_back(make_average_k({{0.01, 2, 7.5}, AverageKScore::kRaw, Ties::kKeepAll, "same"}));
   MetricContext context;
   for (int64_t c = 0; c < 200; ++c) context.train_counts.push_back(c);
   const Evaluator evaluator(std::move(metrics), context);

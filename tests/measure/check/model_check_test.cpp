@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "src/core/error.h"
 #include "src/measure/check/checks.h"
 #include "tests/support/builtin_registries.h"
 #include "tests/support/catch2.h"

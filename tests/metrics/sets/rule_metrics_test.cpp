@@ -52,14 +52,13 @@ SetQuality judged(const std::string& rule, const SplitScores& calibration, const
 
 TEST_CASE("every rule has its metrics, with a gap where it has an error") {
   const auto metric = metric_of({"conformal:pas:0.1", "top:2"});
-  CHECK(metric->names() == std::vector<std::string>{"coverage@conformal:pas:0.1", "size@conformal:pas:0.1",
-                                                    "macro_coverage@conformal:pas:0.1", "below_half@conformal:pas:0.1",
-                                                    "undercoverage_gap@conformal:pas:0.1", "coverage@top:2",
-                                                    "size@top:2", "macro_coverage@top:2", "below_half@top:2"});
+  CHECK(test::names_of(metric->facts()) ==
+        std::vector<std::string>{"coverage@conformal:pas:0.1", "size@conformal:pas:0.1",
+                                 "macro_coverage@conformal:pas:0.1", "below_half@conformal:pas:0.1",
+                                 "undercoverage_gap@conformal:pas:0.1", "coverage@top:2", "size@top:2",
+                                 "macro_coverage@top:2", "below_half@top:2"});
   const EvaluationResult result = metric->compute(test::random_split(1, 100, 4, at::kFloat), context_of(kCounts));
-  std::vector<std::string> names;
-  for (const MetricValue& value : result.values) names.push_back(value.name);
-  CHECK(names == metric->names());
+  CHECK(test::facts_of(result.values) == test::facts_of(metric->facts()));
   REQUIRE(result.set_sizes.size() == 2);
   CHECK(result.set_sizes[1].metric == "coverage@top:2");
   CHECK(result.set_sizes[1].counts == std::vector<int64_t>{0, 0, 50, 0, 0});
@@ -67,7 +66,7 @@ TEST_CASE("every rule has its metrics, with a gap where it has an error") {
 
 TEST_CASE("without rules there is nothing") {
   const auto metric = metric_of({});
-  CHECK(metric->names().empty());
+  CHECK(metric->facts().empty());
   CHECK(metric->compute(test::random_split(1, 10, 4, at::kFloat), context_of(kCounts)).values.empty());
 }
 
@@ -161,8 +160,8 @@ TEST_CASE("the metrics of rules say what they are, and their names in files mean
     CHECK("val/" + value.size == (is_coverage ? size_metric("val/" + value.name) : "val/"));
     const MetricValue as_half{value.name, 0.5, value.unit, value.over, value.better};
     for (const double other : {0.4, 0.5, 0.6})
-      CHECK(is_better("val/" + value.name, 0.5, other) == is_better(as_half, other));
-    CHECK_FALSE(is_better("val/" + value.name, NAN, 0.5));
+      CHECK(is_better_by_name("val/" + value.name, 0.5, other) == is_better(as_half, other));
+    CHECK_FALSE(is_better_by_name("val/" + value.name, NAN, 0.5));
     CHECK_FALSE(is_better({value.name, NAN, value.unit, value.over, value.better}, 0.5));
   }
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/core/error.h"
 #include "src/papers/figure/paper_figure.h"
 #include "tests/papers/figure/figure_files.h"
 #include "tests/support/catch2.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "src/core/error.h"
 #include "src/papers/figure/paper_figure.h"
 #include "tests/papers/figure/figure_files.h"
 #include "tests/support/catch2.h"

@@ -2,7 +2,6 @@
 
 #include <fstream>
 
-#include "src/core/error.h"
 #include "src/papers/design/run_design.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"

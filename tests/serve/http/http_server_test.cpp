@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "src/core/error.h"
@@ -46,12 +47,13 @@ struct TestServer {
   ServiceMetrics metrics{};
   HttpServer server;
 
-  explicit TestServer(const HttpLimits& limits = small_limits())
+  explicit TestServer(const HttpLimits& limits = small_limits(), const std::vector<std::string>& origins = {})
       : server({.page_html = "<p>",
                 .page_css = "p {}",
                 .page_js = "1;",
                 .model = "{\"names\":[]}\n",
-                .predict = count_images},
+                .predict = count_images,
+                .origins = origins},
                limits, metrics) {}
 };
 
@@ -102,17 +104,20 @@ int answers_in(const std::string& text) {
 
 TEST_CASE("pages, the model and health are there") {
   TestServer test;
-  const std::string page = answer_to(test, "GET / HTTP/1.1\r\n\r\n");
+  const std::string page = answer_to(test, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   CHECK_THAT(page, StartsWith("HTTP/1.1 200") &&
                        Contains("Content-Security-Policy: default-src 'none'; script-src 'self'") &&
                        Contains("text/html; charset=utf-8") && Contains("\r\n\r\n<p>"));
-  CHECK_THAT(answer_to(test, "GET /page.css HTTP/1.1\r\n\r\n"), Contains("text/css") && Contains("p {}"));
-  CHECK_THAT(answer_to(test, "GET /page.js HTTP/1.1\r\n\r\n"), Contains("text/javascript") && Contains("1;"));
-  CHECK_THAT(answer_to(test, "GET /model HTTP/1.1\r\n\r\n"),
+  CHECK_THAT(answer_to(test, "GET /page.css HTTP/1.1\r\nHost: a\r\n\r\n"), Contains("text/css") && Contains("p {}"));
+  CHECK_THAT(answer_to(test, "GET /page.js HTTP/1.1\r\nHost: a\r\n\r\n"),
+             Contains("text/javascript") && Contains("1;"));
+  CHECK_THAT(answer_to(test, "GET /model HTTP/1.1\r\nHost: a\r\n\r\n"),
              Contains("application/json") && Contains("{\"names\":[]}"));
-  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200") && Contains("\r\n\r\nok\n"));
-  CHECK_THAT(answer_to(test, "HEAD /model HTTP/1.1\r\n\r\n"), Contains("Content-Length: 13\r\n") && !Contains("names"));
-  CHECK_THAT(answer_to(test, "GET /metrics HTTP/1.1\r\n\r\n"),
+  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"),
+             StartsWith("HTTP/1.1 200") && Contains("\r\n\r\nok\n"));
+  CHECK_THAT(answer_to(test, "HEAD /model HTTP/1.1\r\nHost: a\r\n\r\n"),
+             Contains("Content-Length: 13\r\n") && !Contains("names"));
+  CHECK_THAT(answer_to(test, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
              Contains("text/plain; version=0.0.4") &&
                  Contains("settrain_requests_total{path=\"/healthz\",status=\"200\"} 1\n"));
 }
@@ -132,10 +137,11 @@ TEST_CASE("bodies come as images, whole, by length or in chunks, and as forms") 
 
 TEST_CASE("a connection answers one request after the other") {
   TestServer test;
-  const std::string both = answer_to(test, post("abc") + "GET /healthz HTTP/1.1\r\n\r\n" + post("abcd"));
+  const std::string both = answer_to(test, post("abc") + "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" + post("abcd"));
   CHECK(answers_in(both) == 3);
   CHECK_THAT(both, Contains("1 3\n") && Contains("ok\n") && Contains("1 4\n"));
-  CHECK(answers_in(answer_to(test, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n" + post("abc"))) == 1);
+  CHECK(answers_in(answer_to(test, "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + post("abc"))) ==
+        1);
 }
 
 TEST_CASE("an image that is refused does not end the connection") {
@@ -152,10 +158,10 @@ TEST_CASE("errors are JSON with a status that fits") {
   };
   CHECK(refused(post("refuse")) == "HTTP/1.1 400");
   CHECK(refused(post("")) == "HTTP/1.1 400");
-  CHECK(refused("GET /etc/passwd HTTP/1.1\r\n\r\n") == "HTTP/1.1 404");
-  CHECK(refused("GET /predict HTTP/1.1\r\n\r\n") == "HTTP/1.1 405");
-  CHECK(refused("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx") == "HTTP/1.1 405");
-  CHECK(refused("OPTIONS /predict HTTP/1.1\r\n\r\n") == "HTTP/1.1 405");
+  CHECK(refused("GET /etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n") == "HTTP/1.1 404");
+  CHECK(refused("GET /predict HTTP/1.1\r\nHost: a\r\n\r\n") == "HTTP/1.1 405");
+  CHECK(refused("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx") == "HTTP/1.1 405");
+  CHECK(refused("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n") == "HTTP/1.1 405");
   CHECK(refused(std::string(kHead) + "\r\n") == "HTTP/1.1 411");
   CHECK(refused(post(std::string(1001, 'x'))) == "HTTP/1.1 413");
   CHECK(refused(std::string(kHead) + "Content-Length: 99999999999999999999\r\n\r\n") == "HTTP/1.1 413");
@@ -169,9 +175,9 @@ TEST_CASE("errors are JSON with a status that fits") {
   CHECK(refused(std::string(kHead) + "Transfer-Encoding: gzip, chunked\r\n\r\n") == "HTTP/1.1 501");
   CHECK(refused(std::string(kHead) + "Transfer-Encoding: chunked\r\n\r\nno number\r\n") == "HTTP/1.1 400");
   CHECK(refused(std::string(kHead) + "Content-Length: 10\r\n\r\nabc") == "HTTP/1.1 400");
-  CHECK(refused("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\n\r\n") == "HTTP/1.1 414");
-  CHECK(refused("GET /" + std::string(90000, 'a') + " HTTP/1.1\r\n\r\n") == "HTTP/1.1 414");
-  CHECK(refused("GET /healthz HTTP/1.1\r\nX: " + std::string(9000, 'a') + "\r\n\r\n") == "HTTP/1.1 431");
+  CHECK(refused("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\nHost: a\r\n\r\n") == "HTTP/1.1 414");
+  CHECK(refused("GET /" + std::string(90000, 'a') + " HTTP/1.1\r\nHost: a\r\n\r\n") == "HTTP/1.1 414");
+  CHECK(refused("GET /healthz HTTP/1.1\r\nHost: a\r\nX: " + std::string(9000, 'a') + "\r\n\r\n") == "HTTP/1.1 431");
   CHECK(refused("nonsense\r\n\r\n") == "HTTP/1.1 400");
   CHECK(refused(post("no memory")) == "HTTP/1.1 503");
 }
@@ -185,24 +191,32 @@ TEST_CASE("what goes wrong inside stays inside") {
 TEST_CASE("what readers of HTTP may understand differently ends the connection") {
   // Behind a proxy that reads it otherwise, the hidden text would pass for another client's request.
   TestServer test;
-  const std::string hidden = "GET /healthz HTTP/1.1\r\n\r\n", length = std::to_string(hidden.size());
+  const std::string hidden = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", length = std::to_string(hidden.size());
   for (const std::string& sent :
        {post(hidden, "Content-Encoding: gzip\r\n"),
-        "GET /healthz HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + hidden,
+        "GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: " + length + "\r\n\r\n" + hidden,
         "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" + hidden,
-        "PUT /x HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + hidden, "nonsense\r\n" + hidden,
-        "POST /" + std::string(9000, 'a') + " HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + hidden,
+        "PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: " + length + "\r\n\r\n" + hidden,
+        "nonsense\r\n" + hidden,
+        "POST /" + std::string(9000, 'a') + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + length + "\r\n\r\n" + hidden,
         kHead + ("Content-Length : " + length) + "\r\n\r\n" + hidden,
         kHead + ("Content-Length: " + length) + "\n\r\n" + hidden,
         kHead + ("X: y\r\n Content-Length: " + length) + "\r\n\r\n" + hidden,
         kHead + std::string("Content-Length: \r\n\r\n") + hidden,
-        kHead + std::string("Content-Length:\r\nContent-Length: 26\r\n\r\n") + hidden,
+        kHead + std::string("Content-Length:\r\nContent-Length: 34\r\n\r\n") + hidden,
         kHead + std::string("Transfer-Encoding:\r\nTransfer-Encoding: chunked\r\n\r\n") + hidden,
         post(hidden, "Content-Encoding:\r\nContent-Encoding: gzip\r\n"),
-        kHead + std::string("Content-Length: %32%36\r\n\r\n") + hidden,
-        kHead + std::string("Content-Length: 0x1a\r\n\r\n") + hidden,
+        kHead + std::string("Content-Length: %33%34\r\n\r\n") + hidden,
+        kHead + std::string("Content-Length: 0x22\r\n\r\n") + hidden,
         kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3\r\nabcjunk\r\n") + hidden,
-        kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n") + hidden}) {
+        kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3;a=\"\n\"\r\nabc\r\n0\r\n\r\n") + hidden,
+        kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0;a=\"\n\"\r\n\r\n") + hidden,
+        kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3;a=\"\\\x01\"\r\nabc\r\n0\r\n\r\n") + hidden,
+        kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3;a=\"\x7F\"\r\nabc\r\n0\r\n\r\n") + hidden,
+        kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3;a\n\r\nabc\r\n0\r\n\r\n") + hidden,
+        kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n") + hidden,
+        kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX: y\n\r\n\r\n") + hidden,
+        kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nContent-Length: 3\r\n\r\n") + hidden}) {
     CAPTURE(sent);
     const std::string answer = answer_to(test, sent);
     CHECK(answers_in(answer) == 1);
@@ -210,13 +224,116 @@ TEST_CASE("what readers of HTTP may understand differently ends the connection")
   }
 }
 
+TEST_CASE("one valid Host is needed") {
+  TestServer test;
+  const std::string next = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (const char* headers : {"", "X: y\r\n", "Host: a\r\nHost: a\r\n", "Host: a\r\nhost: b\r\n", "Host: a b\r\n",
+                              "Host: a/b\r\n", "Host: user@a\r\n", "Host: a:b\r\n", "Host: [::1\r\n",
+                              "Host: a:80:80\r\n", "Host: http://a\r\n", "Host: a%\r\n", "Host: a, b\r\n"}) {
+    for (const char* line : {"GET /healthz HTTP/1.1\r\n", "GET http://a/healthz HTTP/1.1\r\n"}) {
+      CAPTURE(headers, line);
+      const std::string answer = answer_to(test, line + std::string(headers) + "\r\n" + next);
+      CHECK(answers_in(answer) == 1);
+      CHECK_THAT(answer, StartsWith("HTTP/1.1 400") && Contains("Host") && Contains("Connection: close\r\n"));
+    }
+  }
+  for (const char* host :
+       {"", "a", "A.example.org:8080", "127.0.0.1:", "[::1]:8080", "[fe80::1%eth0]", "my_host", "%41"}) {
+    CAPTURE(host);
+    const std::string line = "GET /healthz HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n";
+    CHECK(answers_in(answer_to(test, line + next)) == 2);
+  }
+  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+}
+
+TEST_CASE("addresses come in all forms of HTTP") {
+  TestServer test;
+  const auto status_of = [&](const std::string& method, const std::string& target) {
+    const std::string body = method == "POST" ? "Content-Length: 3\r\n\r\nabc" : "\r\n";
+    return answer_to(test, method + ' ' + target + " HTTP/1.1\r\nHost: a\r\n" + body).substr(0, 12);
+  };
+  for (const char* target : {"/healthz", "/healthz?x", "/healthz#x", "http://a/healthz", "HTTP://b:8080/healthz?x=/y",
+                             "https://[::1]:443/healthz", "http://a", "http://a?x", "http://a:/model"}) {
+    CAPTURE(target);
+    CHECK(status_of("GET", target) == "HTTP/1.1 200");
+  }
+  CHECK(status_of("POST", "http://a/predict") == "HTTP/1.1 200");
+  CHECK(status_of("HEAD", "http://a/model") == "HTTP/1.1 200");
+  for (const char* target : {"http://a/nothing", "http://a/http://a/healthz", "/%68ealthz", "//healthz", "/healthz/"}) {
+    CAPTURE(target);
+    CHECK(status_of("GET", target) == "HTTP/1.1 404");
+  }
+  for (const char* target :
+       {"healthz", "*", "a:80", "http:///healthz", "http://:80/healthz", "http:/healthz", "ftp://a/healthz",
+        "http://user:x@a/healthz", "http://a:b/healthz", "http://a\\b/healthz", "://a/healthz"}) {
+    CAPTURE(target);
+    CHECK(status_of("GET", target) == "HTTP/1.1 400");
+  }
+  CHECK_THAT(answer_to(test, "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\nGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"),
+             StartsWith("HTTP/1.1 405") && Contains("Allow: GET, HEAD, POST, OPTIONS\r\n") &&
+                 Contains("Connection: close\r\n") && !Contains("ok"));
+}
+
+TEST_CASE("OPTIONS is answered with the methods of an address") {
+  TestServer test;
+  const auto options = [&](const std::string& target) {
+    return answer_to(test,
+                     "OPTIONS " + target + " HTTP/1.1\r\nHost: a\r\n\r\nGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+  };
+  for (const auto& [target, methods] :
+       std::vector<std::pair<std::string, std::string>>{{"*", "GET, HEAD, POST, OPTIONS"},
+                                                        {"/predict", "POST, OPTIONS"},
+                                                        {"http://a/model?x", "GET, HEAD, OPTIONS"}}) {
+    const std::string answers = options(target), first = answers.substr(0, answers.find("\r\n\r\n") + 4);
+    CHECK_THAT(first, StartsWith("HTTP/1.1 204") && Contains("\r\nAllow: " + methods + "\r\n") &&
+                          !Contains("Content-Length") && !Contains("Access-Control"));
+    CHECK_THAT(answers.substr(first.size()), StartsWith("HTTP/1.1 200") && EndsWith("ok\n"));
+  }
+  CHECK_THAT(options("/nothing"), StartsWith("HTTP/1.1 404"));
+  CHECK_THAT(answer_to(test, "OPTIONS * HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"),
+             StartsWith("HTTP/1.1 400") && Contains("Connection: close\r\n"));
+}
+
+TEST_CASE("empty lines in front of a request are ignored") {
+  TestServer test;
+  const std::string get = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+  CHECK(answers_in(answer_to(test, "\r\n" + get + "\r\n\r\n" + post("abc") + "\r\n")) == 2);
+  CHECK(answer_to(test, "\r\n\r").empty());
+  CHECK_THAT(answer_to(test, "\n" + get), StartsWith("HTTP/1.1 400"));
+  CHECK_THAT(answer_to(test, "\r\r\n" + get), StartsWith("HTTP/1.1 400"));
+  std::string many;
+  while (many.size() < 200) many += "\r\n";
+  CHECK_THAT(answer_to(test, many + get), StartsWith("HTTP/1.1 400"));
+  TestServer hasty(small_limits(0.3));
+  CHECK(answers_in(answer_to(hasty, get + "\r\n", /*closes=*/false)) == 1);  // and no 408 for the empty line
+}
+
+TEST_CASE("trailers behind chunks are read and dropped") {
+  TestServer test;
+  const std::string chunks = "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n";
+  CHECK_THAT(answer_to(test, kHead + chunks + "X-Checksum: 1\r\nY:\r\n\r\n"),
+             StartsWith("HTTP/1.1 200") && Contains("\r\n\r\n1 3\n"));
+  const std::string form = "Content-Type: multipart/form-data; boundary=b\r\nOrigin: https://a.org\r\n\r\n";
+  CHECK_THAT(answer_to(test, kHead + chunks + form), StartsWith("HTTP/1.1 200") && Contains("\r\n\r\n1 3\n"));
+  CHECK_THAT(answer_to(test, kHead + chunks + "no header\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  std::string many;
+  while (many.size() < 70'000) many += "X: " + std::string(1000, 'x') + "\r\n";
+  CHECK_THAT(answer_to(test, kHead + chunks + many + "\r\n"), StartsWith("HTTP/1.1 431"));
+  CHECK_THAT(
+      answer_to(test, kHead + std::string("Transfer-Encoding: chunked\r\n\r\n3 ; a = \"\t\\\"\xFF\" ;b\r\nabc\r\n"
+                                          "0;c=d\r\n\r\n")),
+      StartsWith("HTTP/1.1 200") && Contains("\r\n\r\n1 3\n"));
+}
+
 TEST_CASE("a body whose end is not understood ends the connection") {
   TestServer test;
   for (const char* header : {"Transfer-Encoding: gzip", "Transfer-Encoding: chunked, gzip", "Transfer-Encoding: x",
                              "Transfer-Encoding:", "Content-Length: 0\r\nContent-Length: 0", "Content-Length: 0, 0"}) {
-    for (const char* start : {kHead, "GET /healthz HTTP/1.1\r\n"}) {
+    for (const char* start : {kHead, "GET /healthz HTTP/1.1\r\nHost: a\r\n"}) {
       CAPTURE(header, start);
-      const std::string answer = answer_to(test, std::string(start) + header + "\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n");
+      const std::string answer =
+          answer_to(test, std::string(start) + header + "\r\n\r\nGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
       CHECK(answers_in(answer) == 1);
       CHECK_THAT(answer, Contains("Connection: close\r\n") && !StartsWith("HTTP/1.1 200"));
     }
@@ -256,28 +373,115 @@ TEST_CASE("bodies that need more memory than they begin with arrive whole") {
   }
 }
 
+TEST_CASE("pages of the origins that are allowed may read the answers") {
+  const auto ask = [](TestServer& test, const std::string& line, const std::string& headers) {
+    return answer_to(test, line + " HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n");
+  };
+  const std::string preflight =
+      "Origin: https://a.org\r\nAccess-Control-Request-Method: POST\r\n"
+      "Access-Control-Request-Headers: content-type\r\n";
+  const std::string allowed = "\r\nAccess-Control-Allow-Origin: https://a.org\r\n";
+  TestServer none;
+  CHECK_THAT(ask(none, "GET /model", "Origin: https://a.org\r\n"), !Contains("Access-Control") && !Contains("Vary"));
+  CHECK_THAT(ask(none, "OPTIONS /predict", preflight), !Contains("Access-Control"));
+
+  TestServer some(small_limits(), {"http://localhost:3000", "https://a.org"});
+  CHECK_THAT(ask(some, "GET /model", "Origin: https://a.org\r\n"),
+             Contains(allowed) && Contains("\r\nVary: Origin\r\n") && Contains("Expose-Headers: Retry-After\r\n"));
+  CHECK_THAT(ask(some, "OPTIONS /predict", preflight),
+             StartsWith("HTTP/1.1 204") && Contains(allowed) && Contains("\r\nVary: Origin\r\n") &&
+                 Contains("\r\nAccess-Control-Allow-Methods: POST, OPTIONS\r\n") &&
+                 Contains("\r\nAccess-Control-Allow-Headers: Authorization, Content-Type\r\n"));
+  for (const char* origin : {"", "Origin: https://b.org\r\n", "Origin: null\r\n", "Origin: https://a.org.b.org\r\n",
+                             "Origin: http://a.org\r\n", "Origin: https://a.org:8443\r\n", "Origin: *\r\n",
+                             "Origin:\r\n", "Origin: https://a.org\r\nOrigin: https://b.org\r\n"}) {
+    CAPTURE(origin);
+    CHECK_THAT(ask(some, "GET /model", origin), StartsWith("HTTP/1.1 200") && Contains("\r\nVary: Origin\r\n") &&
+                                                    !Contains("Access-Control-Allow-Origin"));
+  }
+  // Errors, too: the page would otherwise see no reason. An origin is that of one request, and not of the next.
+  const std::string from = "Origin: https://a.org\r\n", to = "Origin: https://b.org\r\n";
+  for (const std::string& sent :
+       {"GET /nothing HTTP/1.1\r\nHost: a\r\n" + from + "\r\n", "GET /predict HTTP/1.1\r\nHost: a\r\n" + from + "\r\n",
+        post("refuse", from), post("fail", from), post(std::string(1001, 'x'), from),
+        post("abc", from + "Content-Length: 2\r\n"), std::string(kHead) + from + "\r\n",
+        "GET /model HTTP/1.1\r\n" + from + "\r\n", "GET /model HTTP/1.1\r\nHost: a\r\n" + from + "no header\r\n\r\n"}) {
+    CAPTURE(sent);
+    CHECK_THAT(answer_to(some, sent), !StartsWith("HTTP/1.1 200") && Contains(allowed));
+  }
+  const std::string answers = answer_to(some, post("abc", from) + post("abc", to) + post("abc"));
+  CHECK(answers_in(answers) == 3);
+  CHECK(answers.find(allowed) == answers.rfind(allowed));
+
+  TestServer all(small_limits(), {"*"});
+  for (const std::string& sent : {post("abc", to), post("refuse"), std::string("nonsense\r\n\r\n")}) {
+    CHECK_THAT(answer_to(all, sent), Contains("\r\nAccess-Control-Allow-Origin: *\r\n") && !Contains("Vary"));
+  }
+}
+
+TEST_CASE("origins are those that browsers write") {
+  for (const char* origin : {"https://example.org", "http://localhost:3000", "http://127.0.0.1:8000",
+                             "http://[::1]:8000", "https://a.org:80", "http://a.org:443", "http://xn--mnchen-3ya.de",
+                             "capacitor://localhost", "chrome-extension://abcdefghijklmnop"}) {
+    CAPTURE(origin);
+    CHECK(is_origin(origin));
+  }
+  for (const char* origin : {"",
+                             "*",
+                             "null",
+                             "example.org",
+                             "//example.org",
+                             "://example.org",
+                             "http://",
+                             "http:///",
+                             "https://example.org/",
+                             "https://example.org/page",
+                             "https://example.org?x",
+                             "https://Example.org",
+                             "HTTPS://example.org",
+                             "https://a.org:443",
+                             "http://a.org:80",
+                             "http://a.org:",
+                             "http://a.org:0",
+                             "http://a.org:080",
+                             "http://a.org:65536",
+                             "http://u@a.org",
+                             "http://a.org, http://b.org",
+                             "http://a.org http://b.org",
+                             "http://a.org\r\nX: y",
+                             "http://m\xC3\xBCnchen.de",
+                             "http://*.a.org/",
+                             "1http://a.org",
+                             "file://"}) {
+    CAPTURE(origin);
+    CHECK(!is_origin(origin));
+  }
+}
+
 TEST_CASE("headers for ranges and compressed answers are not acted upon") {
   TestServer test;
-  const std::string pages = "GET /page.css HTTP/1.1\r\nRange: bytes=0-0\r\nAccept-Encoding: br, gzip\r\n\r\n";
+  const std::string pages =
+      "GET /page.css HTTP/1.1\r\nHost: a\r\nRange: bytes=0-0\r\nAccept-Encoding: br, gzip\r\n\r\n";
   CHECK_THAT(answer_to(test, pages),
              StartsWith("HTTP/1.1 200") && !Contains("Content-Encoding") && Contains("\r\n\r\np {}"));
   CHECK_THAT(answer_to(test, post("abc", "RANGE: items=1\r\n")), StartsWith("HTTP/1.1 200"));
   std::string ranges = "bytes=0-0";
   while (ranges.size() < 8000) ranges += ",0-0";
-  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nRange: " + ranges + "\r\n\r\n"), EndsWith("\r\n\r\nok\n"));
+  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nHost: a\r\nRange: " + ranges + "\r\n\r\n"),
+             EndsWith("\r\n\r\nok\n"));
 }
 
 TEST_CASE("lines as long as they may be are read as well as short ones") {
   TestServer test;
   const std::string path = "POST /predict?a?b=";
   for (const size_t more : {0, 1, 2, 8000, 8192 - 27, 8192 - 28}) {
-    const std::string line = path + std::string(more, 'a') + " HTTP/1.1\r\n";
+    const std::string line = path + std::string(more, 'a') + " HTTP/1.1\r\nHost: a\r\n";
     CHECK_THAT(answer_to(test, line + "Content-Length: 3\r\n\r\nabc"), StartsWith("HTTP/1.1 200") && EndsWith("1 3\n"));
   }
   for (const size_t size : {8189, 8190, 8191, 8192}) {
-    CHECK_THAT(
-        answer_to(test, post("abc", "X: " + std::string(size - 3, 'x') + "\r\n") + "GET /healthz HTTP/1.1\r\n\r\n"),
-        StartsWith("HTTP/1.1 200") && Contains("1 3\n") && EndsWith("ok\n"));
+    CHECK_THAT(answer_to(test, post("abc", "X: " + std::string(size - 3, 'x') + "\r\n") +
+                                   "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"),
+               StartsWith("HTTP/1.1 200") && Contains("1 3\n") && EndsWith("ok\n"));
   }
 }
 
@@ -288,7 +492,7 @@ TEST_CASE("a client that drips at the end does not hold it up") {
   std::atomic<bool> stop{false};
   std::thread thread([&] { test.server.run(socket, [&] { return stop.load(); }); });
   const int client = connect_to(socket.port());
-  const std::string start = "POST /predict HTTP/1.1\r\nContent-Length: 1000\r\n\r\n";
+  const std::string start = "POST /predict HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n";
   REQUIRE(::send(client, start.data(), start.size(), MSG_NOSIGNAL) == std::ssize(start));
   while (test.metrics.text().find("settrain_connections 1\n") == std::string::npos) std::this_thread::yield();
   stop = true;
@@ -311,14 +515,17 @@ TEST_CASE("small differences of harmless clients are understood") {
   CHECK_THAT(answer_to(test, post("abc", "Expect: 100-Continue\r\n")), StartsWith("HTTP/1.1 100"));
   CHECK(answers_in(answer_to(test, "GET /healthz HTTP/1.0\r\n\r\nGET /healthz HTTP/1.0\r\n\r\n")) == 1);
   CHECK(answers_in(answer_to(test, "GET /nothing HTTP/1.0\r\n\r\nGET /healthz HTTP/1.0\r\n\r\n")) == 1);
-  CHECK(answers_in(answer_to(test, "GET /healthz HTTP/1.1\r\nConnection: keep-alive\r\nConnection: x, CLOSE\r\n\r\n" +
-                                       post("abc"))) == 1);
-  CHECK_THAT(answer_to(test, "HEAD /nothing HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n"),
+  CHECK(answers_in(answer_to(
+            test, "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\nConnection: x, CLOSE\r\n\r\n" +
+                      post("abc"))) == 1);
+  CHECK_THAT(answer_to(test, "HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\nGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"),
              StartsWith("HTTP/1.1 404") && !Contains("error") && EndsWith("ok\n"));
-  CHECK_THAT(answer_to(test, "GET /healthz?x=y HTTP/1.1\r\ncontent-length: 0\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+  CHECK_THAT(answer_to(test, "GET /healthz?x=y HTTP/1.1\r\nHost: a\r\ncontent-length: 0\r\n\r\n"),
+             StartsWith("HTTP/1.1 200"));
   CHECK_THAT(answer_to(test, std::string(kHead) + "transfer-encoding: Chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\n\r\n"),
              StartsWith("HTTP/1.1 200"));
-  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nConnection: Close\r\n\r\n", /*closes=*/false), EndsWith("ok\n"));
+  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n", /*closes=*/false),
+             EndsWith("ok\n"));
 }
 
 TEST_CASE("a request that does not arrive is answered with 408, wherever it stops") {
@@ -348,10 +555,11 @@ TEST_CASE("a byte now and then does not keep a connection beyond its time") {
 
 TEST_CASE("headers without an end are refused") {
   TestServer test;
-  std::string many = "GET /healthz HTTP/1.1\r\n";
+  std::string many = "GET /healthz HTTP/1.1\r\nHost: a\r\n";
   while (many.size() < 100'000) many += "X-Header: " + std::string(1000, 'x') + "\r\n";
   CHECK_THAT(answer_to(test, many), StartsWith("HTTP/1.1 431"));
-  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nX: " + std::string(100'000, 'x')), StartsWith("HTTP/1.1 431"));
+  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nHost: a\r\nX: " + std::string(100'000, 'x')),
+             StartsWith("HTTP/1.1 431"));
 }
 
 TEST_CASE("bodies that together take too much memory are refused") {
@@ -396,7 +604,56 @@ TEST_CASE("connections beyond the limit are told so at once") {
   CHECK_THAT(answer_to(test, "", /*closes=*/false), StartsWith("HTTP/1.1 503") && Contains("too many connections"));
   for (const int socket : held) ::close(socket);
   for (std::thread& thread : threads) thread.join();
-  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+  CHECK_THAT(answer_to(test, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_CASE("every answer after the signal says that its connection closes") {
+  std::atomic<bool> stop{false};
+  HttpLimits limits = small_limits();
+  limits.connections = 16;
+  TestServer test(limits);
+  ListeningSocket socket("127.0.0.1", 0);
+  socket.listen();
+  std::thread thread([&] { test.server.run(socket, [&] { return stop.load(); }); });
+  const std::string get = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", whole = post("abc"), bad = post("refuse");
+  const std::string chunked = kHead + std::string("Transfer-Encoding: chunked\r\n\r\n");
+  struct Request {
+    std::string before, after, status;  // before and after the signal
+  };
+  const std::vector<Request> requests{
+      {whole.substr(0, whole.size() - 1), "c", "200"},      {whole.substr(0, whole.size() - 1), "c" + get + get, "200"},
+      {whole.substr(0, 20), whole.substr(20), "200"},       {chunked + "3\r\nabc", "\r\n0\r\nX: y\r\n\r\n", "200"},
+      {"OPTIONS * HTTP/1.1\r\nHost: a\r\n", "\r\n", "204"}, {bad.substr(0, bad.size() - 1), "e", "400"},
+      {"GET /healthz HTTP/1.1\r\n", "\r\n", "400"},         {"GET /not", "hing HTTP/1.1\r\nHost: a\r\n\r\n", "404"}};
+  const int kept = connect_to(socket.port());  // it is answered, told to keep the connection, and asks again
+  REQUIRE(::send(kept, get.data(), get.size(), MSG_NOSIGNAL) == std::ssize(get));
+  std::array<char, 4096> first{};
+  REQUIRE(::recv(kept, first.data(), first.size(), 0) > 0);
+  CHECK(std::string(first.data()).find("Connection: close") == std::string::npos);
+  std::vector<int> clients;
+  for (const Request& request : requests) {
+    clients.push_back(connect_to(socket.port()));
+    REQUIRE(::send(clients.back(), request.before.data(), request.before.size(), MSG_NOSIGNAL) ==
+            std::ssize(request.before));
+  }
+  const std::string connected = fmt::format("settrain_connections {}\n", clients.size() + 1);
+  while (test.metrics.text().find(connected) == std::string::npos) std::this_thread::yield();
+  stop = true;
+  REQUIRE(::send(kept, get.data(), get.size(), MSG_NOSIGNAL) == std::ssize(get));
+  for (size_t i = 0; i < clients.size(); ++i) {
+    const std::string& rest = requests[i].after;
+    REQUIRE(::send(clients[i], rest.data(), rest.size(), MSG_NOSIGNAL) == std::ssize(rest));
+  }
+  CHECK_THAT(read_all(kept), StartsWith("HTTP/1.1 200") && Contains("\r\nConnection: close\r\n"));
+  for (size_t i = 0; i < clients.size(); ++i) {
+    const std::string answer = read_all(clients[i]);
+    CAPTURE(requests[i].before, requests[i].after);
+    CHECK(answers_in(answer) == 1);
+    CHECK_THAT(answer, StartsWith("HTTP/1.1 " + requests[i].status) && Contains("\r\nConnection: close\r\n"));
+    ::close(clients[i]);
+  }
+  ::close(kept);
+  thread.join();
 }
 
 TEST_CASE("a server listens, answers what has begun, and stops") {

@@ -37,6 +37,22 @@ TEST_CASE("sizes of sets are counted by rule; a bound is in its bucket") {
   CHECK_THAT(text, Contains("settrain_set_size_count{rule=\"top:5\"} 1\n"));
 }
 
+TEST_CASE("values of labels are escaped, and valid UTF-8") {
+  ServiceMetrics metrics;
+  metrics.add_set("wpas(weights=my \"best\" w.csv)", 1);
+  metrics.add_set("a\\b\\", 1);
+  metrics.add_set("one\nsettrain_connections 7", 1);
+  metrics.add_set("\xC3\xA9 \xE9 \xE2\x82", 1);  // é in UTF-8, é in Latin-1, and the beginning of a euro sign
+  metrics.add_answer("/\"\n", 200, 1);
+  const std::string text = metrics.text();
+  CHECK_THAT(text, Contains("settrain_set_size_count{rule=\"wpas(weights=my \\\"best\\\" w.csv)\"} 1\n"));
+  CHECK_THAT(text, Contains("settrain_set_size_bucket{rule=\"wpas(weights=my \\\"best\\\" w.csv)\",le=\"1\"} 1\n"));
+  CHECK_THAT(text, Contains("settrain_set_size_sum{rule=\"a\\\\b\\\\\"} 1\n"));
+  CHECK_THAT(text, Contains("settrain_set_size_sum{rule=\"one\\nsettrain_connections 7\"} 1\n"));
+  CHECK_THAT(text, Contains("settrain_set_size_sum{rule=\"\xC3\xA9 \uFFFD \uFFFD\uFFFD\"} 1\n"));
+  CHECK_THAT(text, Contains("settrain_requests_total{path=\"/\\\"\\n\",status=\"200\"} 1\n"));
+}
+
 TEST_CASE("every metric has its help and type once, and gauges their values") {
   ServiceMetrics metrics;
   metrics.add_batch(3);

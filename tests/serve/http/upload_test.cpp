@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -48,13 +50,73 @@ TEST_CASE("a body that is no form is one image") {
   CHECK(refusal("", "image/png").starts_with("400 the request holds no image"));
 }
 
-TEST_CASE("every part of a form is an image, with all its bytes") {
+TEST_CASE("every file of a form is an image, with all its bytes") {
   const std::string binary("\x00\r\n--xy\r\n\xFF--xyz\r\n-", 18);
   const std::string body = "preamble\r\n" + file_part("a.png", binary) +
-                           part("Content-Disposition: form-data; name=b", "2") + part("X: y", "3") +
-                           "--xyz--\r\nepilogue";
+                           part("Content-Type: image/png\r\nContent-Disposition: form-data; name=b", "2") +
+                           part("X: y", "3") + "--xyz--\r\nepilogue";
   CHECK(contents(body) == Names{"'a.png'=" + binary, "'b'=2", "image 3=3"});
   CHECK(contents(body, "Multipart/Form-Data; charset=utf-8; Boundary=\"xyz\"") == contents(body));
+}
+
+TEST_CASE("fields beside a file are no images") {
+  const std::string file = file_part("a.png", "1"), end = "--xyz--";
+  const Names one{"'a.png'=1"};
+  for (const char* headers :
+       {"Content-Disposition: form-data; name=\"note\"",
+        "content-disposition: form-data; name=note\r\nContent-Type: text/plain",
+        "Content-Disposition: form-data; name=\"a; filename=b.png\"", "Content-Disposition: form-data; name=\"\"",
+        "Content-Disposition: form-data; name=\"a\\\"; filename=\\\"b\"",
+        "Content-Disposition: form-data; name=a; filename=\"\""}) {
+    CAPTURE(headers);
+    CHECK(contents(part(headers, "my photograph") + file + end) == one);
+    CHECK(contents(file + part(headers, "") + end) == one);
+    CHECK(contents(file + part(headers, "my photograph") + file + end) == Names{one[0], one[0]});
+  }
+  // What browsers send for a file input in which nothing was chosen.
+  const std::string unchosen = part(
+      "Content-Disposition: form-data; name=\"image\"; filename=\"\"\r\nContent-Type: application/octet-stream", "");
+  CHECK(contents(unchosen + file + unchosen + end) == one);
+  CHECK(refusal(unchosen + end) == "400 the form holds no image");
+  // Many fields do not count as images, but there is an end to them.
+  std::string fields;
+  for (int i = 0; i < 999; ++i) fields += part("Content-Disposition: form-data; name=a", "b");
+  CHECK(contents(fields + file + end) == one);
+  CHECK(refusal(fields + file + file + end).starts_with("413 "));
+}
+
+TEST_CASE("a file is one by its name, or by its type") {
+  for (const char* headers : {"Content-Disposition: form-data; name=b; filename=b.png",
+                              "Content-Disposition: form-data; filename=\"b.png\"; name=\"b\"",
+                              "Content-Disposition: form-data; name=b; filename*=UTF-8''b.png",
+                              "Content-Disposition: form-data; NAME=b; FileName=b.png"}) {
+    CAPTURE(headers);
+    CHECK(find_uploads(file_part("a.png", "1") + part(headers, "2") + "--xyz--", kForm, 2).back().field == "b");
+  }
+  for (const char* type : {"image/png", "Image/JPEG; x=y", "application/octet-stream"}) {
+    const std::string headers = fmt::format("Content-Disposition: form-data; name=b\r\nContent-Type:{}", type);
+    CHECK(contents(file_part("a.png", "1") + part(headers, "2") + "--xyz--") == Names{"'a.png'=1", "'b'=2"});
+  }
+}
+
+TEST_CASE("in a form without files every field is an image") {
+  const std::string fields = part("Content-Disposition: form-data; name=\"a\"", "1") +
+                             part("Content-Disposition: form-data; name=\"b\"", "2") + "--xyz--";
+  CHECK(contents(fields) == Names{"'a'=1", "'b'=2"});
+}
+
+TEST_CASE("an error knows the field") {
+  const auto field_of = [](const std::string& body) {
+    try {
+      find_uploads(body, kForm, 3);
+    } catch (const HttpError& error) {
+      return error.field();
+    }
+    return std::string("taken");
+  };
+  CHECK(field_of(file_part("a.png", "") + "--xyz--") == "image");
+  CHECK(field_of(part("Content-Disposition: form-data; name=\"a\x1B\"", "") + "--xyz--") == "a?");
+  CHECK(field_of(part("X: y", "") + "--xyz--").empty());
 }
 
 TEST_CASE("a part may have no headers, and blanks may follow a boundary") {
@@ -62,6 +124,8 @@ TEST_CASE("a part may have no headers, and blanks may follow a boundary") {
 }
 
 TEST_CASE("names of files are made fit for a message") {
+  CHECK(contents(file_part(R"(a\"b\\c.png)", "1") + "--xyz--") == Names{R"('a"b\c.png'=1)"});
+  CHECK(contents(file_part(R"(C:\d\e.png)", "1") + "--xyz--") == Names{R"('C:\d\e.png'=1)"});
   CHECK(contents(file_part("a\x1B[31m;b.png", "1") + "--xyz--") == Names{"'a?[31m;b.png'=1"});
   CHECK(contents(file_part(std::string(5000, 'n'), "1") + "--xyz--") == Names{"'" + std::string(100, 'n') + "'=1"});
 }

@@ -18,7 +18,7 @@ namespace {
 std::shared_ptr<const Evaluator> make_evaluator() {
   std::vector<std::unique_ptr<Metric>> metrics;
   metrics.push_back(make_topk_accuracy({{1, 2}}));
-  metrics.push_back(make_average_k({{2}, "softmax", "keep_all", "val"}));
+  metrics.push_back(make_average_k({{2}, AverageKScore::kSoftmax, Ties::kKeepAll, "val"}));
   MetricContext context;
   context.train_counts = {1, 30, 300, 1};
   return std::make_shared<const Evaluator>(std::move(metrics), context);
@@ -97,7 +97,7 @@ TEST_CASE("Every metric's interval is that of the drawn images' scores, judged a
   auto [first, second] = two_runs();
   const bool own_thresholds = GENERATE(false, true);
   if (own_thresholds) first.threshold_scores = second.threshold_scores = std::nullopt;
-  const std::vector<std::string> metrics = first.evaluator->names();
+  const std::vector<std::string> metrics = test::names_of(first.evaluator->facts());
   std::vector<std::vector<double>> differences(metrics.size());
   for (int64_t r = 0; r < 40; ++r) {
     const at::Tensor drawn = resample_indices(8, r, 200);
@@ -142,7 +142,7 @@ TEST_CASE("Set rules are calibrated once, and judge the drawn images") {
 TEST_CASE("A split is judged once a run, however many resamples there are") {
   struct Counted : Metric {
     mutable int prepared = 0;
-    std::vector<std::string> names() const override { return {"samples"}; }
+    std::vector<MetricValue> facts() const override { return {{"samples", 0}}; }
     ResultsOfSamples prepare(const SplitScores& split, const MetricContext&) const override {
       ++prepared;
       const auto all = static_cast<double>(split.labels.size(0));

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "src/core/error.h"
 #include "tests/studies/compare/some_runs.h"
@@ -99,6 +100,20 @@ TEST_CASE("Without a seed in common there is no difference") {
   const MetricComparison comparison = compare_metric(settings, "test/top1");
   CHECK(comparison.differences[0].seeds.empty());
   CHECK(format_comparison(settings, {comparison}).find("B - A  no seed in common") != std::string::npos);
+}
+
+TEST_CASE("Runs that were tested on other images are told by their seed, wherever they are compared") {
+  const auto tested_on = [](const std::string& digest) {
+    return test::Checkpoints{{"last", {{"test/top1", 0.5}}, {{"test", digest}}}};
+  };
+  const auto settings =
+      group_runs({some_run("a1", 1, {kSharpRuns}, tested_on("x")), some_run("a2", 2, {kSharpRuns}, tested_on("y")),
+                  some_run("b1", 1, {kSoftRuns}, tested_on("x")), some_run("b2", 2, {kSoftRuns}, tested_on("z")),
+                  some_run("b3", 3, {kSoftRuns}, tested_on(""))});
+  const MetricComparison comparison = compare_metric(settings, "test/top1");
+  CHECK(comparison.differences[0].other_images == std::vector<int64_t>{2});
+  CHECK(format_comparison(settings, {comparison}).find("not on the same images: seed 2\n") != std::string::npos);
+  CHECK(comparison_json(settings, {comparison})["metrics"][0]["differences"][0]["other_images"][0] == 2);
 }
 
 TEST_CASE("A value comes from the checkpoint that was chosen by its metric, else from the first") {

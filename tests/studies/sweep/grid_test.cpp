@@ -1,8 +1,9 @@
+#include "src/studies/sweep/grid.h"
+
 #include <set>
 
 #include "src/config/load.h"
 #include "src/core/error.h"
-#include "src/studies/sweep/points.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
@@ -35,7 +36,7 @@ class GridFile {
   // "k=v l=w" a point.
   std::vector<std::string> expanded() const {
     std::vector<std::string> lines;
-    for (const Settings& point : expand(read(), base())) {
+    for (const Settings& point : expand_grid(read(), base())) {
       std::string line;
       for (const auto& [name, value] : point) line += (line.empty() ? "" : " ") + name + "=" + value;
       lines.push_back(line);
@@ -103,7 +104,7 @@ TEST_CASE("random points are a function of the seed, and lie where they should")
   const std::string keys =
       "keys: {a: {log_uniform: [0.001, 1]}, b: {integer: [1, 3]}, c: {choice: [x, y]}, d: {uniform: [2, 4]}}}";
   const GridFile file("  - random: {count: 200, seed: 1, " + keys);
-  const auto points = expand(file.read(), base());
+  const auto points = expand_grid(file.read(), base());
   REQUIRE(points.size() == 200);
   std::set<std::string> b, c;
   int small = 0;

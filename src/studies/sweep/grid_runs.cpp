@@ -1,10 +1,11 @@
-#include "src/studies/sweep/points.h"
+#include "src/studies/sweep/grid_runs.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
@@ -15,34 +16,6 @@
 
 namespace settrain {
 namespace {
-
-[[noreturn]] void fail(const GridStep& step, const std::string& what) {
-  throw ConfigError(fmt::format("{}: {}", step.origin.text, what));
-}
-
-bool holds(const GridStep& step, const Settings& point) {
-  return std::all_of(step.when.begin(), step.when.end(), [&](const Axis& condition) {
-    const std::string* value = find_setting(point, condition.key);
-    return value && std::find(condition.values.begin(), condition.values.end(), *value) != condition.values.end();
-  });
-}
-
-// The value of a key that follows another one, for one point.
-std::string linked_value(const GridStep& step, const Link& link, const Settings& point, const config::Config& base) {
-  std::string text;
-  if (const std::string* value = find_setting(point, link.times)) {
-    text = *value;
-  } else if (base.has(link.times)) {
-    const config::Entry& entry = base.at(link.times);
-    text = config::yaml_value(entry.key, entry.value);
-  } else {
-    fail(step, fmt::format("link: there is no key {}", link.times));
-  }
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0') fail(step, fmt::format("link: {} is {}, and no number", link.times, text));
-  return number_text(value * link.factor);
-}
 
 std::string last_part(const std::string& key) {
   return key.substr(key.rfind('.') + 1);
@@ -82,12 +55,6 @@ std::string name_of(const Settings& varied, const std::vector<std::string>& keys
   return name.empty() ? "base" : name;
 }
 
-std::vector<std::string> as_overrides(const Settings& settings) {
-  std::vector<std::string> overrides;
-  for (const auto& [key, value] : settings) overrides.push_back(fmt::format("{}={}", key, value));
-  return overrides;
-}
-
 // The override of `select`: the base's metrics, the one that the sweep chooses by, and those of `also`.
 std::string with_selection(const config::Config& config, const Grid& grid) {
   auto metrics = config.get<config::Texts>("select");
@@ -114,7 +81,7 @@ void check_reports(const Grid& grid, const config::Schema& schema, const config:
     set(all, "eval.during_training", "[test]");
     set(all, "select", fmt::format("[{}]", config::yaml_text("test" + metric.substr(slash))));
     try {
-      config::load(schema, grid.base, as_overrides(all));
+      config::load(schema, grid.base, overrides_of(all));
     } catch (const ConfigError& problem) {
       throw ConfigError(fmt::format("report: {}: {}", metric, problem.what()));
     }
@@ -122,33 +89,6 @@ void check_reports(const Grid& grid, const config::Schema& schema, const config:
 }
 
 }  // namespace
-
-std::vector<Settings> expand(const Grid& grid, const config::Config& base) {
-  std::vector<Settings> points{{}};
-  for (const GridStep& step : grid.steps) {
-    for (const Axis& condition : step.when) {
-      const auto has = [&](const Settings& point) { return find_setting(point, condition.key) != nullptr; };
-      if (std::none_of(points.begin(), points.end(), has)) {
-        fail(step, fmt::format("when: no step before sets {}", condition.key));
-      }
-    }
-    std::vector<Settings> next;
-    for (const Settings& point : points) {
-      if (!holds(step, point)) {
-        next.push_back(point);
-        continue;
-      }
-      for (const Settings& added : step.list) {
-        next.push_back(point);
-        for (const auto& [key, value] : added) set(next.back(), key, value);
-        for (const Link& link : step.links) set(next.back(), link.key, linked_value(step, link, point, base));
-      }
-      if (next.size() > kMostPoints) fail(step, fmt::format("more than {} points", kMostPoints));
-    }
-    points = std::move(next);
-  }
-  return points;
-}
 
 std::string with_digest(const SweepPoint& point) {
   return point.name + "-" + point.identity.substr(0, 8);
@@ -164,23 +104,34 @@ std::string identity_of(const config::Config& config) {
   return sha256(text);
 }
 
-std::vector<SweepPoint> make_points(const Grid& grid, const config::Schema& schema, int64_t threads,
-                                    int64_t& repeated) {
-  const config::Config base = config::load(schema, grid.base, as_overrides(grid.common));
+config::Config load_asked(const config::Schema& schema, const std::filesystem::path& run) {
+  config::Config config = config::load_recorded(schema, run / "config.yaml");
+  std::ifstream stream(run / "provenance.json");
+  const auto provenance = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!provenance.is_object()) return config;
+  for (const auto& key : provenance.value("fitted", nlohmann::json::array())) {
+    const std::string path = key.is_string() ? key.get<std::string>() : "";
+    if (config.has(path)) config = config.with(path, config.at(path).key.default_value);
+  }
+  return config;
+}
+
+std::vector<SweepPoint> make_runs(const Grid& grid, const config::Schema& schema, int64_t threads, int64_t& repeated) {
+  const config::Config base = config::load(schema, grid.base, overrides_of(grid.common));
   const std::vector<std::string> seeds = grid.seeds.empty() ? std::vector<std::string>{""} : grid.seeds;
   std::vector<SweepPoint> points;
   std::set<std::string> identities, names;
   std::string problems;
   int64_t num_problems = 0;
   repeated = 0;
-  const std::vector<Settings> expanded = expand(grid, base);
+  const std::vector<Settings> expanded = expand_grid(grid, base);
   const std::vector<std::string> keys = varying_keys(expanded);
   for (const Settings& varied : expanded) {
     for (const std::string& seed : seeds) {
       Settings all = grid.common;
       for (const auto& [key, value] : varied) set(all, key, value);
       if (!seed.empty()) set(all, "seed", seed);
-      SweepPoint point{varied, "", name_of(varied, keys, seed), "", as_overrides(all)};
+      SweepPoint point{varied, "", name_of(varied, keys, seed), "", overrides_of(all)};
       point.overrides.push_back(fmt::format("run.threads={}", threads));
       point.overrides.push_back(with_selection(base, grid));
       point.overrides.push_back("name=" + config::yaml_text(point.name));

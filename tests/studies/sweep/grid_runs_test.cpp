@@ -1,4 +1,4 @@
-#include "src/studies/sweep/points.h"
+#include "src/studies/sweep/grid_runs.h"
 
 #include <set>
 
@@ -57,7 +57,7 @@ class GridOf {
     grid_.seeds = std::move(seeds);
   }
 
-  std::vector<SweepPoint> points() { return make_points(grid_, schema(), 2, repeated); }
+  std::vector<SweepPoint> points() { return make_runs(grid_, schema(), 2, repeated); }
   Names names() {
     Names all;
     for (const SweepPoint& point : points()) all.push_back(point.name);

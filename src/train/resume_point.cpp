@@ -1,4 +1,4 @@
-#include "src/train/resume.h"
+#include "src/train/resume_point.h"
 
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
@@ -79,8 +79,9 @@ int64_t processes_of(const nlohmann::ordered_json& provenance) {
   return found == last->end() ? 1 : found->at("count").get<int64_t>();
 }
 
+// `steps`: that the run has taken.
 void check_changes(const std::vector<config::Difference>& changes, const config::Config& wanted,
-                   const ResumeTerms& terms, const fs::path& made_by) {
+                   const ResumeTerms& terms, const fs::path& made_by, int64_t steps) {
   const auto or_none = [](const std::string& value) { return value.empty() ? "no such key" : value; };
   std::string lines, allow;
   bool any_is_fixed = false;
@@ -90,8 +91,12 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
     const bool allowed = std::count(terms.allowed_keys.begin(), terms.allowed_keys.end(), path) > 0;
     const bool is_free = path == "train.epochs" || (wanted.has(path) && wanted.at(path).key.is_free);
     if ((allowed && !is_fixed) || is_free) continue;
-    lines += fmt::format("\n  {}: {} there, {} now{}", path, or_none(before), or_none(after),
-                         is_fixed ? " (cannot change within a run)" : "");
+    // Steps are counted from the start, and the learning rate and the noise of losses follow their numbers.
+    const bool is_of_steps = path == "data.batch_size" || path == "data.drop_last" || path == kAccumulate;
+    const char* note = is_fixed                   ? " (cannot change within a run)"
+                       : is_of_steps && steps > 0 ? " (can change only where an epoch keeps its number of steps)"
+                                                  : "";
+    lines += fmt::format("\n  {}: {} there, {} now{}", path, or_none(before), or_none(after), note);
     any_is_fixed |= is_fixed;
     allow += " --allow " + path;
   }
@@ -99,6 +104,19 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
   allow = any_is_fixed ? "" : "; or, where the change is meant for the rest of this one, add" + allow;
   throw ConfigError(
       fmt::format("{} was made with another configuration:{}\nStart a new run{}", quoted(made_by), lines, allow));
+}
+
+// `wanted` with the run's own values where it has defaults that the run had fitted to its number of classes.
+config::Config with_fitted_defaults(const config::Config& recorded, config::Config wanted,
+                                    const nlohmann::ordered_json& provenance) {
+  if (!provenance.is_object()) return wanted;
+  for (const auto& key : provenance.value("fitted", nlohmann::ordered_json::array())) {
+    const auto path = key.get<std::string>();
+    if (!recorded.has(path) || !wanted.has(path) || !wanted.at(path).origin.is_default()) continue;
+    if (recorded.at(path).value.index() != wanted.at(path).value.index()) continue;  // the K of another loss
+    wanted = wanted.with(path, recorded.at(path).value);
+  }
+  return wanted;
 }
 
 void check_epochs(const config::Config& wanted, const TrainingState& state) {
@@ -221,25 +239,26 @@ TrainingState read_state(const Checkpoint& checkpoint) {
   return state;
 }
 
-ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& wanted,
+ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& asked,
                               const ResumeTerms& terms) {
-  for (const std::string& key : terms.allowed_keys) check_known(key, recorded, wanted);
+  for (const std::string& key : terms.allowed_keys) check_known(key, recorded, asked);
   // It is added to when much else has changed: its damage is told now.
   const nlohmann::ordered_json provenance = read_provenance(folder.provenance());
+  const config::Config wanted = with_fitted_defaults(recorded, asked, provenance);
   ResumePoint point;
   const fs::path file = folder.last_checkpoint();
   if (!fs::exists(file)) {
     check_not_begun(folder);
     point.changes = config_changes(recorded.to_yaml(), wanted);
     compare_steps(processes_of(provenance), wanted, terms.processes, point.changes);
-    check_changes(point.changes, wanted, terms, folder.config());
+    check_changes(point.changes, wanted, terms, folder.config(), 0);
     return point;
   }
   point.checkpoint = load_checkpoint(file);
   point.state = read_state(*point.checkpoint);
   point.changes = config_changes(point.checkpoint->text("config"), wanted);
   compare_steps(processes_of(*point.checkpoint), wanted, terms.processes, point.changes);
-  check_changes(point.changes, wanted, terms, file);
+  check_changes(point.changes, wanted, terms, file, point.state.step);
   check_epochs(wanted, point.state);
   check_epoch(point);
   // Before anything is opened that would cut or rewrite it.

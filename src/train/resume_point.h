@@ -1,4 +1,5 @@
-// Where a run stands, and whether it may go on from a checkpoint, so that it ends as if it had never stopped.
+// Where a run stands, and whether it may go on from a checkpoint, so that it ends as if it had never stopped. Nothing
+// is restored here: Training::restore() does that.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The runs of a sweep: every point of its grid with every seed.
+// How a grid becomes runs: every point of it with every seed, each with its config.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,7 @@
 
 namespace settrain {
 
-/// The points that the steps make, seeds apart, in order. `base` is the resolved config with the common settings; links
-/// to keys that no step sets take its values. Throws ConfigError naming the step's place: a key that `when` asks for
-/// and no step before has set, a link to what is no number, more than kMostPoints.
-std::vector<Settings> expand(const Grid& grid, const config::Config& base);
-
+/// A point of a grid with a seed: one run.
 struct SweepPoint {
   Settings varied;                     // what the grid sets in it, without the seed
   std::string seed;                    // of the resolved config
@@ -31,9 +27,13 @@ std::string with_digest(const SweepPoint& point);
 /// (Key::free, but for run.threads), `name`, and the run's folder.
 std::string identity_of(const config::Config& config);
 
+/// The config that the run in a folder was asked for: the recorded one, with the usual defaults where the run fitted
+/// them to its number of classes. So its identity is that of the point it was trained for. Throws as load_recorded().
+config::Config load_asked(const config::Schema& schema, const std::filesystem::path& run);
+
 /// Resolves every point with every seed, for `threads` compute threads. If several points give the same config, only
 /// the first is kept, and `repeated` counts the others. Throws ConfigError with everything that is wrong with the first
 /// points that are not right.
-std::vector<SweepPoint> make_points(const Grid& grid, const config::Schema& schema, int64_t threads, int64_t& repeated);
+std::vector<SweepPoint> make_runs(const Grid& grid, const config::Schema& schema, int64_t threads, int64_t& repeated);
 
 }  // namespace settrain

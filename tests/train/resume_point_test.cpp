@@ -1,4 +1,4 @@
-#include "src/train/resume.h"
+#include "src/train/resume_point.h"
 
 #include <fstream>
 

@@ -1,0 +1,77 @@
+// Files that cannot be images, found without decoding any.
+#include "datasets/image_files.h"
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "src/core/error.h"
+#include "tests/support/catch2.h"
+#include "tests/support/temporary_folder.h"
+
+using namespace settrain;
+using Catch::Contains;
+
+namespace {
+
+const std::string kHeic(
+    "\0\0\0\x18"
+    "ftypheic",
+    12),
+    kJpeg("\xFF\xD8\xFF\xE0", 4);
+
+// Splits of one table of files, whose names say the split: "train/a.png".
+struct NamedFiles {
+  test::TemporaryFolder folder;
+  FileTable files{folder.path()};
+  Split train{.name = "train", .images = {}, .ids = {}, .labels = {}};
+  Split test{.name = "test", .images = {}, .ids = {}, .labels = {}};
+
+  void add(const std::string& name, const std::string& contents) {
+    folder.write(name, contents);
+    Split& split = name.starts_with("train") ? train : test;
+    split.ids.push_back(files.size());
+    files.add(name);
+  }
+
+  void refuse() {
+    CHECK_FALSE(files.measure());
+    train.images = test.images = std::make_shared<ImageFiles>(files, ImageFileOptions{});
+    refuse_unreadable(std::array<const Split*, 2>{&train, &test});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("empty files are counted by split, and the first are named") {
+  NamedFiles named;
+  named.add("train/good.png", "not decoded");
+  CHECK_NOTHROW(named.refuse());
+  for (int i = 0; i < 7; ++i) named.add("train/" + std::to_string(i) + ".png", "");
+  named.add("test/z.jpg", "");
+  CHECK_THROWS_AS(named.refuse(), DataError);
+  CHECK_THROWS_WITH(named.refuse(), Contains("8 image files") && Contains("train: 7: ") && Contains("train/4.png'") &&
+                                        Contains("and 2 more") && !Contains("train/5.png") && Contains("test: 1: ") &&
+                                        Contains("test/z.jpg'") && !Contains("good"));
+  named.train.ids.clear();  // files of no split do not matter
+  named.test.ids.clear();
+  CHECK_NOTHROW(named.refuse());
+}
+
+TEST_CASE("a listed file of another kind is refused by its contents, and a JPEG is one whatever its name") {
+  NamedFiles named;
+  named.add("train/a.heic", kJpeg);
+  named.add("train/b.JFIF", kJpeg);
+  named.add("test/no_ending", kHeic);  // only decoding tells
+  CHECK_NOTHROW(named.refuse());
+  named.add("test/c.HEIC", kHeic);
+  CHECK_THROWS_WITH(named.refuse(), Contains("1 image file ") && Contains("test/c.HEIC'"));
+}
+
+TEST_CASE("images in memory are never refused") {
+  const Split split{.name = "train",
+                    .images = std::make_shared<MemoryImages>(std::vector<uint8_t>(12), 2, 2, 3),
+                    .ids = {0},
+                    .labels = {0}};
+  CHECK_NOTHROW(refuse_unreadable(std::array<const Split*, 1>{&split}));
+}

@@ -1,0 +1,139 @@
+#include "src/train/experiment.h"
+
+#include <memory>
+#include <string>
+
+#include "datasets/image_files.h"
+#include "src/core/error.h"
+#include "tests/support/catch2.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/train/image_folders.h"
+
+namespace settrain {
+namespace {
+
+using Catch::Contains;
+
+config::Config few_classes(int64_t classes, std::vector<std::string> settings = {}) {
+  const std::string number = std::to_string(classes);
+  std::vector<std::string> all{
+      "data.name=synthetic", "data.num_classes=" + number, "data.group_size=1", "data.train_size=12", "data.val_size=6",
+      "data.test_size=6",    "data.image_size=8",          "data.workers=1",    "model.name=resnet8", "model.width=1",
+      "run.threads=1"};
+  all.insert(all.end(), settings.begin(), settings.end());
+  return config::load(experiment_schema(test::builtin_registries()), {}, all);
+}
+
+Experiment experiment_of(const config::Config& config) {
+  return make_experiment(test::builtin_registries(), config, at::kCPU);
+}
+
+TEST_CASE("default K above the number of classes are left out, and the run's config says so") {
+  for (const auto& [classes, top_k, average_k] :
+       {std::tuple(int64_t{2}, config::Integers{1}, config::Reals{2}), {4, {1}, {2}}, {5, {1, 5}, {2, 5}}}) {
+    CAPTURE(classes);
+    const Experiment run = experiment_of(few_classes(classes));
+    CHECK(run.config.get<config::Integers>("eval.top_k") == top_k);
+    CHECK(run.config.get<config::Reals>("eval.average_k") == average_k);
+    CHECK(fitted_keys(run.config).size() == (classes < 5 ? 2 : 0));
+    // The recorded config is one that was written, for the same data.
+    const Experiment again = experiment_of(
+        config::load_resolved(experiment_schema(test::builtin_registries()), run.config.to_yaml(), "config.yaml", {}));
+    CHECK(again.config.to_yaml() == run.config.to_yaml());
+    CHECK(fitted_keys(again.config).empty());
+  }
+}
+
+TEST_CASE("the default K of every loss becomes one that the classes allow") {
+  for (const LossEntry& loss : test::builtin_registries().losses.entries()) {
+    CAPTURE(loss.name);
+    std::vector<std::string> settings{"loss.name=" + loss.name};
+    if (loss.requirements.normalised_head) settings.emplace_back("model.head=normalised");
+    if (loss.requirements.two_heads) settings.emplace_back("model.head=two_head");
+    const config::Config asked = few_classes(3, settings);
+    const Experiment run = experiment_of(asked);
+    if (!asked.has("loss.k")) continue;
+    const config::Value& k = run.config.at("loss.k").value;
+    const double largest = std::holds_alternative<double>(asked.at("loss.k").value) ? 3 : 2;
+    CHECK((std::holds_alternative<double>(k) ? std::get<double>(k) : static_cast<double>(std::get<int64_t>(k))) <=
+          largest);
+    CHECK(run.config.at("loss.k").origin.is_default());
+  }
+  CHECK(experiment_of(few_classes(6, {"loss.name=topk_hinge"})).config.get<int64_t>("loss.k") == 5);
+}
+
+TEST_CASE("K that the user wrote are mistakes, and all are reported at once") {
+  const auto error_of = [](const std::vector<std::string>& settings) -> std::string {
+    try {
+      experiment_of(few_classes(3, settings));
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK_THAT(error_of({"eval.top_k=[1, 5]"}), Contains("eval.top_k") && Contains("5") && Contains("3 classes"));
+  CHECK_THAT(error_of({"eval.top_k=[1, 5]", "eval.average_k=[7]", "train.top_k=[4]", "loss.name=topk_hinge", "loss.k=3",
+                       "eval.rules=[\"top:9\"]"}),
+             Contains("5 problems") && Contains("--set eval.top_k") && Contains("--set eval.average_k") &&
+                 Contains("--set train.top_k") && Contains("--set loss.k") && Contains("eval.rules"));
+  // The metric was to be had with the usual default.
+  CHECK_THAT(error_of({"select=[val/top5]", "eval.average_k=[4]"}),
+             Contains("val/top5") && Contains("eval.top_k is [1]") && Contains("--set eval.average_k"));
+}
+
+TEST_CASE("a network that cannot be trained on one image is asked only where a batch may be so small") {
+  const auto obstacle = [](int train_images, const std::vector<std::string>& settings) {
+    const test::SmallFolder folder(train_images);  // of 8 x 8 pixels: resnet18 leaves one
+    return folder.run(settings).obstacle_to_one_image;
+  };
+  CHECK(obstacle(4, {"model.name=resnet18"}).empty());
+  CHECK(obstacle(4, {"data.on_bad_image=skip"}).empty());  // resnet8 leaves more pixels
+  CHECK_THAT(obstacle(4, {"model.name=resnet18", "data.on_bad_image=skip"}), Contains("batch norm"));
+
+  const test::SmallFolder nine(3);  // 9 images in batches of 4
+  CHECK_THROWS_WITH(nine.run({"model.name=resnet18", "data.on_bad_image=skip"}, FirstWeights::kPretrained),
+                    Contains("data.drop_last"));
+  CHECK_NOTHROW(nine.run({"model.name=resnet18"}));  // it is evaluated
+}
+
+// An experiment that has data and no model.
+Experiment with_data(const std::vector<int64_t>& train_counts) {
+  Experiment run{.config = config::load(experiment_schema(test::builtin_registries()), {}, {}), .device = at::kCPU};
+  run.train.epochs = 1;
+  run.train_counts = train_counts;
+  for (size_t c = 0; c < train_counts.size(); ++c) run.dataset.class_names.push_back("class_" + std::to_string(c));
+  run.loader.options.on_bad_image = "error";
+  return run;
+}
+
+TEST_CASE("a training on images of one class is refused") {
+  CHECK_NOTHROW(check_training_data(with_data({0, 1, 2})));
+  Experiment run = with_data({0, 0, 7});
+  CHECK_THROWS_AS(check_training_data(run), DataError);
+  CHECK_THROWS_WITH(check_training_data(run), Contains("one class, class_2"));
+  run.train.epochs = 0;  // nothing is trained
+  CHECK_NOTHROW(check_training_data(run));
+}
+
+TEST_CASE("empty files of each split and of the images for thresholds are refused, unless bad images are left out") {
+  const test::TemporaryFolder folder;
+  folder.write("empty.png", std::string());
+  FileTable files(folder.path());
+  files.add("empty.png");
+  CHECK_FALSE(files.measure());
+  const Split split{
+      .name = "some", .images = std::make_shared<ImageFiles>(files, ImageFileOptions{}), .ids = {0}, .labels = {0}};
+  for (Split Dataset::*member : {&Dataset::train, &Dataset::val, &Dataset::calibration, &Dataset::test}) {
+    Experiment run = with_data({1, 1});
+    run.dataset.*member = split;
+    CHECK_THROWS_WITH(check_training_data(run), Contains("some: 1: ") && Contains("empty.png"));
+    run.loader.options.on_bad_image = "skip";
+    CHECK_NOTHROW(check_training_data(run));
+  }
+  Experiment run = with_data({1, 1});
+  run.threshold_split = split;
+  CHECK_THROWS_WITH(check_training_data(run), Contains("empty.png"));
+}
+
+}  // namespace
+}  // namespace settrain
