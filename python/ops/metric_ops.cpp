@@ -67,7 +67,8 @@ std::tuple<std::vector<std::string>, std::vector<double>> accuracies_op(
     const bool has_groups = !train_counts.empty();
     MetricContext context{.train_counts = has_groups ? train_counts.vec() : std::vector<int64_t>(classes)};
     if (context.train_counts.size() != classes) {
-      throw ShapeError("train_counts: expected one a class, got " + std::to_string(train_counts.size()));
+      throw ShapeError("train_counts: expected " + std::to_string(classes) + ", one a class, got " +
+                       std::to_string(train_counts.size()));
     }
     if (threshold_scores) {
       check_scores("threshold_scores", *threshold_scores);

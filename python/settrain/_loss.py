@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from settrain._ops import integers, ops, tensor
+from settrain._ops import counts, ops, tensor
 
 Integers = Sequence[int] | Tensor
 Reals = Sequence[float] | Tensor
@@ -34,7 +34,9 @@ class Loss(nn.Module):
             class_counts = [1] * len(weights) if class_counts is None else class_counts  # the operator wants some, and reads none
         self._num_weights = None if weights is None else len(weights)
         self._keys = keys
-        self._class_counts = integers("class_counts", class_counts)
+        self._class_counts = counts("class_counts", class_counts)
+        if self._class_counts and not any(self._class_counts):
+            raise ValueError("class_counts: expected some images, got none of any class")
         self._settings = "\n".join([f"loss.name={self.name}", *(f"loss.{key}={_yaml(value)}" for key, value in keys.items())])
         ops.check_loss(self._settings)
 

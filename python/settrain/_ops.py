@@ -35,3 +35,11 @@ def integers(name: str, values: object | None) -> list[int]:
         return [operator.index(value) for value in (values if isinstance(values, Sequence) else tensor(values).tolist())]
     except TypeError:
         raise ValueError(f"{name}: expected whole numbers, got {values!r}") from None
+
+
+def counts(name: str, values: object | None) -> list[int]:
+    """The same for numbers of images, of which none is below 0."""
+    images = integers(name, values)
+    if any(count < 0 for count in images):
+        raise ValueError(f"{name}: expected numbers of images, got {min(images)}")
+    return images

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from settrain._ops import integers, ops, scores_and_labels, tensor
+from settrain._ops import counts, integers, ops, scores_and_labels, tensor
 
 __all__ = [
     "accuracies",
@@ -57,7 +57,7 @@ def accuracies(
     if threshold_scores is not None:
         threshold_scores = tensor(threshold_scores, scores.dtype).to(scores.device)
     names, values = ops.accuracies(
-        scores, labels, top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores, integers("train_counts", train_counts)
+        scores, labels, top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores, counts("train_counts", train_counts)
     )
     return dict(zip(names, values))
 

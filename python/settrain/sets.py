@@ -14,7 +14,7 @@ import math
 
 from torch import Tensor
 
-from settrain._ops import integers, ops, scores_and_labels, tensor
+from settrain._ops import counts, integers, ops, scores_and_labels, tensor
 
 __all__ = ["CalibratedRule", "calibrate", "quality"]
 
@@ -67,8 +67,8 @@ def calibrate(
     ValueError.
     """
     scores, labels = scores_and_labels(scores, labels)
-    counts, superclasses = integers("train_counts", train_counts), integers("superclass_of", superclass_of)
-    return CalibratedRule(ops.calibrate(rule, scores, labels, counts, superclasses, sigmoid, seed))
+    images, superclasses = counts("train_counts", train_counts), integers("superclass_of", superclass_of)
+    return CalibratedRule(ops.calibrate(rule, scores, labels, images, superclasses, sigmoid, seed))
 
 
 def quality(
@@ -82,4 +82,4 @@ def quality(
     if rule is not None:
         wanted_coverage = rule.wanted_coverage
     sets, labels = scores_and_labels(sets, labels)
-    return json.loads(ops.set_quality(sets, labels, wanted_coverage, integers("train_counts", train_counts)))
+    return json.loads(ops.set_quality(sets, labels, wanted_coverage, counts("train_counts", train_counts)))

@@ -254,6 +254,7 @@ TrainedModel open_weights_alone(const Registries& registries, const fs::path& fi
     built = build_model(registries.models, config, context, model.policy, FirstWeights::kPretrained);
   } catch (const KeyError& problem) {
     if (problem.path() == "model.pretrained") throw RunError(problem.message());
+    if (!config.has(problem.path())) throw;
     config.fail(problem.path(), problem.message());
   }
   if (const Pretrained& loaded = built.pretrained.value(); !loaded.drawn.empty()) {

@@ -30,6 +30,8 @@ Registry<NamedNormalisation> all_statistics(const DatasetRegistry& datasets) {
 config::Keys loader_keys(const DatasetRegistry& datasets) {
   using config::key;
   using O = LoaderOptions;
+  std::vector<std::string> normalisations = normalisation_names(datasets);
+  normalisations.insert(normalisations.begin(), "auto");
   config::Keys keys = {
       key("batch_size", &O::batch_size, 128, "Images in a training batch.")
           .at_least(1)
@@ -69,7 +71,7 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "those that model.pretrained was trained with, where the file is settrain's, and ImageNet's where it is "
           "another's and the model is one of those that torchvision has ImageNet's weights of; else the data set's usual "
           "ones. The run's checkpoints keep them.")
-          .one_of(normalisation_names(datasets)),
+          .one_of(std::move(normalisations)),
       key("on_bad_image", &O::on_bad_image, "error",
           "What to do about an image that cannot be read: error stops the run and names the file, before the first step where the file is empty; skip leaves the "
           "image out, in training and evaluation, and lists it in the log. A training batch of which no image is "
@@ -93,9 +95,7 @@ int64_t LoaderOptions::resolved_workers(int64_t busy_threads) const {
 }
 
 std::vector<std::string> normalisation_names(const DatasetRegistry& datasets) {
-  std::vector<std::string> names = all_statistics(datasets).names();
-  names.insert(names.begin(), "auto");
-  return names;
+  return all_statistics(datasets).names();
 }
 
 Normalisation normalisation_for(const DatasetRegistry& datasets, const std::string& name, const Dataset& dataset) {

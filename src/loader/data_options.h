@@ -28,7 +28,7 @@ struct LoaderOptions {
 /// The keys of LoaderOptions and PipelineOptions. `datasets` adds the choices of data.normalisation.
 config::Keys loader_keys(const DatasetRegistry& datasets);
 
-/// The choices of data.normalisation: auto, none, and the statistics of the data sets.
+/// The choices of data.normalisation beside auto: none, and the statistics of the data sets.
 std::vector<std::string> normalisation_names(const DatasetRegistry& datasets);
 
 /// The statistics `name`, or the data set's usual ones where it is `auto`. Throws KeyError where they do not have the

@@ -153,7 +153,7 @@ void choose_normalisation(const DatasetRegistry& datasets, const config::Config&
     if (wanted != "auto" || usual != "none") return;
     input.warnings.push_back(fmt::format(
         "[data] nothing says how images were normalised when '{}' (model.pretrained) was trained, and {} is {}, since "
-        "it is auto: pixels lie in [0, 1]. Set it to what the weights were trained with, {}",
+        "it is auto: pixels lie in [0, 1]. Set it to what the weights were trained with: {}",
         file, kKey, usual, fmt::join(normalisation_names(datasets), ", ")));
     return;
   }

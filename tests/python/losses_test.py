@@ -309,6 +309,8 @@ class Arguments(TensorTest):
             (lambda: losses.NoisedTopK(reduction="average"), "reduction"),
             (lambda: losses.NoisedTopK(k=6)(scores, labels), "loss.k: must be less than the number of classes"),
             (lambda: losses.LDAM([1, 2])(scores, labels), "class_counts: expected 6"),
+            (lambda: losses.BalancedSoftmax([1, 2, 3, 4, 5, -6]), "^class_counts: .*-6"),
+            (lambda: losses.LogitAdjusted([0] * 6), "^class_counts: "),
             (lambda: losses.LDAM([1, 2], class_weights=[1.0] * 6)(scores, labels), "class_counts: expected 6"),
             (lambda: losses.LDAM(COUNTS, class_weights=[1.0, 2.0])(scores, labels), "^class_weights: expected 6, one a class, got 2"),
             (lambda: losses.CrossEntropy(class_weights=[1.0, 2.0])(scores, labels), "^class_weights: expected 6, one a class, got 2"),

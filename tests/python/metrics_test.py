@@ -231,6 +231,7 @@ class Sets(TensorTest):
             (lambda: rule.sets(scores[:, :5]), "^scores: .*12.*5 classes"),
             (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=[1, 2]), "^train_counts: expected 12"),
             (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=[0.5] * 12), "^train_counts: "),
+            (lambda: sets.calibrate("conformal:pas:0.1", scores, labels, train_counts=[-1] + [1] * 11), "^train_counts: .*-1"),
             (lambda: sets.calibrate("conformal:lac:0.1:superclass", scores, labels, superclass_of=[0]), "^superclass_of: expected 12"),
             (lambda: sets.quality(rule.sets(scores), labels, train_counts=[1]), "^train_counts: expected 12"),
             (lambda: sets.quality(rule.sets(scores)[:0], labels[:0]), "^sets: "),
