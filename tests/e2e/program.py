@@ -95,13 +95,14 @@ class ProgramTest(unittest.TestCase):
         return path
 
     def write_pictures(self, classes, images, step):
-        """An image folder `pictures`: so many images a class in each split, of levels that are `step` apart from class to class."""
-        for split in ("train", "val", "test"):
+        """An image folder `pictures`: so many images a class in each split, of levels that are `step` apart from class to class.
+        No two splits have the same image."""
+        for first, split in enumerate(("train", "val", "test")):
             for number, name in enumerate(classes):
                 folder = self.folder / "pictures" / split / name
                 folder.mkdir(parents=True)
                 for i in range(images):
-                    write_png(folder / f"{i}.png", 20 + i, 24, step * number + 3 * i)
+                    write_png(folder / f"{i}.png", 20 + i, 24, step * number + 3 * i + first)
 
     def run_program(self, *arguments, expect=0):
         done = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, env=environment(), capture_output=True, text=True, timeout=300)

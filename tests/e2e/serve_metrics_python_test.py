@@ -26,8 +26,8 @@ class Metrics(ServingTest):
             self.skipTest("no Python with prometheus_client (SETTRAIN_PYTHON)")
         super().setUp()
 
-    def test_rules_whose_names_hold_quotes_backslashes_and_line_ends(self):
-        rules = [f"conformal:wpas(weights={file}):0.1" for file in ('my "best" w.csv', "a\\nb\\.csv", 'two\nlines".csv')]
+    def test_rules_whose_names_hold_quotes_and_backslashes(self):
+        rules = [f"conformal:wpas(weights={file}):0.1" for file in ('my "best" w.csv', "a\\nb\\.csv", "\u00e9\u20ac}.csv")]
         for rule in rules:
             self.write(rule.split("=")[1].rsplit(")", 1)[0], "".join(f"{name},{1 + i}\n" for i, name in enumerate(CLASSES)))
         arguments = [f"--rule={rule}" for rule in rules]
