@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <nlohmann/json.hpp>
+
 #include "losses/ops/loss_kernels.h"
 #include "src/config/load.h"
 #include "src/core/error.h"

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "src/loader/taps.h"
+
 namespace settrain {
 namespace {
 

@@ -25,7 +25,7 @@ void check_pipeline(int64_t height, int64_t width, const PipelineOptions& option
   }
 }
 
-PipelineOptions pipeline(const std::string& name, int64_t pad, const std::string& flip) {
+PipelineOptions pipeline(const std::string& name, int64_t pad, config::Switch flip) {
   PipelineOptions options;
   options.pipeline = name;
   options.pad = pad;
@@ -47,16 +47,16 @@ PipelineOptions cut_out(const std::string& name, int64_t shorter_side, int64_t s
 TEST_CASE("resident images make the loader's batches, byte for byte") {
   SECTION("padded, shifted and mirrored, also by more than the image") {
     for (const int64_t pad : {0, 1, 4, 15}) {
-      for (const char* flip : {"true", "false"}) {
+      for (const config::Switch flip : {config::Switch::kOn, config::Switch::kOff}) {
         check_pipeline(8, 8, pipeline("plain", pad, flip), ViewUse::kTraining);
         check_pipeline(7, 5, pipeline("plain", pad, flip), ViewUse::kTraining);
       }
     }
-    check_pipeline(1, 1, pipeline("plain", 1, "true"), ViewUse::kTraining);
-    check_pipeline(9, 9, pipeline("cifar", PipelineOptions::kAuto, "auto"), ViewUse::kTraining);
+    check_pipeline(1, 1, pipeline("plain", 1, config::Switch::kOn), ViewUse::kTraining);
+    check_pipeline(9, 9, pipeline("cifar", PipelineOptions::kAuto, config::Switch::kAuto), ViewUse::kTraining);
   }
   SECTION("in evaluation") {
-    check_pipeline(9, 9, pipeline("cifar", PipelineOptions::kAuto, "auto"), ViewUse::kEvaluation);
+    check_pipeline(9, 9, pipeline("cifar", PipelineOptions::kAuto, config::Switch::kAuto), ViewUse::kEvaluation);
     check_pipeline(7, 5, {}, ViewUse::kEvaluation);
   }
   SECTION("cut out of larger images, ten crops too") {
@@ -85,7 +85,8 @@ TEST_CASE("epochs that take an image again, several workers, resumed epochs and 
                           .prefetch = 4,
                           .shuffle_seed = 3,
                           .sampling = {Sampling::kClassBalanced, /*epochs=*/2}};
-  const test::LoaderPair loaders(split, pipeline("cifar", 2, "true"), ViewUse::kTraining, true, at::kCPU, settings);
+  const test::LoaderPair loaders(split, pipeline("cifar", 2, config::Switch::kOn), ViewUse::kTraining, true, at::kCPU,
+                                 settings);
   test::check_equal(loaders, 2);
   test::check_equal(loaders, 2, /*first_batch=*/3);
 }
@@ -113,6 +114,6 @@ TEST_CASE("resident images keep to what they can do") {
   CHECK_THROWS_AS(loader({}, test::statistics(3), PixelType::kFloat), std::invalid_argument);
   CHECK_THROWS_AS(loader({}, test::statistics(1), PixelType::kByte), std::invalid_argument);
   CHECK_THROWS_AS(loader(larger, test::statistics(3), PixelType::kByte), std::invalid_argument);
-  CHECK_THROWS_AS(loader(pipeline("imagenet", 0, "auto"), test::statistics(3), PixelType::kByte),
+  CHECK_THROWS_AS(loader(pipeline("imagenet", 0, config::Switch::kAuto), test::statistics(3), PixelType::kByte),
                   std::invalid_argument);
 }

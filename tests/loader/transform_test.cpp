@@ -45,7 +45,7 @@ std::vector<float> apply(const Transform& transform, const Image& image, int64_t
 Transform plain(const Image& image, const Normalisation& normalisation, int64_t pad, bool flip, uint64_t seed) {
   PipelineOptions options;
   options.pad = pad;
-  options.flip = flip ? "true" : "false";
+  options.flip = flip ? config::Switch::kOn : config::Switch::kOff;
   return Transform(Pipeline(options, image.height, image.width, ViewUse::kTraining, seed), normalisation);
 }
 
