@@ -15,6 +15,7 @@
 #include "metrics/sets/set_quality.h"
 #include "metrics/split_scores.h"
 #include "python/ops/value_errors.h"
+#include "src/core/shape.h"
 
 namespace settrain {
 namespace {

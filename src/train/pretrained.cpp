@@ -52,7 +52,7 @@ std::vector<std::string> heads_of(const Model& model) {
 // How many features the head takes. A normalised one has its weight as [features, classes].
 int64_t features_of(const ModelOptions& options, const std::vector<std::string>& heads, const NamedTensors& targets) {
   for (const auto& [name, target] : targets) {
-    if (name == heads.front() + ".weight") return target.size(options.head == "normalised" ? 0 : 1);
+    if (name == heads.front() + ".weight") return target.size(options.head == ModelOptions::Head::kNormalised ? 0 : 1);
   }
   return 0;
 }
