@@ -45,8 +45,7 @@ std::vector<std::string> unknown_folders(const std::filesystem::path& folder, co
 /// an empty text for other names.
 std::string usual_split(std::string_view folder);
 
-/// Where the folder of a split, such as DATA/val or DATA/images_val, is missing and one is there that seems to be
-/// meant:
+/// Where the folder of a split, such as DATA/val or DATA/images_val, is missing and another seems to be meant:
 /// "'DATA/Validation' is there: rename it to val, or make a link of that name". Else an empty text.
 std::string misnamed_split(const std::filesystem::path& missing);
 
