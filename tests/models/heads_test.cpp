@@ -19,7 +19,7 @@ std::vector<std::string> names(const torch::nn::Module& module) {
 TEST_CASE("a normalised head gives cosines that do not depend on the features' length") {
   at::manual_seed(1);
   Owner model;
-  const Heads head(model, "fc", {"normalised"}, 5, 3);
+  const Heads head(model, "fc", {ModelOptions::Head::kNormalised}, 5, 3);
   const at::Tensor features = at::randn({4, 5});
   const at::Tensor scores = head(features).scores;
   CHECK(scores.abs().max().item<double>() <= 1 + 1e-6);
@@ -30,7 +30,7 @@ TEST_CASE("a normalised head gives cosines that do not depend on the features' l
 
 TEST_CASE("a scaled head trains a factor for each class, and nothing else") {
   Owner model;
-  const Heads heads(model, "fc", {"scaled", true}, 5, 3);
+  const Heads heads(model, "fc", {ModelOptions::Head::kScaled, true}, 5, 3);
   CHECK(names(model) == std::vector<std::string>{"fc.weight", "fc.bias", "fc.factor"});
   const at::Tensor features = at::randn({4, 5});
   const NamedTensors tensors = state_dict(model);
@@ -51,7 +51,7 @@ TEST_CASE("a scaled head trains a factor for each class, and nothing else") {
 TEST_CASE("two heads score the same features with weights of their own") {
   at::manual_seed(1);
   Owner model;
-  const Heads heads(model, "fc", {"two_head", true}, 5, 3);
+  const Heads heads(model, "fc", {ModelOptions::Head::kTwoHead, true}, 5, 3);
   CHECK(names(model) == std::vector<std::string>{"fc.weight", "fc.bias", "fc_multi.weight", "fc_multi.bias"});
   const at::Tensor features = at::randn({4, 5}).requires_grad_(true);
   const ModelOutput output = heads(features);
@@ -67,12 +67,12 @@ TEST_CASE("two heads score the same features with weights of their own") {
 
 TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or start at zero") {
   Owner with, without;
-  const Heads head(with, "classifier", {"linear", true}, 5, 3, FirstHead::kZeroBias);
+  const Heads head(with, "classifier", {ModelOptions::Head::kLinear, true}, 5, 3, FirstHead::kZeroBias);
   const ModelOutput output = head(at::zeros({1, 5}));
   CHECK_FALSE(output.scores_multi.defined());
   CHECK(output.prediction().is_same(output.scores));
   CHECK((*with.named_parameters().find("classifier.bias") == 0).all().item<bool>());
-  Heads(without, "fc", {"linear", false}, 5, 3);
+  Heads(without, "fc", {ModelOptions::Head::kLinear, false}, 5, 3);
   CHECK(names(without) == std::vector<std::string>{"fc.weight"});
 }
 

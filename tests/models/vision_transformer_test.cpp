@@ -48,7 +48,8 @@ TEST_CASE("a place's embedding is learnt for every patch, and other images are r
 TEST_CASE("gradients repeat to the bit") {
   const auto gradients = [] {
     at::manual_seed(1);
-    const auto model = make_vision_transformer(kSmallTransformer, {"normalised", false}, {7, 3, 64, 64});
+    const auto model =
+        make_vision_transformer(kSmallTransformer, {ModelOptions::Head::kNormalised, false}, {7, 3, 64, 64});
     model->forward(at::randn({4, 3, 64, 64})).scores.square().sum().backward();
     std::vector<at::Tensor> all;
     for (const at::Tensor& parameter : model->parameters()) all.push_back(parameter.grad());
