@@ -15,8 +15,8 @@
 #include "src/inference/calibration.h"
 #include "src/inference/results.h"
 #include "src/inference/rule_file.h"
-#include "src/inference/trained_model.h"
 #include "src/inference/score_file.h"
+#include "src/inference/trained_model.h"
 #include "src/inference/trained_run.h"
 
 namespace settrain {

@@ -108,7 +108,8 @@ class BadImages(ProgramTest):
         ):
             with self.subTest(name):
                 run = ("--device", "cpu", "--set", f"run.dir=runs/{name}")
-                broken.write_bytes(b"")
+                write_png(broken, 20, 24, 100)
+                broken.write_bytes(broken.read_bytes()[:-30])
                 self.assertIn("Replace or remove", self.run_program("--config", "bad.yaml", *run, expect=1).stderr)
                 weights = tensors_of(self.folder / f"runs/{name}/checkpoints/last.safetensors")
                 mend()

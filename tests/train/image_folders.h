@@ -1,6 +1,8 @@
 // A small image folder on the disk, and runs on it without their training.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
