@@ -53,8 +53,11 @@ struct SmallFolder {
   Experiment run(std::vector<std::string> settings = {}, FirstWeights weights = FirstWeights::kDrawn) const {
     std::vector<std::string> all{"data.name=image_folder", "data.root=" + folder.path().string(),
                                  "data.input_size=8",      "data.workers=1",
-                                 "data.batch_size=4",      "model.name=resnet8",
-                                 "model.width=1",          "run.threads=1"};
+                                 "data.batch_size=4",      "run.threads=1"};
+    const auto is_model = [](const std::string& setting) { return setting.starts_with("model.name="); };
+    if (std::none_of(settings.begin(), settings.end(), is_model)) {
+      all.insert(all.end(), {"model.name=resnet8", "model.width=1"});
+    }
     all.insert(all.end(), settings.begin(), settings.end());
     return make_experiment(builtin_registries(), config::load(experiment_schema(builtin_registries()), {}, all),
                            at::kCPU, weights);
