@@ -64,7 +64,7 @@ TEST_CASE("CIFAR-10's ResNet-20 of a legacy file gives its recorded logits", "[d
   REQUIRE(loaded);
   CHECK(loaded->drawn.empty());
   CHECK(loaded->num_tensors == 97);
-  CHECK(loaded->from == "its key state_dict, without the prefix module.");
+  CHECK(loaded->from == "its key state_dict, without the prefix module., its head is linear");
 
   at::NoGradGuard no_grad;
   const at::Tensor logits = model->forward(published_images().scores.narrow(0, 0, kLogits)).scores;
