@@ -79,8 +79,8 @@ std::string decode(std::span<const uint8_t> bytes, const DecodeOptions& options,
                    ImagePart& part) {
   if (bytes.empty()) throw std::runtime_error("the file is empty");
   const ImageHeader header = parse_image_header(bytes);
-  if (is_jpeg(bytes)) return decode_jpeg_part(bytes, options, header.orientation, choose, part);
   if (header.format == ImageFormat::kUnknown) throw std::runtime_error("is no JPEG, PNG, BMP, WebP or TIFF image");
+  if (header.format == ImageFormat::kJpeg) return decode_jpeg_part(bytes, options, header.orientation, choose, part);
   if (header.height == 0) throw std::runtime_error(fmt::format("the {} has no size", name_of(header.format)));
   check_size(header.height, header.width);
   part.top = part.left = 0;

@@ -37,9 +37,6 @@ void prepare_decoding();
 /// without image decoding.
 std::map<std::string, std::string> image_library_versions();
 
-/// Whether the bytes begin as a JPEG does.
-bool is_jpeg(std::span<const uint8_t> bytes);
-
 /// Decodes at least the part that `choose` returns to `channels` = 3 (RGB) or 1 (grey), reusing the memory of `part`.
 /// The pixels equal those of the whole image as Pillow decodes it: grey becomes R = G = B, and CMYK is multiplied out.
 /// Rows below the part are not decoded, and as few pixels above or beside it as the format allows. EXIF orientation is

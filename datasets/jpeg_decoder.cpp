@@ -115,10 +115,6 @@ void read_rows(jpeg_decompress_struct& jpeg, int64_t end, uint8_t* rows) {
 
 }  // namespace
 
-bool is_jpeg(std::span<const uint8_t> bytes) {
-  return bytes.size() > 2 && bytes[0] == 0xFF && bytes[1] == 0xD8;
-}
-
 std::string decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChoosePart& choose, ImagePart& part) {
   Decompressor decompressor;
   jpeg_decompress_struct& jpeg = decompressor.jpeg();

@@ -17,10 +17,6 @@ std::string decode_image(std::span<const uint8_t>, const DecodeOptions&, const C
   throw std::runtime_error(kNoDecoder);
 }
 
-bool is_jpeg(std::span<const uint8_t>) {
-  throw Error(kNoDecoder);
-}
-
 std::string decode_jpeg(std::span<const uint8_t>, int64_t, const ChoosePart&, ImagePart&) {
   throw std::runtime_error(kNoDecoder);
 }

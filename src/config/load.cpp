@@ -236,10 +236,13 @@ std::optional<PlacedError> violation(const Rule& rule, const Config& config) {
 
 void check_rules(const Schema& schema, const Config& config) {
   Problems problems;
-  for (const std::vector<Rule>* rules : {&schema.rules, &schema.needs}) {
-    for (const Rule& rule : *rules) {
-      if (const auto error = violation(rule, config)) problems.add(error->origin(), error->what());
-    }
+  const auto check = [&](const Rule& rule) {
+    if (const auto error = violation(rule, config)) problems.add(error->origin(), error->what());
+  };
+  std::ranges::for_each(schema.rules, check);
+  std::ranges::for_each(schema.needs, check);
+  for (const EntryRule& rule : schema.entry_needs) {
+    for (const Entry& entry : config.entries()) check([&](const Config& whole) { rule(whole, entry); });
   }
   problems.throw_if_any();
 }

@@ -10,6 +10,7 @@
 namespace settrain::config {
 
 class Config;
+struct Entry;
 
 /// One of the things a section chooses between, with keys of its own: a loss, a model, a data set, a schedule.
 struct Variant {
@@ -32,10 +33,14 @@ struct Section {
 /// own, and all failures are reported together with the others.
 using Rule = std::function<void(const Config&)>;
 
+/// A rule on the value of a single key, run on the entry of each. Throws by config.fail(entry.path, message).
+using EntryRule = std::function<void(const Config&, const Entry&)>;
+
 struct Schema {
   std::vector<Section> sections;  // in the order of the dump and of the reference page; parents before their children
   std::vector<Rule> rules;        // on the config alone
   std::vector<Rule> needs{};      // on things outside of the config, such as a folder
+  std::vector<EntryRule> entry_needs{};
 };
 
 /// The variants of a section, from a registry whose entries have `name`, `help` and `keys`.

@@ -144,15 +144,13 @@ void name_rule(const config::Config& config) {
 }
 
 // A path that is only read may begin with a folder that has such a name, if there is one.
-void shell_rule(const config::Config& config) {
-  for (const config::Entry& entry : config.entries()) {
-    const auto* text = std::get_if<std::string>(&entry.value);
-    std::error_code ignored;
-    if (!text || entry.path == "run.dir" || entry.path == "name" || shell_part(*text).empty()) continue;
-    if (std::filesystem::exists(*text, ignored)) continue;
-    config.fail(entry.path, fmt::format("'{}' is not there, and {} is not replaced here; write {}", *text,
-                                        shell_part(*text), in_config_words(*text)));
-  }
+void shell_rule(const config::Config& config, const config::Entry& entry) {
+  const auto* text = std::get_if<std::string>(&entry.value);
+  std::error_code ignored;
+  if (!text || entry.path == "run.dir" || entry.path == "name" || shell_part(*text).empty()) return;
+  if (std::filesystem::exists(*text, ignored)) return;
+  config.fail(entry.path, fmt::format("'{}' is not there, and {} is not replaced here; write {}", *text,
+                                      shell_part(*text), in_config_words(*text)));
 }
 
 bool contains(const config::Texts& texts, const char* text) {
@@ -242,7 +240,8 @@ config::Schema experiment_schema(const Registries& registries) {
                   set_rules_rule,
                   no_validation_rule("eval.during_training", "[], or [test] to watch the test split"),
                   no_validation_rule("eval.splits", "[test]")};
-  schema.needs = {shell_rule, threshold_folder_rule};
+  schema.needs = {threshold_folder_rule};
+  schema.entry_needs = {shell_rule};
   return schema;
 }
 

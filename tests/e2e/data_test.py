@@ -66,9 +66,8 @@ class Data(ProgramTest):
         for name in ("train/elm/0.png", "train/oak/0.png", "test/oak/1.png"):
             file = self.folder / "pictures" / name
             content = file.read_bytes()
-            profile = b"icc\0\0" + zlib.compress(b"no profile")
-            chunk = struct.pack(">I", len(profile)) + b"iCCP" + profile + struct.pack(">I", zlib.crc32(b"iCCP" + profile))
-            file.write_bytes(content[:33] + chunk + content[33:])  # behind the header
+            palette = struct.pack(">I", 4) + b"PLTEfour" + struct.pack(">I", zlib.crc32(b"PLTEfour"))  # no whole number of colours
+            file.write_bytes(content[:33] + palette + content[33:])  # behind the header
         done = self.run_program("data", "verify", "folder.yaml", "--list", "bad.txt")
         lines = done.stdout.splitlines()
         self.assertRegex(lines[0], "train, 2 files; the first is 'pictures/train/elm/0.png': libpng")

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "datasets/image_files.h"
+#include "datasets/image_header.h"
 #include "src/core/digest.h"
 #include "src/loader/pipeline.h"
 #include "tests/loader/render.h"
@@ -79,7 +80,7 @@ TEST_CASE("parts of photographs have the pixels of the whole", "[data]") {
     for (const auto& entry : fs::directory_iterator(data / folder)) {
       std::ifstream stream(entry.path(), std::ios::binary);
       const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(stream), {}};
-      if (!is_jpeg(bytes)) continue;
+      if (parse_image_header(bytes).format != ImageFormat::kJpeg) continue;
       CAPTURE(entry.path());
       const Image whole = test::decode_whole(bytes, 3);
       for (uint32_t i = 0; i < 6; ++i) test::check_part(bytes, whole, test::random_box(whole, i));
