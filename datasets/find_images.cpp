@@ -40,12 +40,13 @@ void refuse_lost_folder(const fs::directory_entry& entry) {
 }
 
 // Whether a file is an image under a name that browsers on Windows give JPEGs. They also leave broken downloads under
-// such names, so the file's header must tell a size.
+// such names, so the file's header must tell a size. A file that cannot be opened is taken, to be refused when it is
+// measured or read.
 bool is_saved_image(const fs::path& file) {
   static constexpr std::array<std::string_view, 3> kEndings = {".jfif", ".pjpeg", ".pjp"};
   if (std::find(kEndings.begin(), kEndings.end(), lower_ending(file.native())) == kEndings.end()) return false;
   const std::optional<ImageHeader> header = read_image_header(file);
-  return header && header->height > 0;
+  return !header || header->height > 0;
 }
 
 // find_images() of one folder, which lies in the folders `around`. `above`: characters of a path before its name in the
@@ -127,9 +128,11 @@ std::vector<std::string> unread_texts(const UnreadFiles& unread) {
       shown += fmt::format("{}{} {}", i == 0 ? "" : ", ", -kinds[i].first, kinds[i].second);
     }
     if (kinds.size() > kShown) shown += fmt::format(" and {} other endings", kinds.size() - kShown);
-    texts.push_back(fmt::format("{} beside the images {} not read: {}; the first is '{}'. Images are {} files",
-                                unread.count == 1 ? "1 file" : fmt::format("{} files", unread.count),
-                                unread.count == 1 ? "is" : "are", shown, unread.first.string(), kImageEndings));
+    texts.push_back(
+        fmt::format("{} beside the images {} not read: {}; the first is '{}'. Images are {} files "
+                    "(.jfif only where its content is an image)",
+                    unread.count == 1 ? "1 file" : fmt::format("{} files", unread.count),
+                    unread.count == 1 ? "is" : "are", shown, unread.first.string(), kImageEndings));
   }
   if (unread.misplaced > 0) {
     texts.push_back(fmt::format("{} beside the class folders and {} left out; the first is '{}'",

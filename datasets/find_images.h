@@ -21,7 +21,8 @@ bool is_picture(std::string_view file);
 inline constexpr const char* kImageEndings = ".jpg, .jpeg, .jpe, .jfif, .png, .bmp, .webp, .tif or .tiff";
 
 /// Adds to `files` all images of `folder`, a path from their root, and of the folders in it, in the order of their
-/// paths. `takes` says by its name whether a file is one; images named .jfif, .pjpeg and .pjp always are. Links to
+/// paths. `takes` says by its name whether a file is one; a .jfif, .pjpeg or .pjp file is one where its header has
+/// a size, or it cannot be opened. Links to
 /// folders are followed. Hidden files and folders are left out; all other files are counted in files.unread(). Throws
 /// DataError where there is no such folder, where a link leads back to a folder around it, and for a link to nothing
 /// whose name has no ending: it may have led to a folder.

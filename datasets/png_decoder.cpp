@@ -26,11 +26,6 @@ class PngReader {
       throw std::runtime_error("libpng cannot be started");
     }
     png_set_read_fn(png_, this, &PngReader::read);
-    png_set_user_limits(png_, kMostPixels, kMostPixels);
-    // Chunks that change no pixel here are not read: gamma, colour profiles, texts. A wrong checksum of any chunk is an
-    // error, as in Pillow.
-    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
-    png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
   }
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
@@ -79,7 +74,14 @@ std::string decode_png(std::span<const uint8_t> bytes, const ImageHeader& header
   PngReader reader(bytes);
   const png_structp png = reader.png();
   const png_infop info = reader.info();
-  reader.guarded([&] { png_read_info(png, info); });
+  reader.guarded([&] {
+    png_set_user_limits(png, kMostPixels, kMostPixels);
+    // Chunks that change no pixel here are not read: gamma, colour profiles, texts. A wrong checksum of any chunk is an
+    // error, as in Pillow.
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+    png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+    png_read_info(png, info);
+  });
   set_size(image, header, png_get_image_height(png, info), png_get_image_width(png, info), channels);
   const int type = png_get_color_type(png, info);
   const bool has_palette = type == PNG_COLOR_TYPE_PALETTE;

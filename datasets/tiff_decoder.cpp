@@ -333,9 +333,9 @@ void store_row(const SampleRow& row, int64_t count, const Layout& layout, int64_
   }
 }
 
-// Whether the data of a strip or tile are a sound zlib stream as far as they go, checksum included. libtiff stops at
-// the last byte that it needs, before the checksum.
-bool is_sound_deflate(std::span<const uint8_t> data) {
+// Whether the data of a strip or tile are a sound zlib stream of `size` bytes, checksum included. libtiff stops at the
+// last byte that it needs, before the checksum. What a longer stream holds is not unpacked: it may be very much.
+bool is_sound_deflate(std::span<const uint8_t> data, int64_t size) {
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
   const std::unique_ptr<z_stream, int (*)(z_stream*)> release(&stream, inflateEnd);
@@ -343,12 +343,15 @@ bool is_sound_deflate(std::span<const uint8_t> data) {
   stream.avail_in = static_cast<uInt>(data.size());
   std::array<uint8_t, 1 << 15> out;
   int state = Z_OK;
-  while (state == Z_OK) {
+  for (int64_t left = size + 1; state == Z_OK && left > 0;) {
+    const auto room = static_cast<uInt>(std::min<int64_t>(left, std::ssize(out)));
     stream.next_out = out.data();
-    stream.avail_out = out.size();
+    stream.avail_out = room;
     state = inflate(&stream, Z_NO_FLUSH);
+    left -= room - stream.avail_out;
   }
-  return state == Z_STREAM_END || state == Z_BUF_ERROR;  // no end: a writer that leaves out the checksum
+  // Z_BUF_ERROR: the stream has no end, as where a writer leaves out the checksum. Z_OK: it is longer than needed.
+  return state == Z_STREAM_END || state == Z_BUF_ERROR || state == Z_OK;
 }
 
 // Whether the data end with the checksum of these bytes: the same in a fifth of the time, where nothing follows them.
@@ -398,7 +401,7 @@ void read_blocks(TiffReader& tiff, const Layout& layout, int64_t most_bytes, Ima
         if (!is_deflate) continue;
         const std::span<const uint8_t> data = tiff.stored(number);
         if (is_as_packed && ends_with_checksum(data, block, size)) continue;
-        if (!is_sound_deflate(data)) throw std::runtime_error("its Deflate data are damaged");
+        if (!is_sound_deflate(data, size)) throw std::runtime_error("its Deflate data are damaged");
       }
       const int64_t columns = std::min(across, layout.width - left);
       for (int64_t y = 0; y < rows; ++y) {

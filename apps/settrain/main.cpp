@@ -182,7 +182,7 @@ int run_command_line(int argc, char** argv) {
 // Ends without the destructors of static objects: LibTorch would take each of its operators out of its tables, a third
 // of the processor time of a command that computes nothing. The leak sanitizer runs only at an ordinary exit.
 [[noreturn]] void end_process(int code) {
-  std::cout.flush();
+  if (!std::cout.flush() && code == kSuccess) code = kFailed;
   std::fflush(nullptr);
 #ifdef __SANITIZE_ADDRESS__
   std::exit(code);

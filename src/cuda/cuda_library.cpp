@@ -6,6 +6,9 @@
 #include <ATen/Context.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <string_view>
 
 #include "src/core/log.h"
 #endif
@@ -23,14 +26,22 @@ CudaLibrary load_library() {
   int gpus = 0;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) return {};
   // The path of the program's libraries has it. It is never unloaded.
-  const char* problem = "it has no settrain_cuda_calls";
+  std::string problem = "libsettrain_cuda.so cannot be used: ";
   if (void* const library = ::dlopen("libsettrain_cuda.so", RTLD_NOW | RTLD_GLOBAL)) {
-    if (const void* const calls = ::dlsym(library, "settrain_cuda_calls"))
-      return {static_cast<const CudaCalls*>(calls), ""};
+    const auto* const calls = static_cast<const CudaCalls*>(::dlsym(library, "settrain_cuda_calls"));
+    if (!calls) {
+      problem += "it has no settrain_cuda_calls";
+    } else if (std::string_view(calls->build) != SETTRAIN_CUDA_CALLS_BUILD) {
+      problem += fmt::format("it is of settrain {}, this program of {}", calls->build, SETTRAIN_CUDA_CALLS_BUILD);
+    } else if (!at::hasCUDA()) {
+      problem = "LibTorch finds no CUDA";
+    } else {
+      return {calls, ""};
+    }
   } else {
-    problem = ::dlerror();
+    problem += ::dlerror();
   }
-  CudaLibrary none{nullptr, std::string("there is a GPU, but libsettrain_cuda.so cannot be loaded: ") + problem};
+  CudaLibrary none{nullptr, "there is a GPU, but " + problem};
   log::warning("[model] " + none.problem);
   return none;
 }
@@ -48,11 +59,7 @@ const CudaLibrary& cuda_library() {
 }  // namespace
 
 bool has_gpu() {
-#ifdef SETTRAIN_HAS_CUDA
-  return cuda_library().calls && at::hasCUDA();
-#else
-  return false;
-#endif
+  return cuda_library().calls != nullptr;
 }
 
 const std::string& why_no_gpu() {

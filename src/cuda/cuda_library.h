@@ -4,11 +4,15 @@
 
 #include <c10/core/Device.h>
 #include <c10/util/intrusive_ptr.h>
+#include <torch/version.h>
 
 #include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
+
+/// Versions on which the types here depend. CMake defines SETTRAIN_VERSION for the two files that use this.
+#define SETTRAIN_CUDA_CALLS_BUILD SETTRAIN_VERSION " with LibTorch " TORCH_VERSION
 
 namespace c10d {
 class Backend;
@@ -27,6 +31,8 @@ struct GraphCapture {
 /// What settrain calls of LibTorch's CUDA library by name; for all else ATen's interface for any device does. The
 /// functions are in libsettrain_cuda.so (cuda_calls.cpp), which is linked with that library.
 struct CudaCalls {
+  /// SETTRAIN_CUDA_CALLS_BUILD where the library was built. The program uses none that was built from other versions.
+  const char* build;
   /// From now on this thread computes on that device, on a stream of its own.
   void (*take_stream)(at::Device device);
   /// Begins to capture what this thread does.

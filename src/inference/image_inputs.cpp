@@ -29,7 +29,9 @@ void add_folder(const fs::path& folder, FileTable& files) {
   FileTable found(folder);
   find_images("", found, is_picture);
   if (found.size() == 0) {
-    throw DataError(fmt::format("no {} file in '{}' or the folders in it", kImageEndings, folder.string()));
+    std::string unread;
+    for (const std::string& text : unread_texts(found.unread())) unread += ". " + text;
+    throw DataError(fmt::format("no {} file in '{}' or the folders in it{}", kImageEndings, folder.string(), unread));
   }
   for (int64_t i = 0; i < found.size(); ++i) files.add(found.path(i).native());
 }

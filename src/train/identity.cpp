@@ -21,6 +21,8 @@ namespace settrain {
 namespace {
 
 constexpr const char* kProcessCount = "processes";
+constexpr const char* kFittedKeys = "fitted";
+constexpr const char* kInput = "input";
 constexpr const char* kPretrainedDigest = "model.pretrained.sha256";
 
 // Everything that the last bits of a run depend on, besides its config and data.
@@ -52,6 +54,13 @@ TextMap splits(const Experiment& run) {
     if (!digest.empty()) texts[entry_of(name)] = digest;
   }
   return texts;
+}
+
+// The size and normalisation of the input, which every process finds out for itself where they are auto.
+std::string input_text(const Experiment& run) {
+  const Normalisation& values = run.loader.normalisation;
+  return fmt::format("{}x{} pixels, mean {}, standard deviation {}", run.input.height, run.input.width,
+                     fmt::join(values.mean, " "), fmt::join(values.std, " "));
 }
 
 // Empty where the checkpoint has no such entry.
@@ -204,7 +213,9 @@ void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.set_integer("state.rng", kRngVersion);
   checkpoint.metadata["config"] = run.config.to_yaml();
   checkpoint.metadata[kProcessCount] = std::to_string(run.group->world_size());
+  checkpoint.metadata[kFittedKeys] = nlohmann::json(fitted_keys(run.config)).dump();
   checkpoint.metadata["card"] = to_text(card_of(run));
+  checkpoint.metadata[kInput] = input_text(run);
   checkpoint.metadata.merge(machine(run));
   checkpoint.metadata.merge(data(run));
   checkpoint.metadata.merge(splits(run));
@@ -220,6 +231,16 @@ RecordedInput recorded_input(const TextMap& metadata, const std::string& place) 
 int64_t processes_of(const Checkpoint& checkpoint) {
   const auto found = checkpoint.metadata.find(kProcessCount);
   return found == checkpoint.metadata.end() ? 1 : std::stoll(found->second);
+}
+
+std::optional<std::vector<std::string>> fitted_keys_of(const Checkpoint& checkpoint) {
+  const auto found = checkpoint.metadata.find(kFittedKeys);
+  if (found == checkpoint.metadata.end()) return std::nullopt;
+  const auto keys = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  if (!keys.is_array() || !std::ranges::all_of(keys, [](const auto& key) { return key.is_string(); })) {
+    throw RunError(fmt::format("{}: its metadata '{}' are no list of keys", checkpoint.place(), kFittedKeys));
+  }
+  return keys.get<std::vector<std::string>>();
 }
 
 void restore_pretrained_digest(const Checkpoint& checkpoint, std::string& digest) {

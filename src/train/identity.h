@@ -1,6 +1,7 @@
 // Everything that a run's numbers follow from (config, data, first weights, machine), as a checkpoint records it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct ResumeTerms {
   int64_t processes = 1;                    // that go on with the run
 };
 
-/// Adds the metadata "config" (the resolved YAML), "processes" (their number), "card" (see card_of()), "data.digest"
+/// Adds the metadata "config" (the resolved YAML), "fitted" (fitted_keys(), as JSON), "processes" (their number), "card"
+/// (see card_of()), "input" (its size and normalisation, for people and for comparing processes), "data.digest"
 /// (of all splits), "data.train", "data.val", "data.calibration", "data.test" (of each split alone), "data.labels" (of
 /// the training labels, noise included), "data.thresholds" (of the folder that sets average-K's thresholds),
 /// "model.pretrained.sha256" (of the weights it began with), "machine.*" (what the last bits depend on), and the tensor
@@ -30,6 +32,10 @@ RecordedInput recorded_input(const TextMap& metadata, const std::string& place);
 
 /// The number of processes that trained it.
 int64_t processes_of(const Checkpoint& checkpoint);
+
+/// The keys whose defaults were fitted to the number of classes; none for a checkpoint of an early version, which does
+/// not know. Throws RunError where the entry is damaged.
+std::optional<std::vector<std::string>> fitted_keys_of(const Checkpoint& checkpoint);
 
 /// Takes over the digest of the weights that the run once began with, where the checkpoint has one; for the record,
 /// since nothing else needs these weights any more.
@@ -59,7 +65,7 @@ void check_same_data(Experiment& run, const Checkpoint& checkpoint);
 void check_same_identity(Experiment& run, const Checkpoint& checkpoint, const ResumeTerms& terms);
 
 /// Throws AgreedError that names the processes which differ from the first, and in what: config (but
-/// for places of files and the like), data, threads, instruction set, device, program. Collective.
+/// for places of files and the like), input, data, threads, instruction set, device, program. Collective.
 void check_same_everywhere(const Experiment& run);
 
 }  // namespace settrain

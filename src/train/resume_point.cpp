@@ -106,12 +106,20 @@ void check_changes(const std::vector<config::Difference>& changes, const config:
       fmt::format("{} was made with another configuration:{}\nStart a new run{}", quoted(made_by), lines, allow));
 }
 
-// `wanted` with the run's own values where it has defaults that the run had fitted to its number of classes.
+// The keys whose defaults the run had fitted to its number of classes. Runs of early versions have them only in their
+// provenance, which may be lost.
+std::vector<std::string> recorded_fitted_keys(const nlohmann::ordered_json& provenance, const Checkpoint* checkpoint) {
+  if (checkpoint) {
+    if (const auto keys = fitted_keys_of(*checkpoint)) return *keys;
+  }
+  if (!provenance.is_object()) return {};
+  return provenance.value("fitted", std::vector<std::string>());
+}
+
+// `wanted` with the run's own values where it has defaults that the run had fitted.
 config::Config with_fitted_defaults(const config::Config& recorded, config::Config wanted,
-                                    const nlohmann::ordered_json& provenance) {
-  if (!provenance.is_object()) return wanted;
-  for (const auto& key : provenance.value("fitted", nlohmann::ordered_json::array())) {
-    const auto path = key.get<std::string>();
+                                    const std::vector<std::string>& fitted) {
+  for (const std::string& path : fitted) {
     if (!recorded.has(path) || !wanted.has(path) || !wanted.at(path).origin.is_default()) continue;
     if (recorded.at(path).value.index() != wanted.at(path).value.index()) continue;  // the K of another loss
     wanted = wanted.with(path, recorded.at(path).value);
@@ -244,17 +252,19 @@ ResumePoint find_resume_point(const RunFolder& folder, const config::Config& rec
   for (const std::string& key : terms.allowed_keys) check_known(key, recorded, asked);
   // It is added to when much else has changed: its damage is told now.
   const nlohmann::ordered_json provenance = read_provenance(folder.provenance());
-  const config::Config wanted = with_fitted_defaults(recorded, asked, provenance);
   ResumePoint point;
   const fs::path file = folder.last_checkpoint();
-  if (!fs::exists(file)) {
+  const bool has_checkpoint = fs::exists(file);
+  if (has_checkpoint) point.checkpoint = load_checkpoint(file);
+  const config::Config wanted = with_fitted_defaults(
+      recorded, asked, recorded_fitted_keys(provenance, has_checkpoint ? &*point.checkpoint : nullptr));
+  if (!has_checkpoint) {
     check_not_begun(folder);
     point.changes = config_changes(recorded.to_yaml(), wanted);
     compare_steps(processes_of(provenance), wanted, terms.processes, point.changes);
     check_changes(point.changes, wanted, terms, folder.config(), 0);
     return point;
   }
-  point.checkpoint = load_checkpoint(file);
   point.state = read_state(*point.checkpoint);
   point.changes = config_changes(point.checkpoint->text("config"), wanted);
   compare_steps(processes_of(*point.checkpoint), wanted, terms.processes, point.changes);

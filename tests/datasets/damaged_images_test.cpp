@@ -1,5 +1,9 @@
 // Files of each format that are cut short or changed, and warnings of the libraries that decode them.
+#include <zlib.h>
+
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
@@ -50,6 +54,39 @@ const std::vector<Encoding>& encodings() {
       {"uncompressed TIFF", ".tiff", {cv::IMWRITE_TIFF_COMPRESSION, 1}},
   };
   return all;
+}
+
+void append(Bytes& bytes, uint32_t value, int size) {
+  for (int i = 0; i < size; ++i) bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
+}
+
+// A grey TIFF of 4 x `height` pixels whose rows are strips that all have the same Deflate data: `unpacked` zeros.
+Bytes tiff_of_one_stream(uint32_t height, size_t unpacked) {
+  const Bytes zeros(unpacked);
+  uLongf packed_size = compressBound(unpacked);
+  Bytes packed(packed_size);
+  REQUIRE(compress2(packed.data(), &packed_size, zeros.data(), zeros.size(), 9) == Z_OK);
+  packed.resize(packed_size);
+  constexpr uint32_t kHeader = 8, kShort = 3, kLong = 4;
+  const auto offsets = kHeader + static_cast<uint32_t>(packed_size), counts = offsets + 4 * height;
+  Bytes bytes{'I', 'I', 42, 0};
+  append(bytes, counts + 4 * height, 4);  // of the directory
+  bytes.insert(bytes.end(), packed.begin(), packed.end());
+  for (uint32_t i = 0; i < height; ++i) append(bytes, kHeader, 4);
+  for (uint32_t i = 0; i < height; ++i) append(bytes, static_cast<uint32_t>(packed_size), 4);
+  const std::vector<std::array<uint32_t, 4>> fields{
+      {256, kShort, 1, 4}, {257, kLong, 1, height}, {258, kShort, 1, 8},
+      {259, kShort, 1, 8}, {262, kShort, 1, 1},     {273, kLong, height, offsets},
+      {277, kShort, 1, 1}, {278, kLong, 1, 1},      {279, kLong, height, counts}};
+  append(bytes, static_cast<uint32_t>(fields.size()), 2);
+  for (const auto& [tag, type, count, value] : fields) {
+    append(bytes, tag, 2);
+    append(bytes, type, 2);
+    append(bytes, count, 4);
+    append(bytes, value, 4);
+  }
+  append(bytes, 0, 4);
+  return bytes;
 }
 
 void decode_all(const Bytes& bytes) {
@@ -122,6 +159,14 @@ TEST_CASE("damage in the middle of a compressed TIFF is noticed") {
     std::fill(middle, middle + 200, uint8_t{0});
     CHECK(is_refused(bytes));
   }
+}
+
+TEST_CASE("a strip's data are unpacked only as far as it has pixels") {
+  CHECK_FALSE(is_refused(tiff_of_one_stream(3, 4)));
+  const Bytes bytes = tiff_of_one_stream(20000, 3'900'000);
+  const std::clock_t start = std::clock();
+  is_refused(bytes);
+  CHECK(std::clock() - start < 20 * CLOCKS_PER_SEC);  // wholly unpacked, 78 GB would take more than a minute
 }
 
 TEST_CASE("whatever is changed, there is an error or an image") {

@@ -96,6 +96,8 @@ TEST_CASE("files that are not read are told of by number, ending and the first")
                       Contains("test/ash/none"));
   CHECK_THAT(log, Contains("2 images lie beside the class folders") && Contains("train/beside.png"));
   CHECK_THAT(log, !Contains("hidden"));
+  std::filesystem::create_symlink("gone", folders.folder / "train/oak/lost.jfif");
+  CHECK_THROWS_WITH(folders.load(), Contains("lost.jfif' is a link to nothing"));
 }
 
 TEST_CASE("where a class or a split has no image, the error tells of the files that are not read") {

@@ -283,6 +283,11 @@ class FewClasses(ProgramTest):
             self.assertEqual(len(rows), count)
             self.assertEqual(rows[0].keys(), rows[-1].keys())
         self.assertIn("eval.top_k", self.run_program("eval", "runs/few", "--set", "eval.top_k=[1, 5]", "--device", "cpu", expect=2).stderr)
+        provenance = self.folder / "runs/few/provenance.json"
+        fitted = json.loads(provenance.read_text())["fitted"]
+        provenance.unlink()
+        self.run_program(*begin, "--resume-if-there", "--set", "train.epochs=4")
+        self.assertEqual(json.loads(provenance.read_text())["fitted"], fitted)
 
     def test_a_metric_without_a_value_is_told_after_the_first_run_and_fails_none(self):
         self.write("many.yaml", FEW.replace("train_size: 60", "train_size: 600"))

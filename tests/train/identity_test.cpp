@@ -126,5 +126,21 @@ TEST_CASE("images that set thresholds may change, and are told where training go
              Contains("threshold images") && Contains("'ash/0.bmp' is missing"));
 }
 
+TEST_CASE("a checkpoint says which input it was trained on, and which defaults were fitted to its classes") {
+  const RecordedRun recorded;
+  const Checkpoint checkpoint = recorded.checkpoint();
+  CHECK(fitted_keys_of(checkpoint) == fitted_keys(recorded.images.run().config));
+  CHECK_FALSE(fitted_keys_of(checkpoint)->empty());
+  CHECK_THAT(checkpoint.metadata.at("input"), Contains("8x8"));
+  const RecordedRun other({"data.normalisation=imagenet"});
+  CHECK(other.checkpoint().metadata.at("input") != checkpoint.metadata.at("input"));
+
+  Checkpoint early = checkpoint;
+  early.metadata.erase("fitted");
+  CHECK_FALSE(fitted_keys_of(early));
+  early.metadata["fitted"] = "[1]";
+  CHECK_THROWS_WITH(fitted_keys_of(early), Contains("fitted"));
+}
+
 }  // namespace
 }  // namespace settrain

@@ -59,5 +59,6 @@ c10::intrusive_ptr<c10d::Backend> connect_nccl(const c10::intrusive_ptr<c10d::St
 
 extern "C" {
 extern const settrain::CudaCalls settrain_cuda_calls;
-const settrain::CudaCalls settrain_cuda_calls{settrain::take_stream, settrain::begin_capture, settrain::connect_nccl};
+const settrain::CudaCalls settrain_cuda_calls{SETTRAIN_CUDA_CALLS_BUILD, settrain::take_stream, settrain::begin_capture,
+                                              settrain::connect_nccl};
 }
