@@ -5,5 +5,5 @@ RUN apt-get update && apt-get install -y --no-install-recommends python3 python3
 COPY settrain-*.whl /tmp/
 RUN python3 -m venv /opt/settrain && /opt/settrain/bin/pip install --no-cache-dir /tmp/settrain-*.whl && rm /tmp/settrain-*.whl
 ENV PATH=/opt/settrain/bin:$PATH
-WORKDIR /work
+WORKDIR /data
 ENTRYPOINT ["settrain"]

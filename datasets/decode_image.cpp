@@ -91,7 +91,7 @@ std::string decode(std::span<const uint8_t> bytes, const DecodeOptions& options,
       warning = decode_png(bytes, header, options.channels, part.pixels);
       break;
     case ImageFormat::kWebp:
-      warning = decode_webp(bytes, header, options.channels, part.pixels);
+      decode_webp(bytes, header, options.channels, part.pixels);
       break;
     case ImageFormat::kTiff:
       warning = decode_tiff(bytes, header, options.channels, part.pixels, orientation);

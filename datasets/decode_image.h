@@ -23,10 +23,10 @@ inline constexpr int64_t kMostPixels = 178'956'970;
 /// Decodes at least the part that `choose` returns of a JPEG, PNG, BMP, WebP or TIFF file with these bytes, reusing the
 /// memory of `part`. The format is recognised from the bytes. The pixels equal those of Pillow's convert("RGB"), or of
 /// convert("L") where one channel is asked for and the image is no JPEG; only 16-bit greys, of which Pillow makes
-/// white, become their high byte. Transparency is dropped, gamma and colour profiles are ignored. Of an animation or of
-/// several pages: the first image. A TIFF is turned as its orientation says. Returns the first warning of the format's
-/// library, with its name in front, and an empty text where there was none. Throws std::runtime_error with the reason
-/// where the bytes are no such image, are damaged, are cut short, or declare more than kMostPixels.
+/// white, become their high byte. Transparency is dropped, gamma and colour profiles are ignored. An animation or a
+/// file of several pages gives its first image. A TIFF is turned as its orientation says. Returns the first warning of
+/// the format's library, with its name in front, and an empty text where there was none. Throws std::runtime_error with
+/// the reason where the bytes are no such image, are damaged, are cut short, or declare more than kMostPixels.
 std::string decode_image(std::span<const uint8_t> bytes, const DecodeOptions& options, const ChoosePart& choose,
                          ImagePart& part);
 

@@ -86,8 +86,8 @@ void check_no_training_image(const ImageList& train, const FilePlaces& places, c
   }
 }
 
-// Warns where all images of a list that is not for training are of one class: whoever answers with it is always right.
-void tell_one_class(const ImageList& list) {
+// Warns where all images of a validation or test list have one class: a model that always answers it would be perfect.
+void warn_of_one_class(const ImageList& list) {
   const std::vector<int64_t>& labels = list.label_sets.empty() ? list.labels : list.label_sets.classes;
   if (list.size() < 2 || std::any_of(labels.begin(), labels.end(), [&](int64_t label) { return label != labels[0]; })) {
     return;
@@ -119,7 +119,7 @@ Dataset load_file_list(const FileListOptions& options, const ImageFileOptions& i
   for (size_t i = 1; i < lists.size(); ++i) {
     check_no_training_image(lists[0], training_images, lists[i], files);
     places_of(lists[i], files);
-    tell_one_class(lists[i]);
+    warn_of_one_class(lists[i]);
   }
 
   Dataset dataset;

@@ -51,7 +51,7 @@ class FileTable {
   /// returns its place.
   std::optional<int64_t> measure();
 
-  /// What was passed over where these files were searched for.
+  /// The files that the search for these files passed over.
   UnreadFiles& unread() { return unread_; }
   const UnreadFiles& unread() const { return unread_; }
 

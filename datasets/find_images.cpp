@@ -30,7 +30,7 @@ bool path_less(std::string_view a, std::string_view b) {
                                       [&](char x, char y) { return rank(x) < rank(y); });
 }
 
-// What tells a folder from all others, however its path is written.
+// A folder's device and inode numbers: equal for all paths to one folder.
 using FolderIdentity = std::pair<dev_t, ino_t>;
 
 // A class whose folder is elsewhere, and not there today, must not go missing.

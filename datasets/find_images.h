@@ -56,7 +56,7 @@ std::vector<int64_t> add_class_images(const std::string& split, const std::vecto
                                       FileTable& files);
 
 /// Throws DataError where no label is of some class. With `may_lack` that is a warning, unless there is no label at
-/// all. `folder`: the split's, for the message; an error tells of `unread` too, which may be the missing images.
+/// all. `folder`: the split's, for the message; an error also lists `unread`, which may be the missing images.
 void check_every_class(const std::vector<int64_t>& labels, const std::vector<std::string>& classes,
                        const std::filesystem::path& folder, bool may_lack, const UnreadFiles& unread);
 

@@ -13,21 +13,21 @@ namespace settrain {
 
 // Each decoder reads a whole image of the size in `header` into `image`, reusing its memory: 8 bits, `channels` = 3
 // (RGB) or 1 (grey), Pillow's pixels. Transparency is dropped; gamma values and colour profiles are ignored; the high
-// byte of 16-bit samples is taken. Each returns the first warning of its library, empty where there was none, and
-// throws std::runtime_error with the reason where the file is damaged or cut short, or has another size than the header
-// says.
+// byte of 16-bit samples is taken. PNG and TIFF return the first warning of their library, empty where there was none.
+// Each throws std::runtime_error with the reason where the file is damaged or cut short, or has another size than the
+// header says.
 
-/// PNG, by libpng. Of an animation: the image that viewers show who know none.
+/// PNG, by libpng. An animation gives its default image.
 std::string decode_png(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
 
-/// WebP, by libwebp. Of an animation: the first frame, on black.
-std::string decode_webp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
+/// WebP, by libwebp. An animation gives its first frame, on black.
+void decode_webp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
 
 /// The first page of a TIFF, by libtiff, as stored. `orientation` becomes that of its tag, 1 to 8, as in EXIF.
 std::string decode_tiff(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image,
                         int& orientation);
 
-/// BMP of 1, 4, 8, 16, 24 and 32 bits, runs (RLE) included. It never warns.
+/// BMP of 1, 4, 8, 16, 24 and 32 bits, runs (RLE) included.
 void decode_bmp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
 
 /// The versions of the formats' libraries, "1.6.39": those in use, but for libjpeg-turbo, which tells only the one that

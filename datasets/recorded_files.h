@@ -11,8 +11,8 @@
 namespace settrain {
 
 /// SHA-256 over the split's images in their order: the names and sizes of their files, or where they have none their
-/// ids and ImageSource::origin(); over their labels; and over the numbers of classes and channels. Of the training
-/// split the ids count in both cases, since augmentation follows from them.
+/// ids and ImageSource::origin(); over their labels; and over the numbers of classes and channels. The training
+/// split's digest covers the ids in both cases, since augmentation depends on them.
 std::string digest_of(const Split& split, const Dataset& dataset);
 
 /// The files of these splits, for difference_of_files(): text compressed by gzip, some 10 to 25 bytes a file. Splits

@@ -28,7 +28,7 @@ const char* reason_of(VP8StatusCode status) {
 
 }  // namespace
 
-std::string decode_webp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image) {
+void decode_webp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image) {
   const WebPData data{bytes.data(), bytes.size()};
   const std::unique_ptr<WebPDemuxer, DeleteDemuxer> demuxer(WebPDemux(&data));  // null where a part is missing
   if (!demuxer) throw std::runtime_error("the WebP is damaged or cut short");
@@ -57,7 +57,6 @@ std::string decode_webp(std::span<const uint8_t> bytes, const ImageHeader& heade
     for (size_t i = 0; i < pixels; ++i, in += 3) image.pixels[i] = grey_of(in[0], in[1], in[2]);
     image.pixels.resize(pixels);
   }
-  return {};
 }
 
 std::string webp_library_version() {

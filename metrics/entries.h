@@ -17,7 +17,7 @@ struct TopkAccuracyOptions {
   static config::Keys keys();
 };
 
-/// What average-K compares with its threshold.
+/// The value that average-K compares with its threshold.
 enum class AverageKScore { kSoftmax, kSigmoid, kRaw };
 
 /// The texts that stand for them.

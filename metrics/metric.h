@@ -81,8 +81,8 @@ class Metric {
  public:
   virtual ~Metric() = default;
 
-  /// The values that compute() will return, in its order, before there are scores: names and facts hold, the numbers
-  /// mean nothing. Empty where the configuration asks for none: prepare() is then not called.
+  /// The values that compute() will return, in its order, known before there are scores: names and facts are valid, the
+  /// numbers are NaN or 0. Empty where the configuration asks for none: prepare() is then not called.
   virtual std::vector<MetricValue> facts() const = 0;
 
   /// Takes a split as check_split() lets it through, and does once what does not depend on which of its samples are

@@ -69,8 +69,8 @@ struct Log {
     sinks->add_sink(terminal);
     logger.flush_on(spdlog::level::info);
     logger.set_error_handler([](const std::string& reason) {
-      static std::atomic<bool> told{false};
-      if (!told.exchange(true)) std::fprintf(stderr, "warning: the log file misses lines: %s\n", reason.c_str());
+      static std::atomic<bool> has_warned{false};
+      if (!has_warned.exchange(true)) std::fprintf(stderr, "warning: the log file misses lines: %s\n", reason.c_str());
     });
   }
 };

@@ -28,7 +28,7 @@ void set_terminal_guard(TerminalGuard guard);
 /// their rank in front.
 void speak_as_process(int64_t rank);
 
-/// While it lives, only errors are logged: for work that the first process does alike, and tells of.
+/// Logs only errors while it lives: for work that every process repeats and the first one reports.
 class OnlyErrors {
  public:
   explicit OnlyErrors(bool is_active);

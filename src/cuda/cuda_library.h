@@ -28,8 +28,8 @@ struct GraphCapture {
   std::function<void()> replay;                 // runs what was captured, once `end` has returned
 };
 
-/// What settrain calls of LibTorch's CUDA library by name; for all else ATen's interface for any device does. The
-/// functions are in libsettrain_cuda.so (cuda_calls.cpp), which is linked with that library.
+/// The calls that need LibTorch's CUDA library by name. Everything else goes through ATen's device-independent
+/// interface. The functions are in libsettrain_cuda.so (cuda_calls.cpp), which is linked with that library.
 struct CudaCalls {
   /// SETTRAIN_CUDA_CALLS_BUILD where the library was built. The program uses none that was built from other versions.
   const char* build;

@@ -18,7 +18,7 @@
 namespace settrain {
 namespace {
 
-// What was said when an image was read: texts that are empty where nothing was.
+// The error or the warning of reading an image; empty where there was none.
 struct ReadResult {
   std::string error, warning;
 };

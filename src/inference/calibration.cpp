@@ -79,8 +79,8 @@ std::vector<size_t> hashes_of(const SplitScores& images) {
   return hashes;
 }
 
-// Why images that judge seem to be images that calibrate, or an empty text: different images hardly ever have the same
-// scores to the last bit, unless scores are rounded, when images that calibrate have the same scores too.
+// A reason to suspect that some images both calibrate and judge: their scores and labels are equal to the last bit.
+// Empty where there is none, or where scores are rounded so that calibration images already share theirs.
 std::string why_same_images(const Calibration& result) {
   constexpr int64_t kOneInHundred = 100;
   const std::vector<size_t> hashes = hashes_of(result.calibration);

@@ -31,7 +31,7 @@ struct TrainedModel {
   std::shared_ptr<Model> model{};  // with its weights, in evaluation mode
 };
 
-/// What a file of weights alone does not say of its model.
+/// Facts about a model that a file of weights alone lacks.
 struct WeightsAlone {
   std::string model;                    // model.name
   std::filesystem::path classes;        // a text file with the name of a class on each line, in the order of the scores

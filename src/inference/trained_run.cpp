@@ -28,7 +28,7 @@ bool changes_no_number(const config::Config& config, const std::string& path) {
   });
 }
 
-// Empty where the checkpoint cannot be read: load_weights() tells of it.
+// Empty where the checkpoint cannot be read; load_weights() reports that.
 RecordedInput input_of(const fs::path& checkpoint) {
   try {
     return recorded_input(WeightFile(checkpoint).contents().metadata, checkpoint.string());

@@ -32,7 +32,7 @@ int64_t busy_threads(bool pin_memory) {
   return pin_memory ? 1 : at::get_num_threads();
 }
 
-// The key that leaves a split without images; a data set whose split ought to have some refuses to load without.
+// The key that would give this split images. Other data sets refuse to load an empty split.
 const char* why_empty(const Split& split) {
   if (split.name == "calibration") return ": data.calibration_share is 0";
   return split.name == "val" ? ": data.val_size is 0" : "";

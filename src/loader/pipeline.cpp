@@ -58,11 +58,11 @@ config::Keys PipelineOptions::keys() {
           .one_of(pipeline_names()),
       key("input_size", &O::input_size, O::kAuto,
           "Height and width of the model's input. auto: the images' own where the data set gives it (cifar100, "
-          "fashion_mnist, synthetic). Of images in files the first of these that holds: the size that "
-          "model.pretrained was trained with, where the file is settrain's, and 224 where it is another's and the model "
-          "is one of those that torchvision has ImageNet's weights of; with the pipelines plain and cifar the images' "
-          "own, where all are squares of one size from 4 to 224 pixels and the model takes it; 224. The log says which "
-          "it is and why, and the run's checkpoints keep it.")
+          "fashion_mnist, synthetic). For images in files it is the first of these that applies: the size "
+          "that model.pretrained was trained with, where the file is settrain's, and 224 where it is another's and the "
+          "model is one of those that torchvision has ImageNet's weights of; with the pipelines plain and cifar the "
+          "images' own, where all are squares of one size from 4 to 224 pixels and the model takes it; 224. The log "
+          "says which it is and why, and the run's checkpoints keep it.")
           .at_least(4)
           .at_most(4096)
           .in("pixels")

@@ -49,7 +49,8 @@ struct Experiment {
   std::string stall_advice{};  // what to try where the loss does not fall
   std::unique_ptr<Evaluator> evaluator{};
   std::optional<Split> threshold_split{};  // the unlabelled images of eval.threshold_from, where that is a folder
-  // The splits that a checkpoint had otherwise, of which was warned: whether their files have the same names.
+  // Splits that differ from a checkpoint's and were warned of. The value: whether the names of their files are the
+  // same.
   std::map<std::string, bool> changed_splits{};
 };
 

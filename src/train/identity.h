@@ -55,8 +55,8 @@ void check_same_model(const Experiment& run, const Checkpoint& checkpoint);
 
 /// For an evaluation, which needs the same classes, and whose images may have been repaired: warns of each split whose
 /// images or labels are not the checkpoint's, once, and names the first file that differs. Throws RunError that says
-/// what differs where the training split is another one by its config or its classes; and for a checkpoint that knows
-/// the digest of all data alone, where any data are.
+/// what differs where the data set differs by its config or its classes and the training split differs, or may differ
+/// since an early checkpoint has one digest for all data.
 void check_same_data(Experiment& run, const Checkpoint& checkpoint);
 
 /// For training on: the same, but throws RunError wherever the training images or labels are not the checkpoint's, and

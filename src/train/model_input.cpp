@@ -29,7 +29,7 @@ constexpr const char* kPretrainedKey = "model.pretrained";
 // Looks for a size that all images have, an image at a time.
 class CommonSquare {
  public:
-  // Returns whether other images can still matter. Images that cannot be read do not count: the loader tells of them.
+  // Returns whether other images can still matter. Unreadable images do not count; the loader reports them.
   bool take(const fs::path& file, const std::optional<ImageHeader>& header) {
     if (!header || header->height == 0) return true;
     const auto [height, width] = std::pair(header->height, header->width);
@@ -198,7 +198,7 @@ ModelInput choose_input(const DatasetRegistry& datasets, const ModelRegistry& mo
   }
   const ModelEntry& model = models.at(config.get<std::string>("model.name"));
   WeightsInput weights;
-  // Who only measures the speed of a training need not have the file.
+  // Benchmarks run without the file.
   if (const auto& file = config.get<std::string>(kPretrainedKey);
       file != ModelOptions::kNone && fs::is_regular_file(file)) {
     weights = input_of_weights(datasets, model, file);

@@ -28,7 +28,7 @@ struct ModelInput {
   std::vector<std::string> remarks{}, warnings{};  // for the log of a run that starts
 };
 
-/// What is known of the images that weights in a file were trained on.
+/// The images that a file's weights were trained on, as far as known.
 struct WeightsInput {
   int64_t size = 0;  // their height and width; 0: unknown
   Normalisation normalisation{};

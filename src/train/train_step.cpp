@@ -51,7 +51,7 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, PhaseTimer& timer) {
     loss.sum.div(inputs.divisor().to(loss.sum.scalar_type())).backward();
     timer.end(&StepPhases::backward);
 
-    // The loss has read both labels. What is measured now counts the one with the larger share, see StepResult.
+    // The loss has used both labels. The metrics count the label with the larger share, see StepResult.
     if (mixed.share < 0.5) input.labels = mixed.partner_labels;
     settings_.metrics.fill(row, input, loss);
     timer.end(&StepPhases::forward);

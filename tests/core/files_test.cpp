@@ -182,7 +182,7 @@ TEST_CASE("A link replaces the old file, and keeps its content when its source i
   CHECK(read_file(folder / "last") == "second");
 }
 
-TEST_CASE("Where no link can be made there is a copy, and what is wrong is told") {
+TEST_CASE("Where no link can be made there is a copy, and what is wrong is reported") {
   const test::TemporaryFolder folder;
   link_file_atomically("/proc/version", folder / "copy");  // of another file system
   CHECK(read_file(folder / "copy") == read_file("/proc/version"));

@@ -108,7 +108,7 @@ TEST_CASE("A log file that cannot be opened is an error that names it") {
   CHECK_THROWS_WITH(log::open_file(folder / "log.txt"), Catch::Contains("log.txt': "));
 }
 
-TEST_CASE("A full disk is told once, and lines still reach stderr") {
+TEST_CASE("A full disk is warned of once, and lines still reach stderr") {
   const test::TemporaryFolder folder;
   const std::string text = stderr_of([&] {
     test::limit_file_size(400);

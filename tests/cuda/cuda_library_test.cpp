@@ -6,11 +6,12 @@
 #include <stdexcept>
 
 #include "tests/support/catch2.h"
+#include "tests/support/skip.h"
 
 namespace settrain {
 
 TEST_CASE("without a GPU there are no calls of the CUDA library, and no complaint") {
-  if (at::hasCUDA()) return;
+  SKIP_UNLESS(!at::hasCUDA(), "there is a GPU");
   CHECK_FALSE(has_gpu());
   CHECK(why_no_gpu().empty());
   CHECK_THROWS_AS(cuda_calls(), std::logic_error);

@@ -126,7 +126,7 @@ TEST_CASE("without curl the package is named") {
   CHECK_THROWS_WITH(Desk().get(), Contains("package curl") && Contains("By hand"));
 }
 
-TEST_CASE("a host that is not found is told at once, and a broken connection is taken up again") {
+TEST_CASE("a host that is not found is reported at once, and a broken connection is taken up again") {
   {
     const FakeCurl fake("echo 'curl: (6) Could not resolve host: far' >&2; exit 6");
     CHECK_THROWS_WITH(Desk().get(), Contains("Could not resolve host") && Contains("connected"));

@@ -132,7 +132,7 @@ TEST_CASE("what is divided already is refused, however its folders are called") 
   CHECK_NOTHROW(split_folder(folder.path(), {}, 4));
 }
 
-TEST_CASE("what cannot be divided is told") {
+TEST_CASE("a folder that cannot be divided is reported") {
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(split_folder(folder / "none", {}, 4), Contains("none") && Contains("cannot list"));
   CHECK_THROWS_WITH(split_folder(folder.path(), {}, 4), Contains("one for every class"));

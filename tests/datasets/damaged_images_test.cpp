@@ -201,7 +201,7 @@ TEST_CASE("a header that declares more pixels than are decoded is refused before
   }
 }
 
-TEST_CASE("a library's warnings are told once, with the first file and the number of files") {
+TEST_CASE("a library's warnings are logged once, with the first file, and counted") {
   const test::TemporaryFolder folder;
   log::open_file(folder / "log.txt");
   {

@@ -129,7 +129,7 @@ TEST_CASE("absolute paths count in the digest, whatever the root") {
   CHECK(digest("x/same.png") != digest("y/same.png"));
 }
 
-TEST_CASE("a list of one class that is not for training, and images that it has twice, are told of") {
+TEST_CASE("a validation or test list of one class, and one that names an image twice, are warned of") {
   ListFiles lists;
   const auto log_of = [&](const std::string& val) {
     lists.folder.write("val.txt", val);
@@ -143,7 +143,7 @@ TEST_CASE("a list of one class that is not for training, and images that it has 
              Contains("1 images are listed more than once") && Contains("val.txt:3, as in") && Contains("val.txt:2"));
 }
 
-TEST_CASE("an image in the home folder of a shell is not there, and the tilde is told of") {
+TEST_CASE("an image in the home folder of a shell is not there, and the tilde is reported") {
   ListFiles lists;
   CHECK_THROWS_WITH(lists.load("~/a.png 1\n"), Contains("train.txt:1: ") && Contains("~ is not replaced"));
   lists.add_image("~/a.png");

@@ -77,7 +77,7 @@ TEST_CASE("what is wrong with the folders is said") {
   CHECK_THROWS_WITH(folders.load(), Contains("train") && Contains("data.root should hold train, val and test"));
 }
 
-TEST_CASE("files that are not read are told of by number, ending and the first") {
+TEST_CASE("files that are not read are counted by ending, and the first is named") {
   Folders folders;
   for (const char* name : {"train/oak/b.HEIC", "train/oak/a.heic", "val/elm/c.gif", "test/ash/none", "test/beside.avif",
                            "train/elm/.hidden"}) {
@@ -132,7 +132,7 @@ TEST_CASE("links to folders are followed, and a circle is refused") {
   CHECK_THROWS_WITH(folders.load(), Contains("deep/up") && Contains("leads back to a folder that it lies in"));
 }
 
-TEST_CASE("one class, and classes one level too deep, are told with the folders' names") {
+TEST_CASE("one class, and classes one level too deep, are reported with the folders' names") {
   test::TemporaryFolder root;
   const auto add = [&](const std::string& name) { root.write(name, std::string("x")); };
   const auto load = [&] { return test::load_dataset("image_folder", {"root=" + root.path().string()}); };
@@ -162,7 +162,7 @@ TEST_CASE("a split's folder of another name is named") {
   CHECK_NOTHROW(folders.load());
 }
 
-TEST_CASE("a root above the splits' folders is told with the folder to name") {
+TEST_CASE("a root above the splits' folders is reported with the folder to name") {
   test::TemporaryFolder root;
   root.write("photos/train/oak/1.png", std::string("x"));
   CHECK_THROWS_WITH(test::load_dataset("image_folder", {"root=" + root.path().string()}),

@@ -49,7 +49,7 @@ constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
-TEST_CASE("files with the same contents are found in each pair of splits, those of one split are not told of") {
+TEST_CASE("files with the same contents are found in each pair of splits, those of one split are not reported") {
   SharedFiles files;
   for (const char* name : {"train/a", "train/b", "val/1", "test/x", "test/y"})
     files.folder.write(name, std::string("same contents"));

@@ -33,14 +33,14 @@ class BadImages(ProgramTest):
         self.assertIn("pictures/train/elm/2.png", error)
         self.assertIn("data.on_bad_image: skip", error)
 
-    def test_empty_files_are_told_before_anything_is_trained(self):
+    def test_empty_files_are_reported_before_anything_is_trained(self):
         for command in (("--dry-run",), (), ("--processes", "2")):
             error = self.run_program("--config", "bad.yaml", "--device", "cpu", *command, expect=1).stderr
             self.assertIn("'pictures/test/oak/1.png' (empty)", error)
             self.assertIn("data.on_bad_image: skip", error)
             self.assertFalse((self.folder / "runs/bad").exists())
 
-    def test_a_listed_picture_of_another_kind_is_told_before_anything_is_trained(self):
+    def test_a_listed_picture_of_another_kind_is_reported_before_anything_is_trained(self):
         (self.folder / "phone.heic").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
         good = [f"pictures/train/{name}/{i}.png {label}\n" for label, name in enumerate(("elm", "oak")) for i in (0, 1, 3)]
         for name, lines in (("train", good), ("val", ["pictures/val/elm/0.png 0\n"]), ("test", ["phone.heic 1\n"])):
@@ -50,7 +50,7 @@ class BadImages(ProgramTest):
         self.assertIn("test: 1: './phone.heic'", error)
         self.run_program("--config", "list.yaml", "--device", "cpu", "--set", "eval.splits=[val]", "--set", "data.on_bad_image=skip")
 
-    def test_training_images_of_one_class_are_told(self):
+    def test_training_images_of_one_class_are_reported(self):
         self.write("one.txt", "".join(f"pictures/train/oak/{i}.png 1\n" for i in range(6)))
         self.write("list.yaml", CONFIG.replace("image_folder, root: pictures", "file_list, root: ., train: one.txt, val: other.txt, test: other.txt, num_classes: 3"))
         self.write("other.txt", "pictures/val/elm/0.png 0\n")
@@ -89,7 +89,7 @@ class BadImages(ProgramTest):
         rows = [json.loads(line) for line in (self.folder / "runs/bad/metrics.jsonl").read_text().splitlines()]
         self.assertEqual([row["step"] for row in rows], [2 * (i + 1) for i in range(4)])
 
-    def test_a_loss_that_stays_is_told_where_the_last_batch_is_one_bad_image(self):
+    def test_a_loss_that_stays_is_warned_of_where_the_last_batch_is_one_bad_image(self):
         # 39 images in batches of 2, all alike but the bad one, which comes last with this seed.
         for image in (self.folder / "pictures/train").glob("*/[013-9].png"):
             image.unlink()

@@ -199,7 +199,7 @@ class Calibrate(ProgramTest):
         self.assertRegex(text, r"(?m)^Top-1 accuracy: \d+\.\d % .*, \d+\.\d % ")
         self.assertIn("smaller by 1", " ".join(text.split()))
 
-    def test_probabilities_and_percentages_are_told_in_either_file(self):
+    def test_probabilities_and_percentages_are_warned_of_in_either_file(self):
         self.drawn("logits.npz", 60, seed=1)
         rows = [[0.91, 0.05, 0.04], [0.02, 0.97, 0.02], [0.2, 0.1, 0.7]] * 20  # the second ones sum to 1.01
         labels = [0, 1, 2] * 20
@@ -240,7 +240,7 @@ class Calibrate(ProgramTest):
         self.assertIn(f"{100 * empty['quality']['empty']:.1f} % of the sets are empty", " ".join(empty["notes"]))
         self.assertEqual(usual["notes"], [])
 
-    def test_bad_input_is_told_with_its_name(self):
+    def test_bad_input_is_reported_with_its_name(self):
         self.npz("good.npz", [[1.0, 0.0]] * 4, [0, 1, 0, 1])
         self.npz("nan.npz", [[1.0, 0.0], [0.0, float("nan")]], [0, 1])
         self.npz("label.npz", [[1.0, 0.0]] * 2, [0, 2])

@@ -217,7 +217,7 @@ class CommandLine(ProgramTest):
         error = self.run_program("bench", "metrics", "--device", "cpu", "--samples", "100000000", "--classes", "1000000", expect=1).stderr
         self.assertRegex(error, r"PiB of memory here, of which .* are available: fewer --samples, or no sorts with --sort-rounds 0")
 
-    def test_a_model_and_images_that_do_not_suit_are_told_before_a_run_begins(self):
+    def test_a_model_and_images_that_do_not_suit_are_reported_before_a_run_begins(self):
         config = self.write("small.yaml", TINY.replace("{name: resnet8, width: 4}", "{name: densenet40_12}"))
         error = self.run_program("--config", config, "--device", "cpu", expect=2).stderr
         self.assertRegex(error, r"small\.yaml:\d+:\d+: model\.name: .*32x32")

@@ -50,7 +50,7 @@ class Data(ProgramTest):
         self.assertEqual(only, "val   5 images read, 0 bad\n")
         self.run_program("data", "verify", "folder.yaml", "--splits", "val,test", expect=1)
 
-    def test_files_that_are_not_read_and_circles_are_told_of_by_all_commands(self):
+    def test_files_that_are_not_read_and_circles_are_reported_by_all_commands(self):
         self.make_folder()
         for name in ("train/elm/a.HEIC", "train/elm/b.gif", "val/c.avif"):
             (self.folder / "pictures" / name).write_bytes(b"x")
@@ -77,7 +77,7 @@ class Data(ProgramTest):
         self.assertEqual((self.folder / "bad.txt").read_text(), "")
 
     def test_verify_compares_what_is_too_much_for_loading(self):
-        """5,001 files of one size: whose contents are equal is told by verify alone."""
+        """5,001 files of one size: only verify reports which contents are equal."""
         png = self.folder / "one.png"
         write_png(png, 4, 4, 7)
         content = png.read_bytes()

@@ -76,7 +76,7 @@ class Faults(Parallel):
             self.assertEqual(other_errors, "")  # said once
         self.assertFalse((self.folder / "runs").exists())
 
-    def test_a_process_that_ends_before_it_came_is_told_to_the_others(self):
+    def test_a_process_that_ends_before_it_came_is_reported_to_the_others(self):
         def no_such_key(rank):
             return ["--set", "train.epoch=1"] if rank else []
 
@@ -88,7 +88,7 @@ class Faults(Parallel):
         self.assertIn("train.epoch", errors)
         self.assertLess(time.monotonic() - start, 60)
 
-    def test_a_loss_that_is_not_finite_is_told_once(self):
+    def test_a_loss_that_is_not_finite_is_reported_once(self):
         for more in ([], ["--set", "model.sync_batch_norm=true"]):
             with self.subTest(more):
                 failed = self.train("noised", "run", "--processes", "2", "--set", "optimizer.lr=1e30", "--set", "train.clip_norm=0", *more, expect=1)
@@ -96,7 +96,7 @@ class Faults(Parallel):
                 self.assertEqual(failed.stderr.count("not finite at step"), 1, failed.stderr)
                 shutil.rmtree(self.folder / "runs")
 
-    def test_what_keeps_processes_from_connecting_is_told(self):
+    def test_what_keeps_processes_from_connecting_is_reported(self):
         refused = self.train("noised", "run", "--processes", "2", "--set", "parallel.backend=nccl", expect=2)
         self.assertIn("parallel.backend: nccl is for GPUs; expected auto or gloo", refused.stderr)
         process = self.start(self.arguments("noised", "run", "--processes", "2"), {"GLOO_SOCKET_IFNAME": "nosuch"})
@@ -110,7 +110,7 @@ class Faults(Parallel):
         self.wait_for(lambda: log.exists() and log.stat().st_size > 0, started[0])
         return started
 
-    def test_a_kill_is_told_by_all_others_alike(self):
+    def test_a_kill_is_reported_by_all_others_alike(self):
         started = self.start_tasks_that_train(4)
         started[1].kill()
         killed = time.monotonic()

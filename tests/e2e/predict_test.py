@@ -160,7 +160,7 @@ class Predict(ProgramTest):
             self.assertIn("rules-last.json'", self.run_program("export", "runs/trees", "--output", "new.safetensors", expect=1).stderr)
         self.assertIn("the earlier rules are replaced", self.run_program("calibrate", "runs/trees", "--rules", "top:1", "--device", "cpu").stderr)
 
-    def test_a_rule_among_the_images_is_told(self):
+    def test_a_rule_among_the_images_is_reported(self):
         self.assertIn("'top:2' is a rule", self.predict("photos", "--rule", "top:1", "top:2", expect=2).stderr)
 
     def test_superclasses(self):

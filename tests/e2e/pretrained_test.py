@@ -102,7 +102,7 @@ class Pretrained(ProgramTest):
         self.assertEqual(provenance["input"]["size"], [16, 16])
         self.assertEqual(provenance["resumed"][0]["input"], provenance["input"])
 
-    def test_a_normalisation_that_is_not_the_weights_is_told(self):
+    def test_a_normalisation_that_is_not_the_weights_is_warned_of(self):
         self.write_pictures("ab", images=4, step=40)
         self.run_program("--config", self.folder_config("teacher", normalisation="imagenet", input_size=16), "--device", "cpu")
         weights = ("--set", "model.pretrained=runs/teacher/checkpoints/last.safetensors", "--set", "train.epochs=0", "--device", "cpu")

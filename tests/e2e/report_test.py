@@ -111,7 +111,7 @@ class Report(ProgramTest):
         self.assertEqual(data["runs"][0]["curves"]["epoch"], [1, 2])
         self.assertTrue((self.folder / "killed/metrics.jsonl").read_text().endswith('"ep'))
 
-    def test_what_is_damaged_is_told_and_the_rest_is_shown(self):
+    def test_what_is_damaged_is_reported_and_the_rest_is_shown(self):
         shutil.copytree(self.folder / "sweep/noised_topk-3", self.folder / "damaged", dirs_exist_ok=True)
         (self.folder / "damaged/results.json").write_text('[{"checkpoint": "best-')
         (self.folder / "damaged/metrics.jsonl").write_text("no JSON\n")

@@ -289,7 +289,7 @@ class FewClasses(ProgramTest):
         self.run_program(*begin, "--resume-if-there", "--set", "train.epochs=4")
         self.assertEqual(json.loads(provenance.read_text())["fitted"], fitted)
 
-    def test_a_metric_without_a_value_is_told_after_the_first_run_and_fails_none(self):
+    def test_a_metric_without_a_value_is_warned_of_after_the_first_run_and_fails_none(self):
         self.write("many.yaml", FEW.replace("train_size: 60", "train_size: 600"))
         self.write("few_shot.yaml", (self.folder / "grid.yaml").read_text().replace("few.yaml", "many.yaml").replace("val/top1", "val/few_top1"))
         done = self.sweep(grid="few_shot.yaml")

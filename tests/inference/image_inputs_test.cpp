@@ -56,7 +56,7 @@ TEST_CASE("pictures of every kind are answered to, be it with an error") {
         Names{root + "f/a.gif", root + "f/b.HEIC", root + "f/c.png", root + "only/x.avif", root + "gone.jfif"});
 }
 
-TEST_CASE("a tilde that no shell has replaced is told of") {
+TEST_CASE("a tilde that no shell has replaced is reported") {
   CHECK_THROWS_WITH(inputs({"~/nowhere/to/be/found"}), Contains("is not there") && Contains("~ is not replaced"));
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("rules come back from a run's folder to the bit, and later ones join t
   CHECK((stored->rules[2].thresholds == calibrated("conformal:lac:0.1").thresholds));
 }
 
-TEST_CASE("rules of another temperature, or of other images, do not stay, and are told") {
+TEST_CASE("rules of another temperature, or of other images, do not stay, and are reported") {
   const test::TemporaryFolder files;
   const RunFolder folder = RunFolder::create(files / "run", false);
   CHECK(store_rules(folder, "last", some_rules("abc", {"top:2"})).empty());
@@ -55,7 +55,7 @@ TEST_CASE("rules of another temperature, or of other images, do not stay, and ar
   CHECK(store_rules(folder, "last", warmer) == std::vector<std::string>{"top:1"});
 }
 
-TEST_CASE("rules that must be calibrated again do not stay, and are told") {
+TEST_CASE("rules that must be calibrated again do not stay, and are reported") {
   const test::TemporaryFolder files;
   const RunFolder folder = RunFolder::create(files / "run", false);
   store_rules(folder, "last", some_rules("abc", {"conformal:lac:0.1", "conformal:aps:0.1", "conformal:saps:0.1"}));

@@ -163,7 +163,7 @@ TEST_CASE("weights alone answer with the model, the classes and the normalisatio
   std::ofstream(names, std::ios::app) << "a fourth\n";
   CHECK_THROWS_WITH(open(all), Contains("4 classes") && Contains("names.txt") && Contains("fc.weight [3, "));
   CHECK_THROWS_AS(open(with([](WeightsAlone& alone) { alone.classes = "nowhere.txt"; })), DataError);
-  // What says itself which model it is must not be told another.
+  // A file with a card accepts no --model.
   CHECK_THROWS_WITH(open(all, run.folder().last_checkpoint()), Contains("last.safetensors") && Contains("--model"));
 }
 

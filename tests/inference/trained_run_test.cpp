@@ -73,7 +73,7 @@ TEST_CASE("a run whose config has become wrong can be opened with a setting that
   CHECK_THROWS_WITH(stored.open({"last"}, {"eval.threshold_from=val"}), Contains("has no checkpoint 'last'"));
 }
 
-TEST_CASE("a missing checkpoint is told before the data are read") {
+TEST_CASE("a missing checkpoint is reported before the data are read") {
   const StoredRun stored({"data.name=cifar100", "data.root=nowhere"});
   CHECK_THROWS_WITH(stored.open({"best-val-top9"}), Contains("has no checkpoint 'best-val-top9'"));
   CHECK_THROWS_AS(stored.open({}), DataError);

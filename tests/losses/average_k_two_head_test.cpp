@@ -88,7 +88,7 @@ TEST_CASE("The candidates are (K-1) B, rounded down, also where that product of 
   }
 }
 
-TEST_CASE("A model with one head is told") {
+TEST_CASE("A model with one head is reported") {
   const auto loss = test::build_loss("average_k_two_head", test::context_of(6));
   CHECK_THROWS_WITH((*loss)(test::input_of(at::zeros({1, 6}), at::tensor({int64_t{0}}))),
                     Catch::Contains("scores_multi") && Catch::Contains("second head"));

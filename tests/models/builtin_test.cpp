@@ -218,7 +218,7 @@ TEST_CASE("bf16 rounds within the network, and the head's scores stay float32") 
   }
 }
 
-TEST_CASE("a batch of one image with one pixel left is told, not trained on") {
+TEST_CASE("a batch of one image with one pixel left is reported, not trained on") {
   const auto model = build_model("resnet8");
   CHECK_THROWS_WITH(model->forward(at::randn({1, 3, 4, 4})),
                     Catch::Contains("data.drop_last") && Catch::Contains("data.batch_size"));

@@ -204,7 +204,7 @@ TEST_CASE("a store that is not there is named") {
                     Contains("process 1 of 2 cannot reach the store at 127.0.0.1:"));
 }
 
-TEST_CASE("a process that ends before it came is told to those that wait for it") {
+TEST_CASE("a process that ends before it came is reported to those that wait for it") {
   const uint16_t port = free_port();
   std::string told;
   const auto start = std::chrono::steady_clock::now();

@@ -45,7 +45,7 @@ TEST_CASE("More output than is kept does not stop gnuplot, and warnings are no f
   CHECK_THAT(run_gnuplot(folder.path(), {"a.gp"}), Catch::EndsWith("warning\nwarning"));
 }
 
-TEST_CASE("A folder that is not there is told as such") {
+TEST_CASE("A folder that is not there is reported as such") {
   const FakeGnuplot fake("exit 0");
   const test::TemporaryFolder folder;
   CHECK_THROWS_WITH(run_gnuplot(folder / "none", {"a.gp"}), Contains("none") && !Contains("gnuplot-nox"));

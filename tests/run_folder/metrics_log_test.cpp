@@ -115,7 +115,7 @@ TEST_CASE("A line that is not a row is named with its number, and left alone") {
   }
 }
 
-TEST_CASE("Rows that a finished run has lost are told, and not taken for none") {
+TEST_CASE("Rows that a finished run has lost are reported, and not taken for none") {
   const Files files;
   CHECK(read_metrics(files.jsonl, 0).empty());
   CHECK_THROWS_WITH(read_metrics(files.jsonl, 2), Contains("metrics.jsonl' is missing, and the run has finished 2"));

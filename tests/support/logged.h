@@ -1,4 +1,4 @@
-// What code logs, for tests of warnings.
+// Captures log lines, for tests of warnings.
 #pragma once
 
 #include <fstream>

@@ -47,7 +47,7 @@ TEST_CASE("the same data are the same, for a checkpoint of an early version too"
   CHECK_THAT(log, !Contains("[data]"));
 }
 
-TEST_CASE("changed images of a split that is not trained on are told with the first file, once") {
+TEST_CASE("changed images of a split that is not trained on are warned of with the first file, once") {
   const RecordedRun recorded;
   const Checkpoint checkpoint = recorded.checkpoint();
   const auto told = [&](Experiment& run) {
@@ -116,7 +116,7 @@ TEST_CASE("classes of other names, and an edited data set, are another data set"
                     Contains("data.labels") && Contains("data.label_noise.kind: none there, uniform now"));
 }
 
-TEST_CASE("images that set thresholds may change, and are told where training goes on") {
+TEST_CASE("images that set thresholds may change, and are warned of where training goes on") {
   const test::SmallFolder unlabelled;
   const std::string from = "eval.threshold_from=" + (unlabelled.folder / "val").string();
   const RecordedRun recorded({from});

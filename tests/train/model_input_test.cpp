@@ -169,7 +169,7 @@ TEST_CASE("auto is what the weights' card says") {
   CHECK_THAT(all_remarks(images.choose({own})), Contains("0.1, 0.2, 0.3"));
 }
 
-TEST_CASE("a normalisation that is not the weights' is kept where the config asks for it, and told") {
+TEST_CASE("a normalisation that is not the weights' is kept where the config asks for it, and warned of") {
   const FolderOfImages images;
   images.fill(32, 32);
   const std::string weights = with_card(images, card_with(kImagenets.mean, kImagenets.std, 32));

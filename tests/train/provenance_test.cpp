@@ -61,7 +61,7 @@ TEST_CASE("Provenance is written as JSON, also where an argument is not UTF-8") 
   CHECK(read["command_line"][3] == "\xEF\xBF\xBD.yaml");
 }
 
-TEST_CASE("Provenance is read back; a missing file is null, and a damaged one is told") {
+TEST_CASE("Provenance is read back; a missing file is null, and a damaged one is reported") {
   const test::TemporaryFolder folder;
   const std::filesystem::path file = folder / "provenance.json";
   CHECK(read_provenance(file).is_null());

@@ -182,7 +182,7 @@ TEST_CASE("a run is finished with its epochs trained and its results written") {
   CHECK_FALSE(untrained.find({"train.epochs=2", "select=[val/top5]"}).is_finished);
 }
 
-TEST_CASE("a lost best checkpoint is told, and forgotten where that may be") {
+TEST_CASE("a lost best checkpoint is reported, and forgotten where that may be") {
   TrainingState state;
   state.epoch = 3;
   StoppedRun run({"select=[val/top1, val/top5]", "train.epochs=9"}, state);

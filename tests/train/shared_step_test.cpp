@@ -9,7 +9,7 @@ namespace {
 
 using namespace test;
 
-TEST_CASE("samples of another process that have no finite loss are told in every process, and nothing moves") {
+TEST_CASE("samples of another process that have no finite loss are reported in every process, and nothing moves") {
   const std::vector<std::shared_ptr<Linear>> models{fresh_model(), fresh_model()};
   std::vector<Batch> batches{samples(0, 4), samples(4, 4)};
   batches[1].images = batches[1].images.clone();

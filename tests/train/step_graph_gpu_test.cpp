@@ -74,7 +74,7 @@ TEST_CASE("after a capture that CUDA refused, steps run as they are, with flat m
   }
 }
 
-TEST_CASE("a loss that is not finite stops the replayed steps and is told with its samples", "[gpu][capture]") {
+TEST_CASE("a loss that is not finite stops the replayed steps and is reported with its samples", "[gpu][capture]") {
   SKIP_UNLESS(at::hasCUDA(), "no CUDA device");
   const ComputePolicy policy{at::kCUDA};
   at::manual_seed(5);

@@ -129,7 +129,7 @@ TEST_CASE("a loss that is not finite names step, samples and tensor, and leaves 
                     Contains("is model.fc.bias"));
 }
 
-TEST_CASE("a loss that is not finite is told when the next step is under way, which changes nothing either") {
+TEST_CASE("a loss that is not finite is reported when the next step is under way, which changes nothing either") {
   const std::string name = GENERATE("cross_entropy", "role");
   auto model = fresh_model();
   auto loss = make_loss(name);

@@ -157,8 +157,8 @@ class HttpServer::Connection {
       log::error(fmt::format("[serve] {}: {}", path, error.what()));
       answer = refusal(500, "something went wrong here; the server's log says what");
     }
-    // The signal itself is asked, at the last moment: a client that were told to keep the connection would lose its
-    // next request to it.
+    // Asks the signal itself, at the last moment. A client that is told to keep the connection would lose its next
+    // request.
     const bool closes = !may_go_on_ || !parser.is_done() || server_.is_stopping();
     const bool is_sent = send(answer, closes, parser.get().method() == http::verb::head);
     server_.metrics_.add_answer(path, answer.status, std::chrono::duration<double>(Clock::now() - start).count());

@@ -169,8 +169,8 @@ class Runner {
       const double value = row.result->metric(sweep_.grid.select);  // none where `select` names an epoch: last
       const std::string figure = std::isnan(value) ? "" : fmt::format("{} {:.4f}, ", sweep_.grid.select, value);
       log::info(fmt::format("[sweep] {}: {}{}", point.name, figure, format_duration(job.seconds)));
-      if (row.result->chose_nothing && !told_of_no_choice_) {
-        told_of_no_choice_ = true;
+      if (row.result->chose_nothing && !has_warned_) {
+        has_warned_ = true;
         log::warning(fmt::format("[sweep] {}: {}", point.name, chose_nothing_text(sweep_.grid.select, *row.result)));
       }
     } else {
@@ -208,7 +208,7 @@ class Runner {
   std::vector<SweepRow> rows_;
   std::vector<int64_t> epochs_;  // that every run has behind it
   int64_t epochs_at_start_ = 0;
-  bool told_of_no_choice_ = false;
+  bool has_warned_ = false;
 };
 
 }  // namespace

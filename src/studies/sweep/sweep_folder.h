@@ -40,8 +40,8 @@ struct PointResult {
 };
 
 /// The results, in a run's folder, of the checkpoint that `select` ("val/top5") chose. A run of no epochs had none to
-/// choose from: its last checkpoint is taken. So it is where the run measured `select` and it never had a value; where
-/// the last one was not evaluated, the first that was. Throws RunError where they cannot be read or lack that
+/// choose from: its last checkpoint is taken. The last checkpoint is also taken where every value of `select` is
+/// NaN; if it was not evaluated, the first evaluated one. Throws RunError where they cannot be read or lack that
 /// checkpoint.
 PointResult read_result(const std::filesystem::path& run, const std::string& select);
 

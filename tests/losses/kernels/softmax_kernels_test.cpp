@@ -84,7 +84,7 @@ void check_finiteness() {
   }
 }
 
-TEST_CASE("a score that is not finite is told, the largest numbers are no such") {
+TEST_CASE("a score that is not finite is reported, the largest numbers are not") {
   check_finiteness<float>();
   check_finiteness<double>();
 }

@@ -194,7 +194,7 @@ TEST_CASE("the metrics of eval.rules follow alpha however sure the network is") 
   }
 }
 
-TEST_CASE("a threshold that many images share is told, with what helps") {
+TEST_CASE("a threshold that many images share is reported, with what helps") {
   // Two classes: in aps the score of a wrong label is the largest there is.
   const at::Tensor scores = at::tensor({3.0F, 0.0F}).repeat({100, 1}), labels = at::zeros({100}, at::kLong);
   labels.slice(0, 0, 30).fill_(1);

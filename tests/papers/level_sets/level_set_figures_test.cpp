@@ -202,7 +202,7 @@ TEST_CASE("A gnuplot that writes nothing is an error") {
   CHECK_THROWS_WITH(draw(folder.path()), Contains("one.svg"));
 }
 
-TEST_CASE("A folder that cannot be made or written to is told before anything is drawn") {
+TEST_CASE("A folder that cannot be made or written to is reported before anything is drawn") {
   const test::TemporaryFolder folder;
   folder.write("file", std::string("no folder"));
   CHECK_THROWS_AS(draw(folder / "file/figures"), RunError);

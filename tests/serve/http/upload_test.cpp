@@ -73,7 +73,7 @@ TEST_CASE("fields beside a file are no images") {
     CHECK(contents(file + part(headers, "") + end) == one);
     CHECK(contents(file + part(headers, "my photograph") + file + end) == Names{one[0], one[0]});
   }
-  // What browsers send for a file input in which nothing was chosen.
+  // Browsers send this for a file input without a file.
   const std::string unchosen = part(
       "Content-Disposition: form-data; name=\"image\"; filename=\"\"\r\nContent-Type: application/octet-stream", "");
   CHECK(contents(unchosen + file + unchosen + end) == one);

@@ -102,7 +102,7 @@ TEST_CASE("Without a seed in common there is no difference") {
   CHECK(format_comparison(settings, {comparison}).find("B - A  no seed in common") != std::string::npos);
 }
 
-TEST_CASE("Runs that were tested on other images are told by their seed, wherever they are compared") {
+TEST_CASE("Runs that were tested on other images are reported by their seed, wherever they are compared") {
   const auto tested_on = [](const std::string& digest) {
     return test::Checkpoints{{"last", {{"test/top1", 0.5}}, {{"test", digest}}}};
   };

@@ -63,7 +63,7 @@ TEST_CASE("a metric that never had a value chose nothing, and the last checkpoin
   CHECK_THROWS_WITH(result_of(last, "{\"step\": 3, \"epoch\": 1, \"val/top1\": null}\n"), Contains("best-val-top5"));
 }
 
-TEST_CASE("runs that were trained on the same images and tested on others are told") {
+TEST_CASE("runs that were trained on the same images and tested on others are reported") {
   const auto result = [](const std::string& train, const std::string& test) {
     return result_of(R"([{"checkpoint": "best-val-top5", "epoch": 1, "metrics": {}, "digests": {"train": ")" + train +
                      R"(", "test": ")" + test + "\"}}]");
