@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/image_header.h"
+#include "datasets/decoding/image_header.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
+#include "datasets/decoding/image_header.h"
 #include "datasets/file_bytes.h"
 #include "datasets/find_images.h"
-#include "datasets/image_header.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/log.h"

@@ -3,12 +3,12 @@
 #include <iostream>
 
 #include "apps/settrain/command_line.h"
+#include "src/checkpoint/tensor_file.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/text.h"
 #include "src/formats/contents.h"
 #include "src/formats/weight_file.h"
-#include "src/train/tensor_file.h"
 
 namespace settrain {
 namespace {

@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "apps/settrain/command_line.h"
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "metrics/sets/rule_metrics.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"

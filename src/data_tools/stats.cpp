@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
+#include "datasets/decoding/image_header.h"
 #include "datasets/image_files.h"
-#include "datasets/image_header.h"
 #include "metrics/shot_group.h"
 #include "src/core/interrupt.h"
 #include "src/core/ordered_prefetch.h"

@@ -11,12 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "metrics/split_scores.h"
+#include "src/checkpoint/tensor_file.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
 #include "src/core/text.h"
 #include "src/formats/contents.h"
 #include "src/formats/npz.h"
-#include "src/train/tensor_file.h"
 
 namespace settrain {
 namespace {

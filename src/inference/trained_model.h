@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "metrics/sets/rules/stored_rules.h"
+#include "src/checkpoint/checkpoint.h"
 #include "src/eval/crop_average.h"
 #include "src/formats/model_card.h"
-#include "src/train/checkpoint.h"
 #include "src/train/compute_policy.h"
 #include "src/train/experiment.h"
 

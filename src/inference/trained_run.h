@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "metrics/split_scores.h"
+#include "src/checkpoint/checkpoint.h"
 #include "src/core/progress_bar.h"
 #include "src/run_folder/run_folder.h"
-#include "src/train/checkpoint.h"
 #include "src/train/experiment.h"
 
 namespace settrain {

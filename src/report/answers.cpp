@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "metrics/class_hits.h"
 #include "metrics/threshold.h"
 #include "src/inference/trained_run.h"

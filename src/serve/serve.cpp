@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "datasets/decode_image.h"
-#include "datasets/image_header.h"
+#include "datasets/decoding/decode_image.h"
+#include "datasets/decoding/image_header.h"
 #include "metrics/sets/rules/rule_terms.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"

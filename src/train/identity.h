@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "src/checkpoint/checkpoint.h"
 #include "src/config/differences.h"
-#include "src/train/checkpoint.h"
 #include "src/train/experiment.h"
 
 namespace settrain {
@@ -18,8 +18,8 @@ struct ResumeTerms {
   int64_t processes = 1;                    // that go on with the run
 };
 
-/// Adds the metadata "config" (the resolved YAML), "fitted" (fitted_keys(), as JSON), "processes" (their number), "card"
-/// (see card_of()), "input" (its size and normalisation, for people and for comparing processes), "data.digest"
+/// Adds the metadata "config" (the resolved YAML), "fitted" (fitted_keys(), as JSON), "processes" (their number),
+/// "card" (see card_of()), "input" (its size and normalisation, for people and for comparing processes), "data.digest"
 /// (of all splits), "data.train", "data.val", "data.calibration", "data.test" (of each split alone), "data.labels" (of
 /// the training labels, noise included), "data.thresholds" (of the folder that sets average-K's thresholds),
 /// "model.pretrained.sha256" (of the weights it began with), "machine.*" (what the last bits depend on), and the tensor

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "datasets/decoding/image_header.h"
 #include "datasets/image_files.h"
-#include "datasets/image_header.h"
 #include "models/cost.h"
 #include "models/model_options.h"
 #include "src/core/error.h"

@@ -17,11 +17,11 @@
 #include "models/model.h"
 #include "models/model_options.h"
 #include "models/named_tensors.h"
+#include "src/checkpoint/checkpoint.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/formats/weight_file.h"
 #include "src/run_folder/run_folder.h"
-#include "src/train/checkpoint.h"
 
 namespace settrain {
 namespace {

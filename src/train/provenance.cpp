@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "datasets/recorded_files.h"
 #include "src/core/error.h"
 #include "src/core/files.h"

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "src/checkpoint/checkpoint.h"
 #include "src/config/differences.h"
 #include "src/run_folder/run_folder.h"
-#include "src/train/checkpoint.h"
 #include "src/train/identity.h"
 #include "src/train/step_result.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "metrics/metric.h"
-#include "src/train/checkpoint.h"
+#include "src/checkpoint/checkpoint.h"
 
 namespace settrain {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "datasets/decode_image.h"
-#include "datasets/image_header.h"
+#include "datasets/decoding/decode_image.h"
+#include "datasets/decoding/image_header.h"
 #include "tests/support/fuzzing.h"
 
 using namespace settrain;

@@ -1,8 +1,8 @@
 #include <ATen/ATen.h>
 
+#include "src/checkpoint/checkpoint.h"
 #include "src/core/error.h"
 #include "src/inference/trained_model.h"
-#include "src/train/checkpoint.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 

@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "src/checkpoint/tensor_file.h"
 #include "src/core/error.h"
-#include "src/train/tensor_file.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "datasets/decoding/image_header.h"
 #include "datasets/image_files.h"
-#include "datasets/image_header.h"
 #include "src/core/digest.h"
 #include "src/loader/pipeline.h"
 #include "tests/loader/render.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "datasets/dataset.h"
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "src/report/report_parts.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "datasets/decode_image.h"
+#include "datasets/decoding/image_decoders.h"
 #include "src/core/random.h"
 #include "tests/support/catch2.h"
 

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "datasets/load_data.h"
+#include "src/checkpoint/tensor_file.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/loader/pipeline.h"
 #include "src/train/experiment_schema.h"
-#include "src/train/tensor_file.h"
 #include "tests/support/builtin_registries.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"

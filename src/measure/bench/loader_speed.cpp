@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "datasets/file_bytes.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"

@@ -8,13 +8,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "src/checkpoint/tensor_file.h"
 #include "src/core/error.h"
 #include "src/formats/weight_file.h"
 #include "src/measure/check/checks.h"
 #include "src/measure/check/closed_fill.h"
 #include "src/measure/check/json_place.h"
 #include "src/measure/check/tolerance.h"
-#include "src/train/tensor_file.h"
 
 namespace settrain {
 namespace {

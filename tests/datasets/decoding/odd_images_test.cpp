@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "datasets/image_files.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"

@@ -1,4 +1,4 @@
-#include "src/train/tensor_file.h"
+#include "src/checkpoint/tensor_file.h"
 
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>

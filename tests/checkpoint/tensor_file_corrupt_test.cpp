@@ -4,9 +4,9 @@
 #include <cstring>
 #include <random>
 
+#include "src/checkpoint/tensor_file.h"
 #include "src/core/error.h"
 #include "src/formats/safetensors.h"
-#include "src/train/tensor_file.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "datasets/image_decoders.h"
+#include "datasets/decoding/image_decoders.h"
 
 namespace settrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "datasets/dataset.h"
+#include "datasets/decoding/image.h"
 
 namespace settrain {
 
@@ -36,13 +36,6 @@ void prepare_decoding();
 /// The versions of the libraries that read and write images, by their names: {"libpng", "1.6.39"}. Empty in a build
 /// without image decoding.
 std::map<std::string, std::string> image_library_versions();
-
-/// Decodes at least the part that `choose` returns to `channels` = 3 (RGB) or 1 (grey), reusing the memory of `part`.
-/// The pixels equal those of the whole image as Pillow decodes it: grey becomes R = G = B, and CMYK is multiplied out.
-/// Rows below the part are not decoded, and as few pixels above or beside it as the format allows. EXIF orientation is
-/// ignored. Returns libjpeg's first warning, or an empty text. Throws std::runtime_error where the bytes cannot be
-/// decoded as JPEG.
-std::string decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChoosePart& choose, ImagePart& part);
 
 /// The bytes of a PNG file of an image. Throws std::invalid_argument where it has neither 1 (grey) nor 3 (RGB)
 /// channels; Error in a build without image files (no_image_decoder.cpp).

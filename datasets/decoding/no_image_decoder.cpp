@@ -1,7 +1,8 @@
 // Stands in for decode_image.cpp and the decoders in a build with SETTRAIN_IMAGE_FILES=OFF.
 #include <stdexcept>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
+#include "datasets/decoding/image_decoders.h"
 #include "src/core/error.h"
 
 namespace settrain {

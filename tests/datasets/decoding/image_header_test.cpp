@@ -1,4 +1,4 @@
-#include "datasets/image_header.h"
+#include "datasets/decoding/image_header.h"
 
 #include <nlohmann/json.hpp>
 #include <opencv2/core.hpp>

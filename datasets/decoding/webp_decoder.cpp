@@ -6,7 +6,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "datasets/image_decoders.h"
+#include "datasets/decoding/image_decoders.h"
 
 namespace settrain {
 namespace {

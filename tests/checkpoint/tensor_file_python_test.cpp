@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "src/train/checkpoint.h"
+#include "src/checkpoint/checkpoint.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 #include "tests/support/temporary_folder.h"
@@ -13,7 +13,7 @@ using namespace settrain;
 namespace {
 
 bool run_script(const std::string& python, const std::string& arguments) {
-  const std::string script = test::environment("SETTRAIN_SOURCE_DIR") + "/tests/train/check_safetensors.py";
+  const std::string script = test::environment("SETTRAIN_SOURCE_DIR") + "/tests/checkpoint/check_safetensors.py";
   return std::system((python + " " + script + " " + arguments).c_str()) == 0;
 }
 

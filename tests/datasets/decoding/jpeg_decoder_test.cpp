@@ -5,7 +5,7 @@
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "src/core/random.h"
 #include "tests/support/catch2.h"
 #include "tests/support/image_part.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "src/train/tensor_file.h"
+#include "src/checkpoint/tensor_file.h"
 
 namespace settrain {
 

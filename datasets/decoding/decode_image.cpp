@@ -1,4 +1,4 @@
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <opencv2/core/utility.hpp>
 #include <stdexcept>
 
-#include "datasets/image_decoders.h"
-#include "datasets/image_header.h"
+#include "datasets/decoding/image_decoders.h"
+#include "datasets/decoding/image_header.h"
 
 namespace settrain {
 namespace {

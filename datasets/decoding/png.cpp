@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "datasets/decode_image.h"
-#include "datasets/image_decoders.h"
+#include "datasets/decoding/decode_image.h"
+#include "datasets/decoding/image_decoders.h"
 
 namespace settrain {
 namespace {

@@ -15,7 +15,7 @@ TEST_CASE("pixels are Pillow's, for every format, mode and bit depth") {
   const std::string python = test::environment("SETTRAIN_PYTHON");
   SKIP_UNLESS(!python.empty(), "SETTRAIN_PYTHON is not set");
   const test::TemporaryFolder folder;
-  const std::string script = test::environment("SETTRAIN_SOURCE_DIR") + "/tests/datasets/pillow_images.py";
+  const std::string script = test::environment("SETTRAIN_SOURCE_DIR") + "/tests/datasets/decoding/pillow_images.py";
   REQUIRE(std::system((python + " -B -W ignore " + script + " " + folder.path().string()).c_str()) == 0);
   const auto expected = nlohmann::json::parse(test::read_file(folder / "expected.json"));
   CHECK(expected.size() > 240);

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "datasets/dataset.h"
-#include "datasets/image_header.h"
+#include "datasets/decoding/image.h"
+#include "datasets/decoding/image_header.h"
 
 namespace settrain {
 
@@ -29,6 +29,13 @@ std::string decode_tiff(std::span<const uint8_t> bytes, const ImageHeader& heade
 
 /// BMP of 1, 4, 8, 16, 24 and 32 bits, runs (RLE) included.
 void decode_bmp(std::span<const uint8_t> bytes, const ImageHeader& header, int64_t channels, Image& image);
+
+/// Decodes at least the part that `choose` returns to `channels` = 3 (RGB) or 1 (grey), reusing the memory of `part`.
+/// The pixels equal those of the whole image as Pillow decodes it: grey becomes R = G = B, and CMYK is multiplied out.
+/// Rows below the part are not decoded, and as few pixels above or beside it as the format allows. EXIF orientation is
+/// ignored. Returns libjpeg's first warning, or an empty text. Throws std::runtime_error where the bytes cannot be
+/// decoded as JPEG.
+std::string decode_jpeg(std::span<const uint8_t> bytes, int64_t channels, const ChoosePart& choose, ImagePart& part);
 
 /// The versions of the formats' libraries, "1.6.39": those in use, but for libjpeg-turbo, which tells only the one that
 /// the program was built with.

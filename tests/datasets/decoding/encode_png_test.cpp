@@ -1,6 +1,6 @@
 #include <stdexcept>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {

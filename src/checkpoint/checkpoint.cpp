@@ -1,4 +1,4 @@
-#include "src/train/checkpoint.h"
+#include "src/checkpoint/checkpoint.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -11,11 +11,11 @@
 #include <sstream>
 #include <vector>
 
+#include "src/checkpoint/tensor_file.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/formats/contents.h"
 #include "src/formats/weight_file.h"
-#include "src/train/tensor_file.h"
 
 namespace settrain {
 namespace {

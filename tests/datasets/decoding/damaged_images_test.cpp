@@ -10,7 +10,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "datasets/decode_image.h"
+#include "datasets/decoding/decode_image.h"
 #include "datasets/image_files.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
