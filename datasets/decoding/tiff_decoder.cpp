@@ -333,9 +333,10 @@ void store_row(const SampleRow& row, int64_t count, const Layout& layout, int64_
   }
 }
 
-// Whether the data of a strip or tile are a sound zlib stream of `size` bytes, checksum included. libtiff stops at the
-// last byte that it needs, before the checksum. What a longer stream holds is not unpacked: it may be very much.
-bool is_sound_deflate(std::span<const uint8_t> data, int64_t size) {
+// Whether the data of a strip or tile are a sound zlib stream as far as they go, checksum included. libtiff stops at
+// the last byte that it needs, before the checksum. At most `left` bytes are unpacked, of which it takes off what was:
+// a small file may have streams without end.
+bool is_sound_deflate(std::span<const uint8_t> data, int64_t& left) {
   z_stream stream{};
   if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
   const std::unique_ptr<z_stream, int (*)(z_stream*)> release(&stream, inflateEnd);
@@ -343,15 +344,13 @@ bool is_sound_deflate(std::span<const uint8_t> data, int64_t size) {
   stream.avail_in = static_cast<uInt>(data.size());
   std::array<uint8_t, 1 << 15> out;
   int state = Z_OK;
-  for (int64_t left = size + 1; state == Z_OK && left > 0;) {
-    const auto room = static_cast<uInt>(std::min<int64_t>(left, std::ssize(out)));
+  while (state == Z_OK && left > 0) {
     stream.next_out = out.data();
-    stream.avail_out = room;
+    stream.avail_out = out.size();
     state = inflate(&stream, Z_NO_FLUSH);
-    left -= room - stream.avail_out;
+    left -= std::ssize(out) - stream.avail_out;
   }
-  // Z_BUF_ERROR: the stream has no end, as where a writer leaves out the checksum. Z_OK: it is longer than needed.
-  return state == Z_STREAM_END || state == Z_BUF_ERROR || state == Z_OK;
+  return state == Z_STREAM_END || state == Z_BUF_ERROR;  // no end: a writer that leaves out the checksum
 }
 
 // Whether the data end with the checksum of these bytes: the same in a fifth of the time, where nothing follows them.
@@ -384,6 +383,9 @@ void read_blocks(TiffReader& tiff, const Layout& layout, int64_t most_bytes, Ima
   const int64_t block_bytes = down * row_bytes;
   tiff.check(row_bytes >= (across * in_plane * layout.bits + 7) / 8 && (!tiled || TIFFTileSize(handle) == block_bytes));
 
+  // Sound streams hold their block and no more.
+  int64_t left_to_unpack = (int64_t{16} << 20) + 2 * block_bytes * planes * ((layout.height + down - 1) / down) *
+                                                     ((layout.width + across - 1) / across);
   std::vector<uint8_t> blocks(static_cast<size_t>(block_bytes * planes));
   std::vector<uint8_t> samples(static_cast<size_t>(row_values * layout.samples));
   for (int64_t top = 0; top < layout.height; top += down) {
@@ -401,7 +403,7 @@ void read_blocks(TiffReader& tiff, const Layout& layout, int64_t most_bytes, Ima
         if (!is_deflate) continue;
         const std::span<const uint8_t> data = tiff.stored(number);
         if (is_as_packed && ends_with_checksum(data, block, size)) continue;
-        if (!is_sound_deflate(data, size)) throw std::runtime_error("its Deflate data are damaged");
+        if (!is_sound_deflate(data, left_to_unpack)) throw std::runtime_error("its Deflate data are damaged");
       }
       const int64_t columns = std::min(across, layout.width - left);
       for (int64_t y = 0; y < rows; ++y) {

@@ -236,6 +236,7 @@ void build(const Registries& registries, FirstWeights weights, const std::option
   run.label_noise = std::move(loaded.label_noise);
   const Dataset& data = run.dataset;
   run.config = fitted_to(data.num_classes(), c);
+  run.fitted = fitted_keys(run.config);
   run.train_counts = count_classes(data.train, data.num_classes());
   run.class_facts = {.classes = data.num_classes(),
                      .names = data.class_names,

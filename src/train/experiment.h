@@ -44,6 +44,7 @@ struct Experiment {
   std::string obstacle_to_one_image{};     // why it cannot be trained on a batch of one; empty: it can, or need not
   std::optional<Pretrained> pretrained{};  // the weights that it was loaded with
   std::string pretrained_digest{};         // of the file that the run began with, also where it goes on; empty for none
+  std::vector<std::string> fitted{};       // fitted_keys() of the config that the run began with
   std::unique_ptr<Loss> loss{};
   OptimizerEntry optimizer{};  // makes the optimizer, of which only training has one
   std::string stall_advice{};  // what to try where the loss does not fall

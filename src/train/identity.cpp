@@ -213,7 +213,7 @@ void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.set_integer("state.rng", kRngVersion);
   checkpoint.metadata["config"] = run.config.to_yaml();
   checkpoint.metadata[kProcessCount] = std::to_string(run.group->world_size());
-  checkpoint.metadata[kFittedKeys] = nlohmann::json(fitted_keys(run.config)).dump();
+  checkpoint.metadata[kFittedKeys] = nlohmann::json(run.fitted).dump();
   checkpoint.metadata["card"] = to_text(card_of(run));
   checkpoint.metadata[kInput] = input_text(run);
   checkpoint.metadata.merge(machine(run));
@@ -243,9 +243,10 @@ std::optional<std::vector<std::string>> fitted_keys_of(const Checkpoint& checkpo
   return keys.get<std::vector<std::string>>();
 }
 
-void restore_pretrained_digest(const Checkpoint& checkpoint, std::string& digest) {
+void take_over_beginning(const Checkpoint& checkpoint, Experiment& run) {
   const auto found = checkpoint.metadata.find(kPretrainedDigest);
-  if (found != checkpoint.metadata.end()) digest = found->second;
+  if (found != checkpoint.metadata.end()) run.pretrained_digest = found->second;
+  if (const auto keys = fitted_keys_of(checkpoint)) run.fitted = *keys;
 }
 
 std::vector<config::Difference> config_changes(const std::string& record, const config::Config& now) {

@@ -37,9 +37,9 @@ int64_t processes_of(const Checkpoint& checkpoint);
 /// not know. Throws RunError where the entry is damaged.
 std::optional<std::vector<std::string>> fitted_keys_of(const Checkpoint& checkpoint);
 
-/// Takes over the digest of the weights that the run once began with, where the checkpoint has one; for the record,
-/// since nothing else needs these weights any more.
-void restore_pretrained_digest(const Checkpoint& checkpoint, std::string& digest);
+/// Takes over what only the beginning of the run knew, where the checkpoint has it, for later checkpoints and the
+/// provenance: the digest of the weights that it began with, and the keys whose defaults were fitted.
+void take_over_beginning(const Checkpoint& checkpoint, Experiment& run);
 
 /// Where `now` differs from an earlier record. A key that the record lacks was added by a later version of the program,
 /// which at its default does what it did, or belongs to another variant, whose name differs too.

@@ -93,8 +93,7 @@ Json provenance_of(const Experiment& run, const std::vector<std::string>& comman
     if (!digest.empty()) provenance["split_digests"][name] = digest;
   }
   provenance["classes"] = run.dataset.num_classes();
-  const std::vector<std::string> fitted = fitted_keys(run.config);
-  if (!fitted.empty()) provenance["fitted"] = fitted;
+  if (!run.fitted.empty()) provenance["fitted"] = run.fitted;
   provenance["input"] = {{"size", {run.input.height, run.input.width}},
                          {"mean", run.loader.normalisation.mean},
                          {"std", run.loader.normalisation.std}};

@@ -261,7 +261,7 @@ void Training::read_checkpoint(const Checkpoint& checkpoint) {
   if (stepper_.average()) checkpoint.copy_into("ema.", stepper_.average()->tensors());
   checkpoint.copy_into("loss.", run_.loss->state());
   selection_.restore(checkpoint);
-  restore_pretrained_digest(checkpoint, run_.pretrained_digest);
+  take_over_beginning(checkpoint, run_);
   metrics.truncate_to(checkpoint.log_size(folder.metrics_jsonl()));
   if (checkpoint.log_problem(folder.tensorboard()).empty()) {
     tensorboard.truncate_to(checkpoint.log_size(folder.tensorboard()));
