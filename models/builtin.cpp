@@ -2,16 +2,17 @@
 
 namespace settrain {
 
-PretrainedSource torchvision_weights(const std::string& name, const std::string& file) {
-  return {"torchvision's " + name + "_Weights.IMAGENET1K_V1", "https://download.pytorch.org/models/" + file,
-          "imagenet"};
+PretrainedSource torchvision_weights(const std::string& name, const std::string& file, const std::string& interpolation,
+                                     double crop_share) {
+  return {"torchvision's " + name + "_Weights.IMAGENET1K_V1", "https://download.pytorch.org/models/" + file, "imagenet",
+          interpolation, crop_share};
 }
 
 void register_builtin_models(ModelRegistry& registry) {
-  for (const auto& entries : {small_resnet_entries(), small_densenet_entries(), resnet_entries(), densenet_entries()}) {
+  for (const auto& entries : {small_resnet_entries(), small_densenet_entries(), resnet_entries(), densenet_entries(),
+                              convnext_entries(), efficientnet_entries()}) {
     for (const ModelEntry& entry : entries) registry.add(entry);
   }
-  registry.add(convnext_tiny_entry());
   registry.add(vit_b_16_entry());
 }
 

@@ -1,10 +1,11 @@
 // ConvNeXt for images of about 224x224 pixels, as torchvision's: Liu et al., "A ConvNet for the 2020s" (2022).
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -24,13 +25,6 @@ namespace {
 /// Standard deviation of the first weights of every layer, which are normal. (torchvision cuts them off at 2, a hundred
 /// standard deviations.)
 constexpr double kConvNextDeviation = 0.02;
-
-/// Stochastic depth (Huang et al. 2016) by rows: all values of an image become zero with probability `p`, drawn from
-/// ATen's generator, and are divided by 1 - p else. p is below 1.
-at::Tensor randomly_skipped(const at::Tensor& x, double p) {
-  if (p == 0 || x.is_meta()) return x;
-  return x * at::empty({x.size(0), 1, 1, 1}, x.options()).bernoulli_(1 - p).div_(1 - p);
-}
 
 /// x + layer_scale * branch(x), in training with stochastic depth (figure 4 of the paper). The branch is a 7x7
 /// convolution of every channel by itself, a layer norm, and at every pixel a perceptron of 4 `channels` hidden units
@@ -130,10 +124,11 @@ class ConvNext : public Model {
 };
 
 struct ConvNextOptions {
-  double stochastic_depth = 0.1;
+  double stochastic_depth = 0;
 
-  static config::Keys keys() {
-    return {config::key("stochastic_depth", &ConvNextOptions::stochastic_depth, 0.1,
+  /// `usual`: the rate with which the network was published.
+  static config::Keys keys(double usual) {
+    return {config::key("stochastic_depth", &ConvNextOptions::stochastic_depth, usual,
                         "Probability that an image skips the last block in training; it rises linearly from 0 at the "
                         "first block.")
                 .at_least(0)
@@ -148,17 +143,29 @@ std::shared_ptr<Model> make_convnext(const ConvNextShape& shape, double stochast
   return std::make_shared<ConvNext>(shape, stochastic_depth, options, context);
 }
 
-ModelEntry convnext_tiny_entry() {
-  return {"convnext_tiny",
-          "ConvNeXt-T for images of about 224x224 pixels, torchvision's.",
-          ConvNextOptions::keys(),
-          [](const config::Config& config, const ModelContext& context) {
-            return make_convnext({{3, 3, 9, 3}, {96, 192, 384, 768}},
-                                 config.read<ConvNextOptions>("model").stochastic_depth,
-                                 config.read<ModelOptions>("model"), context);
-          },
-          kImageNet,
-          torchvision_weights("ConvNeXt_Tiny", "convnext_tiny-983f1562.pth")};
+std::vector<ModelEntry> convnext_entries() {
+  std::vector<ModelEntry> entries;
+  // `resized`: the shorter side of which torchvision's evaluation cuts out 224 pixels.
+  const auto add = [&entries](const std::string& size, const char* letter, const ConvNextShape& shape,
+                              double stochastic_depth, const std::string& digits, double resized) {
+    std::string weights = size;
+    weights.front() = static_cast<char>(std::toupper(weights.front()));
+    entries.push_back({"convnext_" + size,
+                       fmt::format("ConvNeXt-{} for images of about 224x224 pixels, torchvision's.", letter),
+                       ConvNextOptions::keys(stochastic_depth),
+                       [shape](const config::Config& config, const ModelContext& context) {
+                         return make_convnext(shape, config.read<ConvNextOptions>("model").stochastic_depth,
+                                              config.read<ModelOptions>("model"), context);
+                       },
+                       kImageNet,
+                       torchvision_weights("ConvNeXt_" + weights, fmt::format("convnext_{}-{}.pth", size, digits),
+                                           "bilinear", 224 / resized)});
+  };
+  add("tiny", "T", {{3, 3, 9, 3}, {96, 192, 384, 768}}, 0.1, "983f1562", 236);
+  add("small", "S", {{3, 3, 27, 3}, {96, 192, 384, 768}}, 0.4, "0c510722", 230);
+  add("base", "B", {{3, 3, 27, 3}, {128, 256, 512, 1024}}, 0.5, "6075fbad", 232);
+  add("large", "L", {{3, 3, 27, 3}, {192, 384, 768, 1536}}, 0.5, "ea097f82", 232);
+  return entries;
 }
 
 }  // namespace settrain

@@ -19,7 +19,10 @@ std::vector<ModelEntry> small_densenet_entries();
 std::vector<ModelEntry> resnet_entries();
 /// torchvision's DenseNets.
 std::vector<ModelEntry> densenet_entries();
-ModelEntry convnext_tiny_entry();
+/// torchvision's ConvNeXts.
+std::vector<ModelEntry> convnext_entries();
+/// torchvision's EfficientNets, and efficientnet_pytorch's EfficientNet-Lite0.
+std::vector<ModelEntry> efficientnet_entries();
 ModelEntry vit_b_16_entry();
 
 /// `depth` is 6 n + 2; `width` are the channels of the first stage.
@@ -59,6 +62,7 @@ std::shared_ptr<Model> make_vision_transformer(const VisionTransformerShape& sha
 inline constexpr ModelContext kCifar100{100, 3, 32, 32}, kImageNet{1000, 3, 224, 224};
 
 /// torchvision's weights, trained on ImageNet. `file` as torchvision has it, with the first digits of its SHA-256.
-PretrainedSource torchvision_weights(const std::string& name, const std::string& file);
+PretrainedSource torchvision_weights(const std::string& name, const std::string& file,
+                                     const std::string& interpolation = "bilinear", double crop_share = 0.875);
 
 }  // namespace settrain

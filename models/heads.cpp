@@ -55,7 +55,9 @@ class NormalisedHead : public Head {
 
 LinearHead::LinearHead(int64_t features, int64_t classes, bool with_bias, FirstHead first) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(features));
-  const double weight_bound = first == FirstHead::kZero ? 0 : bound;
+  double weight_bound = bound;
+  if (first == FirstHead::kZero) weight_bound = 0;
+  if (first == FirstHead::kByClasses) weight_bound = 1.0 / std::sqrt(static_cast<double>(classes));
   const at::Tensor weight = at::empty({classes, features}, CostCounter::device());
   weight_ = register_parameter(
       "weight", first == FirstHead::kNormal ? weight.normal_(0, 0.02) : weight.uniform_(-weight_bound, weight_bound));

@@ -19,10 +19,11 @@ class Head : public torch::nn::Module {
 
 /// How a linear head starts. Uniform means in +-1/sqrt(features), normal with a standard deviation of 0.02.
 enum class FirstHead {
-  kUniform,   // weights and bias, as torch.nn.Linear's
-  kZeroBias,  // uniform weights: the DenseNets
-  kNormal,    // normal weights, bias 0: ConvNeXt
-  kZero,      // both 0: vision transformers
+  kUniform,    // weights and bias, as torch.nn.Linear's
+  kZeroBias,   // uniform weights: the DenseNets
+  kNormal,     // normal weights, bias 0: ConvNeXt
+  kZero,       // both 0: vision transformers
+  kByClasses,  // uniform in +-1/sqrt(classes), bias 0: EfficientNets
 };
 
 /// scores = features weight^T + bias. `weight` is [classes, features], `bias` [classes].

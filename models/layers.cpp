@@ -73,10 +73,7 @@ at::Tensor Convolution::forward(const at::Tensor& x) {
   return convolved(x, weight_, {}, geometry_);
 }
 
-constexpr double kMomentum = 0.1;  // of running statistics
-constexpr double kEpsilon = 1e-5;
-
-BatchNorm::BatchNorm(int64_t channels) {
+BatchNorm::BatchNorm(int64_t channels, BatchNormOptions norm) : options_(norm) {
   const at::TensorOptions options(CostCounter::device());
   weight_ = register_parameter("weight", at::ones(channels, options));
   bias_ = register_parameter("bias", at::zeros(channels, options));
@@ -94,15 +91,15 @@ at::Tensor BatchNorm::forward(const at::Tensor& x) {
   if (x.is_meta()) return at::empty_like(x);
   const bool again = is_training() && is_recomputing();  // the first time has updated the statistics
   const auto normalised = [&](const at::Tensor& mean, const at::Tensor& variance, double momentum) {
-    return at::batch_norm(x, weight_, bias_, mean, variance, is_training(), momentum, kEpsilon,
+    return at::batch_norm(x, weight_, bias_, mean, variance, is_training(), momentum, options_.epsilon,
                           at::globalContext().userEnabledCuDNN());
   };
   if (is_training() && sum_) return normalised_together(x);
-  if (again) return normalised({}, {}, kMomentum);
+  if (again) return normalised({}, {}, options_.momentum);
   // With a momentum of 1 the batch's statistics themselves are kept.
   if (is_training() && recorded_mean_.defined()) return normalised(recorded_mean_, recorded_var_, 1);
   if (is_training()) num_batches_tracked_ += 1;
-  return normalised(running_mean_, running_var_, kMomentum);
+  return normalised(running_mean_, running_var_, options_.momentum);
 }
 
 // In float32 at least, by the mean first: a variance from sums of squares would cancel.
@@ -119,7 +116,7 @@ at::Tensor BatchNorm::normalised_together(const at::Tensor& x) {
     recorded_mean_.copy_(mean);
     recorded_var_.copy_(variance * all / (all - 1));
   }
-  const at::Tensor scale = weight_ * (variance + kEpsilon).rsqrt();
+  const at::Tensor scale = weight_ * (variance + options_.epsilon).rsqrt();
   return (centred * scale.view(shape) + bias_.view(shape)).to(x.scalar_type());
 }
 
@@ -130,8 +127,8 @@ void BatchNorm::record_in(const at::Tensor& mean, const at::Tensor& variance) {
 
 void BatchNorm::update(const at::Tensor& mean, const at::Tensor& variance) {
   num_batches_tracked_ += 1;
-  running_mean_.mul_(1 - kMomentum).add_(mean, kMomentum);
-  running_var_.mul_(1 - kMomentum).add_(variance, kMomentum);
+  running_mean_.mul_(1 - options_.momentum).add_(mean, options_.momentum);
+  running_var_.mul_(1 - options_.momentum).add_(variance, options_.momentum);
 }
 
 at::Tensor normal_values(at::IntArrayRef sizes, double deviation) {
@@ -183,6 +180,13 @@ at::Tensor with_channels_last(const at::Tensor& x) {
 
 at::Tensor with_channels_second(const at::Tensor& x) {
   return x.permute({0, 3, 1, 2});
+}
+
+at::Tensor randomly_skipped(const at::Tensor& x, double p) {
+  if (p == 0 || x.is_meta()) return x;
+  std::vector<int64_t> one_each(static_cast<size_t>(x.dim()), 1);
+  one_each.front() = x.size(0);
+  return x * at::empty(one_each, x.options()).bernoulli_(1 - p).div_(1 - p);
 }
 
 at::Tensor rectified(at::Tensor x) {

@@ -45,11 +45,16 @@ class Convolution : public Layer {
   at::Tensor weight_;
 };
 
-/// Batch normalisation: eps 1e-5, momentum 0.1, running variance updated with the unbiased one. `weight` starts at 1,
-/// `bias` at 0. forward() throws DataError in training mode for one value a channel, which has no variance.
+struct BatchNormOptions {
+  double epsilon = 1e-5;  // added to variances
+  double momentum = 0.1;  // a batch's share of the running statistics
+};
+
+/// Batch normalisation. Running variances are updated with the unbiased one of a batch. `weight` starts at 1, `bias` at
+/// 0. forward() throws DataError in training mode for one value a channel, which has no variance.
 class BatchNorm : public Layer {
  public:
-  explicit BatchNorm(int64_t channels);
+  explicit BatchNorm(int64_t channels, BatchNormOptions options = {});
   at::Tensor forward(const at::Tensor& x) override;
 
   int64_t channels() const { return weight_.numel(); }
@@ -69,6 +74,7 @@ class BatchNorm : public Layer {
  private:
   at::Tensor normalised_together(const at::Tensor& x);
 
+  BatchNormOptions options_;
   at::Tensor weight_, bias_, running_mean_, running_var_, num_batches_tracked_;
   at::Tensor recorded_mean_, recorded_var_;
   SumOverProcesses sum_;
@@ -143,6 +149,10 @@ at::Tensor uniform_values(at::IntArrayRef sizes, double bound);
 
 /// x [..., in] weight^T + bias, weight [out, in]. The cost is counted where x has no storage.
 at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+/// Stochastic depth (Huang et al. 2016) by rows: all values of an image become zero with probability `p`, drawn from
+/// ATen's generator, and are divided by 1 - p else. p is below 1; x is [batch, ...].
+at::Tensor randomly_skipped(const at::Tensor& x, double p);
 
 /// max(0, x), written over x.
 at::Tensor rectified(at::Tensor x);

@@ -29,6 +29,11 @@ config::Keys ModelOptions::keys() {
                   "randomly; one of another kind for as many is refused, unless model.pretrained_head is draw. The "
                   "file is read only when a run starts.")
           .not_empty(),
+      config::key("pretrained_key", &ModelOptions::pretrained_key, kAuto,
+                  "The key of the file below which the weights lie, where it holds several: state_dict_ema, the "
+                  "averaged ones of timm's checkpoints; a.b of a dict within a dict. auto: state_dict, "
+                  "model_state_dict, model, or the only dict of tensors.")
+          .not_empty(),
       config::key(
           "pretrained_head", &ModelOptions::pretrained_head, kKeep,
           "The head of model.pretrained: keep; draw, initialise it randomly (cRT of Kang et al., ICLR 2020); or "
@@ -68,6 +73,7 @@ void model_rule(const config::Config& config) {
                 "scaled trains factors on a head that is trained already; set model.pretrained to its run's "
                 "checkpoint");
   }
+  config.refuse_unread("model.pretrained_key", has_file, "model.pretrained");
   config.refuse_unread("model.pretrained_head", has_file, "model.pretrained");
   config.refuse_unread("model.head_tau", options.pretrained_head == ModelOptions::kTauNormalised,
                        "model.pretrained_head: tau_normalised");

@@ -18,12 +18,13 @@ struct ModelOptions {
   Head head = Head::kLinear;
   bool head_bias = true;
   std::string pretrained = kNone;  // or a file
+  std::string pretrained_key = kAuto;
   PretrainedHead pretrained_head = kKeep;
   double head_tau = 1;
   bool sync_batch_norm = false;
   config::Texts trainable = {kBody, kHead};
 
-  static constexpr const char* kNone = "none";
+  static constexpr const char *kNone = "none", *kAuto = "auto";
   static constexpr const char *kBody = "body", *kHead = "head";
 
   bool trains(const char* part) const;  // kBody or kHead

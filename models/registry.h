@@ -19,10 +19,12 @@ struct ModelContext {
   int64_t channels, height, width;  // of an input image
 };
 
-/// Weights of a model that others trained.
+/// Weights of a model that others trained, on images of ModelEntry::usual's size; and how the images became the input.
 struct PretrainedSource {
-  std::string name, url;      // empty where none are known
-  std::string normalisation;  // of the images that they were trained on: a choice of data.normalisation
+  std::string name, url;                   // empty where none are known
+  std::string normalisation;               // a choice of data.normalisation
+  std::string interpolation = "bilinear";  // a choice of data.interpolation
+  double crop_share = 0.875;               // of the shorter side, which the evaluation's centre crop keeps
 };
 
 /// `keys` are the keys of the section `model` that only this model has. `make` draws the initial weights from ATen's

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Records golden values of models with Python's PyTorch, an implementation apart from the C++ one: of the small ResNets, and of those
-of torchvision's whose NAME.json has a size in its name.
+of torchvision's, and EfficientNet-Lite0, whose NAME.json has a size in its name.
 
 Usage: record_model_golden.py OUTPUT_FOLDER
 
@@ -15,6 +15,7 @@ closed_input(). Gradients are of the mean cross-entropy in training mode; `dot` 
 """
 
 import hashlib
+import importlib.metadata
 import json
 import pathlib
 import sys
@@ -23,7 +24,11 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from reference_models import SmallResNet, parameter_list, torchvision_models
+from reference_models import EfficientNetLite0, SmallResNet, parameter_list, torchvision_models
+
+
+CLASSES = 10  # of the models for large images
+EVERY_TIME = ("model.stochastic_depth=0", "model.dropout=0")
 
 
 def mix(x):
@@ -154,7 +159,7 @@ def first_weights(model):
     def normal(std):
         return "normal", 0.0, std
 
-    is_convnext, constant = hasattr(model, "features"), lambda value: (f"constant {value}", value, 0.0)
+    kind, constant = type(model).__name__, lambda value: (f"constant {value}", value, 0.0)
     for name, p in model.named_parameters():
         if name.endswith("layer_scale"):
             yield name, *constant(float(np.float32(1e-6)))
@@ -167,7 +172,12 @@ def first_weights(model):
                 yield name, *constant(0.0)
             else:
                 yield name, *normal((2 / (p.numel() / p.shape[1])) ** 0.5)
-        elif is_convnext:
+        elif kind == "EfficientNet":
+            if name == "classifier.1.weight":
+                yield name, "uniform(-b, b), b = 1 / sqrt(out)", 0.0, (3 * p.shape[0]) ** -0.5
+            else:
+                yield name, *(normal((2 / (p.numel() / p.shape[1])) ** 0.5) if p.dim() > 1 else constant(0.0))
+        elif kind == "ConvNeXt":
             yield name, *(normal(0.02) if p.dim() > 1 else constant(0.0))
         elif name.endswith("pos_embedding"):
             yield name, *normal(0.02)
@@ -183,15 +193,9 @@ def first_weights(model):
             yield name, *constant(0.0)
 
 
-def record_torchvision(folder, name, size, *settings, **options):
-    models = torchvision_models()
-    import torchvision
-
-    classes, shape = 10, [2, 3, size, size]
-    make = lambda: models.get_model(name, num_classes=classes, **options)
+def record_first_weights(folder, file, make):
     torch.manual_seed(4)
     model = make()
-    file = f"{name}_{size}px"
     weights = [
         {"name": entry, "distribution": distribution, "expected_mean": mean, "expected_std": std}
         for entry, distribution, mean, std in first_weights(model)
@@ -201,6 +205,12 @@ def record_torchvision(folder, name, size, *settings, **options):
         # A few of torchvision's normal weights are -2: its truncated normal of a uniform -1.
         assert abs(std - weight["expected_std"]) < max(0.3 * weight["expected_std"], 1e-12), (weight, std)
     (folder / f"{file}.init.json").write_text(json.dumps({"model": file, "parameters": weights}) + "\n")
+
+
+def record_large(folder, name, size, make, *settings):
+    """Of a model for large images, on smaller ones."""
+    classes, shape, file = CLASSES, [2, 3, size, size], f"{name}_{size}px"
+    model = make()
     (folder / f"{file}.params.txt").write_text(parameter_list(file, classes, model))
     labels, images = torch.tensor([3, 7]), closed_input(shape)
     exact = results(make, torch.float64, images, labels)
@@ -210,7 +220,7 @@ def record_torchvision(folder, name, size, *settings, **options):
         "num_classes": classes,
         "input_shape": shape,
         "labels": labels.tolist(),
-        "made_with": f"torch {torch.__version__}, torchvision {torchvision.__version__}, CPU",
+        "made_with": f"torch {torch.__version__}, torchvision {importlib.metadata.version('torchvision')}, CPU",
         "parameters": sum(p.numel() for p in model.parameters()),
         "fill_sha256": fill(model),
         "deviation_float32_from_float64": deviation(results(make, torch.float32, images, labels), exact),
@@ -223,6 +233,16 @@ if __name__ == "__main__":
     output = pathlib.Path(sys.argv[1])
     record(output, "resnet8_grey_normalised", 8, 16, [2, 1, 28, 28], 10, True)
     record(output, "resnet20", 20, 16, [2, 3, 32, 32], 100, False)
-    record_torchvision(output, "resnext50_32x4d", 64)
-    record_torchvision(output, "convnext_tiny", 64, "model.stochastic_depth=0", stochastic_depth_prob=0.0)
-    record_torchvision(output, "vit_b_16", 64, image_size=64)
+    for name, size, settings, options in (
+        ("resnext50_32x4d", 64, (), {}),
+        ("convnext_tiny", 64, ("model.stochastic_depth=0",), {"stochastic_depth_prob": 0.0}),
+        ("vit_b_16", 64, (), {"image_size": 64}),
+        ("efficientnet_b0", 64, EVERY_TIME, {"stochastic_depth_prob": 0.0, "dropout": 0.0}),
+        ("efficientnet_v2_s", 64, EVERY_TIME, {"stochastic_depth_prob": 0.0, "dropout": 0.0}),
+    ):
+        make = lambda: torchvision_models().get_model(name, num_classes=CLASSES, **options)
+        record_large(output, name, size, make, *settings)
+        if name != "efficientnet_v2_s":  # drawn as efficientnet_b0
+            record_first_weights(output, f"{name}_{size}px", make)
+    # 72 is halved to 9, which TensorFlow pads on both sides.
+    record_large(output, "efficientnet_lite0", 72, lambda: EfficientNetLite0(CLASSES, 0.0, 0.0), *EVERY_TIME)

@@ -12,7 +12,8 @@ from torch.nn import functional as F
 SMALL_DENSENETS = {"densenet40_40": (40, 40), "densenet40_12": (40, 12)}
 SMALL_RESNETS = {f"resnet{depth}": depth for depth in (8, 20, 32, 44, 56)}
 TORCHVISION = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d")
-TORCHVISION += ("densenet121", "densenet161", "densenet169", "densenet201", "convnext_tiny", "vit_b_16")
+TORCHVISION += ("densenet121", "densenet161", "densenet169", "densenet201", "vit_b_16")
+TORCHVISION += ("convnext_tiny", "convnext_small", "convnext_base", "convnext_large", "efficientnet_b0", "efficientnet_v2_s")
 
 
 class NormalisedHead(nn.Module):
@@ -166,6 +167,66 @@ class ResNet50(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
+class SameConv2d(nn.Conv2d):
+    """Padded as TensorFlow pads: the output has ceil(size / stride) pixels."""
+
+    def forward(self, x):
+        pads = []
+        for size, stride, kernel in zip(x.shape[:-3:-1], self.stride[::-1], self.kernel_size[::-1]):
+            both = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+            pads += [both // 2, both - both // 2]
+        return F.conv2d(F.pad(x, pads), self.weight, None, self.stride, 0, 1, self.groups)
+
+
+class LiteBlock(nn.Module):
+    def __init__(self, inputs, outputs, kernel, stride, expansion, skipped):
+        super().__init__()
+        norm = lambda channels: nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
+        inner = expansion * inputs
+        if inner != inputs:
+            self._expand_conv, self._bn0 = SameConv2d(inputs, inner, 1, bias=False), norm(inner)
+        self._depthwise_conv = SameConv2d(inner, inner, kernel, stride, groups=inner, bias=False)
+        self._bn1 = norm(inner)
+        self._project_conv, self._bn2 = SameConv2d(inner, outputs, 1, bias=False), norm(outputs)
+        self.adds, self.skipped = stride == 1 and inputs == outputs, skipped
+
+    def forward(self, x):
+        y = F.relu6(self._bn0(self._expand_conv(x))) if hasattr(self, "_expand_conv") else x
+        y = self._bn2(self._project_conv(F.relu6(self._bn1(self._depthwise_conv(y)))))
+        if not self.adds:
+            return y
+        if self.training and self.skipped:
+            keeps = 1 - self.skipped
+            y = y / keeps * torch.bernoulli(torch.full((len(y), 1, 1, 1), keeps, dtype=y.dtype, device=y.device))
+        return y + x
+
+
+class EfficientNetLite0(nn.Module):
+    """That of the Python package efficientnet_lite_pytorch."""
+
+    def __init__(self, classes, stochastic_depth=0.2, dropout=0.2):
+        super().__init__()
+        norm = lambda channels: nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
+        stages = ((1, 3, 1, 16, 1), (6, 3, 2, 24, 2), (6, 5, 2, 40, 2), (6, 3, 2, 80, 3), (6, 5, 1, 112, 3), (6, 5, 2, 192, 4))
+        stages += ((6, 3, 1, 320, 1),)
+        self._conv_stem, self._bn0 = SameConv2d(3, 32, 3, 2, bias=False), norm(32)
+        self._blocks, inputs, count = nn.ModuleList(), 32, sum(stage[-1] for stage in stages)
+        for expansion, kernel, stride, outputs, blocks in stages:
+            for block in range(blocks):
+                skipped = stochastic_depth * len(self._blocks) / count
+                self._blocks.append(LiteBlock(inputs, outputs, kernel, 1 if block else stride, expansion, skipped))
+                inputs = outputs
+        self._conv_head, self._bn1 = SameConv2d(inputs, 1280, 1, bias=False), norm(1280)
+        self.dropout, self._fc = dropout, nn.Linear(1280, classes)
+
+    def forward(self, x):
+        x = F.relu6(self._bn0(self._conv_stem(x)))
+        for block in self._blocks:
+            x = block(x)
+        x = F.relu6(self._bn1(self._conv_head(x))).mean((2, 3))
+        return self._fc(F.dropout(x, self.dropout, self.training))
+
+
 def has_torchvision():
     return importlib.util.find_spec("torchvision") is not None
 
@@ -187,18 +248,22 @@ def make(name, classes=100):
         return SmallDenseNet(*SMALL_DENSENETS[name], bc=True, channels=3, classes=classes, normalised=False)
     if name == "resnet50" and not has_torchvision():
         return ResNet50(classes)
+    if name == "efficientnet_lite0":
+        return EfficientNetLite0(classes)
     if name in TORCHVISION:
         return torchvision_models().get_model(name, weights=None, num_classes=classes)
-    raise SystemExit(f"no model {name!r}; there are {', '.join([*SMALL_RESNETS, *SMALL_DENSENETS, *TORCHVISION])}")
+    raise SystemExit(f"no model {name!r}; there are {', '.join([*SMALL_RESNETS, *SMALL_DENSENETS, *TORCHVISION, 'efficientnet_lite0'])}")
 
 
 def usual_size(name):
     """Height and width of the images that the model was made for."""
-    return 224 if name in TORCHVISION else 32
+    if name == "efficientnet_v2_s":
+        return 384
+    return 224 if name in TORCHVISION or name == "efficientnet_lite0" else 32
 
 
 def usual_classes(name):
-    return 1000 if name in TORCHVISION else 100
+    return 1000 if usual_size(name) > 32 else 100
 
 
 def parameter_list(name, classes, model):

@@ -78,7 +78,7 @@ Subject subject_of(const CommandLine& line, const LoaderBench& bench) {
   subject.context.pipeline = config.read<PipelineOptions>("data");
   const ModelInput input =
       choose_input(line.registries.datasets, line.registries.models, config, subject.dataset, /*recorded=*/nullptr);
-  subject.context.pipeline.input_size = input.size;
+  input.resolve(subject.context.pipeline);
   subject.context.normalisation = input.normalisation;
   subject.context.format = {bench.format, bench.channels_last};
   // Repeats images where there are too few to keep all threads busy.

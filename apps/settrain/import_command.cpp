@@ -14,7 +14,7 @@ namespace settrain {
 namespace {
 
 struct ImportArguments {
-  std::string file, output;
+  std::string file, key, output;
   bool overwrite = false;
 };
 
@@ -28,9 +28,9 @@ int import_weights(const CommandLine& /*line*/, const ImportArguments& arguments
                            describe_contents(contents));
   StateDict weights;
   try {
-    weights = find_state_dict(contents, place);
+    weights = find_state_dict(contents, place, arguments.key);
   } catch (const RunError& problem) {
-    if (!arguments.output.empty()) throw;
+    if (!arguments.output.empty() || !arguments.key.empty()) throw;
     std::cout << problem.what() << '\n';  // the contents have been printed
     return kSuccess;
   }
@@ -55,6 +55,7 @@ void add_import_command(CLI::App& app, CommandLine& line) {
       add_subcommand<ImportArguments>(app, line, "import", import_weights,
                                       "Shows the contents of a weight file, safetensors or PyTorch, and converts it");
   command->add_option("file", arguments->file, "The file; no code in it is run")->required();
+  command->add_option("--key", arguments->key, "The key below which the model's tensors lie, as model.pretrained_key");
   command->add_option("--output", arguments->output,
                       "A safetensors file to write the model's tensors to, by the names that model.pretrained knows");
   command->add_flag("--overwrite", arguments->overwrite, "Replaces the output where it is there");

@@ -14,7 +14,8 @@ from settrain.sets import CalibratedRule
 HEADS = {
     **dict.fromkeys(["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d"], "fc"),
     **dict.fromkeys(["densenet121", "densenet161", "densenet169", "densenet201"], "classifier"),
-    "convnext_tiny": "classifier.2",
+    **dict.fromkeys(["convnext_tiny", "convnext_small", "convnext_base", "convnext_large"], "classifier.2"),
+    **dict.fromkeys(["efficientnet_b0", "efficientnet_v2_s"], "classifier.1"),
     "vit_b_16": "heads.head",
 }
 

@@ -78,6 +78,7 @@ std::string describe(const Leaf& leaf) {
     const std::string digits = fmt::format("{}", *real);
     return digits.find_first_of(".en") == std::string::npos ? digits + ".0" : digits;  // 1.0, and 1e-05, inf, nan
   }
+  if (const auto* opaque = std::get_if<Opaque>(&leaf.value)) return "<" + displayed(opaque->name) + ">, not read";
   return shown(std::get<std::string>(leaf.value));
 }
 

@@ -77,13 +77,21 @@ struct TensorEntry {
   bool is_contiguous() const;  // row-major without gaps
 };
 
-/// A value that is no tensor: None, a truth value, a number, a text.
-struct Leaf {
-  KeyPath path;
-  std::variant<std::monostate, bool, int64_t, double, std::string> value;
+/// A value of a class or function that is not read. Nothing of it was run.
+struct Opaque {
+  std::string name;  // "argparse.Namespace"
+
+  bool operator==(const Opaque&) const = default;
 };
 
-/// The value as Python writes it; texts in double quotes, escaped and cut.
+/// A value that is no tensor: None, a truth value, a number, a text, or an opaque one.
+struct Leaf {
+  KeyPath path;
+  std::variant<std::monostate, bool, int64_t, double, std::string, Opaque> value;
+};
+
+/// The value as Python writes it; texts in double quotes, escaped and cut. Opaque ones by name: `<argparse.Namespace>,
+/// not read`.
 std::string describe(const Leaf& leaf);
 
 /// The contents as the file states them. No tensor has been read yet.

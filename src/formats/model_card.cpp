@@ -68,6 +68,7 @@ class CardReader {
     card.mean = reals("mean", card.channels);
     card.std = reals("std", card.channels);
     if (*std::min_element(card.std.begin(), card.std.end()) <= 0) fail("'std' is not above 0");
+    read_resizing(card);
     card.score_scale = real(at("score_scale"), "score_scale");
     if (card.score_scale <= 0) fail("'score_scale' is not above 0");
     const std::string probability = text("probability");
@@ -93,6 +94,19 @@ class CardReader {
     const json& value = at(name);
     if (!value.is_array()) fail(fmt::format("has no list in '{}'", name));
     return value;
+  }
+
+  // Early cards have neither.
+  void read_resizing(ModelCard& card) const {
+    if (card_.contains("interpolation")) card.interpolation = text("interpolation");
+    if (card.interpolation != "bilinear" && card.interpolation != "bicubic") {
+      fail(fmt::format("the interpolation {} is unknown", shown(card.interpolation)));
+    }
+    if (card_.contains("crop_share")) card.crop_share = real(at("crop_share"), "crop_share");
+    constexpr double kLeast = 0.01;
+    if (card.crop_share != 0 && (card.crop_share < kLeast || card.crop_share > 1)) {
+      fail(fmt::format("has no share from {} to 1 in 'crop_share'", kLeast));
+    }
   }
 
   void check_length(const char* name, size_t length, size_t expected, bool may_be_empty) const {
@@ -177,6 +191,8 @@ std::string to_text(const ModelCard& card) {
                                     {"images", {card.image_height, card.image_width}},
                                     {"mean", card.mean},
                                     {"std", card.std},
+                                    {"interpolation", card.interpolation},
+                                    {"crop_share", card.crop_share},
                                     {"score_scale", card.score_scale},
                                     {"probability", card.is_sigmoid ? "sigmoid" : "softmax"},
                                     {"head", card.head}};

@@ -18,6 +18,8 @@ struct ModelCard {
   int64_t channels = 0, input_height = 0, input_width = 0;  // of the model's input
   int64_t image_height = 0, image_width = 0;                // of every image of the data set; 0: they differ
   std::vector<float> mean, std;                             // [channels] normalisation, of pixels in [0, 1]
+  std::string interpolation = "bilinear";                   // or "bicubic": what data.interpolation came to
+  double crop_share = 0;                                    // what data.resize_size: auto follows; 0: the pipeline
   double score_scale = 1;   // multiplies scores before they become probabilities: Loss::score_scale()
   bool is_sigmoid = false;  // a class' probability is the sigmoid of its score, not one of a softmax
   std::string head;         // the one that answers: "linear", "normalised", "scaled", "two_head" (its multi-label head)

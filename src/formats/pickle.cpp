@@ -251,9 +251,13 @@ class PickleMachine {
     return values;
   }
 
-  // Appends to the list or dict on top; a dict may also be what a call makes.
+  // Appends to the list or dict on top, which may also be what a call makes.
   void add_to(PickleKind kind, const std::vector<uint32_t>& values) {
     PickleNode& target = pickle_.nodes[top()];
+    if (kind == PickleKind::kList && target.kind == PickleKind::kCall) {
+      target.is_list = true;
+      return;
+    }
     if (target.kind != kind && !(kind == PickleKind::kDict && target.kind == PickleKind::kCall)) {
       input_.fail(kind == PickleKind::kList ? "something that is no list is appended to"
                                             : "something that is no dict has items set");

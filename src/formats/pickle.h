@@ -66,6 +66,7 @@ enum class PickleKind : uint8_t {
 struct PickleNode {
   PickleKind kind = PickleKind::kNone;
   bool has_state = false;            // kCall: the pickle also sets the state of what the call makes
+  bool is_list = false;              // kCall: the pickle also appends to what the call makes; the values are dropped
   int64_t integer = 0;               // kBool, kInteger
   double real = 0;                   // kReal
   std::string text{};                // kText; kGlobal: "module.name"; kBigInteger: little-endian two's complement

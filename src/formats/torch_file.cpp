@@ -53,6 +53,28 @@ struct PickledWeights {
   std::map<std::string, PickledStorage> storages;  // whole ones, by key: all that the pickle names
 };
 
+// Whether Python would run something by calling that, or find what it could run. Files of weights have no use for it.
+bool runs_something(std::string_view global) {
+  constexpr std::array kHarmless{"bool", "bytearray", "bytes", "complex", "dict",  "float", "frozenset", "int",
+                                 "list", "object",    "range", "set",     "slice", "str",   "tuple"};
+  constexpr std::array kModules{"code",   "codeop",     "commands", "ctypes", "importlib", "marshal", "nt",
+                                "os",     "pickle",     "pkgutil",  "posix",  "pty",       "runpy",   "shutil",
+                                "socket", "subprocess", "sys",      "types",  "webbrowser"};
+  const std::string_view module = global.substr(0, global.find('.'));
+  if (module == "builtins" || module == "__builtin__") {
+    return std::ranges::count(kHarmless, global.substr(module.size() + 1)) == 0;
+  }
+  return std::ranges::count(kModules, module) > 0;
+}
+
+// torch.float32, torch.device: how tensors were computed, which leaves them as they are.
+bool is_setting_of_torch(std::string_view global) {
+  constexpr std::string_view kModule = "torch.";
+  if (!global.starts_with(kModule)) return false;
+  const std::string_view name = global.substr(kModule.size());
+  return name == "device" || std::ranges::count(dtypes(), name, &DtypeNames::name) > 0;
+}
+
 // The type of torch.FloatStorage and, saved from a GPU, torch.cuda.FloatStorage.
 std::optional<Dtype> storage_type(std::string_view global) {
   for (const std::string_view module : {"torch.cuda.", "torch."}) {
@@ -66,21 +88,26 @@ std::optional<Dtype> storage_type(std::string_view global) {
 
 // Walks the tree of what torch.save pickled: containers of tensors, numbers and texts. Of the calls that a pickle can
 // ask for, those that make tensors, ordered dicts, counters (dicts, of learning-rate schedules) and sizes (tuples) are
-// understood. Everything else is refused by name. A value that is shared counts each time that the walk meets it, so
-// that a few bytes cannot ask for much memory.
+// understood. Those of PyTorch's other classes, which tensors could be, and of functions that would run something are
+// refused by name. All others become opaque values, such as the argparse.Namespace of timm's checkpoints: no class is
+// looked for, and what such a value holds is not walked. A value that is shared counts each time that the walk meets
+// it, so that a few bytes cannot ask for much memory.
 class PickledWeightsReader {
  public:
   PickledWeightsReader(const Pickle& pickle, const InputFile& file) : pickle_(pickle), file_(file) {}
 
-  // Throws RunError that names what it met: another class or function (also where its value is dropped), a whole
-  // module, a state that is set, a key that is neither text nor integer, a key twice, an integer beyond 64 bits,
-  // containers nested more than 64 deep, more than kMostPickleValues or 64 MiB of names and texts once everything
-  // shared is written out.
+  // Throws RunError that names what it met: a class or function that is refused (also where its value is dropped), a
+  // whole module, a state that is set of a tensor, a key that is neither text nor integer, a key twice, an integer
+  // beyond 64 bits, containers nested more than 64 deep, more than kMostPickleValues or 64 MiB of names and texts once
+  // everything shared is written out.
   PickledWeights read() {
     for (const PickleNode& node : pickle_.nodes) {
       if (node.kind == PickleKind::kGlobal) check_global(node.text);
-      if (node.kind == PickleKind::kCall && node.has_state && !calls(node, kOrderedDict)) {
-        fail("it sets the state of something that is no ordered dict");
+      if (node.kind == PickleKind::kCall && !makes_opaque(node)) {
+        if (node.has_state && !calls(node, kOrderedDict)) {
+          fail("it sets the state of something that is no ordered dict");
+        }
+        if (node.is_list) fail("something that is no list is appended to");
       }
       if (node.kind == PickleKind::kPersistent) add_storage(node);
     }
@@ -102,14 +129,28 @@ class PickledWeightsReader {
 
   // Checks globals whose value the pickle drops, too: they would have been called for what they do.
   void check_global(const std::string& name) const {
-    if (storage_type(name) || std::find(kFunctions.begin(), kFunctions.end(), name) != kFunctions.end()) return;
+    if (is_understood(name) || is_opaque(name)) return;
     fail(fmt::format(
         "it asks for {}, which is not read, and nothing of it was run. A file of weights holds tensors, dicts, "
         "lists, numbers and texts; if you trust this one, save model.state_dict() alone with Python",
         shown(name)));
   }
 
+  static bool is_understood(const std::string& global) {
+    return storage_type(global) || std::ranges::count(kFunctions, global) > 0;
+  }
+
+  static bool is_opaque(const std::string& global) {
+    if (is_understood(global) || runs_something(global)) return false;
+    return !global.starts_with("torch.") || is_setting_of_torch(global);
+  }
+
   const PickleNode& node(uint32_t index) const { return pickle_[index]; }
+
+  bool makes_opaque(const PickleNode& call) const {
+    const PickleNode& callee = node(call.operands[0]);
+    return callee.kind == PickleKind::kGlobal && is_opaque(callee.text);
+  }
 
   bool calls(const PickleNode& call, std::string_view function) const {
     const PickleNode& callee = node(call.operands[0]);
@@ -213,10 +254,11 @@ class PickledWeightsReader {
         return walk_pairs(value.items, keys, depth);
       }
       case PickleKind::kCall:
-        return walk_call(value, depth);
+        return makes_opaque(value) ? add_opaque(node(value.operands[0]).text) : walk_call(value, depth);
       case PickleKind::kBigInteger:
         fail(fmt::format("{} is an integer beyond 64 bits", shown(joined(path_))));
       case PickleKind::kGlobal:
+        if (is_opaque(value.text)) return add_opaque(value.text);
         fail(fmt::format("{} is the class or function {}", shown(joined(path_)), shown(value.text)));
       case PickleKind::kPersistent:
         fail(fmt::format("{} is a storage without a tensor", shown(joined(path_))));
@@ -309,6 +351,11 @@ class PickledWeightsReader {
     if (__builtin_add_overflow(storage.first, integer(given[1], "a tensor's offset"), &found_.tensors.back().offset)) {
       fail("a tensor's offset is beyond 2^63");
     }
+  }
+
+  void add_opaque(const std::string& name) {
+    count_text(name.size());
+    add_leaf(Opaque{name});
   }
 
   void add_leaf(decltype(Leaf::value) value) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -79,12 +80,16 @@ const std::string* first_name(const TensorEntry& entry) {
   return entry.path.empty() ? nullptr : std::get_if<std::string>(&entry.path.front());
 }
 
+// The key of the dict that a tensor lies in, joined by dots where it lies in other dicts.
+std::string dict_of(const TensorEntry& entry) {
+  return entry.path.size() < 2 ? "" : joined(KeyPath(entry.path.begin(), entry.path.end() - 1));
+}
+
 // The tensors that lie in the dict `key`, without a container between.
 Named in_dict(const Contents& contents, const std::string& key) {
   Named found;
   for (const TensorEntry& entry : contents.tensors) {
-    const std::string* first = first_name(entry);
-    if (entry.path.size() == 2 && first && *first == key) found.emplace_back(joined({entry.path[1]}), &entry);
+    if (entry.path.size() > 1 && dict_of(entry) == key) found.emplace_back(joined({entry.path.back()}), &entry);
   }
   return found;
 }
@@ -97,10 +102,11 @@ Named in_no_container(const Contents& contents) {
   return found;
 }
 
-// "model.*" or, where weights were averaged, the averages: the evaluation used these.
-Named of_checkpoint(const Contents& contents) {
+// "model.*" or, where weights were averaged, the averages: the evaluation used these. A `key` chooses one of both.
+Named of_checkpoint(const Contents& contents, const std::string& key) {
   Named found;
   for (const std::string prefix : {"ema.", "model."}) {
+    if (!key.empty() && prefix != key + ".") continue;
     for (const auto& [name, entry] : in_no_container(contents)) {
       if (name.starts_with(prefix)) found.emplace_back(name.substr(prefix.size()), entry);
     }
@@ -109,11 +115,39 @@ Named of_checkpoint(const Contents& contents) {
   return found;
 }
 
+// The dicts of tensors, joined by commas, and an empty text where there are none.
+std::string shown_dicts(const Contents& contents) {
+  std::set<std::string> dicts;
+  for (const TensorEntry& entry : contents.tensors) {
+    if (entry.path.size() > 1) dicts.insert(dict_of(entry));
+  }
+  constexpr size_t kMost = 10;
+  std::vector<std::string> names;
+  for (const std::string& dict : dicts) {
+    names.push_back(names.size() < kMost ? displayed(dict) : "...");
+    if (names.size() > kMost) break;
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Named below_key(const Contents& contents, const std::string& place, const std::string& key, std::string& from) {
+  const auto kind = contents.metadata.find("kind");
+  const bool is_checkpoint = kind != contents.metadata.end() && kind->second == kCheckpointKind;
+  Named found = is_checkpoint ? of_checkpoint(contents, key) : in_dict(contents, key);
+  if (found.empty()) {
+    const std::string others = is_checkpoint ? "model and, with averaged weights, ema" : shown_dicts(contents);
+    throw RunError(fmt::format("{} has no tensors below the key {}{}", place, displayed(key),
+                               others.empty() ? ", nor below any other" : "; there are " + others));
+  }
+  from = fmt::format("{}key {}", is_checkpoint ? "a checkpoint of settrain, " : "its ", displayed(key));
+  return found;
+}
+
 Named choose(const Contents& contents, const std::string& place, std::string& from) {
   const auto kind = contents.metadata.find("kind");
   if (kind != contents.metadata.end() && kind->second == kCheckpointKind) {
     from = "a checkpoint of settrain";
-    return of_checkpoint(contents);
+    return of_checkpoint(contents, "");
   }
   for (const char* key : {"state_dict", "model_state_dict", "model"}) {
     Named found = in_dict(contents, key);
@@ -132,11 +166,24 @@ Named choose(const Contents& contents, const std::string& place, std::string& fr
     std::vector<std::string> names;
     for (const std::string& name : dicts) names.push_back(shown(name));
     throw RunError(
-        fmt::format("{}: which of its dicts of tensors are the model's: {}? None is called state_dict or model", place,
-                    fmt::join(names, ", ")));
+        fmt::format("{}: which of its dicts of tensors are the model's: {}? None is called state_dict or model; "
+                    "model.pretrained_key chooses one",
+                    place, fmt::join(names, ", ")));
   }
   from = "its key " + shown(*dicts.begin());
   return in_dict(contents, *dicts.begin());
+}
+
+// What a file without tensors may hold them in: a dict of some library's own class.
+std::string opaque_values(const Contents& contents) {
+  std::set<std::string> names;
+  for (const Leaf& leaf : contents.leaves) {
+    if (const auto* opaque = std::get_if<Opaque>(&leaf.value)) names.insert(displayed(opaque->name));
+  }
+  constexpr size_t kMost = 3;
+  if (names.empty()) return "";
+  if (names.size() > kMost) names.erase(std::next(names.begin(), kMost), names.end());
+  return fmt::format(", but objects of classes that are not read: {}", fmt::join(names, ", "));
 }
 
 // How often torch's AveragedModel was updated, which stands beside the model's tensors.
@@ -212,10 +259,10 @@ void read_contiguous(const InputFile& file, const TensorEntry& entry, void* targ
   check_truth_values(file, entry, target);
 }
 
-StateDict find_state_dict(const Contents& contents, const std::string& place) {
+StateDict find_state_dict(const Contents& contents, const std::string& place, const std::string& key) {
   std::string from;
-  Named named = choose(contents, place, from);
-  if (named.empty()) throw RunError(place + " holds no tensors of a model");
+  Named named = key.empty() ? choose(contents, place, from) : below_key(contents, place, key, from);
+  if (named.empty()) throw RunError(place + " holds no tensors of a model" + opaque_values(contents));
   if (named.size() > 1) std::erase_if(named, is_counter);
   const auto note = [&from](std::string_view what) { from += (from.empty() ? "" : ", ") + std::string(what); };
   for (bool is_done = false; !is_done;) {

@@ -129,9 +129,11 @@ ModelContext wire_inputs(at::Device device, TrainedModel& model) {
   const Normalisation normalisation{card.mean, card.std};
   model.policy = make_compute_policy(config.read<TrainOptions>("train"), device, normalisation);
   model.loader = loader_context(config, model.policy, normalisation);
-  // The card says what auto came to for images in files.
-  int64_t& input_size = model.loader.pipeline.input_size;
-  if (input_size == PipelineOptions::kAuto && card.image_height == 0) input_size = card.input_height;
+  // The card says what auto came to; the size, for images in files.
+  PipelineOptions& options = model.loader.pipeline;
+  if (options.input_size == PipelineOptions::kAuto && card.image_height == 0) options.input_size = card.input_height;
+  if (options.interpolation == PipelineOptions::kAutoInterpolation) options.interpolation = card.interpolation;
+  options.crop_share = card.crop_share;
   const Pipeline pipeline(model.loader.pipeline, card.image_height, card.image_width, model.view_use);
   if (pipeline.height() != card.input_height || pipeline.width() != card.input_width) {
     throw RunError(fmt::format("{}: its card has an input of {} x {} pixels, and its configuration {} x {}",
@@ -246,6 +248,8 @@ TrainedModel open_weights_alone(const Registries& registries, const fs::path& fi
   model.card.input_height = model.card.input_width = size;
   model.card.mean = chosen.mean;
   model.card.std = chosen.std;
+  model.card.interpolation = known.interpolation;
+  model.card.crop_share = known.crop_share;
   model.card.head = config.get<std::string>("model.head");
   prepare_process(config, device);
   BuiltModel built;

@@ -16,12 +16,25 @@ namespace {
 constexpr double kMostInABatch = 1 << 20;
 constexpr const char* kNone = "none";  // pixels stay in [0, 1]
 
+// With which others trained networks whose weights they publish, whatever their data: to [-1, 1], as timm's
+// transformers; OpenAI's for CLIP, which all of CLIP's successors took over; and (pixel - 127) / 128, as TensorFlow's
+// EfficientNet-Lite.
+const std::vector<NamedNormalisation>& published_statistics() {
+  constexpr float kLiteMean = 127.0F / 255, kLiteStd = 128.0F / 255;
+  static const std::vector<NamedNormalisation> all{
+      {"half", {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}}},
+      {"clip", {{0.48145466F, 0.4578275F, 0.40821073F}, {0.26862954F, 0.26130258F, 0.27577711F}}},
+      {"efficientnet_lite", {{kLiteMean, kLiteMean, kLiteMean}, {kLiteStd, kLiteStd, kLiteStd}}}};
+  return all;
+}
+
 Registry<NamedNormalisation> all_statistics(const DatasetRegistry& datasets) {
   Registry<NamedNormalisation> all("normalisation");
   all.add({kNone, {}});
   for (const DatasetEntry& entry : datasets.entries()) {
     for (const NamedNormalisation& named : entry.statistics) all.add(named);
   }
+  for (const NamedNormalisation& named : published_statistics()) all.add(named);
   return all;
 }
 
@@ -68,9 +81,8 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           .one_of({Sampling::kUniform, Sampling::kClassBalanced, Sampling::kSquareRoot, Sampling::kProgressive}),
       key("normalisation", &O::normalisation, "auto",
           "Per-channel mean and standard deviation with which pixels are normalised; none leaves them in [0, 1]. auto: "
-          "those that model.pretrained was trained with, where the file is settrain's, and ImageNet's where it is "
-          "another's and the model is one of those that torchvision has ImageNet's weights of; else the data set's usual "
-          "ones. The run's checkpoints keep them.")
+          "those that model.pretrained was trained with, by the file where it is settrain's, and else by what is known "
+          "of the model's published weights; else the data set's usual ones. The run's checkpoints keep them.")
           .one_of(std::move(normalisations)),
       key("on_bad_image", &O::on_bad_image, "error",
           "Handling of an image that cannot be read: error stops the run and names the file, before the first step where the file is empty; skip leaves the "

@@ -38,6 +38,13 @@ std::vector<std::string> pipeline_names() {
   return names;
 }
 
+// The shorter side of which a crop of that size is the share `crop_share`, rounded down as timm does, but not by an
+// error of the quotient.
+int64_t side_around(int64_t crop, double crop_share) {
+  constexpr double kRounding = 1e-6;
+  return static_cast<int64_t>(static_cast<double>(crop) / crop_share + kRounding);
+}
+
 int64_t input_size(int64_t wanted, int64_t images) {
   if (wanted != PipelineOptions::kAuto) return wanted;
   return images > 0 ? images : kUsualInput;
@@ -58,22 +65,28 @@ config::Keys PipelineOptions::keys() {
           .one_of(pipeline_names()),
       key("input_size", &O::input_size, O::kAuto,
           "Height and width of the model's input. auto: the images' own where the data set gives it (cifar100, "
-          "fashion_mnist, synthetic). For images in files it is the first of these that applies: the size "
-          "that model.pretrained was trained with, where the file is settrain's, and 224 where it is another's and the "
-          "model is one of those that torchvision has ImageNet's weights of; with the pipelines plain and cifar the "
-          "images' own, where all are squares of one size from 4 to 224 pixels and the model takes it; 224. The log "
-          "says which it is and why, and the run's checkpoints keep it.")
+          "fashion_mnist, synthetic). For images in files it is the first of these that applies: the size that "
+          "model.pretrained was trained with, by the file where it is settrain's, and else by what is known of the "
+          "model's published weights; with the pipelines plain and cifar the images' "
+          "own, where all are squares of one size from 4 to 224 pixels and the model takes it; 224. The log says which "
+          "it is and why, and the run's checkpoints keep it.")
           .at_least(4)
           .at_most(4096)
           .in("pixels")
           .word("auto", O::kAuto),
       key("resize_size", &O::resize_size, O::kAuto,
-          "The shorter side after resizing, before the crop; auto is 8/7 of input_size, so 256 for 224, and "
-          "input_size itself for the single crop with which imagenet2018 evaluates.")
+          "The shorter side after resizing, before the crop; auto is 8/7 of input_size, so 256 for 224; in evaluation, "
+          "of weights of which it is known, their own share; and input_size itself for the single crop with which "
+          "imagenet2018 evaluates.")
           .at_least(4)
           .at_most(8192)
           .in("pixels")
           .word("auto", O::kAuto),
+      key("interpolation", &O::interpolation, O::kAutoInterpolation,
+          "How resized pixels are computed, to the bytes of Pillow's Image.resize: bilinear or bicubic. auto: as for the "
+          "images that model.pretrained was trained on, where it is known; else bilinear. The run's checkpoints keep "
+          "it.")
+          .one_of({O::kAutoInterpolation, "bilinear", "bicubic"}),
       key("augmentation.pad", &O::pad, O::kAuto,
           "Zero padding on each side of a training image before a random crop; auto is the pipeline's own. Only for "
           "plain and cifar.")
@@ -93,7 +106,11 @@ Pipeline::Recipe Pipeline::recipe_of(const PipelineOptions& options, int64_t inp
   Recipe recipe;
   recipe.scales_short_side = named.scales_short_side;
   recipe.draws_resized_crop = named.draws_resized_crop;
+  recipe.filter = options.interpolation == "bicubic" ? Filter::kBicubic : Filter::kBilinear;
   recipe.resize_size = input_size * 8 / 7;
+  if (options.crop_share > 0 && use == ViewUse::kEvaluation) {
+    recipe.resize_size = side_around(input_size, options.crop_share);
+  }
   if (named.evaluates_without_border && use == ViewUse::kEvaluation) recipe.resize_size = input_size;
   if (options.resize_size != PipelineOptions::kAuto) recipe.resize_size = options.resize_size;
   recipe.pad = options.pad != PipelineOptions::kAuto ? options.pad : named.pad;
@@ -124,11 +141,16 @@ Pipeline::Pipeline(const PipelineOptions& options, int64_t height, int64_t width
 
 std::vector<View> Pipeline::views_of(int64_t image_height, int64_t image_width, int64_t epoch, int64_t sample_id,
                                      int64_t repetition) const {
-  if (use_ == ViewUse::kTraining)
-    return {training_view(image_height, image_width, {seed_, epoch, sample_id, repetition})};
-  const View whole = scaled(image_height, image_width);
-  if (use_ == ViewUse::kTenCrops) return ten_crops(whole);
-  return {center_crop(whole, height_, width_)};
+  std::vector<View> views;
+  if (use_ == ViewUse::kTraining) {
+    views = {training_view(image_height, image_width, {seed_, epoch, sample_id, repetition})};
+  } else if (use_ == ViewUse::kTenCrops) {
+    views = ten_crops(scaled(image_height, image_width));
+  } else {
+    views = {center_crop(scaled(image_height, image_width), height_, width_)};
+  }
+  for (View& view : views) view.filter = recipe_.filter;
+  return views;
 }
 
 bool Pipeline::resizes(int64_t image_height, int64_t image_width) const {

@@ -13,9 +13,13 @@ namespace settrain {
 struct PipelineOptions {
   std::string pipeline = "plain";
   int64_t input_size = kAuto, resize_size = kAuto, pad = kAuto;
+  std::string interpolation = kAutoInterpolation;
   config::Switch flip = config::Switch::kAuto;
 
-  static constexpr int64_t kAuto = -1;  // the word auto
+  double crop_share = 0;  // of the weights that a run starts from, see PretrainedSource; 0: not known. No key.
+
+  static constexpr int64_t kAuto = -1;                       // the word auto
+  static constexpr const char* kAutoInterpolation = "auto";  // that of the weights, or bilinear
 
   static config::Keys keys();
 };
@@ -52,6 +56,7 @@ class Pipeline {
     bool scales_short_side = false, draws_resized_crop = false;
     int64_t resize_size = 0, pad = 0;
     bool flip = false;
+    Filter filter = Filter::kBilinear;
   };
   static Recipe recipe_of(const PipelineOptions& options, int64_t input_size, ViewUse use);
 

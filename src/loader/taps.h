@@ -1,10 +1,15 @@
-// The weights of Pillow's bilinear filter, which averages over all pixels where it shrinks.
+// The weights of Pillow's filters, which average over all pixels where they shrink.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 namespace settrain {
+
+enum class Filter {
+  kBilinear,
+  kBicubic,  // Keys' cubic convolution with a = -1/2; some weights are negative
+};
 
 /// Weights are whole numbers of 2^-22, so that sums over 8-bit pixels are exact and stay below 2^31.
 inline constexpr int kWeightBits = 22;
@@ -15,13 +20,13 @@ struct Support {
 };
 
 /// The support of output pixel `x` where `in` pixels become `out`, as in Pillow.
-Support support_of(int64_t in, int64_t out, int64_t x);
+Support support_of(Filter filter, int64_t in, int64_t out, int64_t x);
 
 /// The input pixels and weights of the output pixels [begin, begin + count) of an axis.
 class Taps {
  public:
   /// Throws std::invalid_argument unless 1 <= in, 1 <= out, and the pixels lie within [0, out).
-  Taps(int64_t in, int64_t out, int64_t begin, int64_t count);
+  Taps(Filter filter, int64_t in, int64_t out, int64_t begin, int64_t count);
 
   int64_t size() const { return static_cast<int64_t>(first_.size()); }
   /// The first input pixel of output pixel begin + i, and their number.

@@ -46,7 +46,7 @@ void ViewRenderer::prepare_rows(const ImagePart& part, const View& view, int64_t
   const bool same_width = view.source.width == view.width;
   std::optional<Taps> taps;
   if (!same_width) {
-    taps.emplace(view.source.width, view.width, first_column, columns);
+    taps.emplace(view.filter, view.source.width, view.width, first_column, columns);
     pixel_taps_.clear();
     const int64_t first =
         box.left - view.source.left;  // taps count from the left of the source, rows start at the left of the box
@@ -70,7 +70,7 @@ void ViewRenderer::render(const ImagePart& part, const View& view, const PixelWr
   if (!all_black) prepare_rows(part, view, columns.begin, columns.size);
   std::optional<Taps> taps;
   if (!all_black && view.source.height != view.height) {
-    taps.emplace(view.source.height, view.height, rows.begin, rows.size);
+    taps.emplace(view.filter, view.source.height, view.height, rows.begin, rows.size);
     mixed_.resize(static_cast<size_t>(columns.size * channels));
   }
   line_.assign(static_cast<size_t>(crop.width * channels), 0);

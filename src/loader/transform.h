@@ -12,7 +12,7 @@
 
 namespace settrain {
 
-/// Draws views from decoded pixels. Scales by Pillow's bilinear filter to Pillow's bytes: first along rows, then along
+/// Draws views from decoded pixels. Scales by Pillow's filters to Pillow's bytes: first along rows, then along
 /// columns, each rounded to 8 bits, as Pillow up to version 12. Only visible pixels are computed. Keeps its memory from
 /// image to image; used by one thread.
 class ViewRenderer {

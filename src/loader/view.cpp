@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "src/core/random.h"
-#include "src/loader/taps.h"
 
 namespace settrain {
 namespace {
@@ -23,10 +22,11 @@ struct Range {
 };
 
 // The pixels that the visible part of [crop, crop + size) is computed from. The source starts at `source_begin`.
-Range needed_range(int64_t source_begin, int64_t source, int64_t scaled, int64_t crop, int64_t size) {
+Range needed_range(Filter filter, int64_t source_begin, int64_t source, int64_t scaled, int64_t crop, int64_t size) {
   const int64_t first = std::clamp<int64_t>(crop, 0, scaled - 1);
   const int64_t last = std::clamp<int64_t>(crop + size - 1, first, scaled - 1);
-  return {source_begin + support_of(source, scaled, first).first, source_begin + support_of(source, scaled, last).end};
+  return {source_begin + support_of(filter, source, scaled, first).first,
+          source_begin + support_of(filter, source, scaled, last).end};
 }
 
 // Block 0: word 0 a row, word 1 a column, word 2 the flip. Blocks 1 to 10: area and proportions of a resized crop, one
@@ -81,8 +81,9 @@ View center_crop(View view, int64_t height, int64_t width) {
 
 Box needed_pixels(const View& view) {
   const Box& source = view.source;
-  const Range rows = needed_range(source.top, source.height, view.height, view.crop.top, view.crop.height);
-  const Range columns = needed_range(source.left, source.width, view.width, view.crop.left, view.crop.width);
+  const Range rows = needed_range(view.filter, source.top, source.height, view.height, view.crop.top, view.crop.height);
+  const Range columns =
+      needed_range(view.filter, source.left, source.width, view.width, view.crop.left, view.crop.width);
   return {rows.begin, columns.begin, rows.end - rows.begin, columns.end - columns.begin};
 }
 

@@ -5,16 +5,18 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "src/loader/taps.h"
 
 namespace settrain {
 
-/// The pixels `source` of an image are scaled to `height` x `width`. The model sees their part `crop`, which is black
-/// where it reaches beyond them. `flip` mirrors it left to right.
+/// The pixels `source` of an image are scaled to `height` x `width` by `filter`. The model sees their part `crop`,
+/// which is black where it reaches beyond them. `flip` mirrors it left to right.
 struct View {
   Box source;
   int64_t height = 0, width = 0;
   Box crop;
   bool flip = false;
+  Filter filter = Filter::kBilinear;
 
   bool operator==(const View&) const = default;
 };

@@ -224,6 +224,16 @@ std::string clamp_min(Translation& to, const Node& node) {
   return to.graph().add("Max", {to.tensor(node, 0), to.graph().constant(static_cast<float>(real(node, 1)))});
 }
 
+std::string hardtanh(Translation& to, const Node& node) {
+  const auto bound = [&](size_t i) { return to.graph().constant(static_cast<float>(real(node, i))); };
+  return to.graph().add("Clip", {to.tensor(node, 0), bound(1), bound(2)});
+}
+
+std::string silu(Translation& to, const Node& node) {
+  const std::string x = to.tensor(node, 0);
+  return to.graph().add("Mul", {x, to.graph().add("Sigmoid", {x})});
+}
+
 std::string linear(Translation& to, const Node& node) {
   OnnxGraph& graph = to.graph();
   const std::string weight = graph.add("Transpose", {to.tensor(node, 1)}, {{"perm", Integers{1, 0}}});
@@ -311,7 +321,7 @@ std::string attention(Translation& to, const Node& node) {
   return graph.add("MatMul", {graph.add("Softmax", {scaled}, {{"axis", int64_t{-1}}}), to.tensor(node, 2)});
 }
 
-constexpr char kRelu[] = "Relu", kMul[] = "Mul", kDiv[] = "Div", kMatMul[] = "MatMul";
+constexpr char kRelu[] = "Relu", kSigmoid[] = "Sigmoid", kMul[] = "Mul", kDiv[] = "Div", kMatMul[] = "MatMul";
 
 const std::map<std::string, Translate>& translations() {
   static const std::map<std::string, Translate> all{
@@ -328,6 +338,7 @@ const std::map<std::string, Translate>& translations() {
       {"aten::expand", expand},
       {"aten::flatten", reshape},
       {"aten::gelu", gelu},
+      {"aten::hardtanh_", hardtanh},
       {"aten::layer_norm", layer_norm},
       {"aten::linear", linear},
       {"aten::matmul", binary<kMatMul>},
@@ -340,6 +351,8 @@ const std::map<std::string, Translate>& translations() {
       {"aten::reshape", reshape},
       {"aten::scaled_dot_product_attention", attention},
       {"aten::select", select},
+      {"aten::sigmoid", unary<kSigmoid>},
+      {"aten::silu", silu},
       {"aten::slice", slice},
       {"aten::to", same},
       {"aten::transpose", transpose},

@@ -251,7 +251,7 @@ void build(const Registries& registries, FirstWeights weights, const std::option
   run.input_warnings = std::move(input.warnings);
   run.policy = make_compute_policy(run.train, run.device, input.normalisation);
   run.loader = loader_context(c, run.policy, input.normalisation);
-  run.loader.pipeline.input_size = input.size;
+  input.resolve(run.loader.pipeline);
   run.loader.rank = run.group->rank();
   run.loader.world = run.group->world_size();
   if (!run.group->is_first()) run.loader.skipped = std::make_shared<SkippedImages>(/*logs=*/false);
@@ -387,6 +387,8 @@ ModelCard card_of(const Experiment& run) {
           .image_width = data.width,
           .mean = run.loader.normalisation.mean,
           .std = run.loader.normalisation.std,
+          .interpolation = run.loader.pipeline.interpolation,
+          .crop_share = run.loader.pipeline.crop_share,
           .score_scale = run.loss->score_scale(),
           .is_sigmoid = run.class_facts.probability == ProbabilityKind::kSigmoid,
           .head = run.config.get<std::string>("model.head")};

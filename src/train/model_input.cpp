@@ -16,7 +16,6 @@
 #include "src/core/ordered_prefetch.h"
 #include "src/formats/weight_file.h"
 #include "src/loader/data_options.h"
-#include "src/loader/pipeline.h"
 
 namespace settrain {
 namespace {
@@ -24,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kUsualSide = 224, kLeastSide = 4;  // pixels
-constexpr const char* kPretrainedKey = "model.pretrained";
+constexpr const char *kPretrainedKey = "model.pretrained", *kUsualInterpolation = "bilinear";
 
 // Looks for a size that all images have, an image at a time.
 class CommonSquare {
@@ -132,13 +131,33 @@ WeightsInput input_of_file(const DatasetRegistry& datasets, const ModelEntry& mo
   const auto& metadata = weights.contents().metadata;
   if (const auto card = metadata.find("card"); card != metadata.end() && metadata.contains("config")) {
     const RecordedInput input = RecordedInput::of(model_card_from_text(card->second, "'" + file + "'"));
-    return {input.height == input.width ? input.height : 0, input.normalisation, "their card"};
+    return {input.height == input.width ? input.height : 0, input.normalisation, input.interpolation, input.crop_share,
+            "their card"};
   }
   if (model.pretrained.url.empty() || metadata.contains("config")) return {};
   Dataset images;
   images.channels = model.usual.channels;
   return {model.usual.height, normalisation_for(datasets, model.pretrained.normalisation, images),
-          model.pretrained.name};
+          model.pretrained.interpolation, model.pretrained.crop_share, model.pretrained.name};
+}
+
+// A key of the user's own stands; weights of another interpolation still work, and are not warned of.
+void choose_resizing(const config::Config& config, const WeightsInput& weights, ModelInput& input) {
+  const auto pipeline = config.read<PipelineOptions>("data");
+  const bool is_auto = pipeline.interpolation == PipelineOptions::kAutoInterpolation;
+  input.interpolation = is_auto ? weights.interpolation : pipeline.interpolation;
+  input.crop_share = weights.crop_share;
+  if (is_auto && weights.is_known() && weights.interpolation != kUsualInterpolation) {
+    input.remarks.push_back(fmt::format("[data] interpolation (auto): {}, that of the pretrained weights, by {}",
+                                        weights.interpolation, weights.source));
+  }
+  const bool is_usual = weights.crop_share == 0 || weights.crop_share == PretrainedSource{}.crop_share;
+  if (pipeline.resize_size == PipelineOptions::kAuto && weights.is_known() && !is_usual) {
+    input.remarks.push_back(fmt::format(
+        "[data] resize_size (auto): evaluation keeps {:.3g} of the shorter side, as the pretrained weights, "
+        "by {}",
+        weights.crop_share, weights.source));
+  }
 }
 
 void choose_normalisation(const DatasetRegistry& datasets, const config::Config& config, const Dataset& data,
@@ -173,7 +192,13 @@ void choose_normalisation(const DatasetRegistry& datasets, const config::Config&
 }  // namespace
 
 RecordedInput RecordedInput::of(const ModelCard& card) {
-  return {card.input_height, card.input_width, {card.mean, card.std}};
+  return {card.input_height, card.input_width, {card.mean, card.std}, card.interpolation, card.crop_share};
+}
+
+void ModelInput::resolve(PipelineOptions& pipeline) const {
+  pipeline.input_size = size;
+  pipeline.interpolation = interpolation;
+  pipeline.crop_share = crop_share;
 }
 
 WeightsInput input_of_weights(const DatasetRegistry& datasets, const ModelEntry& model, const std::string& file) {
@@ -194,6 +219,7 @@ ModelInput choose_input(const DatasetRegistry& datasets, const ModelRegistry& mo
     input.normalisation =
         wanted == "auto" && is_known ? recorded->normalisation : normalisation_for(datasets, wanted, data);
     if (chooses_size) input.size = recorded->height > 0 ? recorded->height : kUsualSide;
+    choose_resizing(config, {.interpolation = recorded->interpolation, .crop_share = recorded->crop_share}, input);
     return input;
   }
   const ModelEntry& model = models.at(config.get<std::string>("model.name"));
@@ -204,6 +230,7 @@ ModelInput choose_input(const DatasetRegistry& datasets, const ModelRegistry& mo
     weights = input_of_weights(datasets, model, file);
   }
   choose_normalisation(datasets, config, data, weights, input);
+  choose_resizing(config, weights, input);
   if (chooses_size) {
     const ChosenSize size = choose_size(model, config, data, weights, std::move(output));
     input.size = size.side;

@@ -1,4 +1,4 @@
-// The size and the normalisation of the model's input, and what `auto` comes to for both.
+// The size and the normalisation of the model's input and how images are resized to it: what `auto` comes to.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "src/config/config.h"
 #include "src/core/progress_bar.h"
 #include "src/formats/model_card.h"
+#include "src/loader/pipeline.h"
 
 namespace settrain {
 
@@ -18,27 +19,36 @@ namespace settrain {
 struct RecordedInput {
   int64_t height = 0, width = 0;
   Normalisation normalisation{};
+  std::string interpolation = "bilinear";
+  double crop_share = 0;
 
   static RecordedInput of(const ModelCard& card);
 };
 
 struct ModelInput {
   int64_t size = 0;  // PipelineOptions::input_size; auto only where the data set gives the size of its images
+  std::string interpolation{};  // "bilinear" or "bicubic"
+  double crop_share = 0;        // PipelineOptions::crop_share
   Normalisation normalisation{};
   std::vector<std::string> remarks{}, warnings{};  // for the log of a run that starts
+
+  /// Sets what auto came to.
+  void resolve(PipelineOptions& pipeline) const;
 };
 
 /// The images that a file's weights were trained on, as far as known.
 struct WeightsInput {
   int64_t size = 0;  // their height and width; 0: unknown
   Normalisation normalisation{};
+  std::string interpolation = "bilinear";
+  double crop_share = 0;
   std::string source{};  // what says so: "their card"
 
   bool is_known() const { return !normalisation.mean.empty(); }
 };
 
-/// The file's card where it has one; ImageNet's sizes and normalisation where `model` has such published weights and
-/// no run of settrain wrote the file; else nothing is known. Throws KeyError where the file cannot be read.
+/// The file's card where it has one; what is known of `model`'s published weights, where there are such and no run of
+/// settrain wrote the file; else nothing is known. Throws KeyError where the file cannot be read.
 WeightsInput input_of_weights(const DatasetRegistry& datasets, const ModelEntry& model, const std::string& file);
 
 /// The input for a config and its data. `recorded` decides what auto comes to for a run that was trained before. For a

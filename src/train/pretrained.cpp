@@ -316,7 +316,8 @@ Pretrained load(const ModelOptions& options, Model& model) {
   WeightFile file(path);
   const auto kind = file.contents().metadata.find("kind");
   if (kind != file.contents().metadata.end() && kind->second == kCheckpointKind) load_checkpoint(path);  // its digest
-  StateDict theirs = find_state_dict(file.contents(), fmt::format("'{}'", path));
+  StateDict theirs = find_state_dict(file.contents(), fmt::format("'{}'", path),
+                                     options.pretrained_key == ModelOptions::kAuto ? "" : options.pretrained_key);
   loaded.from = std::move(theirs.from);
   const std::vector<std::string> heads = heads_of(model);
   NamedTensors targets = state_dict(model);

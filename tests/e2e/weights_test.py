@@ -28,6 +28,16 @@ class Import(ProgramTest):
         self.run_program(*command, "--overwrite")
         self.assertIn("exists and is no file", self.run_program("import", str(GOLDEN / "mixed_zip.pth"), "--output", ".", expect=1).stderr)
 
+    def test_a_key_chooses_the_averaged_weights_of_a_checkpoint_with_opaque_values(self):
+        file = str(GOLDEN / "timm_legacy.pth.tar")
+        shown = self.run_program("import", file).stdout
+        self.assertIn("args: <argparse.Namespace>, not read", shown)
+        self.assertIn("2 tensors (its key state_dict, ", shown)
+        shown = self.run_program("import", file, "--key", "state_dict_ema", "--output", "ema.safetensors").stdout
+        self.assertIn("2 tensors (its key state_dict_ema, ", shown)
+        self.assertEqual(sorted(tensors_of(self.folder / "ema.safetensors")), ["head.bias", "head.weight"])
+        self.assertIn("state_dict, state_dict_ema", self.run_program("import", file, "--key", "ema", expect=1).stderr)
+
     def test_files_that_mean_harm_are_refused(self):
         for name in sorted(os.listdir(GOLDEN / "hostile")):
             done = self.run_program("import", str(GOLDEN / "hostile" / name), "--output", "x.safetensors", expect=1)

@@ -26,6 +26,8 @@ ModelCard card() {
           .image_width = 0,
           .mean = {0.485F, 0.456F, 0.406F},
           .std = {0.229F, 0.224F, 0.225F},
+          .interpolation = "bicubic",
+          .crop_share = 224.0 / 236,
           .score_scale = 1.0 / 3,
           .is_sigmoid = true,
           .head = "two_head"};
@@ -52,6 +54,15 @@ TEST_CASE("a card comes back as it was, to the last bit") {
   plain.superclass_of.clear();
   plain.is_sigmoid = false;
   CHECK(model_card_from_text(to_text(plain), "'file'") == plain);
+}
+
+TEST_CASE("an early card says nothing of how images are resized") {
+  json text = json::parse(to_text(card()));
+  text.erase("interpolation");
+  text.erase("crop_share");
+  const ModelCard early = model_card_from_text(text.dump(), "'file'");
+  CHECK(early.interpolation == "bilinear");
+  CHECK(early.crop_share == 0);
 }
 
 TEST_CASE("names that a folder may have and a terminal would obey are written without harm") {
@@ -95,6 +106,10 @@ TEST_CASE("types, lengths and ranges of a card are checked") {
   check_refused(changed("mean", {0, 0, nullptr}), "no number in 'mean'");
   check_refused(changed("mean", {0, 0, 1e300}), "too large");
   check_refused(changed("std", {1, 1, 0}), "'std' is not above 0");
+  check_refused(changed("interpolation", "nearest"), "the interpolation \"nearest\" is unknown");
+  check_refused(changed("crop_share", 1.5), "'crop_share'");
+  check_refused(changed("crop_share", 1e-9), "'crop_share'");
+  check_refused(changed("crop_share", "1"), "no number in 'crop_share'");
   check_refused(changed("score_scale", -1), "'score_scale' is not above 0");
   check_refused(changed("score_scale", "1"), "no number in 'score_scale'");
   check_refused(changed("probability", "cosine"), "neither softmax nor sigmoid");

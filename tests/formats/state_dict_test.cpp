@@ -48,8 +48,34 @@ TEST_CASE("a model's tensors are found at the top or below their usual keys") {
 TEST_CASE("it is an error where no tensors are a model's, or it is open which") {
   CHECK_THROWS_WITH(names_in(std::vector<KeyPath>{}), Contains("'file' holds no tensors of a model"));
   CHECK_THROWS_WITH(names_in({{"optimizer", "state", 0, "momentum_buffer"}}), Contains("no tensors of a model"));
+  Contents opaque;
+  opaque.leaves.push_back({{"weights"}, Opaque{"my.Weights"}});
+  CHECK_THROWS_WITH(names_of(opaque), Contains("my.Weights"));
   CHECK_THROWS_WITH(names_in({{"generator", "a"}, {"critic", "a"}}), Contains("\"critic\", \"generator\""));
   CHECK_THROWS_AS(names_in(std::vector<KeyPath>{}), RunError);
+}
+
+TEST_CASE("a key chooses among several models of a file") {
+  const auto below = [](const Contents& contents, const std::string& key) {
+    Names names;
+    for (const auto& entry : find_state_dict(contents, "'file'", key).tensors) names.push_back(entry.first);
+    return names;
+  };
+  const Contents contents = holding({{"state_dict", "a"}, {"state_dict_ema", "module.b"}, {"nets", "teacher", "c"}});
+  CHECK(below(contents, "") == Names{"a"});
+  CHECK(below(contents, "state_dict_ema") == Names{"b"});
+  CHECK(below(contents, "nets.teacher") == Names{"c"});
+  CHECK(find_state_dict(contents, "'file'", "state_dict_ema").from ==
+        "its key state_dict_ema, without the prefix module.");
+  CHECK_THROWS_WITH(below(contents, "ema"), Contains("'file'") && Contains("ema") && Contains("nets.teacher") &&
+                                                Contains("state_dict, state_dict_ema"));
+  CHECK_THROWS_WITH(below(holding({{"a"}}), "ema"), Contains("ema"));
+
+  Contents checkpoint = holding({{"model.a"}, {"ema.b"}, {"optimizer.momentum.a"}});
+  checkpoint.metadata["kind"] = kCheckpointKind;
+  CHECK(below(checkpoint, "model") == Names{"a"});
+  CHECK(below(checkpoint, "ema") == Names{"b"});
+  CHECK_THROWS_WITH(below(checkpoint, "optimizer"), Contains("model") && Contains("ema"));
 }
 
 TEST_CASE("prefixes of wrappers are removed where all names have them") {

@@ -268,8 +268,36 @@ TEST_CASE("storages are of the type that the pickle says") {
                            "and has 32 bytes");
 }
 
-TEST_CASE("an object of a class is refused by the class' name") {
-  check_both_refused(test::global("argparse", "Namespace") + ")\x81}b", {}, "it asks for \"argparse.Namespace\"");
+TEST_CASE("an object of a class that is no tensor's is opaque, with all that it holds") {
+  const std::string of_object = tensor(storage("1", 3), 0, {3}, {1});
+  const std::string arguments = test::global("argparse", "Namespace") + ")\x81" +
+                                dict({text("lr"), integer(1), text("weights"), of_object}) + "b";
+  const std::string value = dict({text("args"), arguments, text("class"), test::global("timm.models", "ViT"),
+                                  text("set"), test::call(test::global("__builtin__", "set"), {"](K\x01K\x02e"}),
+                                  text("type"), test::global("torch", "float16"), text("device"),
+                                  test::call(test::global("torch", "device"), {text("cuda")}), text("queue"),
+                                  test::global("collections", "deque") + ")R](K\x01e" + "a(K\x02K\x03e", text("names"),
+                                  test::global("collections", "defaultdict") + ")R" + text("a") + "Ns",
+                                  text("state_dict"), dict({text("a"), tensor(storage("0", 2), 0, {2}, {1})})});
+  check_values(value, {floats(2), floats(3)}, {{0, 1}});
+  const Contents contents = File(torch_zip(value, {floats(2), floats(3)}).bytes()).open().contents();
+  std::vector<std::string> lines;
+  for (const Leaf& leaf : contents.leaves) lines.push_back(joined(leaf.path) + ": " + describe(leaf));
+  CHECK(lines == std::vector<std::string>{"args: <argparse.Namespace>, not read", "class: <timm.models.ViT>, not read",
+                                          "set: <__builtin__.set>, not read", "type: <torch.float16>, not read",
+                                          "device: <torch.device>, not read", "queue: <collections.deque>, not read",
+                                          "names: <collections.defaultdict>, not read"});
+}
+
+TEST_CASE("classes that tensors could be are no opaque values") {
+  const std::string of_model = test::global("torch.nn.modules.linear", "Linear") + ")\x81}b";
+  check_both_refused(of_model, {}, "\"torch.nn.modules.linear.Linear\"");
+  check_both_refused(dict({text("args"), test::global("my", "Net") + ")\x81" + dict({text("fc"), of_model}) + "b"}), {},
+                     "\"torch.nn.modules.linear.Linear\"");
+  check_both_refused(test::call(test::global("torch._utils", "_rebuild_qtensor"), {}), {}, "_rebuild_qtensor");
+  check_both_refused(test::global("torch", "load"), {}, "\"torch.load\"");
+  check_both_refused(test::ordered_dict() + "Na", {}, "is no list");
+  check_both_refused(tensor(storage("0", 6), 0, {6}, {1}) + "Na", {floats(6)}, "is no list");
 }
 
 TEST_CASE("a safetensors file is one whatever the length of its header") {
@@ -315,7 +343,15 @@ TEST_CASE("what a pickle asks for is refused by its name, and not run") {
   check_both_refused(text("os") + text("system") + "\x93" + test::tuple({text("touch " + mark)}) + "R", {},
                      "it asks for \"os.system\"");
   CHECK_FALSE(std::filesystem::exists(mark));
-  check_both_refused(test::global("argparse", "Namespace") + ")R}b", {}, "\"argparse.Namespace\"");
+  check_both_refused(dict({text("args"), test::global("argparse", "Namespace") + ")\x81" + evil + "b"}), {},
+                     "it asks for \"posix.system\"");  // in the state of an opaque value, which Python would make first
+  for (const auto& [module, name] : {std::pair{"builtins", "eval"},
+                                     {"__builtin__", "getattr"},
+                                     {"subprocess", "Popen"},
+                                     {"importlib", "import_module"},
+                                     {"os.path", "join"}}) {
+    check_both_refused(test::global(module, name), {}, std::string("\"") + module + "." + name + "\"");
+  }
   check_both_refused(test::global("torch", "ComplexFloatStorage"), {}, "\"torch.ComplexFloatStorage\"");
   check_both_refused(test::global("torch", "FloatStorage"), {}, "is the class or function \"torch.FloatStorage\"");
   check_both_refused(test::call(test::global("torch", "FloatStorage"), {}), {}, "a call that makes no tensor");

@@ -29,8 +29,10 @@ void check(WeightFile& file, size_t size) {
   for (const char byte : describe_contents(file.contents())) {
     must(byte == '\n' || (byte >= ' ' && byte < 127), "what is shown is plain text");
   }
-  const auto weights = test::unless_refused([&] { return find_state_dict(file.contents(), "'file'"); });
-  must(!weights || weights->tensors.size() <= file.contents().tensors.size(), "no tensor is made up");
+  for (const char* key : {"", "state_dict_ema"}) {
+    const auto weights = test::unless_refused([&] { return find_state_dict(file.contents(), "'file'", key); });
+    must(!weights || weights->tensors.size() <= file.contents().tensors.size(), "no tensor is made up");
+  }
 }
 
 }  // namespace

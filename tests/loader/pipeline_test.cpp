@@ -89,6 +89,35 @@ TEST_CASE("evaluation scales and cuts in the centre") {
   CHECK(evaluation_view(small, 400, 300) == center_crop(with_short_side(400, 300, 64), 64, 64));
 }
 
+TEST_CASE("the weights' share of the image is cut out in evaluation alone, unless the config says another") {
+  PipelineOptions options = named("imagenet");
+  options.crop_share = 224.0 / 236;  // a quotient that is rounded
+  CHECK(evaluation_view(options, 400, 300) == center_crop(with_short_side(400, 300, 236), 224, 224));
+  options.crop_share = 0.9;  // 248.9
+  CHECK(evaluation_view(options, 400, 300) == center_crop(with_short_side(400, 300, 248), 224, 224));
+  options.crop_share = 1;
+  CHECK(evaluation_view(options, 400, 300) == center_crop(with_short_side(400, 300, 224), 224, 224));
+  CHECK(Pipeline(options, 0, 0, ViewUse::kTenCrops).views_of(400, 300, 0, 0).at(0).width == 256);
+  options.pipeline = "plantnet";
+  CHECK(training_views(options).front().width == 256);
+  options.pipeline = "imagenet2018";
+  options.crop_share = 0.5;
+  CHECK(evaluation_view(options, 400, 300) == center_crop(with_short_side(400, 300, 224), 224, 224));
+  options.resize_size = 300;
+  CHECK(evaluation_view(options, 400, 300) == center_crop(with_short_side(400, 300, 300), 224, 224));
+}
+
+TEST_CASE("every view of a pipeline has its interpolation") {
+  for (const auto& [name, filter] :
+       {std::pair{"auto", Filter::kBilinear}, {"bilinear", Filter::kBilinear}, {"bicubic", Filter::kBicubic}}) {
+    PipelineOptions options = named("imagenet");
+    options.interpolation = name;
+    for (const ViewUse use : {ViewUse::kTraining, ViewUse::kEvaluation, ViewUse::kTenCrops}) {
+      for (const View& view : Pipeline(options, 0, 0, use).views_of(400, 300, 0, 0)) CHECK(view.filter == filter);
+    }
+  }
+}
+
 TEST_CASE("ten crops: corners, centre, and all mirrored") {
   const Pipeline pipeline(named("imagenet2018"), 0, 0, ViewUse::kTenCrops);
   CHECK(pipeline.views() == 10);

@@ -22,13 +22,18 @@ std::vector<uint8_t> random_bytes(size_t size, uint32_t number) {
   return bytes;
 }
 
-// `count` weights that add up to 2^22, but for the last bits.
+// `count` weights that add up to 2^22, but for the last bits. From three on the outer ones are negative, so that sums
+// reach beyond 8 bits.
 std::vector<int32_t> weights_of(int32_t count) {
-  return std::vector<int32_t>(static_cast<size_t>(count), kOne / count + 1);
+  std::vector<int32_t> weights(static_cast<size_t>(count), kOne / count + 1);
+  if (count < 3) return weights;
+  for (int32_t& weight : weights) weight = (kOne + kOne / 4) / (count - 2);
+  weights.front() = weights.back() = -kOne / 8;
+  return weights;
 }
 
 uint8_t rounded(int64_t sum) {
-  return static_cast<uint8_t>(std::min<int64_t>(255, (sum + kOne / 2) / kOne));
+  return static_cast<uint8_t>(std::clamp<int64_t>((sum + kOne / 2) >> 22, 0, 255));
 }
 
 }  // namespace

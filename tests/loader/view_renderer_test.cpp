@@ -57,6 +57,22 @@ TEST_CASE("a row grows by interpolation, with its ends kept") {
   CHECK(render(row, scaled(row, 1, 4)).pixels == Pixels{0, 100, 7, 50, 75, 7, 150, 25, 7, 200, 0, 7});
 }
 
+TEST_CASE("bicubic pixels are Pillow's, cut off at 0 and 255") {
+  // Recorded from Pillow 12.3, Image.resize(size, Image.BICUBIC).
+  const auto bicubic = [](const Image& image, int64_t height, int64_t width) {
+    View view = scaled(image, height, width);
+    view.filter = Filter::kBicubic;
+    return render(image, view).pixels;
+  };
+  const Image row{1, 6, 1, {0, 255, 0, 10, 200, 100}};
+  CHECK(bicubic(row, 1, 3) == Pixels{116, 51, 137});
+  CHECK(bicubic(row, 1, 9) == Pixels{0, 135, 239, 33, 0, 35, 183, 158, 93});
+  Image both{4, 5, 1, {}};
+  for (int i = 0; i < 20; ++i) both.pixels.push_back(static_cast<uint8_t>(37 * i * i + 11 * i));
+  CHECK(bicubic(both, 6, 3) ==
+        Pixels{8, 134, 123, 87, 122, 90, 190, 119, 96, 236, 150, 225, 166, 152, 237, 89, 144, 210});
+}
+
 TEST_CASE("both axes are scaled, and one colour stays that colour") {
   for (const auto& [height, width] : {std::pair{5, 7}, {31, 40}, {1, 1}, {12, 90}}) {
     const Image plain{17, 23, 3, Pixels(17 * 23 * 3, 201)};
@@ -90,6 +106,7 @@ TEST_CASE("a view of a part of the pixels is the part of the view of all") {
   for (uint32_t number = 0; number < 300; ++number) {
     const Image image = random_image(2 + random(40), 2 + random(40), number % 2 == 0 ? 3 : 1, number);
     View all;
+    all.filter = number % 3 == 0 ? Filter::kBicubic : Filter::kBilinear;
     all.source.top = random(image.height);
     all.source.left = random(image.width);
     all.source.height = 1 + random(image.height - all.source.top);

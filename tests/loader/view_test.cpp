@@ -41,6 +41,10 @@ TEST_CASE("only the pixels under the filter are needed") {
   half.crop = {-4, 27, 5, 9};
   CHECK(needed_pixels(half) == Box{10, 20 + 53, 3, 7});
 
+  half.filter = Filter::kBicubic;  // twice as far
+  half.crop = {5, 6, 2, 3};
+  CHECK(needed_pixels(half) == Box{10 + 7, 20 + 9, 10, 12});
+
   View first = whole_view(20, 20), second = first;
   first.crop = {1, 2, 3, 4};
   second.crop = {0, 5, 2, 6};

@@ -28,10 +28,11 @@ class TwoSums {
 };
 
 TEST_CASE("batch norm over two processes is that of their batches together") {
+  const BatchNormOptions options = GENERATE(BatchNormOptions{}, BatchNormOptions{.epsilon = 0.5, .momentum = 0.3});
   at::manual_seed(3);
   const at::Tensor x = at::randn({7, 5, 3, 2}) * 3 + 10, weights = at::randn({7, 5, 3, 2});
   at::Tensor whole_x = x.clone().requires_grad_();
-  BatchNorm whole(5);
+  BatchNorm whole(5, options);
   const at::Tensor whole_y = whole.forward(whole_x);
   (whole_y * weights).sum().backward();
 
@@ -40,7 +41,7 @@ TEST_CASE("batch norm over two processes is that of their batches together") {
   std::array<at::Tensor, 2> ys, means{at::zeros({5}), at::zeros({5})}, variances{at::zeros({5}), at::zeros({5})},
       slopes;
   const auto process = [&](size_t number) {
-    BatchNorm half(5);
+    BatchNorm half(5, options);
     half.record_in(means[number], variances[number]);
     half.share_statistics(sums.of(number));
     ys[number] = half.forward(xs[number]);
@@ -57,7 +58,7 @@ TEST_CASE("batch norm over two processes is that of their batches together") {
   CHECK(at::allclose(slopes[0] + slopes[1], whole.named_parameters()["weight"].grad(), 1e-4, 1e-4));
   CHECK(means[0].equal(means[1]));
   whole.update(means[0], variances[0]);  // a second time: both updates are the same
-  BatchNorm twice(5);
+  BatchNorm twice(5, options);
   twice.forward(x);
   twice.forward(x);
   CHECK(at::allclose(whole.named_buffers()["running_mean"], twice.named_buffers()["running_mean"]));

@@ -76,6 +76,8 @@ class Export(TensorTest):
         self.check_network("densenet121")
         self.check_network("convnext_tiny")
         self.check_network("vit_b_16")
+        self.check_network("efficientnet_b0")
+        self.check_network("efficientnet_lite0")
 
     def test_heads(self):
         self.check_network("resnet20", "model.width=4", "model.head=normalised", "loss.name=ldam", "loss.scale=40", scale=40)

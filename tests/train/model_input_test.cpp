@@ -201,6 +201,42 @@ TEST_CASE("weights of others are ImageNet's for models that are published with s
   CHECK(images.choose({early, "model.name=resnet18"}).normalisation == kNone);
 }
 
+TEST_CASE("images are resized as for the weights, unless the config says otherwise") {
+  const FolderOfImages images;
+  images.fill(32, 32);
+  const auto check = [&](std::vector<std::string> settings, const std::string& interpolation, double crop_share) {
+    const ModelInput input = images.choose(std::move(settings));
+    PipelineOptions pipeline;
+    input.resolve(pipeline);
+    CHECK(pipeline.interpolation == interpolation);
+    CHECK(pipeline.crop_share == Approx(crop_share));
+    CHECK(pipeline.input_size == input.size);
+    return input;
+  };
+  CHECK(check({}, "bilinear", 0).remarks.size() == 1);  // of the size
+  const std::string weights = foreign(images);
+  check({weights}, "bilinear", 0);  // of a model that is not published
+  check({weights, "model.name=resnet18"}, "bilinear", 0.875);
+  const std::string small = all_remarks(check({weights, "model.name=convnext_small"}, "bilinear", 224.0 / 230));
+  CHECK_THAT(small, Contains("resize_size") && Contains("0.974") && !Contains("interpolation"));
+  const ModelInput lite = check({weights, "model.name=efficientnet_lite0"}, "bicubic", 0.875);
+  CHECK_THAT(all_remarks(lite), Contains("bicubic") && Contains("efficientnet_lite") && !Contains("resize_size"));
+  check({weights, "model.name=efficientnet_lite0", "data.interpolation=bilinear"}, "bilinear", 0.875);
+  CHECK(check({weights, "model.name=efficientnet_v2_s"}, "bilinear", 1).size == 384);
+  check({"data.interpolation=bicubic"}, "bicubic", 0);
+
+  ModelCard card = card_with(kImagenets.mean, kImagenets.std, 48);
+  card.interpolation = "bicubic";
+  card.crop_share = 0.9;
+  check({with_card(images, card)}, "bicubic", 0.9);
+  const RecordedInput recorded = RecordedInput::of(card);
+  const ModelInput again = images.choose({weights, "model.name=resnet18"}, &recorded);
+  CHECK(again.interpolation == "bicubic");
+  CHECK(again.crop_share == 0.9);
+  CHECK(again.remarks.empty());
+  CHECK(images.choose({"data.interpolation=bilinear"}, &recorded).interpolation == "bilinear");
+}
+
 TEST_CASE("weights for grey images do not normalise coloured ones, and the other way about") {
   const FolderOfImages images;
   images.fill(32, 32);

