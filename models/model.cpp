@@ -2,12 +2,20 @@
 
 #include <c10/core/GradMode.h>
 
-#include <set>
+#include <algorithm>
 
 #include "models/heads.h"
 #include "models/layers.h"
 
 namespace settrain {
+namespace {
+
+// Whether a dotted name is `part` or lies inside it.
+bool is_part_of(const std::string& name, const std::string& part) {
+  return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
+}
+
+}  // namespace
 
 int64_t Model::num_parameters() const {
   int64_t number = 0;
@@ -24,6 +32,18 @@ std::set<std::string> Model::head_parameters() const {
     }
   }
   return names;
+}
+
+std::map<std::string, int64_t> Model::layers_below_head() const {
+  const std::vector<std::vector<std::string>> all = layers();
+  std::map<std::string, int64_t> below;
+  for (const auto& parameter : named_parameters()) {
+    const auto is_inside = [&](const std::string& part) { return is_part_of(parameter.key(), part); };
+    const auto own =
+        std::ranges::find_if(all, [&](const auto& parts) { return std::ranges::any_of(parts, is_inside); });
+    below[parameter.key()] = all.end() - own;
+  }
+  return below;
 }
 
 void Model::freeze(bool body, bool head) {

@@ -4,8 +4,11 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "models/model_output.h"
 
@@ -21,6 +24,14 @@ class Model : public torch::nn::Module {
 
   /// Names of the parameters of its heads.
   std::set<std::string> head_parameters() const;
+
+  /// The layers before the head, from the images on: for each, the parts of the network that belong to it, by the
+  /// first words of their parameters' names ("layer4.0"). What no layer names goes with the head. timm's groups are
+  /// followed where timm has the network (group_matcher() with coarse=False).
+  virtual std::vector<std::vector<std::string>> layers() const { return {}; }
+
+  /// For each parameter, how many layers its own is below the head: 0 for the head's.
+  std::map<std::string, int64_t> layers_below_head() const;
 
   /// Keeps the body, the head or both as they are. A body that is kept stays in evaluation mode whatever train() says,
   /// so its batch statistics stay too.

@@ -133,6 +133,16 @@ class ResNet : public Model {
     return (*fc_)(global_average(x));
   }
 
+  // As timm: a layer for each residual block.
+  std::vector<std::vector<std::string>> layers() const override {
+    std::vector<std::vector<std::string>> all{{"conv1", "bn1"}};
+    for (size_t s = 0; s < stages_.size(); ++s) {
+      for (const auto& block : stages_[s]->named_children())
+        all.push_back({fmt::format("layer{}.{}", s + 1, block.key())});
+    }
+    return all;
+  }
+
  private:
   static std::shared_ptr<Layer> block(const ResNetShape& shape, int64_t in, int64_t width, int64_t out,
                                       int64_t stride) {

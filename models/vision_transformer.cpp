@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "models/cost.h"
 #include "models/entries.h"
@@ -134,6 +135,14 @@ class VisionTransformer : public Model {
     // The last norm is of each token by itself: the class' is enough, in the weights' precision like the head.
     const at::Tensor of_class = layers_->forward(tokens).select(1, 0).to(class_token_.scalar_type());
     return (*heads_)(norm_->forward(of_class));
+  }
+
+  // As timm: each block, the last one with the norm after it.
+  std::vector<std::vector<std::string>> layers() const override {
+    std::vector<std::vector<std::string>> all{{"class_token", "conv_proj", "encoder.pos_embedding"}};
+    for (const auto& block : layers_->named_children()) all.push_back({"encoder.layers." + block.key()});
+    all.back().push_back("encoder.ln");
+    return all;
   }
 
  private:

@@ -65,6 +65,11 @@ void log_start(const Experiment& run, const CommandLine& line) {
   if (balances) log::info("[data] " + describe_imbalance(data, sampling));
   log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
                         format_count(run.model->num_parameters()), run.policy.describe()));
+  if (const auto decay = run.config.get<double>("optimizer.layer_decay"); decay < 1) {
+    const auto layers = static_cast<double>(run.model->layers().size());
+    log::info(fmt::format("[train] learning rates fall by {} a layer below the head: the first layer's is {:.3g}",
+                          decay, run.config.get<double>("optimizer.lr") * std::pow(decay, layers)));
+  }
   warn_without_loss_kernels(run.device);
   if (run.pretrained) log::info("[model] " + run.pretrained->describe());
   if (run.policy.bf16 && bf16_is_emulated(run.device)) {

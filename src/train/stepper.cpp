@@ -105,7 +105,8 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
       length_{run.train.epochs, steps_per_epoch},
       // Benchmarks run with epochs = 0, but the schedule needs at least 1.
       schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
-      optimizer_(make_optimizer(run.optimizer, run.config, trainable(*run.model), run.model->head_parameters())),
+      optimizer_(make_optimizer(run.optimizer, run.config, trainable(*run.model),
+                                {run.model->head_parameters(), run.model->layers_below_head()})),
       train_step_(*run.model, *run.loss, *optimizer_, run.policy, *run.group,
                   {.seed = static_cast<uint64_t>(run.general.seed),
                    .clip_norm = run.train.clip_norm,

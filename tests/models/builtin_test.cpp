@@ -1,6 +1,7 @@
 // Properties of every model that a config can name.
 #include <ATen/ATen.h>
 
+#include <map>
 #include <set>
 
 #include "models/autocast.h"
@@ -120,6 +121,26 @@ TEST_CASE("every model knows its head's parameters: those whose shapes follow th
       }
       CHECK(seven->head_parameters() == differing);
       CHECK_FALSE(differing.empty());
+    }
+  }
+}
+
+TEST_CASE("every model tells its layers: each has parameters, each parameter one layer, the head's none") {
+  const CostCounter without_storage;
+  for (const ModelEntry& entry : models().entries()) {
+    CAPTURE(entry.name);
+    const auto model = entry.make(config_of(entry.name), small(entry));
+    const auto num_layers = std::ssize(model->layers());
+    CHECK(num_layers > 3);
+    std::map<int64_t, int64_t> sizes;
+    for (const auto& [name, below] : model->layers_below_head()) sizes[below] += 1;
+    CHECK(std::ssize(sizes) == num_layers + 1);
+    CHECK(sizes.rbegin()->first == num_layers);
+    for (const std::string& name : model->head_parameters()) CHECK(model->layers_below_head().at(name) == 0);
+    // No part of a layer is named in another one too.
+    std::set<std::string> parts;
+    for (const auto& layer : model->layers()) {
+      for (const std::string& part : layer) CHECK(parts.insert(part).second);
     }
   }
 }
