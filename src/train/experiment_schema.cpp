@@ -136,6 +136,10 @@ void part_rates_rule(const config::Config& config) {
                        "layers below the head that model.trainable names; the head's rate is optimizer.lr");
 }
 
+void average_rule(const config::Config& config) {
+  config.refuse_unread("train.ema_warmup", config.get<double>("train.ema_decay") > 0, "train.ema_decay above 0");
+}
+
 // A run's name becomes a folder.
 void name_rule(const config::Config& config) {
   const auto& name = config.get<std::string>("name");
@@ -237,6 +241,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   name_rule,
                   optimizer_rule(registries.optimizers),
                   part_rates_rule,
+                  average_rule,
                   schedule_rule(),
                   warmup_rule,
                   threshold_rule,

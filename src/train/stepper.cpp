@@ -115,7 +115,7 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
                    .capture = capture_for(run),
                    .bucket_bytes = bucket_bytes(run.config),
                    .sync_batch_norm = run.config.get<bool>("model.sync_batch_norm")}) {
-  if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay);
+  if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay, run.train.ema_warmup);
 }
 
 double Stepper::lr(int64_t step) const {
