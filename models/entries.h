@@ -22,9 +22,10 @@ std::vector<ModelEntry> densenet_entries();
 ModelEntry convnext_tiny_entry();
 ModelEntry vit_b_16_entry();
 
-/// `depth` is 6 n + 2; `width` are the channels of the first stage.
+/// `depth` is 6 n + 2; `width` are the channels of the first stage; `stochastic_depth` is the probability that an image
+/// skips the last block in training.
 std::shared_ptr<Model> make_small_resnet(int64_t depth, int64_t width, const ModelOptions& options,
-                                         const ModelContext& context);
+                                         const ModelContext& context, double stochastic_depth = 0);
 
 struct SmallDenseNetShape {
   int64_t depth = 40, growth = 40;

@@ -185,6 +185,13 @@ at::Tensor with_channels_second(const at::Tensor& x) {
   return x.permute({0, 3, 1, 2});
 }
 
+at::Tensor randomly_skipped(const at::Tensor& x, double p) {
+  if (p == 0 || x.is_meta()) return x;
+  std::vector<int64_t> one_each(static_cast<size_t>(x.dim()), 1);
+  one_each.front() = x.size(0);
+  return x * at::empty(one_each, x.options()).bernoulli_(1 - p).div_(1 - p);
+}
+
 at::Tensor rectified(at::Tensor x) {
   return at::relu_(x);
 }

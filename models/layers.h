@@ -144,6 +144,10 @@ at::Tensor uniform_values(at::IntArrayRef sizes, double bound);
 /// x [..., in] weight^T + bias, weight [out, in]. The cost is counted where x has no storage.
 at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
+/// Stochastic depth (Huang et al. 2016) by rows: all values of an image become zero with probability `p`, drawn from
+/// ATen's generator, and are divided by 1 - p else. p is below 1; x is [batch, ...].
+at::Tensor randomly_skipped(const at::Tensor& x, double p);
+
 /// max(0, x), written over x.
 at::Tensor rectified(at::Tensor x);
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ class Model : public torch::nn::Module {
   virtual ModelOutput forward(const at::Tensor& images) = 0;
 
   int64_t num_parameters() const;
+  int64_t num_trained_parameters() const;
 
   /// Names of the parameters of its heads.
   std::set<std::string> head_parameters() const;
@@ -33,9 +35,18 @@ class Model : public torch::nn::Module {
   /// For each parameter, how many layers its own is below the head: 0 for the head's.
   std::map<std::string, int64_t> layers_below_head() const;
 
-  /// Keeps the body, the head or both as they are. A body that is kept stays in evaluation mode whatever train() says,
-  /// so its batch statistics stay too.
-  void freeze(bool body, bool head);
+  /// Names of the parameters that a part of model.trainable stands for: `head`; `body`, all others; `norm`, those of
+  /// the body's normalisation layers; or a name or pattern of the body's parameters, or of the first words of their
+  /// names: "layer4", "blocks.1?", "*.bias".
+  std::set<std::string> parameters_of(const std::string& part) const;
+
+  /// All that parameters_of() takes, patterns apart.
+  std::vector<std::string> names_of_parts() const;
+
+  /// Trains these parts alone, see parameters_of(), and keeps everything else as it is. A module without trained
+  /// parameters stays in evaluation mode whatever train() says: a batch norm keeps its statistics, and nothing is
+  /// skipped at random.
+  void train_only(const std::vector<std::string>& parts);
   void train(bool on = true) override;
 
   /// Gradient checkpointing, see Stage::recompute_activations().
@@ -46,7 +57,7 @@ class Model : public torch::nn::Module {
   void set_channels_last(bool on);
 
  private:
-  bool body_is_frozen_ = false;
+  std::vector<std::shared_ptr<torch::nn::Module>> frozen_;  // modules that have parameters and train none
 };
 
 }  // namespace settrain

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "models/cost.h"
+#include "models/model.h"
 #include "src/config/schema.h"
 #include "src/core/error.h"
+#include "src/core/text.h"
 
 namespace settrain {
 
@@ -42,16 +45,22 @@ config::Keys ModelOptions::keys() {
                   "Of several processes: batch norm takes mean and variance of the batches of all processes together, "
                   "where each has one, not of each batch by itself. For small batches; the results then depend on the "
                   "number of processes."),
-      config::key("trainable", &ModelOptions::trainable, config::Texts{kBody, kHead},
-                  "The parts that are trained: body, all but the head, and head. A body that is not trained also keeps "
-                  "its batch statistics, and stays in evaluation mode.")
-          .one_of({kBody, kHead})
+      config::key(
+          "trainable", &ModelOptions::trainable, config::Texts{kBody, kHead},
+          "The parts that are trained: head; body, all but the head; norm, the body's normalisation layers; and "
+          "parts of the body by their names or patterns of them in quotes, such as layer4, blocks.11, \"*.bias\". "
+          "Parts without trained parameters stay in evaluation mode: batch norms keep their statistics. "
+          "`settrain import FILE` shows names.")
           .distinct()
           .not_empty()};
 }
 
 bool ModelOptions::trains(const char* part) const {
   return std::ranges::count(trainable, part) > 0;
+}
+
+bool ModelOptions::trains_below_head() const {
+  return std::ranges::any_of(trainable, [](const std::string& part) { return part != kHead; });
 }
 
 void check_images(bool fit, std::string_view model, std::string_view images, const ModelContext& data) {
@@ -73,10 +82,17 @@ void model_rule(const config::Config& config) {
                        "model.pretrained_head: tau_normalised");
   const bool trains_body = options.trains(ModelOptions::kBody), trains_head = options.trains(ModelOptions::kHead);
   if (!has_file && !trains_body) {
-    config.fail("model.trainable", "leaves a body as it was drawn; set model.pretrained to a trained run's checkpoint");
+    config.fail("model.trainable",
+                fmt::format("leaves {} as it was drawn; set model.pretrained to a trained run's checkpoint",
+                            options.trains_below_head() ? "some of the body" : "a body"));
+  }
+  for (const std::string& part : options.trainable) {
+    if (trains_body && part != ModelOptions::kBody && part != ModelOptions::kHead) {
+      config.fail("model.trainable", fmt::format("'{}' is a part of body, which is trained wholly", part));
+    }
   }
   config.refuse_unread(
-      "model.sync_batch_norm", trains_body,
+      "model.sync_batch_norm", options.trains_below_head(),
       "model.trainable: [body, head] or [body]; a body that is not trained keeps its batch statistics");
   if (!trains_head && !has_file) {
     config.fail("model.trainable", "leaves a head as it was drawn; set model.pretrained to a trained run's checkpoint");
@@ -84,7 +100,7 @@ void model_rule(const config::Config& config) {
   if (!trains_head && options.pretrained_head == ModelOptions::kDraw) {
     config.fail("model.pretrained_head", "draw makes a head that model.trainable leaves as it was drawn");
   }
-  if (options.head == ModelOptions::Head::kScaled && trains_body) {
+  if (options.head == ModelOptions::Head::kScaled && options.trains_below_head()) {
     config.fail("model.head", "scaled is for a body and a head that stay as they are; set model.trainable: [head]");
   }
   if (options.pretrained_head == ModelOptions::kTauNormalised && options.head != ModelOptions::Head::kLinear) {
@@ -93,6 +109,31 @@ void model_rule(const config::Config& config) {
   if (options.pretrained_head == ModelOptions::kDraw && options.head == ModelOptions::Head::kScaled) {
     config.fail("model.pretrained_head", "draw leaves model.head: scaled nothing to scale");
   }
+}
+
+config::Rule trainable_rule(const ModelRegistry& registry) {
+  return [&registry](const config::Config& config) {
+    const auto options = config.read<ModelOptions>("model");
+    const auto is_always_there = [](const std::string& part) {
+      return part == ModelOptions::kBody || part == ModelOptions::kHead;
+    };
+    if (std::ranges::all_of(options.trainable, is_always_there)) return;
+    const auto& name = config.get<std::string>("model.name");
+    const CostCounter without_storage;
+    const auto model = [&] {
+      try {
+        return registry.at(name).make(config, registry.at(name).usual);
+      } catch (const KeyError& error) {
+        config.fail(error.path(), error.message());
+      }
+    }();
+    for (const std::string& part : options.trainable) {
+      if (is_always_there(part) || !model->parameters_of(part).empty()) continue;
+      const std::vector<std::string> known = model->names_of_parts();
+      config.fail("model.trainable",
+                  fmt::format("'{}' names no parameter of the body of {}{}", part, name, did_you_mean(part, known)));
+    }
+  };
 }
 
 config::Section model_section(const ModelRegistry& registry) {

@@ -63,8 +63,10 @@ void log_start(const Experiment& run, const CommandLine& line) {
   const Sampling sampling = run.loader.sampling();
   const bool balances = sampling.sampler != Sampling::kUniform;
   if (balances) log::info("[data] " + describe_imbalance(data, sampling));
-  log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
-                        format_count(run.model->num_parameters()), run.policy.describe()));
+  const int64_t parameters = run.model->num_parameters(), trained = run.model->num_trained_parameters();
+  log::info(fmt::format(
+      "[model] {}: {} parameters{}, on {}", run.config.get<std::string>("model.name"), format_count(parameters),
+      trained < parameters ? fmt::format(", {} of them trained", format_count(trained)) : "", run.policy.describe()));
   if (const auto decay = run.config.get<double>("optimizer.layer_decay"); decay < 1) {
     const auto layers = static_cast<double>(run.model->layers().size());
     log::info(fmt::format("[train] learning rates fall by {} a layer below the head: the first layer's is {:.3g}",

@@ -208,7 +208,7 @@ void load_threshold_images(Experiment& run) {
 // Checks of the model and the loss that no rule of the schema can make.
 void check_trainable(const Experiment& run) {
   if (run.config.get<bool>("model.sync_batch_norm") && BatchStatistics(*run.model).size() == 0) {
-    throw KeyError("model.sync_batch_norm", "the model has no batch norm");
+    throw KeyError("model.sync_batch_norm", "no batch norm is trained");
   }
   if (run.group->world_size() > 1 && !run.loss->state().empty()) {
     throw KeyError("loss.name",
@@ -263,16 +263,13 @@ void build(const Registries& registries, FirstWeights weights, const std::option
   const Transform& transform = training.transform();
   run.input = {data.num_classes(), transform.channels(), transform.pipeline().height(), transform.pipeline().width()};
   seed_aten(seed_of(c), kSeedOfInitialWeights);
-  const auto options = c.read<ModelOptions>("model");
-  const bool trains_body = options.trains(ModelOptions::kBody);
-  if (run.train.epochs > 0 && trains_body)
-    run.obstacle_to_one_image = obstacle_to_one_image(registries.models, run, training);
+  if (run.train.epochs > 0) run.obstacle_to_one_image = obstacle_to_one_image(registries.models, run, training);
   if (load_weights) check_batches_of_one(run, training);
   BuiltModel built = build_model(registries.models, c, run.input, run.policy, weights);
   run.model = std::move(built.model);
   run.pretrained = std::move(built.pretrained);
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
-  run.model->freeze(!trains_body, !options.trains(ModelOptions::kHead));
+  run.model->train_only(c.read<ModelOptions>("model").trainable);
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
 
   run.loss = build_loss(registries.losses, c, data, run.train_counts);

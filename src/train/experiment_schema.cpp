@@ -236,6 +236,7 @@ config::Schema experiment_schema(const Registries& registries) {
                   class_weight_rule(registries),
                   mix_rule(registries.losses),
                   model_rule,
+                  trainable_rule(registries.models),
                   select_rule(registries),
                   measured_rule,
                   name_rule,

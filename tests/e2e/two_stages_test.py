@@ -15,7 +15,7 @@ class TwoStages(ProgramTest):
 
     def train(self, name, *settings):
         self.write(f"{name}.yaml", "extends: tail.yaml\n")
-        arguments = [word for setting in settings for word in ("--set", setting)]
+        arguments = [word for setting in settings for word in ((setting,) if setting.startswith("--") else ("--set", setting))]
         return self.run_program("--config", f"{name}.yaml", "--device", "cpu", *arguments)
 
     def setUp(self):
@@ -50,6 +50,33 @@ class TwoStages(ProgramTest):
         last = self.run_program("eval", "runs/lws", "--checkpoint", "last", "--device", "cpu").stdout
         self.assertEqual(last.splitlines()[1:], (self.folder / "runs/again/results.txt").read_text().splitlines()[1:])
 
+    def test_parts_of_the_body_are_trained_by_name(self):
+        done = self.second("part", "model.trainable=[head, layer3, norm]", "optimizer.layer_decay=0.5")
+        self.assertRegex(done.stderr, r"resnet8: 5,126 parameters, 3,9\d\d of them trained")
+        self.assertRegex(done.stderr, r"the first layer's is 0.00312")
+        changed = self.changed("part")
+        weights = {name for name in changed if not name.split(".")[-1].startswith(("running_", "num_batches"))}
+        norms = {name for name in tensors_of(self.folder / FIRST) if ".bn" in name and name.endswith((".weight", ".bias")) and name.startswith("model.")}
+        expected = norms | {"model.layer3.0.conv1.weight", "model.layer3.0.conv2.weight", "model.fc.weight", "model.fc.bias"}
+        self.assertEqual(weights - {"model.bn1.weight", "model.bn1.bias"}, expected - {"model.bn1.weight", "model.bn1.bias"})
+        state = tensors_of(self.folder / "runs/part/checkpoints/last.safetensors")
+        self.assertEqual({name.replace("optimizer.momentum.", "model.") for name in state if name.startswith("optimizer.")}, expected | {"model.bn1.weight", "model.bn1.bias"})
+        told = self.second("dry", "model.trainable=[head, layer3, norm]", "--dry-run").stdout
+        self.assertRegex(told, r"parameters +5,126, 3,9\d\d trained")
+
+    def test_statistics_of_layers_that_are_kept_stay(self):
+        self.second("last", "model.trainable=[head, layer3]")
+        self.assertEqual({name.split(".")[1] for name in self.changed("last")}, {"fc", "layer3"})
+        self.assertIn("model.layer3.0.bn1.running_mean", self.changed("last"))
+
+    def test_several_processes_train_parts_as_one_does(self):
+        settings = ("model.trainable=[head, norm, layer3]", "model.stochastic_depth=0.4", "optimizer.layer_decay=0.8", "train.ema_decay=0.9",
+                    "train.ema_warmup=false", "run.threads=1")
+        self.second("alone", *settings, "train.accumulate=2")
+        self.second("pair", *settings, "--processes=2")
+        one, two = (tensors_of(self.folder / f"runs/{name}/checkpoints/last.safetensors") for name in ("alone", "pair"))
+        self.assertEqual(one, two)
+
     def test_tau_normalisation_needs_no_training(self):
         done = self.train("tau", f"model.pretrained={FIRST}", "model.pretrained_head=tau_normalised", "model.head_tau=1", "train.epochs=0")
         self.assertIn("head fc normalised with tau 1", done.stderr)
@@ -66,6 +93,12 @@ class TwoStages(ProgramTest):
             ((f"model.pretrained={FIRST}", "model.trainable=[head]", "optimizer.head_lr_factor=3"), "only with model.trainable: [body, head]"),
             ((f"model.pretrained={FIRST}", "model.trainable=[body]", "model.pretrained_head=draw"), "leaves as it was drawn"),
             (("model.trainable=[body]",), "leaves a head as it was drawn"),
+            (("model.trainable=[head, layer3]",), "some of the body as it was drawn"),
+            ((f"model.pretrained={FIRST}", "model.trainable=[head, layr3]"), "did you mean 'layer3'"),
+            ((f"model.pretrained={FIRST}", "model.trainable=[head]", "optimizer.layer_decay=0.5"), "only with layers below the head"),
+            ((f"model.pretrained={FIRST}", "model.trainable=[layer2, layer3]", "optimizer.head_lr_factor=3"), "only with model.trainable: [body, head]"),
+            (("train.ema_warmup=false",), "only with train.ema_decay above 0"),
+            (("model.name=densenet40_12", "model.stochastic_depth=0.1"), "model.stochastic_depth"),
             ((f"model.pretrained={FIRST}", "model.trainable=[head]", "model.sync_batch_norm=true"), "keeps its batch statistics"),
             (("data.long_tail.rounding=down",), "only with data.long_tail.imbalance above 1"),
             (("schedule.warmup_epochs=3",), "the rate would never reach optimizer.lr"),
