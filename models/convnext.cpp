@@ -1,5 +1,4 @@
 // ConvNeXt for images of about 224x224 pixels, as torchvision's: Liu et al., "A ConvNet for the 2020s" (2022).
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/zeros.h>
@@ -24,13 +23,6 @@ namespace {
 /// Standard deviation of the first weights of every layer, which are normal. (torchvision cuts them off at 2, a hundred
 /// standard deviations.)
 constexpr double kConvNextDeviation = 0.02;
-
-/// Stochastic depth (Huang et al. 2016) by rows: all values of an image become zero with probability `p`, drawn from
-/// ATen's generator, and are divided by 1 - p else. p is below 1.
-at::Tensor randomly_skipped(const at::Tensor& x, double p) {
-  if (p == 0 || x.is_meta()) return x;
-  return x * at::empty({x.size(0), 1, 1, 1}, x.options()).bernoulli_(1 - p).div_(1 - p);
-}
 
 /// x + layer_scale * branch(x), in training with stochastic depth (figure 4 of the paper). The branch is a 7x7
 /// convolution of every channel by itself, a layer norm, and at every pixel a perceptron of 4 `channels` hidden units

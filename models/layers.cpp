@@ -163,14 +163,14 @@ at::Tensor LinearLayer::forward(const at::Tensor& x) {
   return linear_map(x, weight_, bias_);
 }
 
-LayerNorm::LayerNorm(int64_t features)
-    : weight_(register_parameter("weight", at::ones(features, CostCounter::device()))),
+LayerNorm::LayerNorm(int64_t features, double epsilon)
+    : epsilon_(epsilon),
+      weight_(register_parameter("weight", at::ones(features, CostCounter::device()))),
       bias_(register_parameter("bias", at::zeros(features, CostCounter::device()))) {}
 
 at::Tensor LayerNorm::forward(const at::Tensor& x) {
-  constexpr double kLayerNormEpsilon = 1e-6;
   if (x.is_meta()) return at::empty_like(x);
-  return at::layer_norm(x, weight_.sizes(), weight_, bias_, kLayerNormEpsilon, at::globalContext().userEnabledCuDNN());
+  return at::layer_norm(x, weight_.sizes(), weight_, bias_, epsilon_, at::globalContext().userEnabledCuDNN());
 }
 
 at::Tensor ChannelNorm::forward(const at::Tensor& x) {
@@ -183,6 +183,13 @@ at::Tensor with_channels_last(const at::Tensor& x) {
 
 at::Tensor with_channels_second(const at::Tensor& x) {
   return x.permute({0, 3, 1, 2});
+}
+
+at::Tensor randomly_skipped(const at::Tensor& x, double p) {
+  if (p == 0 || x.is_meta()) return x;
+  std::vector<int64_t> one_each(static_cast<size_t>(x.dim()), 1);
+  one_each.front() = x.size(0);
+  return x * at::empty(one_each, x.options()).bernoulli_(1 - p).div_(1 - p);
 }
 
 at::Tensor rectified(at::Tensor x) {

@@ -97,14 +97,15 @@ class LinearLayer : public Layer {
   at::Tensor weight_, bias_;
 };
 
-/// Values [..., features] brought to mean 0 and variance 1 along the features: eps 1e-6, as in torchvision's networks.
-/// `weight` starts at 1, `bias` at 0.
+/// Values [..., features] brought to mean 0 and variance 1 along the features. `weight` starts at 1, `bias` at 0.
 class LayerNorm : public Layer {
  public:
-  explicit LayerNorm(int64_t features);
+  /// `epsilon` is added to variances: 1e-6 in torchvision's networks.
+  explicit LayerNorm(int64_t features, double epsilon = 1e-6);
   at::Tensor forward(const at::Tensor& x) override;
 
  private:
+  double epsilon_;
   at::Tensor weight_, bias_;
 };
 
@@ -143,6 +144,10 @@ at::Tensor uniform_values(at::IntArrayRef sizes, double bound);
 
 /// x [..., in] weight^T + bias, weight [out, in]. The cost is counted where x has no storage.
 at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+
+/// Stochastic depth (Huang et al. 2016) by rows: all values of an image become zero with probability `p`, drawn from
+/// ATen's generator, and are divided by 1 - p else. p is below 1; x is [batch, ...].
+at::Tensor randomly_skipped(const at::Tensor& x, double p);
 
 /// max(0, x), written over x.
 at::Tensor rectified(at::Tensor x);
