@@ -12,7 +12,7 @@ void register_builtin_models(ModelRegistry& registry) {
     for (const ModelEntry& entry : entries) registry.add(entry);
   }
   registry.add(convnext_tiny_entry());
-  registry.add(vit_b_16_entry());
+  for (const ModelEntry& entry : vision_transformer_entries()) registry.add(entry);
 }
 
 }  // namespace settrain

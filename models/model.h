@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,11 +16,22 @@
 
 namespace settrain {
 
-/// Base of every model. Parameter and buffer names are torchvision's.
+/// The patches that a vision transformer makes of an image, and the embeddings of their places.
+struct PatchGrid {
+  std::string positions;         // name of the embeddings, [1, before + rows * columns, features]
+  int64_t patch, rows, columns;  // a patch's height and width in pixels; numbers of patches
+  int64_t before;                // tokens with an embedding that stand before the patches
+  bool has_projection;           // CLIP's, `proj`
+};
+
+/// Base of every model. Parameter and buffer names are those of the source: torchvision's or timm's.
 class Model : public torch::nn::Module {
  public:
   /// `images`: [batch, channels, height, width] float, normalised.
   virtual ModelOutput forward(const at::Tensor& images) = 0;
+
+  /// Nothing where it is no vision transformer.
+  virtual std::optional<PatchGrid> patch_grid() const { return std::nullopt; }
 
   int64_t num_parameters() const;
   int64_t num_trained_parameters() const;

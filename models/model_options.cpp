@@ -26,11 +26,13 @@ config::Keys ModelOptions::keys() {
                    {"scaled", Head::kScaled}}),
       config::key("head_bias", &ModelOptions::head_bias, true,
                   "Whether linear heads have a bias; a normalised one has none."),
-      config::key("pretrained", &ModelOptions::pretrained, kNone,
-                  "Pretrained weights: none, for random initialisation; or a file with torchvision's names, in "
-                  "safetensors or torch.save's format. A head for another number of classes is initialised "
-                  "randomly; one of another kind for as many is refused, unless model.pretrained_head is draw. The "
-                  "file is read only when a run starts.")
+      config::key(
+          "pretrained", &ModelOptions::pretrained, kNone,
+          "Pretrained weights: none, for random initialisation; or a file with torchvision's or "
+          "timm's names, of transformers also with those of DINOv2, OpenCLIP or Hugging Face, in safetensors or "
+          "torch.save's format. A head for another number of classes is initialised "
+          "randomly; one of another kind for as many is refused, unless model.pretrained_head is draw. The "
+          "file is read only when a run starts.")
           .not_empty(),
       config::key(
           "pretrained_head", &ModelOptions::pretrained_head, kKeep,

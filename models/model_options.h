@@ -35,10 +35,9 @@ struct ModelOptions {
 /// The key `stochastic_depth` of networks of residual blocks.
 template <class Options>
 config::Key random_depth_key(double Options::*member, double default_value) {
-  return config::key(
-             "stochastic_depth", member, default_value,
-             "Probability that an image skips the last block in training; it rises linearly from 0 at the first "
-             "block.")
+  return config::key("stochastic_depth", member, default_value,
+                     "Probability that an image skips a branch of the last block in training; it rises linearly from 0 "
+                     "at the first block.")
       .at_least(0)
       .below(1);
 }

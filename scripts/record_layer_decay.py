@@ -3,8 +3,8 @@
 
 Usage: record_layer_decay.py OUTPUT_FILE    (timm 1.0.31)
 
-A line has the model's name, the factor of the learning rate, 1 or 0 for whether weight decay applies, and torchvision's names of the
-parameters.
+A line has the model's name, the factor of the learning rate, 1 or 0 for whether weight decay applies, and the names of the
+parameters in settrain.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ from timm.optim import param_groups_layer_decay
 DECAY = 0.75
 CONVNEXT_PARTS = {"gamma": "layer_scale", "conv_dw": "block.0", "norm": "block.2", "mlp.fc1": "block.3", "mlp.fc2": "block.5"}
 
-# timm's names, as regular expressions, and torchvision's.
+# timm's names, as regular expressions, and torchvision's, where settrain has those.
 VIT = [
     ("cls_token", "class_token"),
     ("pos_embed", "encoder.pos_embedding"),
@@ -48,6 +48,8 @@ MODELS = [
     ("densenet121", "densenet121", []),
     ("convnext_tiny", "convnext_tiny", CONVNEXT),
     ("vit_b_16", "vit_base_patch16_224", VIT),
+    ("vit_small_patch14_reg4_dinov2", "vit_small_patch14_reg4_dinov2", []),
+    ("clip_vit_b_16", "vit_base_patch16_clip_224", []),
 ]
 
 

@@ -16,12 +16,22 @@ namespace {
 constexpr double kMostInABatch = 1 << 20;
 constexpr const char* kNone = "none";  // pixels stay in [0, 1]
 
+// With which others trained networks whose weights they publish, whatever their data: to [-1, 1], as timm's
+// transformers, and OpenAI's for CLIP, which all of CLIP's successors took over.
+const std::vector<NamedNormalisation>& published_statistics() {
+  static const std::vector<NamedNormalisation> all{
+      {"half", {{0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}}},
+      {"clip", {{0.48145466F, 0.4578275F, 0.40821073F}, {0.26862954F, 0.26130258F, 0.27577711F}}}};
+  return all;
+}
+
 Registry<NamedNormalisation> all_statistics(const DatasetRegistry& datasets) {
   Registry<NamedNormalisation> all("normalisation");
   all.add({kNone, {}});
   for (const DatasetEntry& entry : datasets.entries()) {
     for (const NamedNormalisation& named : entry.statistics) all.add(named);
   }
+  for (const NamedNormalisation& named : published_statistics()) all.add(named);
   return all;
 }
 

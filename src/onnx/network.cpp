@@ -83,6 +83,9 @@ class Translation {
     const at::Tensor tensor = constant_of(of).toTensor();
     const void* const data = tensor.const_data_ptr();
     if (const auto found = constants_.find(data); found != constants_.end()) return found->second;
+    if (tensor.scalar_type() == at::kDouble && tensor.dim() == 0) {  // a number in the program
+      return graph_.constant(static_cast<float>(tensor.item<double>()));
+    }
     if (tensor.scalar_type() != at::kFloat) throw Error("ONNX export: a constant of another type than float32");
     const auto weight = weights_.find(data);
     const at::Tensor values = tensor.contiguous();
@@ -311,7 +314,7 @@ std::string attention(Translation& to, const Node& node) {
   return graph.add("MatMul", {graph.add("Softmax", {scaled}, {{"axis", int64_t{-1}}}), to.tensor(node, 2)});
 }
 
-constexpr char kRelu[] = "Relu", kMul[] = "Mul", kDiv[] = "Div", kMatMul[] = "MatMul";
+constexpr char kRelu[] = "Relu", kSigmoid[] = "Sigmoid", kMul[] = "Mul", kDiv[] = "Div", kMatMul[] = "MatMul";
 
 const std::map<std::string, Translate>& translations() {
   static const std::map<std::string, Translate> all{
@@ -340,6 +343,7 @@ const std::map<std::string, Translate>& translations() {
       {"aten::reshape", reshape},
       {"aten::scaled_dot_product_attention", attention},
       {"aten::select", select},
+      {"aten::sigmoid", unary<kSigmoid>},
       {"aten::slice", slice},
       {"aten::to", same},
       {"aten::transpose", transpose},

@@ -331,7 +331,7 @@ LoaderContext loader_context(const config::Config& config, const ComputePolicy& 
 BuiltModel build_model(const ModelRegistry& registry, const config::Config& config, const ModelContext& context,
                        const ComputePolicy& policy, FirstWeights weights) {
   BuiltModel built{registry.at(config.get<std::string>("model.name")).make(config, context), std::nullopt};
-  if (weights == FirstWeights::kPretrained) built.pretrained = load_pretrained(config, *built.model);
+  if (weights == FirstWeights::kPretrained) built.pretrained = load_pretrained(config, *built.model, &registry);
   built.model->to(policy.device);
   built.model->set_channels_last(policy.channels_last);
   return built;

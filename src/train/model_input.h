@@ -37,8 +37,8 @@ struct WeightsInput {
   bool is_known() const { return !normalisation.mean.empty(); }
 };
 
-/// The file's card where it has one; ImageNet's sizes and normalisation where `model` has such published weights and
-/// no run of settrain wrote the file; else nothing is known. Throws KeyError where the file cannot be read.
+/// The file's card where it has one; size and normalisation of `model`'s published weights where it has such and no run
+/// of settrain wrote the file; else nothing is known. Throws KeyError where the file cannot be read.
 WeightsInput input_of_weights(const DatasetRegistry& datasets, const ModelEntry& model, const std::string& file);
 
 /// The input for a config and its data. `recorded` decides what auto comes to for a run that was trained before. For a

@@ -76,6 +76,9 @@ class Export(TensorTest):
         self.check_network("densenet121")
         self.check_network("convnext_tiny")
         self.check_network("vit_b_16")
+        parts = ("model.patch=8", "model.width=24", "model.depth=2")
+        self.check_network("vit", *parts, "model.registers=4", "model.layer_scale=0.5", "model.pooling=both")
+        self.check_network("vit", *parts, "model.ln_pre=true", "model.activation=quick_gelu", "model.pooling=mean")
 
     def test_heads(self):
         self.check_network("resnet20", "model.width=4", "model.head=normalised", "loss.name=ldam", "loss.scale=40", scale=40)
