@@ -57,7 +57,7 @@ def main():
     lines = []
     for ours, theirs, renamings in MODELS:
         with torch.device("meta"):
-            model = timm.create_model(theirs)
+            model = timm.create_model(theirs, num_classes=1000)
         names = {id(parameter): name for name, parameter in model.named_parameters()}
         spared = getattr(model, "no_weight_decay", lambda: ())()
         for group in param_groups_layer_decay(model, 0.05, spared, layer_decay=DECAY):
