@@ -70,6 +70,7 @@ struct VisionTransformerOptions {
   Pooling pooling = Pooling::kToken;
   bool projection = false;
   double stochastic_depth = 0;  // the probability that an image skips a branch of the last block in training
+  AdapterOptions adapter = {};
 };
 
 /// Throws KeyError for images whose height or width is no multiple of the patches', and for parts that do not fit

@@ -116,6 +116,9 @@ class ChannelNorm : public LayerNorm {
   at::Tensor forward(const at::Tensor& x) override;
 };
 
+/// What a trained network is given to be trained in its place: it begins by adding zeros.
+class Adapter : public Layer {};
+
 /// [batch, channels, height, width] with the channels last, and back: the memory stays as it is.
 at::Tensor with_channels_last(const at::Tensor& x);
 at::Tensor with_channels_second(const at::Tensor& x);

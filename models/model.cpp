@@ -25,10 +25,12 @@ bool fits_pattern(const std::string& name, const std::string& pattern) {
   return fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
-std::set<std::string> norm_parameters_of(const Model& model) {
+// Names of the parameters of the modules of these kinds.
+template <class... Kinds>
+std::set<std::string> parameters_within(const Model& model) {
   std::set<std::string> names;
   for (const auto& module : model.named_modules("", /*include_self=*/false)) {
-    if (!module.value()->as<BatchNorm>() && !module.value()->as<LayerNorm>()) continue;
+    if (!(module.value()->as<Kinds>() || ...)) continue;
     for (const auto& parameter : module.value()->named_parameters()) {
       names.insert(module.key() + "." + parameter.key());
     }
@@ -51,14 +53,7 @@ int64_t Model::num_trained_parameters() const {
 }
 
 std::set<std::string> Model::head_parameters() const {
-  std::set<std::string> names;
-  for (const auto& module : named_modules("", /*include_self=*/false)) {
-    if (!module.value()->as<Head>()) continue;
-    for (const auto& parameter : module.value()->named_parameters()) {
-      names.insert(module.key() + "." + parameter.key());
-    }
-  }
-  return names;
+  return parameters_within<Head>(*this);
 }
 
 std::map<std::string, int64_t> Model::layers_below_head() const {
@@ -76,13 +71,14 @@ std::map<std::string, int64_t> Model::layers_below_head() const {
 std::set<std::string> Model::parameters_of(const std::string& part) const {
   const std::set<std::string> head = head_parameters();
   if (part == ModelOptions::kHead) return head;
-  const std::set<std::string> norms = part == ModelOptions::kNorm ? norm_parameters_of(*this) : std::set<std::string>();
+  std::set<std::string> of_kind;
+  if (part == ModelOptions::kNorm) of_kind = parameters_within<BatchNorm, LayerNorm>(*this);
+  if (part == ModelOptions::kAdapter) of_kind = parameters_within<Adapter>(*this);
   std::set<std::string> names;
   for (const auto& parameter : named_parameters()) {
     const std::string& name = parameter.key();
     if (head.contains(name)) continue;
-    const bool is_of_kind = part == ModelOptions::kBody || norms.contains(name);
-    if (is_of_kind || fits_pattern(name, part)) names.insert(name);
+    if (part == ModelOptions::kBody || of_kind.contains(name) || fits_pattern(name, part)) names.insert(name);
   }
   return names;
 }

@@ -48,8 +48,8 @@ class Model : public torch::nn::Module {
   std::map<std::string, int64_t> layers_below_head() const;
 
   /// Names of the parameters that a part of model.trainable stands for: `head`; `body`, all others; `norm`, those of
-  /// the body's normalisation layers; or a name or pattern of the body's parameters, or of the first words of their
-  /// names: "layer4", "blocks.1?", "*.bias".
+  /// the body's normalisation layers; `adapter`, those of adapters; or a name or pattern of the body's parameters, or
+  /// of the first words of their names: "layer4", "blocks.1?", "*.bias".
   std::set<std::string> parameters_of(const std::string& part) const;
 
   /// All that parameters_of() takes, patterns apart.

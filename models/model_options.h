@@ -24,13 +24,35 @@ struct ModelOptions {
   config::Texts trainable = {kBody, kHead};
 
   static constexpr const char* kNone = "none";
-  static constexpr const char *kBody = "body", *kHead = "head", *kNorm = "norm";
+  static constexpr const char *kBody = "body", *kHead = "head", *kNorm = "norm", *kAdapter = "adapter";
 
   bool trains(const char* part) const;  // whether `trainable` names it
   bool trains_below_head() const;       // some of the body, or all of it
 
   static config::Keys keys();
 };
+
+/// What is trained in place of a vision transformer's own weights.
+struct AdapterOptions {
+  enum class Kind { kNone, kLora, kAdaptFormer };
+  using enum Kind;
+
+  Kind kind = kNone;
+  int64_t rank = 8;
+  double alpha = 8, scale = 0.1;  // of LoRA and of AdaptFormer
+  config::Texts layers = {kQkv, kProj};
+
+  static constexpr const char *kQkv = "qkv", *kProj = "proj";
+  static constexpr const char* kKey = "model.adapter.kind";
+
+  /// Those of the config; none where the model has no such keys.
+  static AdapterOptions read(const config::Config& config);
+
+  static config::Keys keys();
+};
+
+/// The parts that the config trains: model.trainable, and by default [adapter, head] where there is an adapter.
+config::Texts trained_parts(const config::Config& config);
 
 /// The key `stochastic_depth` of networks of residual blocks.
 template <class Options>

@@ -94,14 +94,36 @@ at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at
   return at::empty_like(queries);
 }
 
+/// up(down(x)) times a factor, beside a linear layer: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models"
+/// (2022), section 4.1. At first `up` is zero.
+///
+/// Names: down [rank, in], up [out, rank], and the factor, scale [].
+class LowRank : public Adapter {
+ public:
+  LowRank(int64_t in, int64_t out, const AdapterOptions& options)
+      : down_(register_parameter("down", uniform_values({options.rank, in}, 1 / std::sqrt(static_cast<double>(in))))),
+        up_(register_parameter("up", at::zeros({out, options.rank}, CostCounter::device()))),
+        scale_(register_buffer("scale", at::full({}, options.alpha / static_cast<double>(options.rank),
+                                                 at::TensorOptions(CostCounter::device()).dtype(at::kFloat)))) {}
+
+  at::Tensor forward(const at::Tensor& x) override { return linear_map(linear_map(x, down_, {}), up_, {}) * scale_; }
+
+ private:
+  at::Tensor down_, up_, scale_;
+};
+
 /// Attention of every token to all tokens of its image, from [batch, tokens, features] to the same.
+///
+/// LoRA lies beside the layers that options name, as child `lora` with children of the layers' names.
 ///
 /// A layer from the features to 3 features makes queries, keys and values, in this order. torchvision's names are those
 /// of torch.nn.MultiheadAttention: in_proj_weight, in_proj_bias, out_proj; timm's are qkv and proj.
 class SelfAttention : public Layer {
  public:
   /// `features` is a multiple of `heads`.
-  SelfAttention(int64_t features, int64_t heads, TensorNames names, const PartNames& parts) : heads_(heads) {
+  SelfAttention(int64_t features, int64_t heads, TensorNames names, const PartNames& parts,
+                const AdapterOptions& adapter)
+      : heads_(heads) {
     const bool is_timm = names == TensorNames::kTimm;
     const at::Tensor weight = first_weight(names, 3 * features, features), bias = zeros(3 * features);
     packed_ = std::make_shared<LinearLayer>(weight, bias);
@@ -114,20 +136,34 @@ class SelfAttention : public Layer {
     const at::Tensor out = is_timm ? first_weight(names, features, features)
                                    : uniform_values({features, features}, 1 / std::sqrt(static_cast<double>(features)));
     out_ = register_module(parts.out, std::make_shared<LinearLayer>(out, zeros(features)));
+    const auto low_rank = [&](const char* layer, const char* name, int64_t outputs) {
+      if (adapter.kind != AdapterOptions::kLora || std::ranges::count(adapter.layers, layer) == 0) {
+        return std::shared_ptr<Layer>();
+      }
+      return with_part(*this, fmt::format("lora.{}", name), std::make_shared<LowRank>(features, outputs, adapter));
+    };
+    packed_adapter_ = low_rank(AdapterOptions::kQkv, parts.packed, 3 * features);
+    out_adapter_ = low_rank(AdapterOptions::kProj, parts.out, features);
   }
 
   at::Tensor forward(const at::Tensor& x) override {
     const int64_t batch = x.size(0), tokens = x.size(1), features = x.size(2);
     // [queries or keys or values, batch, heads, tokens, features of a head]
-    const at::Tensor packed =
-        packed_->forward(x).view({batch, tokens, 3, heads_, features / heads_}).permute({2, 0, 3, 1, 4});
+    const at::Tensor packed = adapted(x, *packed_, packed_adapter_)
+                                  .view({batch, tokens, 3, heads_, features / heads_})
+                                  .permute({2, 0, 3, 1, 4});
     const at::Tensor seen = attention(packed[0], packed[1], packed[2]);
-    return out_->forward(seen.transpose(1, 2).reshape({batch, tokens, features}));
+    return adapted(seen.transpose(1, 2).reshape({batch, tokens, features}), *out_, out_adapter_);
   }
 
  private:
+  static at::Tensor adapted(const at::Tensor& x, Layer& layer, const std::shared_ptr<Layer>& adapter) {
+    const at::Tensor y = layer.forward(x);
+    return adapter ? y + adapter->forward(x) : y;
+  }
+
   int64_t heads_;
-  std::shared_ptr<Layer> packed_, out_;
+  std::shared_ptr<Layer> packed_, out_, packed_adapter_, out_adapter_;  // the adapters may be null
 };
 
 /// Every feature times a factor of its own: LayerScale of Touvron et al., "Going deeper with Image Transformers"
@@ -157,12 +193,35 @@ struct BlockOptions {
   double skipped;  // the probability that an image skips a branch in training
 };
 
+/// scale * up(relu(down(x))), beside a block's perceptron: Chen et al., "AdaptFormer" (2022), equations 4 and 5. At
+/// first `up` is zero.
+///
+/// Names: down, up.
+class NarrowPerceptron : public Adapter {
+ public:
+  NarrowPerceptron(int64_t features, const AdapterOptions& options) : scale_(options.scale) {
+    const double bound = 1 / std::sqrt(static_cast<double>(features));
+    down_ = register_module(
+        "down", std::make_shared<LinearLayer>(uniform_values({options.rank, features}, bound), zeros(options.rank)));
+    up_ = register_module("up", std::make_shared<LinearLayer>(
+                                    at::zeros({features, options.rank}, CostCounter::device()), zeros(features)));
+  }
+
+  at::Tensor forward(const at::Tensor& x) override { return up_->forward(rectified(down_->forward(x))) * scale_; }
+
+ private:
+  double scale_;
+  std::shared_ptr<Layer> down_, up_;
+};
+
 /// The block of Vaswani et al., "Attention Is All You Need" (2017), with the norms first: y = x + attention(norm(x)),
 /// then y + perceptron(norm(y)); the perceptron has 4 `features` hidden units. Where there is LayerScale, it scales
-/// what is added, and in training either is skipped at random (stochastic depth).
+/// what is added, and in training either is skipped at random (stochastic depth). AdaptFormer, as child `adaptformer`,
+/// sees what the perceptron sees, and belongs to its branch.
 class TransformerBlock : public Layer {
  public:
-  TransformerBlock(const VisionTransformerShape& shape, const PartNames& parts, const BlockOptions& options)
+  TransformerBlock(const VisionTransformerShape& shape, const PartNames& parts, const BlockOptions& options,
+                   const AdapterOptions& adapter)
       : options_(options) {
     constexpr int64_t kHidden = 4;
     const int64_t features = shape.features;
@@ -179,30 +238,38 @@ class TransformerBlock : public Layer {
       return with_part(*this, name, std::make_shared<LinearLayer>(weight, bias));
     };
     norm1_ = norm(parts.norm1);
-    attention_ =
-        with_part(*this, parts.attention, std::make_shared<SelfAttention>(features, shape.heads, shape.names, parts));
+    attention_ = with_part(*this, parts.attention,
+                           std::make_shared<SelfAttention>(features, shape.heads, shape.names, parts, adapter));
     scale1_ = scale(parts.scale1);
     norm2_ = norm(parts.norm2);
     widen_ = perceptron_layer(parts.widen, features, kHidden * features);
     narrow_ = perceptron_layer(parts.narrow, kHidden * features, features);
     scale2_ = scale(parts.scale2);
+    if (adapter.kind == AdapterOptions::kAdaptFormer) {
+      adapter_ = register_module("adaptformer", std::make_shared<NarrowPerceptron>(features, adapter));
+    }
   }
 
   at::Tensor forward(const at::Tensor& x) override {
-    const at::Tensor y = x + branch(attention_->forward(norm1_->forward(x)), scale1_);
-    const at::Tensor hidden = widen_->forward(norm2_->forward(y));
+    const at::Tensor y = x + skipped(scaled(attention_->forward(norm1_->forward(x)), scale1_));
+    const at::Tensor normed = norm2_->forward(y), hidden = widen_->forward(normed);
     const at::Tensor activated = options_.activation == Activation::kGelu ? at::gelu(hidden) : quick_gelu(hidden);
-    return y + branch(narrow_->forward(activated), scale2_);
+    const at::Tensor branch = scaled(narrow_->forward(activated), scale2_);
+    return y + skipped(adapter_ ? branch + adapter_->forward(normed) : branch);
   }
 
  private:
-  at::Tensor branch(const at::Tensor& x, const std::shared_ptr<Layer>& scale) const {
-    const at::Tensor scaled = scale ? scale->forward(x) : x;
-    return is_training() ? randomly_skipped(scaled, options_.skipped) : scaled;
+  static at::Tensor scaled(const at::Tensor& x, const std::shared_ptr<Layer>& scale) {
+    return scale ? scale->forward(x) : x;
+  }
+
+  at::Tensor skipped(const at::Tensor& branch) const {
+    return is_training() ? randomly_skipped(branch, options_.skipped) : branch;
   }
 
   BlockOptions options_;
-  std::shared_ptr<Layer> norm1_, attention_, scale1_, norm2_, widen_, narrow_, scale2_;  // the scales may be null
+  // The scales and the adapter may be null.
+  std::shared_ptr<Layer> norm1_, attention_, scale1_, norm2_, widen_, narrow_, scale2_, adapter_;
 };
 
 /// A token for every patch of the image, from [batch, channels, height, width] to [batch, tokens, features].
@@ -281,7 +348,8 @@ class VisionTransformer : public Model {
     for (int64_t b = 0; b < shape.blocks; ++b) {
       const double depth = static_cast<double>(b) / static_cast<double>(std::max<int64_t>(shape.blocks - 1, 1));
       const BlockOptions block{epsilon, parts.activation, parts.stochastic_depth * depth};
-      blocks->add(fmt::format("{}{}", names_.block, b), std::make_shared<TransformerBlock>(shape, names_, block));
+      blocks->add(fmt::format("{}{}", names_.block, b),
+                  std::make_shared<TransformerBlock>(shape, names_, block, parts.adapter));
     }
     blocks_ = with_part(*this, names_.blocks, std::move(blocks));
     last_norm_ = norm(names_.last_norm);
@@ -414,6 +482,12 @@ config::Keys shape_keys() {
                   "variances, not 1e-6.")};
 }
 
+VisionTransformerOptions read_parts(const config::Config& config) {
+  auto parts = config.read<VisionTransformerOptions>("model");
+  parts.adapter = AdapterOptions::read(config);
+  return parts;
+}
+
 /// The input of a network: its usual size, and how published weights had their images.
 struct Usual {
   int64_t size;
@@ -426,10 +500,9 @@ ModelEntry entry_of(const std::string& name, const std::string& help, const Visi
   context.height = context.width = usual.size;
   return {name,
           help,
-          std::move(keys),
+          config::joined(std::move(keys), AdapterOptions::keys()),
           [shape](const config::Config& config, const ModelContext& context) {
-            return make_vision_transformer(shape, config.read<VisionTransformerOptions>("model"),
-                                           config.read<ModelOptions>("model"), context);
+            return make_vision_transformer(shape, read_parts(config), config.read<ModelOptions>("model"), context);
           },
           context,
           usual.weights};
@@ -479,10 +552,10 @@ std::vector<ModelEntry> vision_transformer_entries() {
        config::joined(shape_keys(),
                       config::Keys{activation_key("Between the layers of a block's perceptron: gelu, or quick_gelu, x "
                                                   "sigmoid(1.702 x)."),
-                                   pooling_key(), stochastic_depth_key()}),
+                                   pooling_key(), stochastic_depth_key()},
+                      AdapterOptions::keys()),
        [](const config::Config& config, const ModelContext& context) {
-         auto shape = config.read<VisionTransformerShape>("model");
-         return make_vision_transformer(shape, config.read<VisionTransformerOptions>("model"),
+         return make_vision_transformer(config.read<VisionTransformerShape>("model"), read_parts(config),
                                         config.read<ModelOptions>("model"), context);
        },
        {100, 3, 224, 224}});

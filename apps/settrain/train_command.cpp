@@ -45,8 +45,7 @@ void log_start(const Experiment& run, const CommandLine& line) {
   }
   for (const std::string& path : fitted_keys(run.config)) {
     const config::Entry& entry = run.config.at(path);
-    log::info(fmt::format("[run] by default, for {} classes, {} is {}", data.num_classes(), path,
-                          config::yaml_value(entry.key, entry.value)));
+    log::info(fmt::format("[run] {} is {}: {}", path, config::yaml_value(entry.key, entry.value), entry.origin.text));
   }
   const LabelNoiseReport& noise = run.label_noise;
   if (noise.kind != "none") {

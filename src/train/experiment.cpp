@@ -42,7 +42,8 @@ LoadedData load_data_beside(const std::string& missing_weights, const Registries
   throw DataError(missing_weights);
 }
 
-// The config with defaults that suit so many classes: without larger K of metrics, and with a smaller K of the loss.
+// The config with defaults that suit so many classes: without larger K of metrics, and with a smaller K of the loss;
+// and with the parts of the model that are trained beside an adapter.
 config::Config fitted_to(int64_t classes, const config::Config& config) {
   config::Config fitted = config;
   const auto fit = [&](const char* path, const config::Value& value) {
@@ -53,6 +54,8 @@ config::Config fitted_to(int64_t classes, const config::Config& config) {
     std::erase_if(ks, [&](auto k) { return k > static_cast<decltype(k)>(classes); });
     if (config.at(path).origin.is_default()) fit(path, ks);
   };
+  if (const config::Texts parts = trained_parts(config); parts != config.get<config::Texts>("model.trainable"))
+    fitted = fitted.with_default("model.trainable", parts, "for an adapter");
   leave_out("eval.top_k", config.read<TopkAccuracyOptions>("eval").top_k);
   leave_out("eval.average_k", config.read<AverageKOptions>("eval").average_k);
   if (!config.has("loss.k") || !config.at("loss.k").origin.is_default()) return fitted;
@@ -269,7 +272,7 @@ void build(const Registries& registries, FirstWeights weights, const std::option
   run.model = std::move(built.model);
   run.pretrained = std::move(built.pretrained);
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
-  run.model->train_only(c.read<ModelOptions>("model").trainable);
+  run.model->train_only(trained_parts(c));
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
 
   run.loss = build_loss(registries.losses, c, data, run.train_counts);

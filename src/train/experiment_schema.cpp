@@ -128,7 +128,7 @@ void measured_rule(const config::Config& config) {
 }
 
 void part_rates_rule(const config::Config& config) {
-  const auto& trainable = config.get<config::Texts>("model.trainable");
+  const config::Texts trainable = trained_parts(config);
   const bool trains_head = contains(trainable, ModelOptions::kHead), trains_more = trainable.size() > 1;
   config.refuse_unread("optimizer.head_lr_factor", trains_head && trains_more,
                        "model.trainable: [body, head]; a part that is trained alone has the rate optimizer.lr");

@@ -159,9 +159,10 @@ bool fits(const at::Tensor& target, const FileTensor& entry) {
          target.is_floating_point() == at::isFloatingType(scalar_type(entry.dtype));
 }
 
-// A scaled head's factors are not in the file of the head that they scale.
+// A scaled head's factors are not in the file of the head that they scale, and adapters not in that of the body.
 bool is_added(const std::string& name) {
-  return name.ends_with(".factor");
+  return name.ends_with(".factor") || name.find(".lora.") != std::string::npos ||
+         name.find(".adaptformer.") != std::string::npos;
 }
 
 // Whether the file has exactly the head's tensors: a linear one's weight alone is another head.

@@ -3,8 +3,9 @@
 import json
 import pathlib
 import re
+import shutil
 
-from program import TINY, ProgramTest, main, tensors_of
+from program import TINY, ProgramTest, main, tensors_of, write_png
 
 FIRST = "runs/first/checkpoints/last.safetensors"
 
@@ -76,6 +77,45 @@ class TwoStages(ProgramTest):
         self.second("pair", *settings, "--processes=2")
         one, two = (tensors_of(self.folder / f"runs/{name}/checkpoints/last.safetensors") for name in ("alone", "pair"))
         self.assertEqual(one, two)
+
+    def test_adapters_are_trained_stopped_and_exported(self):
+        vit = ("model.name=vit", "model.patch=4", "model.width=12", "model.depth=2")
+        self.train("plain", *vit, "optimizer.name=adamw", "optimizer.lr=0.01")
+        first = "runs/plain/checkpoints/last.safetensors"
+        pictures = self.folder / "pictures"
+        pictures.mkdir()
+        for level in (20, 120, 220):
+            write_png(pictures / f"{level}.png", 12, 12, level)
+        for kind in ("lora", "adaptformer"):
+            with self.subTest(kind=kind):
+                settings = (*vit, "optimizer.name=adamw", "optimizer.lr=0.01", f"model.pretrained={first}", f"model.adapter.kind={kind}",
+                            "model.adapter.rank=3", "schedule.name=constant", "train.ema_decay=0.5")
+                done = self.train("whole", *settings, "train.epochs=2", "run.dir=runs/whole")
+                self.assertIn("model.trainable is [adapter, head]", done.stderr)
+                before, after = (tensors_of(self.folder / path) for path in (first, "runs/whole/checkpoints/last.safetensors"))
+                changed = {name for name in after if name.startswith("model.") and after[name] != before.get(name) and not name.endswith(".scale")}
+                own = {name for name in changed if f".{kind}." in name}
+                self.assertEqual(changed - own, {"model.head.weight", "model.head.bias"})
+                self.assertEqual(len(own), 8)
+                self.train("parts", *settings, "train.epochs=1", "run.dir=runs/parts")
+                self.run_program("--resume", "runs/parts", "--set", "train.epochs=2", "--device", "cpu")
+                self.assertEqual(self.metrics("parts"), self.metrics("whole"))
+                self.assertEqual(tensors_of(self.folder / "runs/parts/checkpoints/last.safetensors"), after)
+
+                self.run_program("export", "runs/whole", "--checkpoint", "last", "--output", f"{kind}.safetensors")
+                names = tensors_of(self.folder / f"{kind}.safetensors")
+                self.assertEqual(any(".lora." in name for name in names), False)
+                self.assertEqual(any(".adaptformer." in name for name in names), kind == "adaptformer")
+                answers = [self.run_program("predict", model, "pictures", "--rule", "top:6", "--device", "cpu").stdout for model in ("runs/whole/checkpoints/last.safetensors", f"{kind}.safetensors")]
+                self.assertEqual(*answers)
+                # What is evaluated in training, beside the adapter, is what is exported.
+                plain = (*vit, f"model.pretrained={kind}.safetensors", "train.epochs=0", "run.dir=runs/again")
+                if kind == "lora":
+                    self.train("again", *plain)
+                    last = self.run_program("eval", "runs/whole", "--checkpoint", "last", "--device", "cpu").stdout
+                    self.assertEqual(last.splitlines()[1:], (self.folder / "runs/again/results.txt").read_text().splitlines()[1:])
+                for run in ("whole", "parts", "again"):
+                    shutil.rmtree(self.folder / f"runs/{run}", ignore_errors=True)
 
     def test_tau_normalisation_needs_no_training(self):
         done = self.train("tau", f"model.pretrained={FIRST}", "model.pretrained_head=tau_normalised", "model.head_tau=1", "train.epochs=0")

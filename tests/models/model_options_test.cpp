@@ -54,5 +54,26 @@ TEST_CASE("what a body that is trained in part cannot have is refused") {
   CHECK_THROWS_WITH(with("model.pretrained=none"), Contains("model.trainable"));
 }
 
+TEST_CASE("an adapter is trained with the head unless told otherwise, and never beside a whole body") {
+  const auto with = [](const std::string& kind, const std::vector<std::string>& settings) {
+    std::vector<std::string> all{"model.name=vit_small_patch14_reg4_dinov2", "model.adapter.kind=" + kind};
+    all.insert(all.end(), settings.begin(), settings.end());
+    return load_model(all);
+  };
+  CHECK(trained_parts(with("lora", {})) == config::Texts{"adapter", "head"});
+  CHECK(trained_parts(with("none", {})) == config::Texts{"body", "head"});
+  CHECK(trained_parts(with("adaptformer", {"model.trainable=[head, adapter, norm]"})).size() == 3);
+  CHECK_THROWS_WITH(with("lora", {"model.trainable=[body, head]"}),
+                    Contains("model.adapter.kind") && Contains("[adapter, head]"));
+  CHECK_THROWS_WITH(with("lora", {"model.trainable=[head, norm]"}), Contains("model.adapter.kind"));
+  CHECK_THROWS_WITH(with("none", {"model.trainable=[adapter, head]"}), Contains("'adapter'"));
+  CHECK_THROWS_WITH(with("lora", {"model.pretrained=none"}), Contains("model.trainable"));
+  CHECK_THROWS_WITH(with("none", {"model.adapter.rank=4"}), Contains("model.adapter.rank"));
+  CHECK_THROWS_WITH(with("adaptformer", {"model.adapter.alpha=4"}), Contains("model.adapter.alpha"));
+  CHECK_THROWS_WITH(with("lora", {"model.adapter.scale=4"}), Contains("model.adapter.scale"));
+  CHECK_THROWS_WITH(with("lora", {"model.adapter.rank=0"}), Contains("model.adapter.rank"));
+  CHECK_THROWS_WITH(load_model({"model.name=resnet18", "model.adapter.kind=lora"}), Contains("model.adapter"));
+}
+
 }  // namespace
 }  // namespace settrain

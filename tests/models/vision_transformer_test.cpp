@@ -173,5 +173,99 @@ TEST_CASE("gradients repeat to the bit") {
   for (size_t i = 0; i < first.size(); ++i) CHECK(at::equal(first[i], second[i]));
 }
 
+// With an adapter, after all other tensors were given those of `like`, in float64.
+std::shared_ptr<Model> adapted_like(Model& like, const VisionTransformerShape& shape, const AdapterOptions& adapter) {
+  auto model = make_vision_transformer(shape, {.adapter = adapter}, {}, {7, 1, 32, 32});
+  model->to(at::kDouble);
+  const at::NoGradGuard no_grad;
+  const auto targets = model->named_parameters();
+  for (const auto& parameter : like.named_parameters()) targets[parameter.key()].copy_(parameter.value());
+  return model;
+}
+
+std::shared_ptr<Model> plain_transformer(const VisionTransformerShape& shape) {
+  at::manual_seed(1);
+  auto model = make_vision_transformer(shape, {}, {}, {7, 1, 32, 32});
+  model->to(at::kDouble);
+  const at::NoGradGuard no_grad;
+  for (at::Tensor& parameter : model->parameters()) parameter.normal_(0, 0.3);
+  return model;
+}
+
+constexpr VisionTransformerShape kTimmTransformer{16, 2, 12, 3, TensorNames::kTimm};
+
+TEST_CASE("an adapter begins by changing nothing, and is all that is trained with the head") {
+  for (const VisionTransformerShape& shape : {kSmallTransformer, kTimmTransformer}) {
+    for (const auto kind : {AdapterOptions::kLora, AdapterOptions::kAdaptFormer}) {
+      const auto plain = plain_transformer(shape);
+      const auto model = adapted_like(*plain, shape, {.kind = kind, .rank = 3});
+      const at::Tensor images = at::randn({2, 1, 32, 32}, at::kDouble);
+      CHECK(at::equal(model->forward(images).scores, plain->forward(images).scores));
+
+      const auto own = model->parameters_of("adapter");
+      CHECK(own.size() == model->parameters().size() - plain->parameters().size());
+      const int64_t of_lora = 3 * (12 + 36) + 3 * (12 + 12), of_perceptron = 2 * 3 * 12 + 3 + 12;
+      CHECK(model->num_parameters() - plain->num_parameters() ==
+            2 * (kind == AdapterOptions::kLora ? of_lora : of_perceptron));
+      for (const std::string& name : own) CHECK(model->layers_below_head().at(name) > 0);
+      CHECK(plain->parameters_of("adapter").empty());
+
+      model->train_only({"adapter", "head"});
+      model->forward(images).scores.square().sum().backward();
+      for (const auto& parameter : model->named_parameters()) {
+        CAPTURE(parameter.key());
+        CHECK(parameter.value().grad().defined() ==
+              (own.contains(parameter.key()) || parameter.key().find("head") != std::string::npos));
+      }
+      CHECK(model->num_trained_parameters() == model->num_parameters() - plain->num_parameters() + 12 * 7 + 7);
+    }
+  }
+}
+
+TEST_CASE("LoRA adds alpha / rank times its product to the weights") {
+  for (const VisionTransformerShape& shape : {kSmallTransformer, kTimmTransformer}) {
+    const auto plain = plain_transformer(shape);
+    const auto model = adapted_like(*plain, shape, {.kind = AdapterOptions::kLora, .rank = 3, .alpha = 6});
+    const at::NoGradGuard no_grad;
+    const bool is_timm = shape.names == TensorNames::kTimm;
+    const auto own = model->named_parameters(), target = plain->named_parameters();
+    for (const int b : {0, 1}) {
+      const std::string attention = is_timm ? fmt::format("blocks.{}.attn.", b)
+                                            : fmt::format("encoder.layers.encoder_layer_{}.self_attention.", b);
+      for (const auto& [adapter, weight] : std::vector<std::pair<std::string, std::string>>{
+               {is_timm ? "qkv" : "in_proj", is_timm ? "qkv.weight" : "in_proj_weight"},
+               {is_timm ? "proj" : "out_proj", is_timm ? "proj.weight" : "out_proj.weight"}}) {
+        const at::Tensor up = own[attention + "lora." + adapter + ".up"].normal_();
+        target[attention + weight].add_(2 * up.matmul(own[attention + "lora." + adapter + ".down"]));
+      }
+    }
+    const at::Tensor images = at::randn({2, 1, 32, 32}, at::kDouble);
+    CHECK(at::allclose(model->forward(images).scores, plain->forward(images).scores, 1e-10, 1e-10));
+  }
+  const auto narrow = make_vision_transformer(
+      kTimmTransformer, {.adapter = {.kind = AdapterOptions::kLora, .layers = {"qkv"}}}, {}, {7, 1, 32, 32});
+  CHECK(narrow->parameters_of("adapter").size() == 4);
+}
+
+TEST_CASE("AdaptFormer's perceptron lies beside the block's, behind the same norm") {
+  VisionTransformerShape shape = kTimmTransformer;
+  shape.layer_scale = 0.5;
+  const auto plain = plain_transformer(shape);
+  const auto model = adapted_like(*plain, shape, {.kind = AdapterOptions::kAdaptFormer, .rank = 5, .scale = 0.2});
+  const at::NoGradGuard no_grad;
+  const auto modules = model->named_modules();
+  const auto parameters = modules["blocks.1.adaptformer"]->named_parameters();
+  for (const auto& parameter : parameters) parameter.value().normal_();
+  const auto layer = [&](const std::string& name) { return modules["blocks.1" + name]->as<Layer>(); };
+  const at::Tensor x = at::randn({2, 5, 12}, at::kDouble);
+  const at::Tensor y = x + layer(".ls1")->forward(layer(".attn")->forward(layer(".norm1")->forward(x)));
+  const at::Tensor normed = layer(".norm2")->forward(y);
+  const at::Tensor perceptron = layer(".mlp.fc2")->forward(at::gelu(layer(".mlp.fc1")->forward(normed)));
+  const at::Tensor hidden = at::relu(at::linear(normed, parameters["down.weight"], parameters["down.bias"]));
+  const at::Tensor expected =
+      y + layer(".ls2")->forward(perceptron) + 0.2 * at::linear(hidden, parameters["up.weight"], parameters["up.bias"]);
+  CHECK(at::allclose(layer("")->forward(x), expected, 1e-12, 1e-12));
+}
+
 }  // namespace
 }  // namespace settrain
