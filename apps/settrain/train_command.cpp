@@ -107,7 +107,7 @@ void log_start(const Experiment& run, const CommandLine& line) {
   }
   if (!entry.has_gradient) log::warning(fmt::format("[loss] {} has no gradient: nothing will be learnt", loss));
   if (run.config.read<ModelOptions>("model").head == ModelOptions::Head::kNormalised &&
-      !entry.requirements.normalised_head) {
+      !entry.requirements.normalised_head && run.loss->score_scale() == 1) {
     log::warning(
         fmt::format("[model] a normalised head's scores lie in [-1, 1], and {} does not scale them: its softmax stays "
                     "near uniform; model.head: linear suits it",
