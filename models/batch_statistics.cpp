@@ -3,6 +3,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "models/layers.h"
@@ -12,10 +13,10 @@ namespace settrain {
 
 BatchStatistics::BatchStatistics(const Model& model, SumOverProcesses sum) : sum_(std::move(sum)) {
   for (const auto& module : model.modules(/*include_self=*/false)) {
-    if (auto layer = std::dynamic_pointer_cast<BatchNorm>(module)) {
-      size_ += 2 * layer->channels();
-      layers_.push_back(std::move(layer));
-    }
+    auto layer = std::dynamic_pointer_cast<BatchNorm>(module);
+    if (!layer || std::ranges::none_of(layer->parameters(), &at::Tensor::requires_grad)) continue;
+    size_ += 2 * layer->channels();
+    layers_.push_back(std::move(layer));
   }
 }
 
@@ -44,8 +45,7 @@ void BatchStatistics::replay(const at::Tensor& rows) {
   int64_t place = 0;
   for (const auto& layer : layers_) {
     const int64_t channels = layer->channels();
-    // A layer that is not trained keeps its statistics.
-    for (int64_t i = 0; layer->is_training() && i < rows.size(0); ++i) {
+    for (int64_t i = 0; i < rows.size(0); ++i) {
       layer->update(rows[i].narrow(0, place, channels), rows[i].narrow(0, place + channels, channels));
     }
     place += 2 * channels;

@@ -16,8 +16,9 @@ class Model;
 /// The sum of a tensor over processes, which all call it in the same order with tensors of one shape.
 using SumOverProcesses = std::function<at::Tensor(const at::Tensor& mine)>;
 
-/// The running means and variances of a model follow the micro-batches of a step in their order, whichever process
-/// computed them: each forward pass records its statistics, and all are replayed at the end of the step.
+/// The running means and variances of a model's trained layers follow the micro-batches of a step in their order,
+/// whichever process computed them: each forward pass records its statistics, and all are replayed at the end of the
+/// step.
 class BatchStatistics {
  public:
   /// `sum`: over the processes that normalise together, see BatchNorm::share_statistics(); empty: each by itself.
@@ -26,7 +27,7 @@ class BatchStatistics {
   /// Whether there is anything to normalise together.
   bool are_shared() const { return sum_ && !layers_.empty(); }
 
-  /// Means and variances of all layers together; 0 where the model has no such layer.
+  /// Means and variances of all these layers together; 0 where there is none.
   int64_t size() const { return size_; }
 
   /// From now on training forward passes write their statistics to the result, [size] of the layers' dtype, and leave

@@ -13,7 +13,7 @@ void register_builtin_models(ModelRegistry& registry) {
                               convnext_entries(), efficientnet_entries()}) {
     for (const ModelEntry& entry : entries) registry.add(entry);
   }
-  registry.add(vit_b_16_entry());
+  for (const ModelEntry& entry : vision_transformer_entries()) registry.add(entry);
 }
 
 }  // namespace settrain

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <memory>
 #include <numeric>
@@ -78,7 +79,7 @@ class ConvNext : public Model {
  public:
   ConvNext(const ConvNextShape& shape, double stochastic_depth, const ModelOptions& options,
            const ModelContext& context)
-      : image_channels_(context.channels) {
+      : image_channels_(context.channels), blocks_(shape.blocks) {
     check_images(std::min(context.height, context.width) >= 32, "ConvNeXt", "images of at least 32x32 pixels", context);
     auto features = register_module("features", std::make_shared<torch::nn::Module>());
     const auto add = [this](torch::nn::Module& part, const std::string& name, std::shared_ptr<Layer> layer) {
@@ -116,8 +117,21 @@ class ConvNext : public Model {
     return (*classifier_)(norm_->forward(global_average(x)));
   }
 
+  // As timm: each block, the first of a stage with the halving before it; the norm after the blocks goes with the head.
+  std::vector<std::vector<std::string>> layers() const override {
+    std::vector<std::vector<std::string>> all{{"features.0"}};
+    for (size_t s = 0; s < blocks_.size(); ++s) {
+      for (int64_t b = 0; b < blocks_[s]; ++b) {
+        all.push_back({fmt::format("features.{}.{}", 2 * s + 1, b)});
+        if (b == 0 && s > 0) all.back().push_back(fmt::format("features.{}", 2 * s));
+      }
+    }
+    return all;
+  }
+
  private:
   int64_t image_channels_;
+  std::array<int64_t, 4> blocks_;
   std::vector<std::shared_ptr<Layer>> features_;
   std::shared_ptr<Layer> norm_;
   std::unique_ptr<Heads> classifier_;
@@ -127,13 +141,7 @@ struct ConvNextOptions {
   double stochastic_depth = 0;
 
   /// `usual`: the rate with which the network was published.
-  static config::Keys keys(double usual) {
-    return {config::key("stochastic_depth", &ConvNextOptions::stochastic_depth, usual,
-                        "Probability that an image skips the last block in training; it rises linearly from 0 at the "
-                        "first block.")
-                .at_least(0)
-                .below(1)};
-  }
+  static config::Keys keys(double usual) { return {random_depth_key(&ConvNextOptions::stochastic_depth, usual)}; }
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <c10/core/GradMode.h>
 
 #include "models/model.h"
+#include "models/model_options.h"
 
 namespace settrain {
 namespace {
@@ -15,6 +16,7 @@ NetworkCost run_one_image(const ModelEntry& entry, const config::Config& config,
   const c10::NoGradGuard no_grad;
   CostCounter costs;
   const auto model = entry.make(config, context);
+  if (training) model->train_only(trained_parts(config));
   model->train(training);
   model->forward(at::empty({1, context.channels, context.height, context.width}, c10::kMeta));
   return {model->num_parameters(), costs.multiply_adds()};

@@ -17,8 +17,8 @@ struct NetworkCost {
 /// Builds the model without storage for its weights, and runs it on an image without pixels: takes milliseconds.
 NetworkCost network_cost(const ModelEntry& entry, const config::Config& config, const ModelContext& context);
 
-/// Throws DataError where the network cannot be trained on a batch of one image, since one pixel is left of it in some
-/// batch norm. As fast.
+/// Throws DataError where the parts that model.trainable names cannot be trained on a batch of one image, since one
+/// pixel is left of it in some batch norm. As fast.
 void check_batch_of_one(const ModelEntry& entry, const config::Config& config, const ModelContext& context);
 
 /// While one lives, layers that this thread builds have no storage, and what they would compute is counted.

@@ -139,6 +139,18 @@ class DenseNet : public Model {
     return (*classifier_)(global_average(features_->forward(images)));
   }
 
+  // As timm: each dense layer, the last of a block with the transition after it; norm5 goes with the head.
+  std::vector<std::vector<std::string>> layers() const override {
+    std::vector<std::vector<std::string>> all{{"features.conv0", "features.norm0"}};
+    for (const auto& part : features_->named_children()) {
+      const std::string name = "features." + part.key();
+      if (part.key().starts_with("transition")) all.back().push_back(name);
+      if (!part.key().starts_with("denseblock")) continue;
+      for (const auto& layer : part.value()->named_children()) all.push_back({name + "." + layer.key()});
+    }
+    return all;
+  }
+
  private:
   int64_t image_channels_;
   std::shared_ptr<Layer> features_;
@@ -194,6 +206,19 @@ class SmallDenseNet : public Model {
     at::Tensor x = images;
     for (const auto& layer : layers_) x = layer->forward(x);
     return (*heads_)(global_average(rectified(x)));
+  }
+
+  // As the larger DenseNets'.
+  std::vector<std::vector<std::string>> layers() const override {
+    std::vector<std::vector<std::string>> all{{"conv1"}};
+    for (const auto& part : named_children()) {
+      if (part.key().starts_with("trans")) all.back().push_back(part.key());
+      if (!part.key().starts_with("block")) continue;
+      for (const auto& layer : part.value()->named_children().front().value()->named_children()) {
+        all.push_back({fmt::format("{}.layer.{}", part.key(), layer.key())});
+      }
+    }
+    return all;
   }
 
  private:

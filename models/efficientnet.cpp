@@ -213,7 +213,7 @@ class EfficientNet : public Model {
  public:
   EfficientNet(const EfficientNetShape& shape, const EfficientNetOptions& rates, const ModelOptions& options,
                const ModelContext& context)
-      : image_channels_(context.channels), dropout_(rates.dropout) {
+      : style_(shape.style), image_channels_(context.channels), dropout_(rates.dropout) {
     constexpr int64_t kFeatures = 1280;
     const bool is_lite = shape.style == EfficientNetStyle::kLite;
     const auto features = is_lite ? nullptr : register_module("features", std::make_shared<torch::nn::Module>());
@@ -258,7 +258,20 @@ class EfficientNet : public Model {
     return (*head_)(drops ? at::dropout(x, dropout_, /*train=*/true) : x);
   }
 
+  // As timm: the stem and each block; the last convolution goes with the head.
+  std::vector<std::vector<std::string>> layers() const override {
+    const bool is_lite = style_ == EfficientNetStyle::kLite;
+    std::vector<std::vector<std::string>> all{is_lite ? std::vector<std::string>{"_conv_stem", "_bn0"}
+                                                      : std::vector<std::string>{"features.0"}};
+    for (size_t s = 0; s < stages_.size(); ++s) {
+      const std::string stage = is_lite ? "_blocks" : "features." + std::to_string(s + 1);
+      for (const auto& block : stages_[s]->named_children()) all.push_back({stage + "." + block.key()});
+    }
+    return all;
+  }
+
  private:
+  EfficientNetStyle style_;
   int64_t image_channels_;
   double dropout_;
   std::vector<EfficientUnit> outer_;  // before the stages, and behind them

@@ -23,11 +23,13 @@ std::vector<ModelEntry> densenet_entries();
 std::vector<ModelEntry> convnext_entries();
 /// torchvision's EfficientNets, and efficientnet_pytorch's EfficientNet-Lite0.
 std::vector<ModelEntry> efficientnet_entries();
-ModelEntry vit_b_16_entry();
+/// torchvision's ViT-B/16, one of any shape, timm's, DINOv2's, and the images' networks of CLIP.
+std::vector<ModelEntry> vision_transformer_entries();
 
-/// `depth` is 6 n + 2; `width` are the channels of the first stage.
+/// `depth` is 6 n + 2; `width` are the channels of the first stage; `stochastic_depth` is the probability that an image
+/// skips the last block in training.
 std::shared_ptr<Model> make_small_resnet(int64_t depth, int64_t width, const ModelOptions& options,
-                                         const ModelContext& context);
+                                         const ModelContext& context, double stochastic_depth = 0);
 
 struct SmallDenseNetShape {
   int64_t depth = 40, growth = 40;
@@ -50,12 +52,34 @@ struct ConvNextShape {
 std::shared_ptr<Model> make_convnext(const ConvNextShape& shape, double stochastic_depth, const ModelOptions& options,
                                      const ModelContext& context);
 
+/// Whose names a network's tensors have; their first values are drawn as there, too.
+enum class TensorNames { kTorchvision, kTimm };
+
 struct VisionTransformerShape {
-  int64_t patch, blocks, features, heads;
+  int64_t patch = 16, blocks = 12, features = 192, heads = 3;
+  TensorNames names = TensorNames::kTimm;
+  bool class_token = true;
+  int64_t registers = 0;
+  double layer_scale = 0;  // first value of LayerScale's factors; 0: there are none
+  bool ln_pre = false;     // a norm before the blocks, no bias of the patches, and CLIP's epsilon of norms
+  int64_t projected = 0;   // features behind CLIP's projection, where options have one
 };
 
-/// Throws KeyError for images that are not square or whose side is no multiple of the patches'.
-std::shared_ptr<Model> make_vision_transformer(const VisionTransformerShape& shape, const ModelOptions& options,
+struct VisionTransformerOptions {
+  enum class Activation { kGelu, kQuickGelu };
+  enum class Pooling { kToken, kMean, kBoth };
+
+  Activation activation = Activation::kGelu;
+  Pooling pooling = Pooling::kToken;
+  bool projection = false;
+  double stochastic_depth = 0;  // the probability that an image skips a branch of the last block in training
+  AdapterOptions adapter = {};
+};
+
+/// Throws KeyError for images whose height or width is no multiple of the patches', and for parts that do not fit
+/// together.
+std::shared_ptr<Model> make_vision_transformer(const VisionTransformerShape& shape,
+                                               const VisionTransformerOptions& parts, const ModelOptions& options,
                                                const ModelContext& context);
 
 // The usual images and classes of a network.

@@ -160,14 +160,14 @@ at::Tensor LinearLayer::forward(const at::Tensor& x) {
   return linear_map(x, weight_, bias_);
 }
 
-LayerNorm::LayerNorm(int64_t features)
-    : weight_(register_parameter("weight", at::ones(features, CostCounter::device()))),
+LayerNorm::LayerNorm(int64_t features, double epsilon)
+    : epsilon_(epsilon),
+      weight_(register_parameter("weight", at::ones(features, CostCounter::device()))),
       bias_(register_parameter("bias", at::zeros(features, CostCounter::device()))) {}
 
 at::Tensor LayerNorm::forward(const at::Tensor& x) {
-  constexpr double kLayerNormEpsilon = 1e-6;
   if (x.is_meta()) return at::empty_like(x);
-  return at::layer_norm(x, weight_.sizes(), weight_, bias_, kLayerNormEpsilon, at::globalContext().userEnabledCuDNN());
+  return at::layer_norm(x, weight_.sizes(), weight_, bias_, epsilon_, at::globalContext().userEnabledCuDNN());
 }
 
 at::Tensor ChannelNorm::forward(const at::Tensor& x) {

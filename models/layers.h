@@ -103,14 +103,15 @@ class LinearLayer : public Layer {
   at::Tensor weight_, bias_;
 };
 
-/// Values [..., features] brought to mean 0 and variance 1 along the features: eps 1e-6, as in torchvision's networks.
-/// `weight` starts at 1, `bias` at 0.
+/// Values [..., features] brought to mean 0 and variance 1 along the features. `weight` starts at 1, `bias` at 0.
 class LayerNorm : public Layer {
  public:
-  explicit LayerNorm(int64_t features);
+  /// `epsilon` is added to variances: 1e-6 in torchvision's networks.
+  explicit LayerNorm(int64_t features, double epsilon = 1e-6);
   at::Tensor forward(const at::Tensor& x) override;
 
  private:
+  double epsilon_;
   at::Tensor weight_, bias_;
 };
 
@@ -120,6 +121,9 @@ class ChannelNorm : public LayerNorm {
   using LayerNorm::LayerNorm;
   at::Tensor forward(const at::Tensor& x) override;
 };
+
+/// What a trained network is given to be trained in its place: it begins by adding zeros.
+class Adapter : public Layer {};
 
 /// [batch, channels, height, width] with the channels last, and back: the memory stays as it is.
 at::Tensor with_channels_last(const at::Tensor& x);

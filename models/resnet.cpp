@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,8 +35,10 @@ std::shared_ptr<Layer> projection(int64_t in, int64_t out, int64_t stride) {
 /// Two 3x3 convolutions, the first with the stride: relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)).
 class BasicBlock : public Layer {
  public:
-  BasicBlock(int64_t in, int64_t out, int64_t stride, Shortcut shortcut)
+  /// `skipped`: the probability that an image takes the shortcut alone in training.
+  BasicBlock(int64_t in, int64_t out, int64_t stride, Shortcut shortcut, double skipped)
       : stride_(stride),
+        skipped_(skipped),
         padded_channels_(shortcut == Shortcut::kPad ? out - in : 0),
         conv1_(register_module("conv1", std::make_shared<Convolution>(in, out, 3, stride))),
         bn1_(register_module("bn1", std::make_shared<BatchNorm>(out))),
@@ -49,7 +52,8 @@ class BasicBlock : public Layer {
 
   at::Tensor forward(const at::Tensor& x) override {
     const at::Tensor y = rectified(bn1_->forward(conv1_->forward(x)));
-    return rectified(bn2_->forward(conv2_->forward(y)).add_(shortcut(x)));
+    const at::Tensor branch = bn2_->forward(conv2_->forward(y));
+    return rectified((is_training() ? randomly_skipped(branch, skipped_) : branch).add_(shortcut(x)));
   }
 
  private:
@@ -61,7 +65,9 @@ class BasicBlock : public Layer {
     return at::constant_pad_nd(kept, {0, 0, 0, 0, before, padded_channels_ - before});
   }
 
-  int64_t stride_, padded_channels_;
+  int64_t stride_;
+  double skipped_;
+  int64_t padded_channels_;
   std::shared_ptr<Layer> conv1_, bn1_, conv2_, bn2_, downsample_;
 };
 
@@ -69,8 +75,10 @@ class BasicBlock : public Layer {
 /// `out`; the shortcut projects where the shapes differ.
 class BottleneckBlock : public Layer {
  public:
-  BottleneckBlock(int64_t in, int64_t inner, int64_t out, int64_t stride, int64_t groups)
-      : conv1_(register_module("conv1", std::make_shared<Convolution>(in, inner, 1))),
+  /// `skipped` as in a BasicBlock.
+  BottleneckBlock(int64_t in, int64_t inner, int64_t out, int64_t stride, int64_t groups, double skipped)
+      : skipped_(skipped),
+        conv1_(register_module("conv1", std::make_shared<Convolution>(in, inner, 1))),
         bn1_(register_module("bn1", std::make_shared<BatchNorm>(inner))),
         conv2_(register_module("conv2", std::make_shared<Convolution>(inner, inner, 3, stride, Fan::kOut, groups))),
         bn2_(register_module("bn2", std::make_shared<BatchNorm>(inner))),
@@ -82,10 +90,13 @@ class BottleneckBlock : public Layer {
   at::Tensor forward(const at::Tensor& x) override {
     at::Tensor y = rectified(bn1_->forward(conv1_->forward(x)));
     y = rectified(bn2_->forward(conv2_->forward(y)));
-    return rectified(bn3_->forward(conv3_->forward(y)).add_(downsample_ ? downsample_->forward(x) : x));
+    const at::Tensor branch = bn3_->forward(conv3_->forward(y));
+    return rectified(
+        (is_training() ? randomly_skipped(branch, skipped_) : branch).add_(downsample_ ? downsample_->forward(x) : x));
   }
 
  private:
+  double skipped_;
   std::shared_ptr<Layer> conv1_, bn1_, conv2_, bn2_, conv3_, bn3_, downsample_;
 };
 
@@ -102,22 +113,26 @@ struct ResNetShape {
   int64_t widening = 1, groups = 1;  // of the bottlenecks' 3x3 convolutions
 };
 
-/// Small networks begin with a 3x3 convolution, the others with a 7x7 one and a pool that each halve the resolution.
+/// Small networks begin with a 3x3 convolution, the others with a 7x7 one and a pool that each halve the resolution. In
+/// training an image skips the last block with probability `stochastic_depth`, and earlier ones more seldom.
 ///
 /// state_dict names: conv1, bn1, layerS.B.{conv1,bn1,conv2,bn2[,conv3,bn3]}, layerS.0.downsample.{0,1}, fc.
 class ResNet : public Model {
  public:
-  ResNet(const ResNetShape& shape, const ModelOptions& options, const ModelContext& context)
+  ResNet(const ResNetShape& shape, double stochastic_depth, const ModelOptions& options, const ModelContext& context)
       : image_channels_(context.channels), is_small_(shape.block == ResNetBlock::kSmall) {
     int64_t channels = shape.width, width = shape.width;
     conv1_ = register_module(
         "conv1", std::make_shared<Convolution>(image_channels_, channels, is_small_ ? 3 : 7, is_small_ ? 1 : 2));
     bn1_ = register_module("bn1", std::make_shared<BatchNorm>(channels));
+    const auto num_blocks = std::accumulate(shape.blocks.begin(), shape.blocks.end(), int64_t{0});
+    int64_t earlier = 0;  // blocks
     for (size_t s = 0; s < shape.blocks.size(); ++s, width *= 2) {
       auto stage = std::make_shared<Stage>();
-      for (int64_t b = 0; b < shape.blocks[s]; ++b) {
+      for (int64_t b = 0; b < shape.blocks[s]; ++b, ++earlier) {
         const int64_t out = shape.block == ResNetBlock::kBottleneck ? 4 * width : width;
-        stage->add(std::to_string(b), block(shape, channels, width, out, s > 0 && b == 0 ? 2 : 1));
+        const double skipped = stochastic_depth * static_cast<double>(earlier) / static_cast<double>(num_blocks - 1);
+        stage->add(std::to_string(b), block(shape, {channels, width, out}, s > 0 && b == 0 ? 2 : 1, skipped));
         channels = out;
       }
       stages_.push_back(register_module(fmt::format("layer{}", s + 1), std::move(stage)));
@@ -133,14 +148,29 @@ class ResNet : public Model {
     return (*fc_)(global_average(x));
   }
 
+  // As timm: a layer for each residual block.
+  std::vector<std::vector<std::string>> layers() const override {
+    std::vector<std::vector<std::string>> all{{"conv1", "bn1"}};
+    for (size_t s = 0; s < stages_.size(); ++s) {
+      for (const auto& block : stages_[s]->named_children())
+        all.push_back({fmt::format("layer{}.{}", s + 1, block.key())});
+    }
+    return all;
+  }
+
  private:
-  static std::shared_ptr<Layer> block(const ResNetShape& shape, int64_t in, int64_t width, int64_t out,
-                                      int64_t stride) {
+  struct Channels {
+    int64_t in, width, out;
+  };
+
+  static std::shared_ptr<Layer> block(const ResNetShape& shape, const Channels& channels, int64_t stride,
+                                      double skipped) {
     if (shape.block == ResNetBlock::kBottleneck) {
-      return std::make_shared<BottleneckBlock>(in, shape.widening * width, out, stride, shape.groups);
+      return std::make_shared<BottleneckBlock>(channels.in, shape.widening * channels.width, channels.out, stride,
+                                               shape.groups, skipped);
     }
     const Shortcut shortcut = shape.block == ResNetBlock::kSmall ? Shortcut::kPad : Shortcut::kProject;
-    return std::make_shared<BasicBlock>(in, out, stride, shortcut);
+    return std::make_shared<BasicBlock>(channels.in, channels.out, stride, shortcut, skipped);
   }
 
   int64_t image_channels_;
@@ -148,6 +178,12 @@ class ResNet : public Model {
   std::shared_ptr<Layer> conv1_, bn1_;
   std::vector<std::shared_ptr<Layer>> stages_;
   std::unique_ptr<Heads> fc_;
+};
+
+struct ResNetOptions {
+  double stochastic_depth = 0;
+
+  static config::Keys keys() { return {random_depth_key(&ResNetOptions::stochastic_depth, 0)}; }
 };
 
 struct SmallResNetOptions {
@@ -166,9 +202,10 @@ ModelEntry resnet_entry(const std::string& name, const std::string& title, const
                         const std::string& weights, const std::string& digits) {
   return {name,
           title + " for images of about 224x224 pixels, torchvision's.",
-          {},
+          ResNetOptions::keys(),
           [shape](const config::Config& config, const ModelContext& context) {
-            return std::make_shared<ResNet>(shape, config.read<ModelOptions>("model"), context);
+            return std::make_shared<ResNet>(shape, config.read<ResNetOptions>("model").stochastic_depth,
+                                            config.read<ModelOptions>("model"), context);
           },
           kImageNet,
           torchvision_weights(weights, fmt::format("{}-{}.pth", name, digits))};
@@ -177,9 +214,10 @@ ModelEntry resnet_entry(const std::string& name, const std::string& title, const
 }  // namespace
 
 std::shared_ptr<Model> make_small_resnet(int64_t depth, int64_t width, const ModelOptions& options,
-                                         const ModelContext& context) {
+                                         const ModelContext& context, double stochastic_depth) {
   const int64_t blocks = (depth - 2) / 6;
-  return std::make_shared<ResNet>(ResNetShape{ResNetBlock::kSmall, {blocks, blocks, blocks}, width}, options, context);
+  return std::make_shared<ResNet>(ResNetShape{ResNetBlock::kSmall, {blocks, blocks, blocks}, width}, stochastic_depth,
+                                  options, context);
 }
 
 std::vector<ModelEntry> small_resnet_entries() {
@@ -187,10 +225,11 @@ std::vector<ModelEntry> small_resnet_entries() {
   for (const int64_t depth : {8, 20, 32, 44, 56}) {
     entries.push_back({fmt::format("resnet{}", depth),
                        fmt::format("ResNet-{} for images of about 32x32 pixels (He et al. 2016, section 4.2).", depth),
-                       SmallResNetOptions::keys(),
+                       config::joined(SmallResNetOptions::keys(), ResNetOptions::keys()),
                        [depth](const config::Config& config, const ModelContext& context) {
                          return make_small_resnet(depth, config.read<SmallResNetOptions>("model").width,
-                                                  config.read<ModelOptions>("model"), context);
+                                                  config.read<ModelOptions>("model"), context,
+                                                  config.read<ResNetOptions>("model").stochastic_depth);
                        },
                        kCifar100});
   }

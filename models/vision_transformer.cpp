@@ -1,29 +1,90 @@
-// Vision transformers, as torchvision's: Dosovitskiy et al., "An Image is Worth 16x16 Words" (2021), table 1.
+// Vision transformers: Dosovitskiy et al., "An Image is Worth 16x16 Words" (2021), table 1; with the parts that DINOv2
+// (Oquab et al. 2023), its registers (Darcet et al. 2024) and CLIP (Radford et al. 2021) add.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "models/autocast.h"
 #include "models/cost.h"
 #include "models/entries.h"
 #include "models/heads.h"
 #include "models/layers.h"
 #include "models/model.h"
+#include "src/core/error.h"
 #include "src/core/shape.h"
 
 namespace settrain {
 namespace {
 
-/// Uniform weights within the bound of Glorot and Bengio.
-at::Tensor glorot_values(int64_t out, int64_t in) {
+using Activation = VisionTransformerOptions::Activation;
+using Pooling = VisionTransformerOptions::Pooling;
+
+/// What the parts are called. `packed` and `out` lie in the attention; all from `norm1` on lie in a block.
+struct PartNames {
+  const char *class_token, *registers, *positions, *patches, *first_norm, *blocks, *block, *last_norm, *head;
+  const char *norm1, *attention, *packed, *out, *scale1, *norm2, *widen, *narrow, *scale2;
+};
+
+constexpr PartNames kTorchvisionParts{"class_token",    "register_tokens", "encoder.pos_embedding",
+                                      "conv_proj",      "encoder.ln_pre",  "encoder.layers",
+                                      "encoder_layer_", "encoder.ln",      "heads.head",
+                                      "ln_1",           "self_attention",  "in_proj",
+                                      "out_proj",       "layer_scale_1",   "ln_2",
+                                      "mlp.0",          "mlp.3",           "layer_scale_2"};
+constexpr PartNames kTimmParts{"cls_token", "reg_token", "pos_embed", "patch_embed.proj",
+                               "norm_pre",  "blocks",    "",          "norm",
+                               "head",      "norm1",     "attn",      "qkv",
+                               "proj",      "ls1",       "norm2",     "mlp.fc1",
+                               "mlp.fc2",   "ls2"};
+
+/// Where a part with dots in its name is registered: the module inside `root`, which is made where there is none yet,
+/// and the name in it.
+std::pair<torch::nn::Module*, std::string> place_of(torch::nn::Module& root, std::string_view name) {
+  torch::nn::Module* inside = &root;
+  for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
+    const std::string part(name.substr(0, dot));
+    const auto children = inside->named_children();
+    const auto* found = children.find(part);
+    inside = found ? found->get() : inside->register_module(part, std::make_shared<torch::nn::Module>()).get();
+    name.remove_prefix(dot + 1);
+  }
+  return {inside, std::string(name)};
+}
+
+std::shared_ptr<Layer> with_part(torch::nn::Module& root, std::string_view name, std::shared_ptr<Layer> layer) {
+  const auto [inside, part] = place_of(root, name);
+  return inside->register_module(part, std::move(layer));
+}
+
+at::Tensor with_parameter(torch::nn::Module& root, std::string_view name, const at::Tensor& values) {
+  const auto [inside, part] = place_of(root, name);
+  return inside->register_parameter(part, values);
+}
+
+/// A linear layer's first weights: torchvision's, uniform within the bound of Glorot and Bengio, or timm's, normal.
+at::Tensor first_weight(TensorNames names, int64_t out, int64_t in) {
+  constexpr double kTimmDeviation = 0.02;
+  if (names == TensorNames::kTimm) return normal_values({out, in}, kTimmDeviation);
   return uniform_values({out, in}, std::sqrt(6.0 / static_cast<double>(out + in)));
+}
+
+at::Tensor zeros(int64_t size) {
+  return at::zeros(size, CostCounter::device());
 }
 
 /// Queries, keys and values: [batch, heads, tokens, features of a head] each.
@@ -33,132 +94,516 @@ at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at
   return at::empty_like(queries);
 }
 
+/// up(down(x)) times a factor, beside a linear layer: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models"
+/// (2022), section 4.1. At first `up` is zero.
+///
+/// Names: down [rank, in], up [out, rank], and the factor, scale [].
+class LowRank : public Adapter {
+ public:
+  LowRank(int64_t in, int64_t out, const AdapterOptions& options)
+      : down_(register_parameter("down", uniform_values({options.rank, in}, 1 / std::sqrt(static_cast<double>(in))))),
+        up_(register_parameter("up", at::zeros({out, options.rank}, CostCounter::device()))),
+        scale_(register_buffer("scale", at::full({}, options.alpha / static_cast<double>(options.rank),
+                                                 at::TensorOptions(CostCounter::device()).dtype(at::kFloat)))) {}
+
+  at::Tensor forward(const at::Tensor& x) override { return linear_map(linear_map(x, down_, {}), up_, {}) * scale_; }
+
+ private:
+  at::Tensor down_, up_, scale_;
+};
+
 /// Attention of every token to all tokens of its image, from [batch, tokens, features] to the same.
 ///
-/// Names, those of torch.nn.MultiheadAttention: in_proj_weight [3 features, features], in_proj_bias, of queries, keys
-/// and values in this order; out_proj.
+/// LoRA lies beside the layers that options name, as child `lora` with children of the layers' names.
+///
+/// A layer from the features to 3 features makes queries, keys and values, in this order. torchvision's names are those
+/// of torch.nn.MultiheadAttention: in_proj_weight, in_proj_bias, out_proj; timm's are qkv and proj.
 class SelfAttention : public Layer {
  public:
   /// `features` is a multiple of `heads`.
-  SelfAttention(int64_t features, int64_t heads)
-      : heads_(heads),
-        in_proj_weight_(register_parameter("in_proj_weight", glorot_values(3 * features, features))),
-        in_proj_bias_(register_parameter("in_proj_bias", at::zeros(3 * features, CostCounter::device()))),
-        out_proj_(register_module(
-            "out_proj", std::make_shared<LinearLayer>(
-                            uniform_values({features, features}, 1 / std::sqrt(static_cast<double>(features))),
-                            at::zeros(features, CostCounter::device())))) {}
+  SelfAttention(int64_t features, int64_t heads, TensorNames names, const PartNames& parts,
+                const AdapterOptions& adapter)
+      : heads_(heads) {
+    const bool is_timm = names == TensorNames::kTimm;
+    const at::Tensor weight = first_weight(names, 3 * features, features), bias = zeros(3 * features);
+    packed_ = std::make_shared<LinearLayer>(weight, bias);
+    if (is_timm) {
+      register_module(parts.packed, packed_);
+    } else {
+      register_parameter(std::string(parts.packed) + "_weight", weight);
+      register_parameter(std::string(parts.packed) + "_bias", bias);
+    }
+    const at::Tensor out = is_timm ? first_weight(names, features, features)
+                                   : uniform_values({features, features}, 1 / std::sqrt(static_cast<double>(features)));
+    out_ = register_module(parts.out, std::make_shared<LinearLayer>(out, zeros(features)));
+    const auto low_rank = [&](const char* layer, const char* name, int64_t outputs) {
+      if (adapter.kind != AdapterOptions::kLora || std::ranges::count(adapter.layers, layer) == 0) {
+        return std::shared_ptr<Layer>();
+      }
+      return with_part(*this, fmt::format("lora.{}", name), std::make_shared<LowRank>(features, outputs, adapter));
+    };
+    packed_adapter_ = low_rank(AdapterOptions::kQkv, parts.packed, 3 * features);
+    out_adapter_ = low_rank(AdapterOptions::kProj, parts.out, features);
+  }
 
   at::Tensor forward(const at::Tensor& x) override {
     const int64_t batch = x.size(0), tokens = x.size(1), features = x.size(2);
     // [queries or keys or values, batch, heads, tokens, features of a head]
-    const at::Tensor packed = linear_map(x, in_proj_weight_, in_proj_bias_)
+    const at::Tensor packed = adapted(x, *packed_, packed_adapter_)
                                   .view({batch, tokens, 3, heads_, features / heads_})
                                   .permute({2, 0, 3, 1, 4});
     const at::Tensor seen = attention(packed[0], packed[1], packed[2]);
-    return out_proj_->forward(seen.transpose(1, 2).reshape({batch, tokens, features}));
+    return adapted(seen.transpose(1, 2).reshape({batch, tokens, features}), *out_, out_adapter_);
   }
 
  private:
+  static at::Tensor adapted(const at::Tensor& x, Layer& layer, const std::shared_ptr<Layer>& adapter) {
+    const at::Tensor y = layer.forward(x);
+    return adapter ? y + adapter->forward(x) : y;
+  }
+
   int64_t heads_;
-  at::Tensor in_proj_weight_, in_proj_bias_;
-  std::shared_ptr<Layer> out_proj_;
+  std::shared_ptr<Layer> packed_, out_, packed_adapter_, out_adapter_;  // the adapters may be null
+};
+
+/// Every feature times a factor of its own: LayerScale of Touvron et al., "Going deeper with Image Transformers"
+/// (2021).
+///
+/// Names: gamma [features].
+class LayerScale : public Layer {
+ public:
+  LayerScale(int64_t features, double first)
+      : gamma_(register_parameter("gamma", at::full(features, first, CostCounter::device()))) {}
+
+  at::Tensor forward(const at::Tensor& x) override { return x * gamma_; }
+
+ private:
+  at::Tensor gamma_;
+};
+
+/// x sigmoid(1.702 x), which approximates GELU: OpenAI trained CLIP with it.
+at::Tensor quick_gelu(const at::Tensor& x) {
+  return x * at::sigmoid(1.702 * x);
+}
+
+/// Small numbers that differ between networks.
+struct BlockOptions {
+  double norm_epsilon;
+  Activation activation;
+  double skipped;  // the probability that an image skips a branch in training
+};
+
+/// scale * up(relu(down(x))), beside a block's perceptron: Chen et al., "AdaptFormer" (2022), equations 4 and 5. At
+/// first `up` is zero.
+///
+/// Names: down, up.
+class NarrowPerceptron : public Adapter {
+ public:
+  NarrowPerceptron(int64_t features, const AdapterOptions& options) : scale_(options.scale) {
+    const double bound = 1 / std::sqrt(static_cast<double>(features));
+    down_ = register_module(
+        "down", std::make_shared<LinearLayer>(uniform_values({options.rank, features}, bound), zeros(options.rank)));
+    up_ = register_module("up", std::make_shared<LinearLayer>(
+                                    at::zeros({features, options.rank}, CostCounter::device()), zeros(features)));
+  }
+
+  at::Tensor forward(const at::Tensor& x) override { return up_->forward(rectified(down_->forward(x))) * scale_; }
+
+ private:
+  double scale_;
+  std::shared_ptr<Layer> down_, up_;
 };
 
 /// The block of Vaswani et al., "Attention Is All You Need" (2017), with the norms first: y = x + attention(norm(x)),
-/// then y + perceptron(norm(y)); the perceptron has 4 `features` hidden units with GELU.
-///
-/// Names: ln_1, self_attention, ln_2, mlp.{0,3}.
+/// then y + perceptron(norm(y)); the perceptron has 4 `features` hidden units. Where there is LayerScale, it scales
+/// what is added, and in training either is skipped at random (stochastic depth). AdaptFormer, as child `adaptformer`,
+/// sees what the perceptron sees, and belongs to its branch.
 class TransformerBlock : public Layer {
  public:
-  TransformerBlock(int64_t features, int64_t heads)
-      : norm1_(register_module("ln_1", std::make_shared<LayerNorm>(features))),
-        attention_(register_module("self_attention", std::make_shared<SelfAttention>(features, heads))),
-        norm2_(register_module("ln_2", std::make_shared<LayerNorm>(features))) {
+  TransformerBlock(const VisionTransformerShape& shape, const PartNames& parts, const BlockOptions& options,
+                   const AdapterOptions& adapter)
+      : options_(options) {
     constexpr int64_t kHidden = 4;
-    auto perceptron = register_module("mlp", std::make_shared<torch::nn::Module>());
-    const auto layer = [](int64_t in, int64_t out) {
-      return std::make_shared<LinearLayer>(glorot_values(out, in), normal_values({out}, 1e-6));
+    const int64_t features = shape.features;
+    const auto norm = [&](const char* name) {
+      return with_part(*this, name, std::make_shared<LayerNorm>(features, options.norm_epsilon));
     };
-    widen_ = perceptron->register_module("0", layer(features, kHidden * features));
-    narrow_ = perceptron->register_module("3", layer(kHidden * features, features));
+    const auto scale = [&](const char* name) {
+      if (shape.layer_scale == 0) return std::shared_ptr<Layer>();
+      return with_part(*this, name, std::make_shared<LayerScale>(features, shape.layer_scale));
+    };
+    const auto perceptron_layer = [&](const char* name, int64_t in, int64_t out) {
+      const at::Tensor weight = first_weight(shape.names, out, in);
+      const at::Tensor bias = shape.names == TensorNames::kTimm ? zeros(out) : normal_values({out}, 1e-6);
+      return with_part(*this, name, std::make_shared<LinearLayer>(weight, bias));
+    };
+    norm1_ = norm(parts.norm1);
+    attention_ = with_part(*this, parts.attention,
+                           std::make_shared<SelfAttention>(features, shape.heads, shape.names, parts, adapter));
+    scale1_ = scale(parts.scale1);
+    norm2_ = norm(parts.norm2);
+    widen_ = perceptron_layer(parts.widen, features, kHidden * features);
+    narrow_ = perceptron_layer(parts.narrow, kHidden * features, features);
+    scale2_ = scale(parts.scale2);
+    if (adapter.kind == AdapterOptions::kAdaptFormer) {
+      adapter_ = register_module("adaptformer", std::make_shared<NarrowPerceptron>(features, adapter));
+    }
   }
 
   at::Tensor forward(const at::Tensor& x) override {
-    const at::Tensor y = attention_->forward(norm1_->forward(x)) + x;
-    return y + narrow_->forward(at::gelu(widen_->forward(norm2_->forward(y))));
+    const at::Tensor y = x + skipped(scaled(attention_->forward(norm1_->forward(x)), scale1_));
+    const at::Tensor normed = norm2_->forward(y), hidden = widen_->forward(normed);
+    const at::Tensor activated = options_.activation == Activation::kGelu ? at::gelu(hidden) : quick_gelu(hidden);
+    const at::Tensor branch = scaled(narrow_->forward(activated), scale2_);
+    return y + skipped(adapter_ ? branch + adapter_->forward(normed) : branch);
   }
 
  private:
-  std::shared_ptr<Layer> norm1_, attention_, norm2_, widen_, narrow_;
+  static at::Tensor scaled(const at::Tensor& x, const std::shared_ptr<Layer>& scale) {
+    return scale ? scale->forward(x) : x;
+  }
+
+  at::Tensor skipped(const at::Tensor& branch) const {
+    return is_training() ? randomly_skipped(branch, options_.skipped) : branch;
+  }
+
+  BlockOptions options_;
+  // The scales and the adapter may be null.
+  std::shared_ptr<Layer> norm1_, attention_, scale1_, norm2_, widen_, narrow_, scale2_, adapter_;
 };
 
-/// A token for every patch of the image and one for its class, which the head sees after the blocks. Tokens know their
-/// places by an embedding, so the model is for images of the size that it was built with.
+/// A token for every patch of the image, from [batch, channels, height, width] to [batch, tokens, features].
+class Patches : public Layer {
+ public:
+  /// `bias` may be undefined.
+  Patches(const at::Tensor& weight, const at::Tensor& bias)
+      : size_(weight.size(2)), weight_(register_parameter("weight", weight)) {
+    if (bias.defined()) bias_ = register_parameter("bias", bias);
+  }
+
+  at::Tensor forward(const at::Tensor& x) override {
+    return convolved(x, weight_, bias_, {size_, 0, 1}).flatten(2).transpose(1, 2);
+  }
+
+ private:
+  int64_t size_;
+  at::Tensor weight_, bias_;
+};
+
+std::shared_ptr<Layer> make_patches(const VisionTransformerShape& shape, int64_t channels) {
+  const double bound = 1 / std::sqrt(static_cast<double>(channels * shape.patch * shape.patch));
+  const std::vector<int64_t> sizes{shape.features, channels, shape.patch, shape.patch};
+  if (shape.names == TensorNames::kTimm) {
+    const at::Tensor weight = uniform_values(sizes, bound);
+    return std::make_shared<Patches>(weight, shape.ln_pre ? at::Tensor() : uniform_values({shape.features}, bound));
+  }
+  // torchvision cuts off the normal values at 2, some fifty standard deviations.
+  const at::Tensor weight = normal_values(sizes, bound);
+  return std::make_shared<Patches>(weight, shape.ln_pre ? at::Tensor() : zeros(shape.features));
+}
+
+/// Blocks on tokens: one for the class, registers, and one for every patch of the image. The head sees the class'
+/// token, the mean of the patches', or both. Tokens know their places by an embedding, so the model is for images of
+/// the size that it was built with. With registers the class' token has no place, as in timm.
 ///
-/// state_dict names: class_token, conv_proj, encoder.pos_embedding,
-/// encoder.layers.encoder_layer_B.{ln_1,self_attention,ln_2,mlp.{0,3}}, encoder.ln, heads.head.
+/// state_dict names, torchvision's: class_token, conv_proj, encoder.pos_embedding,
+/// encoder.layers.encoder_layer_B.{ln_1,self_attention,ln_2,mlp.{0,3}}, encoder.ln, heads.head; timm's: cls_token,
+/// reg_token, pos_embed, patch_embed.proj, norm_pre, blocks.B.{norm1,attn.{qkv,proj},ls1,norm2,mlp.{fc1,fc2},ls2},
+/// norm, head; and OpenCLIP's proj [features, projected].
 class VisionTransformer : public Model {
  public:
-  VisionTransformer(const VisionTransformerShape& shape, const ModelOptions& options, const ModelContext& context)
-      : image_channels_(context.channels), size_(context.height) {
-    check_images(context.height == context.width && size_ > 0 && size_ % shape.patch == 0, "this vision transformer",
-                 fmt::format("square images whose side is a multiple of {} pixels", shape.patch), context);
-    class_token_ = register_parameter("class_token", at::zeros({1, 1, shape.features}, CostCounter::device()));
-    // torchvision cuts off the normal values at 2, some fifty standard deviations.
-    const auto inputs = static_cast<double>(image_channels_ * shape.patch * shape.patch);
-    const at::Tensor weight =
-        normal_values({shape.features, image_channels_, shape.patch, shape.patch}, 1 / std::sqrt(inputs));
-    conv_proj_ = register_module("conv_proj",
-                                 std::make_shared<BiasedConvolution>(weight, ConvolutionGeometry{shape.patch, 0, 1}));
+  VisionTransformer(const VisionTransformerShape& shape, const VisionTransformerOptions& parts,
+                    const ModelOptions& options, const ModelContext& context)
+      : names_(shape.names == TensorNames::kTimm ? kTimmParts : kTorchvisionParts),
+        image_channels_(context.channels),
+        height_(context.height),
+        width_(context.width),
+        patch_(shape.patch),
+        registers_(shape.registers),
+        pooling_(parts.pooling) {
+    check_images(std::min(height_, width_) > 0 && height_ % shape.patch == 0 && width_ % shape.patch == 0,
+                 "this vision transformer",
+                 fmt::format("images whose height and width are a multiple of {} pixels", shape.patch), context);
+    const bool is_timm = shape.names == TensorNames::kTimm;
+    constexpr double kPlaceDeviation = 0.02, kTokenDeviation = 1e-6;
+    const auto tokens = [&](int64_t number) {
+      const std::vector<int64_t> sizes{1, number, shape.features};
+      return is_timm ? normal_values(sizes, kTokenDeviation) : at::zeros(sizes, CostCounter::device());
+    };
+    if (shape.class_token) class_token_ = with_parameter(*this, names_.class_token, tokens(1));
+    if (registers_ > 0) register_tokens_ = with_parameter(*this, names_.registers, tokens(registers_));
+    patches_ = with_part(*this, names_.patches, make_patches(shape, image_channels_));
+    const int64_t num_patches = height_ / patch_ * (width_ / patch_);
+    class_has_place_ = shape.class_token && registers_ == 0;
+    positions_name_ = names_.positions;
+    positions_ = with_parameter(*this, names_.positions,
+                                normal_values({1, num_patches + class_has_place_, shape.features}, kPlaceDeviation));
 
-    auto encoder = register_module("encoder", std::make_shared<torch::nn::Module>());
-    const int64_t across = size_ / shape.patch;
-    pos_embedding_ =
-        encoder->register_parameter("pos_embedding", normal_values({1, across * across + 1, shape.features}, 0.02));
-    auto layers = std::make_shared<Stage>();
+    const double epsilon = shape.ln_pre ? 1e-5 : 1e-6;  // CLIP's and the others'
+    const auto norm = [&](const char* name) {
+      return with_part(*this, name, std::make_shared<LayerNorm>(shape.features, epsilon));
+    };
+    if (shape.ln_pre) first_norm_ = norm(names_.first_norm);
+    auto blocks = std::make_shared<Stage>();
     for (int64_t b = 0; b < shape.blocks; ++b) {
-      layers->add(fmt::format("encoder_layer_{}", b), std::make_shared<TransformerBlock>(shape.features, shape.heads));
+      const double depth = static_cast<double>(b) / static_cast<double>(std::max<int64_t>(shape.blocks - 1, 1));
+      const BlockOptions block{epsilon, parts.activation, parts.stochastic_depth * depth};
+      blocks->add(fmt::format("{}{}", names_.block, b),
+                  std::make_shared<TransformerBlock>(shape, names_, block, parts.adapter));
     }
-    layers_ = encoder->register_module("layers", std::move(layers));
-    norm_ = encoder->register_module("ln", std::make_shared<LayerNorm>(shape.features));
+    blocks_ = with_part(*this, names_.blocks, std::move(blocks));
+    last_norm_ = norm(names_.last_norm);
 
-    auto heads = register_module("heads", std::make_shared<torch::nn::Module>());
-    heads_ = std::make_unique<Heads>(*heads, "head", options, shape.features, context.num_classes, FirstHead::kZero);
+    int64_t features = pooling_ == Pooling::kBoth ? 2 * shape.features : shape.features;
+    if (parts.projection) {
+      const double deviation = 1 / std::sqrt(static_cast<double>(shape.features));
+      projection_ = register_parameter("proj", normal_values({features, shape.projected}, deviation));
+      features = shape.projected;
+    }
+    const auto [inside, head] = place_of(*this, names_.head);
+    head_ = std::make_unique<Heads>(*inside, head, options, features, context.num_classes,
+                                    is_timm ? FirstHead::kNormal : FirstHead::kZero);
   }
 
   ModelOutput forward(const at::Tensor& images) override {
-    check_shape("images", images.sizes(), {kAnySize, image_channels_, size_, size_});
-    const at::Tensor patches = conv_proj_->forward(images).flatten(2).transpose(1, 2);
-    const at::Tensor tokens = at::cat({class_token_.expand({images.size(0), -1, -1}), patches}, 1) + pos_embedding_;
-    // The last norm is of each token by itself: the class' is enough, in the weights' precision like the head.
-    const at::Tensor of_class = layers_->forward(tokens).select(1, 0).to(class_token_.scalar_type());
-    return (*heads_)(norm_->forward(of_class));
+    check_shape("images", images.sizes(), {kAnySize, image_channels_, height_, width_});
+    const at::Tensor tokens = with_places(patches_->forward(images));
+    return (*head_)(projected(pooled(blocks_->forward(first_norm_ ? first_norm_->forward(tokens) : tokens))));
+  }
+
+  std::optional<PatchGrid> patch_grid() const override {
+    return PatchGrid{positions_name_, patch_,           height_ / patch_,
+                     width_ / patch_, class_has_place_, projection_.defined()};
+  }
+
+  // As timm: each block, the last one with the norm after it.
+  std::vector<std::vector<std::string>> layers() const override {
+    std::vector<std::vector<std::string>> all{
+        {names_.class_token, names_.registers, names_.positions, names_.patches, names_.first_norm}};
+    for (const auto& block : blocks_->named_children())
+      all.push_back({fmt::format("{}.{}", names_.blocks, block.key())});
+    all.back().push_back(names_.last_norm);
+    return all;
   }
 
  private:
-  int64_t image_channels_, size_;
-  at::Tensor class_token_, pos_embedding_;
-  std::shared_ptr<Layer> conv_proj_, layers_, norm_;
-  std::unique_ptr<Heads> heads_;
+  at::Tensor with_places(const at::Tensor& patches) const {
+    std::vector<at::Tensor> tokens;
+    for (const at::Tensor& token : {class_token_, register_tokens_}) {
+      if (token.defined()) tokens.push_back(token.expand({patches.size(0), -1, -1}));
+    }
+    if (tokens.empty()) return patches + positions_;
+    tokens.push_back(class_has_place_ ? patches : patches + positions_);
+    const at::Tensor all = at::cat(tokens, 1);
+    return class_has_place_ ? all + positions_ : all;
+  }
+
+  /// What the head sees, in the weights' precision like the head. The last norm is of each token by itself.
+  at::Tensor pooled(const at::Tensor& tokens) const {
+    const auto normed = [&](const at::Tensor& some) { return last_norm_->forward(some.to(positions_.scalar_type())); };
+    if (pooling_ == Pooling::kToken) return normed(tokens.select(1, 0));
+    const at::Tensor patches = normed(tokens.slice(1, class_token_.defined() + registers_)).mean(1);
+    return pooling_ == Pooling::kMean ? patches : at::cat({normed(tokens.select(1, 0)), patches}, 1);
+  }
+
+  at::Tensor projected(const at::Tensor& features) const {
+    if (!projection_.defined()) return features;
+    if (features.is_meta()) CostCounter::add(projection_.numel());
+    const Autocast exact(features.device().type(), false);
+    return at::matmul(features, projection_);
+  }
+
+  const PartNames& names_;
+  int64_t image_channels_, height_, width_, patch_, registers_;
+  Pooling pooling_;
+  bool class_has_place_;
+  std::string positions_name_;
+  at::Tensor class_token_, register_tokens_, positions_, projection_;  // undefined where there are none
+  std::shared_ptr<Layer> patches_, first_norm_, blocks_, last_norm_;   // `first_norm_` may be null
+  std::unique_ptr<Heads> head_;
 };
+
+// --- What a config says.
+
+config::Key stochastic_depth_key() {
+  return random_depth_key(&VisionTransformerOptions::stochastic_depth, 0);
+}
+
+config::Key pooling_key() {
+  return config::key("pooling", &VisionTransformerOptions::pooling, Pooling::kToken,
+                     "What the head sees: token, the class' token; mean, the mean of the patches' tokens; or both, one "
+                     "behind the other (as DINOv2's linear classifiers on one block).",
+                     {{"token", Pooling::kToken}, {"mean", Pooling::kMean}, {"both", Pooling::kBoth}});
+}
+
+config::Key activation_key(const char* help) {
+  return config::key("activation", &VisionTransformerOptions::activation, Activation::kGelu, help,
+                     {{"gelu", Activation::kGelu}, {"quick_gelu", Activation::kQuickGelu}});
+}
+
+config::Keys clip_keys() {
+  return {activation_key("Between the layers of a block's perceptron: gelu (BioCLIP, LAION), or quick_gelu, x "
+                         "sigmoid(1.702 x) (OpenAI's weights, and OpenCLIP's models with quickgelu in their names)."),
+          pooling_key(),
+          config::key("projection", &VisionTransformerOptions::projection, false,
+                      "Whether the head sees the pooled features times OpenCLIP's matrix `proj`, which leads to the "
+                      "space that images share with texts; else the features before it, as in timm."),
+          stochastic_depth_key()};
+}
+
+config::Keys shape_keys() {
+  return {
+      config::key("patch", &VisionTransformerShape::patch, 16, "Height and width of a patch.")
+          .at_least(1)
+          .at_most(256)
+          .in("pixels"),
+      config::key("width", &VisionTransformerShape::features, 192, "Features of a token; a multiple of model.heads.")
+          .at_least(1)
+          .at_most(8192)
+          .in("features"),
+      config::key("depth", &VisionTransformerShape::blocks, 12, "Blocks, each of attention and a perceptron.")
+          .at_least(1)
+          .at_most(200)
+          .in("blocks"),
+      config::key("heads", &VisionTransformerShape::heads, 3, "Heads of an attention.").at_least(1).at_most(8192),
+      config::key("class_token", &VisionTransformerShape::class_token, true,
+                  "Whether there is a token for the class; without it set model.pooling: mean."),
+      config::key("registers", &VisionTransformerShape::registers, 0,
+                  "Tokens that stand for nothing, which keep artefacts out of the patches' (Darcet et al. 2024, who "
+                  "take 4). With them the class' token has no position embedding.")
+          .at_least(0)
+          .at_most(64)
+          .in("tokens"),
+      config::key("layer_scale", &VisionTransformerShape::layer_scale, 0.0,
+                  "First value of LayerScale's factors (DINOv2: 1e-5); 0: there are none.")
+          .at_least(0),
+      config::key("ln_pre", &VisionTransformerShape::ln_pre, false,
+                  "A layer norm before the blocks, as in CLIP: then patches have no bias, and layer norms add 1e-5 to "
+                  "variances, not 1e-6.")};
+}
+
+VisionTransformerOptions read_parts(const config::Config& config) {
+  auto parts = config.read<VisionTransformerOptions>("model");
+  parts.adapter = AdapterOptions::read(config);
+  return parts;
+}
+
+/// The input of a network: its usual size, and how published weights had their images.
+struct Usual {
+  int64_t size;
+  PretrainedSource weights;
+};
+
+ModelEntry entry_of(const std::string& name, const std::string& help, const VisionTransformerShape& shape,
+                    config::Keys keys, const Usual& usual) {
+  ModelContext context = kImageNet;
+  context.height = context.width = usual.size;
+  return {name,
+          help,
+          config::joined(std::move(keys), AdapterOptions::keys()),
+          [shape](const config::Config& config, const ModelContext& context) {
+            return make_vision_transformer(shape, read_parts(config), config.read<ModelOptions>("model"), context);
+          },
+          context,
+          usual.weights};
+}
+
+struct Size {
+  const char *name, *letter;
+  int64_t blocks, features, heads;
+};
+
+constexpr Size kTiny{"tiny", "Ti", 12, 192, 3}, kSmall{"small", "S", 12, 384, 6}, kBase{"base", "B", 12, 768, 12},
+    kLarge{"large", "L", 24, 1024, 16};
+
+VisionTransformerShape timm_shape(int64_t patch, const Size& size) {
+  return {.patch = patch,
+          .blocks = size.blocks,
+          .features = size.features,
+          .heads = size.heads,
+          .names = TensorNames::kTimm};
+}
 
 }  // namespace
 
-std::shared_ptr<Model> make_vision_transformer(const VisionTransformerShape& shape, const ModelOptions& options,
+std::shared_ptr<Model> make_vision_transformer(const VisionTransformerShape& shape,
+                                               const VisionTransformerOptions& parts, const ModelOptions& options,
                                                const ModelContext& context) {
-  return std::make_shared<VisionTransformer>(shape, options, context);
+  if (shape.features % shape.heads != 0) {
+    throw KeyError("model.heads",
+                   fmt::format("{} heads do not share {} features equally (model.width)", shape.heads, shape.features));
+  }
+  if (!shape.class_token && parts.pooling != Pooling::kMean) {
+    throw KeyError("model.pooling", "needs model.class_token: true, unless it is mean");
+  }
+  return std::make_shared<VisionTransformer>(shape, parts, options, context);
 }
 
-ModelEntry vit_b_16_entry() {
-  return {"vit_b_16",
-          "ViT-B/16 for square images whose side is a multiple of 16 pixels, best 224, torchvision's.",
-          {},
-          [](const config::Config& config, const ModelContext& context) {
-            return make_vision_transformer({16, 12, 768, 12}, config.read<ModelOptions>("model"), context);
-          },
-          kImageNet,
-          torchvision_weights("ViT_B_16", "vit_b_16-c867db91.pth")};
+std::vector<ModelEntry> vision_transformer_entries() {
+  std::vector<ModelEntry> entries;
+  const VisionTransformerShape torchvision{
+      .patch = 16, .blocks = 12, .features = 768, .heads = 12, .names = TensorNames::kTorchvision};
+  entries.push_back(entry_of("vit_b_16", "ViT-B/16, best for images of 224x224 pixels, torchvision's.", torchvision,
+                             {stochastic_depth_key()},
+                             {224, torchvision_weights("ViT_B_16", "vit_b_16-c867db91.pth")}));
+  entries.push_back(
+      {"vit",
+       "Vision transformer of any depth and width, with timm's names of tensors.",
+       config::joined(shape_keys(),
+                      config::Keys{activation_key("Between the layers of a block's perceptron: gelu, or quick_gelu, x "
+                                                  "sigmoid(1.702 x)."),
+                                   pooling_key(), stochastic_depth_key()},
+                      AdapterOptions::keys()),
+       [](const config::Config& config, const ModelContext& context) {
+         return make_vision_transformer(config.read<VisionTransformerShape>("model"), read_parts(config),
+                                        config.read<ModelOptions>("model"), context);
+       },
+       {100, 3, 224, 224}});
+  for (const Size& size : {kTiny, kSmall, kBase, kLarge}) {
+    const std::string name = fmt::format("vit_{}_patch16", size.name);
+    const std::string weights =
+        fmt::format("vit_{}_patch16_224.{}", size.name,
+                    size.features == kBase.features ? "augreg2_in21k_ft_in1k" : "augreg_in21k_ft_in1k");
+    entries.push_back(
+        entry_of(name, fmt::format("ViT-{}/16, best for images of 224x224 pixels, timm's.", size.letter),
+                 timm_shape(16, size), {pooling_key(), stochastic_depth_key()},
+                 {224,
+                  {"timm's " + weights, "https://huggingface.co/timm/" + weights + "/resolve/main/model.safetensors",
+                   "half", "bicubic", 0.9}}));
+  }
+  for (const int64_t registers : {0, 4}) {
+    for (const Size& size : {kSmall, kBase, kLarge}) {
+      const std::string hub = fmt::format("dinov2_vit{}14", size.name[0]);
+      VisionTransformerShape shape = timm_shape(14, size);
+      shape.registers = registers;
+      shape.layer_scale = 1e-5;
+      entries.push_back(entry_of(fmt::format("vit_{}_patch14_{}dinov2", size.name, registers ? "reg4_" : ""),
+                                 fmt::format("DINOv2's ViT-{}/14{}, trained on images of 518x518 pixels; timm's names.",
+                                             size.letter, registers ? " with 4 registers" : ""),
+                                 shape, {pooling_key(), stochastic_depth_key()},
+                                 {518,
+                                  {"Meta's DINOv2",
+                                   fmt::format("https://dl.fbaipublicfiles.com/dinov2/{}/{}{}_pretrain.pth", hub, hub,
+                                               registers ? "_reg4" : ""),
+                                   "imagenet", "bicubic", 1}}));
+    }
+  }
+  const auto add_clip = [&](const char* name, const char* title, int64_t patch, const Size& size, int64_t projected,
+                            PretrainedSource weights) {
+    VisionTransformerShape shape = timm_shape(patch, size);
+    shape.ln_pre = true;
+    shape.projected = projected;
+    entries.push_back(entry_of(name,
+                               fmt::format("{}, the images' network of CLIP and BioCLIP, best for 224x224 pixels; "
+                                           "timm's names.",
+                                           title),
+                               shape, clip_keys(), {224, std::move(weights)}));
+  };
+  add_clip("clip_vit_b_16", "ViT-B/16", 16, kBase, 512,
+           {"BioCLIP", "https://huggingface.co/imageomics/bioclip", "clip", "bicubic", 1});
+  add_clip("clip_vit_l_14", "ViT-L/14", 14, kLarge, 768,
+           {"BioCLIP 2", "https://huggingface.co/imageomics/bioclip-2", "clip", "bicubic", 1});
+  return entries;
 }
 
 }  // namespace settrain

@@ -65,7 +65,8 @@ int64_t images_to_score(const config::Config& config, const char* path, const Da
 // The number of images such that training on all of them would take as long as the run.
 double images_of_run(const config::Config& config, const DataFacts& facts) {
   const auto epochs = config.get<int64_t>("train.epochs"), every = config.get<int64_t>("eval.every");
-  const bool trains_body = config.read<ModelOptions>("model").trains(ModelOptions::kBody);
+  // A body that is trained in part counts as if it were trained wholly: its first layers may be among the parts.
+  const bool trains_body = trained_parts(config) != config::Texts{ModelOptions::kHead};
   const int64_t crops = config.read<EvalOptions>("eval").crops == EvalOptions::kTen ? 10 : 1;
   const int64_t selected = std::max<int64_t>(1, std::ssize(config.get<config::Texts>("select")));
   const int64_t trained = epochs * facts.train;

@@ -45,8 +45,7 @@ void log_start(const Experiment& run, const CommandLine& line) {
   }
   for (const std::string& path : fitted_keys(run.config)) {
     const config::Entry& entry = run.config.at(path);
-    log::info(fmt::format("[run] by default, for {} classes, {} is {}", data.num_classes(), path,
-                          config::yaml_value(entry.key, entry.value)));
+    log::info(fmt::format("[run] {} is {}: {}", path, config::yaml_value(entry.key, entry.value), entry.origin.text));
   }
   const LabelNoiseReport& noise = run.label_noise;
   if (noise.kind != "none") {
@@ -63,8 +62,15 @@ void log_start(const Experiment& run, const CommandLine& line) {
   const Sampling sampling = run.loader.sampling();
   const bool balances = sampling.sampler != Sampling::kUniform;
   if (balances) log::info("[data] " + describe_imbalance(data, sampling));
-  log::info(fmt::format("[model] {}: {} parameters, on {}", run.config.get<std::string>("model.name"),
-                        format_count(run.model->num_parameters()), run.policy.describe()));
+  const int64_t parameters = run.model->num_parameters(), trained = run.model->num_trained_parameters();
+  log::info(fmt::format(
+      "[model] {}: {} parameters{}, on {}", run.config.get<std::string>("model.name"), format_count(parameters),
+      trained < parameters ? fmt::format(", {} of them trained", format_count(trained)) : "", run.policy.describe()));
+  if (const auto decay = run.config.get<double>("optimizer.layer_decay"); decay < 1) {
+    const auto layers = static_cast<double>(run.model->layers().size());
+    log::info(fmt::format("[train] learning rates fall by {} a layer below the head: the first layer's is {:.3g}",
+                          decay, run.config.get<double>("optimizer.lr") * std::pow(decay, layers)));
+  }
   warn_without_loss_kernels(run.device);
   if (run.pretrained) log::info("[model] " + run.pretrained->describe());
   if (run.policy.bf16 && bf16_is_emulated(run.device)) {
@@ -101,7 +107,7 @@ void log_start(const Experiment& run, const CommandLine& line) {
   }
   if (!entry.has_gradient) log::warning(fmt::format("[loss] {} has no gradient: nothing will be learnt", loss));
   if (run.config.read<ModelOptions>("model").head == ModelOptions::Head::kNormalised &&
-      !entry.requirements.normalised_head) {
+      !entry.requirements.normalised_head && run.loss->score_scale() == 1) {
     log::warning(
         fmt::format("[model] a normalised head's scores lie in [-1, 1], and {} does not scale them: its softmax stays "
                     "near uniform; model.head: linear suits it",

@@ -80,13 +80,13 @@ class LDAM(Loss):
 class LogitAdjusted(Loss):
     """Cross-entropy of scores shifted by tau times the log frequencies of the classes (Menon et al., ICLR 2021).
 
-    class_counts: [classes] training images.
+    class_counts: [classes] training images. scale: multiplies the scores, for cosines.
     """
 
     name = "logit_adjusted"
 
-    def __init__(self, class_counts: Integers, *, tau: float = 1.0, **others) -> None:
-        super().__init__({"tau": tau}, class_counts=class_counts, **others)
+    def __init__(self, class_counts: Integers, *, tau: float = 1.0, scale: float = 1.0, **others) -> None:
+        super().__init__({"tau": tau, "scale": scale}, class_counts=class_counts, **others)
 
 
 class BalancedSoftmax(Loss):

@@ -16,6 +16,7 @@
 #include "datasets/image_list.h"
 #include "models/cost.h"
 #include "models/model.h"
+#include "models/model_options.h"
 #include "models/named_tensors.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
@@ -143,9 +144,36 @@ ModelContext wire_inputs(at::Device device, TrainedModel& model) {
   return {std::ssize(card.class_names), card.channels, card.input_height, card.input_width};
 }
 
+// Adds LoRA's products to the weights that they lie beside, under whatever prefix.
+void fold_low_rank(TensorMap& weights) {
+  constexpr std::string_view kInside = ".lora.", kUp = ".up";
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : weights) {
+    if (!name.ends_with(kUp) || name.find(kInside) == std::string::npos) continue;
+    const bool is_weight =
+        weights.contains(name.substr(0, name.size() - kUp.size()) + ".scale");  // no optimizer's state
+    if (is_weight) names.push_back(name);
+  }
+  for (const std::string& name : names) {
+    const std::string adapter = name.substr(0, name.size() - kUp.size());
+    const std::string layer = std::string(adapter).replace(adapter.rfind(kInside), kInside.size(), ".");
+    // timm's layers have a `weight`, torchvision's packed one is a parameter of the attention itself.
+    const std::string weight = layer + (weights.contains(layer + ".weight") ? ".weight" : "_weight");
+    const at::Tensor product = weights.at(name).to(at::kDouble).matmul(weights.at(adapter + ".down").to(at::kDouble));
+    at::Tensor& folded = weights.at(weight);
+    folded =
+        (folded.to(at::kDouble) + product * weights.at(adapter + ".scale").to(at::kDouble)).to(folded.scalar_type());
+    for (const char* part : {".up", ".down", ".scale"}) weights.erase(adapter + part);
+  }
+}
+
 // Builds the model for its config and card, and copies the weights into it.
 void wire_model(const Registries& registries, at::Device device, bool is_exported, Checkpoint& file,
                 TrainedModel& model) {
+  if (AdapterOptions::read(model.config).kind == AdapterOptions::kLora) {
+    fold_low_rank(file.tensors);
+    model.config = model.config.with(AdapterOptions::kKey, "none");
+  }
   const config::Config& config = model.config;
   const ModelContext context = wire_inputs(device, model);
   const ModelEntry& entry = registries.models.at(config.get<std::string>("model.name"));
@@ -386,6 +414,7 @@ ExportedWeights export_weights(const Checkpoint& from, const std::filesystem::pa
     weights.emplace(name.substr(prefix.size()), tensor);
   }
   fold_factors(weights);
+  fold_low_rank(weights);
   exported.num_tensors = static_cast<int64_t>(weights.size());
   for (const auto& [name, tensor] : weights) exported.num_elements += tensor.numel();
   TextMap metadata{{"format", "pt"},

@@ -83,6 +83,9 @@ class Translation {
     const at::Tensor tensor = constant_of(of).toTensor();
     const void* const data = tensor.const_data_ptr();
     if (const auto found = constants_.find(data); found != constants_.end()) return found->second;
+    if (tensor.scalar_type() == at::kDouble && tensor.dim() == 0) {  // a number in the program
+      return graph_.constant(static_cast<float>(tensor.item<double>()));
+    }
     if (tensor.scalar_type() != at::kFloat) throw Error("ONNX export: a constant of another type than float32");
     const auto weight = weights_.find(data);
     const at::Tensor values = tensor.contiguous();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -28,6 +29,12 @@ struct TrainedParameter {
 };
 
 using TrainedParameters = std::vector<TrainedParameter>;
+
+/// Where a network's parameters lie in it, by name.
+struct ParameterPlaces {
+  std::set<std::string> head;                        // those of the head
+  std::map<std::string, int64_t> layers_below_head;  // of a parameter that is not named, 0
+};
 
 /// Base of every optimizer: moves parameters along their gradients.
 class Optimizer {
@@ -104,17 +111,17 @@ config::Key learning_rate_key(double Options::*member, double default_value) {
       .at_least(0);
 }
 
-/// The section `optimizer` of a config: optimizer.no_decay and optimizer.head_lr_factor, which every optimizer has, and
-/// the registry's optimizers with their own keys.
+/// The section `optimizer` of a config: the keys that every optimizer has, such as optimizer.no_decay and
+/// optimizer.layer_decay, and the registry's optimizers with their own.
 config::Section optimizer_section(const OptimizerRegistry& registry);
 
 /// The rule of the optimizer that a config names. `registry` outlives it.
 config::Rule optimizer_rule(const OptimizerRegistry& registry);
 
-/// The optimizer of these parameters, as the config says. `head`: the names of the head's parameters. A normalisation
-/// layer is known by its one-dimensional `weight`, and the `bias` beside it is its own.
+/// The optimizer of these parameters, as the config says. A normalisation layer is known by its one-dimensional
+/// `weight`, and the `bias` beside it is its own; tokens and position embeddings by their shape, [1, tokens, features].
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerEntry& entry, const config::Config& config,
-                                          const Optimizer::Named& parameters, const std::set<std::string>& head);
+                                          const Optimizer::Named& parameters, const ParameterPlaces& places);
 
 /// Scales all gradients by max_norm / norm where their joint Euclidean norm is above `max_norm`, and returns the norm
 /// before, [] float, without waiting for the device.

@@ -7,7 +7,8 @@
 
 namespace settrain {
 
-WeightAverage::WeightAverage(Named weights, double decay) : weights_(std::move(weights)), decay_(decay) {
+WeightAverage::WeightAverage(Named weights, double decay, bool warmup)
+    : weights_(std::move(weights)), decay_(decay), warmup_(warmup) {
   for (const auto& [name, tensor] : weights_) average_.emplace_back(name, tensor.detach().clone());
 }
 
@@ -23,7 +24,7 @@ void WeightAverage::update(int64_t step) {
     }
   }
   const auto t = static_cast<double>(step + 1);
-  at::_foreach_lerp_(averages, weights, 1 - std::min(decay_, (1 + t) / (10 + t)));
+  at::_foreach_lerp_(averages, weights, 1 - (warmup_ ? std::min(decay_, (1 + t) / (10 + t)) : decay_));
 }
 
 void WeightAverage::exchange() {

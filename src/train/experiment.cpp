@@ -42,7 +42,8 @@ LoadedData load_data_beside(const std::string& missing_weights, const Registries
   throw DataError(missing_weights);
 }
 
-// The config with defaults that suit so many classes: without larger K of metrics, and with a smaller K of the loss.
+// The config with defaults that suit so many classes: without larger K of metrics, and with a smaller K of the loss;
+// and with the parts of the model that are trained beside an adapter.
 config::Config fitted_to(int64_t classes, const config::Config& config) {
   config::Config fitted = config;
   const auto fit = [&](const char* path, const config::Value& value) {
@@ -53,6 +54,8 @@ config::Config fitted_to(int64_t classes, const config::Config& config) {
     std::erase_if(ks, [&](auto k) { return k > static_cast<decltype(k)>(classes); });
     if (config.at(path).origin.is_default()) fit(path, ks);
   };
+  if (const config::Texts parts = trained_parts(config); parts != config.get<config::Texts>("model.trainable"))
+    fitted = fitted.with_default("model.trainable", parts, "for an adapter");
   leave_out("eval.top_k", config.read<TopkAccuracyOptions>("eval").top_k);
   leave_out("eval.average_k", config.read<AverageKOptions>("eval").average_k);
   if (!config.has("loss.k") || !config.at("loss.k").origin.is_default()) return fitted;
@@ -208,7 +211,7 @@ void load_threshold_images(Experiment& run) {
 // Checks of the model and the loss that no rule of the schema can make.
 void check_trainable(const Experiment& run) {
   if (run.config.get<bool>("model.sync_batch_norm") && BatchStatistics(*run.model).size() == 0) {
-    throw KeyError("model.sync_batch_norm", "the model has no batch norm");
+    throw KeyError("model.sync_batch_norm", "no batch norm is trained");
   }
   if (run.group->world_size() > 1 && !run.loss->state().empty()) {
     throw KeyError("loss.name",
@@ -264,16 +267,13 @@ void build(const Registries& registries, FirstWeights weights, const std::option
   const Transform& transform = training.transform();
   run.input = {data.num_classes(), transform.channels(), transform.pipeline().height(), transform.pipeline().width()};
   seed_aten(seed_of(c), kSeedOfInitialWeights);
-  const auto options = c.read<ModelOptions>("model");
-  const bool trains_body = options.trains(ModelOptions::kBody);
-  if (run.train.epochs > 0 && trains_body)
-    run.obstacle_to_one_image = obstacle_to_one_image(registries.models, run, training);
+  if (run.train.epochs > 0) run.obstacle_to_one_image = obstacle_to_one_image(registries.models, run, training);
   if (load_weights) check_batches_of_one(run, training);
   BuiltModel built = build_model(registries.models, c, run.input, run.policy, weights);
   run.model = std::move(built.model);
   run.pretrained = std::move(built.pretrained);
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
-  run.model->freeze(!trains_body, !options.trains(ModelOptions::kHead));
+  run.model->train_only(trained_parts(c));
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
 
   run.loss = build_loss(registries.losses, c, data, run.train_counts);
@@ -335,7 +335,7 @@ LoaderContext loader_context(const config::Config& config, const ComputePolicy& 
 BuiltModel build_model(const ModelRegistry& registry, const config::Config& config, const ModelContext& context,
                        const ComputePolicy& policy, FirstWeights weights) {
   BuiltModel built{registry.at(config.get<std::string>("model.name")).make(config, context), std::nullopt};
-  if (weights == FirstWeights::kPretrained) built.pretrained = load_pretrained(config, *built.model);
+  if (weights == FirstWeights::kPretrained) built.pretrained = load_pretrained(config, *built.model, &registry);
   built.model->to(policy.device);
   built.model->set_channels_last(policy.channels_last);
   return built;

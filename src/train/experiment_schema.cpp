@@ -28,6 +28,10 @@
 namespace settrain {
 namespace {
 
+bool contains(const config::Texts& texts, const char* text) {
+  return std::ranges::count(texts, text) > 0;
+}
+
 config::Section eval_section(const Registries& registries) {
   config::Section section{"eval", "Evaluation: metrics and splits.", EvalOptions::keys(), "", "", {}};
   for (const MetricEntry& metric : registries.metrics.entries()) {
@@ -123,9 +127,17 @@ void measured_rule(const config::Config& config) {
   }
 }
 
-void head_rate_rule(const config::Config& config) {
-  config.refuse_unread("optimizer.head_lr_factor", config.get<config::Texts>("model.trainable").size() > 1,
+void part_rates_rule(const config::Config& config) {
+  const config::Texts trainable = trained_parts(config);
+  const bool trains_head = contains(trainable, ModelOptions::kHead), trains_more = trainable.size() > 1;
+  config.refuse_unread("optimizer.head_lr_factor", trains_head && trains_more,
                        "model.trainable: [body, head]; a part that is trained alone has the rate optimizer.lr");
+  config.refuse_unread("optimizer.layer_decay", !trains_head || trains_more,
+                       "layers below the head that model.trainable names; the head's rate is optimizer.lr");
+}
+
+void average_rule(const config::Config& config) {
+  config.refuse_unread("train.ema_warmup", config.get<double>("train.ema_decay") > 0, "train.ema_decay above 0");
 }
 
 // A run's name becomes a folder.
@@ -151,10 +163,6 @@ void shell_rule(const config::Config& config, const config::Entry& entry) {
   if (std::filesystem::exists(*text, ignored)) return;
   config.fail(entry.path, fmt::format("'{}' is not there, and {} is not replaced here; write {}", *text,
                                       shell_part(*text), in_config_words(*text)));
-}
-
-bool contains(const config::Texts& texts, const char* text) {
-  return std::ranges::count(texts, text) > 0;
 }
 
 bool has_validation(const config::Config& config) {
@@ -228,11 +236,13 @@ config::Schema experiment_schema(const Registries& registries) {
                   class_weight_rule(registries),
                   mix_rule(registries.losses),
                   model_rule,
+                  trainable_rule(registries.models),
                   select_rule(registries),
                   measured_rule,
                   name_rule,
                   optimizer_rule(registries.optimizers),
-                  head_rate_rule,
+                  part_rates_rule,
+                  average_rule,
                   schedule_rule(),
                   warmup_rule,
                   threshold_rule,

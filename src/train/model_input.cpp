@@ -104,23 +104,24 @@ bool takes(const ModelEntry& model, const config::Config& config, const ModelCon
 }
 
 struct ChosenSize {
-  int64_t side = kUsualSide;
+  int64_t side;
   std::string why;
 };
 
 ChosenSize choose_size(const ModelEntry& model, const config::Config& config, const Dataset& data,
                        const WeightsInput& weights, ProgressOutput output) {
   const auto pipeline = config.read<PipelineOptions>("data").pipeline;
+  const int64_t usual = std::max(kUsualSide, model.usual.height);  // more for a network of large images
   if (weights.size > 0) return {weights.size, fmt::format("that of the pretrained weights, by {}", weights.source)};
   if (pipeline != "plain" && pipeline != "cifar")
-    return {kUsualSide, fmt::format("usual for the pipeline {}", pipeline)};
+    return {usual, fmt::format("usual for the pipeline {} and {}", pipeline, model.name)};
   const int64_t workers = config.read<LoaderOptions>("data").resolved_workers(0);
   const CommonSquare square = find_common_square(data, workers, std::move(output));
   if (const std::string why_not = square.why_not(); !why_not.empty())
-    return {kUsualSide, "the usual size, since " + why_not};
+    return {usual, "the usual size, since " + why_not};
   if (!takes(model, config, {data.num_classes(), data.channels, square.side(), square.side()})) {
-    return {kUsualSide, fmt::format("the usual size, since {} does not take {}x{} pixels, which all images have",
-                                    model.name, square.side(), square.side())};
+    return {usual, fmt::format("the usual size, since {} does not take {}x{} pixels, which all images have", model.name,
+                               square.side(), square.side())};
   }
   return {square.side(), "the size of all images"};
 }

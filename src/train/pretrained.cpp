@@ -13,15 +13,19 @@
 #include <set>
 #include <utility>
 
+#include "models/cost.h"
 #include "models/heads.h"
 #include "models/model.h"
 #include "models/model_options.h"
 #include "models/named_tensors.h"
 #include "src/checkpoint/checkpoint.h"
+#include "src/config/load.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/formats/model_card.h"
 #include "src/formats/weight_file.h"
 #include "src/run_folder/run_folder.h"
+#include "src/train/transformer_files.h"
 
 namespace settrain {
 namespace {
@@ -31,7 +35,7 @@ namespace fs = std::filesystem;
 constexpr const char* kKey = "model.pretrained";
 constexpr const char* kCounter = ".num_batches_tracked";  // of batch norm
 
-using Entries = std::map<std::string, TensorEntry>;
+using Entries = FileTensors;
 
 bool is_of(const std::string& name, const std::string& module) {
   return name.starts_with(module + ".");
@@ -149,14 +153,15 @@ bool is_wide_unsigned(Dtype type) {
   return type == Dtype::kUint64 || type == Dtype::kUint32 || type == Dtype::kUint16;
 }
 
-bool fits(const at::Tensor& target, const TensorEntry& entry) {
+bool fits(const at::Tensor& target, const FileTensor& entry) {
   return target.sizes() == at::IntArrayRef(entry.shape) && !is_wide_unsigned(entry.dtype) &&
          target.is_floating_point() == at::isFloatingType(scalar_type(entry.dtype));
 }
 
-// A scaled head's factors are not in the file of the head that they scale.
+// A scaled head's factors are not in the file of the head that they scale, and adapters not in that of the body.
 bool is_added(const std::string& name) {
-  return name.ends_with(".factor");
+  return name.ends_with(".factor") || name.find(".lora.") != std::string::npos ||
+         name.find(".adaptformer.") != std::string::npos;
 }
 
 // Whether the file has exactly the head's tensors: a linear one's weight alone is another head.
@@ -173,7 +178,7 @@ bool head_fits(const std::string& head, const NamedTensors& targets, const Entri
 }
 
 // A normalised head has its weight as [features, classes], all others as [classes, features].
-bool is_transposed(const at::Tensor& target, const TensorEntry& entry) {
+bool is_transposed(const at::Tensor& target, const FileTensor& entry) {
   return target.dim() == 2 && target.size(0) != target.size(1) && target.t().sizes() == at::IntArrayRef(entry.shape);
 }
 
@@ -218,7 +223,8 @@ std::string shape_mismatches(const NamedTensors& targets, Entries entries) {
       continue;
     }
     if (!fits(target, found->second)) {
-      const char* why = name.ends_with(".pos_embedding") ? ", which depends on the images' size" : "";
+      const bool is_of_places = name == "pos_embed" || name.ends_with(".pos_embedding");
+      const char* why = is_of_places ? ", which depends on the images' size" : "";
       misshapen.push_back(fmt::format("{}: {}, expected {}{}", name, describe(found->second.shape, found->second.dtype),
                                       describe(target.sizes(), dtype_of(target.scalar_type())), why));
     }
@@ -294,12 +300,12 @@ HeadChoice choose_heads(const ModelOptions& options, const std::vector<std::stri
 }
 
 // All tensors are read before the first is copied: a file may turn out to be damaged. Returns their number.
-int64_t copy_tensors(const std::string& path, WeightFile& file, const Entries& entries, const NamedTensors& targets) {
+int64_t copy_tensors(const std::string& path, const Entries& entries, const NamedTensors& targets) {
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;
   for (const auto& [name, target] : targets) {
     const auto found = entries.find(name);
     if (found == entries.end()) continue;
-    const at::Tensor& tensor = copies.emplace_back(target, read_tensor(file, found->second)).second;
+    const at::Tensor& tensor = copies.emplace_back(target, found->second.read()).second;
     // Weights that are not finite would end the run at its first step, with advice that does not help.
     if (tensor.is_floating_point() && !tensor.isfinite().all().item<bool>()) {
       throw KeyError(kKey, fmt::format("'{}': {} holds values that are not finite", path, displayed(name)));
@@ -310,7 +316,51 @@ int64_t copy_tensors(const std::string& path, WeightFile& file, const Entries& e
   return std::ssize(copies);
 }
 
-Pretrained load(const ModelOptions& options, Model& model) {
+// The tensors of a file as the model names and sizes them. `images`: see adapt_transformer(). `from`: StateDict::from.
+Entries entries_for(const Model& model, const ModelOptions& options, Entries theirs,
+                    const std::pair<int64_t, int64_t>& images, std::string& from) {
+  if (const auto grid = model.patch_grid()) {
+    for (const std::string& done : adapt_transformer(theirs, *grid, images)) from += (from.empty() ? "" : ", ") + done;
+  }
+  const std::vector<std::string> heads = heads_of(model);
+  const NamedTensors targets = state_dict(model);
+  return with_names_of_model(std::move(theirs), targets, heads, features_of(options, heads, targets),
+                             options.pretrained, from);
+}
+
+// Height and width of the images that a model of settrain's was trained with, as its card says; zeros where the file
+// has none.
+std::pair<int64_t, int64_t> images_of(const Contents& contents, const std::string& place) {
+  const auto card = contents.metadata.find("card");
+  if (card == contents.metadata.end() || !contents.metadata.contains("config")) return {0, 0};
+  const ModelCard facts = model_card_from_text(card->second, place);
+  return {facts.input_height, facts.input_width};
+}
+
+// "; they fit vit_base_patch14_reg4_dinov2": the registered model that the tensors of another one fit, if any, whatever
+// their head.
+std::string fitting_model(const ModelRegistry& registry, const Entries& theirs,
+                          const std::pair<int64_t, int64_t>& images) {
+  const CostCounter without_storage;
+  for (const ModelEntry& entry : registry.entries()) {
+    try {
+      const config::Config config = config::load({{model_section(registry)}, {}}, {}, {"model.name=" + entry.name});
+      const auto model = entry.make(config, entry.usual);
+      std::string from;
+      Entries entries = entries_for(*model, config.read<ModelOptions>("model"), theirs, images, from);
+      NamedTensors targets = state_dict(*model);
+      const std::vector<std::string> heads = heads_of(*model);
+      std::erase_if(entries, [&](const auto& tensor) { return is_of_any(tensor.first, heads); });
+      std::erase_if(targets, [&](const auto& tensor) { return is_of_any(tensor.first, heads); });
+      if (shape_mismatches(targets, entries).empty()) return fmt::format("\nThey fit model.name: {}", entry.name);
+    } catch (const std::exception&) {  // names that would be double, say: not this model
+      continue;
+    }
+  }
+  return "";
+}
+
+Pretrained load(const ModelOptions& options, Model& model, const ModelRegistry* registry) {
   const std::string& path = options.pretrained;
   Pretrained loaded{.file = path, .sha256 = sha256_of_file(path)};
   WeightFile file(path);
@@ -319,11 +369,14 @@ Pretrained load(const ModelOptions& options, Model& model) {
   StateDict theirs = find_state_dict(file.contents(), fmt::format("'{}'", path),
                                      options.pretrained_key == ModelOptions::kAuto ? "" : options.pretrained_key);
   loaded.from = std::move(theirs.from);
+  Entries tensors;
+  for (const auto& [name, entry] : theirs.tensors) {
+    tensors[name] = {entry.dtype, entry.shape, [&file, entry] { return read_tensor(file, entry); }};
+  }
+  const auto images = images_of(file.contents(), fmt::format("'{}'", path));
+  Entries entries = entries_for(model, options, tensors, images, loaded.from);
   const std::vector<std::string> heads = heads_of(model);
   NamedTensors targets = state_dict(model);
-  Entries entries = with_names_of_model(std::move(theirs.tensors), targets, heads, features_of(options, heads, targets),
-                                        path, loaded.from);
-
   const HeadChoice choice = choose_heads(options, heads, targets, entries);
   loaded.drawn = choice.drawn;
   const auto is_left = [&](const std::string& name) {
@@ -339,14 +392,15 @@ Pretrained load(const ModelOptions& options, Model& model) {
   const std::string lines = shape_mismatches(targets, entries);
   if (!lines.empty()) {
     const std::string from = loaded.from.empty() ? "" : " (" + loaded.from + ")";
-    throw KeyError(kKey, fmt::format("'{}'{} has other tensors than the model:{}", path, from, lines));
+    throw KeyError(kKey, fmt::format("'{}'{} has other tensors than the model:{}{}", path, from, lines,
+                                     registry ? fitting_model(*registry, tensors, images) : ""));
   }
   if (!choice.problem.empty()) {
     const bool may_draw = change_of_head(options).empty() && options.trains(ModelOptions::kHead);
     throw KeyError(kKey,
                    fmt::format("'{}' {}{}", path, choice.problem, may_draw ? ", or model.pretrained_head: draw" : ""));
   }
-  loaded.num_tensors = copy_tensors(path, file, entries, targets);
+  loaded.num_tensors = copy_tensors(path, entries, targets);
   if (options.pretrained_head == ModelOptions::kTauNormalised) {
     normalise_head(choice.kept.front(), options.head_tau, targets);
     loaded.change = fmt::format("head {} normalised with tau {}", choice.kept.front(), options.head_tau);
@@ -381,11 +435,11 @@ std::string missing_pretrained(const ModelRegistry& registry, const config::Conf
          "model.pretrained=none";
 }
 
-std::optional<Pretrained> load_pretrained(const config::Config& config, Model& model) {
+std::optional<Pretrained> load_pretrained(const config::Config& config, Model& model, const ModelRegistry* registry) {
   const auto options = config.read<ModelOptions>("model");
   if (options.pretrained == ModelOptions::kNone) return std::nullopt;
   try {
-    return load(options, model);
+    return load(options, model, registry);
   } catch (const RunError& error) {
     throw KeyError(kKey, error.what());
   }

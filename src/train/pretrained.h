@@ -28,13 +28,16 @@ struct Pretrained {
 /// it was looked for, and where it comes from.
 std::string missing_pretrained(const ModelRegistry& registry, const config::Config& config);
 
-/// Copies the tensors of the file model.pretrained (safetensors or torch.save's, src/formats/weight_file.h), by
-/// torchvision's names, into the freshly drawn `model`; nothing where it is none. A head whose tensors the file has
-/// not, or in other shapes, stays as it was drawn, or is changed as model.pretrained_head says; num_batches_tracked may
-/// be missing; other floating-point types are converted.
+/// Copies the tensors of the file model.pretrained (safetensors or torch.save's, src/formats/weight_file.h), by the
+/// model's names, into the freshly drawn `model`; nothing where it is none. A vision transformer's may have the names
+/// of other sources, and position embeddings for images of another size (adapt_transformer()). A head whose tensors the
+/// file has not, or in other shapes, stays as it was drawn, or is changed as model.pretrained_head says;
+/// num_batches_tracked may be missing; other floating-point types are converted.
 ///
 /// Throws KeyError, before anything is copied, that lists other tensors that are missing, too many, or of another
-/// shape; also where the file cannot be read, or holds weights that are not finite.
-std::optional<Pretrained> load_pretrained(const config::Config& config, Model& model);
+/// shape; also where the file cannot be read, or holds weights that are not finite. It names the model of `registry`,
+/// if given, that such tensors fit.
+std::optional<Pretrained> load_pretrained(const config::Config& config, Model& model,
+                                          const ModelRegistry* registry = nullptr);
 
 }  // namespace settrain

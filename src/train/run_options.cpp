@@ -92,11 +92,13 @@ config::Keys TrainOptions::keys() {
           .free(),
       key("ema_decay", &TrainOptions::ema_decay, 0.0,
           "Decay d of an exponential moving average of the weights, such as 0.999; 0 turns it off. The average is "
-          "then what is evaluated and selected on. After t steps the decay is the smaller of d and (1 + t) / (10 + "
-          "t), so that the initial weights are soon forgotten. Metrics of `train/` are those of the weights "
-          "themselves.")
+          "then what is evaluated and selected on. Metrics of `train/` are those of the weights themselves.")
           .at_least(0)
           .below(1),
+      key("ema_warmup", &TrainOptions::ema_warmup, true,
+          "Whether the decay of that average rises: after t steps it is the smaller of train.ema_decay and (1 + t) / (10 "
+          "+ t), so that the initial weights are soon forgotten. Without it the decay is the same from the first step on, "
+          "so an average that starts from pretrained weights leaves them slowly."),
       key("checkpoint_every.steps", &TrainOptions::checkpoint_steps, 0,
           "The last checkpoint, from which a run resumes, is written at the end of each epoch and every so many "
           "optimizer steps; 0: not by steps.")

@@ -41,7 +41,8 @@ struct TrainOptions {
   std::string precision;
   bool gradient_checkpointing = false;
   config::Switch graph = config::Switch::kAuto;
-  double ema_decay = 0;           // 0: off
+  double ema_decay = 0;  // 0: off
+  bool ema_warmup = true;
   int64_t checkpoint_steps = 0;   // 0: off
   double checkpoint_minutes = 0;  // 0: off
   config::Integers top_k;         // every K >= 1, each once

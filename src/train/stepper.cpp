@@ -105,7 +105,8 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
       length_{run.train.epochs, steps_per_epoch},
       // Benchmarks run with epochs = 0, but the schedule needs at least 1.
       schedule_(make_schedule(run.config, {std::max<int64_t>(1, run.train.epochs), steps_per_epoch})),
-      optimizer_(make_optimizer(run.optimizer, run.config, trainable(*run.model), run.model->head_parameters())),
+      optimizer_(make_optimizer(run.optimizer, run.config, trainable(*run.model),
+                                {run.model->head_parameters(), run.model->layers_below_head()})),
       train_step_(*run.model, *run.loss, *optimizer_, run.policy, *run.group,
                   {.seed = static_cast<uint64_t>(run.general.seed),
                    .clip_norm = run.train.clip_norm,
@@ -114,7 +115,7 @@ Stepper::Stepper(Experiment& run, int64_t steps_per_epoch)
                    .capture = capture_for(run),
                    .bucket_bytes = bucket_bytes(run.config),
                    .sync_batch_norm = run.config.get<bool>("model.sync_batch_norm")}) {
-  if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay);
+  if (run.train.ema_decay > 0) average_.emplace(state_dict(*run.model), run.train.ema_decay, run.train.ema_warmup);
 }
 
 double Stepper::lr(int64_t step) const {

@@ -64,6 +64,13 @@ model: {head: scaled, pretrained: runs/plain/checkpoints/last.safetensors, train
 loss: {name: cross_entropy}
 train: {epochs: 4, checkpoint_every: {steps: 2}}
 """,
+    "fine_tuned": """
+extends: tiny.yaml
+model: {pretrained: runs/plain/checkpoints/last.safetensors, trainable: [head, norm, layer3], stochastic_depth: 0.3}
+loss: {name: cross_entropy}
+optimizer: {layer_decay: 0.7, no_decay: [one_dimensional, token], head_lr_factor: 2.0}
+train: {epochs: 4, ema_decay: 0.9, ema_warmup: false, checkpoint_every: {steps: 2}}
+""",
 }
 
 

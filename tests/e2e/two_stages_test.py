@@ -3,8 +3,9 @@
 import json
 import pathlib
 import re
+import shutil
 
-from program import TINY, ProgramTest, main, tensors_of
+from program import TINY, ProgramTest, main, tensors_of, write_png
 
 FIRST = "runs/first/checkpoints/last.safetensors"
 
@@ -15,7 +16,7 @@ class TwoStages(ProgramTest):
 
     def train(self, name, *settings):
         self.write(f"{name}.yaml", "extends: tail.yaml\n")
-        arguments = [word for setting in settings for word in ("--set", setting)]
+        arguments = [word for setting in settings for word in ((setting,) if setting.startswith("--") else ("--set", setting))]
         return self.run_program("--config", f"{name}.yaml", "--device", "cpu", *arguments)
 
     def setUp(self):
@@ -50,6 +51,72 @@ class TwoStages(ProgramTest):
         last = self.run_program("eval", "runs/lws", "--checkpoint", "last", "--device", "cpu").stdout
         self.assertEqual(last.splitlines()[1:], (self.folder / "runs/again/results.txt").read_text().splitlines()[1:])
 
+    def test_parts_of_the_body_are_trained_by_name(self):
+        done = self.second("part", "model.trainable=[head, layer3, norm]", "optimizer.layer_decay=0.5")
+        self.assertRegex(done.stderr, r"resnet8: 5,126 parameters, 3,9\d\d of them trained")
+        self.assertRegex(done.stderr, r"the first layer's is 0.00312")
+        changed = self.changed("part")
+        weights = {name for name in changed if not name.split(".")[-1].startswith(("running_", "num_batches"))}
+        norms = {name for name in tensors_of(self.folder / FIRST) if ".bn" in name and name.endswith((".weight", ".bias")) and name.startswith("model.")}
+        expected = norms | {"model.layer3.0.conv1.weight", "model.layer3.0.conv2.weight", "model.fc.weight", "model.fc.bias"}
+        self.assertEqual(weights - {"model.bn1.weight", "model.bn1.bias"}, expected - {"model.bn1.weight", "model.bn1.bias"})
+        state = tensors_of(self.folder / "runs/part/checkpoints/last.safetensors")
+        self.assertEqual({name.replace("optimizer.momentum.", "model.") for name in state if name.startswith("optimizer.")}, expected | {"model.bn1.weight", "model.bn1.bias"})
+        told = self.second("dry", "model.trainable=[head, layer3, norm]", "--dry-run").stdout
+        self.assertRegex(told, r"parameters +5,126, 3,9\d\d trained")
+
+    def test_statistics_of_layers_that_are_kept_stay(self):
+        self.second("last", "model.trainable=[head, layer3]")
+        self.assertEqual({name.split(".")[1] for name in self.changed("last")}, {"fc", "layer3"})
+        self.assertIn("model.layer3.0.bn1.running_mean", self.changed("last"))
+
+    def test_several_processes_train_parts_as_one_does(self):
+        settings = ("model.trainable=[head, norm, layer3]", "model.stochastic_depth=0.4", "optimizer.layer_decay=0.8", "train.ema_decay=0.9",
+                    "train.ema_warmup=false", "run.threads=1")
+        self.second("alone", *settings, "train.accumulate=2")
+        self.second("pair", *settings, "--processes=2")
+        one, two = (tensors_of(self.folder / f"runs/{name}/checkpoints/last.safetensors") for name in ("alone", "pair"))
+        self.assertEqual(one, two)
+
+    def test_adapters_are_trained_stopped_and_exported(self):
+        vit = ("model.name=vit", "model.patch=4", "model.width=12", "model.depth=2")
+        self.train("plain", *vit, "optimizer.name=adamw", "optimizer.lr=0.01")
+        first = "runs/plain/checkpoints/last.safetensors"
+        pictures = self.folder / "pictures"
+        pictures.mkdir()
+        for level in (20, 120, 220):
+            write_png(pictures / f"{level}.png", 12, 12, level)
+        for kind in ("lora", "adaptformer"):
+            with self.subTest(kind=kind):
+                settings = (*vit, "optimizer.name=adamw", "optimizer.lr=0.01", f"model.pretrained={first}", f"model.adapter.kind={kind}",
+                            "model.adapter.rank=3", "schedule.name=constant", "train.ema_decay=0.5")
+                done = self.train("whole", *settings, "train.epochs=2", "run.dir=runs/whole")
+                self.assertIn("model.trainable is [adapter, head]", done.stderr)
+                before, after = (tensors_of(self.folder / path) for path in (first, "runs/whole/checkpoints/last.safetensors"))
+                changed = {name for name in after if name.startswith("model.") and after[name] != before.get(name) and not name.endswith(".scale")}
+                own = {name for name in changed if f".{kind}." in name}
+                self.assertEqual(changed - own, {"model.head.weight", "model.head.bias"})
+                self.assertEqual(len(own), 8)
+                self.train("parts", *settings, "train.epochs=1", "run.dir=runs/parts")
+                self.run_program("--resume", "runs/parts", "--set", "train.epochs=2", "--device", "cpu")
+                self.assertEqual(self.metrics("parts"), self.metrics("whole"))
+                self.assertEqual(tensors_of(self.folder / "runs/parts/checkpoints/last.safetensors"), after)
+
+                self.run_program("export", "runs/whole", "--checkpoint", "last", "--output", f"{kind}.safetensors")
+                names = tensors_of(self.folder / f"{kind}.safetensors")
+                self.assertEqual(any(".lora." in name for name in names), False)
+                self.assertEqual(any(".adaptformer." in name for name in names), kind == "adaptformer")
+                answers = [self.run_program("predict", model, "pictures", "--rule", "top:6", "--device", "cpu").stdout for model in ("runs/whole/checkpoints/last.safetensors", f"{kind}.safetensors")]
+                self.assertEqual(*answers)
+                # What is evaluated in training, beside the adapter, is what is exported.
+                plain = (*vit, f"model.pretrained={kind}.safetensors", "train.epochs=0", "run.dir=runs/again")
+                if kind == "lora":
+                    self.train("again", *plain)
+                    last = self.run_program("eval", "runs/whole", "--checkpoint", "last", "--device", "cpu").stdout
+                    self.assertEqual(last.splitlines()[1:], (self.folder / "runs/again/results.txt").read_text().splitlines()[1:])
+                for run in ("whole", "parts", "again"):
+                    shutil.rmtree(self.folder / f"runs/{run}", ignore_errors=True)
+
     def test_tau_normalisation_needs_no_training(self):
         done = self.train("tau", f"model.pretrained={FIRST}", "model.pretrained_head=tau_normalised", "model.head_tau=1", "train.epochs=0")
         self.assertIn("head fc normalised with tau 1", done.stderr)
@@ -66,6 +133,12 @@ class TwoStages(ProgramTest):
             ((f"model.pretrained={FIRST}", "model.trainable=[head]", "optimizer.head_lr_factor=3"), "only with model.trainable: [body, head]"),
             ((f"model.pretrained={FIRST}", "model.trainable=[body]", "model.pretrained_head=draw"), "leaves as it was drawn"),
             (("model.trainable=[body]",), "leaves a head as it was drawn"),
+            (("model.trainable=[head, layer3]",), "some of the body as it was drawn"),
+            ((f"model.pretrained={FIRST}", "model.trainable=[head, layr3]"), "did you mean 'layer3'"),
+            ((f"model.pretrained={FIRST}", "model.trainable=[head]", "optimizer.layer_decay=0.5"), "only with layers below the head"),
+            ((f"model.pretrained={FIRST}", "model.trainable=[layer2, layer3]", "optimizer.head_lr_factor=3"), "only with model.trainable: [body, head]"),
+            (("train.ema_warmup=false",), "only with train.ema_decay above 0"),
+            (("model.name=densenet40_12", "model.stochastic_depth=0.1"), "model.stochastic_depth"),
             ((f"model.pretrained={FIRST}", "model.trainable=[head]", "model.sync_batch_norm=true"), "keeps its batch statistics"),
             (("data.long_tail.rounding=down",), "only with data.long_tail.imbalance above 1"),
             (("schedule.warmup_epochs=3",), "the rate would never reach optimizer.lr"),

@@ -31,6 +31,14 @@ TEST_CASE("The scores are shifted by tau times the log frequencies") {
   }
 }
 
+TEST_CASE("The scale multiplies the scores but not what they are shifted by, and probabilities take it") {
+  const double terms[] = {std::exp(4.0) / 2, 1.0 / 3, std::exp(-2.0) / 6};
+  CHECK(loss_at("logit_adjusted", {3, 2, 1}, 2, {"scale=4"}) ==
+        Approx(-std::log(terms[2] / (terms[0] + terms[1] + terms[2]))).epsilon(1e-12));
+  CHECK(test::build_loss("logit_adjusted", test::context_of_counts({3, 2, 1}), {"scale=4"})->score_scale() == 4);
+  CHECK(test::build_loss("balanced_softmax", test::context_of_counts({3, 2, 1}), {})->score_scale() == 1);
+}
+
 TEST_CASE("With tau 0, and for balanced classes, it is cross-entropy") {
   const double plain = loss_at("cross_entropy", {3, 2, 1}, 1);
   CHECK(loss_at("logit_adjusted", {3, 2, 1}, 1, {"tau=0"}) == plain);

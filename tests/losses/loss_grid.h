@@ -25,7 +25,7 @@ inline std::vector<LossCase> loss_grid() {
       {"cross_entropy", {"", "label_smoothing=0.3"}},
       {"focal", {"gamma=0", "gamma=0.5", "gamma=1", "gamma=5"}},
       {"ldam", {"max_margin=0 scale=1", "max_margin=2 scale=0.1", "max_margin=0.5 scale=100"}},
-      {"logit_adjusted", {"tau=0", "tau=0.5", "tau=4"}},
+      {"logit_adjusted", {"tau=0", "tau=0.5", "tau=4", "scale=25"}},
       {"balanced_softmax", {""}},
       {"topk_hinge", {"k=1", "k=4", "k=8"}},
       {"topk_hinge_convex", {"k=1", "k=4", "k=8"}},

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "models/autocast.h"
@@ -29,9 +30,10 @@ config::Config config_of(const std::string& name, const std::string& setting = "
   return config::load({{model_section(models())}, {}}, {}, {"model.name=" + name, setting});
 }
 
-// Small images, for which a test need not wait.
+// Small images, for which a test need not wait; some models take multiples of 14 pixels alone.
 ModelContext small(const ModelEntry& entry) {
-  return {7, 3, std::min<int64_t>(entry.usual.height, 64), std::min<int64_t>(entry.usual.width, 64)};
+  const int64_t most = entry.name.find("14") == std::string::npos ? 64 : 56;
+  return {7, 3, std::min(entry.usual.height, most), std::min(entry.usual.width, most)};
 }
 
 std::shared_ptr<Model> build_model(const std::string& name, const std::string& setting = "model.head=linear") {
@@ -52,9 +54,9 @@ at::Tensor images_for(const std::string& name, int64_t batch = 2) {
 }
 
 // One of each kind of network.
-const std::vector<std::string> kKinds{"resnet8",  "densenet40_12",   "resnet18",
-                                      "resnet50", "densenet121",     "convnext_tiny",
-                                      "vit_b_16", "efficientnet_b0", "efficientnet_lite0"};
+const std::vector<std::string> kKinds{
+    "resnet8",       "densenet40_12", "resnet18",        "resnet50",           "densenet121",
+    "convnext_tiny", "vit_b_16",      "efficientnet_b0", "efficientnet_lite0", "vit_small_patch14_reg4_dinov2"};
 
 // Larger ones are of the same code as others of their family, and would take seconds and gigabytes.
 bool is_quick(const std::string& name) {
@@ -64,28 +66,42 @@ bool is_quick(const std::string& name) {
          network_cost(entry, config_of(name), small(entry)).parameters < kMostParameters;
 }
 
-TEST_CASE("a frozen body keeps its weights and its batch statistics, and a frozen head its weights") {
+TEST_CASE("parts that are not trained keep their weights and their batch statistics") {
   for (const std::string& name : kKinds) {
     CAPTURE(name);
-    const auto model = build_model(name);
-    model->freeze(/*body=*/true, /*head=*/false);
-    const NamedTensors tensors = state_dict(*model);
-    std::vector<at::Tensor> before;
-    for (const auto& [key, tensor] : tensors) before.push_back(tensor.detach().clone());
-    model->train();
-    model->forward(images_for(name)).scores.square().sum().backward();
-    for (size_t i = 0; i < tensors.size(); ++i) CHECK(at::equal(tensors[i].second, before[i]));
-    int64_t with_gradient = 0;
-    for (const at::Tensor& parameter : model->parameters()) with_gradient += parameter.grad().defined();
-    CHECK(with_gradient == 2);  // the head's weight and bias
+    const auto layers = build_model(name)->layers();
+    for (const std::vector<std::string>& parts :
+         {std::vector<std::string>{"head"}, {"body"}, {"head", "norm"}, {"head", layers.back().front()}}) {
+      CAPTURE(parts);
+      const auto model = build_model(name);
+      std::set<std::string> trained;
+      for (const std::string& part : parts) trained.merge(model->parameters_of(part));
+      REQUIRE_FALSE(trained.empty());
+      REQUIRE(std::ssize(trained) < std::ssize(model->parameters()));
+      model->train_only(parts);
+      const NamedTensors tensors = state_dict(*model);
+      std::map<std::string, at::Tensor> before;
+      for (const auto& [key, tensor] : tensors) before[key] = tensor.detach().clone();
+      model->train();
+      model->forward(images_for(name)).scores.square().sum().backward();
 
-    const auto other = build_model(name);
-    other->freeze(/*body=*/false, /*head=*/true);
-    other->train();
-    other->forward(images_for(name)).scores.square().sum().backward();
-    int64_t without = 0;
-    for (const at::Tensor& parameter : other->parameters()) without += !parameter.grad().defined();
-    CHECK(without == 2);
+      int64_t numbers = 0;
+      for (const auto& parameter : model->named_parameters()) {
+        CAPTURE(parameter.key());
+        CHECK(parameter.value().grad().defined() == trained.contains(parameter.key()));
+        numbers += parameter.value().grad().defined() ? parameter.value().numel() : 0;
+      }
+      CHECK(model->num_trained_parameters() == numbers);
+      for (const auto& [key, tensor] : tensors) {
+        CAPTURE(key);
+        const std::string kind = ".running_mean";
+        const bool moves = key.ends_with(kind) && trained.contains(key.substr(0, key.size() - kind.size()) + ".weight");
+        if (key.ends_with(kind)) CHECK(at::equal(tensor, before[key]) != moves);
+        if (!key.ends_with(".running_var") && !key.ends_with(".num_batches_tracked") && !moves) {
+          CHECK(at::equal(tensor, before[key]));
+        }
+      }
+    }
   }
 }
 
@@ -136,6 +152,26 @@ TEST_CASE("every model knows its head's parameters: those whose shapes follow th
   }
 }
 
+TEST_CASE("every model tells its layers: each has parameters, each parameter one layer, the head's none") {
+  const CostCounter without_storage;
+  for (const ModelEntry& entry : models().entries()) {
+    CAPTURE(entry.name);
+    const auto model = entry.make(config_of(entry.name), small(entry));
+    const auto num_layers = std::ssize(model->layers());
+    CHECK(num_layers > 3);
+    std::map<int64_t, int64_t> sizes;
+    for (const auto& [name, below] : model->layers_below_head()) sizes[below] += 1;
+    CHECK(std::ssize(sizes) == num_layers + 1);
+    CHECK(sizes.rbegin()->first == num_layers);
+    for (const std::string& name : model->head_parameters()) CHECK(model->layers_below_head().at(name) == 0);
+    // No part of a layer is named in another one too.
+    std::set<std::string> parts;
+    for (const auto& layer : model->layers()) {
+      for (const std::string& part : layer) CHECK(parts.insert(part).second);
+    }
+  }
+}
+
 TEST_CASE("the cost of a network is counted without building it") {
   for (const std::string& name : kKinds) {
     CAPTURE(name);
@@ -159,6 +195,8 @@ TEST_CASE("the cost of a network is counted without building it") {
   CHECK(giga("efficientnet_b0") == Approx(0.386).margin(0.0005));
   CHECK(giga("efficientnet_v2_s") == Approx(8.366).margin(0.0005));
   CHECK(giga("vit_b_16") == Approx(17.564).margin(0.0005));
+  CHECK(giga("vit_base_patch16") == giga("vit_b_16"));
+  CHECK(giga("vit_large_patch14_reg4_dinov2") > 400);       // of 518x518 pixels, without storage
   CHECK(build_model("resnet8")->parameters()[0].is_cpu());  // the count leaves nothing behind
 }
 
@@ -266,12 +304,13 @@ TEST_CASE("images that a model cannot take are refused before its first step") {
   };
   CHECK_THROWS_WITH(cost("convnext_tiny", 31, 224), Catch::Contains("32x32") && Catch::Contains("31x224"));
   CHECK(cost("convnext_tiny", 32, 33) > 0);
-  for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 1}, {224, 240}, {100, 100}}) {
+  for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 1}, {224, 230}, {100, 100}}) {
     CHECK_THROWS_WITH(
         cost("vit_b_16", height, width),
         Catch::Contains("multiple of 16") && Catch::Contains(std::to_string(height) + "x" + std::to_string(width)));
   }
-  CHECK(cost("vit_b_16", 16, 16) > 0);
+  CHECK(cost("vit_b_16", 16, 32) > 0);
+  CHECK_THROWS_WITH(cost("vit_base_patch14_dinov2", 256, 256), Catch::Contains("multiple of 14"));
 }
 
 }  // namespace

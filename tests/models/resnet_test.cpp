@@ -1,8 +1,14 @@
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+
+#include <cmath>
 
 #include "models/entries.h"
+#include "models/layers.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
+#include "src/config/load.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -51,6 +57,61 @@ TEST_CASE("initial weights have the standard deviation of the paper's authors") 
   CHECK(weight.std().item<double>() == Approx(expected).epsilon(4 * 0.0037));
   CHECK(std::abs(weight.mean().item<double>()) < 4 * expected / std::sqrt(36864.0));
   CHECK(model->named_parameters().find("fc.weight")->abs().max().item<double>() <= 1.0 / 8);
+}
+
+std::shared_ptr<Model> with_random_depth(const std::string& name, double stochastic_depth) {
+  ModelRegistry registry("model");
+  register_builtin_models(registry);
+  const config::Config config =
+      config::load({{model_section(registry)}, {}}, {},
+                   {"model.name=" + name, fmt::format("model.stochastic_depth={}", stochastic_depth)});
+  at::manual_seed(1);
+  return registry.at(name).make(config, {7, 3, 64, 64});
+}
+
+TEST_CASE("stochastic depth skips a block's branch, never the first one's, and keeps the mean") {
+  constexpr double kSkipped = 0.3;
+  constexpr int64_t kImages = 400;
+  struct LastBlock {
+    std::string model, name;
+    int64_t channels;
+  };
+  for (const LastBlock& last :
+       {LastBlock{"resnet20", "layer3.2", 64}, {"resnet18", "layer4.1", 512}, {"resnet50", "layer4.2", 2048}}) {
+    CAPTURE(last.model);
+    const auto whole = with_random_depth(last.model, 0), skipping = with_random_depth(last.model, kSkipped);
+    const at::NoGradGuard no_grad;
+    // So far above zero that the rectifier at the end lets all pass: what is left of the shortcut is the branch.
+    const at::Tensor x = at::randn({kImages, last.channels, 1, 1}) + 100;
+    const auto branch = [&](Model& model, bool training) {
+      model.train(training);
+      return (model.named_modules()[last.name]->as<Layer>()->forward(x) - x).flatten(1);
+    };
+    const at::Tensor full = branch(*whole, true), random = branch(*skipping, true);
+    const at::Tensor kept = random.ne(0).any(1), rows = kept.nonzero().squeeze(1);
+    CHECK(full.ne(0).any(1).all().item<bool>());
+    CHECK(at::allclose(random.index_select(0, rows), full.index_select(0, rows) / (1 - kSkipped), 1e-3, 1e-3));
+    const double share = 1 - kept.to(at::kDouble).mean().item<double>();
+    CHECK(share == Approx(kSkipped).margin(4 * std::sqrt(kSkipped * (1 - kSkipped) / kImages)));
+    CHECK(at::equal(branch(*skipping, false), branch(*skipping, false)));
+
+    const at::Tensor images = at::randn({8, whole->named_parameters()["layer1.0.conv1.weight"].size(1), 4, 4});
+    const auto first = [&](Model& model) {
+      model.train();
+      return model.named_modules()["layer1.0"]->as<Layer>()->forward(images);
+    };
+    CHECK(at::equal(first(*skipping), first(*whole)));
+  }
+}
+
+TEST_CASE("without stochastic depth, training a ResNet draws no random numbers") {
+  const auto model = with_random_depth("resnet20", 0);
+  const at::Tensor images = at::randn({2, 3, 16, 16});
+  at::manual_seed(4);
+  model->forward(images);
+  const at::Tensor next = at::rand({3});
+  at::manual_seed(4);
+  CHECK(at::equal(next, at::rand({3})));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <set>
 
 #include "tests/support/catch2.h"
@@ -28,7 +29,7 @@ struct Subject {
     at::manual_seed(7);
     parameters = {{"fc.weight", at::randn({3, 2})}, {"fc.bias", at::randn({3})}, {"unused", at::randn({4})}};
     for (auto& [name, parameter] : parameters) parameter.requires_grad_(true);
-    optimizer = make_optimizer(entry, config_of(entry, settings), parameters, {"fc.weight", "fc.bias"});
+    optimizer = make_optimizer(entry, config_of(entry, settings), parameters, {{"fc.weight", "fc.bias"}, {}});
   }
 
   at::Tensor distance() const { return parameters[0].second.square().sum() + parameters[1].second.square().sum(); }
@@ -135,7 +136,11 @@ TEST_CASE("Weight decay spares the parameters of the kinds that are named") {
                                     {"attention.in_proj_bias", row},
                                     {"fc.weight", matrix},
                                     {"fc.bias", row},
-                                    {"token", row}};
+                                    {"layer_scale", at::ones({2, 1, 1})},
+                                    {"gamma", row},
+                                    {"temperature", at::ones({})},
+                                    {"cls_token", at::ones({1, 1, 2})},
+                                    {"pos_embed", at::ones({1, 5, 2})}};
   const auto spared = [&](const config::Texts& no_decay) {
     std::set<std::string> names;
     OptimizerEntry entry = sgd_entry();
@@ -148,20 +153,41 @@ TEST_CASE("Weight decay spares the parameters of the kinds that are named") {
     };
     const std::string kinds = fmt::format("optimizer.no_decay=[{}]", fmt::join(no_decay, ", "));
     make_optimizer(entry, config_of(entry, {kinds, "optimizer.head_lr_factor=3"}), parameters,
-                   {"fc.weight", "fc.bias"});
+                   {{"fc.weight", "fc.bias"}, {}});
     return names;
   };
   CHECK(spared({}).empty());
   CHECK(spared({"norm"}) == std::set<std::string>{"bn.bias", "bn.weight"});
   CHECK(spared({"bias"}) == std::set<std::string>{"attention.in_proj_bias", "fc.bias"});
   CHECK(spared({"bias", "norm"}).size() == 4);
+  CHECK(spared({"token"}) == std::set<std::string>{"cls_token", "pos_embed"});
+  CHECK(spared({"one_dimensional"}) == std::set<std::string>{"attention.in_proj_bias", "bn.bias", "bn.weight",
+                                                             "fc.bias", "gamma", "layer_scale", "temperature"});
+}
+
+TEST_CASE("Rates fall by layer below the head") {
+  Optimizer::Named parameters;
+  std::map<std::string, double> factors;
+  for (const char* name : {"stem", "block.1", "block.10", "fc.weight", "elsewhere"}) {
+    parameters.emplace_back(name, at::ones({2, 2}));
+  }
+  OptimizerEntry entry = sgd_entry();
+  entry.make = [&](const config::Config&, const TrainedParameters& trained) {
+    for (const TrainedParameter& parameter : trained) factors[parameter.name] = parameter.lr_factor;
+    return nullptr;
+  };
+  make_optimizer(entry, config_of(entry, {"optimizer.layer_decay=0.5", "optimizer.head_lr_factor=3"}), parameters,
+                 {{"fc.weight"}, {{"stem", 12}, {"block.1", 10}, {"block.10", 1}, {"fc.weight", 0}}});
+  CHECK(factors ==
+        std::map<std::string, double>{
+            {"stem", 1. / 4096}, {"block.1", 1. / 1024}, {"block.10", 0.5}, {"fc.weight", 3}, {"elsewhere", 1}});
 }
 
 TEST_CASE("Every optimizer refuses what no optimizer can do") {
   for (const OptimizerEntry& entry : builtin_optimizers().entries()) {
     CAPTURE(entry.name);
-    for (const char* wrong :
-         {"lr=-1", "weight_decay=-0.1", "head_lr_factor=-1", "no_decay=[norms]", "no_decay=[bias, bias]"}) {
+    for (const char* wrong : {"lr=-1", "weight_decay=-0.1", "head_lr_factor=-1", "no_decay=[norms]",
+                              "no_decay=[bias, bias]", "layer_decay=0", "layer_decay=1.1"}) {
       CAPTURE(wrong);
       const std::string setting = std::string("optimizer.") + wrong;
       CHECK_THROWS_WITH(config_of(entry, {setting}), Catch::Contains(setting.substr(0, setting.find('='))));

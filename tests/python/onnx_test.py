@@ -78,6 +78,16 @@ class Export(TensorTest):
         self.check_network("vit_b_16")
         self.check_network("efficientnet_b0")
         self.check_network("efficientnet_lite0")
+        parts = ("model.patch=8", "model.width=24", "model.depth=2")
+        self.check_network("vit", *parts, "model.registers=4", "model.layer_scale=0.5", "model.pooling=both")
+        self.check_network("vit", *parts, "model.ln_pre=true", "model.activation=quick_gelu", "model.pooling=mean")
+
+    def test_adapters(self):
+        parts = ("model.patch=8", "model.width=24", "model.depth=2")
+        self.train("first", "model.name=vit", *parts)
+        shutil.move(self.folder / "runs/first/checkpoints/last.safetensors", self.folder / "first.safetensors")
+        for kind in ("lora", "adaptformer"):
+            self.check_network("vit", *parts, "model.pretrained=first.safetensors", f"model.adapter.kind={kind}", "optimizer.lr=0.1")
 
     def test_heads(self):
         self.check_network("resnet20", "model.width=4", "model.head=normalised", "loss.name=ldam", "loss.scale=40", scale=40)

@@ -136,6 +136,8 @@ TEST_CASE("a model that does not take the images' size has the usual input") {
   CHECK(images.choose({"model.name=vit_b_16"}).size == 224);
   CHECK_THAT(all_remarks(images.choose({"model.name=vit_b_16"})), Contains("vit_b_16") && Contains("40x40"));
   CHECK(images.choose({"model.name=convnext_tiny"}).size == 40);
+  CHECK(images.choose({"model.name=vit_small_patch14_dinov2"}).size == 518);  // that of the model
+  CHECK(images.choose({"model.name=vit_small_patch14_dinov2", "data.pipeline=imagenet"}).size == 518);
   const FolderOfImages small;
   small.fill(16, 16);
   CHECK(small.choose({"model.name=vit_b_16"}).size == 16);

@@ -215,12 +215,16 @@ TEST_CASE("a head within another module is found, and one of other classes stays
   CHECK(weights.load(theirs, *weights.draw(2))->drawn == std::vector<std::string>{head});
 }
 
-TEST_CASE("a vision transformer's file for images of another size is refused by both numbers of places") {
+TEST_CASE("a vision transformer's file for images of another size is resized, or refused by both numbers of places") {
   const Weights weights("vit_b_16");
   TensorMap theirs = weights.others();
+  theirs["encoder.pos_embedding"] = at::zeros({1, 198, 768});
+  const auto model = weights.draw(2);
+  CHECK_THROWS_WITH(weights.load(theirs, *model),
+                    Contains("encoder.pos_embedding: [1, 198, 768] float32, expected [1, 17, 768] float32"));
   theirs["encoder.pos_embedding"] = at::zeros({1, 197, 768});
-  CHECK_THROWS_WITH(weights.load(theirs, *weights.draw(2)),
-                    Contains("encoder.pos_embedding: [1, 197, 768] float32, expected [1, 17, 768] float32"));
+  CHECK_THAT(weights.load(theirs, *model)->describe(), Contains("14x14") && Contains("4x4"));
+  CHECK_FALSE(model->named_parameters()["encoder.pos_embedding"].any().item<bool>());
 }
 
 TEST_CASE("all that does not fit is said at once, and nothing is copied") {
@@ -377,7 +381,7 @@ TEST_CASE("a file that cannot be used names the key, and one that is not there i
   CHECK_FALSE(load_pretrained(configured_model({"model.name=resnet50"}), *model));
 }
 
-TEST_CASE("torchvision's models name their weights") {
+TEST_CASE("models for ImageNet's classes name their weights") {
   for (const ModelEntry& entry : models().entries()) {
     CAPTURE(entry.name);
     const bool has_source = !entry.pretrained.url.empty();

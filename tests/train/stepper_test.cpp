@@ -4,10 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
 
+#include "models/cost.h"
+#include "models/model.h"
+#include "src/config/load.h"
 #include "src/core/error.h"
+#include "tests/support/builtin_registries.h"
 #include "tests/support/catch2.h"
 #include "tests/support/logged.h"
+#include "tests/support/skip.h"
 #include "tests/train/image_folders.h"
 
 namespace settrain {
@@ -88,6 +96,72 @@ TEST_CASE("a loader whose every epoch has a batch of one image is refused for a 
   const Experiment run = folder.run({"model.name=resnet18"});
   CHECK_THROWS_WITH(StepLoader(run), Contains("data.drop_last"));
   CHECK_NOTHROW(StepLoader(folder.run({"model.name=resnet18", "data.drop_last=true"})));
+}
+
+TEST_CASE("the rates that fall by layer, and what weight decay spares, are timm's") {
+  const CostCounter without_storage;
+  std::ifstream file(test::golden_path("layer_decay.txt"));
+  std::map<std::string, std::map<std::string, std::pair<double, bool>>> theirs;  // by model and parameter
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string model, parameter;
+    double factor = 0;
+    bool decays = false;
+    words >> model >> factor >> decays;
+    while (words >> parameter) theirs[model][parameter] = {factor, decays};
+  }
+  CHECK(theirs.size() == 6);
+  const Registries& registries = test::builtin_registries();
+  for (const auto& [name, expected] : theirs) {
+    CAPTURE(name);
+    const config::Config config = config::load(
+        experiment_schema(registries), {},
+        {"model.name=" + name, "optimizer.layer_decay=0.75", "optimizer.no_decay=[one_dimensional, token]"});
+    const ModelEntry& entry = registries.models.at(name);
+    const auto model = entry.make(config, entry.usual);
+    OptimizerEntry optimizer = sgd_entry();
+    optimizer.make = [&](const config::Config&, const TrainedParameters& trained) {
+      CHECK(trained.size() == expected.size());
+      for (const TrainedParameter& parameter : trained) {
+        CAPTURE(parameter.name);
+        REQUIRE(expected.contains(parameter.name));
+        const auto& [factor, decays] = expected.at(parameter.name);
+        CHECK(parameter.lr_factor == Approx(factor).epsilon(1e-12));
+        CHECK(parameter.decays == decays);
+      }
+      return nullptr;
+    };
+    Optimizer::Named parameters;
+    for (const auto& item : model->named_parameters()) parameters.emplace_back(item.key(), item.value());
+    make_optimizer(optimizer, config, parameters, {model->head_parameters(), model->layers_below_head()});
+  }
+}
+
+TEST_CASE("a step moves each layer as far as its learning rate says") {
+  const test::SmallFolder folder(2);
+  const auto moved = [&](const std::string& setting) {
+    Experiment run = folder.run(
+        {"optimizer.momentum=0", "optimizer.nesterov=false", "optimizer.weight_decay=0", "data.batch_size=6", setting});
+    std::map<std::string, at::Tensor> before, changes;
+    for (const auto& item : run.model->named_parameters()) before[item.key()] = item.value().detach().clone();
+    StepLoader loader(run);
+    Stepper stepper(run, loader.steps_per_epoch());
+    loader.start_epoch(0);
+    stepper.take(0, loader.next());
+    for (const auto& item : run.model->named_parameters()) {
+      changes[item.key()] = (item.value().detach() - before[item.key()]).to(at::kDouble);
+    }
+    return changes;
+  };
+  auto even = moved("optimizer.layer_decay=1"), falling = moved("optimizer.layer_decay=0.5");
+  for (const auto& [name, factor] : std::vector<std::pair<std::string, double>>{{"fc.weight", 1},
+                                                                                {"layer3.0.conv2.weight", 0.5},
+                                                                                {"layer1.0.conv1.weight", 0.125},
+                                                                                {"conv1.weight", 0.0625}}) {
+    CAPTURE(name);
+    REQUIRE(even[name].norm().item<double>() > 0);
+    CHECK((falling[name].norm() / even[name].norm()).item<double>() == Approx(factor).epsilon(1e-3));
+  }
 }
 
 }  // namespace

@@ -109,6 +109,7 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   check_training_data(run);
   DryRun cost;
   cost.parameters = run.model->num_parameters();
+  cost.trained_parameters = run.model->num_trained_parameters();
 
   std::optional<Throughput> throughput;  // its optimizer stays in memory, as in the run
   if (run.train.epochs > 0) {
@@ -157,7 +158,10 @@ std::string format_dry_run(const Dataset& dataset, int64_t epochs, at::Device de
   line("images", fmt::format("{} training, {} validation{}, {} test; {} classes", format_count(dataset.train.size()),
                              format_count(dataset.val.size()), calibration_images(dataset),
                              format_count(dataset.test.size()), format_count(dataset.num_classes())));
-  line("parameters", format_count(cost.parameters));
+  line("parameters",
+       format_count(cost.parameters) + (cost.trained_parameters < cost.parameters
+                                            ? fmt::format(", {} trained", format_count(cost.trained_parameters))
+                                            : ""));
   if (epochs > 0) {
     line("steps", fmt::format("{}: {} an epoch, {} epochs", format_count(cost.steps),
                               format_count(cost.steps_per_epoch), format_count(epochs)));

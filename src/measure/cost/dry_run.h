@@ -11,7 +11,7 @@
 namespace settrain {
 
 struct DryRun {
-  int64_t parameters = 0;
+  int64_t parameters = 0, trained_parameters = 0;
   int64_t steps = 0, steps_per_epoch = 0;  // both 0 where nothing is trained
   double step_s = 0;                       // median seconds of an optimizer step
   double train_s = 0;                      // of all steps

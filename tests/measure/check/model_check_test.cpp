@@ -48,6 +48,12 @@ TEST_CASE("EfficientNets agree with torchvision, and Lite0 with a Python twin of
   check_all("efficientnet_lite0_72px.json", 10);
 }
 
+TEST_CASE("vision transformers' parts agree with timm and OpenCLIP, initial weights too") {
+  for (const char* name : {"vit_small_parts", "vit_dinov2_parts", "vit_no_token_parts", "vit_clip_parts"})
+    check_all(name + std::string(".json"), 10);
+  check_all("vit_reg4_parts.json", 11);
+}
+
 TEST_CASE("the other models have torchvision's names and shapes") {
   for (const char* name : {"resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d", "densenet161", "densenet169",
                            "densenet201", "convnext_tiny", "vit_b_16", "convnext_small", "convnext_base",
