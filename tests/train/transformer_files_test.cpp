@@ -9,11 +9,11 @@
 #include "models/model.h"
 #include "models/model_options.h"
 #include "models/named_tensors.h"
+#include "src/checkpoint/tensor_file.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/formats/model_card.h"
 #include "src/train/pretrained.h"
-#include "src/train/tensor_file.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
