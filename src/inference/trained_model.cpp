@@ -203,7 +203,7 @@ config::Config config_for(const Registries& registries, const ModelEntry& entry,
   };
   if (!alone.normalisation.empty()) add("data.normalisation=" + alone.normalisation, "--normalisation");
   if (alone.input_size) add(fmt::format("data.input_size={}", *alone.input_size), "--input-size");
-  all.insert(all.end(), {"data.name=image_folder", "data.root=.", "data.apply_orientation=true"});
+  all.insert(all.end(), {"data.name=image_folder", "data.root=."});
   // Published weights expect ImageNet's resize and crop.
   if (!entry.pretrained.url.empty()) all.emplace_back("data.pipeline=imagenet");
   all.insert(all.end(), settings.begin(), settings.end());

@@ -146,6 +146,12 @@ TEST_CASE("weights alone answer with the model, the classes and the normalisatio
   CHECK_FALSE(model.rules);
   CHECK_FALSE(model.model->is_training());
 
+  // As a run of image files, they ignore the orientation of JPEGs unless that is asked for.
+  CHECK_FALSE(decode_options(model).apply_orientation);
+  CHECK(decode_options(open_trained_model(test::registries(), file, at::kCPU,
+                                          {"model.width=1", "data.apply_orientation=true"}, all))
+            .apply_orientation);
+
   // Neither which normalisation nor which classes there are can be guessed; the size can.
   const auto with = [&](const std::function<void(WeightsAlone&)>& change) {
     WeightsAlone alone = all;
