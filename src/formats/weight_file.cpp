@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <set>
 #include <string_view>
@@ -75,33 +76,41 @@ void check_truth_values(const InputFile& file, const TensorEntry& entry, const v
 
 using Named = std::vector<std::pair<std::string, const TensorEntry*>>;
 
-const std::string* first_name(const TensorEntry& entry) {
-  return entry.path.empty() ? nullptr : std::get_if<std::string>(&entry.path.front());
-}
+// The tensors of a container of the file, and its keys from the outermost one inwards.
+struct Container {
+  std::vector<const TensorEntry*> tensors{};
+  KeyPath keys{};
 
-// The tensors that lie in the dict `key`, without a container between.
-Named in_dict(const Contents& contents, const std::string& key) {
-  Named found;
-  for (const TensorEntry& entry : contents.tensors) {
-    const std::string* first = first_name(entry);
-    if (entry.path.size() == 2 && first && *first == key) found.emplace_back(joined({entry.path[1]}), &entry);
+  // The key below the container that leads to the tensor; null for an index.
+  const std::string* key_of(const TensorEntry& entry) const {
+    return entry.path.size() <= keys.size() ? nullptr : std::get_if<std::string>(&entry.path[keys.size()]);
   }
-  return found;
-}
 
-Named in_no_container(const Contents& contents) {
-  Named found;
-  for (const TensorEntry& entry : contents.tensors) {
-    if (entry.path.size() == 1) found.emplace_back(joined(entry.path), &entry);
+  Container inner(const std::string& key) const {
+    Container found{.keys = keys};
+    found.keys.emplace_back(key);
+    for (const TensorEntry* entry : tensors) {
+      const std::string* first = key_of(*entry);
+      if (first && *first == key && entry->path.size() > found.keys.size()) found.tensors.push_back(entry);
+    }
+    return found;
   }
-  return found;
-}
+
+  // Those with no further container between.
+  Named direct() const {
+    Named found;
+    for (const TensorEntry* entry : tensors) {
+      if (entry->path.size() == keys.size() + 1) found.emplace_back(joined({entry->path.back()}), entry);
+    }
+    return found;
+  }
+};
 
 // "model.*" or, where weights were averaged, the averages: the evaluation used these.
-Named of_checkpoint(const Contents& contents) {
+Named of_checkpoint(const Container& file) {
   Named found;
   for (const std::string prefix : {"ema.", "model."}) {
-    for (const auto& [name, entry] : in_no_container(contents)) {
+    for (const auto& [name, entry] : file.direct()) {
       if (name.starts_with(prefix)) found.emplace_back(name.substr(prefix.size()), entry);
     }
     if (!found.empty()) break;
@@ -109,25 +118,36 @@ Named of_checkpoint(const Contents& contents) {
   return found;
 }
 
+// The container below the usual keys, which may be nested: {"state_dict": {"model": ...}}. It is the file's own without
+// them.
+Container within_known_keys(Container container) {
+  static constexpr std::array kKnown{"state_dict", "model_state_dict", "model"};
+  for (size_t i = 0; i < kKnown.size();) {
+    Container inner = container.inner(kKnown[i++]);
+    if (inner.tensors.empty()) continue;
+    container = std::move(inner);
+    i = 0;
+  }
+  return container;
+}
+
 Named choose(const Contents& contents, const std::string& place, std::string& from) {
+  Container file;
+  for (const TensorEntry& entry : contents.tensors) file.tensors.push_back(&entry);
   const auto kind = contents.metadata.find("kind");
   if (kind != contents.metadata.end() && kind->second == kCheckpointKind) {
     from = "a checkpoint of settrain";
-    return of_checkpoint(contents);
+    return of_checkpoint(file);
   }
-  for (const char* key : {"state_dict", "model_state_dict", "model"}) {
-    Named found = in_dict(contents, key);
-    if (found.empty()) continue;
-    from = fmt::format("its key {}", key);
-    return found;
-  }
+  const Container container = within_known_keys(file);
+  if (!container.keys.empty()) from = fmt::format("its key {}", joined(container.keys));
   std::set<std::string> dicts;
-  for (const TensorEntry& entry : contents.tensors) {
-    if (const std::string* first = first_name(entry); first && entry.path.size() == 2) dicts.insert(*first);
+  for (const TensorEntry* entry : container.tensors) {
+    const std::string* key = container.key_of(*entry);
+    if (key && entry->path.size() == container.keys.size() + 2) dicts.insert(*key);
   }
-  // A tensor or two beside a dict of many are figures of the training.
-  Named found = in_no_container(contents);
-  if (dicts.empty() || (dicts.size() == 1 && found.size() >= in_dict(contents, *dicts.begin()).size())) return found;
+  Named found = container.direct();
+  if (dicts.empty()) return found;
   if (dicts.size() > 1) {
     std::vector<std::string> names;
     for (const std::string& name : dicts) names.push_back(shown(name));
@@ -135,8 +155,12 @@ Named choose(const Contents& contents, const std::string& place, std::string& fr
         fmt::format("{}: which of its dicts of tensors are the model's: {}? None is called state_dict or model", place,
                     fmt::join(names, ", ")));
   }
-  from = "its key " + shown(*dicts.begin());
-  return in_dict(contents, *dicts.begin());
+  // A tensor or two beside a dict of many are figures of the training.
+  const Container only = container.inner(*dicts.begin());
+  Named in_dict = only.direct();
+  if (found.size() >= in_dict.size()) return found;
+  from = "its key " + shown(joined(only.keys));
+  return in_dict;
 }
 
 // How often torch's AveragedModel was updated, which stands beside the model's tensors.
