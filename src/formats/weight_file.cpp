@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -76,41 +77,33 @@ void check_truth_values(const InputFile& file, const TensorEntry& entry, const v
 
 using Named = std::vector<std::pair<std::string, const TensorEntry*>>;
 
-// The tensors of a container of the file, and its keys from the outermost one inwards.
-struct Container {
-  std::vector<const TensorEntry*> tensors{};
-  KeyPath keys{};
+const std::string* first_name(const TensorEntry& entry) {
+  return entry.path.empty() ? nullptr : std::get_if<std::string>(&entry.path.front());
+}
 
-  // The key below the container that leads to the tensor; null for an index.
-  const std::string* key_of(const TensorEntry& entry) const {
-    return entry.path.size() <= keys.size() ? nullptr : std::get_if<std::string>(&entry.path[keys.size()]);
+// The tensors that lie in the dict `key`, without a container between.
+Named in_dict(const Contents& contents, const std::string& key) {
+  Named found;
+  for (const TensorEntry& entry : contents.tensors) {
+    const std::string* first = first_name(entry);
+    if (entry.path.size() == 2 && first && *first == key) found.emplace_back(joined({entry.path[1]}), &entry);
   }
+  return found;
+}
 
-  Container inner(const std::string& key) const {
-    Container found{.keys = keys};
-    found.keys.emplace_back(key);
-    for (const TensorEntry* entry : tensors) {
-      const std::string* first = key_of(*entry);
-      if (first && *first == key && entry->path.size() > found.keys.size()) found.tensors.push_back(entry);
-    }
-    return found;
+Named in_no_container(const Contents& contents) {
+  Named found;
+  for (const TensorEntry& entry : contents.tensors) {
+    if (entry.path.size() == 1) found.emplace_back(joined(entry.path), &entry);
   }
-
-  // Those with no further container between.
-  Named direct() const {
-    Named found;
-    for (const TensorEntry* entry : tensors) {
-      if (entry->path.size() == keys.size() + 1) found.emplace_back(joined({entry->path.back()}), entry);
-    }
-    return found;
-  }
-};
+  return found;
+}
 
 // "model.*" or, where weights were averaged, the averages: the evaluation used these.
-Named of_checkpoint(const Container& file) {
+Named of_checkpoint(const Contents& contents) {
   Named found;
   for (const std::string prefix : {"ema.", "model."}) {
-    for (const auto& [name, entry] : file.direct()) {
+    for (const auto& [name, entry] : in_no_container(contents)) {
       if (name.starts_with(prefix)) found.emplace_back(name.substr(prefix.size()), entry);
     }
     if (!found.empty()) break;
@@ -118,36 +111,50 @@ Named of_checkpoint(const Container& file) {
   return found;
 }
 
-// The container below the usual keys, which may be nested: {"state_dict": {"model": ...}}. It is the file's own without
-// them.
-Container within_known_keys(Container container) {
-  static constexpr std::array kKnown{"state_dict", "model_state_dict", "model"};
-  for (size_t i = 0; i < kKnown.size();) {
-    Container inner = container.inner(kKnown[i++]);
-    if (inner.tensors.empty()) continue;
-    container = std::move(inner);
-    i = 0;
+// The keys below which a model's tensors usually lie, the likeliest first.
+constexpr std::array<std::string_view, 3> kUsualKeys{"state_dict", "model_state_dict", "model"};
+
+// The tensors below several usual keys, one in the other, as in {"model": {"state_dict": ...}}.
+Named in_nested_dicts(const Contents& contents, std::string& from) {
+  std::map<std::vector<std::ptrdiff_t>, Named> found;  // by the places of their keys among the usual ones
+  for (const TensorEntry& entry : contents.tensors) {
+    std::vector<std::ptrdiff_t> places;
+    for (size_t i = 0; i + 1 < entry.path.size(); ++i) {
+      const auto* key = std::get_if<std::string>(&entry.path[i]);
+      const auto place = key ? std::ranges::find(kUsualKeys, *key) : kUsualKeys.end();
+      if (place == kUsualKeys.end()) break;
+      places.push_back(place - kUsualKeys.begin());
+    }
+    if (places.size() > 1 && places.size() + 1 == entry.path.size()) {
+      found[places].emplace_back(joined({entry.path.back()}), &entry);
+    }
   }
-  return container;
+  if (found.empty()) return {};
+  const KeyPath& path = found.begin()->second.front().second->path;
+  from = "its key " + joined({path.begin(), path.end() - 1});
+  return found.begin()->second;
 }
 
 Named choose(const Contents& contents, const std::string& place, std::string& from) {
-  Container file;
-  for (const TensorEntry& entry : contents.tensors) file.tensors.push_back(&entry);
   const auto kind = contents.metadata.find("kind");
   if (kind != contents.metadata.end() && kind->second == kCheckpointKind) {
     from = "a checkpoint of settrain";
-    return of_checkpoint(file);
+    return of_checkpoint(contents);
   }
-  const Container container = within_known_keys(file);
-  if (!container.keys.empty()) from = fmt::format("its key {}", joined(container.keys));
+  if (Named found = in_nested_dicts(contents, from); !found.empty()) return found;
+  for (const std::string_view key : kUsualKeys) {
+    Named found = in_dict(contents, std::string(key));
+    if (found.empty()) continue;
+    from = fmt::format("its key {}", key);
+    return found;
+  }
   std::set<std::string> dicts;
-  for (const TensorEntry* entry : container.tensors) {
-    const std::string* key = container.key_of(*entry);
-    if (key && entry->path.size() == container.keys.size() + 2) dicts.insert(*key);
+  for (const TensorEntry& entry : contents.tensors) {
+    if (const std::string* first = first_name(entry); first && entry.path.size() == 2) dicts.insert(*first);
   }
-  Named found = container.direct();
-  if (dicts.empty()) return found;
+  // A tensor or two beside a dict of many are figures of the training.
+  Named found = in_no_container(contents);
+  if (dicts.empty() || (dicts.size() == 1 && found.size() >= in_dict(contents, *dicts.begin()).size())) return found;
   if (dicts.size() > 1) {
     std::vector<std::string> names;
     for (const std::string& name : dicts) names.push_back(shown(name));
@@ -155,12 +162,8 @@ Named choose(const Contents& contents, const std::string& place, std::string& fr
         fmt::format("{}: which of its dicts of tensors are the model's: {}? None is called state_dict or model", place,
                     fmt::join(names, ", ")));
   }
-  // A tensor or two beside a dict of many are figures of the training.
-  const Container only = container.inner(*dicts.begin());
-  Named in_dict = only.direct();
-  if (found.size() >= in_dict.size()) return found;
-  from = "its key " + shown(joined(only.keys));
-  return in_dict;
+  from = "its key " + shown(*dicts.begin());
+  return in_dict(contents, *dicts.begin());
 }
 
 // How often torch's AveragedModel was updated, which stands beside the model's tensors.
