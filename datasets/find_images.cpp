@@ -33,10 +33,36 @@ bool path_less(std::string_view a, std::string_view b) {
 // A folder's device and inode numbers: equal for all paths to one folder.
 using FolderIdentity = std::pair<dev_t, ino_t>;
 
+// What an entry leads to, by links. It is nothing for a link to itself, too.
+fs::file_type target_of(const fs::directory_entry& entry) {
+  std::error_code error;
+  const fs::file_type type = entry.status(error).type();
+  if (type != fs::file_type::none) return type;
+  if (error == std::errc::too_many_symbolic_link_levels) return fs::file_type::not_found;
+  throw fs::filesystem_error("status", entry.path(), error);
+}
+
+bool is_folder(const fs::directory_entry& entry) {
+  return target_of(entry) == fs::file_type::directory;
+}
+
 // A class whose folder is elsewhere, and not there today, must not go missing.
 void refuse_lost_folder(const fs::directory_entry& entry) {
-  if (!entry.is_symlink() || entry.exists() || !lower_ending(entry.path().native()).empty()) return;
+  if (!entry.is_symlink() || target_of(entry) != fs::file_type::not_found) return;
+  if (!lower_ending(entry.path().native()).empty()) return;
   throw DataError(fmt::format("'{}' is a link to nothing; mend or remove the link", entry.path().string()));
+}
+
+// A folder that zip programs of macOS add, with the files' attributes.
+bool is_leftover(const fs::path& folder) {
+  return folder.filename() == "__MACOSX";
+}
+
+// The link by which a folder, which is in `depth` others, leads back to one of them.
+fs::path last_link(const fs::path& folder, size_t depth) {
+  fs::path link = folder;
+  for (; depth > 0 && !fs::is_symlink(link); --depth) link = link.parent_path();
+  return fs::is_symlink(link) ? link : folder;
 }
 
 // Whether a file is an image under a name that browsers on Windows give JPEGs. They also leave broken downloads under
@@ -58,13 +84,15 @@ void search_images(const fs::path& folder, size_t above, bool (*takes)(std::stri
                                   ? FolderIdentity(status.st_dev, status.st_ino)
                                   : FolderIdentity();  // listing it fails with the reason
   if (std::find(around.begin(), around.end(), self) != around.end()) {
-    throw DataError(
-        fmt::format("'{}' leads back to a folder that it lies in, by a link; remove the link", folder.string()));
+    throw DataError(fmt::format("'{}' leads back to a folder that it lies in, by a link; remove the link",
+                                last_link(folder, around.size()).string()));
   }
   around.push_back(self);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().filename().string().starts_with('.')) continue;
-    if (entry.is_directory()) {
+    if (is_folder(entry) && is_leftover(entry.path())) {
+      unread.add(entry.path());
+    } else if (is_folder(entry)) {
       search_images(entry.path(), above, takes, around, found, unread);
     } else if (takes(entry.path().native()) ||
                is_saved_image(entry.path())) {  // a link to nothing too, which measure_found() refuses
@@ -80,10 +108,11 @@ void search_images(const fs::path& folder, size_t above, bool (*takes)(std::stri
   around.pop_back();
 }
 
-// Counts the files that lie beside the folders of the classes.
+// Counts the files, and what zip programs left, beside the folders of the classes.
 void count_misplaced(const fs::path& folder, UnreadFiles& unread) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename().string().starts_with('.') || entry.is_directory()) continue;
+    if (entry.path().filename().string().starts_with('.')) continue;
+    if (is_folder(entry) && !is_leftover(entry.path())) continue;
     if (is_image(entry.path().native()) || is_saved_image(entry.path())) {
       unread.add_misplaced(entry.path());
     } else {
@@ -175,11 +204,11 @@ std::vector<std::string> folders_in(const fs::path& folder, const std::string& a
       const std::string name = entry.path().filename().string();
       if (name.starts_with('.')) continue;
       refuse_lost_folder(entry);
-      if (entry.is_directory()) names.push_back(name);
+      if (is_folder(entry) && !is_leftover(entry.path())) names.push_back(name);
     }
   } catch (const fs::filesystem_error& error) {
     throw DataError(
-        fmt::format("cannot list the classes in '{}': {}; {}", folder.string(), error.code().message(), advice));
+        fmt::format("cannot list the classes in '{}': {}; {}", error.path1().string(), error.code().message(), advice));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -251,13 +280,27 @@ void check_every_class(const std::vector<int64_t>& labels, const std::vector<std
   }
   std::vector<bool> has_image(classes.size());
   for (const int64_t label : labels) has_image.at(static_cast<size_t>(label)) = true;
-  const auto without = std::count(has_image.begin(), has_image.end(), false);
-  if (without == 0) return;
-  const auto first = std::find(has_image.begin(), has_image.end(), false) - has_image.begin();
-  const std::string what = fmt::format("{} of {} classes have no image in '{}'; the first is {}", without,
-                                       classes.size(), folder.string(), classes[static_cast<size_t>(first)]);
-  if (!may_lack) throw DataError(what + unread_clause(unread));
-  log::warning("[data] " + what);
+  std::vector<std::string> without;
+  int64_t empty = 0;
+  for (size_t c = 0; c < classes.size(); ++c) {
+    if (has_image[c]) continue;
+    std::error_code error;
+    const bool is_empty = fs::is_empty(folder / classes[c], error) && !error;
+    without.push_back(classes[c] + (is_empty ? " (an empty folder)" : ""));
+    empty += is_empty;
+  }
+  if (without.empty()) return;
+  std::string what = fmt::format("{} of {} classes have no image in '{}'; the first is {}", without.size(),
+                                 classes.size(), folder.string(), without.front());
+  if (may_lack) {
+    log::warning("[data] " + what);
+    return;
+  }
+  if (empty > 0) {
+    what += fmt::format(". Every folder there is a class: remove the empty one{}, or put images in",
+                        empty == 1 ? "" : fmt::format("s ({})", empty));
+  }
+  throw DataError(what + unread_clause(unread));
 }
 
 std::vector<int64_t> read_class_images(const std::string& split, const std::vector<std::string>& classes, bool may_lack,
@@ -274,8 +317,11 @@ std::vector<int64_t> read_class_images(const std::string& split, const std::vect
 
 void measure_found(FileTable& files) {
   if (const auto gone = files.measure()) {
-    throw DataError(
-        fmt::format("'{}' is a link to nothing, or went away while its folder was read", files.path(*gone).string()));
+    std::error_code error;
+    throw DataError(fmt::format("'{}' is {}", files.path(*gone).string(),
+                                fs::exists(files.path(*gone), error)
+                                    ? "no regular file"
+                                    : "a link to nothing, or went away while its folder was read"));
   }
   files.shrink_to_fit();
   for (const std::string& text : unread_texts(files.unread())) log::warning("[data] " + text);

@@ -23,9 +23,9 @@ inline constexpr const char* kImageEndings = ".jpg, .jpeg, .jpe, .jfif, .png, .b
 /// Adds to `files` all images of `folder`, a path from their root, and of the folders in it, in the order of their
 /// paths. `takes` says by its name whether a file is one; a .jfif, .pjpeg or .pjp file is one where its header has
 /// a size, or it cannot be opened. Links to
-/// folders are followed. Hidden files and folders are left out; all other files are counted in files.unread(). Throws
-/// DataError where there is no such folder, where a link leads back to a folder around it, and for a link to nothing
-/// whose name has no ending: it may have led to a folder.
+/// folders are followed. Hidden files and folders are left out; all other files, and folders __MACOSX, are counted in
+/// files.unread(). Throws DataError where there is no such folder, where a link leads back to a folder around it, and
+/// for a link to nothing whose name has no ending: it may have led to a folder.
 void find_images(const std::filesystem::path& folder, FileTable& files, bool (*takes)(std::string_view) = is_image);
 
 /// Sentences about files that were passed over: how many, of which endings, and the first. None where there are none.
@@ -35,8 +35,8 @@ std::vector<std::string> unread_texts(const UnreadFiles& unread);
 /// image in it.
 FileTable unlabelled_images(const std::filesystem::path& root);
 
-/// The names of the folders in `folder`, sorted, without hidden ones. Throws DataError, with `advice` at its end, where
-/// `folder` cannot be listed, and for a link to nothing that may have led to a folder.
+/// The names of the folders in `folder`, sorted, without hidden ones and __MACOSX. Throws DataError, with `advice` at
+/// its end, where `folder` cannot be listed, and for a link to nothing that may have led to a folder.
 std::vector<std::string> folders_in(const std::filesystem::path& folder, const std::string& advice);
 
 /// The folders in `folder` that are not named after a class.
@@ -65,7 +65,7 @@ std::vector<int64_t> read_class_images(const std::string& split, const std::vect
                                        FileTable& files);
 
 /// Measures all files, see FileTable, and warns of files.unread(). Throws DataError naming a file that is a link to
-/// nothing or was removed meanwhile.
+/// nothing, no regular file, or was removed meanwhile.
 void measure_found(FileTable& files);
 
 }  // namespace settrain

@@ -27,7 +27,7 @@ struct LoadedData {
   Dataset dataset;                    // training labels with their noise
   std::vector<int64_t> clean_labels;  // of the training split, before the noise
   LabelNoiseReport label_noise;
-  int64_t not_compared = 0;  // files that may be in two splits, but are too many to compare their contents
+  int64_t not_compared = 0;  // files that may be in two splits or have two labels, too many to compare their contents
 };
 
 /// Loads the data set that `config` names, with the superclasses and names that the config gives its classes, the

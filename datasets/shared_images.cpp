@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "datasets/image_files.h"
 #include "src/core/digest.h"
@@ -34,12 +36,29 @@ std::filesystem::path file_of(const SplitsInOrder& splits, const SharedCandidate
   return file_of(*split.images, split.ids[static_cast<size_t>(candidate.sample)]);
 }
 
+// Whether a group of candidates, ordered by split and place, says something.
+using IsNotable = std::function<bool(std::span<const SharedCandidate>)>;
+
 bool in_two_splits(std::span<const SharedCandidate> group) {
-  return std::any_of(group.begin(), group.end(), [&](const auto& other) { return other.split != group[0].split; });
+  return group.front().split != group.back().split;
 }
 
-// The files of the sizes that files of two splits have, by size, then by split and place.
-std::vector<SharedCandidate> files_of_equal_sizes(const SplitsInOrder& splits) {
+bool has_same_labels(const Split& split, int64_t a, int64_t b) {
+  if (split.label_sets.empty()) return split.labels[static_cast<size_t>(a)] == split.labels[static_cast<size_t>(b)];
+  return std::ranges::is_permutation(split.label_sets.of(a), split.label_sets.of(b));
+}
+
+// Whether two of the group have one split and different labels.
+bool has_two_labels(const SplitsInOrder& splits, std::span<const SharedCandidate> group) {
+  for (size_t i = 1; i < group.size(); ++i) {
+    const auto &a = group[i - 1], &b = group[i];
+    if (a.split == b.split && !has_same_labels(*splits[a.split], a.sample, b.sample)) return true;
+  }
+  return false;
+}
+
+// The files whose sizes are those of notable groups, by size, then by split and place.
+std::vector<SharedCandidate> files_of_equal_sizes(const SplitsInOrder& splits, const IsNotable& is_notable) {
   std::vector<SharedCandidate> all, candidates;
   for (size_t s = 0; s < kSharingSplits; ++s) {
     const auto* files = dynamic_cast<const ImageFiles*>(splits[s]->images.get());
@@ -54,7 +73,7 @@ std::vector<SharedCandidate> files_of_equal_sizes(const SplitsInOrder& splits) {
   });
   for (auto begin = all.begin(); begin != all.end();) {
     const auto end = std::find_if(begin, all.end(), [&](const auto& other) { return other.size != begin->size; });
-    if (in_two_splits({begin, end})) candidates.insert(candidates.end(), begin, end);
+    if (is_notable({begin, end})) candidates.insert(candidates.end(), begin, end);
     begin = end;
   }
   return candidates;
@@ -91,30 +110,63 @@ std::optional<std::string> content_of(const std::filesystem::path& file) {
 
 using FileGroups = std::map<std::string, std::vector<SharedCandidate>>;
 
-// The candidates of each key, without the groups that lie in one split.
+// The candidates of each key, where they are notable.
 template <typename Key>
-FileGroups grouped_by(const std::vector<SharedCandidate>& candidates, const Key& key_of) {
+FileGroups grouped_by(const std::vector<SharedCandidate>& candidates, const IsNotable& is_notable, const Key& key_of) {
   FileGroups groups;
   for (const SharedCandidate& candidate : candidates) {
     throw_if_interrupted();
     if (const auto key = key_of(candidate)) groups[*key].push_back(candidate);
   }
-  std::erase_if(groups, [](const auto& group) { return !in_two_splits(group.second); });
+  std::erase_if(groups, [&](const auto& group) { return !is_notable(group.second); });
   return groups;
 }
 
 // Groups of files with the same contents.
-FileGroups equal_contents(const SplitsInOrder& splits, const std::vector<SharedCandidate>& candidates) {
+FileGroups equal_contents(const SplitsInOrder& splits, const std::vector<SharedCandidate>& candidates,
+                          const IsNotable& is_notable) {
   FileGroups equal;
-  for (auto& [ends, group] : grouped_by(
-           candidates, [&](const auto& candidate) { return ends_of(file_of(splits, candidate), candidate.size); })) {
+  for (auto& [ends, group] : grouped_by(candidates, is_notable, [&](const auto& candidate) {
+         return ends_of(file_of(splits, candidate), candidate.size);
+       })) {
     if (group[0].size <= 2 * kEnd) {
       equal.emplace(ends, group);
     } else {
-      equal.merge(grouped_by(group, [&](const auto& candidate) { return content_of(file_of(splits, candidate)); }));
+      equal.merge(
+          grouped_by(group, is_notable, [&](const auto& candidate) { return content_of(file_of(splits, candidate)); }));
     }
   }
   return equal;
+}
+
+std::string labels_of(const Dataset& dataset, const Split& split, int64_t sample) {
+  const auto name = [&](int64_t label) { return dataset.class_names.at(static_cast<size_t>(label)); };
+  if (split.label_sets.empty()) return name(split.labels[static_cast<size_t>(sample)]);
+  std::string names;
+  for (const int64_t label : split.label_sets.of(sample)) names += (names.empty() ? "" : ", ") + name(label);
+  return names;
+}
+
+// The images of a split that stand there again with other labels, if any.
+std::optional<TwoLabels> two_labels_in(size_t split, const Dataset& dataset, const SplitsInOrder& splits,
+                                       const FileGroups& groups) {
+  int64_t count = 0;
+  std::optional<std::pair<SharedCandidate, SharedCandidate>> first;  // by the place of the second
+  for (const auto& [key, group] : groups) {
+    const auto one = std::ranges::find(group, split, &SharedCandidate::split);
+    for (auto other = one; other != group.end() && other->split == split; ++other) {
+      if (has_same_labels(*splits[split], one->sample, other->sample)) continue;
+      ++count;
+      if (!first || other->sample < first->second.sample) first = {*one, *other};
+    }
+  }
+  if (!first) return std::nullopt;
+  return TwoLabels{.split = splits[split]->name,
+                   .count = count,
+                   .first = file_of(splits, first->first).string(),
+                   .other = file_of(splits, first->second).string(),
+                   .first_labels = labels_of(dataset, *splits[split], first->first.sample),
+                   .other_labels = labels_of(dataset, *splits[split], first->second.sample)};
 }
 
 }  // namespace
@@ -129,22 +181,41 @@ std::string SharedImages::text() const {
                      first == first_other ? "" : " is the image of '" + first + "'");
 }
 
+std::string TwoLabels::text() const {
+  const std::string images = count == 1 ? "1 image has" : fmt::format("{} images have", count);
+  const std::string pair =
+      first == other ? fmt::format("'{}' has the labels {} and {}", first, first_labels, other_labels)
+                     : fmt::format("'{}' ({}) is the image of '{}' ({})", other, other_labels, first, first_labels);
+  return fmt::format("{} two labels in {}; the first: {}", images, split, pair);
+}
+
 SharedImageSearch find_shared_images(const Dataset& dataset, int64_t most_files) {
   const SplitsInOrder splits = {&dataset.train, &dataset.val, &dataset.calibration, &dataset.test};
-  const std::vector<SharedCandidate> candidates = files_of_equal_sizes(splits);
+  const IsNotable is_notable = [&](std::span<const SharedCandidate> group) {
+    return in_two_splits(group) || has_two_labels(splits, group);
+  };
   SharedImageSearch search;
-  const bool compare_contents = std::ssize(candidates) <= most_files;
-  if (!compare_contents) search.not_compared = std::ssize(candidates);
-  const FileGroups groups =
-      compare_contents
-          ? equal_contents(splits, candidates)
-          : grouped_by(candidates, [&](const auto& candidate) { return identity_of(file_of(splits, candidate)); });
+  const std::vector<SharedCandidate> candidates = files_of_equal_sizes(splits, is_notable);
+  FileGroups groups, shared;  // all of them, and those in two splits
+  if (std::ssize(candidates) <= most_files) {
+    groups = shared = equal_contents(splits, candidates, is_notable);
+  } else {
+    search.not_compared = std::ssize(candidates);
+    groups = shared = grouped_by(candidates, is_notable,
+                                 [&](const auto& candidate) { return identity_of(file_of(splits, candidate)); });
+    // Files of one split are many more, where all have one size.
+    const std::vector<SharedCandidate> between = files_of_equal_sizes(splits, in_two_splits);
+    if (std::ssize(between) <= most_files) shared = equal_contents(splits, between, in_two_splits);
+  }
+  for (size_t split = 0; split < kSharingSplits; ++split) {
+    if (auto found = two_labels_in(split, dataset, splits, groups)) search.two_labels.push_back(std::move(*found));
+  }
 
   for (size_t a = 0; a < kSharingSplits; ++a) {
     for (size_t b = a + 1; b < kSharingSplits; ++b) {
       int64_t count = 0;
       std::optional<std::pair<SharedCandidate, SharedCandidate>> first;  // by its place in `b`
-      for (const auto& [key, group] : groups) {
+      for (const auto& [key, group] : shared) {
         const auto in_a = std::find_if(group.begin(), group.end(), [&](const auto& one) { return one.split == a; });
         if (in_a == group.end()) continue;
         for (const SharedCandidate& other : group) {

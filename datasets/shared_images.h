@@ -1,23 +1,36 @@
-// Images that are in two splits of a data set.
+// Images that are in two splits of a data set, or in one with two labels.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "datasets/dataset.h"
 
 namespace settrain {
 
-struct SharedImageSearch {
-  std::vector<SharedImages> found;  // one for each pair of splits that share images
-  int64_t not_compared = 0;         // files whose contents would have to be read to know
+/// Image files that one split has several times, with different labels.
+struct TwoLabels {
+  std::string split;
+  int64_t count = 0;                       // images with other labels than the first of their file's
+  std::string first, other;                // the files of the first such pair; equal where a list names one twice
+  std::string first_labels, other_labels;  // the names of their classes
+
+  /// "1 image has two labels in train; the first: 'elm/1.png' (elm) is the image of 'oak/1.png' (oak)".
+  std::string text() const;
 };
 
-/// Finds the image files that two splits share: the same path, a link to the same file, or a file with the same
-/// contents. Only files of equal sizes are compared. Their contents are read where at most `most_files` of them are to
-/// be read (each by its first and last 4 KiB, then as a whole where these agree); else only paths and links are
-/// compared. Images in memory are not compared. A file that cannot be read is equal to no other. Throws Interrupted
-/// after a signal.
+struct SharedImageSearch {
+  std::vector<SharedImages> found;    // one for each pair of splits that share images
+  std::vector<TwoLabels> two_labels;  // one for each split that has such images
+  int64_t not_compared = 0;           // files whose contents would have to be read to know
+};
+
+/// Finds the image files that two splits share, or that one split has with different labels: the same path, a link to
+/// the same file, or a file with the same contents. Only files of equal sizes are compared. Their contents are read
+/// where at most `most_files` of them are to be read (each by its first and last 4 KiB, then as a whole where these
+/// agree); else only paths and links are compared. Images in memory are not compared. A file that cannot be read is
+/// equal to no other. Throws Interrupted after a signal.
 SharedImageSearch find_shared_images(const Dataset& dataset, int64_t most_files);
 
 }  // namespace settrain

@@ -36,17 +36,17 @@ struct VerifyOptions {
   int64_t workers = 0;
 };
 
-// Compares the images of these splits where loading left the comparison out, and warns of those that two splits share.
+// Compares the images of these splits where loading left the comparison out. Warns of those that two splits share, and
+// of those with two labels.
 void compare_splits(LoadedData& data, const std::vector<std::string>& splits) {
-  if (data.not_compared == 0 || splits.size() < 2) return;
-  log::info(
-      fmt::format("[data] comparing {} files of equal sizes between the splits", format_count(data.not_compared)));
+  if (data.not_compared == 0) return;
+  log::info(fmt::format("[data] comparing {} files of equal sizes", format_count(data.not_compared)));
   for (Split* split : {&data.dataset.train, &data.dataset.val, &data.dataset.calibration, &data.dataset.test}) {
     if (std::ranges::count(splits, split->name) == 0) split->ids.clear();
   }
-  for (const SharedImages& shared : find_shared_images(data.dataset, std::numeric_limits<int64_t>::max()).found) {
-    log::warning("[data] " + shared.text());
-  }
+  const SharedImageSearch search = find_shared_images(data.dataset, std::numeric_limits<int64_t>::max());
+  for (const SharedImages& shared : search.found) log::warning("[data] " + shared.text());
+  for (const TwoLabels& labels : search.two_labels) log::warning("[data] " + labels.text());
 }
 
 int verify_data(const CommandLine& line, const VerifyOptions& options) {

@@ -70,9 +70,9 @@ int predict_images(const CommandLine& line, const PredictArguments& arguments) {
                           ? prediction_table(std::cout, maker, groups.has_value(), widest(images, groups))
                           : prediction_file(arguments.output, maker, groups.has_value());
   ProgressBar bar;
-  int64_t unreadable = 0;
+  int64_t unanswered = 0;
   try {
-    unreadable = predict(model, images, groups, maker, *writer, bar);
+    unanswered = predict(model, images, groups, maker, *writer, bar);
   } catch (const Interrupted&) {
     if (!arguments.output.empty()) log::info(fmt::format("[predict] stopped: '{}' is not written", arguments.output));
     throw;
@@ -82,8 +82,8 @@ int predict_images(const CommandLine& line, const PredictArguments& arguments) {
                              format_count(groups ? std::ssize(groups->names) : images.size()),
                              groups ? "groups" : "images");
   }
-  if (unreadable == 0) return kSuccess;
-  log::error(fmt::format("[predict] {} of {} images could not be read{}", format_count(unreadable),
+  if (unanswered == 0) return kSuccess;
+  log::error(fmt::format("[predict] {} of {} images have no answer{}", format_count(unanswered),
                          format_count(images.size()), groups ? "" : "; their rows say why"));
   return kFailed;
 }

@@ -152,7 +152,7 @@ void read_palette(TiffReader& tiff, Layout& layout) {
     layout.palette[i] = {byte(red[i]), byte(green[i]), byte(blue[i])};
 }
 
-// How the samples lie; none where libtiff has to convert them: subsampled colours, Lab, the old kind of JPEG.
+// How the samples lie; none where libtiff has to convert them: subsampled colours and the old kind of JPEG.
 std::optional<Layout> layout_of(TiffReader& tiff) {
   Layout layout;
   layout.width = tiff.field<uint32_t>(TIFFTAG_IMAGEWIDTH, 0);
@@ -192,8 +192,8 @@ std::optional<Layout> layout_of(TiffReader& tiff) {
         return std::nullopt;
       }
       break;
-    default:
-      return std::nullopt;
+    default:  // CIELab, ICCLab, LogLuv and others, of which libtiff would convert some to other pixels than Pillow
+      throw std::runtime_error(fmt::format("its colours (photometric interpretation {}) are not read", photometric));
   }
   if (compression == COMPRESSION_OJPEG) return std::nullopt;
   const int64_t most_bits = layout.colours == Colours::kPalette ? 8 : 16;

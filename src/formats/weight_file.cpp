@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -143,14 +145,39 @@ Named below_key(const Contents& contents, const std::string& place, const std::s
   return found;
 }
 
+// The keys below which a model's tensors usually lie, the likeliest first.
+constexpr std::array<std::string_view, 3> kUsualKeys{"state_dict", "model_state_dict", "model"};
+
+// The tensors below several usual keys, one in the other, as in {"model": {"state_dict": ...}}.
+Named in_nested_dicts(const Contents& contents, std::string& from) {
+  std::map<std::vector<std::ptrdiff_t>, Named> found;  // by the places of their keys among the usual ones
+  for (const TensorEntry& entry : contents.tensors) {
+    std::vector<std::ptrdiff_t> places;
+    for (size_t i = 0; i + 1 < entry.path.size(); ++i) {
+      const auto* key = std::get_if<std::string>(&entry.path[i]);
+      const auto place = key ? std::ranges::find(kUsualKeys, *key) : kUsualKeys.end();
+      if (place == kUsualKeys.end()) break;
+      places.push_back(place - kUsualKeys.begin());
+    }
+    if (places.size() > 1 && places.size() + 1 == entry.path.size()) {
+      found[places].emplace_back(joined({entry.path.back()}), &entry);
+    }
+  }
+  if (found.empty()) return {};
+  const KeyPath& path = found.begin()->second.front().second->path;
+  from = "its key " + joined({path.begin(), path.end() - 1});
+  return found.begin()->second;
+}
+
 Named choose(const Contents& contents, const std::string& place, std::string& from) {
   const auto kind = contents.metadata.find("kind");
   if (kind != contents.metadata.end() && kind->second == kCheckpointKind) {
     from = "a checkpoint of settrain";
     return of_checkpoint(contents, "");
   }
-  for (const char* key : {"state_dict", "model_state_dict", "model"}) {
-    Named found = in_dict(contents, key);
+  if (Named found = in_nested_dicts(contents, from); !found.empty()) return found;
+  for (const std::string_view key : kUsualKeys) {
+    Named found = in_dict(contents, std::string(key));
     if (found.empty()) continue;
     from = fmt::format("its key {}", key);
     return found;

@@ -48,11 +48,12 @@ struct StateDict {
 };
 
 /// The tensors below `key` ("state_dict_ema", "teacher.backbone"), of a checkpoint of settrain those with it before
-/// their names (model, ema). An empty key: those below state_dict, model_state_dict or model; else those of the only
-/// dict of tensors, or those that are in no container, whichever are more; of a checkpoint of settrain, the weights
-/// that were evaluated. The prefixes "module." (DataParallel), "_orig_mod." (torch.compile), "model.", "net." and
-/// "backbone." are removed where all names have them, AveragedModel's n_averaged is left out, and DenseNet's layers and
-/// transformers' perceptrons take their newer names (norm1 for norm.1, mlp.0 for mlp.linear_1).
+/// their names (model, ema). An empty key: those below state_dict, model_state_dict or model, or below several, one in
+/// the other; else those of the only dict of tensors, or those that are in no container, whichever are more; of a
+/// checkpoint of settrain, the weights that were evaluated. The prefixes "module." (DataParallel), "_orig_mod."
+/// (torch.compile), "model.", "net." and "backbone." are removed where all names have them, AveragedModel's n_averaged
+/// is left out, and DenseNet's layers and transformers' perceptrons take their newer names (norm1 for norm.1, mlp.0 for
+/// mlp.linear_1).
 ///
 /// Throws RunError, `place` in front, where there are no such tensors, where it is open which ones are meant, and where
 /// two of them would have one name.

@@ -1,5 +1,6 @@
 #include "src/inference/predict.h"
 
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
@@ -53,36 +54,59 @@ class RowMaker {
 
   // `scores` [batch.size(), classes] on any device; undefined for an empty batch.
   void add(const Batch& batch, const at::Tensor& scores) {
-    at::Tensor logits;
-    if (scores.defined()) logits = rule_scores(model_, scores);
-    Errors errors;
-    for (const SkippedImage& image : batch.skipped) errors.emplace(image.id, &image.reason);
+    Answers answers;
+    for (const SkippedImage& image : batch.skipped) answers.errors.emplace(image.id, image.reason);
+    if (scores.defined()) add_finite(batch, rule_scores(model_, scores), answers);
+    unanswered_ += std::ssize(answers.errors);
     if (groups_) {
-      add_to_groups(batch, logits, errors);
+      add_to_groups(batch, answers);
     } else {
-      add_rows(batch, logits, errors);
+      add_rows(batch, answers);
     }
   }
 
+  // Images that could not be read, or whose scores are not finite.
+  int64_t unanswered() const { return unanswered_; }
+
  private:
-  using Errors = std::unordered_map<int64_t, const std::string*>;  // by the image's number
+  // What a batch came to.
+  struct Answers {
+    at::Tensor logits{}, numbers{};                     // [images, classes], [images]; undefined where there are none
+    std::unordered_map<int64_t, std::string> errors{};  // of the other images, by their numbers
+  };
 
   // A group some of whose images have been seen.
   struct Group {
     GroupSum sum{};
-    int64_t unreadable = 0;
-    std::string error{};  // of the first unreadable image
+    int64_t unanswered = 0;
+    std::string error{};  // of the first image without an answer
   };
 
   static int64_t end_of(const Batch& batch) { return batch.first_position + batch.size() + std::ssize(batch.skipped); }
 
-  void add_rows(const Batch& batch, const at::Tensor& logits, const Errors& errors) {
+  // The images with finite scores, and errors for the others.
+  void add_finite(const Batch& batch, const at::Tensor& logits, Answers& answers) const {
+    const at::Tensor finite = at::isfinite(logits).all(1);
+    for (int64_t i = 0; i < finite.size(0); ++i) {
+      if (finite[i].item<bool>()) continue;
+      const int64_t number = batch.sample_ids[i].item<int64_t>();
+      answers.errors.emplace(number, fmt::format("'{}': the model's scores are not finite", name_of(number)));
+    }
+    const at::Tensor kept = finite.nonzero().flatten();
+    if (kept.size(0) == 0) return;
+    answers.logits = logits.index_select(0, kept);
+    answers.numbers = batch.sample_ids.index_select(0, kept);
+  }
+
+  std::string name_of(int64_t number) const { return images_.path(number).string(); }
+
+  void add_rows(const Batch& batch, const Answers& answers) {
     std::vector<std::vector<PredictedSet>> sets;
-    if (logits.defined()) sets = maker_(with_gaps(batch, logits), batch.first_position);
+    if (answers.logits.defined()) sets = maker_(with_gaps(batch, answers), batch.first_position);
     for (int64_t i = batch.first_position; i < end_of(batch); ++i) {
-      Prediction row{.name = images_.path(i).string()};
-      if (const auto error = errors.find(i); error != errors.end()) {
-        row.error = *error->second;
+      Prediction row{.name = name_of(i)};
+      if (const auto error = answers.errors.find(i); error != answers.errors.end()) {
+        row.error = error->second;
       } else {
         row.sets = std::move(sets[static_cast<size_t>(i - batch.first_position)]);
       }
@@ -90,26 +114,26 @@ class RowMaker {
     }
   }
 
-  // Adds a row of zeros for each image that was left out, since randomised rules draw by an image's number.
-  static at::Tensor with_gaps(const Batch& batch, const at::Tensor& logits) {
-    if (batch.skipped.empty()) return logits;
-    const at::Tensor rows = batch.sample_ids.sub(batch.first_position);
-    return at::zeros({end_of(batch) - batch.first_position, logits.size(1)}, logits.options())
-        .index_copy_(0, rows, logits);
+  // Adds a row of zeros for each image without an answer, since randomised rules draw by an image's number.
+  static at::Tensor with_gaps(const Batch& batch, const Answers& answers) {
+    if (answers.errors.empty()) return answers.logits;
+    const at::Tensor rows = answers.numbers.sub(batch.first_position);
+    return at::zeros({end_of(batch) - batch.first_position, answers.logits.size(1)}, answers.logits.options())
+        .index_copy_(0, rows, answers.logits);
   }
 
-  void add_to_groups(const Batch& batch, const at::Tensor& logits, const Errors& errors) {
+  void add_to_groups(const Batch& batch, const Answers& answers) {
     at::Tensor logs;
-    if (logits.defined()) logs = log_probabilities(logits, kind_);
-    int64_t read = 0;
+    if (answers.logits.defined()) logs = log_probabilities(answers.logits, kind_);
+    int64_t answered = 0;
     for (int64_t i = batch.first_position; i < end_of(batch); ++i) {
       const int64_t number = groups_->group_of[static_cast<size_t>(i)];
       Group& group = started_[number];
-      if (const auto error = errors.find(i); error != errors.end()) {
-        log::warning(fmt::format("[predict] {}", printable(*error->second)));
-        if (group.unreadable++ == 0) group.error = *error->second;
+      if (const auto error = answers.errors.find(i); error != answers.errors.end()) {
+        log::warning(fmt::format("[predict] {}", printable(error->second)));
+        if (group.unanswered++ == 0) group.error = error->second;
       } else {
-        group.sum.add(logs[read++]);
+        group.sum.add(logs[answered++]);
       }
       if (--missing_[static_cast<size_t>(number)] == 0) write_group(number);
     }
@@ -119,7 +143,7 @@ class RowMaker {
     const Group group = std::move(started_.extract(number).mapped());
     Prediction row{.name = groups_->names[static_cast<size_t>(number)],
                    .images = group.sum.images,
-                   .unreadable = group.unreadable,
+                   .unanswered = group.unanswered,
                    .error = group.error};
     if (row.images > 0) row.sets = std::move(maker_(group.sum.scores(kind_), number).front());
     writer_.write(row);
@@ -133,6 +157,7 @@ class RowMaker {
   PredictionWriter& writer_;
   std::vector<int64_t> missing_{};                // [groups] images that have not been seen
   std::unordered_map<int64_t, Group> started_{};  // by the group's number
+  int64_t unanswered_ = 0;
 };
 
 }  // namespace
@@ -142,7 +167,6 @@ int64_t predict(const TrainedModel& model, const FileTable& images, const std::o
   c10::InferenceMode inference;
   Loader loader = image_loader(model, images);
   RowMaker rows(model, images, groups, maker, writer);
-  int64_t unreadable = 0;
   Progress progress;
   progress.stage = "[predict]";
   progress.total = images.size();
@@ -150,7 +174,6 @@ int64_t predict(const TrainedModel& model, const FileTable& images, const std::o
   for (Batch batch; loader.next(batch);) {
     at::Tensor scores;
     if (batch.size() > 0) scores = score_batch(*model.model, batch, model.policy, model.crop_average);
-    unreadable += std::ssize(batch.skipped);
     progress.done += batch.size() + std::ssize(batch.skipped);
     bar.update(progress);
     if (writer.is_shown()) bar.hide();
@@ -160,7 +183,7 @@ int64_t predict(const TrainedModel& model, const FileTable& images, const std::o
   }
   bar.hide();
   writer.finish();
-  return unreadable;
+  return rows.unanswered();
 }
 
 }  // namespace settrain

@@ -20,9 +20,9 @@ namespace settrain {
 /// The answer to an image, or to a group of images.
 struct Prediction {
   std::string name;                    // the image's path, or the group
-  int64_t images = 1, unreadable = 0;  // of the group: images that could be read, and images that could not
-  std::string error{};                 // why the first of them could not be read
-  std::vector<PredictedSet> sets{};    // [rules]; empty where no image could be read
+  int64_t images = 1, unanswered = 0;  // of the group: images with scores, and images that could not be read or scored
+  std::string error{};                 // why the first of them has no scores
+  std::vector<PredictedSet> sets{};    // [rules]; empty where no image has scores
 };
 
 class PredictionWriter {
@@ -50,7 +50,8 @@ std::unique_ptr<PredictionWriter> prediction_table(std::ostream& output, const S
 /// Writes a row for each image, in their order; with groups, a row for each group when its last image has been seen. A
 /// group's sets are those of the mean log-probability of its images. The rows do not depend on the number of loader
 /// threads. Memory holds the scores of one batch and the sums of the unfinished groups. Returns how many images could
-/// not be read; their rows say why. Throws Interrupted after the current batch where a signal asked to stop.
+/// not be read, or have scores that are not finite; their rows say so. Throws Interrupted after the current batch where
+/// a signal asked to stop.
 int64_t predict(const TrainedModel& model, const FileTable& images, const std::optional<ImageGroups>& groups,
                 const SetMaker& maker, PredictionWriter& writer, ProgressBar& bar);
 

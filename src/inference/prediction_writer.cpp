@@ -29,7 +29,7 @@ class JsonLines : public PredictionWriter {
   void write(const Prediction& row) override {
     std::string line = fmt::format("{{\"{}\":{}", has_groups_ ? "group" : "path", json_text(row.name));
     if (has_groups_) line += fmt::format(",\"images\":{}", row.images);
-    if (has_groups_ && row.unreadable > 0) line += fmt::format(",\"unreadable\":{}", row.unreadable);
+    if (has_groups_ && row.unanswered > 0) line += fmt::format(",\"unreadable\":{}", row.unanswered);
     if (!row.error.empty()) line += ",\"error\":" + json_text(row.error);
     if (!row.sets.empty()) line += ",\"sets\":" + sets_(row.sets);
     output_.write(line + "}\n");
@@ -55,7 +55,7 @@ class CsvTable : public PredictionWriter {
 
   void write(const Prediction& row) override {
     std::vector<std::string> front{row.name};
-    if (has_groups_) front.insert(front.end(), {std::to_string(row.images), std::to_string(row.unreadable)});
+    if (has_groups_) front.insert(front.end(), {std::to_string(row.images), std::to_string(row.unanswered)});
     std::string lines;
     for (size_t i = 0; i < rules_.size(); ++i) {
       std::vector<std::string> cells = front;

@@ -47,6 +47,18 @@ ModelFile kind_of(const fs::path& file) {
   return metadata.contains("config") && metadata.contains("card") ? ModelFile::kExported : ModelFile::kWeightsAlone;
 }
 
+// What `settrain scores` writes: tensors `scores` and `labels`.
+void refuse_scores(const fs::path& file) {
+  const WeightFile weights(file);
+  const auto has = [&](const char* name) {
+    return std::ranges::any_of(weights.contents().tensors,
+                               [&](const TensorEntry& entry) { return joined(entry.path) == name; });
+  };
+  if (!has("scores") || !has("labels")) return;
+  throw RunError(
+      fmt::format("{} is a file of scores, and no model; `settrain calibrate --scores` takes it", quoted(file)));
+}
+
 [[noreturn]] void refuse_weights_alone(const fs::path& file) {
   const WeightFile weights(file);
   const Contents& contents = weights.contents();
@@ -233,13 +245,38 @@ config::Config config_for(const Registries& registries, const ModelEntry& entry,
   };
   if (!alone.normalisation.empty()) add("data.normalisation=" + alone.normalisation, "--normalisation");
   if (alone.input_size) add(fmt::format("data.input_size={}", *alone.input_size), "--input-size");
-  all.insert(all.end(), {"data.name=image_folder", "data.root=.", "data.apply_orientation=true"});
+  all.insert(all.end(), {"data.name=image_folder", "data.root=."});
   // Published weights expect ImageNet's resize and crop.
   if (!entry.pretrained.url.empty()) all.emplace_back("data.pipeline=imagenet");
   all.insert(all.end(), settings.begin(), settings.end());
   const config::Config config = config::load(schema_without_rules(registries), {}, all, places);
   const int64_t threads = config.read<RunOptions>("run").resolved_threads();
   return config.with("model.pretrained", file.string()).with("run.threads", threads);
+}
+
+// The model of `model.config` with the weights that it names. Whether the head has a bias, the file says unless
+// `settings` do.
+BuiltModel build_from_weights(const Registries& registries, at::Device device, const std::vector<std::string>& settings,
+                              TrainedModel& model) {
+  const auto build = [&] {
+    const ModelContext context = wire_inputs(device, model);
+    return build_model(registries.models, model.config, context, model.policy, FirstWeights::kPretrained);
+  };
+  try {
+    return build();
+  } catch (const KeyError&) {
+    const bool is_set = std::ranges::any_of(
+        settings, [](const std::string& setting) { return setting.starts_with("model.head_bias="); });
+    if (is_set || !model.config.has("model.head_bias")) throw;
+    const config::Config config = model.config;
+    model.config = config.with("model.head_bias", !config.get<bool>("model.head_bias"));
+    try {
+      return build();
+    } catch (const KeyError&) {
+      model.config = config;
+    }
+    throw;  // the first problem
+  }
 }
 
 TrainedModel open_weights_alone(const Registries& registries, const fs::path& file, at::Device device,
@@ -282,17 +319,19 @@ TrainedModel open_weights_alone(const Registries& registries, const fs::path& fi
   prepare_process(config, device);
   BuiltModel built;
   try {
-    const ModelContext context = wire_inputs(device, model);
-    built = build_model(registries.models, config, context, model.policy, FirstWeights::kPretrained);
+    built = build_from_weights(registries, device, settings, model);
   } catch (const KeyError& problem) {
     if (problem.path() == "model.pretrained") throw RunError(problem.message());
     if (!config.has(problem.path())) throw;
     config.fail(problem.path(), problem.message());
   }
   if (const Pretrained& loaded = built.pretrained.value(); !loaded.drawn.empty()) {
-    throw RunError(fmt::format("{} has no head for the {} classes of {}{}", quoted(file), classes,
-                               quoted(alone.classes),
-                               loaded.other_head.empty() ? "" : "; it has " + loaded.other_head));
+    if (config.get<std::string>("model.pretrained_head") == "draw") {
+      config.fail("model.pretrained_head", "draw leaves weights alone without a head to answer with");
+    }
+    throw RunError(fmt::format("{} has no head for the {} classes of {}{}{}", quoted(file), classes,
+                               quoted(alone.classes), loaded.other_head.empty() ? "" : "; it has " + loaded.other_head,
+                               loaded.from.empty() ? "" : " (" + loaded.from + ")"));
   }
   log::info(fmt::format("[model] {}: {}, {}x{} pixels, normalisation {}", entry.name, built.pretrained->describe(),
                         size, size, normalisation_name(registries.datasets, chosen)));
@@ -368,6 +407,7 @@ TrainedModel open_trained_model(const Registries& registries, const fs::path& pa
                                 const std::vector<std::string>& settings, const WeightsAlone& alone) {
   const ModelFile kind = kind_of(path);
   if (kind == ModelFile::kWeightsAlone) {
+    refuse_scores(path);
     if (!alone.is_given()) refuse_weights_alone(path);
     return open_weights_alone(registries, path, device, settings, alone);
   }

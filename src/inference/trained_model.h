@@ -65,7 +65,7 @@ std::optional<StoredRules> rules_of_checkpoint(const Checkpoint& checkpoint, int
 ClassFacts class_facts(const ModelCard& card);
 
 /// How the model's images are decoded: rotated by EXIF as the run's data were (data.apply_orientation), and where these
-/// had no such key, always; grey where the model takes one channel.
+/// had no such key, always; grey where the model takes one channel. Weights alone have the key's default or `settings`.
 DecodeOptions decode_options(const TrainedModel& model);
 
 /// The model's scores, [images, classes] on any device, as rules take them: on the CPU, times the loss' score scale,

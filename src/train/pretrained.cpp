@@ -101,20 +101,24 @@ std::string prefix_of_body(const Entries& entries, const std::set<std::string>& 
                              path, fmt::join(prefixes, " and ")));
 }
 
-// The only layer of the file that is none of the model's, where it can be a head: its weights are a matrix of as many
-// features. An empty text where there is none.
+// The only layer of the file that is none of the model's and can be a head: its weights are a matrix of as many
+// features, and it has nothing else than a bias. An empty text where there is none.
 std::string other_head(const Entries& entries, const NamedTensors& targets, int64_t features) {
-  std::set<std::string> known, modules;
+  std::set<std::string> known, heads, others;
   for (const auto& target : targets) known.insert(target.first);
   for (const auto& [name, entry] : entries) {
     if (known.contains(name)) continue;
     const size_t dot = std::min(name.rfind('.'), name.size());
-    const std::string part = name.substr(dot);
-    if (part != ".weight" && part != ".bias") return "";
-    if (part == ".weight" && (entry.shape.size() != 2 || std::ranges::count(entry.shape, features) == 0)) return "";
-    modules.insert(name.substr(0, dot));
+    const std::string module = name.substr(0, dot), part = name.substr(dot);
+    const bool is_matrix = entry.shape.size() == 2 && std::ranges::count(entry.shape, features) > 0;
+    if (part == ".weight" && is_matrix) {
+      heads.insert(module);
+    } else if (part != ".bias") {
+      others.insert(module);
+    }
   }
-  return modules.size() == 1 ? *modules.begin() : "";
+  std::erase_if(heads, [&](const std::string& module) { return others.contains(module); });
+  return heads.size() == 1 ? *heads.begin() : "";
 }
 
 // The same tensors, named as the model's where only a prefix, or the head's name, is another. `from`: StateDict::from.
@@ -300,7 +304,7 @@ HeadChoice choose_heads(const ModelOptions& options, const std::vector<std::stri
 }
 
 // All tensors are read before the first is copied: a file may turn out to be damaged. Returns their number.
-int64_t copy_tensors(const std::string& path, const Entries& entries, const NamedTensors& targets) {
+int64_t copy_tensors(const std::string& place, const Entries& entries, const NamedTensors& targets) {
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;
   for (const auto& [name, target] : targets) {
     const auto found = entries.find(name);
@@ -308,7 +312,7 @@ int64_t copy_tensors(const std::string& path, const Entries& entries, const Name
     const at::Tensor& tensor = copies.emplace_back(target, found->second.read()).second;
     // Weights that are not finite would end the run at its first step, with advice that does not help.
     if (tensor.is_floating_point() && !tensor.isfinite().all().item<bool>()) {
-      throw KeyError(kKey, fmt::format("'{}': {} holds values that are not finite", path, displayed(name)));
+      throw KeyError(kKey, fmt::format("{}: {} holds values that are not finite", place, displayed(name)));
     }
   }
   const at::NoGradGuard no_grad;
@@ -389,18 +393,19 @@ Pretrained load(const ModelOptions& options, Model& model, const ModelRegistry* 
   std::erase_if(entries, [&](const auto& entry) { return is_left(entry.first); });
   std::erase_if(targets, [&](const auto& entry) { return is_left(entry.first); });
 
+  // The names in messages are the model's; `from` says what became of the file's.
+  const std::string place = fmt::format("'{}'{}", path, loaded.from.empty() ? "" : " (" + loaded.from + ")");
   const std::string lines = shape_mismatches(targets, entries);
   if (!lines.empty()) {
-    const std::string from = loaded.from.empty() ? "" : " (" + loaded.from + ")";
-    throw KeyError(kKey, fmt::format("'{}'{} has other tensors than the model:{}{}", path, from, lines,
+    throw KeyError(kKey, fmt::format("{} has other tensors than the model:{}{}", place, lines,
                                      registry ? fitting_model(*registry, tensors, images) : ""));
   }
   if (!choice.problem.empty()) {
     const bool may_draw = change_of_head(options).empty() && options.trains(ModelOptions::kHead);
     throw KeyError(kKey,
-                   fmt::format("'{}' {}{}", path, choice.problem, may_draw ? ", or model.pretrained_head: draw" : ""));
+                   fmt::format("{} {}{}", place, choice.problem, may_draw ? ", or model.pretrained_head: draw" : ""));
   }
-  loaded.num_tensors = copy_tensors(path, entries, targets);
+  loaded.num_tensors = copy_tensors(place, entries, targets);
   if (options.pretrained_head == ModelOptions::kTauNormalised) {
     normalise_head(choice.kept.front(), options.head_tau, targets);
     loaded.change = fmt::format("head {} normalised with tau {}", choice.kept.front(), options.head_tau);

@@ -1,4 +1,6 @@
 // A folder for every class.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <opencv2/core.hpp>
 #include <opencv2/imgcodecs.hpp>
@@ -66,7 +68,7 @@ TEST_CASE("what is wrong with the folders is said") {
   std::filesystem::remove_all(folders.folder / "val/oack");
 
   std::filesystem::create_directory(folders.folder / "train/yew");
-  CHECK_THROWS_WITH(folders.load(), Contains("1 of 4 classes have no image") && Contains("the first is yew"));
+  CHECK_THROWS_WITH(folders.load(), Contains("1 of 4 classes have no image") && Contains("the first is yew (an empty"));
   std::filesystem::remove_all(folders.folder / "train/yew");
 
   std::filesystem::remove(folders.folder / "test/ash/1.png");
@@ -103,11 +105,37 @@ TEST_CASE("files that are not read are counted by ending, and the first is named
 TEST_CASE("where a class or a split has no image, the error tells of the files that are not read") {
   Folders folders;
   folders.folder.write("train/yew/a.heic", std::string("x"));
-  CHECK_THROWS_WITH(folders.load(), Contains("the first is yew") && Contains("1 .heic"));
+  CHECK_THROWS_WITH(folders.load(), Contains("the first is yew") && Contains("1 .heic") && !Contains("empty"));
   std::filesystem::remove_all(folders.folder / "train/yew");
   std::filesystem::remove_all(folders.folder / "test/ash");
   folders.add("test/1.png");
   CHECK_THROWS_WITH(folders.load(), Contains("/test'") && Contains("1 image lies beside the class folders"));
+}
+
+TEST_CASE("folders that zip programs leave are no classes, and are counted") {
+  Folders folders;
+  folders.add("train/__MACOSX/oak/1.png");
+  folders.add("val/__MACOSX/1.png");
+  folders.add("train/elm/__MACOSX/1.png");
+  Dataset dataset;
+  const std::string log = test::logged([&] { dataset = folders.load(); });
+  CHECK(dataset.class_names == std::vector<std::string>{"ash", "elm", "oak"});
+  CHECK((dataset.train.size() == 4 && dataset.val.size() == 2));
+  CHECK_THAT(log, Contains("4 files beside the images") && Contains("train/__MACOSX"));  // notes.txt is the fourth
+}
+
+TEST_CASE("a pipe, and links to themselves, are named") {
+  Folders folders;
+  REQUIRE(::mkfifo((folders.folder / "train/oak/pipe.png").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(folders.load(), Contains("pipe.png' is no regular file"));
+  std::filesystem::remove(folders.folder / "train/oak/pipe.png");
+  for (const char* name : {"train/yew", "val/yew", "train/oak/self", "train/oak/self.png"}) {
+    CAPTURE(name);
+    const std::filesystem::path link = folders.folder / name;
+    std::filesystem::create_symlink(link.filename(), link);
+    CHECK_THROWS_WITH(folders.load(), Contains(std::string(name) + "' is a link to nothing"));
+    std::filesystem::remove(link);
+  }
 }
 
 TEST_CASE("a link that may have led to a class' folder does not go missing") {
@@ -130,6 +158,10 @@ TEST_CASE("links to folders are followed, and a circle is refused") {
   CHECK(dataset.train.labels == std::vector<int64_t>{0, 1, 1, 2, 3, 3});
   std::filesystem::create_directory_symlink("..", folders.folder / "elsewhere/deep/up");
   CHECK_THROWS_WITH(folders.load(), Contains("deep/up") && Contains("leads back to a folder that it lies in"));
+  std::filesystem::remove(folders.folder / "elsewhere/deep/up");
+  // Where the circle closes some folders behind the link, the link is named.
+  std::filesystem::create_directory_symlink("../..", folders.folder / "train/elm/loop");
+  CHECK_THROWS_WITH(folders.load(), Contains("train/elm/loop' leads back"));
 }
 
 TEST_CASE("one class, and classes one level too deep, are reported with the folders' names") {

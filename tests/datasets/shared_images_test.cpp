@@ -14,12 +14,14 @@ using namespace settrain;
 
 namespace {
 
-// Files named "SPLIT/NAME"; ids are places in the order of train, val, calibration, test.
+// Files named "SPLIT/NAME", elms where the name begins so, and else oaks; ids are places in the order of train, val,
+// calibration, test.
 struct SharedFiles {
   test::TemporaryFolder folder;
 
   Dataset load() {
     Dataset dataset;
+    dataset.class_names = {"oak", "elm"};
     FileTable files(folder.path());
     for (Split* split : {&dataset.train, &dataset.val, &dataset.calibration, &dataset.test}) {
       split->name = split == &dataset.train  ? "train"
@@ -34,7 +36,7 @@ struct SharedFiles {
       std::sort(names.begin(), names.end());
       for (const std::string& name : names) {
         split->ids.push_back(files.size());
-        split->labels.push_back(0);
+        split->labels.push_back(name.starts_with("elm") ? 1 : 0);
         files.add(split->name + "/" + name);
       }
     }
@@ -62,6 +64,48 @@ TEST_CASE("files with the same contents are found in each pair of splits, those 
   CHECK((search.found[2].split == "val" && search.found[2].other == "test" && search.found[2].count == 2));
   CHECK(search.found[1].first == (files.folder / "train/a").string());
   CHECK(search.found[1].first_other == (files.folder / "test/x").string());
+}
+
+TEST_CASE("files of one split with the same contents and different labels are found") {
+  SharedFiles files;
+  for (const char* name : {"train/a", "train/b", "train/elm1", "train/elm2", "val/elm1"})
+    files.folder.write(name, std::string("same contents"));
+  files.folder.write("train/elm3", std::string("other content"));
+  files.folder.write("test/a", std::string("in test"));
+  std::filesystem::create_symlink("a", files.folder / "test/elm4");
+  const auto search = find_shared_images(files.load(), kAll);
+  REQUIRE(search.two_labels.size() == 2);
+  const TwoLabels& train = search.two_labels[0];
+  CHECK((train.split == "train" && train.count == 2));
+  CHECK((train.first == (files.folder / "train/a").string() && train.other == (files.folder / "train/elm1").string()));
+  CHECK((train.first_labels == "oak" && train.other_labels == "elm"));
+  CHECK((search.two_labels[1].split == "test" && search.two_labels[1].count == 1));
+  for (const TwoLabels& found : search.two_labels) {
+    for (const std::string& part : {found.first, found.other, found.first_labels, found.other_labels})
+      CHECK(found.text().find(part) != std::string::npos);
+  }
+  // Of too many files the links are still found. Those of two splits may be few enough where the files of one are not.
+  for (const auto& [most_files, shared] : {std::pair<int64_t, size_t>{5, 0}, {7, 1}}) {
+    const auto limited = find_shared_images(files.load(), most_files);
+    CHECK(limited.not_compared == 8);
+    CHECK(limited.found.size() == shared);
+    REQUIRE(limited.two_labels.size() == 1);
+    CHECK(limited.two_labels[0].split == "test");
+  }
+}
+
+TEST_CASE("labels are compared as sets where images have several") {
+  SharedFiles files;
+  for (const char* name : {"train/a", "train/b", "train/c"}) files.folder.write(name, std::string("same contents"));
+  Dataset dataset = files.load();
+  const auto add = [&](const std::vector<int64_t>& labels) { dataset.train.label_sets.add(labels); };
+  add({0, 1});
+  add({1, 0});
+  add({0});
+  const auto found = find_shared_images(dataset, kAll).two_labels;
+  REQUIRE(found.size() == 1);
+  CHECK((found[0].count == 1 && found[0].other == (files.folder / "train/c").string()));
+  CHECK((found[0].first_labels == "oak, elm" && found[0].other_labels == "oak"));
 }
 
 TEST_CASE("files of equal size, beginning and end are compared as a whole") {

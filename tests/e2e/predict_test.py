@@ -5,6 +5,7 @@ import json
 import math
 import os
 import shutil
+import struct
 import subprocess
 import unittest
 
@@ -79,12 +80,28 @@ class Predict(ProgramTest):
     def test_broken_images_are_rows(self):
         (self.folder / "photos/5.png").write_text("no image")
         rows, done = self.rows("photos", "gone.png", "--rule", "top:1", expect=1)
-        self.assertIn("2 of 6 images could not be read", done.stderr)
+        self.assertIn("2 of 6 images", done.stderr)
         self.assertEqual(["error" in row for row in rows], [False, True, False, False, False, True])
         self.assertIn("'photos/5.png'", rows[1]["error"])
         self.assertIn("gone.png", rows[5]["error"])
         shown = self.predict("photos", "--rule", "top:1", expect=1)
         self.assertRegex(shown.stdout, r"photos/5\.png +error: ")
+
+    def test_images_whose_scores_are_not_finite_are_rows_with_their_error(self):
+        """Weights of the head so large that scores overflow."""
+        content = bytearray((self.folder / "trees.safetensors").read_bytes())
+        start = 8 + int.from_bytes(content[:8], "little")
+        begin, end = json.loads(content[8:start])["fc.weight"]["data_offsets"]
+        content[start + begin : start + end] = struct.pack("<f", 3e38) * ((end - begin) // 4)
+        (self.folder / "large.safetensors").write_bytes(content)
+        (self.folder / "photos/5.png").write_text("no image")
+        rows, done = self.rows("photos", "--rule", "top:1", model="large.safetensors", expect=1)
+        self.assertEqual([sorted(row) for row in rows], [["error", "path"]] * 5)
+        self.assertIn("'photos/4.png'", rows[0]["error"])
+        self.assertIn("finite", rows[0]["error"])
+        self.assertIn("5 of 5 images", done.stderr)
+        rows, _ = self.rows("photos", "--rule", "top:1", "--group", "folder", model="large.safetensors", expect=1)
+        self.assertEqual([(row["group"], row["images"], row["unreadable"]) for row in rows], [("photos", 0, 2), ("photos/a", 0, 2), ("photos/b", 0, 1)])
 
     def test_randomised_rules_draw_by_the_row(self):
         self.run_program("calibrate", "runs/trees", "--rules", "conformal:aps(randomised=true):0.2", "--device", "cpu")
@@ -149,7 +166,7 @@ class Predict(ProgramTest):
         rows, done = self.rows("photos", "--rule", "top:1", expect=1)
         self.assertEqual([row["path"] for row in rows if "error" in row], ["photos/pipe.png"])
         self.assertIn("is no regular file", next(row["error"] for row in rows if "error" in row))
-        self.assertIn("1 of 6 images could not be read", done.stderr)
+        self.assertIn("1 of 6 images", done.stderr)
 
     def test_rules_that_are_damaged_or_of_other_weights_are_refused(self):
         rules = self.folder / "runs/trees/rules-last.json"

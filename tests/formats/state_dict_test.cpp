@@ -45,6 +45,17 @@ TEST_CASE("a model's tensors are found at the top or below their usual keys") {
   CHECK(from({{"a"}}).empty());
 }
 
+TEST_CASE("a model's tensors are found below nested keys") {
+  CHECK(names_in({{"state_dict", "model", "a"}}) == Names{"a"});
+  CHECK(names_in({{"model", "state_dict", "a"}, {"optimizer", "state", 0, "momentum_buffer"}}) == Names{"a"});
+  CHECK(names_in({{"model", "model_state_dict", "state_dict", "a"}, {"epoch"}}) == Names{"a"});
+  CHECK(names_in({{"model", "epoch"}, {"model", "state_dict", "a"}}) == Names{"a"});
+  CHECK(names_in({{"model", "model", "a"}, {"model", "state_dict", "b"}}) == Names{"b"});
+  CHECK(from({{"model", "state_dict", "a"}}) == "its key model.state_dict");
+  CHECK_THROWS_WITH(names_in({{"model", 0, "a"}}), Contains("no tensors of a model"));
+  CHECK_THROWS_WITH(names_in({{"model", "other", "a"}}), Contains("no tensors of a model"));
+}
+
 TEST_CASE("it is an error where no tensors are a model's, or it is open which") {
   CHECK_THROWS_WITH(names_in(std::vector<KeyPath>{}), Contains("'file' holds no tensors of a model"));
   CHECK_THROWS_WITH(names_in({{"optimizer", "state", 0, "momentum_buffer"}}), Contains("no tensors of a model"));

@@ -122,6 +122,10 @@ TEST_CASE("what an early file lacks is said, or taken from the run's data") {
   check_model_refused(run.folder().path() / "early.safetensors", "export the run again");
   write_tensor_file(run.folder().path() / "foreign.safetensors", {{"a", at::ones({2})}});
   check_model_refused(run.folder().path() / "foreign.safetensors", "--model");
+  write_tensor_file(run.folder().path() / "scores.safetensors",
+                    {{"scores", at::ones({2, 3})}, {"labels", at::zeros({2}, at::kLong)}},
+                    {{"checkpoint.sha256", load_checkpoint(run.folder().last_checkpoint()).text("sha256")}});
+  check_model_refused(run.folder().path() / "scores.safetensors", "file of scores");
 }
 
 TEST_CASE("weights alone answer with the model, the classes and the normalisation that are said") {
@@ -145,6 +149,25 @@ TEST_CASE("weights alone answer with the model, the classes and the normalisatio
   CHECK(at::equal(answer(model), answer(trained)));
   CHECK_FALSE(model.rules);
   CHECK_FALSE(model.model->is_training());
+
+  // As a run of image files, they ignore the orientation of JPEGs unless that is asked for.
+  CHECK_FALSE(decode_options(model).apply_orientation);
+  CHECK(decode_options(open_trained_model(test::registries(), file, at::kCPU,
+                                          {"model.width=1", "data.apply_orientation=true"}, all))
+            .apply_orientation);
+
+  // The file says whether the head has a bias.
+  TensorMap unbiased = weights;
+  unbiased.erase("backbone.fc.bias");
+  const std::filesystem::path unbiased_file = run.folder().path() / "unbiased.safetensors";
+  write_tensor_file(unbiased_file, unbiased);
+  const at::Tensor bias = weights.at("backbone.fc.bias");
+  CHECK(at::allclose(answer(open(all, unbiased_file)), answer(trained) - bias));
+  const auto open_with = [&](const std::string& setting) {
+    return open_trained_model(test::registries(), unbiased_file, at::kCPU, {"model.width=1", setting}, all);
+  };
+  CHECK_THROWS_WITH(open_with("model.head_bias=true"), Contains("model.head_bias: false"));
+  CHECK_THROWS_WITH(open_with("model.pretrained_head=draw"), Contains("model.pretrained_head"));
 
   // Neither which normalisation nor which classes there are can be guessed; the size can.
   const auto with = [&](const std::function<void(WeightsAlone&)>& change) {

@@ -259,6 +259,27 @@ TEST_CASE("a last layer of another name is the head, and a second one too many")
   CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("linear.weight: the model has no such tensor"));
 }
 
+TEST_CASE("messages about a last layer of another name give that name, and blame it for no other tensor") {
+  const Weights weights("resnet8");
+  TensorMap theirs;
+  for (const auto& [name, tensor] : weights.others())
+    theirs[name.starts_with("fc.") ? "linear" + name.substr(2) : name] = tensor;
+  const auto model = weights.draw(2);
+  SECTION("a tensor too many") {
+    theirs["extra.weight"] = at::zeros({2});
+    CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("extra.weight: the model has no such tensor") &&
+                                                        Contains("its head is linear") && !Contains("linear.weight"));
+  }
+  SECTION("a value that is not finite") {
+    theirs["linear.weight"] = at::full({5, 64}, NAN);
+    CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("its head is linear") && Contains("finite"));
+  }
+  SECTION("no bias") {
+    theirs.erase("linear.bias");
+    CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("its head is linear") && Contains("model.head_bias"));
+  }
+}
+
 // The same tensors by other names: the body's behind a prefix, the head's as a layer of that name.
 TensorMap renamed(const TensorMap& tensors, const std::string& prefix, const std::string& head) {
   TensorMap others;

@@ -60,24 +60,10 @@ void append(Bytes& bytes, uint32_t value, int size) {
   for (int i = 0; i < size; ++i) bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
 }
 
-// A grey TIFF of 4 x `height` pixels whose rows are strips that all have the same Deflate data: `unpacked` zeros.
-Bytes tiff_of_one_stream(uint32_t height, size_t unpacked) {
-  const Bytes zeros(unpacked);
-  uLongf packed_size = compressBound(unpacked);
-  Bytes packed(packed_size);
-  REQUIRE(compress2(packed.data(), &packed_size, zeros.data(), zeros.size(), 9) == Z_OK);
-  packed.resize(packed_size);
-  constexpr uint32_t kHeader = 8, kShort = 3, kLong = 4;
-  const auto offsets = kHeader + static_cast<uint32_t>(packed_size), counts = offsets + 4 * height;
-  Bytes bytes{'I', 'I', 42, 0};
-  append(bytes, counts + 4 * height, 4);  // of the directory
-  bytes.insert(bytes.end(), packed.begin(), packed.end());
-  for (uint32_t i = 0; i < height; ++i) append(bytes, kHeader, 4);
-  for (uint32_t i = 0; i < height; ++i) append(bytes, static_cast<uint32_t>(packed_size), 4);
-  const std::vector<std::array<uint32_t, 4>> fields{
-      {256, kShort, 1, 4}, {257, kLong, 1, height}, {258, kShort, 1, 8},
-      {259, kShort, 1, 8}, {262, kShort, 1, 1},     {273, kLong, height, offsets},
-      {277, kShort, 1, 1}, {278, kLong, 1, 1},      {279, kLong, height, counts}};
+constexpr uint32_t kShort = 3, kLong = 4;
+
+// Appends the directory of a TIFF: tag, type, count, and value or offset of each field.
+void append_directory(Bytes& bytes, const std::vector<std::array<uint32_t, 4>>& fields) {
   append(bytes, static_cast<uint32_t>(fields.size()), 2);
   for (const auto& [tag, type, count, value] : fields) {
     append(bytes, tag, 2);
@@ -86,6 +72,50 @@ Bytes tiff_of_one_stream(uint32_t height, size_t unpacked) {
     append(bytes, value, 4);
   }
   append(bytes, 0, 4);
+}
+
+// A grey TIFF of 4 x `height` pixels whose rows are strips that all have the same Deflate data: `unpacked` zeros.
+Bytes tiff_of_one_stream(uint32_t height, size_t unpacked) {
+  const Bytes zeros(unpacked);
+  uLongf packed_size = compressBound(unpacked);
+  Bytes packed(packed_size);
+  REQUIRE(compress2(packed.data(), &packed_size, zeros.data(), zeros.size(), 9) == Z_OK);
+  packed.resize(packed_size);
+  constexpr uint32_t kHeader = 8;
+  const auto offsets = kHeader + static_cast<uint32_t>(packed_size), counts = offsets + 4 * height;
+  Bytes bytes{'I', 'I', 42, 0};
+  append(bytes, counts + 4 * height, 4);  // of the directory
+  bytes.insert(bytes.end(), packed.begin(), packed.end());
+  for (uint32_t i = 0; i < height; ++i) append(bytes, kHeader, 4);
+  for (uint32_t i = 0; i < height; ++i) append(bytes, static_cast<uint32_t>(packed_size), 4);
+  append_directory(bytes, {{256, kShort, 1, 4},
+                           {257, kLong, 1, height},
+                           {258, kShort, 1, 8},
+                           {259, kShort, 1, 8},
+                           {262, kShort, 1, 1},
+                           {273, kLong, height, offsets},
+                           {277, kShort, 1, 1},
+                           {278, kLong, 1, 1},
+                           {279, kLong, height, counts}});
+  return bytes;
+}
+
+// An uncompressed TIFF of 2 x 2 pixels with three samples of 8 bits.
+Bytes tiff_of_colours(uint32_t photometric) {
+  constexpr uint32_t kHeader = 8, kPixels = 12, kBits = 6;
+  Bytes bytes{'I', 'I', 42, 0};
+  append(bytes, kHeader + kPixels + kBits, 4);  // of the directory
+  bytes.resize(kHeader + kPixels, 100);
+  for (int i = 0; i < 3; ++i) append(bytes, 8, 2);
+  append_directory(bytes, {{256, kShort, 1, 2},
+                           {257, kShort, 1, 2},
+                           {258, kShort, 3, kHeader + kPixels},
+                           {259, kShort, 1, 1},
+                           {262, kShort, 1, photometric},
+                           {273, kLong, 1, kHeader},
+                           {277, kShort, 1, 3},
+                           {278, kShort, 1, 2},
+                           {279, kLong, 1, kPixels}});
   return bytes;
 }
 
@@ -168,6 +198,14 @@ TEST_CASE("streams that unpack to far more than the image has are refused, and n
   const std::clock_t start = std::clock();
   CHECK(is_refused(bytes));
   CHECK(std::clock() - start < 20 * CLOCKS_PER_SEC);  // wholly unpacked, 78 GB would take more than a minute
+}
+
+TEST_CASE("a TIFF of other colours than those documented is refused") {
+  constexpr uint32_t kRgb = 2, kCielab = 8, kIcclab = 9, kItulab = 10, kColourFilters = 32803, kLogLuv = 32845;
+  CHECK_FALSE(is_refused(tiff_of_colours(kRgb)));
+  for (const uint32_t photometric : {kCielab, kIcclab, kItulab, kColourFilters, kLogLuv}) {
+    CHECK_THROWS_WITH(decode_all(tiff_of_colours(photometric)), Contains(std::to_string(photometric)));
+  }
 }
 
 TEST_CASE("whatever is changed, there is an error or an image") {
