@@ -38,7 +38,7 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, PhaseTimer& timer) {
 
   const at::Tensor step = inputs.step();
   shared_.for_each_round(inputs, settings_.metrics.columns(), [&](const MicroBatch& batch, const at::Tensor& row) {
-    const bool is_first = &batch == &inputs.parts.front();  // seeded by launch() already
+    const bool is_first = &batch == &inputs.parts.front();  // launch() seeded it, since a captured step cannot
     if (!is_first) seed_for(batch, inputs.number);
     auto [mixed, input] = prepare(batch, inputs.number, step);
 
@@ -54,7 +54,7 @@ at::Tensor TrainStep::compute(const StepInputs& inputs, PhaseTimer& timer) {
     // The loss has used both labels. The metrics count the label with the larger share, see StepResult.
     if (mixed.share < 0.5) input.labels = mixed.partner_labels;
     settings_.metrics.fill(row, input, loss);
-    timer.end(&StepPhases::forward);
+    timer.end(&StepPhases::forward);  // the metrics count as forward
   });
 
   const c10::NoGradGuard no_grad;
@@ -85,7 +85,7 @@ LaunchedStep TrainStep::launch(const std::vector<Batch>& batches, const StepNumb
     PhaseTimer timer(phases, policy_.device);
     sums = compute(inputs, timer);
   }
-  // The loss' own tensors lie on the CPU: only a loss that has some is waited for.
+  // The loss' own tensors lie on the CPU. Only for a loss that has some does the host wait for the device here.
   if (!loss_.state().empty() && stop_.item<float>() == 0) loss_.update(number.lr);
   return {sums, samples, [this, inputs](size_t failed) {
             shared_.explain(inputs, failed, [&](const MicroBatch& batch) { return compute_again(inputs, batch); });
@@ -93,7 +93,7 @@ LaunchedStep TrainStep::launch(const std::vector<Batch>& batches, const StepNumb
 }
 
 at::Tensor TrainStep::run_with_graph(const StepInputs& inputs) {
-  has_begun_update_ = false;  // compute() itself may fail before it says so
+  has_begun_update_ = false;  // the graph may run out of memory before it calls compute(), or replay without calling it
   try {
     return (*graph_)(inputs, inputs.number.epoch);
   } catch (const c10::OutOfMemoryError&) {
