@@ -68,6 +68,8 @@ struct VisionTransformerShape {
 struct VisionTransformerOptions {
   enum class Activation { kGelu, kQuickGelu };
   enum class Pooling { kToken, kMean, kBoth };
+  using enum Activation;
+  using enum Pooling;
 
   Activation activation = Activation::kGelu;
   Pooling pooling = Pooling::kToken;
