@@ -66,6 +66,11 @@ const Split& split_named(const Dataset& dataset, const std::string& name) {
   return name == "train" ? dataset.train : name == "val" ? dataset.val : dataset.test;
 }
 
+const char* why_empty(const Split& split) {
+  if (split.name == "calibration") return ": data.calibration_share is 0";
+  return split.name == "val" ? ": data.val_size is 0" : "";
+}
+
 std::vector<std::string> split_names(const Dataset& dataset) {
   std::vector<std::string> names{"train", "val", "test"};
   if (dataset.calibration.size() > 0) names.emplace_back("calibration");

@@ -132,6 +132,10 @@ void set_superclasses(const std::vector<std::string>& superclass_by_class, Datas
 /// "train", "val", "calibration" or "test".
 const Split& split_named(const Dataset& dataset, const std::string& name);
 
+/// ": data.calibration_share is 0": the key that would give a split without images some. Data sets without such a key
+/// refuse to load an empty split.
+const char* why_empty(const Split& split);
+
 /// "train", "val" and "test", and "calibration" where it has images.
 std::vector<std::string> split_names(const Dataset& dataset);
 

@@ -12,7 +12,7 @@
 namespace settrain {
 
 DataError data_file_error(std::string_view action, const std::filesystem::path& file) {
-  return DataError(file_error(action, file, errno).what());
+  return DataError(read_error(action, file, errno).what());
 }
 
 std::span<const uint8_t> read_file_bytes(const std::filesystem::path& file, std::vector<uint8_t>& memory) {

@@ -105,7 +105,7 @@ fs::path find_config(const std::string& name) {
     if (entry.path().extension() == ".yaml") known.push_back(fs::relative(entry.path(), folder).string());
   }
   throw ConfigError("there is no config file '" + name + "', neither here nor in " + folder.string() +
-                    did_you_mean(name, known));
+                    did_you_mean(name, known) + shell_hint(name));
 }
 
 void CheckpointChoice::add_options(CLI::App& command) {

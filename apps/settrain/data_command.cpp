@@ -54,6 +54,10 @@ int verify_data(const CommandLine& line, const VerifyOptions& options) {
     throw ConfigError("--splits: a split comes twice");
   }
   LoadedData data = load_data(line.registries.datasets, load_config(line));
+  for (const std::string& name : options.splits) {
+    const Split& split = split_named(data.dataset, name);
+    if (split.size() == 0) throw ConfigError(fmt::format("--splits {}: it has no images{}", name, why_empty(split)));
+  }
   data.dataset.train.labels = data.clean_labels;  // a bad image is listed under its own class, without label noise
   std::optional<AtomicFile> list;
   if (!options.list.empty()) list.emplace(options.list);  // fails now, and not after hours of reading

@@ -138,10 +138,10 @@ class FileReader {
   std::optional<std::vector<Layer>> read(fs::path file) {
     // The command line named the first file; after it, each file names its base.
     Origin named_at{on_one_line(file.string())};
-    std::string named_by;
+    std::string named_by, written = file.string();
     while (!file.empty()) {
       if (!enter(file, named_at, named_by)) return std::nullopt;
-      const std::optional<YamlNode> root = parse(file, named_at, named_by);
+      const std::optional<YamlNode> root = parse(file, written, named_at, named_by);
       if (!root) return std::nullopt;
       layers_.insert(layers_.begin(), flatten(*root, declarations_, problems_));
       const YamlNode* base = base_of(*root);
@@ -149,6 +149,7 @@ class FileReader {
       const std::optional<std::string> name = base_name(*base);
       if (!name) return std::nullopt;
       file = (file.parent_path() / *name).lexically_normal();
+      written = *name;
       named_at = base->origin;
       named_by = "extends";
     }
@@ -166,14 +167,16 @@ class FileReader {
     return !cycle;
   }
 
-  std::optional<YamlNode> parse(const fs::path& file, const Origin& named_at, const std::string& named_by) {
+  // `written`: the file as its user wrote it.
+  std::optional<YamlNode> parse(const fs::path& file, const std::string& written, const Origin& named_at,
+                                const std::string& named_by) {
     const Source source{names_.back(), static_cast<int>(layers_.size()), true};
     const std::string prefix = named_by.empty() ? "" : in_quotes(file.string()) + " ";
     try {
       std::error_code error;
       if (!fs::exists(file, error)) {
         throw InvalidValue((named_by.empty() ? "does not exist" : "does not exist (looked for beside this file)") +
-                           nearest_file(file));
+                           nearest_file(file) + shell_hint(written));
       }
       const std::optional<YamlNode> root = parse_yaml(read_bytes(file), source, problems_);
       if (root && !root->is(YamlNode::Kind::kMap) && !root->is(YamlNode::Kind::kNull)) {

@@ -57,7 +57,7 @@ void sync_folder_of(const std::filesystem::path& file, const Descriptor& folder)
 
 void copy_file_atomically(const std::filesystem::path& source, const std::filesystem::path& file) {
   std::ifstream input(source, std::ios::binary);
-  if (!input) throw file_error("read", source, errno);
+  if (!input) throw read_error("read", source, errno);
   AtomicFile output(file);
   std::vector<char> buffer(1 << 20);
   while (input) {
@@ -99,6 +99,12 @@ bool write_all(const Descriptor& file, const void* data, size_t size) {
 RunError file_error(std::string_view action, const std::filesystem::path& file, int code) {
   return RunError("cannot " + std::string(action) + " '" + file.string() +
                   "': " + std::generic_category().message(code) + advice(code, file));
+}
+
+RunError read_error(std::string_view action, const std::filesystem::path& file, int code) {
+  const std::string hint = code == ENOENT ? shell_hint(file.native()) : "";
+  return RunError("cannot " + std::string(action) + " '" + file.string() +
+                  "': " + std::generic_category().message(code) + hint);
 }
 
 AppendFile::AppendFile(std::filesystem::path file) : path_(std::move(file)) {

@@ -13,9 +13,11 @@
 
 namespace settrain {
 
-/// "cannot write 'FILE': No space left on device; free some space ...", for an errno `code`; `action` is "write",
-/// "open", ...
+/// "cannot write 'FILE': No space left on device; free some space ...", for an errno `code` of a file to write;
+/// `action` is "write", "open", ...
 RunError file_error(std::string_view action, const std::filesystem::path& file, int code);
+/// The same for a file that is there to be read, without advice about writing.
+RunError read_error(std::string_view action, const std::filesystem::path& file, int code);
 
 /// Owns a file descriptor, and closes it when it goes out of scope; -1 stands for none.
 class Descriptor {

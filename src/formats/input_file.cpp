@@ -14,7 +14,7 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path), place_("'
   struct stat status {};
   // Non-blocking, for a path that turns out to be a pipe.
   descriptor_ = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!descriptor_.is_open() || ::fstat(descriptor_.get(), &status) != 0) throw file_error("read", path, errno);
+  if (!descriptor_.is_open() || ::fstat(descriptor_.get(), &status) != 0) throw read_error("read", path, errno);
   if (!S_ISREG(status.st_mode)) throw RunError(place_ + " is not a regular file");
   size_ = static_cast<uint64_t>(status.st_size);
 }
@@ -28,7 +28,7 @@ void InputFile::read(void* target, uint64_t size, uint64_t offset) const {
   while (size > 0) {
     const ssize_t got = ::pread(descriptor_.get(), next, size, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw file_error("read", path_, errno);
+    if (got < 0) throw read_error("read", path_, errno);
     if (got == 0) throw RunError(place_ + " became shorter while it was read");
     next += got;
     offset += static_cast<uint64_t>(got);

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -129,14 +129,22 @@ NumpyArray parse_npy(const InputFile& file, const std::string& name, std::vector
   return array;
 }
 
+bool begins_with(const std::filesystem::path& path, std::string_view magic) {
+  const InputFile file(path);
+  std::string start(magic.size(), '\0');
+  if (file.size() < start.size()) return false;
+  file.read(start.data(), start.size(), 0);
+  return start == magic;
+}
+
 }  // namespace
 
 bool is_zip(const std::filesystem::path& path) {
-  const InputFile file(path);
-  std::array<char, 2> start{};
-  if (file.size() < start.size()) return false;
-  file.read(start.data(), start.size(), 0);
-  return start[0] == 'P' && start[1] == 'K';
+  return begins_with(path, "PK");
+}
+
+bool is_npy(const std::filesystem::path& path) {
+  return begins_with(path, kNpyMagic);
 }
 
 std::map<std::string, NumpyArray> read_npz(const std::filesystem::path& path, const std::set<std::string>& wanted) {

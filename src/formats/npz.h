@@ -21,6 +21,9 @@ struct NumpyArray {
 /// Whether the file begins as a zip archive.
 bool is_zip(const std::filesystem::path& file);
 
+/// Whether the file begins as a .npy file, which holds one array.
+bool is_npy(const std::filesystem::path& file);
+
 /// Reads the `wanted` arrays that the archive has, by their names without ".npy". Nothing in the file is trusted:
 /// sizes are checked before memory is taken. Throws RunError that names the file and the array where it is damaged, of
 /// another byte order, or of a dtype that Dtype does not have, such as texts.

@@ -31,6 +31,12 @@ Safetensors read_arrays(const std::filesystem::path& file) {
   if (file.extension() == ".npz" && !is_zip(file)) {
     throw RunError(fmt::format("'{}' is no .npz file, as numpy.savez writes it", file.string()));
   }
+  if (is_npy(file)) {
+    throw RunError(
+        fmt::format("'{}' is a .npy file, which holds one array; a file of scores has two: an .npz file, as "
+                    "numpy.savez(file, {}=..., {}=...) writes it",
+                    file.string(), kScores, kLabels));
+  }
   if (!is_zip(file)) return read_safetensors(file);
   Safetensors arrays;
   for (const auto& [name, array] : read_npz(file, {kScores, kLabels, kTrainCounts, kSuperclassOf})) {
@@ -107,10 +113,12 @@ class ScoreFileReader {
     const at::Tensor wrong = at::isfinite(scores).logical_not_().flatten().nonzero();
     if (wrong.size(0) == 0) return;
     const int64_t first = wrong[0].item<int64_t>(), image = first / scores.size(1), category = first % scores.size(1);
-    fail(
-        fmt::format("the score of image {} for class {} is {}; scores are finite: in place of the logarithm of 0 take "
-                    "that of the smallest probability that can be told from 0, such as -20",
-                    image, category, scores[image][category].item<double>()));
+    const auto score = scores[image][category].item<double>();
+    const char* advice = score < 0
+                             ? ": in place of the logarithm of 0 take that of the smallest probability that can be "
+                               "told from 0, such as -20"
+                             : "";
+    fail(fmt::format("the score of image {} for class {} is {}; scores are finite{}", image, category, score, advice));
   }
 
   void check_labels(const at::Tensor& labels, int64_t classes) const {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "datasets/file_bytes.h"
@@ -232,6 +233,14 @@ std::vector<std::string> read_class_names(const fs::path& file) {
   }
   if (stream.bad()) throw data_file_error("read", file);
   if (names.empty()) throw DataError(fmt::format("{} (--classes) names no class", quoted(file)));
+  std::unordered_map<std::string, size_t> numbers;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto [first, is_new] = numbers.emplace(names[i], i);
+    if (is_new) continue;
+    log::warning(fmt::format("[model] {}: the classes {} and {}, from 0, are both named {}", quoted(file),
+                             first->second, i, names[i]));
+    break;
+  }
   return names;
 }
 

@@ -32,12 +32,6 @@ int64_t busy_threads(bool pin_memory) {
   return pin_memory ? 1 : at::get_num_threads();
 }
 
-// The key that would give this split images. Other data sets refuse to load an empty split.
-const char* why_empty(const Split& split) {
-  if (split.name == "calibration") return ": data.calibration_share is 0";
-  return split.name == "val" ? ": data.val_size is 0" : "";
-}
-
 }  // namespace
 
 void SkippedImages::add(const std::string& image, const std::string& reason) {

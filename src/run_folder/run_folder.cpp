@@ -43,7 +43,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     entries.push_back(entry->path());
   }
-  if (error) throw file_error("list", folder, error.value());
+  if (error) throw read_error("list", folder, error.value());
   std::sort(entries.begin(), entries.end());
   return entries;
 }

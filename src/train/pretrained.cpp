@@ -22,6 +22,7 @@
 #include "src/config/load.h"
 #include "src/core/digest.h"
 #include "src/core/error.h"
+#include "src/core/text.h"
 #include "src/formats/model_card.h"
 #include "src/formats/weight_file.h"
 #include "src/run_folder/run_folder.h"
@@ -435,6 +436,8 @@ std::string missing_pretrained(const ModelRegistry& registry, const config::Conf
     return text + fmt::format("; this is a run's folder: name one of its checkpoints, such as '{}'",
                               (fs::path(file) / "checkpoints" / "last.safetensors").string());
   }
+  if (fs::is_directory(file)) return text + "; this is a folder: name the file in it";
+  text += shell_hint(file);
   if (!source.url.empty()) text += fmt::format("; for {}, {} has them: {}", model, source.name, source.url);
   if (file.find("checkpoints/") != std::string::npos) return text + "\nIt is a run's checkpoint: train that run first.";
   return text +

@@ -38,6 +38,12 @@ TEST_CASE("a missing base is reported where it is named") {
         "run.yaml:2:10: extends: 'bsae.yaml' does not exist (looked for beside this file), did you mean 'base.yaml'?");
 }
 
+TEST_CASE("a base with a shell's ~ is told that it is not replaced") {
+  const Folder folder;
+  CHECK_THAT(folder.error("extends: ~/base.yaml\n"), Catch::Contains("run.yaml:1:10") && Catch::Contains("; ~ is not"));
+  CHECK_THAT(folder.error("extends: base.yaml\n"), !Catch::Contains("~"));
+}
+
 TEST_CASE("files that extend each other are refused with the whole cycle") {
   const Folder folder;
   folder.write("a.yaml", "extends: sub/../run.yaml\n");

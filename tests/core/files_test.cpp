@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "tests/support/catch2.h"
 #include "tests/support/child_process.h"
@@ -57,6 +58,14 @@ TEST_CASE("File errors say what, where, why, and what to do") {
   CHECK(std::string(file_error("write", "runs/a", ENOSPC).what()) ==
         "cannot write 'runs/a': No space left on device; free some space, or choose another folder");
   CHECK(std::string(file_error("open", "runs/a", EISDIR).what()) == "cannot open 'runs/a': Is a directory");
+}
+
+TEST_CASE("Errors about files to read advise nothing about writing") {
+  for (const int code : {EACCES, EPERM, EROFS, EIO}) {
+    CHECK(std::string(read_error("open", "data/a", code).what()) ==
+          "cannot open 'data/a': " + std::generic_category().message(code));
+  }
+  CHECK(std::string(read_error("open", "~/a", ENOENT).what()).find("~ is not replaced") != std::string::npos);
 }
 
 TEST_CASE("An append file goes on where it ended") {

@@ -191,6 +191,7 @@ class Data(ProgramTest):
             self.run_program("data", command, config, "--workers", 0, expect=2)
         self.run_program("data", "verify", config, "--splits", "train,vall", expect=2)
         self.assertIn("twice", self.run_program("data", "verify", config, "--splits", "val,val", expect=2).stderr)
+        self.assertIn("data.calibration_share", self.run_program("data", "verify", config, "--splits", "calibration", expect=2).stderr)
         unwritable = self.run_program("data", "verify", config, "--list", "none/bad.txt", expect=1)
         self.assertIn("none/bad.txt", unwritable.stderr)
         self.assertNotIn("images read", unwritable.stdout)

@@ -108,6 +108,11 @@ TEST_CASE("scores that do not fit together are refused with the file's name") {
   at::Tensor bad = scores.clone();
   bad.index_put_({at::tensor(1), at::tensor(2)}, at::tensor(NAN));
   check_refused({{"scores", bad}, {"labels", labels}}, "the score of image 1 for class 2 is nan");
+  CHECK_THROWS_WITH(read_score_file(folder / "s.safetensors"), !Contains("logarithm"));
+  bad.index_put_({at::tensor(1), at::tensor(2)}, at::tensor(-INFINITY));
+  check_refused({{"scores", bad}, {"labels", labels}}, "logarithm");
+  folder.write("one.npy", std::string("\x93NUMPY\1\0v\0{'descr': '<f4'", 25));
+  CHECK_THROWS_WITH(read_score_file(folder / "one.npy"), Contains("one.npy'") && Contains(".npz"));
 }
 
 TEST_CASE("probabilities and percentages are told from logits") {

@@ -12,6 +12,7 @@
 #include "src/core/error.h"
 #include "tests/inference/stored_run.h"
 #include "tests/support/catch2.h"
+#include "tests/support/logged.h"
 
 namespace settrain {
 namespace {
@@ -183,6 +184,10 @@ TEST_CASE("weights alone answer with the model, the classes and the normalisatio
   CHECK_THROWS_WITH(open(with([](WeightsAlone& alone) { alone.model = "resnet80"; })), Contains("resnet80"));
   CHECK_THROWS_WITH(open(with([](WeightsAlone& alone) { alone.model = "resnet20"; })),
                     Contains("weights.safetensors") && Contains("missing"));
+  const auto names_twice = run.folder().path() / "twice.txt";
+  std::ofstream(names_twice) << "a\nb\na\n";
+  const std::string log = test::logged([&] { open(with([&](WeightsAlone& alone) { alone.classes = names_twice; })); });
+  CHECK_THAT(log, Contains("twice.txt") && Contains("0 and 2"));
   std::ofstream(names, std::ios::app) << "a fourth\n";
   CHECK_THROWS_WITH(open(all), Contains("4 classes") && Contains("names.txt") && Contains("fc.weight [3, "));
   CHECK_THROWS_AS(open(with([](WeightsAlone& alone) { alone.classes = "nowhere.txt"; })), DataError);

@@ -394,6 +394,11 @@ TEST_CASE("a file that cannot be used names the key, and one that is not there i
   CHECK(missing_pretrained(models(), configured_model({"model.name=resnet50"})).empty());
   CHECK_THAT(missing_pretrained(models(), configured_model({"model.name=resnet8", "model.pretrained=x.safetensors"})),
              Contains("no file 'x.safetensors'") && !Contains("torchvision"));
+  const auto missing = [](const std::string& file) {
+    return missing_pretrained(models(), configured_model({"model.name=resnet8", "model.pretrained=" + file}));
+  };
+  CHECK_THAT(missing("/tmp"), Contains("'/tmp'") && Contains("is a folder"));
+  CHECK_THAT(missing("~/x.safetensors"), Contains("~ is not replaced"));
 
   std::ofstream(weights.file()) << "no tensors";
   CHECK(missing_pretrained(models(), weights.config()).empty());

@@ -99,7 +99,7 @@ uint64_t free_bytes(fs::path folder) {
   folder = fs::absolute(folder);
   while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
   const fs::space_info space = fs::space(folder, error);
-  if (error) throw file_error("read the free space of", folder, error.value());
+  if (error) throw read_error("read the free space of", folder, error.value());
   return space.available;
 }
 

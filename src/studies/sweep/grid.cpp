@@ -92,7 +92,7 @@ class GridReader : public TreeReader {
   void read(const YamlNode& root, const std::filesystem::path& folder, Grid& grid) {
     each(root, {"base", "set", "seeds", "points", "select", "report", "per", "presets"},
          [&](const std::string& key, const YamlNode& value) {
-           if (key == "base") grid.base = folder / text(value);
+           if (key == "base") grid.base = base(value, folder);
            if (key == "set") {
              for (const auto& [name, setting] : settings(value)) settrain::set(grid.common, name, setting);
            }
@@ -105,6 +105,15 @@ class GridReader : public TreeReader {
   }
 
  private:
+  std::filesystem::path base(const YamlNode& node, const std::filesystem::path& folder) {
+    const std::string name = text(node);
+    std::error_code error;
+    if (const std::string hint = shell_hint(name); !hint.empty() && !std::filesystem::exists(folder / name, error)) {
+      problem(node, fmt::format("there is no file {}{}", in_quotes(name), hint));
+    }
+    return folder / name;
+  }
+
   std::vector<Axis> axes(const YamlNode& node) {
     std::vector<Axis> all;
     each(node, {}, [&](const std::string& key, const YamlNode& given) {

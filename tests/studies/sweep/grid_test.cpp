@@ -136,6 +136,12 @@ TEST_CASE("a preset is put over the rest") {
   CHECK_THROWS_WITH(file.read("smal"), Contains("there is no preset 'smal'; the file has: small"));
 }
 
+TEST_CASE("a base with a shell's ~ is told that it is not replaced") {
+  const test::TemporaryFolder folder;
+  folder.write("g.yaml", std::string("base: ~/b.yaml\nselect: val/top1\npoints:\n  - product: {a: [1]}\n"));
+  CHECK_THROWS_WITH(read_grid(folder / "g.yaml", ""), Contains("g.yaml:1:7") && Contains("~ is not replaced"));
+}
+
 TEST_CASE("what is wrong in a grid is said with its place") {
   check_refused("  - prodct: {a: [1]}", "unknown key 'prodct', did you mean 'product'?");
   check_refused("  - product: {a: 1}", "expected a list of values");
