@@ -272,13 +272,14 @@ TEST_CASE("an object of a class that is no tensor's is opaque, with all that it 
   const std::string of_object = tensor(storage("1", 3), 0, {3}, {1});
   const std::string arguments = test::global("argparse", "Namespace") + ")\x81" +
                                 dict({text("lr"), integer(1), text("weights"), of_object}) + "b";
-  const std::string value = dict({text("args"), arguments, text("class"), test::global("timm.models", "ViT"),
-                                  text("set"), test::call(test::global("__builtin__", "set"), {"](K\x01K\x02e"}),
-                                  text("type"), test::global("torch", "float16"), text("device"),
-                                  test::call(test::global("torch", "device"), {text("cuda")}), text("queue"),
-                                  test::global("collections", "deque") + ")R](K\x01e" + "a(K\x02K\x03e", text("names"),
-                                  test::global("collections", "defaultdict") + ")R" + text("a") + "Ns",
-                                  text("state_dict"), dict({text("a"), tensor(storage("0", 2), 0, {2}, {1})})});
+  const std::string value =
+      dict({text("args"), arguments, text("class"), test::global("timm.models", "ViT"), text("set"),
+            test::call(test::global("__builtin__", "set"), {"](" + integer(1) + integer(2) + "e"}), text("type"),
+            test::global("torch", "float16"), text("device"),
+            test::call(test::global("torch", "device"), {text("cuda")}), text("queue"),
+            test::global("collections", "deque") + ")R](" + integer(1) + "ea(" + integer(2) + integer(3) + "e",
+            text("names"), test::global("collections", "defaultdict") + ")R" + text("a") + "Ns", text("state_dict"),
+            dict({text("a"), tensor(storage("0", 2), 0, {2}, {1})})});
   check_values(value, {floats(2), floats(3)}, {{0, 1}});
   const Contents contents = File(torch_zip(value, {floats(2), floats(3)}).bytes()).open().contents();
   std::vector<std::string> lines;
