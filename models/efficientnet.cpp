@@ -258,7 +258,7 @@ class EfficientNet : public Model {
     return (*head_)(drops ? at::dropout(x, dropout_, /*train=*/true) : x);
   }
 
-  // As timm: the stem and each block; the last convolution goes with the head.
+  // As timm: the stem and each block, the last one with the convolution behind it.
   std::vector<std::vector<std::string>> layers() const override {
     const bool is_lite = style_ == EfficientNetStyle::kLite;
     std::vector<std::vector<std::string>> all{is_lite ? std::vector<std::string>{"_conv_stem", "_bn0"}
@@ -266,6 +266,11 @@ class EfficientNet : public Model {
     for (size_t s = 0; s < stages_.size(); ++s) {
       const std::string stage = is_lite ? "_blocks" : "features." + std::to_string(s + 1);
       for (const auto& block : stages_[s]->named_children()) all.push_back({stage + "." + block.key()});
+    }
+    if (is_lite) {
+      all.back().insert(all.back().end(), {"_conv_head", "_bn1"});
+    } else {
+      all.back().push_back("features." + std::to_string(stages_.size() + 1));
     }
     return all;
   }

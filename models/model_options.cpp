@@ -191,10 +191,18 @@ config::Rule trainable_rule(const ModelRegistry& registry) {
     };
     if (std::ranges::all_of(parts, is_always_there)) return;
     const auto& name = config.get<std::string>("model.name");
+    const ModelEntry& entry = registry.at(name);
+    // The names of parts do not depend on the images' size, but a network is built for one that it takes.
+    ModelContext context = entry.usual;
+    if (config.has("data.input_size") && config.get<int64_t>("data.input_size") > 0) {
+      context.height = context.width = config.get<int64_t>("data.input_size");
+    } else if (config.has("model.patch")) {
+      context.height = context.width = config.get<int64_t>("model.patch");
+    }
     const CostCounter without_storage;
     const auto model = [&] {
       try {
-        return registry.at(name).make(config, registry.at(name).usual);
+        return entry.make(config, context);
       } catch (const KeyError& error) {
         config.fail(error.path(), error.message());
       }

@@ -33,6 +33,12 @@ std::string details(const LossEntry& entry) {
   return text;
 }
 
+template <>
+std::string details(const ModelEntry& entry) {
+  const PretrainedSource& weights = entry.pretrained;
+  return weights.url.empty() ? "" : fmt::format("weights: {}, {}", weights.name, weights.url);
+}
+
 std::string names_of(const config::Keys& keys) {
   std::string names;
   for (const config::Key& key : keys) names += (names.empty() ? "" : ", ") + key.name;

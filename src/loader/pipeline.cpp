@@ -100,6 +100,11 @@ config::Keys PipelineOptions::keys() {
   };
 }
 
+bool PipelineOptions::cuts_centre_out() const {
+  const NamedPipeline& named = pipeline_named(pipeline);
+  return named.scales_short_side && !named.evaluates_without_border;
+}
+
 Pipeline::Recipe Pipeline::recipe_of(const PipelineOptions& options, int64_t input_size, ViewUse use) {
   const std::string& name = options.pipeline;
   const NamedPipeline& named = pipeline_named(name);

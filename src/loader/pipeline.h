@@ -21,6 +21,9 @@ struct PipelineOptions {
   static constexpr int64_t kAuto = -1;                       // the word auto
   static constexpr const char* kAutoInterpolation = "auto";  // that of the weights, or bilinear
 
+  /// Whether evaluation cuts the centre out of an image that was scaled to a larger shorter side, as crop_share says.
+  bool cuts_centre_out() const;
+
   static config::Keys keys();
 };
 

@@ -131,9 +131,9 @@ void part_rates_rule(const config::Config& config) {
   const config::Texts trainable = trained_parts(config);
   const bool trains_head = contains(trainable, ModelOptions::kHead), trains_more = trainable.size() > 1;
   config.refuse_unread("optimizer.head_lr_factor", trains_head && trains_more,
-                       "model.trainable: [body, head]; a part that is trained alone has the rate optimizer.lr");
+                       "head and another part in model.trainable; a part that is trained alone has the rate optimizer.lr");
   config.refuse_unread("optimizer.layer_decay", !trains_head || trains_more,
-                       "layers below the head that model.trainable names; the head's rate is optimizer.lr");
+                       "a part below the head in model.trainable; the head's rate is optimizer.lr");
 }
 
 void average_rule(const config::Config& config) {

@@ -153,7 +153,7 @@ void choose_resizing(const config::Config& config, const WeightsInput& weights, 
                                         weights.interpolation, weights.source));
   }
   const bool is_usual = weights.crop_share == 0 || weights.crop_share == PretrainedSource{}.crop_share;
-  if (pipeline.resize_size == PipelineOptions::kAuto && weights.is_known() && !is_usual) {
+  if (pipeline.resize_size == PipelineOptions::kAuto && pipeline.cuts_centre_out() && weights.is_known() && !is_usual) {
     input.remarks.push_back(fmt::format(
         "[data] resize_size (auto): evaluation keeps {:.3g} of the shorter side, as the pretrained weights, "
         "by {}",

@@ -14,7 +14,7 @@ config::Config load_model(std::vector<std::string> settings) {
     register_builtin_models(all);
     return all;
   }();
-  settings.emplace_back("model.pretrained=weights.pth");
+  settings.insert(settings.begin(), "model.pretrained=weights.pth");  // later ones override it
   return config::load({{model_section(registry)}, {model_rule, trainable_rule(registry)}}, {}, settings);
 }
 
@@ -26,6 +26,7 @@ TEST_CASE("parts that are trained are known before data are, and a wrong one is 
   CHECK_NOTHROW(trains("vit_b_16", "[head, encoder.ln, 'encoder.layers.encoder_layer_1?']"));
   CHECK_NOTHROW(trains("densenet40_12", "['*.bn1']"));
   CHECK_NOTHROW(trains("convnext_tiny", "[norm]"));
+  CHECK_NOTHROW(load_model({"model.name=vit", "model.patch=20", "model.trainable=[head, blocks.11]"}));
   CHECK_THROWS_WITH(trains("resnet18", "[head, layer5]"),
                     Contains("model.trainable") && Contains("layer5") && Contains("resnet18"));
   CHECK_THROWS_WITH(trains("resnet18", "[head, layer4.0.cnov1]"), Contains("'layer4.0.conv1'"));
