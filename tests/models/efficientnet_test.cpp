@@ -88,5 +88,17 @@ TEST_CASE("without dropout and stochastic depth, an EfficientNet's training draw
   CHECK(at::equal(next, at::rand({3})));
 }
 
+TEST_CASE("the layers of EfficientNets are timm's: the stem and the blocks, the last with the convolution behind it") {
+  const auto lite = efficientnet("efficientnet_lite0", 0, 0)->layers();
+  REQUIRE(lite.size() == 1 + 16);
+  CHECK(lite.front() == std::vector<std::string>{"_conv_stem", "_bn0"});
+  CHECK(lite[1] == std::vector<std::string>{"_blocks.0"});
+  CHECK(lite.back() == std::vector<std::string>{"_blocks.15", "_conv_head", "_bn1"});
+  const auto b0 = efficientnet("efficientnet_b0", 0, 0)->layers();
+  REQUIRE(b0.size() == 1 + 16);
+  CHECK(b0[2] == std::vector<std::string>{"features.2.0"});
+  CHECK(b0.back() == std::vector<std::string>{"features.7.0", "features.8"});
+}
+
 }  // namespace
 }  // namespace settrain
