@@ -1,6 +1,6 @@
 #include "src/train/experiment_schema.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -101,12 +101,16 @@ config::Rule select_rule(const Registries& registries) {
         if (value.better != Better::kNeither) known.push_back(split + "/" + value.name);
       }
     }
+    std::vector<std::string> unknown;
     for (const std::string& wanted : config.get<config::Texts>("select")) {
       if (std::find(known.begin(), known.end(), wanted) != known.end()) continue;
-      config.fail("select", "'" + wanted + "' is no accuracy that this run measures during training" +
-                                did_you_mean(wanted, known) +
-                                " (eval.during_training says on which splits; eval.top_k, eval.average_k, eval.rules "
-                                "and eval.superclass_accuracy say which there are)");
+      unknown.push_back("'" + wanted + "' is no accuracy that this run measures during training" +
+                        did_you_mean(wanted, known));
+    }
+    if (!unknown.empty()) {
+      config.fail("select", fmt::format("{} (eval.during_training says on which splits; eval.top_k, eval.average_k, "
+                                        "eval.rules and eval.superclass_accuracy say which there are)",
+                                        fmt::join(unknown, "\n  ")));
     }
     check_checkpoint_names(config);
   };
