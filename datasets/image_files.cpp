@@ -154,10 +154,9 @@ void refuse_unreadable(std::span<const Split* const> splits) {
   }
   if (all == 0) return;
   throw DataError(
-      fmt::format("{} image file{} cannot be read:{}\nReplace or remove them, or set "
-                  "data.on_bad_image: skip (with --allow data.on_bad_image where a run goes on); `settrain data "
-                  "verify` lists all files that cannot be read",
-                  all, all == 1 ? "" : "s", text));
+      fmt::format("{} image file{} cannot be read:{}\nReplace or remove them, or {}; `settrain data verify` lists all "
+                  "files that cannot be read",
+                  all, all == 1 ? "" : "s", text, kSkipAdvice));
 }
 
 std::string ImageFiles::digest() const {

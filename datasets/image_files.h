@@ -52,6 +52,11 @@ class ImageFiles : public ImageSource {
 /// The file of an image; an empty path where the source has no files.
 std::filesystem::path file_of(const ImageSource& images, int64_t id);
 
+/// A way to do without images that cannot be read, for errors: "Replace the file, or ...".
+inline constexpr const char* kSkipAdvice =
+    "set data.on_bad_image: skip (an evaluation takes --set data.on_bad_image=skip, a run that goes on with --allow "
+    "data.on_bad_image beside it)";
+
 /// Throws DataError where image files of these splits are certain to be unreadable, before one is decoded: they are
 /// empty, or their names end as other pictures' do (.heic) and their contents are no image's. The message counts them
 /// and names the first of each split.

@@ -136,30 +136,42 @@ FilesByName by_name(const std::vector<ListedFile>& files) {
   return names;
 }
 
+// "; of 13 images 2 have changed and 3 are missing; 1 is new"
+std::string counts_text(int64_t changed, int64_t missing, int64_t added, int64_t before) {
+  std::string text;
+  if (changed + missing > 0) text = fmt::format("; of {} image{}", before, before == 1 ? "" : "s");
+  if (changed > 0) text += fmt::format(" {} {} changed", changed, changed == 1 ? "has" : "have");
+  if (missing > 0)
+    text += fmt::format("{} {} {} missing", changed > 0 ? " and" : "", missing, missing == 1 ? "is" : "are");
+  if (added > 0) text += fmt::format("; {} {} new", added, added == 1 ? "is" : "are");
+  return text;
+}
+
 FileDifference compared(const std::vector<ListedFile>& before, const std::vector<ListedFile>& now) {
   const FilesByName names_before = by_name(before), names_now = by_name(now);
   FileDifference difference;
   std::string first;
-  int64_t count = 0;
-  const auto note = [&](const std::string& text) {
-    if (++count == 1) first = text;
+  int64_t changed = 0, added = 0, missing = 0;
+  const auto note = [&](int64_t& count, const std::string& text) {
+    ++count;
+    if (first.empty()) first = text;
   };
   for (const ListedFile& file : now) {
     const auto found = names_before.find(file.name);
     if (found == names_before.end()) {
-      note(fmt::format("'{}' is new", file.name));
+      note(added, fmt::format("'{}' is new", file.name));
     } else if (const ListedFile& old = *found->second; old.size != file.size) {
-      note(fmt::format("'{}' has {} bytes, and had {}", file.name, file.size, old.size));
+      note(changed, fmt::format("'{}' has {} bytes, and had {}", file.name, file.size, old.size));
     } else if (old.labels != file.labels) {
-      note(fmt::format("'{}' has the label {}, and had {}", file.name, file.labels, old.labels));
+      note(changed, fmt::format("'{}' has the label {}, and had {}", file.name, file.labels, old.labels));
     }
   }
   for (const ListedFile& file : before) {
-    if (!names_now.contains(file.name)) note(fmt::format("'{}' is missing", file.name));
+    if (!names_now.contains(file.name)) note(missing, fmt::format("'{}' is missing", file.name));
   }
   difference.same_names = std::ranges::equal(before, now, {}, &ListedFile::name, &ListedFile::name);
-  if (count > 0) {
-    difference.text = fmt::format("{}; {} of {} images differ{}", first, count, before.size(), count == 1 ? "s" : "");
+  if (!first.empty()) {
+    difference.text = first + counts_text(changed, missing, added, std::ssize(before));
   } else if (!difference.same_names) {
     difference.text = "the images are in another order, or listed another number of times";
   }

@@ -21,7 +21,7 @@ std::string list_of_files(std::span<const Split* const> splits);
 
 /// How the files of a split differ from those of an earlier record.
 struct FileDifference {
-  std::string text{};       // "'test/a/2.png' has 512 bytes, and had 300; 1 of 4 images differs"; empty where unknown
+  std::string text{};       // "'test/a/2.png' has 512 bytes, and had 300; of 4 images 1 has changed"; or empty
   bool same_names = false;  // whether the files have the same names in the same order
 };
 

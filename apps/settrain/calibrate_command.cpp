@@ -154,7 +154,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   const std::string split = calibration_split(run.experiment.dataset);
   const ClassFacts facts = run.experiment.class_facts;
   request.rules = rules_of(arguments, facts);
-  request.no_guarantee = why_no_guarantee(run.experiment, split, /*with_test=*/!request.share);
+  request.no_guarantee = why_no_guarantee(run.experiment, weights, split, /*with_test=*/!request.share);
   request.by_alpha = true;  // for the report
   tell_probabilities("[calibrate]", facts.probability, run.experiment.config.get<std::string>("model.head"));
   ProgressBar bar;

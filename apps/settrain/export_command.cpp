@@ -56,6 +56,7 @@ std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::stri
 int export_onnx(const CommandLine& line, const ExportArguments& arguments, const fs::path& checkpoint,
                 const fs::path& output) {
   const TrainedModel model = open_trained_model(line.registries, checkpoint, at::kCPU);
+  if (!model.rules_problem.empty()) throw RunError(model.rules_problem);
   const OnnxOptions options{.input = arguments.input,
                             .temperature = model.rules ? model.rules->temperature : 1,
                             .rule = rule_of(model, arguments.rule),

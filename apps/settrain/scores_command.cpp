@@ -32,7 +32,7 @@ int write_scores(const CommandLine& line, const ScoresArguments& arguments) {
   const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
   ProgressBar bar;
   const ScoreFile scores{labelled_scores(run.experiment, arguments.split, bar), run.experiment.class_facts,
-                         weights.text("sha256"), why_no_guarantee(run.experiment, arguments.split)};
+                         weights.text("sha256"), why_no_guarantee(run.experiment, weights, arguments.split)};
   log_skipped_images(*run.experiment.loader.skipped);
   write_score_file(arguments.output, scores,
                    {{"run", arguments.run}, {"checkpoint", checkpoint}, {"split", arguments.split}});

@@ -68,6 +68,9 @@ bool ServedModel::tell_rules(const char* who, const TrainedModel& opened, const 
   const char* how = !rules.empty() ? "" : opened.rules ? " (those calibrated)" : " (none is calibrated)";
   log::info(
       fmt::format("{} '{}' answers by {}{}", who, opened.file.string(), fmt::join(maker.rule_names(), ", "), how));
+  if (!opened.rules_problem.empty()) {
+    log::warning(fmt::format("{} without the run's rules and their temperature: {}", who, opened.rules_problem));
+  }
   if (opened.rules && opened.rules->temperature != 1) {
     log::info(fmt::format("{} the scores are divided by the temperature {}", who, opened.rules->temperature));
   }

@@ -20,6 +20,7 @@ int sweep_grid(const CommandLine& line, const GridArguments& arguments) {
   const std::string title = file.stem().string() + (arguments.preset.empty() ? "" : "-" + arguments.preset);
   const Sweep made =
       open_sweep(line, arguments.sweep, read_grid(file, arguments.preset), title, fs::path("sweeps") / title);
+  check_selection(line, made);
   if (arguments.sweep.dry_run) {
     print_plan(line, made, arguments.sweep);
     return kSuccess;

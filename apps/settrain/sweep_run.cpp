@@ -7,10 +7,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <set>
 #include <sstream>
 #include <thread>
 
 #include "src/config/load.h"
+#include "src/config/value.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
@@ -145,6 +147,28 @@ Sweep open_sweep(const CommandLine& line, const SweepArguments& arguments, Grid 
   if (others > 0)
     log::info(fmt::format("[sweep] {} runs in the folder belong to no point of this grid, and stay", others));
   return sweep;
+}
+
+void check_selection(const CommandLine& line, const Sweep& sweep) {
+  const config::Schema schema = experiment_schema(line.registries);
+  std::set<std::string> checked;
+  for (const SweepRow& row : rows_of(sweep)) {
+    if (row.status != PointStatus::kPending) continue;
+    const config::Config config = config::load(schema, sweep.grid.base, row.point->overrides);
+    // A point that differs in nothing that is asked here is not loaded again.
+    std::string asked;
+    for (const config::Entry& entry : config.entries()) {
+      const bool is_asked = entry.path.starts_with("data.") || entry.path.starts_with("eval.") || entry.path == "seed";
+      if (is_asked && !entry.key.is_free) asked += config::yaml_value(entry.key, entry.value) + "\n";
+    }
+    if (!checked.insert(asked).second) continue;
+    std::string problem;
+    try {
+      problem = why_no_value(line.registries, config, sweep.grid.select);
+    } catch (const Error&) {  // the run reports it, and the others go on
+    }
+    if (!problem.empty()) throw ConfigError(fmt::format("point {}: {}", row.point->name, problem));
+  }
 }
 
 void print_plan(const CommandLine& line, const Sweep& sweep, const SweepArguments& arguments) {

@@ -25,6 +25,9 @@ void add_sweep_options(CLI::App& command, CommandLine& line, SweepArguments& arg
 Sweep open_sweep(const CommandLine& line, const SweepArguments& arguments, Grid grid, const std::string& title,
                  const std::string& folder);
 
+/// Throws ConfigError where the metric that chooses has no value on the data of a run to come, before one is trained.
+void check_selection(const CommandLine& line, const Sweep& sweep);
+
 /// The dry run: prints the runs, and their cost as measured on the first pending run.
 void print_plan(const CommandLine& line, const Sweep& sweep, const SweepArguments& arguments);
 

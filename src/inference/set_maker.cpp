@@ -23,6 +23,11 @@ namespace {
 
 constexpr int64_t kUsualTop = 5;
 
+// Throws where the run's rules, and their temperature, are not to be had.
+void check_rules_of(const TrainedModel& model) {
+  if (!model.rules_problem.empty()) throw RunError(model.rules_problem);
+}
+
 std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<std::string>& names, int64_t members) {
   std::vector<SetRule> rules;
   for (const std::string& name : names) {
@@ -30,6 +35,7 @@ std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<s
     if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
   }
   if (!rules.empty()) return rules;
+  check_rules_of(model);
   if (model.rules) {
     for (const CalibratedRule& stored : model.rules->rules) {
       // top:5 may be calibrated for classes, and there may be fewer than 5 superclasses.
@@ -42,6 +48,7 @@ std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<s
 }
 
 const CalibratedRule& stored_rule(const TrainedModel& model, const SetRule& rule) {
+  check_rules_of(model);
   std::vector<std::string> names;
   if (model.rules) {
     for (const CalibratedRule& stored : model.rules->rules) {
@@ -81,6 +88,7 @@ SetMaker::SetMaker(const TrainedModel& model, const std::vector<std::string>& ru
   }
   const ClassFacts members{.classes = std::ssize(names_), .names = names_, .probability = kind_};
   for (const SetRule& rule : wanted_rules(model, rules, members.classes)) {
+    if (rule.kind != SetRule::Kind::kTop) check_rules_of(model);  // no temperature changes the order of the classes
     rules_.push_back(needs_images(rule) ? stored_rule(model, rule) : calibrate(rule, members, {}, {}, 0));
     rule_names_.push_back(rule.name());
   }

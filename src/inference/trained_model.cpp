@@ -432,7 +432,11 @@ TrainedModel open_trained_model(const Registries& registries, const fs::path& pa
   model.card = card_of_checkpoint(registries, file, device, settings);
   const int64_t classes = std::ssize(model.card.class_names);
   if (!is_exported) {
-    model.rules = rules_of_checkpoint(file, classes);
+    try {
+      model.rules = rules_of_checkpoint(file, classes);
+    } catch (const RunError& problem) {  // top:K needs none of them
+      model.rules_problem = problem.what();
+    }
   } else if (const auto found = file.metadata.find("rules"); found != file.metadata.end()) {
     model.rules = stored_rules_from_text(found->second, classes, quoted(path) + ": its rules");
     warn_of_outdated(*model.rules);

@@ -24,6 +24,7 @@ struct TrainedModel {
   config::Config config;
   ModelCard card{};
   std::optional<StoredRules> rules{};
+  std::string rules_problem{};  // why the run's rules cannot be taken; empty where they can, or where there are none
   ComputePolicy policy{};
   LoaderContext loader{};
   ViewUse view_use = ViewUse::kEvaluation;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "models/model.h"
@@ -14,6 +15,7 @@
 #include "src/train/evaluation.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/identity.h"
+#include "src/train/selection.h"
 
 namespace settrain {
 namespace {
@@ -37,18 +39,32 @@ RecordedInput input_of(const fs::path& checkpoint) {
   }
 }
 
+// The splits whose images chose epochs of the run until that checkpoint, each with a metric that they did it by.
+std::map<std::string, std::string> splits_that_chose(const Experiment& run, const Checkpoint& weights) {
+  const std::string prefix = selection_tensor("");
+  std::map<std::string, std::string> chose;
+  for (const auto& [name, tensor] : weights.tensors) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string metric = name.substr(prefix.size());
+    for (const std::string& split : splits_behind(metric, run.config, run.dataset.calibration.size() > 0)) {
+      chose.emplace(split, metric);
+    }
+  }
+  return chose;
+}
+
 }  // namespace
 
 void check_settings(const config::Config& config, const std::vector<std::string>& settings) {
   for (const std::string& setting : settings) {
     const std::string path = setting.substr(0, setting.find('='));
     const bool is_read = path.starts_with("data.") || path == "run.threads";
-    if (path.starts_with("eval.") || path == "data.eval_batch_size" || (is_read && changes_no_number(config, path))) {
-      continue;
-    }
+    const bool is_evaluated =
+        path.starts_with("eval.") || path == "data.eval_batch_size" || path == "data.on_bad_image";
+    if (is_evaluated || (is_read && changes_no_number(config, path))) continue;
     throw ConfigError(fmt::format(
         "--set {}: a run is evaluated as it was trained; what may be set are eval.*, data.root, data.workers, "
-        "data.expected, data.eval_batch_size and run.threads",
+        "data.expected, data.on_bad_image, data.eval_batch_size and run.threads",
         path));
   }
 }
@@ -106,12 +122,17 @@ SplitScores labelled_scores(const Experiment& run, const std::string& split, Pro
   return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};
 }
 
-std::string why_no_guarantee(const Experiment& run, const std::string& split, bool with_test) {
+std::string why_no_guarantee(const Experiment& run, const Checkpoint& weights, const std::string& split,
+                             bool with_test) {
   if (split == "train") return "the model was trained on these images";
+  const std::map<std::string, std::string> chose = splits_that_chose(run, weights);
   std::vector<std::string> reasons;
   if (split == "val") {
     reasons.emplace_back(
         "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart");
+  } else if (const auto found = chose.find(split); found != chose.end()) {
+    reasons.push_back(
+        fmt::format("`select` has {}, so these {} images may have chosen the epoch", found->second, split));
   }
   const auto is_other = [&](const auto& changed) {
     return (changed.first == split && !changed.second) || changed.first.empty();
@@ -123,7 +144,9 @@ std::string why_no_guarantee(const Experiment& run, const std::string& split, bo
   for (const SharedImages& shared : run.dataset.shared_images) {
     if (shared.split != split && shared.other != split) continue;
     const std::string& beside = shared.split == split ? shared.other : shared.split;
-    if (beside == "train" || beside == "val" || (beside == "test" && with_test)) reasons.push_back(shared.count_text());
+    const bool has_chosen = chose.contains(beside);
+    if (beside == "train" || beside == "val" || has_chosen || (beside == "test" && with_test))
+      reasons.push_back(shared.count_text());
   }
   return fmt::format("{}", fmt::join(reasons, "; "));
 }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "datasets/image_files.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 
@@ -167,9 +168,8 @@ Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, 
         // With other training images a run is another one, and does not go on.
         const char* start = split_.name == "train" ? " and start the run again" : "";
         throw DataError(
-            fmt::format("{}. Replace or remove the file{}, or set data.on_bad_image: skip (with --allow "
-                        "data.on_bad_image where a run goes on); `settrain data verify` lists all such files",
-                        error.what(), start));
+            fmt::format("{}. Replace or remove the file{}, or {}; `settrain data verify` lists all such files",
+                        error.what(), start, kSkipAdvice));
       }
       batch.skipped.push_back({id, error.what()});
       continue;

@@ -7,6 +7,7 @@
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -149,6 +150,20 @@ std::set<std::string> splits_to_score(const config::Config& config, const std::v
   for (const std::string& split : splits) {
     if (const std::string name = calibrates(config, split, has_calibration); !name.empty()) names.insert(name);
   }
+  return names;
+}
+
+std::set<std::string> splits_behind(const std::string& metric, const config::Config& config, bool has_calibration) {
+  const size_t slash = metric.find('/');
+  const std::string split = metric.substr(0, slash), name = metric.substr(slash + 1);
+  std::set<std::string> names{split};
+  const auto sizes = config.read<AverageKOptions>("eval").average_k;
+  const auto judges = [&name](double k) { return name.find(average_k_name(k)) != std::string::npos; };
+  if (const std::string from = threshold_source(config); from != "same" && std::ranges::any_of(sizes, judges)) {
+    names.insert(from == "val" ? from : "threshold");
+  }
+  const bool is_of_rule = name.find('@') != std::string::npos;
+  if (is_of_rule && split == "test") names.insert(has_calibration ? "calibration" : "val");
   return names;
 }
 

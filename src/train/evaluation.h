@@ -51,6 +51,10 @@ std::vector<SplitResult> evaluate_splits(const Experiment& run, const std::vecto
 std::set<std::string> splits_to_score(const config::Config& config, const std::vector<std::string>& splits,
                                       bool has_calibration);
 
+/// The splits whose images such a metric follows from, "test/avg5" or "val/size@top:5": its own, and those that set
+/// average-K's thresholds or calibrate the rule. "threshold": the folder of eval.threshold_from.
+std::set<std::string> splits_behind(const std::string& metric, const config::Config& config, bool has_calibration);
+
 /// How many samples evaluate_splits() scores: those of the splits, and of others that set thresholds or calibrate.
 /// `threshold_split`: Experiment::threshold_split.
 int64_t samples_to_score(const config::Config& config, const Dataset& dataset,

@@ -1,9 +1,12 @@
 #include "src/train/experiment.h"
 
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -221,19 +224,15 @@ void check_trainable(const Experiment& run) {
   }
 }
 
-// Fills all but the config, the device and the group.
-void build(const Registries& registries, FirstWeights weights, const std::optional<RecordedInput>& recorded,
-           Experiment& run) {
+// Fills what follows from the config and the data alone. `missing`: what else the user must get.
+void load_described_data(const Registries& registries, const std::string& missing, Experiment& run) {
   const config::Config& c = run.config;
-  prepare_process(c, run.device);
   run.general = c.read<GeneralOptions>("");
   run.train = c.read<TrainOptions>("train");
   run.eval = c.read<EvalOptions>("eval");
-
-  const bool load_weights = weights == FirstWeights::kPretrained;
   LoadedData loaded = [&] {
     const log::OnlyErrors quiet(!run.group->is_first());
-    return load_data_beside(load_weights ? missing_pretrained(registries.models, c) : "", registries, c);
+    return load_data_beside(missing, registries, c);
   }();
   run.dataset = std::move(loaded.dataset);
   run.label_noise = std::move(loaded.label_noise);
@@ -246,7 +245,17 @@ void build(const Registries& registries, FirstWeights weights, const std::option
                      .train_counts = run.train_counts,
                      .superclass_of = data.superclass_of,
                      .probability = probability_kind(registries.losses.at(c.get<std::string>("loss.name")), c)};
+}
+
+// Fills all but the config, the device and the group.
+void build(const Registries& registries, FirstWeights weights, const std::optional<RecordedInput>& recorded,
+           Experiment& run) {
+  const config::Config& c = run.config;
+  const bool load_weights = weights == FirstWeights::kPretrained;
+  prepare_process(c, run.device);
+  load_described_data(registries, load_weights ? missing_pretrained(registries.models, c) : "", run);
   check_config(registries, run);
+  const Dataset& data = run.dataset;
 
   ModelInput input = choose_input(registries.datasets, registries.models, c, data, recorded ? &*recorded : nullptr,
                                   run.group->is_first() ? standard_progress_output() : no_progress_output());
@@ -300,6 +309,33 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
     run.config.fail(error.path(), error.message());
   }
   return run;
+}
+
+std::string why_no_value(const Registries& registries, const config::Config& config, const std::string& metric) {
+  Experiment run{.config = config, .device = at::kCPU, .group = std::make_shared<ProcessGroup>()};
+  load_described_data(registries, "", run);
+  config::Problems problems;
+  check_against_data(run.config, run.eval, run.dataset, problems);
+  try {
+    problems.throw_if_any();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  if (metric.find('@') != std::string::npos) return "";
+  // One image of each class of the split stands for all.
+  std::vector<int64_t> labels = split_named(run.dataset, metric.substr(0, metric.find('/'))).labels;
+  std::ranges::sort(labels);
+  labels.erase(std::ranges::unique(labels).begin(), labels.end());
+  const int64_t classes = run.dataset.num_classes();
+  const SplitScores split{at::zeros({std::ssize(labels), classes}), at::tensor(labels, at::kLong)};
+  const auto evaluator =
+      build_evaluator(registries.metrics, run.config.with("eval.rules", config::Texts{}), run.class_facts, 1);
+  const std::vector<MetricValue> values = evaluator->evaluate(split).values;
+  const auto value =
+      std::ranges::find_if(values, [&](const MetricValue& found) { return metric.ends_with("/" + found.name); });
+  if (value != values.end() && !std::isnan(value->value)) return "";
+  return fmt::format("{} has no value on these data: they have {} classes, with {} to {} training images each", metric,
+                     classes, std::ranges::min(run.train_counts), std::ranges::max(run.train_counts));
 }
 
 void check_batches_of_one(const Experiment& run, const Loader& training) {

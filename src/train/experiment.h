@@ -68,6 +68,11 @@ Experiment make_experiment(const Registries& registries, config::Config config, 
                            FirstWeights weights = FirstWeights::kDrawn, std::shared_ptr<ProcessGroup> group = nullptr,
                            const std::optional<RecordedInput>& recorded = std::nullopt);
 
+/// Why a metric of `select` ("val/medium_top1") has no value on the data of `config`: there may be no medium-shot
+/// class, or fewer than five classes for "val/top5". Empty where it has one, and for metrics of rules. Loads the data,
+/// and builds no model. Throws ConfigError or DataError where the data cannot be loaded.
+std::string why_no_value(const Registries& registries, const config::Config& config, const std::string& metric);
+
 /// Throws DataError where every epoch has a batch of one image and the model cannot be trained on one. Without this
 /// check the first epoch would fail at its end.
 void check_batches_of_one(const Experiment& run, const Loader& training);

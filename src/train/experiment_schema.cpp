@@ -1,6 +1,6 @@
 #include "src/train/experiment_schema.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -105,12 +105,16 @@ config::Rule select_rule(const Registries& registries) {
         if (value.better != Better::kNeither) known.push_back(split + "/" + value.name);
       }
     }
+    std::vector<std::string> unknown;
     for (const std::string& wanted : config.get<config::Texts>("select")) {
       if (std::find(known.begin(), known.end(), wanted) != known.end()) continue;
-      config.fail("select", "'" + wanted + "' is no accuracy that this run measures during training" +
-                                did_you_mean(wanted, known) +
-                                " (eval.during_training says on which splits; eval.top_k, eval.average_k, eval.rules "
-                                "and eval.superclass_accuracy say which there are)");
+      unknown.push_back("'" + wanted + "' is no accuracy that this run measures during training" +
+                        did_you_mean(wanted, known));
+    }
+    if (!unknown.empty()) {
+      config.fail("select", fmt::format("{} (eval.during_training says on which splits; eval.top_k, eval.average_k, "
+                                        "eval.rules and eval.superclass_accuracy say which there are)",
+                                        fmt::join(unknown, "\n  ")));
     }
     check_checkpoint_names(config);
   };
@@ -130,8 +134,9 @@ void measured_rule(const config::Config& config) {
 void part_rates_rule(const config::Config& config) {
   const config::Texts trainable = trained_parts(config);
   const bool trains_head = contains(trainable, ModelOptions::kHead), trains_more = trainable.size() > 1;
-  config.refuse_unread("optimizer.head_lr_factor", trains_head && trains_more,
-                       "head and another part in model.trainable; a part that is trained alone has the rate optimizer.lr");
+  config.refuse_unread(
+      "optimizer.head_lr_factor", trains_head && trains_more,
+      "head and another part in model.trainable; a part that is trained alone has the rate optimizer.lr");
   config.refuse_unread("optimizer.layer_decay", !trains_head || trains_more,
                        "a part below the head in model.trainable; the head's rate is optimizer.lr");
 }

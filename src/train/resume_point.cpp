@@ -13,7 +13,6 @@
 #include "src/core/log.h"
 #include "src/core/text.h"
 #include "src/train/provenance.h"
-#include "src/train/selection.h"
 
 namespace settrain {
 namespace {
@@ -148,17 +147,6 @@ void check_epoch(const ResumePoint& point) {
   }
 }
 
-// Its own record of the metric tells a checkpoint of another epoch or run.
-void check_is_best(const Checkpoint& checkpoint, const BestEpoch& expected) {
-  Selection selection({expected.metric});
-  selection.restore(checkpoint);
-  const BestEpoch& best = selection.best().front();
-  if (best.epoch == expected.epoch && best.value == expected.value) return;
-  throw RunError(fmt::format("{} has {} {} of epoch {}, expected {} of epoch {}: it is of another epoch or run",
-                             checkpoint.place(), expected.metric, best.value, best.epoch, expected.value,
-                             expected.epoch));
-}
-
 // The metrics whose best checkpoint cannot be had any more. That of the epoch that the last checkpoint ends can.
 std::vector<std::string> lost_metrics(const RunFolder& folder, const config::Config& wanted, const ResumePoint& point,
                                       std::string& problems) {
@@ -168,7 +156,7 @@ std::vector<std::string> lost_metrics(const RunFolder& folder, const config::Con
   for (const BestEpoch& best : selection.best()) {
     if (best.epoch == 0 || (best.epoch == point.state.epoch && point.state.batch == 0)) continue;
     try {
-      check_is_best(load_checkpoint(folder.selected_checkpoint(best.metric)), best);
+      check_is_best(folder.selected_checkpoint(best.metric), best);
     } catch (const RunError& error) {
       lost.push_back(best.metric);
       problems += fmt::format("\n  {}", error.what());
@@ -245,6 +233,18 @@ TrainingState read_state(const Checkpoint& checkpoint) {
   }
   state.seconds = parse_number<double>(checkpoint.text("time.epoch_s")).value_or(0);
   return state;
+}
+
+// Its own record of the metric tells a checkpoint of another epoch or run.
+void check_is_best(const fs::path& file, const BestEpoch& expected) {
+  const Checkpoint checkpoint = load_checkpoint(file);
+  Selection selection({expected.metric});
+  selection.restore(checkpoint);
+  const BestEpoch& best = selection.best().front();
+  if (best.epoch == expected.epoch && best.value == expected.value) return;
+  throw RunError(fmt::format("{} has {} {} of epoch {}, expected {} of epoch {}: it is of another epoch or run",
+                             checkpoint.place(), expected.metric, best.value, best.epoch, expected.value,
+                             expected.epoch));
 }
 
 ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& asked,

@@ -10,6 +10,7 @@
 #include "src/config/differences.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/identity.h"
+#include "src/train/selection.h"
 #include "src/train/step_result.h"
 
 namespace settrain {
@@ -39,6 +40,9 @@ struct ResumePoint {
   bool is_finished = false;                 // trained for as many epochs as are asked for, and evaluated
   std::vector<config::Difference> changes;  // of the config that is asked for against the run's own
 };
+
+/// Throws RunError where `file` is missing or damaged, or is not the checkpoint of that best epoch.
+void check_is_best(const std::filesystem::path& file, const BestEpoch& expected);
 
 /// The place from which the run in `folder`, recorded with the config `recorded`, can go on with `wanted`. Changes
 /// nothing.

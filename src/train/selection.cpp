@@ -42,6 +42,12 @@ void Selection::add_to(Checkpoint& checkpoint) const {
   }
 }
 
+void Selection::restart(const std::string& metric) {
+  for (BestEpoch& best : best_) {
+    if (best.metric == metric) best = {metric, 0, 0};
+  }
+}
+
 void Selection::restore(const Checkpoint& checkpoint) {
   for (BestEpoch& best : best_) {
     const auto found = checkpoint.tensors.find(selection_tensor(best.metric));

@@ -38,6 +38,9 @@ class Selection {
   /// a tensor of another kind.
   void restore(const Checkpoint& checkpoint);
 
+  /// Forgets the best epoch by the metric: the next value is the best.
+  void restart(const std::string& metric);
+
   const std::vector<BestEpoch>& best() const { return best_; }
 
  private:

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "models/model.h"
@@ -28,7 +29,6 @@ Training::Training(Experiment& run, RunFolder* folder)
 
 void Training::train() {
   save_last();
-  save_best();  // of the epoch that the last checkpoint ends, where a process was killed between the two
   try {
     while (state_.epoch < stepper_.length().epochs) train_epoch();
   } catch (const Interrupted&) {
@@ -175,17 +175,55 @@ void Training::save_last() {
 }
 
 // Links the best checkpoints to the last one, which save_last() has just written. That one says which epochs are the
-// best: a process that is killed in between finds it there.
+// best: where a process is killed in between, link_missing_best() finds it there.
 void Training::save_best() {
-  if (state_.batch > 0) return;
   run_.group->first_does([this] {
     const RunFolder& folder = files_->folder;
     for (const BestEpoch& best : selection_.best()) {
-      if (best.epoch > 0 && best.epoch == state_.epoch) {
+      if (best.epoch == state_.epoch) {
         link_file_atomically(folder.last_checkpoint(), folder.selected_checkpoint(best.metric));
       }
     }
   });
+}
+
+// Links the best checkpoints that a killed process had no time to link. The others stay as they are: they record the
+// data that chose them, and rules may be calibrated for them.
+void Training::link_missing_best(const TrainingState& state) {
+  if (state.batch > 0) return;
+  const RunFolder& folder = files_->folder;
+  for (const BestEpoch& best : selection_.best()) {
+    if (best.epoch == 0 || best.epoch != state.epoch) continue;
+    const std::filesystem::path file = folder.selected_checkpoint(best.metric);
+    try {
+      check_is_best(file, best);
+    } catch (const RunError&) {
+      link_file_atomically(folder.last_checkpoint(), file);
+    }
+  }
+}
+
+// Forgets the best epochs by metrics of images that are others by now, since values on these do not compare. What was
+// best stays under a name of its own. With no epoch left there is nothing else to choose.
+void Training::restart_selection(const TrainingState& state) {
+  if (state.epoch >= stepper_.length().epochs) return;
+  const RunFolder& folder = files_->folder;
+  const std::vector<BestEpoch> before = selection_.best();
+  for (const BestEpoch& best : before) {
+    if (best.epoch == 0) continue;
+    const std::set<std::string> splits = splits_behind(best.metric, run_.config, run_.dataset.calibration.size() > 0);
+    const auto is_behind = [&](const auto& changed) { return changed.first.empty() || splits.contains(changed.first); };
+    if (!std::ranges::any_of(run_.changed_splits, is_behind)) continue;
+    const std::filesystem::path file = folder.selected_checkpoint(best.metric);
+    const std::filesystem::path kept =
+        file.parent_path() / fmt::format("{}-epoch-{}.safetensors", file.stem().string(), best.epoch);
+    link_file_atomically(file, kept);
+    selection_.restart(best.metric);
+    log::warning(fmt::format(
+        "[train] `select` begins anew for {}, whose images have changed: the best of the epochs to come is kept; that "
+        "of the earlier images, of epoch {} ({:.4f}), stays as '{}'",
+        best.metric, best.epoch, best.value, kept.string()));
+  }
 }
 
 bool Training::checkpoint_is_due() const {
@@ -261,6 +299,8 @@ void Training::read_checkpoint(const Checkpoint& checkpoint) {
   if (stepper_.average()) checkpoint.copy_into("ema.", stepper_.average()->tensors());
   checkpoint.copy_into("loss.", run_.loss->state());
   selection_.restore(checkpoint);
+  link_missing_best(state);
+  restart_selection(state);
   take_over_beginning(checkpoint, run_);
   metrics.truncate_to(checkpoint.log_size(folder.metrics_jsonl()));
   if (checkpoint.log_problem(folder.tensorboard()).empty()) {

@@ -62,6 +62,8 @@ class Training {
   std::string evaluation_summary(const std::vector<MetricValue>& values, const std::vector<size_t>& better) const;
   void save_last();
   void save_best();
+  void link_missing_best(const TrainingState& state);
+  void restart_selection(const TrainingState& state);
   bool checkpoint_is_due() const;
   void answer_requests();
   void show_progress();

@@ -103,21 +103,24 @@ TEST_CASE("the first file that differs is named, with how it does") {
 
   auto now = kTestFiles;
   now[1].size = 41;
-  CHECK_THAT(difference(now).text, Contains("'test/b.png' has 41 bytes, and had 40") && Contains("1 of 3 images"));
+  CHECK_THAT(difference(now).text, Contains("'test/b.png' has 41 bytes, and had 40") && Contains("of 3 images 1 has"));
   CHECK(difference(now).same_names);
   now[2].label = 0;
-  CHECK_THAT(difference(now).text, Contains("test/b.png") && Contains("2 of 3 images"));
+  CHECK_THAT(difference(now).text, Contains("test/b.png") && Contains("of 3 images 2 have"));
   now = kTestFiles;
   now[2].label = 0;
   CHECK_THAT(difference(now).text, Contains("'test/new\\x0Aline' has the label 0, and had 1"));
   now = kTestFiles;
   now.erase(now.begin());
-  CHECK_THAT(difference(now).text, Contains("'test/a.png' is missing") && Contains("1 of 3 images"));
+  CHECK_THAT(difference(now).text, Contains("'test/a.png' is missing") && Contains("of 3 images 1 is"));
   CHECK_FALSE(difference(now).same_names);
   now = kTestFiles;
   now.push_back({"test/c.png", 1, 0});
-  CHECK_THAT(difference(now).text, Contains("'test/c.png' is new"));
+  CHECK_THAT(difference(now).text, Contains("'test/c.png' is new; 1 is new") && !Contains("of 3"));
   CHECK_FALSE(difference(now).same_names);
+  now = {{"test/b.png", 41, 1}};
+  for (int i = 0; i < 9; ++i) now.push_back({"test/d" + std::to_string(i), 1, 0});
+  CHECK_THAT(difference(now).text, Contains("of 3 images 1 has changed and 2 are missing; 9 are new"));
   now = kTestFiles;
   std::swap(now[0], now[1]);
   CHECK_THAT(difference(now).text, Contains("order"));

@@ -128,6 +128,22 @@ class BadImages(ProgramTest):
                 self.assertNotIn("test/oak/1.png", after.stderr)
                 self.assertEqual(after.stdout, resumed.stdout)
 
+    def test_an_evaluation_leaves_out_what_has_become_unreadable(self):
+        for name in ("train/elm/2.png", "test/oak/1.png"):
+            write_png(self.folder / "pictures" / name, 20, 24, 7)
+        self.run_program("--config", "bad.yaml", "--device", "cpu")
+        broken = self.folder / "pictures/test/oak/1.png"
+        broken.write_bytes(broken.read_bytes()[:-30])
+        for command in (
+            ("eval", "runs/bad"),
+            ("scores", "runs/bad", "--split", "test", "--out", "test.safetensors"),
+            ("calibrate", "runs/bad", "--rules", "top:1"),
+        ):
+            advice = "--set data.on_bad_image=skip"
+            self.assertIn(advice, self.run_program(*command, "--device", "cpu", expect=1).stderr)
+            done = self.run_program(*command, "--device", "cpu", *advice.split())
+            self.assertIn("left out: 1", done.stderr)
+
     def test_a_run_does_not_go_on_with_another_training_image(self):
         bad = ("--config", "bad.yaml", "--device", "cpu", "--set", "data.on_bad_image=skip")
         self.run_program(*bad)

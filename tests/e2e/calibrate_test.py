@@ -69,6 +69,62 @@ class Calibrate(ProgramTest):
         self.assertEqual(len(rules), 1)
         self.assertIn("no guarantee: these validation images may have chosen", rules[0]["guarantee"])
 
+    def test_test_images_that_chose_the_epoch_guarantee_nothing(self):
+        self.train("select=[test/top2]", "eval.during_training=[test]")
+        for split, guaranteed in (("test", False), ("val", False)):
+            file = f"{split}.safetensors"
+            self.run_program("scores", "runs/tiny", "--split", split, "--out", file, "--device", "cpu")
+            done = json.loads(self.calibrate("--scores", file, "--rules", "conformal:lac:0.2", "--json").stdout)
+            self.assertEqual(not done["rules"][0]["guarantee"].startswith("no guarantee"), guaranteed, split)
+        self.assertIn("test/top2", json.loads(self.calibrate("--scores", "test.safetensors", "--rules", "conformal:lac:0.2", "--json").stdout)["rules"][0]["guarantee"])
+
+    def test_rules_stay_where_training_on_changes_no_best_weights(self):
+        # The sets of so small an alpha have all classes, after every epoch: the first one stays the best.
+        full = "conformal:lac:0.001"
+        self.train("data.calibration_share=0.5", "train.epochs=1", f'eval.rules=["{full}"]', f'select=["val/size@{full}"]')
+        self.calibrate("runs/tiny", *RULES)
+        best = next((self.folder / "runs/tiny/checkpoints").glob("best-*"))
+        before = best.read_bytes()
+        self.run_program("--resume", "runs/tiny", "--device", "cpu", "--set", "train.epochs=2")
+        self.assertEqual(best.read_bytes(), before)
+        write_png(self.folder / "photo.png", 12, 12, 100)
+        self.assertIn("those calibrated", self.run_program("predict", "runs/tiny", "photo.png", "--device", "cpu").stderr)
+        # A process that was killed before the link was made leaves it to the next.
+        best.unlink()
+        self.run_program("--resume", "runs/tiny", "--device", "cpu", "--set", "train.epochs=3", expect=1)  # lost
+        # Rules of other weights stop what needs them, and nothing else.
+        self.train("train.epochs=1", "run.dir=runs/other")
+        rules = next((self.folder / "runs/tiny").glob("rules-*.json"))
+        (self.folder / "runs/other/rules-best-val-top2.json").write_text(rules.read_text())
+        self.assertIn("rules-best-val-top2.json", self.run_program("predict", "runs/other", "photo.png", "--device", "cpu", expect=1).stderr)
+        done = self.run_program("predict", "runs/other", "photo.png", "--rule", "top:1", "--device", "cpu")
+        self.assertIn("rules-best-val-top2.json", done.stderr)
+
+    def test_a_selection_begins_anew_where_its_images_have_changed(self):
+        self.write_pictures(("elm", "oak"), 12, 90)
+        self.write(
+            "pictures.yaml",
+            "data: {name: image_folder, root: pictures, input_size: 16, batch_size: 8, workers: 1, calibration_share: 0.5}\n"
+            "model: {name: resnet8, width: 4}\ntrain: {epochs: 1}\nselect: [val/top1]\neval: {top_k: [1], average_k: []}\n",
+        )
+        run, rule = self.folder / "runs/pictures", ("--rules", "conformal:lac:0.4", "--json")
+        guarantee = lambda *more: json.loads(self.calibrate("runs/pictures", *rule, *more).stdout)["rules"][0]["guarantee"]
+        self.run_program("--config", "pictures.yaml", "--device", "cpu")
+        best = run / "checkpoints/best-val-top1.safetensors"
+        before = best.read_bytes()
+        self.assertNotIn("no guarantee", guarantee("--dry-run"))
+        (self.folder / "pictures/val/elm/3.png").unlink()
+        self.assertIn("no guarantee", guarantee("--dry-run"))
+        self.assertIn("anew for val/top1", self.run_program("--resume", "runs/pictures", "--device", "cpu", "--set", "train.epochs=2").stderr)
+        # The first epoch was chosen by images of which some calibrate now, the second one was not.
+        kept = run / "checkpoints/best-val-top1-epoch-1.safetensors"
+        self.assertEqual(kept.read_bytes(), before)
+        self.assertNotEqual(best.read_bytes(), before)
+        self.assertIn("no guarantee", guarantee("--checkpoint", kept.stem))
+        self.assertNotIn("no guarantee", guarantee())
+        # The same images choose on.
+        self.assertNotIn("anew", self.run_program("--resume", "runs/pictures", "--device", "cpu", "--set", "train.epochs=3").stderr)
+
     def test_a_run_that_cannot_be_written_shows_its_rules_and_keeps_none(self):
         self.train("data.calibration_share=0.5")
         kept = self.folder / "runs/tiny/rules-best-val-top2.json"

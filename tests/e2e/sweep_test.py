@@ -258,8 +258,8 @@ class FewClasses(ProgramTest):
         self.write("few.yaml", FEW)
         self.write("grid.yaml", "base: few.yaml\nseeds: [1]\npoints:\n  - product: {optimizer.lr: [0.01, 0.1]}\nselect: val/top1\n")
 
-    def sweep(self, *arguments, grid="grid.yaml"):
-        return self.run_program("sweep", grid, "--device", "cpu", "--threads", "1", *arguments)
+    def sweep(self, *arguments, grid="grid.yaml", expect=0):
+        return self.run_program("sweep", grid, "--device", "cpu", "--threads", "1", *arguments, expect=expect)
 
     def test_a_finished_sweep_finds_its_runs_again(self):
         self.sweep()
@@ -289,16 +289,22 @@ class FewClasses(ProgramTest):
         self.run_program(*begin, "--resume-if-there", "--set", "train.epochs=4")
         self.assertEqual(json.loads(provenance.read_text())["fitted"], fitted)
 
-    def test_a_metric_without_a_value_is_warned_of_after_the_first_run_and_fails_none(self):
+    def test_a_metric_without_a_value_is_refused_before_the_first_run(self):
         self.write("many.yaml", FEW.replace("train_size: 60", "train_size: 600"))
-        self.write("few_shot.yaml", (self.folder / "grid.yaml").read_text().replace("few.yaml", "many.yaml").replace("val/top1", "val/few_top1"))
-        done = self.sweep(grid="few_shot.yaml")
-        self.assertEqual(done.stderr.count("val/few_top1 has no value"), 1)
-        self.assertIn("Not chosen", done.stdout)
-        self.assertNotIn("Failed", done.stdout)
-        rows = list(csv.DictReader((self.folder / "sweeps/few_shot/sweep.csv").read_text().splitlines()))
-        self.assertEqual([(row["status"], row["checkpoint"], row["val/few_top1"]) for row in rows], [("finished", "last", "")] * 2)
-        runs = [str(path.parent) for path in sorted((self.folder / "sweeps/few_shot").glob("*/config.yaml"))]
+        for metric in ("val/few_top1", "val/macro_top5"):
+            grid = (self.folder / "grid.yaml").read_text().replace("few.yaml", "many.yaml").replace("val/top1", metric)
+            self.write("none.yaml", grid)
+            for more in ((), ("--dry-run",)):
+                self.assertIn(metric, self.sweep(*more, grid="none.yaml", expect=2).stderr)
+            self.assertFalse(list(self.folder.glob("sweeps/none/*/config.yaml")))
+
+    def test_runs_that_chose_nothing_are_compared_and_reported(self):
+        runs = ["runs/one", "runs/two"]
+        self.write("many.yaml", FEW.replace("train_size: 60", "train_size: 600"))
+        for seed, run in enumerate(runs):
+            settings = (f"run.dir={run}", f"seed={seed}", "select=[val/few_top1]")
+            done = self.run_program("--config", "many.yaml", "--device", "cpu", *(word for setting in settings for word in ("--set", setting)))
+            self.assertEqual(done.stderr.count("val/few_top1 of `select` has no value"), 1)
         self.assertIn("test/", self.run_program("compare", *runs, "--no-bootstrap").stdout)
         self.run_program("report", *runs, "--no-examples", "--device", "cpu")
         self.assertIn("it has last", self.run_program("eval", runs[0], "--checkpoint", "best-val-few_top1", "--device", "cpu", expect=1).stderr)

@@ -53,6 +53,15 @@ TEST_CASE("without rules those that are calibrated answer, or the best few") {
                     Contains("conformal:aps:0.1 is not calibrated") && Contains("calibrated are: conformal:lac:0.1"));
 }
 
+TEST_CASE("where a run's rules cannot be taken, only top:K answers") {
+  TrainedModel model = four_classes();
+  model.rules_problem = "calibrated for other weights";
+  CHECK(members(SetMaker(model, {"top:2"}, false)) == Members{0, 1});
+  for (const std::vector<std::string>& rules : {std::vector<std::string>{}, {"error:0.1"}, {"conformal:aps:0.1"}}) {
+    CHECK_THROWS_WITH(SetMaker(model, rules, false), Contains("calibrated for other weights"));
+  }
+}
+
 TEST_CASE("rules of an earlier version that mean something else today are refused by name") {
   TrainedModel model = four_classes();
   model.rules.emplace().outdated = {parse_set_rule("conformal:aps:0.1")};

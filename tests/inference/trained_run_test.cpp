@@ -10,6 +10,7 @@
 #include "models/named_tensors.h"
 #include "src/core/error.h"
 #include "src/inference/results.h"
+#include "src/train/selection.h"
 #include "tests/inference/stored_run.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
@@ -91,10 +92,11 @@ TEST_CASE("weights of another model are refused, and the model keeps its own") {
 
 TEST_CASE("images that splits share leave no guarantee to the rules that they calibrate") {
   Experiment run{.config = config::load(experiment_schema(test::builtin_registries()), {}, {}), .device = at::kCPU};
+  Checkpoint weights;
   const auto why = [&](const std::string& split, const std::string& one, const std::string& other,
                        bool with_test = true) {
     run.dataset.shared_images = {{.split = one, .other = other, .count = 12, .first = "a", .first_other = "b"}};
-    return why_no_guarantee(run, split, with_test);
+    return why_no_guarantee(run, weights, split, with_test);
   };
   const std::string own = why("val", "train", "test");  // of every val, whatever is shared
   CHECK_FALSE(own.empty());
@@ -118,6 +120,23 @@ TEST_CASE("images that splits share leave no guarantee to the rules that they ca
   CHECK(why("calibration", "train", "test").empty());
   run.changed_splits = {{"calibration", false}};
   CHECK_FALSE(why("calibration", "train", "test").empty());
+  run.changed_splits.clear();
+
+  // The checkpoint knows which splits chose its epoch, and images of these are known by another split, too.
+  const auto selects_on = [&](const std::string& metric) {
+    weights.tensors = {{selection_tensor(metric), at::zeros({2}, at::kDouble)}};
+  };
+  selects_on("val/top1");
+  CHECK(why("test", "calibration", "test").empty());
+  selects_on("test/top1");
+  CHECK_THAT(why("test", "calibration", "test"), Contains("test/top1"));
+  CHECK(why("calibration", "train", "test").empty());
+  CHECK_FALSE(why("calibration", "calibration", "test", /*with_test=*/false).empty());
+  // With no calibration images of their own, rules for test images are calibrated on validation.
+  selects_on("test/size@conformal:lac:0.1");
+  CHECK(why("calibration", "train", "test").empty());
+  run.dataset.calibration.ids = {1};
+  CHECK_THAT(why("calibration", "train", "test"), Contains("test/size@conformal:lac:0.1"));
 }
 
 TEST_CASE("a run is evaluated with the size and the normalisation that it was trained with, whatever auto is by now") {

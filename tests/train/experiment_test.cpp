@@ -1,10 +1,12 @@
 #include "src/train/experiment.h"
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "datasets/image_files.h"
 #include "src/core/error.h"
+#include "src/train/evaluation.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/image_folders.h"
@@ -79,6 +81,39 @@ TEST_CASE("K that the user wrote are mistakes, and all are reported at once") {
   // The metric was to be had with the usual default.
   CHECK_THAT(error_of({"select=[val/top5]", "eval.average_k=[4]"}),
              Contains("val/top5") && Contains("eval.top_k is [1]") && Contains("--set eval.average_k"));
+}
+
+TEST_CASE("every metric of select that is not measured is named, with the nearest that is") {
+  CHECK_THROWS_WITH(
+      few_classes(6, {"select=[val/top1, vall/top1, val/top2, last]"}),
+      Contains("'vall/top1'") && Contains("did you mean 'val/top1'") && Contains("'val/top2'") && !Contains("'last'"));
+}
+
+TEST_CASE("why a metric has no value is known from the config and the data") {
+  const auto why = [](const std::string& metric, int64_t classes, const std::vector<std::string>& settings = {}) {
+    return why_no_value(test::builtin_registries(), few_classes(classes, settings), metric);
+  };
+  CHECK(why("val/top1", 3).empty());
+  CHECK(why("val/few_top1", 3).empty());
+  CHECK_THAT(why("val/medium_top1", 3), Contains("val/medium_top1") && Contains("3 classes") && Contains("4 to 4"));
+  CHECK(why("val/medium_top1", 3, {"data.train_size=90"}).empty());
+  CHECK_FALSE(why("val/few_top1", 3, {"data.train_size=90"}).empty());
+  CHECK_FALSE(why("val/macro_top5", 3).empty());
+  CHECK_THAT(why("val/macro_top5", 3, {"eval.top_k=[1, 5]"}), Contains("eval.top_k"));
+  CHECK(why("val/macro_top5", 6).empty());
+  CHECK(why("val/size@top:2", 3, {"eval.rules=[\"top:2\"]"}).empty());
+}
+
+TEST_CASE("a metric follows from the images of its split, and of those that set thresholds or calibrate for it") {
+  using Splits = std::set<std::string>;
+  const config::Config config = few_classes(6, {"eval.average_k=[2]"});
+  CHECK(splits_behind("val/top1", config, true) == Splits{"val"});
+  CHECK(splits_behind("test/macro_top5", config, true) == Splits{"test"});
+  CHECK(splits_behind("test/avg2", config, true) == Splits{"test", "val"});
+  CHECK(splits_behind("test/avg2", few_classes(6, {"eval.threshold_from=same"}), true) == Splits{"test"});
+  CHECK(splits_behind("test/size@top:2", config, true) == Splits{"test", "calibration"});
+  CHECK(splits_behind("test/size@top:2", config, false) == Splits{"test", "val"});
+  CHECK(splits_behind("val/size@top:2", config, true) == Splits{"val"});
 }
 
 TEST_CASE("a network that cannot be trained on one image is asked only where a batch may be so small") {

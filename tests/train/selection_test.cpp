@@ -46,6 +46,16 @@ TEST_CASE("of the sizes of a rule's sets the smallest is kept") {
   CHECK(selection.best()[0].epoch == 3);
 }
 
+TEST_CASE("a metric that begins anew takes the next value, and the others stay") {
+  Selection selection({"val/top1", "test/top1"});
+  selection.update(1, std::vector<MetricValue>{{"val/top1", 0.9}, {"test/top1", 0.8}});
+  selection.restart("val/top1");
+  CHECK(selection.best()[0].epoch == 0);
+  CHECK(selection.update(2, std::vector<MetricValue>{{"val/top1", 0.2}, {"test/top1", 0.3}}) == std::vector<size_t>{0});
+  CHECK(selection.best()[0].value == 0.2);
+  CHECK(selection.best()[1].epoch == 1);
+}
+
 TEST_CASE("a checkpoint carries the best epochs, for the metrics that both know") {
   Selection selection({"val/top1", "val/top5"});
   selection.update(7, std::vector<MetricValue>{{"val/top1", 0.1}, {"val/top5", NAN}});

@@ -98,11 +98,17 @@ class GridReader : public TreeReader {
            }
            if (key == "seeds") grid.seeds = values(value);
            if (key == "points") grid.steps = steps(value);
-           if (key == "select") grid.select = text(value);
+           if (key == "select") {
+             grid.select = text(value);
+             select_ = &value;
+           }
            if (key == "report") grid.report = texts(value);
            if (key == "per") grid.per = texts(value);
          });
   }
+
+  // Where the metric that chooses was read; null where it was not.
+  const YamlNode* select() const { return select_; }
 
  private:
   std::filesystem::path base(const YamlNode& node, const std::filesystem::path& folder) {
@@ -227,6 +233,8 @@ class GridReader : public TreeReader {
     if (kinds != 1) problem(node, "expected one of product, zip, list, random and link");
     return step;
   }
+
+  const YamlNode* select_ = nullptr;
 };
 
 [[noreturn]] void fail(const GridStep& step, const std::string& what) {
@@ -331,8 +339,13 @@ Grid read_grid(const std::filesystem::path& file, const std::string& preset) {
     if (metric.find('/') != std::string::npos) continue;
     reader.problem(*root, fmt::format("report: {} has no split, such as test/top5", in_quotes(metric)));
   }
-  if (!grid.select.starts_with("val/")) {
-    reader.problem(*root, "expected the key select: the validation metric that chooses, such as val/top5");
+  if (!grid.select.starts_with("val/") && problems.empty()) {
+    const char* advice = "the validation metric that chooses, such as val/top5";
+    if (const YamlNode* select = reader.select()) {
+      reader.problem(*select, fmt::format("select: {} is not {}", in_quotes(grid.select), advice));
+    } else {
+      reader.problem(*root, fmt::format("expected the key select: {}", advice));
+    }
   }
   problems.throw_if_any();
   return grid;

@@ -1,6 +1,6 @@
 #include "src/studies/sweep/grid_runs.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -70,12 +70,14 @@ std::string with_selection(const config::Config& config, const Grid& grid) {
 // evaluated.
 void check_reports(const Grid& grid, const config::Schema& schema, const config::Config& base) {
   const auto& splits = base.get<config::Texts>("eval.splits");
+  std::vector<std::string> problems;
   for (const std::string& metric : grid.report) {
     const size_t slash = metric.find('/');
     const std::string split = metric.substr(0, slash);
     if (std::find(splits.begin(), splits.end(), split) == splits.end()) {
-      throw ConfigError(
+      problems.push_back(
           fmt::format("report: {}: {} is none of the splits that are evaluated (eval.splits)", metric, split));
+      continue;
     }
     Settings all = grid.common;
     set(all, "eval.during_training", "[test]");
@@ -83,9 +85,10 @@ void check_reports(const Grid& grid, const config::Schema& schema, const config:
     try {
       config::load(schema, grid.base, overrides_of(all));
     } catch (const ConfigError& problem) {
-      throw ConfigError(fmt::format("report: {}: {}", metric, problem.what()));
+      problems.push_back(fmt::format("report: {}: {}", metric, problem.what()));
     }
   }
+  if (!problems.empty()) throw ConfigError(fmt::format("{}", fmt::join(problems, "\n")));
 }
 
 }  // namespace

@@ -164,6 +164,12 @@ TEST_CASE("what is wrong in a grid is said with its place") {
   check_refused("  - product: {a: [1]}", "per: no step sets 'b'", "per: [b]\n");
   check_refused("  - product: {a: [1]}", "report: 'top1' has no split", "report: [top1]\n");
   check_refused("  {}", "expected a list of steps");
+  test::TemporaryFolder folder;
+  for (const auto& [select, place] : {std::pair("select: test/top1\n", "g.yaml:2:9: select: 'test/top1' is not"),
+                                      std::pair("", "g.yaml:1:1: expected the key select")}) {
+    folder.write("g.yaml", std::string("base: b.yaml\n") + select + "points: [{product: {a: [1]}}]\n");
+    CHECK_THROWS_WITH(read_grid(folder / "g.yaml", ""), Contains(place));
+  }
 }
 
 }  // namespace settrain
