@@ -19,14 +19,17 @@ namespace {
 
 using Renames = std::vector<std::pair<std::string_view, std::string_view>>;
 
-// What a source calls its tensors, and timm's names for them: of tensors, or of modules and so of all tensors in them.
+// A source's names for tensors, and timm's names for them: of tensors, or of modules and so of all tensors in them.
 struct Source {
   std::string_view title;
   std::vector<std::string_view> landmarks;  // tensors that all its files have, behind a prefix
   std::vector<std::string_view> blocks;     // what stands before a block's number
   Renames in_block, outside;
   std::vector<std::string_view> left_out;  // modules or tensors that no classifier has
-  bool has_others = false;                 // whether tensors without the prefix are those of another network
+  // Whether the source's files may have a network for texts beside the one for images. Its tensors lie outside the
+  // prefix, some by the same names, as all others there but those that `beside` names.
+  bool has_text_network = false;
+  std::vector<std::string_view> beside = {};
   PositionResize resize = PositionResize::kAntialiased;
 };
 
@@ -76,7 +79,7 @@ const std::vector<Source>& sources() {
                    {"ln_pre", "norm_pre"},
                    {"ln_post", "norm"}},
        .left_out = {},
-       .has_others = true},
+       .has_text_network = true},
       {.title = "Hugging Face's",
        .landmarks = {"embeddings.cls_token", "embeddings.patch_embeddings.projection.weight"},
        .blocks = {"encoder.layer.", "layers."},
@@ -118,7 +121,9 @@ const std::vector<Source>& sources() {
                    {"post_layernorm", "norm"},
                    {"visual_projection.weight", kTransposedProjection}},
        .left_out = {"embeddings.position_ids"},
-       .has_others = true},
+       .has_text_network = true,
+       .beside = {"visual_projection.weight"},
+       .resize = PositionResize::kPlain},
       // timm's names, with a token for masked patches; the blocks in chunks where it was trained so.
       {.title = "DINOv2's",
        .landmarks = {"mask_token", "patch_embed.proj.weight", "cls_token"},
@@ -264,18 +269,17 @@ void take_in_class_position(FileTensors& tensors) {
 std::vector<std::string> to_timm(FileTensors& tensors, const Source& source, const std::string& prefix) {
   std::vector<std::string> done;
   FileTensors now;
-  bool has_others = false;
+  bool has_text_network = false;
   for (auto& [name, tensor] : tensors) {
     const bool is_behind = name.starts_with(prefix);
     const std::string_view theirs = is_behind ? std::string_view(name).substr(prefix.size()) : name;
-    const auto is_it = [&](std::string_view part) { return is_or_lies_in(theirs, part); };
-    if (std::ranges::any_of(source.left_out, is_it)) continue;
-    const std::string ours = timm_name(source, theirs);
-    if (source.has_others && !is_behind && ours == theirs) {
-      has_others = true;
+    if (source.has_text_network && !is_behind && std::ranges::count(source.beside, theirs) == 0) {
+      has_text_network = true;
       continue;
     }
-    add(now, ours, std::move(tensor));
+    const auto is_it = [&](std::string_view part) { return is_or_lies_in(theirs, part); };
+    if (std::ranges::any_of(source.left_out, is_it)) continue;
+    add(now, timm_name(source, theirs), std::move(tensor));
   }
   tensors = std::move(now);
   merge_attention(tensors);
@@ -295,7 +299,7 @@ std::vector<std::string> to_timm(FileTensors& tensors, const Source& source, con
     found->second = reshaped(found->second, shape);
   }
   if (!prefix.empty()) done.push_back(fmt::format("without the prefix {}", displayed(prefix)));
-  if (has_others) done.emplace_back("without the network for texts");
+  if (has_text_network) done.emplace_back("without the network for texts");
   return done;
 }
 
@@ -336,7 +340,7 @@ std::string_view in_words(PositionResize how) {
   return "";
 }
 
-// What was done, or an empty text where the position embeddings fit as they are, or no grid is known for them.
+// Says what was done; an empty text where the position embeddings fit as they are, or no grid is known for them.
 std::string resize(FileTensor& positions, const PatchGrid& grid, const std::pair<int64_t, int64_t>& images,
                    PositionResize how) {
   if (positions.shape.size() != 3 || positions.shape[0] != 1) return "";
