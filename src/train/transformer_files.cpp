@@ -251,7 +251,7 @@ void merge_attention(FileTensors& tensors) {
 }
 
 // DINOv2's registers: the class' token takes up its position embedding, and the registers have none.
-void take_in_class_position(FileTensors& tensors) {
+void add_class_position(FileTensors& tensors) {
   auto registers = taken(tensors, std::string(kRegisters));
   if (!registers) return;
   add(tensors, "reg_token", std::move(*registers));
@@ -283,7 +283,7 @@ std::vector<std::string> to_timm(FileTensors& tensors, const Source& source, con
   }
   tensors = std::move(now);
   merge_attention(tensors);
-  take_in_class_position(tensors);
+  add_class_position(tensors);
   if (auto projection = taken(tensors, std::string(kTransposedProjection))) {
     if (projection->shape.size() == 2) {
       std::swap(projection->shape[0], projection->shape[1]);
@@ -344,14 +344,14 @@ std::string_view in_words(PositionResize how) {
 std::string resize(FileTensor& positions, const PatchGrid& grid, const std::pair<int64_t, int64_t>& images,
                    PositionResize how) {
   if (positions.shape.size() != 3 || positions.shape[0] != 1) return "";
-  constexpr int64_t kMostPlaces = 1 << 24;
-  const int64_t places = positions.shape[1] - grid.before;
-  if (places < 1 || places > kMostPlaces) return "";
+  constexpr int64_t kMostPositions = 1 << 24;
+  const int64_t number = positions.shape[1] - grid.before;
+  if (number < 1 || number > kMostPositions) return "";
   const std::pair to(grid.rows, grid.columns);
-  const auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(places))));
+  const auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(number))));
   std::pair from(images.first / grid.patch, images.second / grid.patch);
-  if (from.first * from.second != places) from = {side, side};
-  if (from.first * from.second != places || from == to) return "";
+  if (from.first * from.second != number) from = {side, side};
+  if (from.first * from.second != number || from == to) return "";
   FileTensor resized = positions;
   resized.shape[1] = grid.before + grid.rows * grid.columns;
   resized.read = [read = positions.read, before = grid.before, from, to, how] {

@@ -229,7 +229,7 @@ TEST_CASE("Hugging Face's CLIP is loaded without the network for texts") {
   check_loads(clip, file, "without the network for texts");
 }
 
-TEST_CASE("Meta's DINOv2 is loaded, with its blocks in chunks too; with registers the class takes its place in") {
+TEST_CASE("Meta's DINOv2 is loaded, with its blocks in chunks and with registers too") {
   const SmallTransformer plain({"model.layer_scale=0.1"}),
       with_registers({"model.layer_scale=0.1", "model.registers=4"});
   TensorMap file = plain.tensors();
@@ -241,10 +241,10 @@ TEST_CASE("Meta's DINOv2 is loaded, with its blocks in chunks too; with register
   check_loads(plain, teacher, "without the prefix teacher.backbone.");
 
   file = with_registers.tensors();
-  const at::Tensor place = at::randn({1, 1, 12});
+  const at::Tensor position = at::randn({1, 1, 12});
   file["register_tokens"] = file.extract("reg_token").mapped();
-  file["cls_token"] = file["cls_token"] - place;
-  file["pos_embed"] = at::cat({place, file["pos_embed"]}, 1);
+  file["cls_token"] = file["cls_token"] - position;
+  file["pos_embed"] = at::cat({position, file["pos_embed"]}, 1);
   file["mask_token"] = at::randn({1, 12});
   check_loads(with_registers, file, "DINOv2's names");
 }
@@ -358,6 +358,23 @@ TEST_CASE("a grid that is not square is known from a card, and else square ones 
   TensorMap odd = file;
   odd["pos_embed"] = at::zeros({1, 1 + 15, 12});
   CHECK_THROWS_WITH(transformer.load(odd, *transformer.draw(2)), Contains("pos_embed: [1, 16, 12]"));
+}
+
+TEST_CASE("weights with an adapter that the model does not have say how they are taken") {
+  const SmallTransformer plain, lora({"model.adapter.kind=lora"}), narrow({"model.adapter.kind=adaptformer"});
+  CHECK_THROWS_WITH(plain.load(lora.tensors(), *plain.draw(2)), Contains("settrain export") && !Contains(".up"));
+  CHECK_THROWS_WITH(plain.load(narrow.tensors(), *plain.draw(2)),
+                    Contains("model.adapter.kind: adaptformer") && !Contains(".up"));
+  CHECK_THROWS_WITH(lora.load(narrow.tensors(), *lora.draw(2)), Contains("model.adapter.kind: adaptformer"));
+  CHECK_NOTHROW(lora.load(lora.tensors(), *lora.draw(2)));
+  CHECK_NOTHROW(lora.load(plain.tensors(), *lora.draw(2)));
+
+  TensorMap misfit = lora.tensors();
+  misfit["norm.weight"] = at::ones({13});
+  CHECK_THROWS_WITH(plain.load(misfit, *plain.draw(2)), Contains("norm.weight: [13]"));
+  const SmallTransformer of_rank_3({"model.adapter.kind=lora", "model.adapter.rank=3"});
+  CHECK_THROWS_WITH(of_rank_3.load(lora.tensors(), *of_rank_3.draw(2)),
+                    Contains("qkv.up: [36, 8]") && Contains("[36, 3]"));
 }
 
 TEST_CASE("weights of another network name the registered model that they fit") {
