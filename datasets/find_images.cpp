@@ -33,7 +33,7 @@ bool path_less(std::string_view a, std::string_view b) {
 // A folder's device and inode numbers: equal for all paths to one folder.
 using FolderIdentity = std::pair<dev_t, ino_t>;
 
-// What an entry leads to, by links. It is nothing for a link to itself, too.
+// Follows an entry's links. Returns nothing for a link to itself, too.
 fs::file_type target_of(const fs::directory_entry& entry) {
   std::error_code error;
   const fs::file_type type = entry.status(error).type();

@@ -52,7 +52,7 @@ struct ConvNextShape {
 std::shared_ptr<Model> make_convnext(const ConvNextShape& shape, double stochastic_depth, const ModelOptions& options,
                                      const ModelContext& context);
 
-/// Whose names a network's tensors have; their first values are drawn as there, too.
+/// The library whose names a network's tensors have; their first values are drawn as there, too.
 enum class TensorNames { kTorchvision, kTimm };
 
 struct VisionTransformerShape {

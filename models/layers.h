@@ -122,7 +122,7 @@ class ChannelNorm : public LayerNorm {
   at::Tensor forward(const at::Tensor& x) override;
 };
 
-/// What a trained network is given to be trained in its place: it begins by adding zeros.
+/// A layer that is trained in place of a trained network's own weights; at first it adds zeros.
 class Adapter : public Layer {};
 
 /// [batch, channels, height, width] with the channels last, and back: the memory stays as it is.

@@ -85,6 +85,7 @@ std::set<std::string> Model::parameters_of(const std::string& part) const {
 
 std::vector<std::string> Model::names_of_parts() const {
   std::set<std::string> names{ModelOptions::kBody, ModelOptions::kHead, ModelOptions::kNorm};
+  if (!parameters_of(ModelOptions::kAdapter).empty()) names.insert(ModelOptions::kAdapter);
   for (const std::string& name : parameters_of(ModelOptions::kBody)) {
     for (size_t end = name.find('.'); end != std::string::npos; end = name.find('.', end + 1)) {
       names.insert(name.substr(0, end));

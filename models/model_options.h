@@ -33,7 +33,7 @@ struct ModelOptions {
   static config::Keys keys();
 };
 
-/// What is trained in place of a vision transformer's own weights.
+/// An adapter is trained in place of a vision transformer's own weights.
 struct AdapterOptions {
   enum class Kind { kNone, kLora, kAdaptFormer };
   using enum Kind;
@@ -46,7 +46,7 @@ struct AdapterOptions {
   static constexpr const char *kQkv = "qkv", *kProj = "proj";
   static constexpr const char* kKey = "model.adapter.kind";
 
-  /// Those of the config; none where the model has no such keys.
+  /// Reads the config's; kNone where the model has no such keys.
   static AdapterOptions read(const config::Config& config);
 
   static config::Keys keys();

@@ -31,10 +31,10 @@
 namespace settrain {
 namespace {
 
-/// What the parts are called. `packed` and `out` lie in the attention; all from `norm1` on lie in a block.
+/// The names of the parts. `qkv` and `out` lie in the attention; all from `norm1` on lie in a block.
 struct PartNames {
   const char *class_token, *registers, *positions, *patches, *first_norm, *blocks, *block, *last_norm, *head;
-  const char *norm1, *attention, *packed, *out, *scale1, *norm2, *widen, *narrow, *scale2;
+  const char *norm1, *attention, *qkv, *out, *scale1, *norm2, *fc1, *fc2, *scale2;
 };
 
 constexpr PartNames kTorchvisionParts{"class_token",    "register_tokens", "encoder.pos_embedding",
@@ -49,8 +49,8 @@ constexpr PartNames kTimmParts{"cls_token", "reg_token", "pos_embed", "patch_emb
                                "proj",      "ls1",       "norm2",     "mlp.fc1",
                                "mlp.fc2",   "ls2"};
 
-/// Where a part with dots in its name is registered: the module inside `root`, which is made where there is none yet,
-/// and the name in it.
+/// Finds where a part with dots in its name is registered: the module inside `root`, which is made where there is none
+/// yet, and the name in it.
 std::pair<torch::nn::Module*, std::string> place_of(torch::nn::Module& root, std::string_view name) {
   torch::nn::Module* inside = &root;
   for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
@@ -95,9 +95,9 @@ at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at
 /// (2022), section 4.1. At first `up` is zero.
 ///
 /// Names: down [rank, in], up [out, rank], and the factor, scale [].
-class LowRank : public Adapter {
+class LoraLayer : public Adapter {
  public:
-  LowRank(int64_t in, int64_t out, const AdapterOptions& options)
+  LoraLayer(int64_t in, int64_t out, const AdapterOptions& options)
       : down_(register_parameter("down", uniform_values({options.rank, in}, 1 / std::sqrt(static_cast<double>(in))))),
         up_(register_parameter("up", at::zeros({out, options.rank}, CostCounter::device()))),
         scale_(register_buffer("scale", at::full({}, options.alpha / static_cast<double>(options.rank),
@@ -123,33 +123,32 @@ class SelfAttention : public Layer {
       : heads_(heads) {
     const bool is_timm = names == TensorNames::kTimm;
     const at::Tensor weight = first_weight(names, 3 * features, features), bias = zeros(3 * features);
-    packed_ = std::make_shared<LinearLayer>(weight, bias);
+    qkv_ = std::make_shared<LinearLayer>(weight, bias);
     if (is_timm) {
-      register_module(parts.packed, packed_);
+      register_module(parts.qkv, qkv_);
     } else {
-      register_parameter(std::string(parts.packed) + "_weight", weight);
-      register_parameter(std::string(parts.packed) + "_bias", bias);
+      register_parameter(std::string(parts.qkv) + "_weight", weight);
+      register_parameter(std::string(parts.qkv) + "_bias", bias);
     }
     const at::Tensor out = is_timm ? first_weight(names, features, features)
                                    : uniform_values({features, features}, 1 / std::sqrt(static_cast<double>(features)));
     out_ = register_module(parts.out, std::make_shared<LinearLayer>(out, zeros(features)));
-    const auto low_rank = [&](const char* layer, const char* name, int64_t outputs) {
+    const auto lora = [&](const char* layer, const char* name, int64_t outputs) {
       if (adapter.kind != AdapterOptions::kLora || std::ranges::count(adapter.layers, layer) == 0) {
         return std::shared_ptr<Layer>();
       }
-      return with_part(*this, fmt::format("lora.{}", name), std::make_shared<LowRank>(features, outputs, adapter));
+      return with_part(*this, fmt::format("lora.{}", name), std::make_shared<LoraLayer>(features, outputs, adapter));
     };
-    packed_adapter_ = low_rank(AdapterOptions::kQkv, parts.packed, 3 * features);
-    out_adapter_ = low_rank(AdapterOptions::kProj, parts.out, features);
+    qkv_adapter_ = lora(AdapterOptions::kQkv, parts.qkv, 3 * features);
+    out_adapter_ = lora(AdapterOptions::kProj, parts.out, features);
   }
 
   at::Tensor forward(const at::Tensor& x) override {
     const int64_t batch = x.size(0), tokens = x.size(1), features = x.size(2);
     // [queries or keys or values, batch, heads, tokens, features of a head]
-    const at::Tensor packed = adapted(x, *packed_, packed_adapter_)
-                                  .view({batch, tokens, 3, heads_, features / heads_})
-                                  .permute({2, 0, 3, 1, 4});
-    const at::Tensor seen = attention(packed[0], packed[1], packed[2]);
+    const at::Tensor qkv =
+        adapted(x, *qkv_, qkv_adapter_).view({batch, tokens, 3, heads_, features / heads_}).permute({2, 0, 3, 1, 4});
+    const at::Tensor seen = attention(qkv[0], qkv[1], qkv[2]);
     return adapted(seen.transpose(1, 2).reshape({batch, tokens, features}), *out_, out_adapter_);
   }
 
@@ -160,7 +159,7 @@ class SelfAttention : public Layer {
   }
 
   int64_t heads_;
-  std::shared_ptr<Layer> packed_, out_, packed_adapter_, out_adapter_;  // the adapters may be null
+  std::shared_ptr<Layer> qkv_, out_, qkv_adapter_, out_adapter_;  // the adapters may be null
 };
 
 /// Every feature times a factor of its own: LayerScale of Touvron et al., "Going deeper with Image Transformers"
@@ -190,13 +189,13 @@ struct BlockOptions {
   double skipped;  // the probability that an image skips a branch in training
 };
 
-/// scale * up(relu(down(x))), beside a block's perceptron: Chen et al., "AdaptFormer" (2022), equations 4 and 5. At
+/// scale * up(relu(down(x))), beside a block's MLP: Chen et al., "AdaptFormer" (2022), equations 4 and 5. At
 /// first `up` is zero.
 ///
 /// Names: down, up.
-class NarrowPerceptron : public Adapter {
+class AdaptFormer : public Adapter {
  public:
-  NarrowPerceptron(int64_t features, const AdapterOptions& options) : scale_(options.scale) {
+  AdaptFormer(int64_t features, const AdapterOptions& options) : scale_(options.scale) {
     const double bound = 1 / std::sqrt(static_cast<double>(features));
     down_ = register_module(
         "down", std::make_shared<LinearLayer>(uniform_values({options.rank, features}, bound), zeros(options.rank)));
@@ -212,9 +211,9 @@ class NarrowPerceptron : public Adapter {
 };
 
 /// The block of Vaswani et al., "Attention Is All You Need" (2017), with the norms first: y = x + attention(norm(x)),
-/// then y + perceptron(norm(y)); the perceptron has 4 `features` hidden units. Where there is LayerScale, it scales
+/// then y + MLP(norm(y)); the MLP has 4 `features` hidden units. Where there is LayerScale, it scales
 /// what is added, and in training either is skipped at random (stochastic depth). AdaptFormer, as child `adaptformer`,
-/// sees what the perceptron sees, and belongs to its branch.
+/// sees what the MLP sees, and belongs to its branch.
 class TransformerBlock : public Layer {
  public:
   TransformerBlock(const VisionTransformerShape& shape, const PartNames& parts, const BlockOptions& options,
@@ -229,7 +228,7 @@ class TransformerBlock : public Layer {
       if (shape.layer_scale == 0) return std::shared_ptr<Layer>();
       return with_part(*this, name, std::make_shared<LayerScale>(features, shape.layer_scale));
     };
-    const auto perceptron_layer = [&](const char* name, int64_t in, int64_t out) {
+    const auto mlp_layer = [&](const char* name, int64_t in, int64_t out) {
       const at::Tensor weight = first_weight(shape.names, out, in);
       const at::Tensor bias = shape.names == TensorNames::kTimm ? zeros(out) : normal_values({out}, 1e-6);
       return with_part(*this, name, std::make_shared<LinearLayer>(weight, bias));
@@ -239,20 +238,20 @@ class TransformerBlock : public Layer {
                            std::make_shared<SelfAttention>(features, shape.heads, shape.names, parts, adapter));
     scale1_ = scale(parts.scale1);
     norm2_ = norm(parts.norm2);
-    widen_ = perceptron_layer(parts.widen, features, kHidden * features);
-    narrow_ = perceptron_layer(parts.narrow, kHidden * features, features);
+    fc1_ = mlp_layer(parts.fc1, features, kHidden * features);
+    fc2_ = mlp_layer(parts.fc2, kHidden * features, features);
     scale2_ = scale(parts.scale2);
     if (adapter.kind == AdapterOptions::kAdaptFormer) {
-      adapter_ = register_module("adaptformer", std::make_shared<NarrowPerceptron>(features, adapter));
+      adapter_ = register_module("adaptformer", std::make_shared<AdaptFormer>(features, adapter));
     }
   }
 
   at::Tensor forward(const at::Tensor& x) override {
     const at::Tensor y = x + skipped(scaled(attention_->forward(norm1_->forward(x)), scale1_));
-    const at::Tensor normed = norm2_->forward(y), hidden = widen_->forward(normed);
+    const at::Tensor normed = norm2_->forward(y), hidden = fc1_->forward(normed);
     const at::Tensor activated =
         options_.activation == VisionTransformerOptions::kGelu ? at::gelu(hidden) : quick_gelu(hidden);
-    const at::Tensor branch = scaled(narrow_->forward(activated), scale2_);
+    const at::Tensor branch = scaled(fc2_->forward(activated), scale2_);
     return y + skipped(adapter_ ? branch + adapter_->forward(normed) : branch);
   }
 
@@ -267,7 +266,7 @@ class TransformerBlock : public Layer {
 
   BlockOptions options_;
   // The scales and the adapter may be null.
-  std::shared_ptr<Layer> norm1_, attention_, scale1_, norm2_, widen_, narrow_, scale2_, adapter_;
+  std::shared_ptr<Layer> norm1_, attention_, scale1_, norm2_, fc1_, fc2_, scale2_, adapter_;
 };
 
 /// A token for every patch of the image, from [batch, channels, height, width] to [batch, tokens, features].
@@ -301,8 +300,8 @@ std::shared_ptr<Layer> make_patches(const VisionTransformerShape& shape, int64_t
 }
 
 /// Blocks on tokens: one for the class, registers, and one for every patch of the image. The head sees the class'
-/// token, the mean of the patches', or both. Tokens know their places by an embedding, so the model is for images of
-/// the size that it was built with. With registers the class' token has no place, as in timm.
+/// token, the mean of the patches', or both. Position embeddings are added to the tokens, so the model is for images of
+/// the size that it was built with. With registers the class' token has none, as in timm.
 ///
 /// state_dict names, torchvision's: class_token, conv_proj, encoder.pos_embedding,
 /// encoder.layers.encoder_layer_B.{ln_1,self_attention,ln_2,mlp.{0,3}}, encoder.ln, heads.head; timm's: cls_token,
@@ -323,7 +322,7 @@ class VisionTransformer : public Model {
                  "this vision transformer",
                  fmt::format("images whose height and width are a multiple of {} pixels", shape.patch), context);
     const bool is_timm = shape.names == TensorNames::kTimm;
-    constexpr double kPlaceDeviation = 0.02, kTokenDeviation = 1e-6;
+    constexpr double kPositionDeviation = 0.02, kTokenDeviation = 1e-6;
     const auto tokens = [&](int64_t number) {
       const std::vector<int64_t> sizes{1, number, shape.features};
       return is_timm ? normal_values(sizes, kTokenDeviation) : at::zeros(sizes, CostCounter::device());
@@ -332,10 +331,11 @@ class VisionTransformer : public Model {
     if (registers_ > 0) register_tokens_ = with_parameter(*this, names_.registers, tokens(registers_));
     patches_ = with_part(*this, names_.patches, make_patches(shape, image_channels_));
     const int64_t num_patches = height_ / patch_ * (width_ / patch_);
-    class_has_place_ = shape.class_token && registers_ == 0;
+    class_has_position_ = shape.class_token && registers_ == 0;
     positions_name_ = names_.positions;
-    positions_ = with_parameter(*this, names_.positions,
-                                normal_values({1, num_patches + class_has_place_, shape.features}, kPlaceDeviation));
+    positions_ =
+        with_parameter(*this, names_.positions,
+                       normal_values({1, num_patches + class_has_position_, shape.features}, kPositionDeviation));
 
     const double epsilon = shape.ln_pre ? 1e-5 : 1e-6;  // CLIP's and the others'
     const auto norm = [&](const char* name) {
@@ -365,13 +365,13 @@ class VisionTransformer : public Model {
 
   ModelOutput forward(const at::Tensor& images) override {
     check_shape("images", images.sizes(), {kAnySize, image_channels_, height_, width_});
-    const at::Tensor tokens = with_places(patches_->forward(images));
+    const at::Tensor tokens = with_positions(patches_->forward(images));
     return (*head_)(projected(pooled(blocks_->forward(first_norm_ ? first_norm_->forward(tokens) : tokens))));
   }
 
   std::optional<PatchGrid> patch_grid() const override {
-    return PatchGrid{positions_name_, patch_,           height_ / patch_,
-                     width_ / patch_, class_has_place_, projection_.defined()};
+    return PatchGrid{positions_name_,      patch_, height_ / patch_, width_ / patch_, class_has_position_,
+                     projection_.defined()};
   }
 
   // As timm: each block, the last one with the norm after it.
@@ -385,18 +385,18 @@ class VisionTransformer : public Model {
   }
 
  private:
-  at::Tensor with_places(const at::Tensor& patches) const {
+  at::Tensor with_positions(const at::Tensor& patches) const {
     std::vector<at::Tensor> tokens;
     for (const at::Tensor& token : {class_token_, register_tokens_}) {
       if (token.defined()) tokens.push_back(token.expand({patches.size(0), -1, -1}));
     }
     if (tokens.empty()) return patches + positions_;
-    tokens.push_back(class_has_place_ ? patches : patches + positions_);
+    tokens.push_back(class_has_position_ ? patches : patches + positions_);
     const at::Tensor all = at::cat(tokens, 1);
-    return class_has_place_ ? all + positions_ : all;
+    return class_has_position_ ? all + positions_ : all;
   }
 
-  /// What the head sees, in the weights' precision like the head. The last norm is of each token by itself.
+  /// Makes what the head sees, in the weights' precision like the head. The last norm is of each token by itself.
   at::Tensor pooled(const at::Tensor& tokens) const {
     const auto normed = [&](const at::Tensor& some) { return last_norm_->forward(some.to(positions_.scalar_type())); };
     if (pooling_ == VisionTransformerOptions::kToken) return normed(tokens.select(1, 0));
@@ -414,7 +414,7 @@ class VisionTransformer : public Model {
   const PartNames& names_;
   int64_t image_channels_, height_, width_, patch_, registers_;
   VisionTransformerOptions::Pooling pooling_;
-  bool class_has_place_;
+  bool class_has_position_;
   std::string positions_name_;
   at::Tensor class_token_, register_tokens_, positions_, projection_;  // undefined where there are none
   std::shared_ptr<Layer> patches_, first_norm_, blocks_, last_norm_;   // `first_norm_` may be null

@@ -201,7 +201,7 @@ Named choose(const Contents& contents, const std::string& place, std::string& fr
   return in_dict(contents, *dicts.begin());
 }
 
-// What a file without tensors may hold them in: a dict of some library's own class.
+// A file without tensors may hold them in a dict of some library's own class.
 std::string opaque_values(const Contents& contents) {
   std::set<std::string> names;
   for (const Leaf& leaf : contents.leaves) {

@@ -69,7 +69,7 @@ class RowMaker {
   int64_t unanswered() const { return unanswered_; }
 
  private:
-  // What a batch came to.
+  // A batch's results.
   struct Answers {
     at::Tensor logits{}, numbers{};                     // [images, classes], [images]; undefined where there are none
     std::unordered_map<int64_t, std::string> errors{};  // of the other images, by their numbers

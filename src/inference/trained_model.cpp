@@ -48,7 +48,7 @@ ModelFile kind_of(const fs::path& file) {
   return metadata.contains("config") && metadata.contains("card") ? ModelFile::kExported : ModelFile::kWeightsAlone;
 }
 
-// What `settrain scores` writes: tensors `scores` and `labels`.
+// `settrain scores` writes tensors `scores` and `labels`.
 void refuse_scores(const fs::path& file) {
   const WeightFile weights(file);
   const auto has = [&](const char* name) {
@@ -158,25 +158,35 @@ ModelContext wire_inputs(at::Device device, TrainedModel& model) {
 }
 
 // Adds LoRA's products to the weights that they lie beside, under whatever prefix.
-void fold_low_rank(TensorMap& weights) {
-  constexpr std::string_view kInside = ".lora.", kUp = ".up";
-  std::vector<std::string> names;
+void merge_lora(TensorMap& weights, const fs::path& file) {
+  constexpr std::string_view kInside = ".lora.", kScale = ".scale";  // an optimizer's state has no scale
+  std::vector<std::string> adapters;
   for (const auto& [name, tensor] : weights) {
-    if (!name.ends_with(kUp) || name.find(kInside) == std::string::npos) continue;
-    const bool is_weight =
-        weights.contains(name.substr(0, name.size() - kUp.size()) + ".scale");  // no optimizer's state
-    if (is_weight) names.push_back(name);
+    if (!name.ends_with(kScale)) continue;
+    const std::string adapter = name.substr(0, name.size() - kScale.size());
+    if (adapter.find(kInside) != std::string::npos) adapters.push_back(adapter);
   }
-  for (const std::string& name : names) {
-    const std::string adapter = name.substr(0, name.size() - kUp.size());
+  const auto part = [&](const std::string& name) -> at::Tensor& {
+    const auto found = weights.find(name);
+    if (found == weights.end()) throw RunError(fmt::format("{}: it has LoRA's weights, and no {}", quoted(file), name));
+    return found->second;
+  };
+  for (const std::string& adapter : adapters) {
     const std::string layer = std::string(adapter).replace(adapter.rfind(kInside), kInside.size(), ".");
-    // timm's layers have a `weight`, torchvision's packed one is a parameter of the attention itself.
+    // timm's layers have a `weight`, torchvision's in_proj_weight is a parameter of the attention itself.
     const std::string weight = layer + (weights.contains(layer + ".weight") ? ".weight" : "_weight");
-    const at::Tensor product = weights.at(name).to(at::kDouble).matmul(weights.at(adapter + ".down").to(at::kDouble));
-    at::Tensor& folded = weights.at(weight);
-    folded =
-        (folded.to(at::kDouble) + product * weights.at(adapter + ".scale").to(at::kDouble)).to(folded.scalar_type());
-    for (const char* part : {".up", ".down", ".scale"}) weights.erase(adapter + part);
+    const at::Tensor up = part(adapter + ".up"), down = part(adapter + ".down"), scale = part(adapter + ".scale");
+    at::Tensor& merged = part(weight);
+    const bool fit = up.dim() == 2 && down.dim() == 2 && up.size(1) == down.size(0) && scale.dim() == 0 &&
+                     merged.sizes() == at::IntArrayRef{up.size(0), down.size(1)};
+    if (!fit) {
+      throw RunError(fmt::format("{}: {}'s up [{}], down [{}] and scale [{}] do not fit {} [{}]", quoted(file), adapter,
+                                 fmt::join(up.sizes(), ", "), fmt::join(down.sizes(), ", "),
+                                 fmt::join(scale.sizes(), ", "), weight, fmt::join(merged.sizes(), ", ")));
+    }
+    const at::Tensor product = up.to(at::kDouble).matmul(down.to(at::kDouble));
+    merged = (merged.to(at::kDouble) + product * scale.to(at::kDouble)).to(merged.scalar_type());
+    for (const char* name : {".up", ".down", ".scale"}) weights.erase(adapter + name);
   }
 }
 
@@ -184,7 +194,7 @@ void fold_low_rank(TensorMap& weights) {
 void wire_model(const Registries& registries, at::Device device, bool is_exported, Checkpoint& file,
                 TrainedModel& model) {
   if (AdapterOptions::read(model.config).kind == AdapterOptions::kLora) {
-    fold_low_rank(file.tensors);
+    merge_lora(file.tensors, file.file);
     model.config = model.config.with(AdapterOptions::kKey, "none");
   }
   const config::Config& config = model.config;
@@ -467,7 +477,7 @@ ExportedWeights export_weights(const Checkpoint& from, const std::filesystem::pa
     weights.emplace(name.substr(prefix.size()), tensor);
   }
   fold_factors(weights);
-  fold_low_rank(weights);
+  merge_lora(weights, from.file);
   exported.num_tensors = static_cast<int64_t>(weights.size());
   for (const auto& [name, tensor] : weights) exported.num_elements += tensor.numel();
   TextMap metadata{{"format", "pt"},

@@ -30,7 +30,7 @@ struct TrainedParameter {
 
 using TrainedParameters = std::vector<TrainedParameter>;
 
-/// Where a network's parameters lie in it, by name.
+/// The places of a network's parameters in it, by name.
 struct ParameterPlaces {
   std::set<std::string> head;                        // those of the head
   std::map<std::string, int64_t> layers_below_head;  // of a parameter that is not named, 0

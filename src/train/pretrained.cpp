@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "models/cost.h"
@@ -163,10 +164,15 @@ bool fits(const at::Tensor& target, const FileTensor& entry) {
          target.is_floating_point() == at::isFloatingType(scalar_type(entry.dtype));
 }
 
+constexpr std::string_view kInLora = ".lora.", kInAdaptFormer = ".adaptformer.";
+
+bool is_of_adapter(const std::string& name) {
+  return name.find(kInLora) != std::string::npos || name.find(kInAdaptFormer) != std::string::npos;
+}
+
 // A scaled head's factors are not in the file of the head that they scale, and adapters not in that of the body.
 bool is_added(const std::string& name) {
-  return name.ends_with(".factor") || name.find(".lora.") != std::string::npos ||
-         name.find(".adaptformer.") != std::string::npos;
+  return name.ends_with(".factor") || is_of_adapter(name);
 }
 
 // Whether the file has exactly the head's tensors: a linear one's weight alone is another head.
@@ -228,8 +234,8 @@ std::string shape_mismatches(const NamedTensors& targets, Entries entries) {
       continue;
     }
     if (!fits(target, found->second)) {
-      const bool is_of_places = name == "pos_embed" || name.ends_with(".pos_embedding");
-      const char* why = is_of_places ? ", which depends on the images' size" : "";
+      const bool is_of_positions = name == "pos_embed" || name.ends_with(".pos_embedding");
+      const char* why = is_of_positions ? ", which depends on the images' size" : "";
       misshapen.push_back(fmt::format("{}: {}, expected {}{}", name, describe(found->second.shape, found->second.dtype),
                                       describe(target.sizes(), dtype_of(target.scalar_type())), why));
     }
@@ -258,6 +264,20 @@ std::string shape_mismatches(const NamedTensors& targets, Entries entries) {
     if (more > 0) text += fmt::format("\n  and {} more {}", more, kinds[i]);
   }
   return text;
+}
+
+// The advice for a file that fits but for the weights of an adapter that the model does not have; empty for others.
+std::string adapter_problem(const NamedTensors& targets, Entries entries) {
+  const auto has = [&](std::string_view inside) {
+    const auto lies_inside = [&](const auto& tensor) { return tensor.first.find(inside) != std::string::npos; };
+    return std::ranges::any_of(entries, lies_inside) && std::ranges::none_of(targets, lies_inside);
+  };
+  std::string problem;
+  if (has(kInLora)) problem = "has LoRA's weights beside the model's; `settrain export` merges them into these";
+  if (has(kInAdaptFormer)) problem = "has AdaptFormer's weights; set model.adapter.kind: adaptformer";
+  if (problem.empty()) return "";
+  std::erase_if(entries, [](const auto& entry) { return is_of_adapter(entry.first); });
+  return shape_mismatches(targets, std::move(entries)).empty() ? problem : "";
 }
 
 // The tau-normalised classifier of Kang et al., ICLR 2020, without the bias.
@@ -400,6 +420,8 @@ Pretrained load(const ModelOptions& options, Model& model, const ModelRegistry* 
   const std::string place = fmt::format("'{}'{}", path, loaded.from.empty() ? "" : " (" + loaded.from + ")");
   const std::string lines = shape_mismatches(targets, entries);
   if (!lines.empty()) {
+    const std::string problem = adapter_problem(targets, entries);
+    if (!problem.empty()) throw KeyError(kKey, fmt::format("{} {}", place, problem));
     throw KeyError(kKey, fmt::format("{} has other tensors than the model:{}{}", place, lines,
                                      registry ? fitting_models(*registry, tensors, images) : ""));
   }
@@ -419,7 +441,7 @@ Pretrained load(const ModelOptions& options, Model& model, const ModelRegistry* 
 }  // namespace
 
 std::string Pretrained::describe() const {
-  std::string heads = drawn.empty() ? "" : fmt::format(", head {} left as drawn", fmt::join(drawn, " and "));
+  std::string heads = drawn.empty() ? "" : fmt::format(", head '{}' left as drawn", fmt::join(drawn, "' and '"));
   if (!other_head.empty()) heads += fmt::format(" (the file's is {})", other_head);
   return fmt::format("weights of '{}' (SHA-256 {}): {} tensors{}{}{}", file, sha256.substr(0, 16), num_tensors,
                      from.empty() ? "" : " (" + from + ")", heads, change.empty() ? "" : ", " + change);

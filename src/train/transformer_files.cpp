@@ -19,14 +19,17 @@ namespace {
 
 using Renames = std::vector<std::pair<std::string_view, std::string_view>>;
 
-// What a source calls its tensors, and timm's names for them: of tensors, or of modules and so of all tensors in them.
+// A source's names for tensors, and timm's names for them: of tensors, or of modules and so of all tensors in them.
 struct Source {
   std::string_view title;
   std::vector<std::string_view> landmarks;  // tensors that all its files have, behind a prefix
   std::vector<std::string_view> blocks;     // what stands before a block's number
   Renames in_block, outside;
   std::vector<std::string_view> left_out;  // modules or tensors that no classifier has
-  bool has_others = false;                 // whether tensors without the prefix are those of another network
+  // Whether the source's files may have a network for texts beside the one for images. Its tensors lie outside the
+  // prefix, some by the same names, as all others there but those that `beside` names.
+  bool has_text_network = false;
+  std::vector<std::string_view> beside = {};
   PositionResize resize = PositionResize::kAntialiased;
 };
 
@@ -76,7 +79,7 @@ const std::vector<Source>& sources() {
                    {"ln_pre", "norm_pre"},
                    {"ln_post", "norm"}},
        .left_out = {},
-       .has_others = true},
+       .has_text_network = true},
       {.title = "Hugging Face's",
        .landmarks = {"embeddings.cls_token", "embeddings.patch_embeddings.projection.weight"},
        .blocks = {"encoder.layer.", "layers."},
@@ -118,7 +121,9 @@ const std::vector<Source>& sources() {
                    {"post_layernorm", "norm"},
                    {"visual_projection.weight", kTransposedProjection}},
        .left_out = {"embeddings.position_ids"},
-       .has_others = true},
+       .has_text_network = true,
+       .beside = {"visual_projection.weight"},
+       .resize = PositionResize::kPlain},
       // timm's names, with a token for masked patches; the blocks in chunks where it was trained so.
       {.title = "DINOv2's",
        .landmarks = {"mask_token", "patch_embed.proj.weight", "cls_token"},
@@ -246,7 +251,7 @@ void merge_attention(FileTensors& tensors) {
 }
 
 // DINOv2's registers: the class' token takes up its position embedding, and the registers have none.
-void take_in_class_position(FileTensors& tensors) {
+void add_class_position(FileTensors& tensors) {
   auto registers = taken(tensors, std::string(kRegisters));
   if (!registers) return;
   add(tensors, "reg_token", std::move(*registers));
@@ -264,22 +269,21 @@ void take_in_class_position(FileTensors& tensors) {
 std::vector<std::string> to_timm(FileTensors& tensors, const Source& source, const std::string& prefix) {
   std::vector<std::string> done;
   FileTensors now;
-  bool has_others = false;
+  bool has_text_network = false;
   for (auto& [name, tensor] : tensors) {
     const bool is_behind = name.starts_with(prefix);
     const std::string_view theirs = is_behind ? std::string_view(name).substr(prefix.size()) : name;
-    const auto is_it = [&](std::string_view part) { return is_or_lies_in(theirs, part); };
-    if (std::ranges::any_of(source.left_out, is_it)) continue;
-    const std::string ours = timm_name(source, theirs);
-    if (source.has_others && !is_behind && ours == theirs) {
-      has_others = true;
+    if (source.has_text_network && !is_behind && std::ranges::count(source.beside, theirs) == 0) {
+      has_text_network = true;
       continue;
     }
-    add(now, ours, std::move(tensor));
+    const auto is_it = [&](std::string_view part) { return is_or_lies_in(theirs, part); };
+    if (std::ranges::any_of(source.left_out, is_it)) continue;
+    add(now, timm_name(source, theirs), std::move(tensor));
   }
   tensors = std::move(now);
   merge_attention(tensors);
-  take_in_class_position(tensors);
+  add_class_position(tensors);
   if (auto projection = taken(tensors, std::string(kTransposedProjection))) {
     if (projection->shape.size() == 2) {
       std::swap(projection->shape[0], projection->shape[1]);
@@ -295,7 +299,7 @@ std::vector<std::string> to_timm(FileTensors& tensors, const Source& source, con
     found->second = reshaped(found->second, shape);
   }
   if (!prefix.empty()) done.push_back(fmt::format("without the prefix {}", displayed(prefix)));
-  if (has_others) done.emplace_back("without the network for texts");
+  if (has_text_network) done.emplace_back("without the network for texts");
   return done;
 }
 
@@ -336,18 +340,18 @@ std::string_view in_words(PositionResize how) {
   return "";
 }
 
-// What was done, or an empty text where the position embeddings fit as they are, or no grid is known for them.
+// Says what was done; an empty text where the position embeddings fit as they are, or no grid is known for them.
 std::string resize(FileTensor& positions, const PatchGrid& grid, const std::pair<int64_t, int64_t>& images,
                    PositionResize how) {
   if (positions.shape.size() != 3 || positions.shape[0] != 1) return "";
-  constexpr int64_t kMostPlaces = 1 << 24;
-  const int64_t places = positions.shape[1] - grid.before;
-  if (places < 1 || places > kMostPlaces) return "";
+  constexpr int64_t kMostPositions = 1 << 24;
+  const int64_t number = positions.shape[1] - grid.before;
+  if (number < 1 || number > kMostPositions) return "";
   const std::pair to(grid.rows, grid.columns);
-  const auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(places))));
+  const auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(number))));
   std::pair from(images.first / grid.patch, images.second / grid.patch);
-  if (from.first * from.second != places) from = {side, side};
-  if (from.first * from.second != places || from == to) return "";
+  if (from.first * from.second != number) from = {side, side};
+  if (from.first * from.second != number || from == to) return "";
   FileTensor resized = positions;
   resized.shape[1] = grid.before + grid.rows * grid.columns;
   resized.read = [read = positions.read, before = grid.before, from, to, how] {

@@ -36,10 +36,10 @@ using FileTensors = std::map<std::string, FileTensor>;
 std::vector<std::string> adapt_transformer(FileTensors& tensors, const PatchGrid& grid,
                                            const std::pair<int64_t, int64_t>& images);
 
-/// How the embeddings of places are resized to another grid; all are bicubic.
+/// How position embeddings are resized to another grid; all are bicubic.
 enum class PositionResize {
   kAntialiased,    // timm, OpenCLIP, and DINOv2 with registers
-  kPlain,          // Hugging Face's ViT and Dinov2
+  kPlain,          // Hugging Face's ViT, Dinov2 and CLIP
   kPlainOffset,    // Meta's DINOv2 without registers: by the scale (n + 0.1) / N
   kAlignedCorners  // torchvision
 };

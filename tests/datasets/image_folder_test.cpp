@@ -159,7 +159,7 @@ TEST_CASE("links to folders are followed, and a circle is refused") {
   std::filesystem::create_directory_symlink("..", folders.folder / "elsewhere/deep/up");
   CHECK_THROWS_WITH(folders.load(), Contains("deep/up") && Contains("leads back to a folder that it lies in"));
   std::filesystem::remove(folders.folder / "elsewhere/deep/up");
-  // Where the circle closes some folders behind the link, the link is named.
+  // A circle may close some folders behind the link: the link is named.
   std::filesystem::create_directory_symlink("../..", folders.folder / "train/elm/loop");
   CHECK_THROWS_WITH(folders.load(), Contains("train/elm/loop' leads back"));
 }

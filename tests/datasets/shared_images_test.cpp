@@ -84,7 +84,7 @@ TEST_CASE("files of one split with the same contents and different labels are fo
     for (const std::string& part : {found.first, found.other, found.first_labels, found.other_labels})
       CHECK(found.text().find(part) != std::string::npos);
   }
-  // Of too many files the links are still found. Those of two splits may be few enough where the files of one are not.
+  // The links are found among too many files, too: two splits may have few enough of them where one has too many files.
   for (const auto& [most_files, shared] : {std::pair<int64_t, size_t>{5, 0}, {7, 1}}) {
     const auto limited = find_shared_images(files.load(), most_files);
     CHECK(limited.not_compared == 8);

@@ -32,7 +32,7 @@ class Pretrained(ProgramTest):
         weights = self.make_weights()
         settings = ("--set", "model.pretrained=weights.safetensors", "--set", "train.epochs=1", "--set", "optimizer.lr=1e-9")
         done = self.train_tiny("tiny", *settings)
-        self.assertRegex(done.stderr, r"\[model\] weights of 'weights\.safetensors' \(SHA-256 [0-9a-f]{16}\): \d+ tensors, head fc left as drawn")
+        self.assertRegex(done.stderr, r"\[model\] weights of 'weights\.safetensors' \(SHA-256 [0-9a-f]{16}\): \d+ tensors, head 'fc' left as drawn")
         run = self.folder / "runs/tiny"
         trained = tensors_of(run / "checkpoints/last.safetensors")
         # The learning rate is next to nothing: the network is still the teacher's, but for the head.

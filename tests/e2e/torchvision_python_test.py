@@ -20,7 +20,7 @@ class FineTuning(ProgramTest):
                         "train.epochs=1", "optimizer.lr=1e-38", "optimizer.weight_decay=0"):
             settings += ["--set", setting]
         done = self.train_tiny("tuned", *settings)
-        self.assertRegex(done.stderr, r"weights of 'weights\.pth' \(SHA-256 [0-9a-f]{16}\): 120 tensors, head fc left as drawn")
+        self.assertRegex(done.stderr, r"weights of 'weights\.pth' \(SHA-256 [0-9a-f]{16}\): 120 tensors, head 'fc' left as drawn")
         theirs = tensors_of(self.folder / "weights.safetensors")
         ours = tensors_of(self.folder / "runs/tuned/checkpoints/last.safetensors")
         statistics = ("running_mean", "running_var", "num_batches_tracked")

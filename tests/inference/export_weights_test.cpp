@@ -49,6 +49,36 @@ TEST_CASE("where weights were averaged, the averages are what is written") {
   CHECK(at::equal(written.tensors.at("fc.weight"), at::ones({2, 3})));
 }
 
+TEST_CASE("LoRA's products are added to the weights, or the file is refused by name where they do not fit") {
+  const test::TemporaryFolder folder;
+  Checkpoint adapted = checkpoint();
+  adapted.tensors["model.attn.qkv.weight"] = at::ones({6, 2});
+  adapted.tensors["model.attn.lora.qkv.up"] = at::full({6, 1}, 3.0F);
+  adapted.tensors["model.attn.lora.qkv.down"] = at::ones({1, 2});
+  adapted.tensors["model.attn.lora.qkv.scale"] = at::full({}, 2.0F);
+  const auto write = [&](const Checkpoint& from) {
+    save_checkpoint(folder / "last.safetensors", from);
+    return export_weights(load_checkpoint(folder / "last.safetensors"), folder / "out.safetensors").num_tensors;
+  };
+  CHECK(write(adapted) == 3);
+  CHECK(at::equal(read_safetensors(folder / "out.safetensors").tensors.at("attn.qkv.weight"), at::full({6, 2}, 7.0F)));
+
+  for (const char* name : {"model.attn.lora.qkv.down", "model.attn.lora.qkv.up", "model.attn.qkv.weight"}) {
+    CAPTURE(name);
+    Checkpoint damaged = adapted;
+    damaged.tensors.erase(name);
+    CHECK_THROWS_AS(write(damaged), RunError);
+    CHECK_THROWS_WITH(write(damaged), Catch::Contains("last.safetensors") && Catch::Contains("attn."));
+    for (const at::Tensor& other : {at::ones({5}), at::ones({4, 4}), at::ones({}), at::ones({1, 2, 3})}) {
+      damaged.tensors[name] = other;
+      CHECK_THROWS_AS(write(damaged), RunError);
+      CHECK_THROWS_WITH(write(damaged), Catch::Contains("last.safetensors") && Catch::Contains("attn.lora.qkv"));
+    }
+  }
+  adapted.tensors["model.attn.lora.qkv.scale"] = at::ones({6});
+  CHECK_THROWS_AS(write(adapted), RunError);
+}
+
 TEST_CASE("a scaled head is written as the linear one with its scores") {
   const test::TemporaryFolder folder;
   Checkpoint scaled = checkpoint();

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -209,6 +210,9 @@ TEST_CASE("an adapter begins by changing nothing, and is all that is trained wit
             2 * (kind == AdapterOptions::kLora ? of_lora : of_perceptron));
       for (const std::string& name : own) CHECK(model->layers_below_head().at(name) > 0);
       CHECK(plain->parameters_of("adapter").empty());
+      const std::vector<std::string> names = model->names_of_parts(), plain_names = plain->names_of_parts();
+      CHECK(std::ranges::count(names, std::string("adapter")) == 1);
+      CHECK(std::ranges::count(plain_names, std::string("adapter")) == 0);
 
       model->train_only({"adapter", "head"});
       model->forward(images).scores.square().sum().backward();
