@@ -83,6 +83,10 @@ std::string digest_of(const TensorMap& tensors, const TextMap& metadata) {
 
 }  // namespace
 
+std::string Checkpoint::place() const {
+  return fmt::format("'{}'", file.string());
+}
+
 void Checkpoint::set_integer(const std::string& name, int64_t value) {
   tensors[name] = at::scalar_tensor(value, at::kLong);
 }

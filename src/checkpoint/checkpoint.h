@@ -21,7 +21,7 @@ struct Checkpoint {
   std::filesystem::path file;  // where it was loaded from; empty for a new one
 
   /// The file, for messages: "'runs/a/checkpoints/last.safetensors'".
-  std::string place() const { return "'" + file.string() + "'"; }
+  std::string place() const;
 
   void set_integer(const std::string& name, int64_t value);
   /// Throws RunError where there is no int64 scalar of that name.
