@@ -237,14 +237,12 @@ TrainingState read_state(const Checkpoint& checkpoint) {
 
 // Its own record of the metric tells a checkpoint of another epoch or run.
 void check_is_best(const fs::path& file, const BestEpoch& expected) {
-  const Checkpoint checkpoint = load_checkpoint(file);
   Selection selection({expected.metric});
-  selection.restore(checkpoint);
+  selection.restore(load_checkpoint(file));
   const BestEpoch& best = selection.best().front();
   if (best.epoch == expected.epoch && best.value == expected.value) return;
   throw RunError(fmt::format("{} has {} {} of epoch {}, expected {} of epoch {}: it is of another epoch or run",
-                             checkpoint.place(), expected.metric, best.value, best.epoch, expected.value,
-                             expected.epoch));
+                             quoted(file), expected.metric, best.value, best.epoch, expected.value, expected.epoch));
 }
 
 ResumePoint find_resume_point(const RunFolder& folder, const config::Config& recorded, const config::Config& asked,
