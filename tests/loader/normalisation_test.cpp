@@ -31,8 +31,9 @@ TEST_CASE("none leaves pixels in [0, 1] for any number of channels") {
 }
 
 TEST_CASE("every data set's statistics have a name for its images") {
-  CHECK(normalisation_names(test::builtin_datasets()) ==
-        std::vector<std::string>{"none", "fashion_mnist", "cifar10", "cifar100", "imagenet"});
+  CHECK(normalisation_names(test::builtin_datasets()) == std::vector<std::string>{"none", "fashion_mnist", "cifar10",
+                                                                                  "cifar100", "imagenet", "half",
+                                                                                  "clip", "efficientnet_lite"});
   for (const DatasetEntry& entry : test::builtin_datasets().entries()) {
     for (const NamedNormalisation& named : entry.statistics) {
       const int64_t channels = std::ssize(named.statistics.mean);
