@@ -14,7 +14,7 @@ config::Config load_model(std::vector<std::string> settings) {
     register_builtin_models(all);
     return all;
   }();
-  settings.insert(settings.begin(), "model.pretrained=weights.pth");  // later ones override it
+  settings.insert(settings.begin(), "model.pretrained=weights.pth");
   return config::load({{model_section(registry)}, {model_rule, trainable_rule(registry)}}, {}, settings);
 }
 
