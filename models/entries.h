@@ -65,6 +65,8 @@ struct VisionTransformerShape {
 struct VisionTransformerOptions {
   enum class Activation { kGelu, kQuickGelu };
   enum class Pooling { kToken, kMean, kBoth };
+  using enum Activation;
+  using enum Pooling;
 
   Activation activation = Activation::kGelu;
   Pooling pooling = Pooling::kToken;

@@ -31,9 +31,6 @@
 namespace settrain {
 namespace {
 
-using Activation = VisionTransformerOptions::Activation;
-using Pooling = VisionTransformerOptions::Pooling;
-
 /// What the parts are called. `packed` and `out` lie in the attention; all from `norm1` on lie in a block.
 struct PartNames {
   const char *class_token, *registers, *positions, *patches, *first_norm, *blocks, *block, *last_norm, *head;
@@ -189,7 +186,7 @@ at::Tensor quick_gelu(const at::Tensor& x) {
 /// Small numbers that differ between networks.
 struct BlockOptions {
   double norm_epsilon;
-  Activation activation;
+  VisionTransformerOptions::Activation activation;
   double skipped;  // the probability that an image skips a branch in training
 };
 
@@ -253,7 +250,8 @@ class TransformerBlock : public Layer {
   at::Tensor forward(const at::Tensor& x) override {
     const at::Tensor y = x + skipped(scaled(attention_->forward(norm1_->forward(x)), scale1_));
     const at::Tensor normed = norm2_->forward(y), hidden = widen_->forward(normed);
-    const at::Tensor activated = options_.activation == Activation::kGelu ? at::gelu(hidden) : quick_gelu(hidden);
+    const at::Tensor activated =
+        options_.activation == VisionTransformerOptions::kGelu ? at::gelu(hidden) : quick_gelu(hidden);
     const at::Tensor branch = scaled(narrow_->forward(activated), scale2_);
     return y + skipped(adapter_ ? branch + adapter_->forward(normed) : branch);
   }
@@ -354,7 +352,7 @@ class VisionTransformer : public Model {
     blocks_ = with_part(*this, names_.blocks, std::move(blocks));
     last_norm_ = norm(names_.last_norm);
 
-    int64_t features = pooling_ == Pooling::kBoth ? 2 * shape.features : shape.features;
+    int64_t features = pooling_ == VisionTransformerOptions::kBoth ? 2 * shape.features : shape.features;
     if (parts.projection) {
       const double deviation = 1 / std::sqrt(static_cast<double>(shape.features));
       projection_ = register_parameter("proj", normal_values({features, shape.projected}, deviation));
@@ -401,9 +399,9 @@ class VisionTransformer : public Model {
   /// What the head sees, in the weights' precision like the head. The last norm is of each token by itself.
   at::Tensor pooled(const at::Tensor& tokens) const {
     const auto normed = [&](const at::Tensor& some) { return last_norm_->forward(some.to(positions_.scalar_type())); };
-    if (pooling_ == Pooling::kToken) return normed(tokens.select(1, 0));
+    if (pooling_ == VisionTransformerOptions::kToken) return normed(tokens.select(1, 0));
     const at::Tensor patches = normed(tokens.slice(1, class_token_.defined() + registers_)).mean(1);
-    return pooling_ == Pooling::kMean ? patches : at::cat({normed(tokens.select(1, 0)), patches}, 1);
+    return pooling_ == VisionTransformerOptions::kMean ? patches : at::cat({normed(tokens.select(1, 0)), patches}, 1);
   }
 
   at::Tensor projected(const at::Tensor& features) const {
@@ -415,114 +413,13 @@ class VisionTransformer : public Model {
 
   const PartNames& names_;
   int64_t image_channels_, height_, width_, patch_, registers_;
-  Pooling pooling_;
+  VisionTransformerOptions::Pooling pooling_;
   bool class_has_place_;
   std::string positions_name_;
   at::Tensor class_token_, register_tokens_, positions_, projection_;  // undefined where there are none
   std::shared_ptr<Layer> patches_, first_norm_, blocks_, last_norm_;   // `first_norm_` may be null
   std::unique_ptr<Heads> head_;
 };
-
-// --- What a config says.
-
-config::Key stochastic_depth_key() {
-  return random_depth_key(&VisionTransformerOptions::stochastic_depth, 0);
-}
-
-config::Key pooling_key() {
-  return config::key("pooling", &VisionTransformerOptions::pooling, Pooling::kToken,
-                     "What the head sees: token, the class' token; mean, the mean of the patches' tokens; or both, one "
-                     "behind the other (as DINOv2's linear classifiers on one block).",
-                     {{"token", Pooling::kToken}, {"mean", Pooling::kMean}, {"both", Pooling::kBoth}});
-}
-
-config::Key activation_key(const char* help) {
-  return config::key("activation", &VisionTransformerOptions::activation, Activation::kGelu, help,
-                     {{"gelu", Activation::kGelu}, {"quick_gelu", Activation::kQuickGelu}});
-}
-
-config::Keys clip_keys() {
-  return {activation_key("Between the layers of a block's perceptron: gelu (BioCLIP, LAION), or quick_gelu, x "
-                         "sigmoid(1.702 x) (OpenAI's weights, and OpenCLIP's models with quickgelu in their names)."),
-          pooling_key(),
-          config::key("projection", &VisionTransformerOptions::projection, false,
-                      "Whether the head sees the pooled features times OpenCLIP's matrix `proj`, which leads to the "
-                      "space that images share with texts; else the features before it, as in timm."),
-          stochastic_depth_key()};
-}
-
-config::Keys shape_keys() {
-  return {
-      config::key("patch", &VisionTransformerShape::patch, 16, "Height and width of a patch.")
-          .at_least(1)
-          .at_most(256)
-          .in("pixels"),
-      config::key("width", &VisionTransformerShape::features, 192, "Features of a token; a multiple of model.heads.")
-          .at_least(1)
-          .at_most(8192)
-          .in("features"),
-      config::key("depth", &VisionTransformerShape::blocks, 12, "Blocks, each of attention and a perceptron.")
-          .at_least(1)
-          .at_most(200)
-          .in("blocks"),
-      config::key("heads", &VisionTransformerShape::heads, 3, "Heads of an attention.").at_least(1).at_most(8192),
-      config::key("class_token", &VisionTransformerShape::class_token, true,
-                  "Whether there is a token for the class; without it set model.pooling: mean."),
-      config::key("registers", &VisionTransformerShape::registers, 0,
-                  "Tokens that stand for nothing, which keep artefacts out of the patches' (Darcet et al. 2024, who "
-                  "take 4). With them the class' token has no position embedding.")
-          .at_least(0)
-          .at_most(64)
-          .in("tokens"),
-      config::key("layer_scale", &VisionTransformerShape::layer_scale, 0.0,
-                  "First value of LayerScale's factors (DINOv2: 1e-5); 0: there are none.")
-          .at_least(0),
-      config::key("ln_pre", &VisionTransformerShape::ln_pre, false,
-                  "A layer norm before the blocks, as in CLIP: then patches have no bias, and layer norms add 1e-5 to "
-                  "variances, not 1e-6.")};
-}
-
-VisionTransformerOptions read_parts(const config::Config& config) {
-  auto parts = config.read<VisionTransformerOptions>("model");
-  parts.adapter = AdapterOptions::read(config);
-  return parts;
-}
-
-/// The input of a network: its usual size, and how published weights had their images.
-struct Usual {
-  int64_t size;
-  PretrainedSource weights;
-};
-
-ModelEntry entry_of(const std::string& name, const std::string& help, const VisionTransformerShape& shape,
-                    config::Keys keys, const Usual& usual) {
-  ModelContext context = kImageNet;
-  context.height = context.width = usual.size;
-  return {name,
-          help,
-          config::joined(std::move(keys), AdapterOptions::keys()),
-          [shape](const config::Config& config, const ModelContext& context) {
-            return make_vision_transformer(shape, read_parts(config), config.read<ModelOptions>("model"), context);
-          },
-          context,
-          usual.weights};
-}
-
-struct Size {
-  const char *name, *letter;
-  int64_t blocks, features, heads;
-};
-
-constexpr Size kTiny{"tiny", "Ti", 12, 192, 3}, kSmall{"small", "S", 12, 384, 6}, kBase{"base", "B", 12, 768, 12},
-    kLarge{"large", "L", 24, 1024, 16};
-
-VisionTransformerShape timm_shape(int64_t patch, const Size& size) {
-  return {.patch = patch,
-          .blocks = size.blocks,
-          .features = size.features,
-          .heads = size.heads,
-          .names = TensorNames::kTimm};
-}
 
 }  // namespace
 
@@ -533,76 +430,10 @@ std::shared_ptr<Model> make_vision_transformer(const VisionTransformerShape& sha
     throw KeyError("model.heads",
                    fmt::format("{} heads do not share {} features equally (model.width)", shape.heads, shape.features));
   }
-  if (!shape.class_token && parts.pooling != Pooling::kMean) {
+  if (!shape.class_token && parts.pooling != VisionTransformerOptions::kMean) {
     throw KeyError("model.pooling", "needs model.class_token: true, unless it is mean");
   }
   return std::make_shared<VisionTransformer>(shape, parts, options, context);
-}
-
-std::vector<ModelEntry> vision_transformer_entries() {
-  std::vector<ModelEntry> entries;
-  const VisionTransformerShape torchvision{
-      .patch = 16, .blocks = 12, .features = 768, .heads = 12, .names = TensorNames::kTorchvision};
-  entries.push_back(entry_of("vit_b_16", "ViT-B/16, best for images of 224x224 pixels, torchvision's.", torchvision,
-                             {stochastic_depth_key()},
-                             {224, torchvision_weights("ViT_B_16", "vit_b_16-c867db91.pth")}));
-  entries.push_back(
-      {"vit",
-       "Vision transformer of any depth and width, with timm's names of tensors.",
-       config::joined(shape_keys(),
-                      config::Keys{activation_key("Between the layers of a block's perceptron: gelu, or quick_gelu, x "
-                                                  "sigmoid(1.702 x)."),
-                                   pooling_key(), stochastic_depth_key()},
-                      AdapterOptions::keys()),
-       [](const config::Config& config, const ModelContext& context) {
-         return make_vision_transformer(config.read<VisionTransformerShape>("model"), read_parts(config),
-                                        config.read<ModelOptions>("model"), context);
-       },
-       {100, 3, 224, 224}});
-  for (const Size& size : {kTiny, kSmall, kBase, kLarge}) {
-    const std::string name = fmt::format("vit_{}_patch16", size.name);
-    const std::string weights =
-        fmt::format("vit_{}_patch16_224.{}", size.name,
-                    size.features == kBase.features ? "augreg2_in21k_ft_in1k" : "augreg_in21k_ft_in1k");
-    entries.push_back(entry_of(
-        name, fmt::format("ViT-{}/16, best for images of 224x224 pixels, timm's.", size.letter), timm_shape(16, size),
-        {pooling_key(), stochastic_depth_key()},
-        {224,
-         {"timm's " + weights, "https://huggingface.co/timm/" + weights + "/resolve/main/model.safetensors", "half"}}));
-  }
-  for (const int64_t registers : {0, 4}) {
-    for (const Size& size : {kSmall, kBase, kLarge}) {
-      const std::string hub = fmt::format("dinov2_vit{}14", size.name[0]);
-      VisionTransformerShape shape = timm_shape(14, size);
-      shape.registers = registers;
-      shape.layer_scale = 1e-5;
-      entries.push_back(entry_of(fmt::format("vit_{}_patch14_{}dinov2", size.name, registers ? "reg4_" : ""),
-                                 fmt::format("DINOv2's ViT-{}/14{}, trained on images of 518x518 pixels; timm's names.",
-                                             size.letter, registers ? " with 4 registers" : ""),
-                                 shape, {pooling_key(), stochastic_depth_key()},
-                                 {518,
-                                  {"Meta's DINOv2",
-                                   fmt::format("https://dl.fbaipublicfiles.com/dinov2/{}/{}{}_pretrain.pth", hub, hub,
-                                               registers ? "_reg4" : ""),
-                                   "imagenet"}}));
-    }
-  }
-  const auto add_clip = [&](const char* name, const char* title, int64_t patch, const Size& size, int64_t projected,
-                            PretrainedSource weights) {
-    VisionTransformerShape shape = timm_shape(patch, size);
-    shape.ln_pre = true;
-    shape.projected = projected;
-    entries.push_back(entry_of(name,
-                               fmt::format("{}, the images' network of CLIP and BioCLIP, best for 224x224 pixels; "
-                                           "timm's names.",
-                                           title),
-                               shape, clip_keys(), {224, std::move(weights)}));
-  };
-  add_clip("clip_vit_b_16", "ViT-B/16", 16, kBase, 512,
-           {"BioCLIP", "https://huggingface.co/imageomics/bioclip", "clip"});
-  add_clip("clip_vit_l_14", "ViT-L/14", 14, kLarge, 768,
-           {"BioCLIP 2", "https://huggingface.co/imageomics/bioclip-2", "clip"});
-  return entries;
 }
 
 }  // namespace settrain

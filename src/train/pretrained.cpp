@@ -338,27 +338,29 @@ std::pair<int64_t, int64_t> images_of(const Contents& contents, const std::strin
   return {facts.input_height, facts.input_width};
 }
 
-// "; they fit vit_base_patch14_reg4_dinov2": the registered model that the tensors of another one fit, if any, whatever
-// their head.
-std::string fitting_model(const ModelRegistry& registry, const Entries& theirs,
-                          const std::pair<int64_t, int64_t>& images) {
+// "They fit model.name: vit_base_patch14_reg4_dinov2", a line: the registered models that the file's tensors fit, if
+// any, whatever their head.
+std::string fitting_models(const ModelRegistry& registry, const Entries& theirs,
+                           const std::pair<int64_t, int64_t>& images) {
   const CostCounter without_storage;
+  std::vector<std::string> fitting;
   for (const ModelEntry& entry : registry.entries()) {
+    const config::Config config = config::load({{model_section(registry)}, {}}, {}, {"model.name=" + entry.name});
+    const auto model = entry.make(config, entry.usual);
+    const std::vector<std::string> heads = heads_of(*model);
+    const auto is_of_head = [&](const auto& tensor) { return is_of_any(tensor.first, heads); };
     try {
-      const config::Config config = config::load({{model_section(registry)}, {}}, {}, {"model.name=" + entry.name});
-      const auto model = entry.make(config, entry.usual);
       std::string from;
       Entries entries = entries_for(*model, config.read<ModelOptions>("model"), theirs, images, from);
       NamedTensors targets = state_dict(*model);
-      const std::vector<std::string> heads = heads_of(*model);
-      std::erase_if(entries, [&](const auto& tensor) { return is_of_any(tensor.first, heads); });
-      std::erase_if(targets, [&](const auto& tensor) { return is_of_any(tensor.first, heads); });
-      if (shape_mismatches(targets, entries).empty()) return fmt::format("\nThey fit model.name: {}", entry.name);
-    } catch (const std::exception&) {  // names that would be double, say: not this model
+      std::erase_if(entries, is_of_head);
+      std::erase_if(targets, is_of_head);
+      if (shape_mismatches(targets, entries).empty()) fitting.push_back(entry.name);
+    } catch (const Error&) {  // two of its tensors would have one name: not this model
       continue;
     }
   }
-  return "";
+  return fitting.empty() ? "" : fmt::format("\nThey fit model.name: {}", fmt::join(fitting, " or "));
 }
 
 Pretrained load(const ModelOptions& options, Model& model, const ModelRegistry* registry) {
@@ -393,7 +395,7 @@ Pretrained load(const ModelOptions& options, Model& model, const ModelRegistry* 
   if (!lines.empty()) {
     const std::string from = loaded.from.empty() ? "" : " (" + loaded.from + ")";
     throw KeyError(kKey, fmt::format("'{}'{} has other tensors than the model:{}{}", path, from, lines,
-                                     registry ? fitting_model(*registry, tensors, images) : ""));
+                                     registry ? fitting_models(*registry, tensors, images) : ""));
   }
   if (!choice.problem.empty()) {
     const bool may_draw = change_of_head(options).empty() && options.trains(ModelOptions::kHead);
