@@ -66,12 +66,19 @@ bool is_quick(const std::string& name) {
          network_cost(entry, config_of(name), small(entry)).parameters < kMostParameters;
 }
 
+std::string last_layer(const std::string& name) {
+  const CostCounter without_storage;
+  return models().at(name).make(config_of(name), small(models().at(name)))->layers().back().front();
+}
+
 TEST_CASE("parts that are not trained keep their weights and their batch statistics") {
   for (const std::string& name : kKinds) {
     CAPTURE(name);
-    const auto layers = build_model(name)->layers();
-    for (const std::vector<std::string>& parts :
-         {std::vector<std::string>{"head"}, {"body"}, {"head", "norm"}, {"head", layers.back().front()}}) {
+    std::vector<std::vector<std::string>> all{{"head"}};
+    if (name != "vit_b_16") {  // of which there is a smaller one
+      all.insert(all.end(), {{"body"}, {"head", "norm"}, {"head", last_layer(name)}});
+    }
+    for (const std::vector<std::string>& parts : all) {
       CAPTURE(parts);
       const auto model = build_model(name);
       std::set<std::string> trained;
