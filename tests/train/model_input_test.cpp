@@ -219,7 +219,11 @@ TEST_CASE("images are resized as for the weights, unless the config says otherwi
   const std::string weights = foreign(images);
   check({weights}, "bilinear", 0);  // of a model that is not published
   check({weights, "model.name=resnet18"}, "bilinear", 0.875);
-  const std::string small = all_remarks(check({weights, "model.name=convnext_small"}, "bilinear", 224.0 / 230));
+  const double share = 224.0 / 230;
+  const std::string plain = all_remarks(check({weights, "model.name=convnext_small"}, "bilinear", share));
+  CHECK_THAT(plain, !Contains("resize_size"));  // the pipeline cuts nothing off
+  const std::string small =
+      all_remarks(check({weights, "model.name=convnext_small", "data.pipeline=imagenet"}, "bilinear", share));
   CHECK_THAT(small, Contains("resize_size") && Contains("0.974") && !Contains("interpolation"));
   const ModelInput lite = check({weights, "model.name=efficientnet_lite0"}, "bicubic", 0.875);
   CHECK_THAT(all_remarks(lite), Contains("bicubic") && Contains("efficientnet_lite") && !Contains("resize_size"));

@@ -79,7 +79,7 @@ TEST_CASE("weights are loaded by name, and a head of other classes stays as draw
     CHECK(loaded->drawn == heads);
     CHECK(loaded->sha256.size() == 64);
     CHECK(loaded->num_tensors == static_cast<int64_t>(theirs.size()) - 2);
-    CHECK_THAT(loaded->describe(), Contains("head fc"));
+    CHECK_THAT(loaded->describe(), Contains("head 'fc'"));
     const NamedTensors before = state_dict(*drawn);
     const NamedTensors after = state_dict(*model);
     for (size_t i = 0; i < after.size(); ++i) {
