@@ -80,7 +80,9 @@ class Translation {
   /// The name of a tensor.
   std::string value(const jit::Value* of) {
     if (const auto found = names_.find(of); found != names_.end()) return found->second;
-    const at::Tensor tensor = constant_of(of).toTensor();
+    const c10::IValue value = constant_of(of);
+    if (value.isDouble()) return graph_.constant(static_cast<float>(value.toDouble()));  // a factor in the program
+    const at::Tensor tensor = value.toTensor();
     const void* const data = tensor.const_data_ptr();
     if (const auto found = constants_.find(data); found != constants_.end()) return found->second;
     if (tensor.scalar_type() == at::kDouble && tensor.dim() == 0) {  // a number in the program
