@@ -229,8 +229,9 @@ class TransformerBlock : public Layer {
       return with_part(*this, name, std::make_shared<LayerScale>(features, shape.layer_scale));
     };
     const auto mlp_layer = [&](const char* name, int64_t in, int64_t out) {
-      const at::Tensor weight = first_weight(shape.names, out, in);
+      // The bias is drawn first, so that a seed gives the weights that it has always given.
       const at::Tensor bias = shape.names == TensorNames::kTimm ? zeros(out) : normal_values({out}, 1e-6);
+      const at::Tensor weight = first_weight(shape.names, out, in);
       return with_part(*this, name, std::make_shared<LinearLayer>(weight, bias));
     };
     norm1_ = norm(parts.norm1);

@@ -160,6 +160,29 @@ TEST_CASE("the registered models have timm's names and shapes") {
   }
 }
 
+TEST_CASE("a seed gives torchvision's transformer the weights that it has always given") {
+  at::manual_seed(1);
+  const auto model =
+      make_vision_transformer({16, 1, 6, 2, TensorNames::kTorchvision}, {}, {}, {7, 1, 16, 16})->named_parameters();
+  at::manual_seed(1);
+  const std::string block = "encoder.layers.encoder_layer_0.";
+  const auto normal = [](at::IntArrayRef sizes, double deviation) { return at::empty(sizes).normal_(0, deviation); };
+  const auto uniform = [](int64_t out, int64_t in, double bound) {
+    return at::empty({out, in}).uniform_(-bound, bound);
+  };
+  const auto glorot = [&](int64_t out, int64_t in) {
+    return uniform(out, in, std::sqrt(6.0 / static_cast<double>(out + in)));
+  };
+  CHECK(at::equal(model["conv_proj.weight"], normal({6, 1, 16, 16}, 1.0 / 16)));
+  CHECK(at::equal(model["encoder.pos_embedding"], normal({1, 2, 6}, 0.02)));
+  CHECK(at::equal(model[block + "self_attention.in_proj_weight"], glorot(18, 6)));
+  CHECK(at::equal(model[block + "self_attention.out_proj.weight"], uniform(6, 6, 1 / std::sqrt(6.0))));
+  CHECK(at::equal(model[block + "mlp.0.bias"], normal({24}, 1e-6)));
+  CHECK(at::equal(model[block + "mlp.0.weight"], glorot(24, 6)));
+  CHECK(at::equal(model[block + "mlp.3.bias"], normal({6}, 1e-6)));
+  CHECK(at::equal(model[block + "mlp.3.weight"], glorot(6, 24)));
+}
+
 TEST_CASE("gradients repeat to the bit") {
   const auto gradients = [] {
     at::manual_seed(1);
