@@ -10,6 +10,7 @@ void register_builtin_datasets(DatasetRegistry& registry) {
   registry.add(imagenet_entry());
   registry.add(imagenet_lt_entry());
   registry.add(plantnet300k_entry());
+  registry.add(features_entry());
   registry.add(synthetic_entry());
 }
 

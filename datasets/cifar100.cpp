@@ -237,7 +237,8 @@ DatasetEntry cifar100_entry() {
                                           {Checksum::Kind::kMd5, "03b5dce01913d631647c71ecec9e9cb8"}}},
                                .archive = Archive::kTarGz,
                                .folder = "cifar-100-binary",
-                               .proof = {kTrain.name, kTest.name}}};
+                               .proof = {kTrain.name, kTest.name}},
+          .superclasses = [](const config::Config&) { return cifar100_names().coarse; }};
 }
 
 }  // namespace settrain

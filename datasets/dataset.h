@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "datasets/decoding/image.h"
+#include "datasets/feature_table.h"
+#include "src/core/taxonomy.h"
 
 namespace settrain {
 
@@ -26,6 +28,8 @@ class ImageSource {
   /// A text that determines all images by their ids, such as the digest of the file that holds them; empty where every
   /// image has a file of its own.
   virtual std::string origin() const { return ""; }
+  /// The rows of numbers that stand for the images; null where there are images.
+  virtual std::shared_ptr<const FeatureTable> features() const { return nullptr; }
 };
 
 /// Images of one size, one after the other.
@@ -106,6 +110,7 @@ struct Dataset {
   std::vector<std::string> class_keys;          // [classes] other names in files, such as folders or ids; or empty
   std::vector<std::string> superclass_names;    // empty where there are none
   std::vector<int64_t> superclass_of;           // [classes], or empty
+  Taxonomy taxonomy;                            // whose lowest nodes are the superclasses; empty where there are none
   int64_t channels = 0, height = 0, width = 0;  // of every image; height and width are 0 where they differ
   std::string normalisation;                    // the usual one for these images, by name; or "none"
   Split train{"train"}, val{"val"}, test{"test"};

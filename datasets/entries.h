@@ -7,6 +7,7 @@ namespace settrain {
 
 DatasetEntry cifar100_entry();
 DatasetEntry fashion_mnist_entry();
+DatasetEntry features_entry();
 DatasetEntry file_list_entry();
 DatasetEntry image_folder_entry();
 DatasetEntry imagenet_entry();

@@ -285,7 +285,11 @@ DatasetEntry fashion_mnist_entry() {
               },
           // Over all pixels of all training images, validation images included, in float64.
           .statistics = {{"fashion_mnist", {{0.28604060F}, {0.35302424F}}}},
-          .download = fashion_download()};
+          .download = fashion_download(),
+          .superclasses =
+              [](const config::Config&) {
+                return std::vector<std::string>(std::begin(kFashionSuperclasses), std::end(kFashionSuperclasses));
+              }};
 }
 
 }  // namespace settrain

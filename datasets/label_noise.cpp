@@ -30,13 +30,21 @@ config::Keys label_noise_keys(config::Key key) {
               .word("auto", kRunSeed)};
 }
 
-config::Key rate_key() {
-  return config::key(
-             "rate", &LabelNoiseOptions::rate, 0.2,
-             "Probability that a training label is resampled. The new label may equal the old one, so a smaller "
-             "fraction changes.")
-      .at_least(0)
-      .at_most(1);
+config::Keys rate_keys() {
+  using O = LabelNoiseOptions;
+  config::Keys keys =
+      label_noise_keys(config::key("rate", &O::rate, 0.2,
+                                   "Probability that a training label is redrawn. With data.label_noise.new_label: any "
+                                   "it may stay the same, so that a smaller fraction changes.")
+                           .at_least(0)
+                           .at_most(1));
+  keys.push_back(config::key(
+      "new_label", &O::new_label, O::NewLabel::kAny,
+      "any: the new label may be the old one, as in Berrada et al. 2018, and with groups of 5 classes a rate p changes "
+      "0.8 p of the labels. other: it is another one, and a rate p changes p of the labels, as the text of Garcin et "
+      "al. 2022 says of p = 0.5 (its code draws any). A class that is alone in its group keeps its labels.",
+      {{"any", O::NewLabel::kAny}, {"other", O::NewLabel::kOther}}));
+  return keys;
 }
 
 constexpr double kTolerance = 1e-6;  // for a row's sum: numbers are written with a few decimals
@@ -90,7 +98,8 @@ class LabelDraw {
 // With probability `rate`, a label from the classes of its group.
 class GroupDraw : public LabelDraw {
  public:
-  GroupDraw(const LabelNoiseOptions& options, const Dataset& dataset) : rate_(options.rate) {
+  GroupDraw(const LabelNoiseOptions& options, const Dataset& dataset)
+      : rate_(options.rate), is_other_(options.new_label == LabelNoiseOptions::NewLabel::kOther) {
     const int64_t num_classes = dataset.num_classes();
     for (int64_t c = 0; c < num_classes; ++c) group_of_.push_back(group_of(c, options, dataset));
     members_.resize(static_cast<size_t>(num_classes));
@@ -98,12 +107,18 @@ class GroupDraw : public LabelDraw {
   }
 
   double chance_of_change(int64_t label) const override {
-    return rate_ * (1.0 - 1.0 / static_cast<double>(group(label).size()));
+    const size_t size = group(label).size();
+    return rate_ * (is_other_ && size > 1 ? 1.0 : 1.0 - 1.0 / static_cast<double>(size));
   }
   int64_t draw(int64_t label, const std::array<uint32_t, 4>& random) const override {
     if (unit_double(random[0], random[1]) >= rate_) return label;
     const auto& classes = group(label);
-    return classes[uniform_below(random[2], random[3], static_cast<uint32_t>(classes.size()))];
+    const auto size = static_cast<uint32_t>(classes.size());
+    if (!is_other_) return classes[uniform_below(random[2], random[3], size)];
+    if (size == 1) return label;
+    // The classes of a group ascend. The last one stands for the label itself.
+    const int64_t drawn = classes[uniform_below(random[2], random[3], size - 1)];
+    return drawn == label ? classes.back() : drawn;
   }
 
  private:
@@ -116,6 +131,7 @@ class GroupDraw : public LabelDraw {
   const std::vector<int64_t>& group(int64_t label) const { return members_[group_of_.at(static_cast<size_t>(label))]; }
 
   double rate_;
+  bool is_other_;
   std::vector<size_t> group_of_;               // [classes]
   std::vector<std::vector<int64_t>> members_;  // of every group
 };
@@ -171,7 +187,7 @@ std::string digest_of(const std::vector<int64_t>& labels) {
 }  // namespace
 
 config::Section label_noise_section() {
-  config::Keys index_block = label_noise_keys(rate_key());
+  config::Keys index_block = rate_keys();
   index_block.push_back(
       config::key("block_size", &LabelNoiseOptions::block_size, 5, "Consecutive class indices in a block.")
           .at_least(2)
@@ -190,12 +206,12 @@ config::Section label_noise_section() {
           {
               {"none", "No label noise.", {}},
               {"superclass", "A new label is drawn from the label's superclass (Garcin et al. 2022, section 4).",
-               label_noise_keys(rate_key())},
+               rate_keys()},
               {"index_block",
                "A new label is drawn from the label's block of consecutive class indices, as in the code behind the "
                "published CIFAR-100 results.",
                index_block},
-              {"uniform", "A new label is drawn from all classes.", label_noise_keys(rate_key())},
+              {"uniform", "A new label is drawn from all classes.", rate_keys()},
               {"confusion", "A new label is drawn from the label's row of a confusion matrix, which a file gives.",
                confusion},
           },

@@ -20,6 +20,8 @@ struct LabelNoiseOptions {
   int64_t block_size = 0;  // classes; for index_block
   int64_t seed = 0;
   std::string matrix{};  // file for confusion, see read_confusion_matrix()
+  enum class NewLabel { kAny, kOther };
+  NewLabel new_label = NewLabel::kAny;  // whether a label drawn anew may stay the same
 };
 
 config::Section label_noise_section();
@@ -31,7 +33,7 @@ LabelNoiseOptions read_label_noise(const config::Config& config);
 struct LabelNoiseReport {
   std::string kind;
   double nominal_rate = 0;    // expected fraction of labels drawn anew; for confusion, the effective rate
-  double effective_rate = 0;  // expected fraction of labels that change: a label drawn anew may stay the same
+  double effective_rate = 0;  // expected fraction of labels that change: one drawn anew may be the same
   double changed_rate = 0;    // fraction of labels that changed
   int64_t changed = 0;
   // The fraction of the changed labels that stayed within the true superclass. None without changed labels or without
@@ -43,8 +45,9 @@ struct LabelNoiseReport {
 /// With probability `rate`, replaces a label of the training split by one drawn uniformly from a group of classes that
 /// includes the label itself: its superclass (kind superclass); its block of `block_size` consecutive class indices
 /// (index_block; the last block may be shorter); or all classes (uniform). So a rate p changes p (1 - 1/size) of the
-/// labels. The kind confusion draws every label anew, with the probabilities of a matrix. Validation and test labels
-/// stay clean. The new label of a sample depends only on (seed, sample id, label).
+/// labels. With NewLabel::kOther it is drawn from the other classes of the group, and a rate p changes p of the labels,
+/// but for groups of one class, whose labels stay. The kind confusion draws every label anew, with the probabilities of
+/// a matrix. Validation and test labels stay clean. The new label of a sample depends only on (seed, sample id, label).
 ///
 /// Throws KeyError where the kind is superclass and the data set has no superclasses, and where the data set has label
 /// sets; DataError where read_confusion_matrix() does.

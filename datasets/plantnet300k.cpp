@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -31,6 +32,7 @@
 #include "src/core/digest.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
+#include "src/core/text.h"
 
 namespace settrain {
 namespace {
@@ -111,32 +113,57 @@ std::unordered_map<std::string, std::string> read_species_names(const std::files
   return names;
 }
 
-std::array<MissingFiles, 3> find_missing_files(const std::filesystem::path& file,
-                                               const std::array<std::string, 3>& folders, const FileTable& files) {
-  const std::array<std::string, 3> splits = {"train", "val", "test"};
-  const FilePlaces places(files, 0, files.size());
-  std::array<MissingFiles, 3> report;
+void read_image_records(const std::filesystem::path& file, const std::function<void(ImageRecord&&)>& take) {
   std::string image;
-  const auto look_for = [&](const json& entry) {
-    const std::string species = entry.contains("species_id") ? text_of(entry["species_id"]) : "";
-    const std::string split = entry.contains("split") ? text_of(entry["split"]) : "";
-    const auto s = static_cast<size_t>(std::find(splits.begin(), splits.end(), split) - splits.begin());
-    if (species.empty() || s == splits.size()) {
-      fail_json(file, fmt::format("expected species_id and split (train, val or test) of '{}', got {}", image,
+  const auto record_of = [&](const json& entry) {
+    ImageRecord record;
+    record.image = image;
+    const auto read = [&](const char* key, std::string& text) {
+      const auto found = entry.find(key);
+      if (found == entry.end() || found->is_null()) return;
+      if (!found->is_string() && !found->is_number_integer())
+        fail_json(file, fmt::format("expected a text for {} of {}, got {}", key, in_quotes(image),
+                                    found->dump().substr(0, 120)));
+      text = text_of(*found);
+    };
+    read("species_id", record.class_key);
+    read("split", record.split);
+    read("obs_id", record.observation);
+    read("organ", record.organ);
+    read("author", record.author);
+    read("license", record.licence);
+    const auto expect = [&](bool is_there, const char* what) {
+      if (is_there) return;
+      fail_json(file, fmt::format("expected {} in the record of the image {}, got {}", what, in_quotes(image),
                                   entry.dump().substr(0, 120)));
-    }
-    const std::string path = fmt::format("{}/{}/{}.jpg", folders[s], species, image);
-    ++report[s].listed;
-    if (!places.find(path) && ++report[s].missing == 1) report[s].first = path;
+    };
+    expect(!record.class_key.empty(), "a species_id");
+    expect(record.split == "train" || record.split == "val" || record.split == "test",
+           "a split, which is train, val or test,");
+    return record;
   };
-  // 300,000 images with six texts each would fill several hundred MB, so each is dropped after its check.
+  // Each is dropped after it was taken: the check of files, for which a run reads them, needs none of them again.
   scan_json(file, [&](int depth, json::parse_event_t event, json& parsed) {
     if (depth == 1 && event == json::parse_event_t::key) image = parsed.get<std::string>();
+    if (depth == 1 && (event == json::parse_event_t::value || event == json::parse_event_t::array_end))
+      fail_json(file, fmt::format("expected an object for {}, got {}", in_quotes(image), parsed.dump().substr(0, 120)));
     if (depth == 1 && event == json::parse_event_t::object_end) {
-      look_for(parsed);
+      take(record_of(parsed));
       return false;
     }
     return true;
+  });
+}
+
+std::array<MissingFiles, 3> find_missing_files(const std::filesystem::path& file,
+                                               const std::array<std::string, 3>& folders, const FileTable& files) {
+  const FilePlaces places(files, 0, files.size());
+  std::array<MissingFiles, 3> report;
+  read_image_records(file, [&](const ImageRecord& record) {
+    const size_t s = record.split == "train" ? 0 : record.split == "val" ? 1 : 2;
+    const std::string path = fmt::format("{}/{}/{}.jpg", folders[s], record.class_key, record.image);
+    ++report[s].listed;
+    if (!places.find(path) && ++report[s].missing == 1) report[s].first = path;
   });
   return report;
 }
@@ -185,20 +212,30 @@ class Differences {
  public:
   void compare(const char* what, int64_t expected, int64_t found) {
     if (expected == Plantnet300kOptions::kAny || expected == found) return;
-    add(fmt::format("{}: {}, expected {} (data.expected.{})", what, found, expected, what));
+    add_waivable(fmt::format("{}: {}, expected {} (data.expected.{})", what, found, expected, what));
   }
-  void add(const std::string& line) { text_ += "\n  " + line; }
+  void add(const std::string& line) {
+    add_waivable(line);
+    all_are_waivable_ = false;
+  }
+  /// A difference that is none where no size is expected.
+  void add_waivable(const std::string& line) { text_ += "\n  " + line; }
   bool empty() const { return text_.empty(); }
   [[noreturn]] void fail(const std::string& root) const {
     throw DataError(fmt::format(
         "plantnet300k: what is in '{}' (data.root) is a partial download, or another data set:{}\nmove the folder away "
-        "and `settrain data fetch plantnet300k` gets all of it anew (from {}); to use the images as they are, set "
-        "data.expected to the sizes found, or give --set data.expected=any",
-        root, text_, kSource));
+        "and `settrain data fetch plantnet300k` gets all of it anew (from {}); {}",
+        root, text_, kSource,
+        all_are_waivable_
+            ? "to use the images as they are, give --set data.expected=any, which checks no size, or set "
+              "each of data.expected.classes, .genera, .train, .val and .test to the size found, or to any"
+            : "the images cannot be used as they are: folders that are missing or do not go together are "
+              "refused whatever data.expected says"));
   }
 
  private:
   std::string text_;
+  bool all_are_waivable_ = true;
 };
 
 // The folders of train; in the order of class_idx_to_species_id.json where it exists and matches them.
@@ -245,8 +282,8 @@ void name_classes(const Plantnet300kOptions& options, Dataset& dataset, Differen
   const fs::path file = find_names(options);
   if (file.empty()) {
     if (options.genera != Plantnet300kOptions::kAny) {
-      differences.add(fmt::format("no file {} (data.names), which names species and genera",
-                                  options.names.empty() ? kNames[0] : options.names));
+      differences.add_waivable(fmt::format("no file {} (data.names), which names species and genera",
+                                           options.names.empty() ? kNames[0] : options.names));
     }
     return;
   }
@@ -264,14 +301,34 @@ void name_classes(const Plantnet300kOptions& options, Dataset& dataset, Differen
   differences.compare("genera", options.genera, std::ssize(dataset.superclass_names));
 }
 
+// The genera of the file of names, where it exists.
+std::vector<std::string> plantnet_genera(const config::Config& config) {
+  const fs::path file = find_names(config.read<Plantnet300kOptions>("data"));
+  std::set<std::string> genera;
+  if (!file.empty()) {
+    for (const auto& [id, name] : read_species_names(file)) genera.insert(genus_of(name));
+  }
+  return {genera.begin(), genera.end()};
+}
+
+std::vector<ImageRecord> plantnet_records(const config::Config& config) {
+  const fs::path file = fs::path(config.read<Plantnet300kOptions>("data").root) / kMetadata;
+  std::vector<ImageRecord> records;
+  if (fs::exists(file)) {
+    read_image_records(file, [&](ImageRecord&& record) { records.push_back(std::move(record)); });
+  }
+  return records;
+}
+
 // Adds the files that the metadata list and that are missing. Without metadata it adds nothing.
 void add_missing_files(const fs::path& root, const Folders& folders, const FileTable& files, Differences& differences) {
   if (!fs::exists(root / kMetadata)) return;
   const auto missing = find_missing_files(root / kMetadata, folders, files);
   for (size_t s = 0; s < 3; ++s) {
     if (missing[s].missing == 0) continue;
-    differences.add(fmt::format("{} of the {} files of {} that {} lists are missing; the first is {}",
-                                missing[s].missing, missing[s].listed, kSplits[s], kMetadata, missing[s].first));
+    differences.add_waivable(fmt::format("{} of the {} files of {} that {} lists are missing; the first is {}",
+                                         missing[s].missing, missing[s].listed, kSplits[s], kMetadata,
+                                         missing[s].first));
   }
 }
 
@@ -311,7 +368,9 @@ config::Keys Plantnet300kOptions::keys() {
       key("names", &Options::names, "",
           "JSON file with the species' names by id, below data.root unless absolute; the first word is the genus, which "
           "is the superclass. Where it is empty: plantnet300K_species_id_2_name.json, or species_id_2_name.json."),
-      expected("expected.classes", &Options::classes, 1081, "Expected number of species; any: not checked.", "classes"),
+      expected("expected.classes", &Options::classes, 1081,
+               "Expected number of species; any: not checked. On the command line data.expected=any sets all five.",
+               "classes"),
       expected("expected.genera", &Options::genera, 303, "Expected number of genera.", "superclasses"),
       expected("expected.train", &Options::train, 243916, "Expected number of training images.", "images"),
       expected("expected.val", &Options::val, 31118, "Expected number of validation images.", "images"),
@@ -394,7 +453,9 @@ DatasetEntry plantnet300k_entry() {
                                           {}}},
                                .archive = Archive::kZip,
                                .folder = "plantnet_300K",
-                               .proof = {"images/train", "images/val", "images/test"}}};
+                               .proof = {"images/train", "images/val", "images/test"}},
+          .superclasses = plantnet_genera,
+          .records = plantnet_records};
 }
 
 }  // namespace settrain

@@ -5,12 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "datasets/file_table.h"
 #include "datasets/image_list.h"
+#include "datasets/registry.h"
 
 namespace settrain {
 
@@ -76,15 +78,20 @@ std::vector<std::string> read_class_order(const std::filesystem::path& file);
 /// naming the file where it is no JSON, or no object of texts that are not empty.
 std::unordered_map<std::string, std::string> read_species_names(const std::filesystem::path& file);
 
+/// Reads plantnet300K_metadata.json of version 1.1, {"image id": {"species_id": "1355868", "split": "train", "obs_id":
+/// "1008726402", "organ": "flower", "author": "...", "license": "cc-by-sa"}, ...}, one image at a time, and gives each
+/// to `take`. All but the first two may be missing. Throws DataError naming the file, and the image or the line, where
+/// it is no JSON, or not of this form.
+void read_image_records(const std::filesystem::path& file, const std::function<void(ImageRecord&&)>& take);
+
 /// The files that the metadata list for a split, and those of them that are missing.
 struct MissingFiles {
   int64_t listed = 0, missing = 0;
   std::string first;  // the first missing file, relative to the root of the data
 };
 
-/// Reads plantnet300K_metadata.json of version 1.1, {"image id": {"species_id": "1355868", "split": "train", ...},
-/// ...}, one image at a time, and looks for folders[split]/SPECIES/IMAGE.jpg among `files`; splits in the order train,
-/// val, test. Throws DataError naming the file where it is no JSON, or not of this form.
+/// Looks for folders[split]/SPECIES/IMAGE.jpg of every record of the file among `files`; splits in the order train,
+/// val, test. Throws DataError where read_image_records() does.
 std::array<MissingFiles, 3> find_missing_files(const std::filesystem::path& file,
                                                const std::array<std::string, 3>& folders, const FileTable& files);
 

@@ -19,6 +19,14 @@ struct NamedNormalisation {
   Normalisation statistics;
 };
 
+/// What a data set's files say of an image beside its class. Texts are empty where they say nothing.
+struct ImageRecord {
+  std::string image;             // its file's name without the ending
+  std::string class_key, split;  // the class' id or folder; "train", "val" or "test"
+  std::string observation;       // photographs of one plant have it in common
+  std::string organ, author, licence;
+};
+
 /// All that the program knows about a data set. It is written in the data set's own file, and nowhere else.
 ///
 /// `keys` are the keys of the section `data` that only this data set has. `make` reads them with
@@ -33,6 +41,11 @@ struct DatasetEntry {
   std::function<std::optional<DataFacts>(const config::Config&)> facts = {};
   std::vector<NamedNormalisation> statistics = {};  // choices of data.normalisation that it adds
   std::optional<Download> download = {};            // its source; none for the user's own data
+  // The names of its superclasses, as far as they are known before the images are read, so that mistyped ones are
+  // reported early.
+  std::function<std::vector<std::string>(const config::Config&)> superclasses = {};
+  // What its files say of its images; empty where the file that would is not there.
+  std::function<std::vector<ImageRecord>(const config::Config&)> records = {};
 };
 
 using DatasetRegistry = Registry<DatasetEntry>;

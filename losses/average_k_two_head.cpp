@@ -104,7 +104,8 @@ LossEntry average_k_two_head_entry() {
                    .in("classes"),
                config::key("alpha", &Options::alpha, 0.3,
                            "Weight of candidates and negatives against the label. Default: thesis, table 5.3.")
-                   .at_least(0),
+                   .at_least(0)
+                   .by_epoch(),
                config::key("negatives_include_label", &Options::negatives_include_label, false,
                            "Whether the negatives include the label: true follows eq. 5.14 as printed, false eq. "
                            "5.9, which also divides by the number of candidates where (K-1)B is not whole.")},

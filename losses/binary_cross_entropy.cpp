@@ -124,7 +124,8 @@ LossEntry expected_positive_regularisation_entry() {
                .at_least(1)
                .in("classes"),
            config::key("beta", &Options::beta, 0.01, "Weight of the regulariser. Default: thesis, table 5.3.")
-               .at_least(0)},
+               .at_least(0)
+               .by_epoch()},
       .make = construct<ExpectedPositives>,
       .couples_samples = true,
       .has_sigmoids = true};

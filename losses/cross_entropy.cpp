@@ -45,7 +45,8 @@ LossEntry cross_entropy_entry() {
                            "Share of the target that is spread evenly over all classes (Szegedy et al., CVPR 2016); "
                            "0 is plain cross-entropy.")
                    .at_least(0)
-                   .below(1)},
+                   .below(1)
+                   .by_epoch()},
       .make = construct<CrossEntropy>,
       .takes_mixed_labels = true};
 }

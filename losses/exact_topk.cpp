@@ -26,10 +26,7 @@ at::Tensor smoothed_excess(const LossInput& input, const ExactTopkOptions& optio
   // Before the smoothed score: the backward pass goes the other way around. So it frees the gradient that the smoothed
   // score keeps before it makes one here.
   const at::Tensor label = of_label(scores, input.labels);
-  const at::Tensor smoothed =
-      options.epsilon == 0 ? ranked(scores, options.k + 1)
-                           : exact_smoothed_topk(scores, options.k + 1, options.epsilon, options.nodes, input.method);
-  return smoothed.sub(label);
+  return exact_smoothed_topk(scores, options.k + 1, options.epsilon, options.nodes, input.method).sub(label);
 }
 
 /// Per sample, z standard normal,
@@ -88,7 +85,8 @@ config::Keys exact_topk_keys(double default_epsilon, const std::string& source) 
                       "Default: " +
                           source + ".")
               .at_least(0)
-              .in("scores"),
+              .in("scores")
+              .by_epoch(),
           config::key("nodes", &Options::nodes, 48,
                       "Points of the quadrature: 32 are right to float32's last digit, 64 to float64's.")
               .at_least(4)

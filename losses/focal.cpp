@@ -47,7 +47,8 @@ LossEntry focal_entry() {
           .keys = {config::key("gamma", &FocalOptions::gamma, 2.0,
                                "Focusing parameter: the larger, the less weight for well-classified samples; 0 is "
                                "cross-entropy. Default: thesis, table 4.5.")
-                       .at_least(0)},
+                       .at_least(0)
+                       .by_epoch()},
           .make = construct<Focal>,
           .takes_mixed_labels = true};
 }

@@ -68,7 +68,8 @@ LossEntry logit_adjusted_entry() {
           .keys = {config::key("tau", &LogitAdjustedOptions::tau, 1.0,
                                "Strength of the adjustment: 0 is cross-entropy, 1 is consistent for the balanced "
                                "error (Menon et al., theorem 1).")
-                       .at_least(0),
+                       .at_least(0)
+                       .by_epoch(),
                    config::key("scale", &LogitAdjustedOptions::scale, 1.0,
                                "Factor of the scores. It brings the cosines of model.head: normalised to the size of "
                                "logits: 25 in LIFT (Shi et al., ICML 2024). Probabilities take it too.")

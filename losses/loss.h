@@ -13,6 +13,7 @@
 #include "losses/ops/class_weights.h"
 #include "losses/ops/loss_input.h"
 #include "src/config/config.h"
+#include "src/config/schema.h"
 #include "src/core/registry.h"
 
 namespace settrain {
@@ -62,8 +63,8 @@ class Loss {
   virtual std::vector<std::pair<std::string, at::Tensor>> state() { return {}; }
 
   /// Moves these tensors by the gradients that have reached them since the last call. Called after every optimizer step
-  /// with its learning rate.
-  virtual void update(double /*lr*/) {}
+  /// with its learning rate; `schedule_factor`: the schedule's factor within it.
+  virtual void update(double /*lr*/, double /*schedule_factor*/) {}
 
  protected:
   /// [batch] losses of checked input.
@@ -90,6 +91,7 @@ struct LossEntry {
   config::Keys keys = {};  // keys of the section `loss` that only this loss has
   LossRequirements requirements = {};
   std::function<std::unique_ptr<Loss>(const config::Config&, const LossContext&)> make;
+  config::Rule rule = {};           // on its keys, where it has one
   std::string stall_advice = {};    // a sentence: what to try where training hardly moves the loss
   bool couples_samples = false;     // a sample's loss depends on the rest of its batch
   bool has_gradient = true;         // where false, it trains nothing

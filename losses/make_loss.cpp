@@ -6,6 +6,55 @@
 #include "src/core/error.h"
 
 namespace settrain {
+namespace {
+
+/// A loss with numbers that change by epoch: it is made anew for every epoch, with the epoch's numbers. A loss with
+/// state, or a key that evaluation reads (scale), has no such number.
+class ChangingLoss : public Loss {
+ public:
+  ChangingLoss(const LossEntry& entry, const config::Config& config, const LossContext& context)
+      : Loss(config, context),
+        make_(entry.make),
+        config_(config),
+        context_(context),
+        curves_(config.curves("loss")),
+        last_(make_(config, context)) {
+    context_.train_ids.clear();  // they may be many
+    context_.train_labels.clear();
+  }
+
+  double score_scale() const override { return last_->score_scale(); }
+
+ private:
+  at::Tensor per_sample(const LossInput& input) override {
+    if (input.epoch != epoch_) {
+      config::Config now = config_;
+      for (const config::Curve& curve : curves_) {
+        now = now.with(curve.path + ".to", curve.at(input.epoch, context_.epochs));
+      }
+      of_epoch_ = make_(now, context_);
+      epoch_ = input.epoch;
+    }
+    return (*of_epoch_)(input).per_sample;
+  }
+
+  std::function<std::unique_ptr<Loss>(const config::Config&, const LossContext&)> make_;
+  config::Config config_;
+  LossContext context_;
+  std::vector<config::Curve> curves_;
+  std::unique_ptr<Loss> last_, of_epoch_;  // as it is in the last epoch, and in epoch_
+  int64_t epoch_ = -1;
+};
+
+void check_curves(const config::Config& config) {
+  for (const config::Curve& curve : config.curves("loss")) {
+    if (curve.shape != "exponential" || (curve.from > 0 && curve.to > 0)) continue;
+    config.fail(curve.path + (curve.from > 0 ? ".to" : ".from"),
+                "must be above 0 for an exponential curve; curve: linear and cosine reach 0");
+  }
+}
+
+}  // namespace
 
 config::Section loss_section(const LossRegistry& registry) {
   return {"loss", "The training loss.", ClassWeightOptions::keys(),
@@ -18,6 +67,14 @@ std::vector<std::string> losses_with(const LossRegistry& registry, bool LossEntr
     if (entry.*trait) names.push_back(entry.name);
   }
   return names;
+}
+
+config::Rule loss_rule(const LossRegistry& registry) {
+  return [&registry](const config::Config& config) {
+    const LossEntry& entry = registry.at(config.get<std::string>("loss.name"));
+    if (entry.rule) entry.rule(config);
+    check_curves(config);
+  };
 }
 
 void check_class_weights(const LossRegistry& registry, const config::Config& config) {
@@ -43,6 +100,7 @@ void check_class_weights(const LossRegistry& registry, const config::Config& con
 
 std::unique_ptr<Loss> make_loss(const LossRegistry& registry, const config::Config& config,
                                 const LossContext& context) {
+  loss_rule(registry)(config);
   check_class_weights(registry, config);
   const LossEntry& entry = registry.at(config.get<std::string>("loss.name"));
   const bool weighted = config.read<ClassWeightOptions>("loss").kind != ClassWeightOptions::kNone;
@@ -54,7 +112,8 @@ std::unique_ptr<Loss> make_loss(const LossRegistry& registry, const config::Conf
     throw DataError(fmt::format("train_ids: expected {}, one a label, got {}", context.train_labels.size(),
                                 context.train_ids.size()));
   }
-  std::unique_ptr<Loss> loss = entry.make(config, context);
+  std::unique_ptr<Loss> loss = config.curves("loss").empty() ? entry.make(config, context)
+                                                             : std::make_unique<ChangingLoss>(entry, config, context);
   if (std::optional<ClassWeights> weights = ClassWeights::read(config, context.class_counts)) {
     loss->reweight(*std::move(weights));
   }

@@ -84,7 +84,8 @@ config::Keys sampled_topk_keys(const SampledTopkOptions& defaults, const std::st
           "it if training stalls at the start. Default: " +
               source + ".")
           .at_least(0)
-          .in("scores"),
+          .in("scores")
+          .by_epoch(),
       config::key("num_draws", &Options::num_draws, defaults.num_draws,
                   "Noise draws per sample (M in the thesis, B in the ICML paper). Default: " + source + ".")
           .at_least(1)

@@ -143,8 +143,9 @@ LossEntry smoothed_topk_hinge_entry() {
                            "Temperature: the smaller, the nearer to the hinge, and the sparser the gradient. "
                            "Default: ICLR 2018, section 5.1 (CIFAR-100; 0.1 on ImageNet).")
                    .at_least(1e-6)
-                   .in("scores"),
-               config::key("alpha", &Options::alpha, 1.0, "The margin. Default: ICLR 2018.").at_least(0),
+                   .in("scores")
+                   .by_epoch(),
+               config::key("alpha", &Options::alpha, 1.0, "The margin. Default: ICLR 2018.").at_least(0).by_epoch(),
                config::key("reference_threshold", &Options::reference_threshold, 0.0,
                            "1000: the hard hinge where s_[k] - s_[k+1] >= k tau log(1000), as the authors' code has "
                            "it, at the price of a jump; 0: smooth everywhere.")

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "metrics/average_k_threshold.h"
 #include "metrics/class_hits.h"
 #include "metrics/metric.h"
-#include "metrics/threshold.h"
 
 namespace settrain {
 
@@ -38,13 +38,29 @@ struct SuperclassAccuracyOptions {
   static config::Keys keys();
 };
 
+/// Metrics of a part of a split's images. `is_wanted()`: whether there are any.
+struct SubsetOptions {
+  config::Texts superclasses{};  // empty: all
+  int64_t images_per_class = 0;  // at most; kAll: no limit
+  int64_t seed = 0;
+
+  static constexpr int64_t kAll = -1;
+
+  bool is_wanted() const { return !superclasses.empty() || images_per_class != kAll; }
+
+  static config::Keys keys();
+};
+
 std::unique_ptr<Metric> make_topk_accuracy(TopkAccuracyOptions options, std::vector<CountBin> bins = {});
 std::unique_ptr<Metric> make_average_k(AverageKOptions options, std::vector<CountBin> bins = {});
 std::unique_ptr<Metric> make_superclass_accuracy(SuperclassAccuracyOptions options, std::vector<CountBin> bins = {});
+std::unique_ptr<Metric> make_subset_accuracy(SubsetOptions options, TopkAccuracyOptions top_k,
+                                             AverageKOptions average_k);
 
 MetricEntry topk_accuracy_entry();
 MetricEntry average_k_entry();
 MetricEntry superclass_accuracy_entry();
+MetricEntry subset_accuracy_entry();
 
 /// "top5" for K = 5.
 std::string topk_name(int64_t k);

@@ -13,6 +13,7 @@
 #include "metrics/split_scores.h"
 #include "src/config/config.h"
 #include "src/core/registry.h"
+#include "src/core/taxonomy.h"
 
 namespace settrain {
 
@@ -26,6 +27,8 @@ struct MetricContext {
   std::vector<std::string> class_names = {};     // [classes], for files that name classes; or empty
   bool sigmoid = false;                          // a class' probability is the sigmoid of its score; else softmax
   uint64_t seed = 0;                             // of what set rules draw
+  std::vector<std::string> superclass_names = {};  // of the numbers in superclass_of
+  Taxonomy taxonomy = {};                          // of the classes; empty where there are no superclasses
 };
 
 enum class MetricUnit { kFraction, kClasses, kThreshold };

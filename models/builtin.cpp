@@ -10,7 +10,8 @@ PretrainedSource torchvision_weights(const std::string& name, const std::string&
 
 void register_builtin_models(ModelRegistry& registry) {
   for (const auto& entries : {small_resnet_entries(), small_densenet_entries(), resnet_entries(), densenet_entries(),
-                              convnext_entries(), efficientnet_entries()}) {
+                              convnext_entries(), efficientnet_entries(), inception_entries(), mobilenet_entries(),
+                              sequential_entries(), shufflenet_entries(), head_only_entries()}) {
     for (const ModelEntry& entry : entries) registry.add(entry);
   }
   for (const ModelEntry& entry : vision_transformer_entries()) registry.add(entry);

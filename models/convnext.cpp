@@ -28,8 +28,7 @@ namespace {
 constexpr double kConvNextDeviation = 0.02;
 
 /// x + layer_scale * branch(x), in training with stochastic depth (figure 4 of the paper). The branch is a 7x7
-/// convolution of every channel by itself, a layer norm, and at every pixel a perceptron of 4 `channels` hidden units
-/// with GELU.
+/// depthwise convolution, a layer norm, and two pointwise layers, to 4 `channels` and back, with GELU between them.
 ///
 /// Names: layer_scale [channels, 1, 1], which starts at 1e-6, and block.{0,2,3,5}.
 class ConvNextBlock : public Layer {
@@ -38,8 +37,8 @@ class ConvNextBlock : public Layer {
   ConvNextBlock(int64_t channels, double skipped)
       : skipped_(skipped),
         layer_scale_(register_parameter("layer_scale", at::full({channels, 1, 1}, 1e-6, CostCounter::device()))) {
-    constexpr int64_t kKernel = 7, kHidden = 4;  // of the convolution; units of the perceptron a channel
-    const auto perceptron_layer = [](int64_t in, int64_t out) {
+    constexpr int64_t kKernel = 7, kExpansion = 4;  // the kernel is the depthwise convolution's
+    const auto pointwise = [](int64_t in, int64_t out) {
       return std::make_shared<LinearLayer>(normal_values({out, in}, kConvNextDeviation),
                                            at::zeros(out, CostCounter::device()));
     };
@@ -48,21 +47,21 @@ class ConvNextBlock : public Layer {
         "0", std::make_shared<BiasedConvolution>(normal_values({channels, 1, kKernel, kKernel}, kConvNextDeviation),
                                                  ConvolutionGeometry{1, kKernel / 2, channels}));
     norm_ = block->register_module("2", std::make_shared<LayerNorm>(channels));
-    widen_ = block->register_module("3", perceptron_layer(channels, kHidden * channels));
-    narrow_ = block->register_module("5", perceptron_layer(kHidden * channels, channels));
+    expand_ = block->register_module("3", pointwise(channels, kExpansion * channels));
+    project_ = block->register_module("5", pointwise(kExpansion * channels, channels));
   }
 
   at::Tensor forward(const at::Tensor& x) override {
     const at::Tensor pixels = norm_->forward(with_channels_last(convolution_->forward(x)));
-    const at::Tensor branch = with_channels_second(narrow_->forward(at::gelu(widen_->forward(pixels))));
+    const at::Tensor branch = with_channels_second(project_->forward(at::gelu(expand_->forward(pixels))));
     const at::Tensor scaled = layer_scale_ * branch;
-    return (is_training() ? randomly_skipped(scaled, skipped_) : scaled) + x;
+    return (is_training() ? drop_path(scaled, skipped_) : scaled) + x;
   }
 
  private:
   double skipped_;
   at::Tensor layer_scale_;
-  std::shared_ptr<Layer> convolution_, norm_, widen_, narrow_;
+  std::shared_ptr<Layer> convolution_, norm_, expand_, project_;
 };
 
 /// A convolution of patches of size x size pixels, side by side.
@@ -110,12 +109,14 @@ class ConvNext : public Model {
     classifier_ = std::make_unique<Heads>(*classifier, "2", options, channels, context.num_classes, FirstHead::kNormal);
   }
 
-  ModelOutput forward(const at::Tensor& images) override {
+  at::Tensor features(const at::Tensor& images) override {
     check_shape("images", images.sizes(), {kAnySize, image_channels_, kAnySize, kAnySize});
     at::Tensor x = images;
     for (const auto& layer : features_) x = layer->forward(x);
-    return (*classifier_)(norm_->forward(global_average(x)));
+    return norm_->forward(global_average(x));
   }
+
+  ModelOutput classify(const at::Tensor& features) override { return (*classifier_)(features); }
 
   // As timm: each block, the first of a stage with the halving before it; the norm after the blocks goes with the head.
   std::vector<std::vector<std::string>> layers() const override {

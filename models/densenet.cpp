@@ -134,10 +134,12 @@ class DenseNet : public Model {
         std::make_unique<Heads>(*this, "classifier", options, num_features, context.num_classes, FirstHead::kZeroBias);
   }
 
-  ModelOutput forward(const at::Tensor& images) override {
+  at::Tensor features(const at::Tensor& images) override {
     check_shape("images", images.sizes(), {kAnySize, image_channels_, kAnySize, kAnySize});
-    return (*classifier_)(global_average(features_->forward(images)));
+    return global_average(features_->forward(images));
   }
+
+  ModelOutput classify(const at::Tensor& features) override { return (*classifier_)(features); }
 
   // As timm: each dense layer, the last of a block with the transition after it; norm5 goes with the head.
   std::vector<std::vector<std::string>> layers() const override {
@@ -201,12 +203,14 @@ class SmallDenseNet : public Model {
     heads_ = std::make_unique<Heads>(*this, "fc", options, channels, context.num_classes, FirstHead::kZeroBias);
   }
 
-  ModelOutput forward(const at::Tensor& images) override {
+  at::Tensor features(const at::Tensor& images) override {
     check_shape("images", images.sizes(), {kAnySize, image_channels_, kSize, kSize});
     at::Tensor x = images;
     for (const auto& layer : layers_) x = layer->forward(x);
-    return (*heads_)(global_average(rectified(x)));
+    return global_average(rectified(x));
   }
+
+  ModelOutput classify(const at::Tensor& features) override { return (*heads_)(features); }
 
   // As the larger DenseNets'.
   std::vector<std::vector<std::string>> layers() const override {

@@ -23,6 +23,16 @@ std::vector<ModelEntry> densenet_entries();
 std::vector<ModelEntry> convnext_entries();
 /// torchvision's EfficientNets, and efficientnet_pytorch's EfficientNet-Lite0.
 std::vector<ModelEntry> efficientnet_entries();
+/// torchvision's Inception-v3; timm's Inception-v4 and Inception-ResNet-v2.
+std::vector<ModelEntry> inception_entries();
+/// torchvision's MobileNets.
+std::vector<ModelEntry> mobilenet_entries();
+/// A head alone, for data.name: features.
+std::vector<ModelEntry> head_only_entries();
+/// torchvision's AlexNet, SqueezeNet 1.0 and VGG-11.
+std::vector<ModelEntry> sequential_entries();
+/// torchvision's ShuffleNet v2.
+std::vector<ModelEntry> shufflenet_entries();
 /// torchvision's ViT-B/16, one of any shape, timm's, DINOv2's, and the images' networks of CLIP.
 std::vector<ModelEntry> vision_transformer_entries();
 

@@ -19,20 +19,35 @@ class Head : public torch::nn::Module {
 
 /// How a linear head starts. Uniform means in +-1/sqrt(features), normal with a standard deviation of 0.02.
 enum class FirstHead {
-  kUniform,    // weights and bias, as torch.nn.Linear's
-  kZeroBias,   // uniform weights: the DenseNets
-  kNormal,     // normal weights, bias 0: ConvNeXt
-  kZero,       // both 0: vision transformers
-  kByClasses,  // uniform in +-1/sqrt(classes), bias 0: EfficientNets
+  kUniform,       // weights and bias, as torch.nn.Linear's
+  kZeroBias,      // uniform weights: the DenseNets
+  kNormal,        // normal weights, bias 0: ConvNeXt
+  kNarrowNormal,  // the same with a deviation of 0.01: MobileNets, VGG and SqueezeNet
+  kWideNormal,    // normal weights with a deviation of 0.1, uniform bias: Inception-v3
+  kZero,          // both 0: vision transformers
+  kByClasses,     // uniform in +-1/sqrt(classes), bias 0: EfficientNets
 };
 
-/// scores = features weight^T + bias. `weight` is [classes, features], `bias` [classes].
+/// What a head sees of an image.
+enum class HeadInput {
+  kFeatures,  // [batch, features]
+  kPixels,    // [batch, features, height, width], as SqueezeNet's
+};
+
+/// scores = features weight^T + bias. `weight` is [classes, features], `bias` [classes]. For pixels, a class' score is
+/// the mean over the pixels of max(0, its score there), and `weight` is [classes, features, 1, 1].
 class LinearHead : public Head {
  public:
-  LinearHead(int64_t features, int64_t classes, bool with_bias = true, FirstHead first = FirstHead::kUniform);
+  LinearHead(int64_t features, int64_t classes, bool with_bias = true, FirstHead first = FirstHead::kUniform,
+             HeadInput input = HeadInput::kFeatures);
   at::Tensor forward(const at::Tensor& features) override;
 
+ protected:
+  /// [batch, classes], or for pixels [batch, classes, height, width].
+  virtual at::Tensor linear_scores(const at::Tensor& features) const;
+
  private:
+  HeadInput input_;
   at::Tensor weight_, bias_;
 };
 
@@ -42,13 +57,19 @@ class Heads {
  public:
   /// Registers them in `model` as `name` and, where there are two, `name`_multi.
   Heads(torch::nn::Module& model, const std::string& name, const ModelOptions& options, int64_t features,
-        int64_t classes, FirstHead first = FirstHead::kUniform);
+        int64_t classes, FirstHead first = FirstHead::kUniform, HeadInput input = HeadInput::kFeatures);
 
+  /// `x`: [batch, features], or pixels [batch, features, height, width]. The output's features are [batch, features]:
+  /// the means of pixels. A normalised head sees nothing else; the others of HeadInput::kPixels see pixels alone.
+  /// Throws ShapeError for an x of another shape.
+  ///
   /// In the weights' own precision, also where the rest of the network computes in bf16: bf16 has 8 bits, and of a
   /// thousand scores many would be equal.
-  ModelOutput operator()(const at::Tensor& features) const;
+  ModelOutput operator()(const at::Tensor& x) const;
 
  private:
+  int64_t features_;
+  bool sees_pixels_;
   std::shared_ptr<Head> first_, second_;  // `second_` may be null
 };
 

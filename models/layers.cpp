@@ -9,6 +9,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
@@ -53,12 +54,15 @@ class SharedSum : public torch::autograd::Function<SharedSum> {
 at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                      const ConvolutionGeometry& geometry) {
   if (!x.is_meta()) {
-    return at::conv2d(x, weight, bias, geometry.stride, geometry.padding, /*dilation=*/1, geometry.groups);
+    return at::conv2d(x, weight, bias, geometry.stride, {geometry.padding, geometry.side_padding}, /*dilation=*/1,
+                      geometry.groups);
   }
   // ATen has no shape functions in C++ for convolutions, which tensors without storage would need.
-  const auto out = [&](int64_t size) { return (size + 2 * geometry.padding - weight.size(2)) / geometry.stride + 1; };
-  const int64_t height = out(x.size(2)), width = out(x.size(3));
-  CostCounter::add(weight.numel() * height * width);
+  const auto out = [&](int64_t dim, int64_t padding) {
+    return (x.size(dim) + 2 * padding - weight.size(dim)) / geometry.stride + 1;
+  };
+  const int64_t height = out(2, geometry.padding), width = out(3, geometry.side_padding);
+  CostCounter::add(weight.numel() * height * width, weight);
   return at::empty({x.size(0), weight.size(0), height, width}, x.options());
 }
 
@@ -68,6 +72,9 @@ Convolution::Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride
   at::Tensor weight = at::empty({out, in / groups, kernel, kernel}, CostCounter::device());
   weight_ = register_parameter("weight", weight.normal_(0, std::sqrt(2.0 / static_cast<double>(inputs))));
 }
+
+Convolution::Convolution(const at::Tensor& weight, const ConvolutionGeometry& geometry)
+    : geometry_(geometry), weight_(register_parameter("weight", weight)) {}
 
 at::Tensor Convolution::forward(const at::Tensor& x) {
   return convolved(x, weight_, {}, geometry_);
@@ -140,14 +147,16 @@ at::Tensor uniform_values(at::IntArrayRef sizes, double bound) {
 }
 
 at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  if (x.is_meta()) CostCounter::add(x.numel() * weight.size(0));
+  if (x.is_meta()) CostCounter::add(x.numel() * weight.size(0), weight);
   return at::linear(x, weight, bias);
 }
 
 BiasedConvolution::BiasedConvolution(const at::Tensor& weight, const ConvolutionGeometry& geometry)
-    : geometry_(geometry),
-      weight_(register_parameter("weight", weight)),
-      bias_(register_parameter("bias", at::zeros({weight.size(0)}, weight.options()))) {}
+    : BiasedConvolution(weight, at::zeros({weight.size(0)}, weight.options()), geometry) {}
+
+BiasedConvolution::BiasedConvolution(const at::Tensor& weight, const at::Tensor& bias,
+                                     const ConvolutionGeometry& geometry)
+    : geometry_(geometry), weight_(register_parameter("weight", weight)), bias_(register_parameter("bias", bias)) {}
 
 at::Tensor BiasedConvolution::forward(const at::Tensor& x) {
   return convolved(x, weight_, bias_, geometry_);
@@ -158,6 +167,10 @@ LinearLayer::LinearLayer(const at::Tensor& weight, const at::Tensor& bias)
 
 at::Tensor LinearLayer::forward(const at::Tensor& x) {
   return linear_map(x, weight_, bias_);
+}
+
+at::Tensor MaxPool::forward(const at::Tensor& x) {
+  return at::max_pool2d(x, size_, stride_, /*padding=*/0, /*dilation=*/1, to_the_end_);
 }
 
 LayerNorm::LayerNorm(int64_t features, double epsilon)
@@ -174,6 +187,23 @@ at::Tensor ChannelNorm::forward(const at::Tensor& x) {
   return with_channels_second(LayerNorm::forward(with_channels_last(x)));
 }
 
+std::pair<torch::nn::Module*, std::string> place_of_part(torch::nn::Module& root, std::string_view name) {
+  torch::nn::Module* inside = &root;
+  for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
+    const std::string part(name.substr(0, dot));
+    const auto children = inside->named_children();
+    const auto* found = children.find(part);
+    inside = found ? found->get() : inside->register_module(part, std::make_shared<torch::nn::Module>()).get();
+    name.remove_prefix(dot + 1);
+  }
+  return {inside, std::string(name)};
+}
+
+std::shared_ptr<Layer> register_part(torch::nn::Module& root, std::string_view name, std::shared_ptr<Layer> layer) {
+  const auto [inside, part] = place_of_part(root, name);
+  return inside->register_module(part, std::move(layer));
+}
+
 at::Tensor with_channels_last(const at::Tensor& x) {
   return x.permute({0, 2, 3, 1});
 }
@@ -182,11 +212,16 @@ at::Tensor with_channels_second(const at::Tensor& x) {
   return x.permute({0, 3, 1, 2});
 }
 
-at::Tensor randomly_skipped(const at::Tensor& x, double p) {
+at::Tensor drop_path(const at::Tensor& x, double p) {
   if (p == 0 || x.is_meta()) return x;
   std::vector<int64_t> one_each(static_cast<size_t>(x.dim()), 1);
   one_each.front() = x.size(0);
   return x * at::empty(one_each, x.options()).bernoulli_(1 - p).div_(1 - p);
+}
+
+at::Tensor randomly_dropped(const at::Tensor& x, double p) {
+  if (p == 0 || x.is_meta()) return x;
+  return x * at::empty(x.sizes(), x.options()).bernoulli_(1 - p).div_(1 - p);
 }
 
 at::Tensor rectified(at::Tensor x) {

@@ -22,6 +22,7 @@ class Layer : public torch::nn::Module {
 
 struct ConvolutionGeometry {
   int64_t stride, padding, groups;
+  int64_t side_padding = padding;  // on the left and on the right
 };
 
 /// x convolved with weight [out, in / groups, kernel, kernel] plus `bias` [out], which may be undefined. The cost is
@@ -32,12 +33,15 @@ at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight, const at::Te
 /// Which side of a convolution's weights its first values are scaled by.
 enum class Fan { kIn, kOut };
 
-/// A square convolution without bias, padded by half its kernel. `weight` [out, in / groups, kernel, kernel] starts
-/// normal with standard deviation sqrt(2 / (fan * kernel^2)): fan is `out` in the ResNets and in the papers' DenseNet,
-/// `in` in torchvision's DenseNets. With groups, each of as many slices of the channels is convolved by itself.
+/// A convolution without bias. The first constructor makes a square one, padded by half its kernel, whose `weight`
+/// [out, in / groups, kernel, kernel] starts normal with standard deviation sqrt(2 / (fan * kernel^2)): fan is `out` in
+/// the ResNets and in the papers' DenseNet, `in` in torchvision's DenseNets. With groups, each of as many slices of the
+/// channels is convolved by itself.
 class Convolution : public Layer {
  public:
   Convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride = 1, Fan fan = Fan::kOut, int64_t groups = 1);
+  /// `weight`: [out, in / groups, height, width], as it starts.
+  Convolution(const at::Tensor& weight, const ConvolutionGeometry& geometry);
   at::Tensor forward(const at::Tensor& x) override;
 
  private:
@@ -80,11 +84,13 @@ class BatchNorm : public Layer {
   SumOverProcesses sum_;
 };
 
-/// A convolution with a bias, which starts at zero.
+/// A convolution with a bias.
 class BiasedConvolution : public Layer {
  public:
-  /// `weight`: [out, in / groups, kernel, kernel], as it starts.
+  /// `weight`: [out, in / groups, kernel, kernel], as it starts. The bias starts at zero.
   BiasedConvolution(const at::Tensor& weight, const ConvolutionGeometry& geometry);
+  /// `bias`: [out], as it starts.
+  BiasedConvolution(const at::Tensor& weight, const at::Tensor& bias, const ConvolutionGeometry& geometry);
   at::Tensor forward(const at::Tensor& x) override;
 
  private:
@@ -101,6 +107,18 @@ class LinearLayer : public Layer {
 
  private:
   at::Tensor weight_, bias_;
+};
+
+/// The maxima of square windows without padding. `to_the_end`: a last window may reach beyond the image.
+class MaxPool : public Layer {
+ public:
+  MaxPool(int64_t size, int64_t stride, bool to_the_end = false)
+      : size_(size), stride_(stride), to_the_end_(to_the_end) {}
+  at::Tensor forward(const at::Tensor& x) override;
+
+ private:
+  int64_t size_, stride_;
+  bool to_the_end_;
 };
 
 /// Values [..., features] brought to mean 0 and variance 1 along the features. `weight` starts at 1, `bias` at 0.
@@ -122,8 +140,12 @@ class ChannelNorm : public LayerNorm {
   at::Tensor forward(const at::Tensor& x) override;
 };
 
-/// A layer that is trained in place of a trained network's own weights; at first it adds zeros.
-class Adapter : public Layer {};
+/// Where a part of several words, "encoder.layers.0.ln_1", is registered: the module inside `root`, which is made where
+/// there is none yet, and the last word.
+std::pair<torch::nn::Module*, std::string> place_of_part(torch::nn::Module& root, std::string_view name);
+
+/// Registers the layer inside `root` by a name of one or several words, and returns it.
+std::shared_ptr<Layer> register_part(torch::nn::Module& root, std::string_view name, std::shared_ptr<Layer> layer);
 
 /// [batch, channels, height, width] with the channels last, and back: the memory stays as it is.
 at::Tensor with_channels_last(const at::Tensor& x);
@@ -133,6 +155,8 @@ at::Tensor with_channels_second(const at::Tensor& x);
 class Stage : public Layer {
  public:
   void add(const std::string& name, std::shared_ptr<Layer> layer);
+  /// Adds a layer that another module has registered, under a name of its own.
+  void add(std::shared_ptr<Layer> registered) { layers_.push_back(std::move(registered)); }
   at::Tensor forward(const at::Tensor& x) override;
 
   /// From now on none of what a layer computes inside is kept for the backward pass, which computes it again: less
@@ -154,9 +178,13 @@ at::Tensor uniform_values(at::IntArrayRef sizes, double bound);
 /// x [..., in] weight^T + bias, weight [out, in]. The cost is counted where x has no storage.
 at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
 
-/// Stochastic depth (Huang et al. 2016) by rows: all values of an image become zero with probability `p`, drawn from
-/// ATen's generator, and are divided by 1 - p else. p is below 1; x is [batch, ...].
-at::Tensor randomly_skipped(const at::Tensor& x, double p);
+/// Stochastic depth (Huang et al. 2016), or drop path, by images: all values of an image become zero with probability
+/// `p`, drawn from ATen's generator, and are divided by 1 - p else. p is below 1; x is [batch, ...].
+at::Tensor drop_path(const at::Tensor& x, double p);
+
+/// Dropout: each value becomes zero with probability `p`, drawn from ATen's generator in the order of x's dimensions
+/// whatever its layout, and is divided by 1 - p else. p is below 1.
+at::Tensor randomly_dropped(const at::Tensor& x, double p);
 
 /// max(0, x), written over x.
 at::Tensor rectified(at::Tensor x);

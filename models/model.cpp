@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "models/adapters.h"
 #include "models/heads.h"
 #include "models/layers.h"
 #include "models/model_options.h"
@@ -39,6 +40,10 @@ std::set<std::string> parameters_within(const Model& model) {
 }
 
 }  // namespace
+
+ModelOutput Model::forward(const at::Tensor& x) {
+  return classify(x.dim() == 2 ? x : features(x));
+}
 
 int64_t Model::num_parameters() const {
   int64_t number = 0;

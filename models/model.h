@@ -27,11 +27,23 @@ struct PatchGrid {
 /// Base of every model. Parameter and buffer names are those of the source: torchvision's or timm's.
 class Model : public torch::nn::Module {
  public:
-  /// `images`: [batch, channels, height, width] float, normalised.
-  virtual ModelOutput forward(const at::Tensor& images) = 0;
+  /// `x`: images [batch, channels, height, width] float, normalised; or features [batch, width], which go to the head
+  /// alone.
+  ModelOutput forward(const at::Tensor& x);
+
+  /// The body: from images to the head's inputs, [batch, features]; or pixels [batch, features, height, width] where
+  /// the head sees these, as SqueezeNet's.
+  virtual at::Tensor features(const at::Tensor& images) = 0;
+
+  /// The head, with dropout before it where the network has some. Throws ShapeError for features of another width, and
+  /// for features [batch, width] where it sees pixels.
+  virtual ModelOutput classify(const at::Tensor& features) = 0;
 
   /// Nothing where it is no vision transformer.
   virtual std::optional<PatchGrid> patch_grid() const { return std::nullopt; }
+
+  /// Modules in published weight files that this model lacks, such as an auxiliary classifier.
+  virtual std::vector<std::string> parts_left_out() const { return {}; }
 
   int64_t num_parameters() const;
   int64_t num_trained_parameters() const;

@@ -68,11 +68,11 @@ config::Keys AdapterOptions::keys() {
                   "What is trained in place of the network's own weights, which stay as they are in "
                   "model.pretrained; model.trainable then is [adapter, head] by default. lora: products of two narrow "
                   "matrices beside the weights of the attention, which `settrain export` and ONNX files add to them "
-                  "(Hu et al., ICLR 2022). adaptformer: a narrow perceptron beside that of each block (Chen et al., "
-                  "NeurIPS 2022).",
+                  "(Hu et al., ICLR 2022). adaptformer: a small MLP beside that of each block (Chen et al., NeurIPS "
+                  "2022).",
                   {{"none", kNone}, {"lora", kLora}, {"adaptformer", kAdaptFormer}}),
       config::key("adapter.rank", &AdapterOptions::rank, 8,
-                  "Rank of LoRA's products, or hidden units of AdaptFormer's perceptron. Shi et al. (LIFT, ICML 2024) "
+                  "Rank of LoRA's products, or hidden units of AdaptFormer's MLP. Shi et al. (LIFT, ICML 2024) "
                   "take the power of 2 up to the number of classes divided by twice that of blocks.")
           .at_least(1)
           .at_most(4096),

@@ -65,6 +65,15 @@ config::Key random_depth_key(double Options::*member, double default_value) {
       .below(1);
 }
 
+/// The key `dropout` of networks that have it.
+template <class Options>
+config::Key dropout_key(double Options::*member, double default_value) {
+  return config::key("dropout", member, default_value,
+                     "Probability that a feature before the head is set to zero in training.")
+      .at_least(0)
+      .below(1);
+}
+
 /// Throws KeyError for model.name, "`model` takes `images`, the data's are HEIGHTxWIDTH", unless the data's images fit.
 void check_images(bool fit, std::string_view model, std::string_view images, const ModelContext& data);
 

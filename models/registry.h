@@ -40,6 +40,9 @@ struct ModelEntry {
 
 using ModelRegistry = Registry<ModelEntry>;
 
+/// The model without a body, which takes features in place of images.
+inline constexpr const char* kHeadOnly = "head_only";
+
 /// Adds every model of this folder.
 void register_builtin_models(ModelRegistry& registry);
 

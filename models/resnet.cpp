@@ -53,7 +53,7 @@ class BasicBlock : public Layer {
   at::Tensor forward(const at::Tensor& x) override {
     const at::Tensor y = rectified(bn1_->forward(conv1_->forward(x)));
     const at::Tensor branch = bn2_->forward(conv2_->forward(y));
-    return rectified((is_training() ? randomly_skipped(branch, skipped_) : branch).add_(shortcut(x)));
+    return rectified((is_training() ? drop_path(branch, skipped_) : branch).add_(shortcut(x)));
   }
 
  private:
@@ -92,7 +92,7 @@ class BottleneckBlock : public Layer {
     y = rectified(bn2_->forward(conv2_->forward(y)));
     const at::Tensor branch = bn3_->forward(conv3_->forward(y));
     return rectified(
-        (is_training() ? randomly_skipped(branch, skipped_) : branch).add_(downsample_ ? downsample_->forward(x) : x));
+        (is_training() ? drop_path(branch, skipped_) : branch).add_(downsample_ ? downsample_->forward(x) : x));
   }
 
  private:
@@ -140,13 +140,15 @@ class ResNet : public Model {
     fc_ = std::make_unique<Heads>(*this, "fc", options, channels, context.num_classes);
   }
 
-  ModelOutput forward(const at::Tensor& images) override {
+  at::Tensor features(const at::Tensor& images) override {
     check_shape("images", images.sizes(), {kAnySize, image_channels_, kAnySize, kAnySize});
     at::Tensor x = rectified(bn1_->forward(conv1_->forward(images)));
     if (!is_small_) x = at::max_pool2d(x, 3, 2, 1);
     for (const auto& stage : stages_) x = stage->forward(x);
-    return (*fc_)(global_average(x));
+    return global_average(x);
   }
+
+  ModelOutput classify(const at::Tensor& features) override { return (*fc_)(features); }
 
   // As timm: a layer for each residual block.
   std::vector<std::vector<std::string>> layers() const override {
@@ -242,14 +244,15 @@ std::vector<ModelEntry> resnet_entries() {
     entries.push_back(resnet_entry(fmt::format("resnet{}", depth), fmt::format("ResNet-{}", depth), shape,
                                    fmt::format("ResNet{}", depth), digits));
   };
-  ResNetShape shape{ResNetBlock::kBottleneck, {3, 4, 6, 3}};
+  ResNetShape shape{ResNetBlock::kBottleneck, {3, 4, 6, 3}}, shape101{ResNetBlock::kBottleneck, {3, 4, 23, 3}};
   add(18, {ResNetBlock::kBasic, {2, 2, 2, 2}}, "f37072fd");
   add(34, {ResNetBlock::kBasic, {3, 4, 6, 3}}, "b627a593");
   add(50, shape, "0676ba61");
-  add(101, {ResNetBlock::kBottleneck, {3, 4, 23, 3}}, "63fe2227");
+  add(101, shape101, "63fe2227");
   add(152, {ResNetBlock::kBottleneck, {3, 8, 36, 3}}, "394f9c45");
-  shape.widening = 2;
+  shape.widening = shape101.widening = 2;
   entries.push_back(resnet_entry("wide_resnet50_2", "Wide ResNet-50-2", shape, "Wide_ResNet50_2", "95faca4d"));
+  entries.push_back(resnet_entry("wide_resnet101_2", "Wide ResNet-101-2", shape101, "Wide_ResNet101_2", "32ee1156"));
   shape.groups = 32;
   entries.push_back(resnet_entry("resnext50_32x4d", "ResNeXt-50 32x4d", shape, "ResNeXt50_32X4D", "7cdf4587"));
   return entries;

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/adapters.h"
 #include "models/autocast.h"
 #include "models/cost.h"
 #include "models/entries.h"
@@ -31,45 +32,49 @@
 namespace settrain {
 namespace {
 
-/// The names of the parts. `qkv` and `out` lie in the attention; all from `norm1` on lie in a block.
+/// The names of the parts. torchvision has none for registers, for a norm before the blocks and for LayerScale.
 struct PartNames {
-  const char *class_token, *registers, *positions, *patches, *first_norm, *blocks, *block, *last_norm, *head;
-  const char *norm1, *attention, *qkv, *out, *scale1, *norm2, *fc1, *fc2, *scale2;
+  const char *class_token, *registers = "", *positions, *patches, *first_norm = "", *blocks;
+  const char* block;  // stands before a block's number
+  const char *last_norm, *head;
+  const char *norm1, *attention, *qkv, *out, *scale1 = "", *norm2, *fc1, *fc2, *scale2 = "";  // in a block
 };
 
-constexpr PartNames kTorchvisionParts{"class_token",    "register_tokens", "encoder.pos_embedding",
-                                      "conv_proj",      "encoder.ln_pre",  "encoder.layers",
-                                      "encoder_layer_", "encoder.ln",      "heads.head",
-                                      "ln_1",           "self_attention",  "in_proj",
-                                      "out_proj",       "layer_scale_1",   "ln_2",
-                                      "mlp.0",          "mlp.3",           "layer_scale_2"};
-constexpr PartNames kTimmParts{"cls_token", "reg_token", "pos_embed", "patch_embed.proj",
-                               "norm_pre",  "blocks",    "",          "norm",
-                               "head",      "norm1",     "attn",      "qkv",
-                               "proj",      "ls1",       "norm2",     "mlp.fc1",
-                               "mlp.fc2",   "ls2"};
-
-/// Finds where a part with dots in its name is registered: the module inside `root`, which is made where there is none
-/// yet, and the name in it.
-std::pair<torch::nn::Module*, std::string> place_of(torch::nn::Module& root, std::string_view name) {
-  torch::nn::Module* inside = &root;
-  for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.')) {
-    const std::string part(name.substr(0, dot));
-    const auto children = inside->named_children();
-    const auto* found = children.find(part);
-    inside = found ? found->get() : inside->register_module(part, std::make_shared<torch::nn::Module>()).get();
-    name.remove_prefix(dot + 1);
-  }
-  return {inside, std::string(name)};
-}
-
-std::shared_ptr<Layer> with_part(torch::nn::Module& root, std::string_view name, std::shared_ptr<Layer> layer) {
-  const auto [inside, part] = place_of(root, name);
-  return inside->register_module(part, std::move(layer));
-}
+constexpr PartNames kTorchvisionParts{.class_token = "class_token",
+                                      .positions = "encoder.pos_embedding",
+                                      .patches = "conv_proj",
+                                      .blocks = "encoder.layers",
+                                      .block = "encoder_layer_",
+                                      .last_norm = "encoder.ln",
+                                      .head = "heads.head",
+                                      .norm1 = "ln_1",
+                                      .attention = "self_attention",
+                                      .qkv = "in_proj",
+                                      .out = "out_proj",
+                                      .norm2 = "ln_2",
+                                      .fc1 = "mlp.0",
+                                      .fc2 = "mlp.3"};
+constexpr PartNames kTimmParts{.class_token = "cls_token",
+                               .registers = "reg_token",
+                               .positions = "pos_embed",
+                               .patches = "patch_embed.proj",
+                               .first_norm = "norm_pre",
+                               .blocks = "blocks",
+                               .block = "",
+                               .last_norm = "norm",
+                               .head = "head",
+                               .norm1 = "norm1",
+                               .attention = "attn",
+                               .qkv = "qkv",
+                               .out = "proj",
+                               .scale1 = "ls1",
+                               .norm2 = "norm2",
+                               .fc1 = "mlp.fc1",
+                               .fc2 = "mlp.fc2",
+                               .scale2 = "ls2"};
 
 at::Tensor with_parameter(torch::nn::Module& root, std::string_view name, const at::Tensor& values) {
-  const auto [inside, part] = place_of(root, name);
+  const auto [inside, part] = place_of_part(root, name);
   return inside->register_parameter(part, values);
 }
 
@@ -90,24 +95,6 @@ at::Tensor attention(const at::Tensor& queries, const at::Tensor& keys, const at
   CostCounter::add(2 * queries.numel() * keys.size(2));
   return at::empty_like(queries);
 }
-
-/// up(down(x)) times a factor, beside a linear layer: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models"
-/// (2022), section 4.1. At first `up` is zero.
-///
-/// Names: down [rank, in], up [out, rank], and the factor, scale [].
-class LoraLayer : public Adapter {
- public:
-  LoraLayer(int64_t in, int64_t out, const AdapterOptions& options)
-      : down_(register_parameter("down", uniform_values({options.rank, in}, 1 / std::sqrt(static_cast<double>(in))))),
-        up_(register_parameter("up", at::zeros({out, options.rank}, CostCounter::device()))),
-        scale_(register_buffer("scale", at::full({}, options.alpha / static_cast<double>(options.rank),
-                                                 at::TensorOptions(CostCounter::device()).dtype(at::kFloat)))) {}
-
-  at::Tensor forward(const at::Tensor& x) override { return linear_map(linear_map(x, down_, {}), up_, {}) * scale_; }
-
- private:
-  at::Tensor down_, up_, scale_;
-};
 
 /// Attention of every token to all tokens of its image, from [batch, tokens, features] to the same.
 ///
@@ -137,7 +124,7 @@ class SelfAttention : public Layer {
       if (adapter.kind != AdapterOptions::kLora || std::ranges::count(adapter.layers, layer) == 0) {
         return std::shared_ptr<Layer>();
       }
-      return with_part(*this, fmt::format("lora.{}", name), std::make_shared<LoraLayer>(features, outputs, adapter));
+      return register_part(*this, fmt::format("lora.{}", name), lora_layer(features, outputs, adapter));
     };
     qkv_adapter_ = lora(AdapterOptions::kQkv, parts.qkv, 3 * features);
     out_adapter_ = lora(AdapterOptions::kProj, parts.out, features);
@@ -189,27 +176,6 @@ struct BlockOptions {
   double skipped;  // the probability that an image skips a branch in training
 };
 
-/// scale * up(relu(down(x))), beside a block's MLP: Chen et al., "AdaptFormer" (2022), equations 4 and 5. At
-/// first `up` is zero.
-///
-/// Names: down, up.
-class AdaptFormer : public Adapter {
- public:
-  AdaptFormer(int64_t features, const AdapterOptions& options) : scale_(options.scale) {
-    const double bound = 1 / std::sqrt(static_cast<double>(features));
-    down_ = register_module(
-        "down", std::make_shared<LinearLayer>(uniform_values({options.rank, features}, bound), zeros(options.rank)));
-    up_ = register_module("up", std::make_shared<LinearLayer>(
-                                    at::zeros({features, options.rank}, CostCounter::device()), zeros(features)));
-  }
-
-  at::Tensor forward(const at::Tensor& x) override { return up_->forward(rectified(down_->forward(x))) * scale_; }
-
- private:
-  double scale_;
-  std::shared_ptr<Layer> down_, up_;
-};
-
 /// The block of Vaswani et al., "Attention Is All You Need" (2017), with the norms first: y = x + attention(norm(x)),
 /// then y + MLP(norm(y)); the MLP has 4 `features` hidden units. Where there is LayerScale, it scales
 /// what is added, and in training either is skipped at random (stochastic depth). AdaptFormer, as child `adaptformer`,
@@ -222,28 +188,28 @@ class TransformerBlock : public Layer {
     constexpr int64_t kHidden = 4;
     const int64_t features = shape.features;
     const auto norm = [&](const char* name) {
-      return with_part(*this, name, std::make_shared<LayerNorm>(features, options.norm_epsilon));
+      return register_part(*this, name, std::make_shared<LayerNorm>(features, options.norm_epsilon));
     };
     const auto scale = [&](const char* name) {
       if (shape.layer_scale == 0) return std::shared_ptr<Layer>();
-      return with_part(*this, name, std::make_shared<LayerScale>(features, shape.layer_scale));
+      return register_part(*this, name, std::make_shared<LayerScale>(features, shape.layer_scale));
     };
     const auto mlp_layer = [&](const char* name, int64_t in, int64_t out) {
       // The bias is drawn first, so that a seed gives the weights that it has always given.
       const at::Tensor bias = shape.names == TensorNames::kTimm ? zeros(out) : normal_values({out}, 1e-6);
       const at::Tensor weight = first_weight(shape.names, out, in);
-      return with_part(*this, name, std::make_shared<LinearLayer>(weight, bias));
+      return register_part(*this, name, std::make_shared<LinearLayer>(weight, bias));
     };
     norm1_ = norm(parts.norm1);
-    attention_ = with_part(*this, parts.attention,
-                           std::make_shared<SelfAttention>(features, shape.heads, shape.names, parts, adapter));
+    attention_ = register_part(*this, parts.attention,
+                               std::make_shared<SelfAttention>(features, shape.heads, shape.names, parts, adapter));
     scale1_ = scale(parts.scale1);
     norm2_ = norm(parts.norm2);
     fc1_ = mlp_layer(parts.fc1, features, kHidden * features);
     fc2_ = mlp_layer(parts.fc2, kHidden * features, features);
     scale2_ = scale(parts.scale2);
     if (adapter.kind == AdapterOptions::kAdaptFormer) {
-      adapter_ = register_module("adaptformer", std::make_shared<AdaptFormer>(features, adapter));
+      adapter_ = register_module("adaptformer", adaptformer_layer(features, adapter));
     }
   }
 
@@ -262,7 +228,7 @@ class TransformerBlock : public Layer {
   }
 
   at::Tensor skipped(const at::Tensor& branch) const {
-    return is_training() ? randomly_skipped(branch, options_.skipped) : branch;
+    return is_training() ? drop_path(branch, options_.skipped) : branch;
   }
 
   BlockOptions options_;
@@ -330,7 +296,7 @@ class VisionTransformer : public Model {
     };
     if (shape.class_token) class_token_ = with_parameter(*this, names_.class_token, tokens(1));
     if (registers_ > 0) register_tokens_ = with_parameter(*this, names_.registers, tokens(registers_));
-    patches_ = with_part(*this, names_.patches, make_patches(shape, image_channels_));
+    patches_ = register_part(*this, names_.patches, make_patches(shape, image_channels_));
     const int64_t num_patches = height_ / patch_ * (width_ / patch_);
     class_has_position_ = shape.class_token && registers_ == 0;
     positions_name_ = names_.positions;
@@ -340,7 +306,7 @@ class VisionTransformer : public Model {
 
     const double epsilon = shape.ln_pre ? 1e-5 : 1e-6;  // CLIP's and the others'
     const auto norm = [&](const char* name) {
-      return with_part(*this, name, std::make_shared<LayerNorm>(shape.features, epsilon));
+      return register_part(*this, name, std::make_shared<LayerNorm>(shape.features, epsilon));
     };
     if (shape.ln_pre) first_norm_ = norm(names_.first_norm);
     auto blocks = std::make_shared<Stage>();
@@ -350,7 +316,7 @@ class VisionTransformer : public Model {
       blocks->add(fmt::format("{}{}", names_.block, b),
                   std::make_shared<TransformerBlock>(shape, names_, block, parts.adapter));
     }
-    blocks_ = with_part(*this, names_.blocks, std::move(blocks));
+    blocks_ = register_part(*this, names_.blocks, std::move(blocks));
     last_norm_ = norm(names_.last_norm);
 
     int64_t features = pooling_ == VisionTransformerOptions::kBoth ? 2 * shape.features : shape.features;
@@ -359,16 +325,18 @@ class VisionTransformer : public Model {
       projection_ = register_parameter("proj", normal_values({features, shape.projected}, deviation));
       features = shape.projected;
     }
-    const auto [inside, head] = place_of(*this, names_.head);
+    const auto [inside, head] = place_of_part(*this, names_.head);
     head_ = std::make_unique<Heads>(*inside, head, options, features, context.num_classes,
                                     is_timm ? FirstHead::kNormal : FirstHead::kZero);
   }
 
-  ModelOutput forward(const at::Tensor& images) override {
+  at::Tensor features(const at::Tensor& images) override {
     check_shape("images", images.sizes(), {kAnySize, image_channels_, height_, width_});
     const at::Tensor tokens = with_positions(patches_->forward(images));
-    return (*head_)(projected(pooled(blocks_->forward(first_norm_ ? first_norm_->forward(tokens) : tokens))));
+    return projected(pooled(blocks_->forward(first_norm_ ? first_norm_->forward(tokens) : tokens)));
   }
+
+  ModelOutput classify(const at::Tensor& features) override { return (*head_)(features); }
 
   std::optional<PatchGrid> patch_grid() const override {
     return PatchGrid{positions_name_,      patch_, height_ / patch_, width_ / patch_, class_has_position_,
@@ -379,6 +347,7 @@ class VisionTransformer : public Model {
   std::vector<std::vector<std::string>> layers() const override {
     std::vector<std::vector<std::string>> all{
         {names_.class_token, names_.registers, names_.positions, names_.patches, names_.first_norm}};
+    std::erase(all.front(), "");  // torchvision has no names of some parts
     for (const auto& block : blocks_->named_children())
       all.push_back({fmt::format("{}.{}", names_.blocks, block.key())});
     all.back().push_back(names_.last_norm);
@@ -407,7 +376,7 @@ class VisionTransformer : public Model {
 
   at::Tensor projected(const at::Tensor& features) const {
     if (!projection_.defined()) return features;
-    if (features.is_meta()) CostCounter::add(projection_.numel());
+    if (features.is_meta()) CostCounter::add(projection_.numel(), projection_);
     const Autocast exact(features.device().type(), false);
     return at::matmul(features, projection_);
   }

@@ -32,7 +32,7 @@ config::Key activation_key(const char* help) {
 }
 
 config::Keys clip_keys() {
-  return {activation_key("Between the layers of a block's perceptron: gelu (BioCLIP, LAION), or quick_gelu, x "
+  return {activation_key("Between the layers of a block's MLP: gelu (BioCLIP, LAION), or quick_gelu, x "
                          "sigmoid(1.702 x) (OpenAI's weights, and OpenCLIP's models with quickgelu in their names)."),
           pooling_key(),
           config::key("projection", &VisionTransformerOptions::projection, false,
@@ -51,7 +51,7 @@ config::Keys shape_keys() {
           .at_least(1)
           .at_most(8192)
           .in("features"),
-      config::key("depth", &VisionTransformerShape::blocks, 12, "Blocks, each of attention and a perceptron.")
+      config::key("depth", &VisionTransformerShape::blocks, 12, "Blocks, each of attention and an MLP.")
           .at_least(1)
           .at_most(200)
           .in("blocks"),
@@ -117,8 +117,7 @@ ModelEntry torchvision_entry() {
 
 ModelEntry free_entry() {
   config::Keys keys = shape_keys();
-  keys.push_back(
-      activation_key("Between the layers of a block's perceptron: gelu, or quick_gelu, x sigmoid(1.702 x)."));
+  keys.push_back(activation_key("Between the layers of a block's MLP: gelu, or quick_gelu, x sigmoid(1.702 x)."));
   keys.push_back(pooling_key());
   keys.push_back(stochastic_depth_key());
   return {"vit",

@@ -6,6 +6,7 @@ and for loading images.
     python scripts/bench_against_python.py loader --files IMAGES --threads 1
     python scripts/bench_against_python.py losses --threads 2
     python scripts/bench_against_python.py sets --threads 2
+    python scripts/bench_against_python.py features --threads 2
     python scripts/bench_against_python.py serve --files IMAGES --clients 1 4
 
 `train`: whole optimizer steps on one random batch that is in memory: forward, cross-entropy, backward, SGD. In every pair of
@@ -25,6 +26,8 @@ scores of one size (scripts/bench_losses.py).
 
 `sets`: calibrating rules and making sets, beside TorchCP and MAPIE (scripts/bench_sets.py).
 
+`features`: epochs of a linear head on features, beside a loop of PyTorch over x[index] (scripts/bench_features.py).
+
 `serve`: a trained model's answers over HTTP, beside the same model behind Python's http.server and FastAPI (scripts/bench_serve.py).
 """
 
@@ -41,6 +44,7 @@ import time
 import torch
 from torch.nn import functional as F
 
+from bench_features import compare_features
 from bench_losses import compare_losses
 from bench_pairs import built_program, cpu_name, duration, median_interval, output_of, print_ratio
 from bench_serve import compare_serving
@@ -375,6 +379,16 @@ def main():
     sets.add_argument("--threads", type=at_least(1), default=2, help="compute threads of both (%(default)s)")
     sets.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
     sets.set_defaults(action=compare_sets, device="cpu")
+    features = commands.add_parser("features", help="a linear head on features")
+    features.add_argument("--images", type=at_least(100), default=50000, help="rows (%(default)s)")
+    features.add_argument("--width", type=at_least(1), default=1280, help="numbers of a row (%(default)s)")
+    features.add_argument("--classes", type=at_least(2), default=100, help="classes (%(default)s)")
+    features.add_argument("--batch", type=at_least(1), default=256, help="rows of a batch (%(default)s)")
+    features.add_argument("--epochs", type=at_least(3), default=6, help="epochs of a measurement (%(default)s)")
+    features.add_argument("--pairs", type=at_least(1), default=6, help="how often each is measured (%(default)s)")
+    features.add_argument("--threads", type=at_least(1), default=2, help="compute threads of both (%(default)s)")
+    features.add_argument("--program", type=pathlib.Path, help="settrain (the one that is built here)")
+    features.set_defaults(action=compare_features, device="cpu")
     serve = commands.add_parser("serve", help="answers over HTTP, beside http.server and FastAPI")
     serve.add_argument("--model", default="resnet18", help="a model of torchvision, of photographs of 224x224 (%(default)s)")
     serve.add_argument("--files", type=pathlib.Path, help="a folder of JPEGs to send (made-up ones of 640x480)")

@@ -16,6 +16,8 @@ import torch
 from timm.optim import param_groups_layer_decay
 
 DECAY = 0.75
+LITE_UNITS = [("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")]
+LITE_DEPTHS = [1, 2, 2, 3, 3, 4, 1]  # blocks of the stages, which efficientnet_pytorch numbers through
 CONVNEXT_PARTS = {"gamma": "layer_scale", "conv_dw": "block.0", "norm": "block.2", "mlp.fc1": "block.3", "mlp.fc2": "block.5"}
 
 # timm's names, as regular expressions, and torchvision's, where settrain has those.
@@ -42,11 +44,50 @@ CONVNEXT = [
     (r"^head\.norm\.", "classifier.0."),
     (r"^head\.fc\.", "classifier.2."),
 ]
+
+
+def efficientnet_parts(fused, squeezes, lite):
+    """Renames the parts of timm's blocks; `fused`: the stages whose blocks begin with a whole convolution."""
+
+    def part_name(match):
+        stage, block, rest = int(match[1]), match[2], match[3]
+        if stage in fused:
+            order = [["conv", "bn1"]] if stage == 0 else [["conv_exp", "bn1"], ["conv_pwl", "bn2"]]
+        elif stage == 0:  # expands nothing
+            order = [["conv_dw", "bn1"], ["se"], ["conv_pw", "bn2"]]
+        else:
+            order = [["conv_pw", "bn1"], ["conv_dw", "bn2"], ["se"], ["conv_pwl", "bn3"]]
+        if not squeezes:
+            order.remove(["se"])
+        names, parameter = rest.rsplit(".", 1)
+        part, *inside = names.split(".")
+        place = next(i for i, parts in enumerate(order) if part in parts)
+        if part == "se":
+            layer = {"conv_reduce": "fc1", "conv_expand": "fc2"}[inside[0]]
+            return f"features.{stage + 1}.{block}.block.{place}.{layer}.{parameter}"
+        which = order[place].index(part)
+        if not lite:
+            return f"features.{stage + 1}.{block}.block.{place}.{which}.{parameter}"
+        unit = LITE_UNITS[place + len(LITE_UNITS) - len(order)][which]
+        return f"_blocks.{sum(LITE_DEPTHS[:stage]) + int(block)}.{unit}.{parameter}"
+
+    outer = [("conv_stem", "_conv_stem"), ("bn1", "_bn0"), ("conv_head", "_conv_head"), ("bn2", "_bn1"), ("classifier", "_fc")]
+    if not lite:
+        last = "features.7" if fused else "features.8"
+        outer = [("conv_stem", "features.0.0"), ("bn1", "features.0.1"), ("conv_head", f"{last}.0"), ("bn2", f"{last}.1"), ("classifier", "classifier.1")]
+    return [(rf"^{theirs}\.", f"{ours}.") for theirs, ours in outer] + [(r"^blocks\.(\d+)\.(\d+)\.(.*)$", part_name)]
+
+
 # Ours, timm's, and how names differ.
 MODELS = [
     ("resnet18", "resnet18", []),
     ("densenet121", "densenet121", []),
     ("convnext_tiny", "convnext_tiny", CONVNEXT),
+    ("inception_resnet_v2", "inception_resnet_v2", []),
+    ("inception_v3", "inception_v3", []),
+    ("efficientnet_b0", "efficientnet_b0", efficientnet_parts((), True, False)),
+    ("efficientnet_v2_s", "tf_efficientnetv2_s", efficientnet_parts((0, 1, 2), True, False)),
+    ("efficientnet_lite0", "tf_efficientnet_lite0", efficientnet_parts((), False, True)),
     ("vit_b_16", "vit_base_patch16_224", VIT),
     ("vit_small_patch14_reg4_dinov2", "vit_small_patch14_reg4_dinov2", []),
     ("clip_vit_b_16", "vit_base_patch16_clip_224", []),

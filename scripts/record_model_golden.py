@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Records golden values of models with Python's PyTorch, an implementation apart from the C++ one: of the small ResNets, and of those
-of torchvision's, and EfficientNet-Lite0, whose NAME.json has a size in its name.
+of torchvision's and timm's (1.0.31), and EfficientNet-Lite0, whose NAME.json has a size in its name.
 
 Usage: record_model_golden.py OUTPUT_FOLDER
 
@@ -24,10 +24,11 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from reference_models import EfficientNetLite0, SmallResNet, parameter_list, torchvision_models
+from reference_models import TIMM, EfficientNetLite0, SmallResNet, parameter_list, timm_network, torchvision_models, torchvision_network
 
 
 CLASSES = 10  # of the models for large images
+ZERO = 1e-9  # gradients of less are rounding errors: of biases before a batch norm
 EVERY_TIME = ("model.stochastic_depth=0", "model.dropout=0")
 
 
@@ -140,7 +141,8 @@ def record(folder, name, depth, width, shape, classes, normalised):
 def deviation(float32, float64):
     """How far float32 is from float64."""
     worst = lambda key: float(np.abs(np.array(float32[key]) - np.array(float64[key])).max())
-    norms = [abs(a["l2"] - b["l2"]) / b["l2"] for a, b in zip(float32["gradients"], float64["gradients"])]
+    pairs = zip(float32["gradients"], float64["gradients"])
+    norms = [abs(a["l2"] - b["l2"]) / b["l2"] for a, b in pairs if b["l2"] > ZERO]
     return {
         "eval_logits_max_abs": worst("eval_logits"),
         "train_logits_max_abs": worst("train_logits"),
@@ -161,10 +163,15 @@ def first_weights(model):
 
     kind, constant = type(model).__name__, lambda value: (f"constant {value}", value, 0.0)
     for name, p in model.named_parameters():
-        if name.endswith("layer_scale"):
+        module = model.get_submodule(name.rpartition(".")[0])
+        if kind in ("AlexNet", "Inception3", "InceptionResnetV2", "InceptionV4", "SqueezeNet", "VGG"):
+            yield name, *first_weights_by_module(kind, module, p, constant, normal)
+        elif name.endswith("layer_scale"):
             yield name, *constant(float(np.float32(1e-6)))
         elif p.dim() == 1 and name.endswith("weight"):  # of a norm
             yield name, *constant(1.0)
+        elif kind == "ShuffleNetV2":
+            yield name, *(linear(p, p.numel() // p.shape[0]) if p.dim() > 1 else linear(p, model.fc.in_features) if name == "fc.bias" else constant(0.0))
         elif hasattr(model, "fc"):  # ResNeXt
             if name.startswith("fc."):
                 yield name, *linear(p, model.fc.in_features)
@@ -172,8 +179,10 @@ def first_weights(model):
                 yield name, *constant(0.0)
             else:
                 yield name, *normal((2 / (p.numel() / p.shape[1])) ** 0.5)
-        elif kind == "EfficientNet":
-            if name == "classifier.1.weight":
+        elif kind in ("EfficientNet", "MobileNetV2", "MobileNetV3"):
+            if p.dim() == 2 and kind != "EfficientNet":
+                yield name, *normal(0.01)
+            elif name == "classifier.1.weight":
                 yield name, "uniform(-b, b), b = 1 / sqrt(out)", 0.0, (3 * p.shape[0]) ** -0.5
             else:
                 yield name, *(normal((2 / (p.numel() / p.shape[1])) ** 0.5) if p.dim() > 1 else constant(0.0))
@@ -193,34 +202,57 @@ def first_weights(model):
             yield name, *constant(0.0)
 
 
+def first_weights_by_module(kind, module, p, constant, normal):
+    """The same for a network whose weights follow from the module that they are in."""
+    if isinstance(module, torch.nn.BatchNorm2d):
+        return constant(1.0 if p is module.weight else 0.0)
+    is_bias, fan = p.dim() == 1, module.weight[0].numel()
+    if kind in ("VGG", "SqueezeNet") and is_bias:
+        return constant(0.0)
+    if kind == "VGG":
+        return normal((2 / (p.numel() / p.shape[1])) ** 0.5) if p.dim() == 4 else normal(0.01)
+    if kind == "SqueezeNet":
+        return normal(0.01) if p.shape[0] == CLASSES else ("uniform(-b, b), b = sqrt(6 / in)", 0.0, (2 / fan) ** 0.5)
+    if kind == "Inception3" and not is_bias:
+        return normal(0.1)
+    return "uniform(-b, b), b = 1 / sqrt(in)", 0.0, (3 * fan) ** -0.5
+
+
 def record_first_weights(folder, file, make):
+    """Of equal blocks in a row (`repeat`) the first alone."""
     torch.manual_seed(4)
     model = make()
     weights = [
         {"name": entry, "distribution": distribution, "expected_mean": mean, "expected_std": std}
         for entry, distribution, mean, std in first_weights(model)
+        if not entry.startswith("repeat") or ".0." in entry
     ]
-    for weight, parameter in zip(weights, model.parameters()):  # what was read in the constructors is what they draw
-        std = parameter.std(unbiased=False).item()
+    parameters = dict(model.named_parameters())
+    for weight in weights:  # what was read in the constructors is what they draw
+        std = parameters[weight["name"]].std(unbiased=False).item()
         # A few of torchvision's normal weights are -2: its truncated normal of a uniform -1.
         assert abs(std - weight["expected_std"]) < max(0.3 * weight["expected_std"], 1e-12), (weight, std)
     (folder / f"{file}.init.json").write_text(json.dumps({"model": file, "parameters": weights}) + "\n")
 
 
-def record_large(folder, name, size, make, *settings):
-    """Of a model for large images, on smaller ones."""
+def record_large(folder, name, size, make, *settings, is_short=False):
+    """Of a model for large images, on smaller ones. `is_short`: without NAME_SIZE.params.txt, and of gradients norms and products alone."""
     classes, shape, file = CLASSES, [2, 3, size, size], f"{name}_{size}px"
+    library = "timm" if name in TIMM else "torchvision"
     model = make()
-    (folder / f"{file}.params.txt").write_text(parameter_list(file, classes, model))
+    if not is_short:
+        (folder / f"{file}.params.txt").write_text(parameter_list(file, classes, model))
     labels, images = torch.tensor([3, 7]), closed_input(shape)
     exact = results(make, torch.float64, images, labels)
+    for gradient in exact["gradients"] if is_short else ():
+        del gradient["first8"]
     golden = {
         "model": file,
         "settings": [f"model.name={name}", *settings],
         "num_classes": classes,
         "input_shape": shape,
         "labels": labels.tolist(),
-        "made_with": f"torch {torch.__version__}, torchvision {importlib.metadata.version('torchvision')}, CPU",
+        "made_with": f"torch {torch.__version__}, {library} {importlib.metadata.version(library)}, CPU",
         "parameters": sum(p.numel() for p in model.parameters()),
         "fill_sha256": fill(model),
         "deviation_float32_from_float64": deviation(results(make, torch.float32, images, labels), exact),
@@ -238,11 +270,26 @@ if __name__ == "__main__":
         ("convnext_tiny", 64, ("model.stochastic_depth=0",), {"stochastic_depth_prob": 0.0}),
         ("vit_b_16", 64, (), {"image_size": 64}),
         ("efficientnet_b0", 64, EVERY_TIME, {"stochastic_depth_prob": 0.0, "dropout": 0.0}),
+        ("efficientnet_b2", 64, EVERY_TIME, {"stochastic_depth_prob": 0.0, "dropout": 0.0}),
         ("efficientnet_v2_s", 64, EVERY_TIME, {"stochastic_depth_prob": 0.0, "dropout": 0.0}),
+        ("mobilenet_v2", 64, ("model.dropout=0",), {"dropout": 0.0}),
+        ("mobilenet_v3_small", 64, ("model.dropout=0",), {"dropout": 0.0}),
+        ("mobilenet_v3_large", 64, ("model.dropout=0",), {"dropout": 0.0}),
+        ("shufflenet_v2_x1_0", 64, (), {}),
     ):
         make = lambda: torchvision_models().get_model(name, num_classes=CLASSES, **options)
         record_large(output, name, size, make, *settings)
-        if name != "efficientnet_v2_s":  # drawn as efficientnet_b0
+        if name not in ("efficientnet_b2", "efficientnet_v2_s", "mobilenet_v3_large"):  # drawn as others of their families
             record_first_weights(output, f"{name}_{size}px", make)
     # 72 is halved to 9, which TensorFlow pads on both sides.
     record_large(output, "efficientnet_lite0", 72, lambda: EfficientNetLite0(CLASSES, 0.0, 0.0), *EVERY_TIME)
+    # Images that leave some pixels for the last batch norms.
+    for name, size in (("alexnet", 64), ("inception_v3", 107), ("squeezenet1_0", 48), ("vgg11", 32)):
+        make = lambda: torchvision_network(name, CLASSES, dropout=0.0)
+        record_large(output, name, size, make, "model.dropout=0", is_short=True)
+        record_first_weights(output, f"{name}_{size}px", make)
+    for name, size in (("inception_resnet_v2", 107), ("inception_v4", 139)):
+        make = lambda: timm_network(name, CLASSES)
+        record_large(output, name, size, make, is_short=True)
+        if name == "inception_resnet_v2":  # the other is drawn alike
+            record_first_weights(output, f"{name}_{size}px", make)

@@ -12,8 +12,15 @@ from torch.nn import functional as F
 SMALL_DENSENETS = {"densenet40_40": (40, 40), "densenet40_12": (40, 12)}
 SMALL_RESNETS = {f"resnet{depth}": depth for depth in (8, 20, 32, 44, 56)}
 TORCHVISION = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d")
+TORCHVISION += ("wide_resnet101_2", "alexnet", "inception_v3", "squeezenet1_0", "vgg11")
 TORCHVISION += ("densenet121", "densenet161", "densenet169", "densenet201", "vit_b_16")
-TORCHVISION += ("convnext_tiny", "convnext_small", "convnext_base", "convnext_large", "efficientnet_b0", "efficientnet_v2_s")
+TORCHVISION += ("convnext_tiny", "convnext_small", "convnext_base", "convnext_large", "efficientnet_v2_s")
+TORCHVISION += tuple(f"efficientnet_b{number}" for number in range(5))
+TORCHVISION += ("mobilenet_v2", "mobilenet_v3_small", "mobilenet_v3_large", "shufflenet_v2_x1_0")
+TIMM = ("inception_resnet_v2", "inception_v4")
+# Where it is not 224.
+SIZES = {"efficientnet_b1": 240, "efficientnet_b2": 288, "efficientnet_b3": 300, "efficientnet_b4": 380, "efficientnet_v2_s": 384}
+SIZES |= dict.fromkeys(("inception_v3", *TIMM), 299)
 
 
 class NormalisedHead(nn.Module):
@@ -240,6 +247,20 @@ def torchvision_models():
     return models
 
 
+def torchvision_network(name, classes, **options):
+    """torchvision's `name` with first weights. Inception-v3 is without the auxiliary classifier, as the code of the thesis has it."""
+    if name == "inception_v3":
+        options = {"aux_logits": False, "init_weights": True, **options}
+    return torchvision_models().get_model(name, weights=None, num_classes=classes, **options)
+
+
+def timm_network(name, classes):
+    """timm's `name` with first weights. Imported on demand."""
+    import timm
+
+    return timm.create_model(name, num_classes=classes)
+
+
 def make(name, classes=100):
     """settrain's model `name` as it is without further keys, for colour images."""
     if name in SMALL_RESNETS:
@@ -251,15 +272,16 @@ def make(name, classes=100):
     if name == "efficientnet_lite0":
         return EfficientNetLite0(classes)
     if name in TORCHVISION:
-        return torchvision_models().get_model(name, weights=None, num_classes=classes)
-    raise SystemExit(f"no model {name!r}; there are {', '.join([*SMALL_RESNETS, *SMALL_DENSENETS, *TORCHVISION, 'efficientnet_lite0'])}")
+        return torchvision_network(name, classes)
+    if name in TIMM:
+        return timm_network(name, classes)
+    known = [*SMALL_RESNETS, *SMALL_DENSENETS, *TORCHVISION, *TIMM, "efficientnet_lite0"]
+    raise SystemExit(f"no model {name!r}; there are {', '.join(known)}")
 
 
 def usual_size(name):
     """Height and width of the images that the model was made for."""
-    if name == "efficientnet_v2_s":
-        return 384
-    return 224 if name in TORCHVISION or name == "efficientnet_lite0" else 32
+    return SIZES.get(name, 224 if name in TORCHVISION or name == "efficientnet_lite0" else 32)
 
 
 def usual_classes(name):

@@ -3,9 +3,11 @@
 #include <iostream>
 
 #include "apps/settrain/bench_command.h"
+#include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/process.h"
+#include "src/inference/score_file.h"
 #include "src/measure/bench/loss_report.h"
 #include "src/train/compute_policy.h"
 #include "src/train/compute_threads.h"
@@ -20,14 +22,27 @@ struct LossesBench {
   LossBenchOptions options;
   int64_t threads = 0;  // 0: not given
   std::string model;    // of --step; empty: none
+  std::string scores;   // a file for table 5 of --iclr2018; empty: random scores
   bool growth = false, iclr2018 = false, json = false;
 };
+
+// The scores of the file, whose classes K must suit; none where there is no file.
+std::optional<ScoreBatch> scores_of(const LossesBench& bench) {
+  if (bench.scores.empty()) return std::nullopt;
+  const SplitScores scores = read_score_file(bench.scores).scores;
+  if (bench.options.base.k + 1 >= scores.scores.size(1)) {
+    throw ConfigError(fmt::format("--k: {} is too large for the {} classes of {}", bench.options.base.k,
+                                  scores.scores.size(1), bench.scores));
+  }
+  return ScoreBatch{scores.scores, scores.labels};
+}
 
 int bench_losses(const CommandLine& line, const LossesBench& bench) {
   LossReport report{.device = find_device(line.device), .options = bench.options, .model = bench.model};
   const LossBenchOptions& options = report.options;
   const LossRegistry& losses = line.registries.losses;
   check(losses, options, report.device);
+  const std::optional<ScoreBatch> scores = scores_of(bench);
   if (!bench.model.empty()) line.registries.models.at(bench.model);
   if (bench.threads > 0) set_compute_threads(static_cast<int>(bench.threads));
   if (report.device.is_cpu()) keep_freed_memory();  // as in training
@@ -46,7 +61,7 @@ int bench_losses(const CommandLine& line, const LossesBench& bench) {
   if (bench.iclr2018) {
     log::info("[bench] the algorithms of ICLR 2018");
     report.smoothed = measure_smoothed(losses, options, report.device);
-    report.stability = check_smoothed_stability(losses, options, report.device);
+    report.stability = check_smoothed_stability(losses, options, scores, report.device);
   }
   if (!bench.model.empty()) {
     log::info("[bench] steps of " + bench.model);
@@ -94,8 +109,14 @@ void add_bench_losses_command(CLI::App& bench_app, CommandLine& line) {
       "--growth", bench->growth,
       "Also noised_topk, smoothed_topk_hinge and exact_topk with K = 1, 5, 10, 50, 100, and with 100, 1000, "
       "10000 classes");
-  command->add_flag("--iclr2018", bench->iclr2018,
-                    "Also the smoothed hinge beside the algorithms of its paper, as in tables 3 to 5 there");
+  CLI::Option* iclr2018 =
+      command->add_flag("--iclr2018", bench->iclr2018,
+                        "Also the smoothed hinge beside the algorithms of its paper, as in tables 3 to 5 there");
+  command
+      ->add_option("--scores", bench->scores,
+                   "Scores of a model for the overflows of table 5, in place of random ones: a file of settrain "
+                   "scores, or a safetensors file or .npz archive with scores and labels")
+      ->needs(iclr2018);
   command->add_option("--step", bench->model,
                       fmt::format("Also what losses cost of a training step of this model (settrain list models), with "
                                   "batches of {} and {} classes",

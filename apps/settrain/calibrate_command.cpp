@@ -13,6 +13,7 @@
 #include "src/core/log.h"
 #include "src/core/text.h"
 #include "src/inference/calibration.h"
+#include "src/inference/guarantee.h"
 #include "src/inference/results.h"
 #include "src/inference/rule_file.h"
 #include "src/inference/score_file.h"
@@ -73,19 +74,6 @@ void draw(const CalibrateArguments& arguments, const Calibration& calibration) {
   for (const auto& file : draw_charts({calibration_chart(calibration)}, arguments.figure)) {
     log::info("[calibrate] " + file.string());
   }
-}
-
-// Warnings about scores that are not logits.
-std::vector<std::string> warnings_of_scale(const ScoreFile& scores, const std::string& file) {
-  if (scores.facts.probability == ProbabilityKind::kSigmoid) return {};
-  const ScoreScale scale = scale_of(scores.scores.scores);
-  if (scale == ScoreScale::kLogits) return {};
-  const auto [sum, kind] =
-      scale == ScoreScale::kProbabilities ? std::pair(1, "probabilities") : std::pair(100, "percentages");
-  return {
-      fmt::format("'{}': each image's scores sum to {}, as {} do; scores are expected as they are before the "
-                  "softmax: store the logits, or the logarithms of the {}",
-                  file, sum, kind, kind)};
 }
 
 int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments) {

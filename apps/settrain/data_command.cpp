@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <limits>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "src/data_tools/split_folder.h"
 #include "src/data_tools/stats_files.h"
 #include "src/data_tools/verify.h"
+#include "src/data_tools/vote.h"
 
 namespace settrain {
 namespace {
@@ -98,9 +100,14 @@ struct StatsOptions {
 };
 
 int print_stats(const CommandLine& line, const StatsOptions& options) {
-  const LoadedData data = load_data(line.registries.datasets, load_config(line));
+  const config::Config config = load_config(line);
+  const LoadedData data = load_data(line.registries.datasets, config);
+  const DatasetEntry& entry = line.registries.datasets.at(config.get<std::string>("data.name"));
+  // A mistake in them is told before the sizes of all images are read.
+  const std::vector<ImageRecord> records = entry.records ? entry.records(config) : std::vector<ImageRecord>{};
   catch_interrupts();
-  const DataStats stats = data_stats(data, options.workers);
+  DataStats stats = data_stats(data, options.workers);
+  count_records(records, data.dataset, stats);
   std::cout << (options.json ? stats_json(stats) : stats_text(stats)) << std::flush;
   if (!options.folder.empty()) {
     // Standard output holds the statistics alone, so the names of the files go to standard error.
@@ -113,7 +120,7 @@ void add_stats_command(CLI::App& data, CommandLine& line) {
   const auto [command, options] = add_subcommand<StatsOptions>(
       data, line, "stats", print_stats,
       "Statistics of a config's data: images per class, imbalance (Lorenz curve, Gini coefficient, shot groups), "
-      "image sizes, label noise");
+      "image sizes, label noise; of Pl@ntNet-300K also organs, licences, authors and observations, by its metadata");
   add_data_options(*command, line, options->workers);
   command->add_option("--out", options->folder, "A folder to write numbers and pictures (gnuplot's) to")
       ->check(not_empty("folder"));
@@ -218,15 +225,64 @@ void add_split_command(CLI::App& data, CommandLine& line) {
   command->add_flag("--overwrite", request.overwrite, "Replace lists that are there; other files stay");
 }
 
+struct VoteArguments {
+  std::string answers, authors;
+  VoteOptions options;
+};
+
+int vote_on_labels(const CommandLine& /*line*/, const VoteArguments& arguments) {
+  const VoteOptions& options = arguments.options;
+  for (const auto& [name, value] : {std::pair("--base", options.base),
+                                    {"--threshold", options.threshold},
+                                    {"--alpha", options.alpha},
+                                    {"--beta", options.beta}}) {
+    if (!std::isfinite(value)) throw ConfigError(fmt::format("{} {}: expected a finite number", name, value));
+  }
+  const std::vector<Answer> answers = read_answers(arguments.answers);
+  if (answers.empty()) throw DataError(fmt::format("'{}' has no answers", arguments.answers));
+  const VoteResult result = vote(
+      answers, arguments.authors.empty() ? std::vector<Author>{} : read_authors(arguments.authors), arguments.options);
+  std::cout << votes_csv(result) << std::flush;
+  const auto valid = std::ranges::count_if(result.votes, &Vote::is_valid);
+  log::info(fmt::format("[data] {} of {} images have a valid label, by {} answers; {} round{}", format_count(valid),
+                        format_count(std::ssize(result.votes)), format_count(std::ssize(answers)), result.rounds,
+                        result.rounds == 1 ? "" : "s"));
+  if (!result.has_settled) log::warning("[data] the last round still changed labels or their validity");
+  return kSuccess;
+}
+
+void add_vote_command(CLI::App& data, CommandLine& line) {
+  const auto [command, arguments] = add_subcommand<VoteArguments>(
+      data, line, "vote", vote_on_labels,
+      "Labels from the answers of many people, by Pl@ntNet's weighted majority vote (Garcin 2023, section 3.8.1): a "
+      "user's weight is n^alpha - n^beta + base, with n the species that the user knows. Prints a CSV line for each image");
+  command->add_option("answers", arguments->answers, "CSV file with the columns image,user,label")
+      ->option_text("ANSWERS")
+      ->required();
+  command->add_option(
+      "--authors", arguments->authors,
+      "CSV file with the columns image,user: who took an image. The species of a user's valid images count "
+      "for n, beside the different labels that the user gave");
+  VoteOptions& options = arguments->options;
+  command->add_option("--base", options.base, "b_0 of the weight, which the thesis does not print")->required();
+  command
+      ->add_option("--threshold", options.threshold,
+                   "theta: a label is valid where its weights sum to more; not printed either")
+      ->required();
+  command->add_option("--alpha", options.alpha, "The first power")->capture_default_str();
+  command->add_option("--beta", options.beta, "The second power")->capture_default_str();
+}
+
 }  // namespace
 
 void add_data_command(CLI::App& app, CommandLine& line) {
-  CLI::App* command = app.add_subcommand("data", "Downloads, splits, verifies and describes data sets");
+  CLI::App* command = app.add_subcommand("data", "Downloads, splits, verifies, describes and labels data sets");
   command->require_subcommand(1);
   add_verify_command(*command, line);
   add_stats_command(*command, line);
   add_fetch_command(*command, line);
   add_split_command(*command, line);
+  add_vote_command(*command, line);
 }
 
 }  // namespace settrain

@@ -7,7 +7,6 @@
 
 #include "apps/settrain/design_run.h"
 #include "models/cost.h"
-#include "models/model_options.h"
 #include "src/config/load.h"
 #include "src/config/value.h"
 #include "src/core/interrupt.h"
@@ -23,7 +22,7 @@
 namespace settrain {
 namespace {
 
-// The backward pass computes twice what the forward pass does.
+// Where all is trained, the backward pass computes twice what the forward pass does.
 constexpr double kPassesOfTraining = 3;
 
 // A step of a whole batch takes too long on a CPU.
@@ -34,7 +33,7 @@ int64_t measured_batch(int64_t batch, const at::Device& device) {
 }
 
 // The settings of the model and its precision. Losses and heads keep their defaults, since they take little of a step
-// (docs/benchmarks.md). images_of_run() allows for a body that is not trained.
+// (docs/benchmarks.md). images_of_run() allows for parts that are not trained.
 StepKind step_kind(const ModelEntry& model, const config::Config& config, const DataFacts& facts,
                    const at::Device& device) {
   const int64_t batch = measured_batch(config.get<int64_t>("data.batch_size"), device);
@@ -62,18 +61,16 @@ int64_t images_to_score(const config::Config& config, const char* path, const Da
   return sum;
 }
 
-// The number of images such that training on all of them would take as long as the run.
-double images_of_run(const config::Config& config, const DataFacts& facts) {
+// The number of images such that training all parts on all of them would take as long as the run. `passes`: see
+// training_passes().
+double images_of_run(const config::Config& config, const DataFacts& facts, double passes) {
   const auto epochs = config.get<int64_t>("train.epochs"), every = config.get<int64_t>("eval.every");
-  // A body that is trained in part counts as if it were trained wholly: its first layers may be among the parts.
-  const bool trains_body = trained_parts(config) != config::Texts{ModelOptions::kHead};
   const int64_t crops = config.read<EvalOptions>("eval").crops == EvalOptions::kTen ? 10 : 1;
   const int64_t selected = std::max<int64_t>(1, std::ssize(config.get<config::Texts>("select")));
   const int64_t trained = epochs * facts.train;
   const int64_t evaluations = (epochs + every - 1) / every;  // one after the last epoch
   const int64_t evaluated = evaluations * images_to_score(config, "eval.during_training", facts) +
                             selected * crops * images_to_score(config, "eval.splits", facts);
-  const double passes = trains_body ? kPassesOfTraining : 1;
   return (passes * static_cast<double>(trained) + static_cast<double>(evaluated)) / kPassesOfTraining;
 }
 
@@ -106,6 +103,19 @@ int list_designs(const CommandLine& line, const ListArguments& arguments, const 
 
 }  // namespace
 
+void DesignCost::add_files(const config::Config& config) {
+  const NeededFiles files = needed_files(config);
+  add_once(data, files.data);
+  if (files.weights) add_once(weights, *files.weights);
+  for (const std::string& sentence : missing_files(config)) add_once(missing, sentence);
+}
+
+std::string DesignCost::needs_lines() const {
+  std::string text = fmt::format("needs: {}\n", needs());
+  for (const std::string& sentence : missing) text += fmt::format("missing: {}\n", sentence);
+  return text;
+}
+
 std::string DesignCost::needs() const {
   std::string text = fmt::format("{}", fmt::join(data, "; "));
   if (!weights.empty()) text += "; " + weights.front();
@@ -124,10 +134,7 @@ DesignCost DesignCosts::count(const RunDesign& design, const std::vector<WantedC
   for (const SweepPoint& point : make_runs(grid, schema, 1, repeated)) {
     const config::Config config = config::load(schema, grid.base, point.overrides);
     cost.runs += seeds;
-    const NeededFiles files = needed_files(config);
-    add_once(cost.data, files.data);
-    if (files.weights) add_once(cost.weights, *files.weights);
-    for (const std::string& sentence : missing_files(config)) add_once(cost.missing, sentence);
+    cost.add_files(config);
     const auto facts = facts_of(line_.registries.datasets, config);
     if (!facts) {
       cost.is_known = false;
@@ -135,12 +142,11 @@ DesignCost DesignCosts::count(const RunDesign& design, const std::vector<WantedC
     }
     const ModelEntry& model = line_.registries.models.at(config.get<std::string>("model.name"));
     const StepKind kind = step_kind(model, config, *facts, device);
+    const ModelContext input{facts->classes, facts->channels, facts->size, facts->size};
     const auto [forward, is_new] = forward_.try_emplace(kind);
-    if (is_new) {
-      const ModelContext input{facts->classes, facts->channels, facts->size, facts->size};
-      forward->second = static_cast<double>(network_cost(model, config, input).multiply_adds);
-    }
-    const double images = static_cast<double>(seeds) * images_of_run(config, *facts);
+    if (is_new) forward->second = static_cast<double>(network_cost(model, config, input).multiply_adds);
+    const double passes = training_passes(model, config, input);
+    const double images = static_cast<double>(seeds) * images_of_run(config, *facts, passes);
     cost.images[kind] += images;
     cost.multiply_adds += kPassesOfTraining * forward->second * images;
   }

@@ -25,8 +25,14 @@ struct DesignCost {
   std::vector<std::string> data{}, weights{};  // needed ones, whether they are there or not
   std::vector<std::string> missing{};          // a sentence for each of them that is missing
 
+  /// Adds what a run needs.
+  void add_files(const config::Config& config);
+
   /// "cifar100 (data/cifar-100-binary); weights/resnet18.pth and 9 more".
   std::string needs() const;
+
+  /// "needs: ...", and "missing: ..." for each that is not there, a line each.
+  std::string needs_lines() const;
 };
 
 class DesignCosts {

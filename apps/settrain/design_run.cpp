@@ -27,8 +27,7 @@ void print_design_plan(const CommandLine& line, const RunDesign& design, const s
   }
   DesignCosts costs(line);
   const DesignCost cost = costs.count(design, cells);
-  std::cout << fmt::format("needs: {}\n", cost.needs());
-  for (const std::string& sentence : cost.missing) std::cout << fmt::format("missing: {}\n", sentence);
+  std::cout << cost.needs_lines();
   if (!cost.is_known) return;
   std::cout << std::flush;  // measuring takes a while
   ProgressBar bar;

@@ -7,6 +7,7 @@
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
+#include "src/inference/export_weights.h"
 #include "src/inference/set_maker.h"
 #include "src/inference/trained_model.h"
 #include "src/onnx/write_onnx.h"
@@ -50,12 +51,13 @@ std::optional<CalibratedRule> rule_of(const TrainedModel& model, const std::stri
     throw ConfigError(
         "--rule: the run's rules are for the mean scores of ten crops (eval.crops: ten), and an ONNX graph sees one");
   }
-  return SetMaker(model, {name}, /*by_superclass=*/false).rules().front();
+  return SetMaker(model, {name}).rules().front();
 }
 
 int export_onnx(const CommandLine& line, const ExportArguments& arguments, const fs::path& checkpoint,
                 const fs::path& output) {
   const TrainedModel model = open_trained_model(line.registries, checkpoint, at::kCPU);
+  check_takes_images(model);
   if (!model.rules_problem.empty()) throw RunError(model.rules_problem);
   const OnnxOptions options{.input = arguments.input,
                             .temperature = model.rules ? model.rules->temperature : 1,

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 struct PredictArguments {
   ServedModel served;
-  std::string output, group;
+  std::string output, group, features;
   std::vector<std::string> inputs;
   bool overwrite = false;
 };
@@ -48,6 +48,28 @@ size_t widest(const FileTable& images, const std::optional<ImageGroups>& groups)
   return width;
 }
 
+// Answers to the features of images.
+int predict_rows(const CommandLine& line, const PredictArguments& arguments, const fs::path& file) {
+  if (!arguments.group.empty()) throw ConfigError("--group: joins images, and --features are rows of numbers");
+  const FeatureFile features = read_feature_file(arguments.features);
+  const TrainedModel model = arguments.served.open(line, file);
+  const SetMaker maker = arguments.served.set_maker(model);
+  arguments.served.tell_rules("[predict]", model, maker);
+  size_t width = 0;
+  for (int64_t row = 0; row < features.features->size(); ++row) width = std::max(width, row_name(features, row).size());
+  const auto writer = arguments.output.empty() ? prediction_table(std::cout, maker, /*has_groups=*/false, width)
+                                               : prediction_file(arguments.output, maker, /*has_groups=*/false);
+  ProgressBar bar;
+  const int64_t unanswered = predict_features(model, features, arguments.features, maker, *writer, bar);
+  if (!arguments.output.empty()) {
+    std::cout << fmt::format("'{}': the answers to {} rows of features\n", arguments.output,
+                             format_count(features.features->size()));
+  }
+  if (unanswered == 0) return kSuccess;
+  log::error(fmt::format("[predict] {} rows of features have no answer", format_count(unanswered)));
+  return kFailed;
+}
+
 int predict_images(const CommandLine& line, const PredictArguments& arguments) {
   catch_interrupts();
   const fs::path file = arguments.served.file(line);
@@ -55,6 +77,11 @@ int predict_images(const CommandLine& line, const PredictArguments& arguments) {
     check_prediction_file(arguments.output);
     refuse_existing(arguments.output, arguments.overwrite);
   }
+  if (arguments.inputs.empty() && arguments.features.empty())
+    throw ConfigError("what to answer: images, or a file of features by --features");
+  if (!arguments.inputs.empty() && !arguments.features.empty())
+    throw ConfigError("--features stands in place of images, and both are given");
+  if (!arguments.features.empty()) return predict_rows(line, arguments, file);
   check_inputs(arguments.inputs);
   FileTable images = image_inputs(arguments.inputs, std::cin);
   if (!arguments.group.empty()) images = without_repeats(images);
@@ -94,18 +121,17 @@ void add_predict_command(CLI::App& app, CommandLine& line) {
   const auto [command, arguments] = add_subcommand<PredictArguments>(
       app, line, "predict", predict_images, "Answers with sets of classes to images of your own");
   arguments->served.add_model(*command);
-  command
-      ->add_option(
-          "inputs", arguments->inputs,
-          "Images, folders of them, text files that list them (a path a line, from the list's folder), or - for "
-          "such a list on standard input, from the current folder")
-      ->required();
+  command->add_option(
+      "inputs", arguments->inputs,
+      "Images, folders of them, text files that list them (a path a line, from the list's folder), or - for "
+      "such a list on standard input, from the current folder");
+  command->add_option("--features", arguments->features,
+                      "In place of images: a file of features, as `settrain embed` writes it, for the model's head");
   command->add_option("--out", arguments->output, "A file NAME.jsonl or NAME.csv for the whole answers");
   command->add_flag("--overwrite", arguments->overwrite, "Replaces the file where it is there");
-  command->add_option(
-      "--group", arguments->group,
-      "One answer to several photographs of one specimen: folder, where each has a folder, or a CSV file "
-      "with lines image,group");
+  command->add_option("--group", arguments->group,
+                      "One answer to several photographs of one specimen: folder, where each has a folder, a CSV file "
+                      "with lines image,group, or plantnet300K_metadata.json, by its observations");
   arguments->served.add_options(*command, line);
 }
 

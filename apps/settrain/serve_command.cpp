@@ -28,7 +28,7 @@ bool is_loopback(const std::string& host) {
 int serve_model(const CommandLine& line, ServeArguments& arguments) {
   catch_interrupts();
   ServeOptions& options = arguments.options;
-  options.by_superclass = arguments.served.by_superclass;
+  options.by_superclass = arguments.served.form.by_superclass;
   options.http.bytes = static_cast<int64_t>(arguments.mebibytes * (1 << 20));
   options.most_pixels = static_cast<int64_t>(arguments.megapixels * 1e6);
   options.batch.seconds = options.http.seconds;

@@ -17,7 +17,9 @@ void ServedModel::add_model(CLI::App& command) {
   command
       .add_option(
           "file", model,
-          "A run's folder, or a file that `settrain export` wrote; or weights alone, with --model and --classes")
+          alone.needs_head
+              ? "A run's folder, or a file that `settrain export` wrote; or weights alone, with --model and --classes"
+              : "A run's folder, or a file that `settrain export` wrote; or weights alone, with --model")
       ->required();
 }
 
@@ -27,15 +29,39 @@ void ServedModel::add_options(CLI::App& command, CommandLine& line) {
                   "top:K, error:E, or one that `settrain calibrate` calibrated; may be given several times. Without it "
                   "those that are calibrated, else top:5")
       ->allow_extra_args(false);
-  add_choice(command, "--by", by_superclass, {{"class", false}, {"superclass", true}},
+  add_choice(command, "--by", form.by_superclass, {{"class", false}, {"superclass", true}},
              "What the sets hold: class, or superclass (genera, say)");
+  add_integer(
+      command, "--roll-up", form.roll_up, 1, kMostAnswerNodes,
+      "Also answers with at most so many nodes of the taxonomy (data.taxonomy), such as two species and a genus, "
+      "which cover the set with the fewest classes");
+  command.add_option(
+      "--only", form.only,
+      "A text file with the classes that occur where the pictures were taken, one a line: no other is in a set");
+  command.add_option(
+      "--prior", form.prior,
+      "A CSV file with lines class,weight: how often each class occurs there, in any unit; classes without a "
+      "line do not occur. Calibrated rules then hold for that place");
+  command.add_flag("--p-values", form.p_values, "Also gives the p-value of each class of a conformal rule's set");
+  command
+      .add_option(
+          "--unknown", form.unknown,
+          "Says of a picture whose p-values are all at most this that it looks like no known class; at most this "
+          "share of pictures of known classes is")
+      ->check(CLI::Range(0.0, 1.0));
+  add_model_options(command, line);
+}
+
+void ServedModel::add_model_options(CLI::App& command, CommandLine& line) {
   checkpoint.add_options(command);
   command.add_option(
       "--model", alone.model,
       "The model of weights alone (torch.save's or safetensors), such as resnet50: `settrain list models`");
-  command.add_option(
-      "--classes", alone.classes,
-      "A text file with the names of the classes of weights alone, one a line, in the order of the scores");
+  if (alone.needs_head) {
+    command.add_option(
+        "--classes", alone.classes,
+        "A text file with the names of the classes of weights alone, one a line, in the order of the scores");
+  }
   command.add_option("--normalisation", alone.normalisation,
                      "Of the images that weights alone were trained on, as data.normalisation; without it ImageNet's "
                      "where torchvision has such weights of the model");
@@ -61,7 +87,7 @@ TrainedModel ServedModel::open(const CommandLine& line, const fs::path& file) co
 }
 
 SetMaker ServedModel::set_maker(const TrainedModel& opened) const {
-  return SetMaker(opened, rules, by_superclass);
+  return SetMaker(opened, rules, form);
 }
 
 bool ServedModel::tell_rules(const char* who, const TrainedModel& opened, const SetMaker& maker) const {
@@ -74,6 +100,7 @@ bool ServedModel::tell_rules(const char* who, const TrainedModel& opened, const 
   if (opened.rules && opened.rules->temperature != 1) {
     log::info(fmt::format("{} the scores are divided by the temperature {}", who, opened.rules->temperature));
   }
+  for (const std::string& note : maker.place_notes()) log::info(printable(fmt::format("{} {}", who, note)));
   tell_probabilities(who, class_facts(opened.card).probability, opened.card.head);
   bool has_guarantee = false;
   std::map<std::string, std::vector<std::string>> promises;  // names of rules, by their guarantee

@@ -15,8 +15,8 @@ namespace settrain {
 
 struct ServedModel {
   std::string model;               // the positional argument
-  bool by_superclass = false;      // --by superclass
   std::vector<std::string> rules;  // --rule
+  AnswerForm form;                 // --by, --roll-up, --only, --prior, --p-values, --unknown
   int64_t threads = 0;             // --threads; 0: not given
   CheckpointChoice checkpoint;
   WeightsAlone alone;  // --model, --classes, --normalisation, --input-size
@@ -24,6 +24,8 @@ struct ServedModel {
   /// The positional argument. The options are added apart, since the help lists options in the order of their addition.
   void add_model(CLI::App& command);
   void add_options(CLI::App& command, CommandLine& line);
+  /// The options that choose the model, without those of rules.
+  void add_model_options(CLI::App& command, CommandLine& line);
 
   /// The checkpoint of a run, or the exported file.
   std::filesystem::path file(const CommandLine& line) const;

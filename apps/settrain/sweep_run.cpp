@@ -11,6 +11,7 @@
 #include <sstream>
 #include <thread>
 
+#include "apps/settrain/design_cost.h"
 #include "src/config/load.h"
 #include "src/config/value.h"
 #include "src/core/error.h"
@@ -66,6 +67,7 @@ void print_costs(const CommandLine& line, const Sweep& sweep, const std::vector<
                                    find_device(line.device), FirstWeights::kPretrained);
   ProgressBar bar;
   const DryRun cost = dry_run(run, bar);
+  if (!cost.divergence.empty()) log::warning(fmt::format("[sweep] {}: {}", point.name, cost.divergence));
   const auto to_come = static_cast<double>(count(rows, PointStatus::kPending));
   std::cout << fmt::format(
       "to come: {} runs of {} and {} each, as measured on {}; {} in all with {} at a time, {} on disk\n",
@@ -174,7 +176,19 @@ void check_selection(const CommandLine& line, const Sweep& sweep) {
 void print_plan(const CommandLine& line, const Sweep& sweep, const SweepArguments& arguments) {
   const std::vector<SweepRow> rows = rows_of(sweep);
   for (const SweepRow& row : rows) std::cout << fmt::format("{:<9} {}\n", name_of(row.status), row.point->name);
-  print_costs(line, sweep, rows, arguments.jobs);
+  DesignCost files;
+  for (const SweepRow& row : rows) {
+    if (row.status != PointStatus::kPending) continue;
+    files.add_files(config::load(experiment_schema(line.registries), sweep.grid.base, row.point->overrides));
+  }
+  if (files.data.empty()) return;  // no run is to come
+  std::cout << files.needs_lines();
+  if (files.missing.empty()) {
+    print_costs(line, sweep, rows, arguments.jobs);
+  } else {
+    std::cout << fmt::format("to come: {} runs; what they take is measured where nothing is missing\n",
+                             count(rows, PointStatus::kPending));
+  }
 }
 
 void print_slurm_array(const CommandLine& line, const Sweep& sweep, const SweepArguments& arguments) {

@@ -92,6 +92,18 @@ void log_start(const Experiment& run, const CommandLine& line) {
   for (const auto& [name, tensor] : run.loss->state()) {
     log::info(fmt::format("[loss] {} keeps {} of its own: {}", loss, format_bytes(tensor.nbytes()), name));
   }
+  const int64_t epochs = run.train.epochs;
+  for (const config::Curve& curve : run.config.curves("loss")) {
+    if (epochs < 2) {
+      log::warning(fmt::format("[loss] {} has no epochs to change in, and is {:.6g}: {}.from has no effect", curve.path,
+                               curve.to, curve.path));
+      continue;
+    }
+    const std::string middle =
+        epochs == 2 ? "" : fmt::format(" over {:.6g} in epoch {}", curve.at(epochs / 2, epochs), epochs / 2 + 1);
+    log::info(fmt::format("[loss] {} goes from {:.6g} in epoch 1{} to {:.6g} in epoch {}, {}", curve.path,
+                          curve.at(0, epochs), middle, curve.to, epochs, curve.shape));
+  }
   const auto weights = run.config.read<ClassWeightOptions>("loss");
   const auto& weights_kind = run.config.get<std::string>("loss.class_weights");
   if (weights.kind != ClassWeightOptions::kNone) {
@@ -187,6 +199,8 @@ void warn_of_other_epochs(const config::Config& config, const ResumePoint& point
   std::vector<const char*> curves;
   if (config.get<std::string>("schedule.name") == "cosine") curves.push_back("schedule cosine");
   if (config.get<std::string>("data.sampler") == Sampling::kProgressive) curves.push_back("sampler progressive");
+  const std::vector<config::Curve> of_loss = config.curves("loss");
+  for (const config::Curve& curve : of_loss) curves.push_back(curve.path.c_str());
   for (const auto& [path, before, after] : point.changes) {
     if (path != "train.epochs") continue;
     for (const char* curve : curves) {
@@ -295,6 +309,7 @@ int try_out(const CommandLine& line) {
   std::cout << format_dry_run(run.dataset, run.train.epochs, run.device, cost);
   std::cout << fmt::format("{:<12} {}{}\n", "run folder", folder,
                            RunFolder::is_there(folder) ? " (holds a run: --resume or --overwrite it)" : "");
+  if (!cost.divergence.empty()) throw NumericalError(cost.divergence);
   if (cost.disk_bytes <= cost.free_disk_bytes) return kSuccess;
   throw RunError(fmt::format("the checkpoints need {}, and {} are free where run.dir is", format_bytes(cost.disk_bytes),
                              format_bytes(cost.free_disk_bytes)));

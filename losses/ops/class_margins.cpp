@@ -55,7 +55,8 @@ config::Keys ClassMargins::keys(double default_max_margin, double default_scale,
               "Default: " +
                   source + ".")
               .at_least(0)
-              .in("scores"),
+              .in("scores")
+              .by_epoch(),
           key("scale", &Options::scale, default_scale,
               "Factor that brings cosines to the size of logits. Default: " + source +
                   "; the thesis, section 4.6.5, calls 30 (ldam) and 50 (noised) good defaults.")

@@ -19,6 +19,7 @@ struct LossContext {
   std::vector<int64_t> train_ids;     // [training samples] their ids, as in LossInput::sample_ids
   std::vector<int64_t> train_labels;  // [training samples] label noise included
   uint64_t seed = 0;                  // for random initial values
+  int64_t epochs = 0;                 // of the run, for numbers that change by epoch; 0: they have their last values
 };
 
 /// The label sets of a batch, one after the other: sample i has classes[offsets[i]] to classes[offsets[i + 1] - 1]. A
@@ -47,7 +48,7 @@ struct LossInput {
 
   // For tests and benchmarks, in place of what the loss would take itself:
   LossMethod method = LossMethod::kFast;
-  std::optional<at::Tensor> noise;            // [batch, draws, classes] random numbers, finite
+  std::optional<at::Tensor> noise;  // [batch, draws, classes or, for some losses, wrong classes] random numbers, finite
   std::optional<at::Tensor> estimate_logits;  // [batch, classes] a loss' own estimates of the samples' labels
 };
 

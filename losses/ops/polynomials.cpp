@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/logsumexp.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -41,6 +42,10 @@ at::Tensor log_elementary_symmetric(const at::Tensor& x, int64_t degree) {
   const at::Tensor padded = at::constant_pad_nd(x, {0, missing_to_power_of_two(x.size(-1))}, kLogOfNothing);
   return product(at::stack({at::zeros_like(padded), padded}, -1), degree,
                  [](const at::Tensor& a, const at::Tensor& b) { return at::logsumexp(a + b, {-1}); });
+}
+
+at::Tensor elementary_symmetric(const at::Tensor& e, int64_t degree) {
+  return number_of_events(e, at::ones_like(e), degree);
 }
 
 at::Tensor number_of_events(const at::Tensor& p, const at::Tensor& complement, int64_t most) {

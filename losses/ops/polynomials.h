@@ -15,6 +15,11 @@ inline constexpr double kLogOfNothing = -1e300;
 /// probability of a class among the K drawn, is as accurate. O(classes * degree) operations.
 at::Tensor log_elementary_symmetric(const at::Tensor& x, int64_t degree);
 
+/// The elementary symmetric polynomials of degrees 0 to `degree` of `e` themselves: [..., classes] float64 to [...,
+/// degree + 1], or fewer where there are fewer classes. Sums of products, with cancellation only where e has negative
+/// numbers; large numbers overflow to infinity.
+at::Tensor elementary_symmetric(const at::Tensor& e, int64_t degree);
+
 /// The probabilities that 0, 1, ... `most` of independent events happen, whose probabilities are `p` and 1 - p =
 /// `complement`: [..., classes] float64 to [..., most + 1], or fewer where there are fewer events. (The Poisson
 /// binomial distribution.)

@@ -37,7 +37,8 @@ config::Key smoothed_margin_key(double Options::*member) {
                      "By how much the label's score should exceed the smoothed (k+1)-th largest. Default: ICML "
                      "2022, eq. 10.")
       .at_least(0)
-      .in("scores");
+      .in("scores")
+      .by_epoch();
 }
 
 }  // namespace settrain

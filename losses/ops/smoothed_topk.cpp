@@ -1,12 +1,14 @@
 #include "losses/ops/smoothed_topk.h"
 
 #include <ATen/ops/add.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/special_ndtr.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/topk.h>
+#include <ATen/ops/where.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
@@ -73,23 +75,48 @@ at::Tensor gaussian_noise(const NoiseKey& key, int64_t batch, int64_t draws, int
   return noise.to(device);
 }
 
+namespace {
+
+// The noise in the dtype of the scores. Throws ShapeError where it does not fit them.
+at::Tensor noise_of(const at::Tensor& scores, const at::Tensor& noise) {
+  check_shape("noise", noise.sizes(), {scores.size(0), kAnySize, scores.size(1)});
+  if (noise.size(1) == 0) throw ShapeError("noise: expected at least one draw, got shape [batch, 0, classes]");
+  return noise.detach().to(scores.options());
+}
+
+// [batch] the means of `per_draw` [batch, draws], summed in order; NaN for rows of scores that hold one.
+at::Tensor mean_over_draws(const at::Tensor& per_draw, const at::Tensor& scores) {
+  const int64_t draws = per_draw.size(1);
+  at::Tensor sum = per_draw.select(1, 0);
+  for (int64_t draw = 1; draw < draws; ++draw) sum = sum.add(per_draw.select(1, draw));
+  return nan_where_any(sum.div(static_cast<double>(draws)), scores);
+}
+
+}  // namespace
+
 SmoothedTopk smoothed_topk(const at::Tensor& scores, const at::Tensor& noise, int64_t rank, double epsilon) {
   check_rank(rank, scores);
-  check_shape("noise", noise.sizes(), {scores.size(0), kAnySize, scores.size(1)});
-  const int64_t draws = noise.size(1);
-  if (draws == 0) throw ShapeError("noise: expected at least one draw, got shape [batch, 0, classes]");
-
-  const at::Tensor z = noise.detach().to(scores.options());
+  const at::Tensor z = noise_of(scores, noise);
   at::Tensor chosen;
   {
     const c10::NoGradGuard no_grad;
     chosen = rank_index(at::add(scores.unsqueeze(1), z, epsilon), rank - 1);
   }
   const at::Tensor chosen_noise = z.gather(2, chosen.unsqueeze(2)).squeeze(2);
-  const at::Tensor perturbed = at::add(scores.gather(1, chosen), chosen_noise, epsilon);
-  at::Tensor sum = perturbed.select(1, 0);
-  for (int64_t draw = 1; draw < draws; ++draw) sum = sum.add(perturbed.select(1, draw));
-  return {nan_where_any(sum.div(static_cast<double>(draws)), scores), chosen};
+  return {mean_over_draws(at::add(scores.gather(1, chosen), chosen_noise, epsilon), scores), chosen};
+}
+
+at::Tensor smoothed_topk_sum(const at::Tensor& scores, const at::Tensor& noise, int64_t k, double epsilon) {
+  check_rank(k, scores);
+  const at::Tensor perturbed = at::add(scores.unsqueeze(1), noise_of(scores, noise), epsilon);
+  at::Tensor is_summed;  // [batch, draws, classes]
+  {
+    const c10::NoGradGuard no_grad;
+    const at::Tensor last = rank_index(perturbed, k - 1).unsqueeze(2), smallest = perturbed.gather(2, last);
+    const at::Tensor classes = at::arange(scores.size(1), last.options());
+    is_summed = perturbed.gt(smallest).logical_or(perturbed.eq(smallest).logical_and(classes.le(last)));
+  }
+  return mean_over_draws(at::where(is_summed, perturbed, 0).sum(2), scores);
 }
 
 GaussLegendre::GaussLegendre(int64_t n) {
@@ -228,6 +255,7 @@ at::Tensor exact_topk_by_kernel(const at::Tensor& scores, int64_t rank, double e
 at::Tensor exact_smoothed_topk(const at::Tensor& scores, int64_t rank, double epsilon, int64_t nodes,
                                LossMethod method) {
   check_rank(rank, scores);
+  if (epsilon == 0) return ranked(scores, rank);
   if (method == LossMethod::kPlain || !has_exact_kernel(scores, rank))
     return plain_exact_topk(scores, rank, epsilon, nodes);
   return scores.scalar_type() == at::kDouble ? exact_topk_by_kernel<double>(scores, rank, epsilon, nodes)

@@ -1,5 +1,5 @@
-// The k-th largest score, smoothed by normal noise: estimated from draws, or exactly. Both are differentiable
-// operators, useful beyond the losses of this folder.
+// The k-th largest score and the sum of the k largest, smoothed by normal noise: estimated from draws, or exactly. All
+// are differentiable operators, useful beyond the losses of this folder; docs/functional.md shows them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -34,6 +34,15 @@ struct SmoothedTopk {
 /// a NaN has the value NaN. Throws ShapeError.
 SmoothedTopk smoothed_topk(const at::Tensor& scores, const at::Tensor& noise, int64_t rank, double epsilon);
 
+/// The mean over M draws of the sum of the k largest elements of s + epsilon z_m (thesis eq. 4.11, an estimate of
+/// eq. 4.6; smoothed_topk() is the difference of the sums of k and k - 1 with the same noise):
+///
+///     (1/M) sum_m sum_{r <= k} (s + epsilon z_m)_[r]
+///
+/// Arguments, ties and NaN as in smoothed_topk(), `k` in [1, classes]. [batch], dtype of the scores. Gradient: the
+/// share of the draws in which a class is among the k largest (thesis eq. 4.7), so that it sums to k.
+at::Tensor smoothed_topk_sum(const at::Tensor& scores, const at::Tensor& noise, int64_t k, double epsilon);
+
 /// Nodes and weights of Gauss-Legendre quadrature: sum_i weights[i] f(nodes[i]) is the integral of f over [-1, 1],
 /// exactly for polynomials up to degree 2 n - 1.
 struct GaussLegendre {
@@ -46,8 +55,9 @@ struct GaussLegendre {
 /// ICML 2022, eq. 8 with rank = K + 1; thesis eq. 4.8). smoothed_topk() estimates it from draws; here it is an
 /// integral.
 ///
-/// `scores` [batch, classes] float32 or float64; `rank` in [1, classes], 1: the largest; `epsilon` > 0 in units of the
-/// scores; `nodes` of a Gauss-Legendre rule: 32 give the value to 1e-8 epsilon, 64 to 1e-12. Throws ShapeError.
+/// `scores` [batch, classes] float32 or float64; `rank` in [1, classes], 1: the largest; `epsilon` >= 0 in units of
+/// the scores, 0: the rank itself; `nodes` of a Gauss-Legendre rule: 32 give the value to 1e-8 epsilon, 64 to 1e-12.
+/// Throws ShapeError.
 ///
 /// How it works: the number N(t) of classes with s_j + epsilon z_j > t is a sum of independent events, and
 ///

@@ -9,12 +9,12 @@
 #include <map>
 #include <utility>
 
+#include "metrics/average_k_threshold.h"
 #include "metrics/label_rank.h"
 #include "metrics/sets/conformal_scores.h"
 #include "metrics/sets/conformal_thresholds.h"
 #include "metrics/sets/rules/rule_terms.h"
 #include "metrics/split_scores.h"
-#include "metrics/threshold.h"
 #include "src/core/shape.h"
 
 namespace settrain {
@@ -98,14 +98,17 @@ void note_ties(CalibratedRule& calibrated, const std::vector<DoubleDouble>& scor
   const DoubleDouble threshold = calibrated.thresholds.front();
   const auto same = std::count(scores.begin(), scores.end(), threshold);
   const double share = static_cast<double>(same) / static_cast<double>(scores.size());
-  const bool can_draw = is_ranked(rule.score) && !rule.randomised;
+  const bool can_draw = can_be_randomised(rule.score) && !rule.randomised;
   // The largest score of raps and saps depends on lambda.
   const bool has_largest = rule.score != ConformalScore::kRaps && rule.score != ConformalScore::kSaps;
   if (has_largest && threshold == DoubleDouble()) {
     calibrated.notes.push_back(fmt::format(
         "the threshold is the largest score there is, which {:.3g} % of the calibration images have: their "
         "label {}. Every set holds all classes; {}",
-        100 * share, is_ranked(rule.score) ? "has no probability behind it" : "has a probability or a weight of 0",
+        100 * share,
+        rule.score == ConformalScore::kTree ? "is held by the root alone"
+        : is_ranked(rule.score)             ? "has no probability behind it"
+                                            : "has a probability or a weight of 0",
         can_draw ? "a larger alpha, or randomised=true, gives smaller ones" : "a larger alpha gives smaller ones"));
   } else if (same > 1 && share > kWorthSaying) {
     calibrated.notes.push_back(
@@ -121,6 +124,11 @@ void calibrate_conformal(CalibratedRule& calibrated, const ClassFacts& facts, co
   const double alpha = rule.level;
   const std::vector<DoubleDouble> s = label_scores(calibrated, scores, labels);
   const std::vector<int64_t> y = whole_numbers(labels);
+  using enum ConformalThreshold;
+  if (rule.threshold == kMarginal || rule.threshold == kClasswise || rule.threshold == kSuperclass) {
+    calibrated.label_scores = {s, y};
+  }
+  if (rule.threshold == kSuperclass) calibrated.superclass_of = facts.superclass_of;
   switch (rule.threshold) {
     case ConformalThreshold::kMarginal:
       calibrated.thresholds = {conformal_quantile(s, alpha)};
@@ -200,6 +208,8 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
   const at::Tensor rows = scores.detach().cpu().contiguous(), row_labels = labels.cpu().contiguous();
   calibrated.images = rows.size(0);
   calibrated.class_factor = class_factors(rule, facts);
+  if (rule.kind == SetRule::Kind::kConformal && rule.score == ConformalScore::kTree)
+    calibrated.tree = facts.taxonomy.parent;
   if (const auto always = std::count(calibrated.class_factor.begin(), calibrated.class_factor.end(), kAlwaysIn)) {
     calibrated.notes.push_back(
         fmt::format("{} of {} classes have no training image: they are in every set", always, calibrated.classes));

@@ -18,13 +18,17 @@
 //   saps  u p_(1) where o = 1, else p_(1) + (o - 2 + u) lambda  Huang, Xi, Zhang, Yao, Qiu and Wei 2024
 //   pas   -p_y / pi_y, pi_y the class' share of training images Ding, Fermanian and Salmon 2025
 //   wpas  -w_y p_y / pi_y; pi_y = 0: the class is in every set, of pas too
+//   tree  P(D_j), the first D_j that holds y. D_0 is empty, and D_j covers D_{j-1} and the class of rank j
+//         by at most M nodes of the taxonomy (src/core/taxonomy.h). The answer is the largest D_j with
+//         a score of at most q, and all classes where q is infinite. Ours; covers of the first classes,
+//         found anew for each number of them, are not nested and would lose coverage.
 //
 // All but pas and wpas are stored minus 1: lac as -p_y, aps as -(behind_o + u p_y). A confident network gives p_(1) = 1
 // to the last digit of a double, and 1 minus that is 0; the sum of the other probabilities, 1e-30 say, has its digits.
 // Scores and thresholds are therefore sums of two numbers (double_double.h). Conformal scores tie only where logits tie
 // or a weight is 0: probabilities below exp(-600) are never 0 (score_rows.h). The threshold of average:K is one double.
 //
-// The images that calibrate a class' q, and the probability that is at least 1 - alpha:
+// Which images set a class' q, and after the colon the probability that is then at least 1 - alpha:
 //
 //   marginal           all: P(label in set)
 //   classwise          the class' own: P(label in set | label = y)

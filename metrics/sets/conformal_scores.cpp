@@ -1,3 +1,5 @@
+// The scores of aps, raps and saps are computed by RankedScore, those of lac and pas by class_score, both in the
+// header, those of tree by GrowingAnswer.
 #include "metrics/sets/conformal_scores.h"
 
 #include <fmt/format.h>
@@ -40,6 +42,30 @@ void find_ranked_scores(const CalibratedRule& rule, const at::Tensor& scores, co
   });
 }
 
+template <class T>
+void find_tree_scores(const CalibratedRule& rule, const at::Tensor& scores, const int64_t* labels,
+                      DoubleDouble* found) {
+  const NodeCover tree(rule.tree, rule.classes);
+  for_each_score_row<T>(scores, rule.probability, [&] {
+    return [&, labels, found, ranked = RankedRow<T>(rule.classes),
+            answer = GrowingAnswer(tree, rule.rule.nodes)](const ScoreRow<T>& row) mutable {
+      ranked.start(row);
+      answer.start(row.p);
+      for (int64_t rank = 0; !answer.holds(labels[row.image]); ++rank) {
+        if (!answer.holds(ranked.at(rank))) answer.grow(ranked.at(rank));
+      }
+      found[row.image] = answer.score();
+    };
+  });
+}
+
+template <class T>
+auto finder(const CalibratedRule& rule) {
+  const bool conformal = rule.rule.kind == SetRule::Kind::kConformal;
+  if (conformal && rule.rule.score == ConformalScore::kTree) return find_tree_scores<T>;
+  return conformal && is_ranked(rule.rule.score) ? find_ranked_scores<T> : find_class_scores<T>;
+}
+
 std::vector<double> read_weights(const std::string& file, const ClassFacts& facts) {
   std::vector<std::string> names = facts.names;
   for (int64_t c = std::ssize(names); c < facts.classes; ++c) names.push_back(std::to_string(c));
@@ -57,12 +83,32 @@ std::vector<double> read_weights(const std::string& file, const ClassFacts& fact
 
 }  // namespace
 
+GrowingAnswer::GrowingAnswer(const NodeCover& tree, int64_t most_nodes) : tree_(tree), most_nodes_(most_nodes) {}
+
+void GrowingAnswer::start(const double* p) {
+  p_ = p;
+  mass_ = tree_.masses(p);
+  nodes_.clear();
+  held_.assign(static_cast<size_t>(tree_.classes()), 0);
+}
+
+void GrowingAnswer::grow(int64_t category) {
+  nodes_.push_back(category);
+  nodes_ = tree_.cover(nodes_, mass_, most_nodes_);
+  for (const int64_t node : nodes_) {
+    for (const int64_t leaf : tree_.leaves(node)) held_[static_cast<size_t>(leaf)] = 1;
+  }
+}
+
+double GrowingAnswer::score() const {
+  double outside = 0;
+  for (size_t c = 0; c < held_.size(); ++c) outside += held_[c] ? 0 : p_[c];
+  return -outside;
+}
+
 std::vector<DoubleDouble> label_scores(const CalibratedRule& rule, const at::Tensor& scores, const at::Tensor& labels) {
   std::vector<DoubleDouble> found(static_cast<size_t>(labels.size(0)));
-  const bool ranked = rule.rule.kind == SetRule::Kind::kConformal && is_ranked(rule.rule.score);
-  const auto find = scores.scalar_type() == at::kDouble
-                        ? (ranked ? find_ranked_scores<double> : find_class_scores<double>)
-                        : (ranked ? find_ranked_scores<float> : find_class_scores<float>);
+  const auto find = scores.scalar_type() == at::kDouble ? finder<double>(rule) : finder<float>(rule);
   find(rule, scores, labels.const_data_ptr<int64_t>(), found.data());
   return found;
 }

@@ -12,6 +12,7 @@
 
 #include "metrics/sets/rules/calibrated_rule.h"
 #include "src/core/random.h"
+#include "src/core/taxonomy.h"
 
 namespace settrain {
 
@@ -68,6 +69,33 @@ class RankedScore {
   double lambda_, k_, u_;
   double rank_ = 0, behind_first_ = 0;
   DoubleDouble largest_ = -kAlwaysIn;
+};
+
+/// The answers of the score tree to an image, which grow by a class at a time: D_j is the cover of D_{j-1} and the
+/// class by at most so many nodes (NodeCover::cover()), so that each holds the one before.
+class GrowingAnswer {
+ public:
+  GrowingAnswer(const NodeCover& tree, int64_t most_nodes);
+
+  /// Begins with no class. `p` [classes] the probabilities, which must stay valid.
+  void start(const double* p);
+  /// Takes a class in that is not held yet.
+  void grow(int64_t category);
+
+  /// [classes]
+  const std::vector<char>& held() const { return held_; }
+  bool holds(int64_t category) const { return held_[static_cast<size_t>(category)] != 0; }
+  /// The summed probability of the classes held, minus 1: minus the sum of the others', which has its digits, and never
+  /// falls as the answer grows.
+  double score() const;
+
+ private:
+  const NodeCover& tree_;
+  int64_t most_nodes_;
+  const double* p_ = nullptr;
+  std::vector<double> mass_;    // [nodes of the tree]
+  std::vector<int64_t> nodes_;  // of the answer
+  std::vector<char> held_;
 };
 
 /// The u of a rule that is not randomised.

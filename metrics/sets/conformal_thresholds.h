@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "metrics/sets/rules/set_rule.h"
+#include "metrics/sets/rules/calibrated_rule.h"
 #include "src/core/double_double.h"
 
 namespace settrain {
@@ -26,12 +26,6 @@ DoubleDouble conformal_quantile(std::vector<DoubleDouble> scores, double alpha);
 /// The quantile of each group: `group_of` [scores] is a group in [0, groups), or negative, for none.
 std::vector<DoubleDouble> conformal_quantiles(const std::vector<DoubleDouble>& scores,
                                               const std::vector<int64_t>& group_of, int64_t groups, double alpha);
-
-/// The labels of calibration images, and their scores.
-struct LabelScores {
-  std::vector<DoubleDouble> scores;  // [images] the conformal score of the label
-  std::vector<int64_t> labels;       // [images] in [0, classes)
-};
 
 /// Calibration images in two parts, drawn at random: `first` of the images, and the others. A function of the arguments
 /// alone.

@@ -3,6 +3,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,29 +25,36 @@ struct RuleOptions {
 
   static config::Keys keys() {
     return {
-        config::key("rules", &RuleOptions::rules, {},
-                    "Rules by which scores become sets, such as conformal:pas:0.1, top:5 or average-error:0.1: for "
-                    "each, coverage@RULE (share of images whose set holds the label), size@RULE (mean size), "
-                    "macro_coverage@RULE (mean over classes), below_half@RULE (share of classes covered in under "
-                    "half of their images) and undercoverage_gap@RULE. For the test split they are calibrated on "
-                    "the split of data.calibration_share, or on validation where there is none; of any other split "
-                    "one half calibrates for the other. Of sizes, below_half and gaps, `select` takes the smallest.")
+        config::key(
+            "rules", &RuleOptions::rules, {},
+            "Rules by which scores become sets, such as conformal:pas:0.1, top:5 or average-error:0.1: for "
+            "each, coverage@RULE (share of images whose set holds the label), size@RULE (mean size), "
+            "macro_coverage@RULE (mean over classes), below_half@RULE (share of classes covered in under "
+            "half of their images) and undercoverage_gap@RULE; of conformal:tree also nodes@RULE (mean number of nodes "
+            "of the taxonomy that make a set) and depth@RULE (their mean distance from the root). For the test split they "
+            "are calibrated on the split of data.calibration_share, or on validation where there is none; of any other split "
+            "one half calibrates for the other. Of sizes, below_half and gaps, `select` takes the smallest.")
             .distinct()};
   }
 };
 
 /// The values of a rule's metrics. The first is named as its histogram of sizes.
 std::vector<MetricValue> values_of(const SetRule& rule, const SetQuality& quality) {
-  const std::string name = "@" + rule.name(), size = "size" + name;
+  const auto named = [name = rule.name()](const char* what) { return fmt::format("{}@{}", what, name); };
+  const std::string size = named("size");
   using enum MeanOver;
   using enum Better;
   constexpr MetricUnit kShare = MetricUnit::kFraction;
-  std::vector<MetricValue> values{{"coverage" + name, quality.coverage, kShare, kSamples, kHigher, size},
+  std::vector<MetricValue> values{{named("coverage"), quality.coverage, kShare, kSamples, kHigher, size},
                                   {size, quality.mean_size, MetricUnit::kClasses, kSamples, kLower},
-                                  {"macro_coverage" + name, quality.macro_coverage, kShare, kClasses, kHigher, size},
-                                  {"below_half" + name, quality.below_half, kShare, kClasses, kLower}};
+                                  {named("macro_coverage"), quality.macro_coverage, kShare, kClasses, kHigher, size},
+                                  {named("below_half"), quality.below_half, kShare, kClasses, kLower}};
   if (!std::isnan(rule.wanted_coverage())) {
-    values.push_back({"undercoverage_gap" + name, quality.undercoverage_gap, kShare, kClasses, kLower});
+    values.push_back({named("undercoverage_gap"), quality.undercoverage_gap, kShare, kClasses, kLower});
+  }
+  if (rule.nodes > 0) {
+    values.push_back({named("nodes"), quality.mean_nodes, MetricUnit::kThreshold, kSamples, kLower});
+    values.push_back({named("depth"), quality.mean_depth, MetricUnit::kThreshold, kSamples, kHigher});
   }
   return values;
 }
@@ -73,18 +81,28 @@ Division halves_of(const SplitScores& split, uint64_t seed) {
 }
 
 /// The rule's sets, judged a part at a time: the sets of all images at once may not fit.
-SetOutcomes judge(const CalibratedRule& rule, const SplitScores& split, double score_scale) {
+SetOutcomes judge(const CalibratedRule& rule, const SplitScores& split, double score_scale, const Taxonomy& taxonomy) {
   constexpr int64_t kImages = 4096;
   const at::Tensor labels = split.labels.cpu();
-  std::vector<at::Tensor> has_label, sizes;
+  std::vector<at::Tensor> has_label, sizes, nodes, depths, has_rank;
   for (int64_t first = 0; first < labels.size(0); first += kImages) {
     const int64_t count = std::min(kImages, labels.size(0) - first);
     const at::Tensor sets = sets_of(rule, split.scores.narrow(0, first, count).mul(score_scale), first);
-    SetOutcomes part = outcomes_of(sets, labels.narrow(0, first, count));
+    SetOutcomes part = outcomes_of(sets, labels.narrow(0, first, count), taxonomy);
     has_label.push_back(std::move(part.has_label));
     sizes.push_back(std::move(part.sizes));
+    if (taxonomy.empty()) continue;
+    nodes.push_back(std::move(part.nodes));
+    depths.push_back(std::move(part.depths));
+    has_rank.push_back(std::move(part.has_rank));
   }
-  return {labels, at::cat(has_label), at::cat(sizes), split.scores.size(1)};
+  SetOutcomes all{labels, at::cat(has_label), at::cat(sizes), split.scores.size(1)};
+  if (!taxonomy.empty()) {
+    all.nodes = at::cat(nodes);
+    all.depths = at::cat(depths);
+    all.has_rank = at::cat(has_rank);
+  }
+  return all;
 }
 
 /// For every rule R: "coverage@R", "size@R" (the sets' mean size), "macro_coverage@R"; "undercoverage_gap@R" where the
@@ -109,12 +127,15 @@ class RuleMetrics : public Metric {
                            .names = context.class_names,
                            .train_counts = context.train_counts,
                            .superclass_of = context.superclass_of,
+                           .taxonomy = context.taxonomy,
                            .probability = context.sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
     const at::Tensor calibration = division.calibration.scores.mul(context.score_scale);
     std::vector<SetOutcomes> outcomes;
     for (const SetRule& rule : rules_) {
       const CalibratedRule calibrated = calibrate(rule, facts, calibration, division.calibration.labels, context.seed);
-      outcomes.push_back(judge(calibrated, division.judged, context.score_scale));
+      // Nodes are counted for the rules that answer by them.
+      outcomes.push_back(
+          judge(calibrated, division.judged, context.score_scale, rule.nodes > 0 ? context.taxonomy : Taxonomy()));
     }
     return [this, outcomes = std::move(outcomes), place = division.place,
             train_counts = context.train_counts](const at::Tensor& samples) {

@@ -1,16 +1,18 @@
 #include "metrics/sets/set_quality.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
 
 #include "metrics/class_hits.h"
 #include "src/core/shape.h"
 
 namespace settrain {
 namespace {
-
-constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 std::array<double, 2> wilson_interval(double share, int64_t images) {
   constexpr double z = 1.959963984540054;  // the normal quantile of 0.975
@@ -72,20 +74,69 @@ void judge_classes(const ClassHits& counts, double wanted, SetQuality& quality) 
   quality.classes_without_images = std::ssize(counts.total) - with_images;
   quality.macro_coverage = macro_accuracy(counts).mean;
   quality.below_half = static_cast<double>(below_half) / n;
-  quality.undercoverage_gap = std::isnan(wanted) ? kUndefined : missing / n;
+  quality.undercoverage_gap = std::isnan(wanted) ? kUndefinedQuality : missing / n;
   quality.coverage_gap = gap / n;
+}
+
+/// [ranks above the classes][classes]: the node of that rank to which a class belongs; where it has none, the highest
+/// one below.
+std::vector<std::vector<int64_t>> nodes_by_rank(const Taxonomy& taxonomy) {
+  std::vector<std::vector<int64_t>> by_rank;
+  std::vector<int64_t> nodes(static_cast<size_t>(taxonomy.num_classes()));
+  std::iota(nodes.begin(), nodes.end(), int64_t{0});
+  for (int64_t rank = 1; rank < std::ssize(taxonomy.ranks); ++rank) {
+    for (int64_t& node : nodes) {
+      const int64_t above = taxonomy.parent[static_cast<size_t>(node)];
+      if (taxonomy.rank[static_cast<size_t>(above)] == rank) node = above;
+    }
+    by_rank.push_back(nodes);
+  }
+  return by_rank;
+}
+
+void judge_nodes(const at::Tensor& sets, const Taxonomy& taxonomy, SetOutcomes& outcomes) {
+  const NodeCover tree(taxonomy.parent, taxonomy.num_classes());
+  const auto by_rank = nodes_by_rank(taxonomy);
+  const at::Tensor rows = sets.contiguous(), labels = outcomes.labels.contiguous();
+  outcomes.nodes = at::zeros_like(outcomes.labels);
+  outcomes.depths = at::zeros({labels.size(0)}, at::kDouble);
+  outcomes.has_rank = at::zeros({labels.size(0), std::ssize(by_rank)}, at::kBool);
+  at::parallel_for(0, labels.size(0), /*grain_size=*/64, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const bool* set = rows.const_data_ptr<bool>() + i * outcomes.classes;
+      const std::vector<int64_t> nodes = tree.exactly(set);
+      double depths = 0;
+      for (const int64_t node : nodes) depths += static_cast<double>(tree.depth(node));
+      outcomes.nodes.mutable_data_ptr<int64_t>()[i] = std::ssize(nodes);
+      if (!nodes.empty()) outcomes.depths.mutable_data_ptr<double>()[i] = depths / static_cast<double>(nodes.size());
+      bool* has_rank = outcomes.has_rank.mutable_data_ptr<bool>() + i * std::ssize(by_rank);
+      for (const std::vector<int64_t>& node_of : by_rank) {
+        const int64_t wanted = node_of[static_cast<size_t>(labels.const_data_ptr<int64_t>()[i])];
+        for (int64_t c = 0; c < outcomes.classes; ++c) *has_rank |= set[c] && node_of[static_cast<size_t>(c)] == wanted;
+        ++has_rank;
+      }
+    }
+  });
 }
 
 }  // namespace
 
 SetOutcomes SetOutcomes::of(const at::Tensor& images) const {
-  return {labels.index_select(0, images), has_label.index_select(0, images), sizes.index_select(0, images), classes};
+  SetOutcomes some{labels.index_select(0, images), has_label.index_select(0, images), sizes.index_select(0, images),
+                   classes};
+  if (!nodes.defined()) return some;
+  some.nodes = nodes.index_select(0, images);
+  some.depths = depths.index_select(0, images);
+  some.has_rank = has_rank.index_select(0, images);
+  return some;
 }
 
-SetOutcomes outcomes_of(const at::Tensor& sets, const at::Tensor& labels) {
+SetOutcomes outcomes_of(const at::Tensor& sets, const at::Tensor& labels, const Taxonomy& taxonomy) {
   check_shape("sets", sets.sizes(), {kAnySize, kAnySize});
   check_shape("labels", labels.sizes(), {sets.size(0)});
-  return {labels, sets.gather(1, labels.unsqueeze(1)).squeeze(1), sets.sum(1), sets.size(1)};
+  SetOutcomes outcomes{labels, sets.gather(1, labels.unsqueeze(1)).squeeze(1), sets.sum(1), sets.size(1)};
+  if (!taxonomy.empty()) judge_nodes(sets, taxonomy, outcomes);
+  return outcomes;
 }
 
 SetQuality set_quality(const SetOutcomes& outcomes, double wanted, const std::vector<int64_t>& train_counts) {
@@ -93,27 +144,35 @@ SetQuality set_quality(const SetOutcomes& outcomes, double wanted, const std::ve
   SetQuality quality;
   quality.images = outcomes.labels.size(0);
   judge_classes(counts, wanted, quality);
-  quality.shot_coverage.fill(kUndefined);
+  quality.shot_coverage.fill(kUndefinedQuality);
   if (!train_counts.empty()) {
     for (const ShotGroup group : {ShotGroup::kFew, ShotGroup::kMedium, ShotGroup::kMany})
       quality.shot_coverage[static_cast<size_t>(group)] = shot_accuracy(counts, train_counts, group).mean;
   }
   quality.coverage = accuracy(counts);
   if (quality.images == 0) {
-    quality.interval.fill(kUndefined);
-    quality.mean_size = quality.median_size = quality.empty = quality.full = kUndefined;
-    quality.size_stratified_violation = kUndefined;
+    quality.interval.fill(kUndefinedQuality);
+    quality.mean_size = quality.median_size = quality.empty = quality.full = kUndefinedQuality;
+    quality.size_stratified_violation = kUndefinedQuality;
     return quality;
+  }
+  if (outcomes.nodes.defined()) {
+    const auto filled = static_cast<double>(outcomes.sizes.gt(0).sum().item<int64_t>());
+    quality.mean_nodes = outcomes.nodes.sum().item<double>() / filled;
+    quality.mean_depth = outcomes.depths.sum().item<double>() / filled;
+    const at::Tensor shares = outcomes.has_rank.to(at::kDouble).mean(0);
+    quality.rank_coverage = {shares.const_data_ptr<double>(), shares.const_data_ptr<double>() + shares.numel()};
   }
   quality.interval = wilson_interval(quality.coverage, quality.images);
   judge_sizes(outcomes, quality);
-  quality.size_stratified_violation = std::isnan(wanted) ? kUndefined : size_stratified_violation(outcomes, wanted);
+  quality.size_stratified_violation =
+      std::isnan(wanted) ? kUndefinedQuality : size_stratified_violation(outcomes, wanted);
   return quality;
 }
 
 SetQuality set_quality(const at::Tensor& sets, const at::Tensor& labels, double wanted,
-                       const std::vector<int64_t>& train_counts) {
-  return set_quality(outcomes_of(sets, labels), wanted, train_counts);
+                       const std::vector<int64_t>& train_counts, const Taxonomy& taxonomy) {
+  return set_quality(outcomes_of(sets, labels, taxonomy), wanted, train_counts);
 }
 
 }  // namespace settrain

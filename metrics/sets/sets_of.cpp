@@ -133,6 +133,27 @@ void ranked_sets(const CalibratedRule& rule, const at::Tensor& scores, const Cla
 }
 
 template <class T>
+void tree_sets(const CalibratedRule& rule, const at::Tensor& scores, bool* sets) {
+  const NodeCover tree(rule.tree, rule.classes);
+  const DoubleDouble threshold = rule.thresholds.front();
+  for_each_score_row<T>(scores, rule.probability, [&] {
+    return [&, sets, ranked = RankedRow<T>(rule.classes),
+            answer = GrowingAnswer(tree, rule.rule.nodes)](const ScoreRow<T>& row) mutable {
+      bool* set = sets + row.image * rule.classes;
+      std::fill_n(set, rule.classes, false);
+      ranked.start(row);
+      answer.start(row.p);
+      for (int64_t rank = 0; rank < rule.classes; ++rank) {
+        if (answer.holds(ranked.at(rank))) continue;
+        answer.grow(ranked.at(rank));
+        if (DoubleDouble(answer.score()) > threshold) break;
+        std::ranges::copy(answer.held(), set);
+      }
+    };
+  });
+}
+
+template <class T>
 void make_sets(const CalibratedRule& rule, const at::Tensor& scores, int64_t first_image, bool* sets) {
   const ClassLimits limits(rule);
   switch (rule.rule.kind) {
@@ -152,6 +173,7 @@ void make_sets(const CalibratedRule& rule, const at::Tensor& scores, int64_t fir
       });
       return;
     case RuleKind::kConformal:
+      if (rule.rule.score == ConformalScore::kTree) return tree_sets<T>(rule, scores, sets);
       if (is_ranked(rule.rule.score)) return ranked_sets<T>(rule, scores, limits, first_image, sets);
       [[fallthrough]];
     default:

@@ -13,7 +13,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -30,6 +29,7 @@
 
 #include "losses/make_loss.h"
 #include "losses/ops/loss_kernels.h"
+#include "python/ops/recording.h"
 #include "python/ops/value_errors.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
@@ -60,7 +60,11 @@ config::Config loss_config(const std::string& settings) {
     begin = end + 1;
   }
   const std::vector<std::string> places(overrides.size(), "settrain.losses");
-  return config::load({{loss_section(loss_registry())}, {}}, {}, overrides, places);
+  const config::Config config = config::load({{loss_section(loss_registry())}, {}}, {}, overrides, places);
+  for (const config::Curve& curve : config.curves("loss")) {
+    config.fail(curve.path + ".from", "only a run of the program has epochs to change it by; give one number");
+  }
+  return config;
 }
 
 /// The entry of the loss that the settings name.
@@ -161,21 +165,6 @@ LossInput input_of(const MadeLoss& made, const Scores& from, const Arguments& ar
   }
   return input;
 }
-
-/// Lets operations be recorded though this code runs below autograd.
-class Recording {
- public:
-  Recording() : keys_(included(), excluded()), mode_(true) {}
-
- private:
-  static c10::DispatchKeySet included() { return c10::impl::tls_local_dispatch_key_set().included_; }
-  static c10::DispatchKeySet excluded() {
-    return c10::impl::tls_local_dispatch_key_set().excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
-  }
-
-  c10::impl::ForceDispatchKeyGuard keys_;
-  c10::AutoGradMode mode_;
-};
 
 /// Leaves with the values of `from`, of float32 at least.
 Scores leaves_of(const Scores& from) {

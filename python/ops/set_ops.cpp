@@ -16,6 +16,7 @@
 #include "metrics/split_scores.h"
 #include "python/ops/value_errors.h"
 #include "src/core/shape.h"
+#include "src/core/taxonomy.h"
 
 namespace settrain {
 namespace {
@@ -30,14 +31,20 @@ void check_numbers_of_classes(const char* name, at::IntArrayRef numbers, int64_t
 
 /// The calibrated rule as JSON, which sets_of() takes.
 std::string calibrate_op(const std::string& rule, const at::Tensor& scores, const at::Tensor& labels,
-                         at::IntArrayRef train_counts, at::IntArrayRef superclass_of, bool sigmoid, int64_t seed) {
+                         at::IntArrayRef train_counts, at::IntArrayRef superclass_of, const std::string& taxonomy,
+                         bool sigmoid, int64_t seed) {
   return with_value_errors([&] {
     check_split({scores, labels});
     check_numbers_of_classes("train_counts", train_counts, scores.size(1));
     check_numbers_of_classes("superclass_of", superclass_of, scores.size(1));
+    const Json lists = Json::parse(taxonomy);
+    if (!lists.empty() && std::ssize(lists) != scores.size(1) + 1)
+      throw ShapeError(
+          fmt::format("taxonomy: expected {} lists, one a class, got {}", scores.size(1), lists.size() - 1));
     const ClassFacts facts{.classes = scores.size(1),
                            .train_counts = train_counts.vec(),
                            .superclass_of = superclass_of.vec(),
+                           .taxonomy = taxonomy_from_json(lists, static_cast<size_t>(scores.size(1))),
                            .probability = sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
     return to_json(calibrate(parse_set_rule(rule), facts, scores, labels, static_cast<uint64_t>(seed))).dump();
   });
@@ -117,7 +124,7 @@ double wanted_coverage_op(const std::string& rule) {
 TORCH_LIBRARY_FRAGMENT(settrain, library) {
   library.def("wanted_coverage(str rule) -> float", wanted_coverage_op);
   library.def(
-      "calibrate(str rule, Tensor scores, Tensor labels, int[] train_counts, int[] superclass_of, bool sigmoid, int seed) "
+      "calibrate(str rule, Tensor scores, Tensor labels, int[] train_counts, int[] superclass_of, str taxonomy, bool sigmoid, int seed) "
       "-> str");
   library.def("sets_of(Tensor scores, str rule, int first_image) -> Tensor");
   library.def("set_quality(Tensor sets, Tensor labels, float wanted, int[] train_counts) -> str");

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from settrain._ops import counts, ops, tensor
+from settrain._ops import seed as checked_seed
 
 Integers = Sequence[int] | Tensor
 Reals = Sequence[float] | Tensor
@@ -91,12 +92,12 @@ class NoisedLoss(Loss):
 
     def __init__(self, keys: dict[str, object], *, seed: int | None = None, generator: torch.Generator | None = None, **others) -> None:
         super().__init__(keys, **others)
-        self.seed = int(torch.randint(2**62, ()).item()) if seed is None else int(seed)
+        self.seed = int(torch.randint(2**62, ()).item()) if seed is None else checked_seed(seed)
         self.generator = generator
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
     def forward(self, scores: Tensor, labels: Tensor, noise: Tensor | None = None) -> Tensor:
-        """`noise`, [batch, num_draws, classes] standard normals, takes the place of drawn ones."""
+        """`noise`, [batch, num_draws, classes] standard normals unless the loss says otherwise, takes the place of drawn ones."""
         self._check_weights(scores)
         step = self.step
         if self.generator is not None:

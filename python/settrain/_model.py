@@ -13,9 +13,14 @@ from settrain.sets import CalibratedRule
 # torchvision's constructors, and the layer that gives the scores.
 HEADS = {
     **dict.fromkeys(["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d"], "fc"),
+    **dict.fromkeys(["inception_v3", "wide_resnet101_2"], "fc"),
     **dict.fromkeys(["densenet121", "densenet161", "densenet169", "densenet201"], "classifier"),
     **dict.fromkeys(["convnext_tiny", "convnext_small", "convnext_base", "convnext_large"], "classifier.2"),
-    **dict.fromkeys(["efficientnet_b0", "efficientnet_v2_s"], "classifier.1"),
+    **dict.fromkeys([*(f"efficientnet_b{number}" for number in range(5)), "efficientnet_v2_s", "mobilenet_v2"], "classifier.1"),
+    **dict.fromkeys(["mobilenet_v3_small", "mobilenet_v3_large"], "classifier.3"),
+    "shufflenet_v2_x1_0": "fc",
+    **dict.fromkeys(["alexnet", "vgg11"], "classifier.6"),
+    "squeezenet1_0": "classifier.1",
     "vit_b_16": "heads.head",
 }
 
@@ -82,8 +87,13 @@ def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> Trai
 
     Rules that were calibrated on the mean scores of ten crops (eval.crops: ten) are left out, as this model sees one.
     Needs torchvision, safetensors and PyYAML: pip install '.[models]'. ValueError where the file is no such model, its architecture is not
-    torchvision's (ResNets and DenseNets for small images), or it has two heads.
+    torchvision's (ResNets and DenseNets for small images, AdaptFormer), or it has two heads; also for ONNX graphs, which onnxruntime runs.
     """
+    if os.fspath(path).lower().endswith(".onnx"):
+        raise ValueError(
+            f"{os.fspath(path)!r}: an ONNX graph, which onnxruntime.InferenceSession() runs (docs/file_formats.md); load() reads the safetensors file "
+            "that `settrain export RUN` writes"
+        )
     import torchvision
     import yaml
     from safetensors import SafetensorError, safe_open
@@ -104,10 +114,17 @@ def load(path: str | os.PathLike, *, device: torch.device | str = "cpu") -> Trai
         raise ValueError(f"{os.fspath(path)!r}: torchvision has no {name}; these can be loaded: {', '.join(HEADS)}")
     if card["head"] == "two_head" or card["channels"] != 3:
         raise ValueError(f"{os.fspath(path)!r}: a torchvision model has one head and 3 channels; this one: {card['head']}, {card['channels']}")
-    sized = {"image_size": card["input"][0]} if name == "vit_b_16" else {}
-    network = getattr(torchvision.models, name)(num_classes=len(card["classes"]), **sized)
+    if any(".adaptformer." in weight for weight in weights):
+        raise ValueError(f"{os.fspath(path)!r}: torchvision's {name} has no AdaptFormer; `settrain export --format onnx` writes the network with it")
+    options = {"image_size": card["input"][0]} if name == "vit_b_16" else {}
+    if name == "inception_v3":
+        options = {"aux_logits": False, "init_weights": False}
+    network = getattr(torchvision.models, name)(num_classes=len(card["classes"]), **options)
     head = network.get_submodule(HEADS[name])
-    if card["head"] == "normalised":
+    if card["head"] == "normalised" and name == "squeezenet1_0":  # it sees the means of the features
+        means = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        network.classifier = nn.Sequential(means, NormalisedLinear(head.in_channels, head.out_channels))
+    elif card["head"] == "normalised":
         network.set_submodule(HEADS[name], NormalisedLinear(head.in_features, head.out_features))
     elif f"{HEADS[name]}.bias" not in weights:
         head.register_parameter("bias", None)

@@ -37,6 +37,22 @@ def integers(name: str, values: object | None) -> list[int]:
         raise ValueError(f"{name}: expected whole numbers, got {values!r}") from None
 
 
+def integer(name: str, value: object) -> int:
+    """The argument `name`, which is one integer."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name}: expected an integer, got {value!r}") from None
+
+
+def seed(value: object) -> int:
+    """The argument `seed` of a function or loss that draws noise."""
+    number = integer("seed", value)
+    if not 0 <= number < 2**63:
+        raise ValueError(f"seed: expected 0 to 2^63 - 1, got {number}")
+    return number
+
+
 def counts(name: str, values: object | None) -> list[int]:
     """The same for numbers of images, of which none is below 0."""
     images = integers(name, values)

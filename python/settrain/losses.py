@@ -43,6 +43,29 @@ __all__ = [
 ]
 
 
+class _SmoothableHinge(NoisedLoss):
+    """A hinge whose rank may be smoothed. Without smoothing it draws nothing, no seed either."""
+
+    def __init__(
+        self, keys: dict[str, object], epsilon: float, num_draws: int, *, seed: int | None = None, generator=None, **others
+    ) -> None:
+        if epsilon:
+            keys = keys | {"smoothing.epsilon": epsilon, "smoothing.num_draws": num_draws}
+        else:
+            given = {"smoothing_num_draws": num_draws != 10, "seed": seed is not None, "generator": generator is not None}
+            for name, is_given in given.items():
+                if is_given:
+                    raise ValueError(f"{name}: without an effect, since smoothing_epsilon is 0")
+            seed = 0
+        super().__init__(keys, seed=seed, generator=generator, **others)
+        self._is_smoothed = bool(epsilon)
+
+    def forward(self, scores: Tensor, labels: Tensor, noise: Tensor | None = None) -> Tensor:
+        if noise is not None and not self._is_smoothed:
+            raise ValueError("noise: without an effect, since smoothing_epsilon is 0")
+        return super().forward(scores, labels, noise)
+
+
 class CrossEntropy(Loss):
     """Cross-entropy of the softmax of the scores, with a share `label_smoothing` of the target spread over all classes."""
 
@@ -98,22 +121,26 @@ class BalancedSoftmax(Loss):
         super().__init__({}, class_counts=class_counts, **others)
 
 
-class TopKHinge(Loss):
-    """Top-K hinge (Garcin et al., ICML 2022, eq. 4)."""
+class TopKHinge(_SmoothableHinge):
+    """Top-K hinge (Garcin et al., ICML 2022, eq. 4).
+
+    smoothing_epsilon: standard deviation of a noise by which the rank is smoothed, as NoisedTopK smooths TopKHingeCalibrated; 0: none.
+    smoothing_num_draws: its draws. `noise` of a call is [batch, draws, classes - 1]: for the wrong classes, in their order.
+    """
 
     name = "topk_hinge"
 
-    def __init__(self, *, k: int = 5, **others) -> None:
-        super().__init__({"k": k}, **others)
+    def __init__(self, *, k: int = 5, smoothing_epsilon: float = 0.0, smoothing_num_draws: int = 10, **others) -> None:
+        super().__init__({"k": k}, smoothing_epsilon, smoothing_num_draws, **others)
 
 
-class TopKHingeConvex(Loss):
-    """Convex top-K hinge (Garcin et al., ICML 2022, table 1)."""
+class TopKHingeConvex(_SmoothableHinge):
+    """Convex top-K hinge (Garcin et al., ICML 2022, table 1). Smoothed as TopKHinge, with noise for all classes."""
 
     name = "topk_hinge_convex"
 
-    def __init__(self, *, k: int = 5, **others) -> None:
-        super().__init__({"k": k}, **others)
+    def __init__(self, *, k: int = 5, smoothing_epsilon: float = 0.0, smoothing_num_draws: int = 10, **others) -> None:
+        super().__init__({"k": k}, smoothing_epsilon, smoothing_num_draws, **others)
 
 
 class TopKHingeCalibrated(Loss):
@@ -125,13 +152,15 @@ class TopKHingeCalibrated(Loss):
         super().__init__({"k": k}, **others)
 
 
-class TopKHingeScaled(Loss):
-    """Top-K hinge on scores over K (Berrada et al., ICLR 2018, eq. 8). alpha: the margin."""
+class TopKHingeScaled(_SmoothableHinge):
+    """Top-K hinge on scores over K (Berrada et al., ICLR 2018, eq. 8). alpha: the margin. Smoothed as TopKHinge."""
 
     name = "topk_hinge_scaled"
 
-    def __init__(self, *, k: int = 5, alpha: float = 1.0, **others) -> None:
-        super().__init__({"k": k, "alpha": alpha}, **others)
+    def __init__(
+        self, *, k: int = 5, alpha: float = 1.0, smoothing_epsilon: float = 0.0, smoothing_num_draws: int = 10, **others
+    ) -> None:
+        super().__init__({"k": k, "alpha": alpha}, smoothing_epsilon, smoothing_num_draws, **others)
 
 
 class TopKZeroOne(Loss):

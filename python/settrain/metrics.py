@@ -20,6 +20,7 @@ __all__ = [
     "expected_calibration_error",
     "fit_temperature",
     "label_ranks",
+    "label_set_accuracies",
     "macro_topk_accuracy",
     "returned_classes",
     "topk_accuracy",
@@ -46,13 +47,7 @@ def accuracies(
     average_k_score: what is compared with the threshold: "softmax", "sigmoid" or "raw". threshold_scores: [any number, classes] scores that
     set the thresholds, such as those of validation images, in place of `scores`. strict: see average_k_thresholds().
     """
-    if average_k_score not in ("softmax", "sigmoid", "raw"):
-        raise ValueError(f"average_k_score: expected 'softmax', 'sigmoid' or 'raw', got {average_k_score!r}")
-    top_k = integers("top_k", top_k)
-    for name, ks in (("top_k", top_k), ("average_k", average_k)):
-        _check_ks(name, ks)
-        if len(set(ks)) != len(ks):
-            raise ValueError(f"{name}: expected each number once, got {ks!r}")
+    top_k = _checked_top_k(top_k, average_k, average_k_score)
     scores, labels = scores_and_labels(scores, labels)
     if threshold_scores is not None:
         threshold_scores = tensor(threshold_scores, scores.dtype).to(scores.device)
@@ -60,6 +55,56 @@ def accuracies(
         scores, labels, top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores, counts("train_counts", train_counts)
     )
     return dict(zip(names, values))
+
+
+def label_set_accuracies(
+    scores: object,
+    label_sets: object,
+    *,
+    top_k: tuple[int, ...] = (1, 5),
+    average_k: tuple[float, ...] = (2, 5),
+    average_k_score: str = "sigmoid",
+    strict: bool = False,
+    threshold_scores: object | None = None,
+) -> dict[str, float]:
+    """Accuracies of samples with several labels, by all of them. `scores`: [samples, classes] floating point. `label_sets`: [samples, classes]
+    bool or 0 and 1 on the same device, at least one label each. Wrong shapes and values are ValueErrors.
+
+    top5_recall: the share of a sample's labels among its 5 largest scores. avg5_recall: the share in its set, where sets hold 5 classes on
+    average. avg5_f1: F1 of the set, 2 |set and labels| / (|set| + |labels|); both are means over samples. avg5_micro_f1: F1 of all pairs
+    of a sample and a class; avg5_macro_f1: the mean over classes that are labels. avg5_size, avg5_lambda: as of accuracies().
+
+    sparse_top_weight, sparse_top_f1, sparse_top_size: of settrain.functional.sparse_top_projection(scores, number of labels), the answer
+    where that number is known (Garcin's thesis, section 6.2.7): the share of its weight that labels have; F1 and size of the set of classes
+    with some.
+
+    The other arguments as of accuracies().
+    """
+    top_k = _checked_top_k(top_k, average_k, average_k_score)
+    scores = tensor(scores).detach()
+    scores = scores.float() if scores.element_size() < 4 else scores
+    label_sets = tensor(label_sets)
+    if label_sets.dtype != torch.bool:
+        if label_sets.ne(0).logical_and(label_sets.ne(1)).any():
+            raise ValueError("label_sets: expected bool, or 0 and 1, got other numbers")
+        label_sets = label_sets.ne(0)
+    if threshold_scores is not None:
+        threshold_scores = tensor(threshold_scores, scores.dtype).to(scores.device)
+    names, values = ops.label_set_accuracies(
+        scores, label_sets.to(scores.device), top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores
+    )
+    return dict(zip(names, values))
+
+
+def _checked_top_k(top_k: Sequence[int], average_k: Sequence[float], average_k_score: str) -> list[int]:
+    if average_k_score not in ("softmax", "sigmoid", "raw"):
+        raise ValueError(f"average_k_score: expected 'softmax', 'sigmoid' or 'raw', got {average_k_score!r}")
+    top_k = integers("top_k", top_k)
+    for name, ks in (("top_k", top_k), ("average_k", average_k)):
+        _check_ks(name, ks)
+        if len(set(ks)) != len(ks):
+            raise ValueError(f"{name}: expected each number once, got {ks!r}")
+    return top_k
 
 
 def _check_ks(name: str, ks: Sequence[float]) -> None:

@@ -5,12 +5,13 @@
     rule.sets(scores)                    # [images, classes] bool
 
 Rules are named as in the program: "top:5", "average:5", "error:0.1", "average-error:0.1", and "conformal:SCORE:ALPHA[:THRESHOLD]" with the
-scores lac, aps, raps, saps, pas and wpas, and the thresholds marginal, classwise, superclass, interpolated(TAU), rc3p, clustered and
+scores lac, aps, raps, saps, pas, wpas and tree(nodes=M), and the thresholds marginal, classwise, superclass, interpolated(TAU), rc3p, clustered and
 fuzzy(SIGMA). docs/sets.md says which one to take, and has their sources.
 """
 
 import json
 import math
+from collections.abc import Sequence
 
 from torch import Tensor
 
@@ -57,18 +58,25 @@ def calibrate(
     *,
     train_counts: object | None = None,
     superclass_of: object | None = None,
+    taxonomy: Sequence[Sequence[str]] | None = None,
     sigmoid: bool = False,
     seed: int = 0,
 ) -> CalibratedRule:
     """Calibrates `rule` on images that chose nothing else: `scores` [images, classes] logits, `labels` [images].
 
-    train_counts: [classes] training images, which pas, wpas and fuzzy need. superclass_of: [classes], which superclass needs. sigmoid:
+    train_counts: [classes] training images, which pas, wpas and fuzzy need. superclass_of: [classes], which superclass needs. taxonomy:
+    [classes] lists, all as long, of the names of what the class belongs to, from the rank above its own upward: ["Acer", "Sapindaceae"],
+    which tree needs. sigmoid:
     probabilities are sigmoids of the scores, not their softmax. seed: of what randomised rules draw. A rule that does not suit is a
     ValueError.
     """
     scores, labels = scores_and_labels(scores, labels)
     images, superclasses = counts("train_counts", train_counts), integers("superclass_of", superclass_of)
-    return CalibratedRule(ops.calibrate(rule, scores, labels, images, superclasses, sigmoid, seed))
+    paths = [[str(name) for name in path] for path in taxonomy or []]
+    if any(len(path) != len(paths[0]) for path in paths):
+        raise ValueError("taxonomy: expected lists of the same length, an empty name where a class has nothing of a rank")
+    lists = [["class", *(f"rank {r + 1}" for r in range(len(paths[0])))], *paths] if paths else []
+    return CalibratedRule(ops.calibrate(rule, scores, labels, images, superclasses, json.dumps(lists), sigmoid, seed))
 
 
 def quality(

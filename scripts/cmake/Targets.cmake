@@ -53,11 +53,16 @@ function(settrain_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${SETTRAIN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
-# settrain_library(name [SHARED] [TENSORS | MODULES] [LINK libraries...] [EXTRA sources...] [WITHOUT files...])
-#   One library settrain_<name>, static but for SHARED, from every .cpp of the calling folder. TENSORS: most of them use LibTorch's
+# settrain_brief(target): compiles code that runs briefly, such as a subcommand's, in two thirds of the time.
+function(settrain_brief target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# settrain_library(name [SHARED] [BRIEF] [TENSORS | MODULES] [LINK libraries...] [EXTRA sources...] [WITHOUT files...])
+#   One library settrain_<name>, static but for SHARED, from every .cpp of the calling folder. BRIEF: see settrain_brief(). TENSORS: most of them use LibTorch's
 #   tensors; MODULES: its modules too. EXTRA: further sources, which are compiled alone and without precompiled headers. WITHOUT: files to leave out.
 function(settrain_library name)
-  cmake_parse_arguments(arg "SHARED;TENSORS;MODULES" "" "LINK;EXTRA;WITHOUT" ${ARGN})
+  cmake_parse_arguments(arg "SHARED;BRIEF;TENSORS;MODULES" "" "LINK;EXTRA;WITHOUT" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   list(TRANSFORM arg_WITHOUT PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
   list(REMOVE_ITEM sources ${arg_WITHOUT})
@@ -67,6 +72,9 @@ function(settrain_library name)
   endif()
   add_library(settrain_${name} ${kind} ${sources} ${arg_EXTRA})
   settrain_unity(settrain_${name})
+  if(arg_BRIEF)
+    settrain_brief(settrain_${name})
+  endif()
   target_link_libraries(settrain_${name} PUBLIC settrain_options ${arg_LINK})
   if(arg_TENSORS OR arg_MODULES)
     target_link_libraries(settrain_${name} PUBLIC settrain_torch)

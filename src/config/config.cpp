@@ -1,6 +1,8 @@
 #include "src/config/config.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -87,6 +89,25 @@ void Config::fail(std::string_view path, const std::string& message) const {
 void Config::refuse_unread(std::string_view path, bool is_read, const std::string& condition) const {
   const Entry& entry = at(path);
   if (!is_read && entry.value != entry.key.default_value) fail(path, "is read only with " + condition);
+}
+
+double Curve::at(int64_t epoch, int64_t epochs) const {
+  if (epoch >= epochs - 1) return to;
+  const double progress = static_cast<double>(epoch) / static_cast<double>(epochs - 1);
+  if (shape == "exponential") return from * std::pow(to / from, progress);
+  const double passed = shape == "cosine" ? 0.5 * (1 - std::cos(std::numbers::pi * progress)) : progress;
+  return from + (to - from) * passed;
+}
+
+std::vector<Curve> Config::curves(std::string_view section) const {
+  std::vector<Curve> found;
+  for (const Entry& entry : entries_) {
+    const std::string path = parent_path(entry.path);
+    if (!path.starts_with(join_path(section, "")) || entry.path != path + ".from") continue;
+    if (!has(path + ".curve")) continue;
+    found.push_back({path, get<double>(entry.path), get<double>(path + ".to"), get<std::string>(path + ".curve")});
+  }
+  return found;
 }
 
 void Config::fill(std::string_view section, std::type_index owner, void* options) const {

@@ -1,6 +1,7 @@
 // A resolved configuration: every key of the schema has a value, and knows the value's origin.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <typeindex>
@@ -31,6 +32,17 @@ struct Entry {
   Origin origin;
 };
 
+/// A number that changes by epoch.
+struct Curve {
+  std::string path;  // "loss.tau"
+  double from = 0, to = 0;
+  std::string shape;  // linear, cosine or exponential
+
+  /// The number in an epoch, from 0, of a run of `epochs`: `from` in the first one and `to` in the last; `to` where
+  /// there is only one, or none.
+  double at(int64_t epoch, int64_t epochs) const;
+};
+
 /// Values by path, in the schema's order; only the chosen variants' keys are there.
 class Config {
  public:
@@ -45,8 +57,13 @@ class Config {
   bool has(std::string_view path) const;
   const std::vector<Entry>& entries() const { return entries_; }
 
-  /// Fills an options struct with the values of all the keys that were declared for it (see key()) in `section`. Throws
-  /// std::logic_error where none was: a mistake in the program.
+  /// The numbers of the section that change by epoch. They have the entries PATH.from, PATH.to and PATH.curve, and none
+  /// at PATH.
+  std::vector<Curve> curves(std::string_view section) const;
+
+  /// Fills an options struct with the values of all the keys that were declared for it (see key()) in `section`; a
+  /// number that changes by epoch has its last epoch's value. Throws std::logic_error where none was: a mistake in the
+  /// program.
   template <class Options>
   Options read(std::string_view section) const {
     Options options;

@@ -49,7 +49,7 @@ Declarations::Declarations(const Schema& schema) : schema_(schema) {
     }
   }
   for (const Declaration& declaration : all_) {
-    if (is_map(declaration.path))
+    if (is_map(declaration.path) && !declaration.key.changes)
       throw std::logic_error("'" + declaration.path + "' is declared as a key and as a map");
   }
 }
@@ -64,9 +64,18 @@ void Declarations::declare(const Section& section, const Variant* variant, const
   if (!key.words.empty() && !std::holds_alternative<int64_t>(key.default_value)) {
     throw std::logic_error("the key '" + path + "' has words, but is no integer");
   }
-  by_path_.emplace(path, all_.size());
-  all_.push_back({path, key, &section, variant});
-  for (std::string map = parent_path(path); !map.empty(); map = parent_path(map)) maps_.insert(map);
+  if (key.changes && !std::holds_alternative<double>(key.default_value)) {
+    throw std::logic_error("the key '" + path + "' changes by epoch, but is no number");
+  }
+  add({path, key, &section, variant});
+  if (!key.changes) return;
+  for (const Key& part : curve_keys(key)) add({join_path(section.name, part.name), part, &section, variant, true});
+}
+
+void Declarations::add(const Declaration& declaration) {
+  by_path_.emplace(declaration.path, all_.size());
+  all_.push_back(declaration);
+  for (std::string map = parent_path(declaration.path); !map.empty(); map = parent_path(map)) maps_.insert(map);
 }
 
 std::vector<const Declaration*> Declarations::of(const std::string& path) const {

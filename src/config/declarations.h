@@ -23,6 +23,7 @@ struct Declaration {
   Key key;
   const Section* section;
   const Variant* variant;  // null: allowed whatever the variant
+  bool of_curve = false;   // one of the curve_keys() of the key above it
 };
 
 /// The variants that were chosen, by section; null where the choice itself is wrong.
@@ -59,6 +60,7 @@ class Declarations {
 
  private:
   void declare(const Section& section, const Variant* variant, const Key& key);
+  void add(const Declaration& declaration);
 
   const Schema& schema_;
   std::vector<Declaration> all_;

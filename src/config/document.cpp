@@ -23,6 +23,9 @@ line.
 - `${env:VAR}` stands for an environment variable, `${env:VAR:-value}` says what to take where it is unset or empty.
 - `${key.path}` stands for another key's value, `${file}` for the file's name without its ending; `$${` is a literal
   `${`.
+- A number of the type `number or {from, to, curve}` may change by epoch: `tau: {from: 1.0, to: 0.1, curve: linear}`
+  gives its values in the first and in the last epoch, and the curve between them: `linear` (the default), `cosine`, or
+  `exponential`, for which both values are above 0.
 - A section with a table per variant takes only the keys of the variant that is chosen. A file or `--set` that chooses
   another variant drops what a file below gave to the former one.
 - An unknown key, a wrong type or a value out of range is an error; all of them are reported at once, with their places.
@@ -35,7 +38,7 @@ using Row = std::array<std::string, kColumns>;
 bool same_declaration(const Key& a, const Key& b) {
   return a.name == b.name && a.default_value == b.default_value && a.help == b.help && a.unit == b.unit &&
          a.minimum == b.minimum && a.maximum == b.maximum && a.choices == b.choices && a.words == b.words &&
-         a.non_empty == b.non_empty && a.distinct_elements == b.distinct_elements;
+         a.non_empty == b.non_empty && a.distinct_elements == b.distinct_elements && a.changes == b.changes;
 }
 
 // One row for all variants of the section that declare the key alike, at the first of them.
@@ -137,6 +140,7 @@ std::string list_keys(const Schema& schema, size_t columns) {
   const Declarations declarations(schema);
   std::vector<Row> rows = {{"key", "type", "default", "range", "unit", "meaning [variants that have it]"}};
   for (const Declaration& declaration : declarations.all()) {
+    if (declaration.of_curve) continue;
     const auto alike = declared_alike(declarations, declaration);
     if (alike.front() != &declaration) continue;
     const Key& key = declaration.key;

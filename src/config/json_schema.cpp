@@ -25,12 +25,27 @@ Json bound_json(double value) {
   return is_whole ? Json(static_cast<int64_t>(value)) : Json(value);
 }
 
+Json key_schema(const Key& key);
+
+// The map that may stand for a number that changes by epoch.
+Json curve_schema(const Key& key) {
+  Json schema = {{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
+  for (const Key& part : curve_keys(key)) {
+    Json of_part = key_schema(part);
+    if (part.choices.empty()) of_part.erase("default");
+    schema["properties"][last_name(part.name)] = of_part;
+  }
+  schema["required"] = {"from", "to"};
+  return schema;
+}
+
 Json number_schema(const Key& key, const char* type) {
   Json number = {{"type", type}};
   if (key.minimum) number[key.minimum->included ? "minimum" : "exclusiveMinimum"] = bound_json(key.minimum->value);
   if (key.maximum) number[key.maximum->included ? "maximum" : "exclusiveMaximum"] = bound_json(key.maximum->value);
   Json schema = any_of({number, reference_schema()});
   for (const auto& [word, meaning] : key.words) schema["anyOf"].push_back({{"const", word}});
+  if (key.changes) schema["anyOf"].push_back(curve_schema(key));
   return schema;
 }
 
@@ -170,6 +185,7 @@ std::string to_json_schema(const Schema& schema) {
   root["properties"]["extends"] = {
       {"type", "string"}, {"description", "A file whose values this one takes over, named relative to this one."}};
   for (const Declaration& declaration : declarations.all()) {
+    if (declaration.of_curve) continue;
     Json& map = map_at(root, parent_path(declaration.path), true);
     map["properties"][last_name(declaration.path)] = path_schema(declarations, declaration.path);
   }

@@ -43,7 +43,24 @@ std::string type_text(const Key& key) {
       "boolean", "integer", "number", "text", "list of integers", "list of numbers", "list of texts"};
   std::string text = kTypes[key.default_value.index()];
   for (const auto& [word, meaning] : key.words) text += " or " + word;
-  return text;
+  return key.changes ? text + " or {from, to, curve}" : text;
+}
+
+Keys curve_keys(const Key& key) {
+  Key from, to = key, curve;
+  to.name = key.name + ".to";
+  to.help = "Value in the last epoch.";
+  to.changes = false;
+  from = to;
+  from.name = key.name + ".from";
+  from.help = "Value in the first epoch.";
+  from.owner = typeid(void);
+  from.assign = nullptr;
+  curve.name = key.name + ".curve";
+  curve.default_value = "linear";
+  curve.help = "Shape of the curve between the two values.";
+  curve.choices = {"linear", "cosine", "exponential"};
+  return {from, to, curve};
 }
 
 std::string bounds_text(const Key& key) {

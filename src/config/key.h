@@ -47,6 +47,7 @@ struct Key {
   bool non_empty = false;                              // lists and texts
   bool distinct_elements = false;                      // lists
   bool is_free = false;                                // changes how a run is carried out, and none of its numbers
+  bool changes = false;                                // a number that may change by epoch, see curve_keys()
   std::type_index owner = typeid(void);                // the options struct it belongs to
   std::function<void(void*, const Value&)> assign;     // writes the value into the member of an `owner`
 
@@ -59,6 +60,7 @@ struct Key {
   Key& not_empty() { return set(non_empty, true); }
   Key& distinct() { return set(distinct_elements, true); }
   Key& free() { return set(is_free, true); }
+  Key& by_epoch() { return set(changes, true); }
   Key& word(std::string text, int64_t meaning) {
     words.emplace_back(std::move(text), meaning);
     return *this;
@@ -91,6 +93,10 @@ std::string element_error(const Key& key, const Value& element);
 /// Says what is wrong with a whole value whose elements are right, or an empty text: "must not be empty" for a list or
 /// text, "names 5 twice" for a list whose elements must be distinct.
 std::string whole_error(const Key& key, const Value& value);
+
+/// The keys of the map that may stand for a number that changes by epoch, `tau: {from: 1.0, to: 0.1, curve: linear}`:
+/// tau.from, tau.to, which fills the number's own member, and tau.curve.
+Keys curve_keys(const Key& key);
 
 /// Whether the key accepts its own default. Where it does not, the user must give a value.
 bool is_optional(const Key& key);

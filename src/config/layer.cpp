@@ -28,8 +28,13 @@ void add_leaf(const std::string& path, const Origin& key_origin, const YamlNode&
   switch (value.kind) {
     case Kind::kNull:
       return problems.add(key_origin, path, "has no value");
-    case Kind::kMap:
-      return problems.add(value.origin, path, "is a map, but the key takes a value");
+    case Kind::kMap: {
+      const auto is_end = [](const YamlNode& key) { return key.text == "from" || key.text == "to"; };
+      const bool is_curve = std::any_of(value.keys.begin(), value.keys.end(), is_end);
+      return problems.add(value.origin, path,
+                          std::string(value.keys.empty() ? "is an empty map" : "is a map, but the key takes a value") +
+                              (is_curve ? ", which cannot change by epoch" : ""));
+    }
     case Kind::kList:
       for (const YamlNode& element : value.values) {
         if (!element.is(Kind::kScalar)) {
@@ -41,6 +46,19 @@ void add_leaf(const std::string& path, const Origin& key_origin, const YamlNode&
       break;
   }
   layer.leaves.push_back({path, value});
+}
+
+// The keys of a section if all of them take this word; none otherwise.
+std::vector<std::string> keys_with_word(const std::string& section, const std::string& word,
+                                        const Declarations& declarations) {
+  std::vector<std::string> keys;
+  for (const Declaration& declaration : declarations.all()) {
+    if (!declaration.path.starts_with(section + ".")) continue;
+    const auto& words = declaration.key.words;
+    if (std::none_of(words.begin(), words.end(), [&](const auto& known) { return known.first == word; })) return {};
+    keys.push_back(declaration.path);
+  }
+  return keys;
 }
 
 class Flattener {
@@ -59,9 +77,10 @@ class Flattener {
     const std::string path = join_path(parent, key.text);
     const auto [first, is_new] = places_.emplace(path, key.origin);
     if (!is_new) problems_.add(key.origin, path, "given twice, first at " + first->second.text);
-    if (declarations_.is_key(path)) {
+    const bool is_map = declarations_.is_map(path);
+    if (declarations_.is_key(path) && !(is_map && value.is(Kind::kMap) && !value.keys.empty())) {
       if (is_new) add_leaf(path, key.origin, value, layer_, problems_);
-    } else if (declarations_.is_map(path)) {
+    } else if (is_map) {
       visit_section(key, value, path);
     } else if (is_new && path != "extends") {
       layer_.unknown.push_back({path, key.origin});
@@ -95,6 +114,11 @@ class Flattener {
       const bool meant_variant = section.name == path && value.is(Kind::kScalar) && find_variant(section, value.text);
       if (meant_variant) message += ", write {" + section.selector + ": " + value.text + "}";
     }
+    std::vector<std::string> words;
+    for (const std::string& known : keys_with_word(path, value.text, declarations_)) {
+      words.push_back(known.substr(path.size() + 1) + ": " + value.text);
+    }
+    if (!words.empty()) message += ", write {" + join(words, ", ") + "}";
     problems_.add(value.origin, path, message);
   }
 
@@ -224,17 +248,11 @@ class FileReader {
   std::vector<std::string> names_;
 };
 
-// The keys of a section if all of them take this word; none otherwise.
-std::vector<std::string> keys_with_word(const std::string& section, const std::string& word,
-                                        const Declarations& declarations) {
-  std::vector<std::string> keys;
-  for (const Declaration& declaration : declarations.all()) {
-    if (!declaration.path.starts_with(section + ".")) continue;
-    const auto& words = declaration.key.words;
-    if (std::none_of(words.begin(), words.end(), [&](const auto& known) { return known.first == word; })) return {};
-    keys.push_back(declaration.path);
-  }
-  return keys;
+Layer flatten_below(const YamlNode& map, const std::string& path, const Declarations& declarations,
+                    Problems& problems) {
+  Flattener flattener(declarations, problems);
+  flattener.walk(map, path);
+  return flattener.take();
 }
 
 void read_override(const std::string& text, const Source& source, const Declarations& declarations, Layer& layer,
@@ -247,7 +265,8 @@ void read_override(const std::string& text, const Source& source, const Declarat
   const std::string path = text.substr(0, equals);
   if (path == "extends") return problems.add(origin, "", "extends belongs into a file");
   std::vector<std::string> keys{path};
-  if (declarations.is_map(path)) {
+  const bool is_key = declarations.is_key(path);
+  if (declarations.is_map(path) && !is_key) {
     keys = keys_with_word(path, text.substr(equals + 1), declarations);
     if (keys.empty()) {
       return problems.add(origin, path, "is a section, set its keys one by one: --set " + path + ".KEY=VALUE");
@@ -256,6 +275,10 @@ void read_override(const std::string& text, const Source& source, const Declarat
   const std::optional<YamlNode> value = parse_yaml(text.substr(equals + 1), source, problems);
   if (!declarations.is_key(keys.front())) {
     layer.unknown.push_back({path, origin});
+  } else if (value && is_key && declarations.is_map(path) && value->is(Kind::kMap) && !value->keys.empty()) {
+    const Layer curve = flatten_below(*value, path, declarations, problems);
+    layer.leaves.insert(layer.leaves.end(), curve.leaves.begin(), curve.leaves.end());
+    layer.unknown.insert(layer.unknown.end(), curve.unknown.begin(), curve.unknown.end());
   } else if (value) {
     for (const std::string& key : keys) {
       std::erase_if(layer.leaves, [&](const Leaf& leaf) { return leaf.path == key; });
@@ -267,9 +290,7 @@ void read_override(const std::string& text, const Source& source, const Declarat
 }  // namespace
 
 Layer flatten(const YamlNode& root, const Declarations& declarations, Problems& problems) {
-  Flattener flattener(declarations, problems);
-  flattener.walk(root, "");
-  return flattener.take();
+  return flatten_below(root, "", declarations, problems);
 }
 
 std::optional<std::vector<Layer>> read_files(const fs::path& file, const std::string& stem,

@@ -34,7 +34,9 @@ class Stacker {
     for (const Leaf& leaf : layer.leaves) choose(leaf);
     for (const Unknown& unknown : layer.unknown) report_unknown(unknown);
     for (const Leaf& leaf : layer.leaves) {
-      if (belongs(leaf)) stacked_.leaves.insert_or_assign(leaf.path, leaf);
+      if (!belongs(leaf)) continue;
+      drop_other_form(leaf);
+      stacked_.leaves.insert_or_assign(leaf.path, leaf);
     }
   }
 
@@ -77,10 +79,41 @@ class Stacker {
     }
   }
 
+  // A number replaces the curve that a lower layer gave, and a curve the number.
+  void drop_other_form(const Leaf& leaf) {
+    stacked_.leaves.erase(parent_path(leaf.path));
+    const std::string below = leaf.path + ".";
+    std::erase_if(stacked_.leaves, [&](const auto& known) { return known.first.starts_with(below); });
+  }
+
   void report_unknown(const Unknown& unknown) {
-    std::string suggestion = declarations_.suggestion(unknown.path, stacked_.choices);
-    if (suggestion.empty()) suggestion = "; `settrain config keys` lists them all";
-    problems_.add(unknown.origin, on_one_line(unknown.path), "unknown key" + suggestion);
+    std::string advice = advice_below_key(unknown.path);
+    if (advice.empty()) advice = declarations_.suggestion(unknown.path, stacked_.choices);
+    if (advice.empty()) advice = "; `settrain config keys` lists them all";
+    problems_.add(unknown.origin, on_one_line(unknown.path), "unknown key" + advice);
+  }
+
+  // Advice for an unknown key whose path goes on below a key that takes a number; empty for other paths, and where the
+  // name is nearly one of a curve.
+  std::string advice_below_key(const std::string& path) const {
+    const Declaration* above = nullptr;
+    std::vector<std::string> may_change;  // the keys that are numbers which change by epoch, of any section
+    for (const Declaration& declaration : declarations_.all()) {
+      if (!Declarations::is_active(declaration, stacked_.choices)) continue;
+      if (declaration.path == parent_path(path)) above = &declaration;
+      if (declaration.key.changes) may_change.push_back(declaration.path);
+    }
+    if (!above) return "";
+    if (above->key.changes) {
+      const bool is_near = !declarations_.suggestion(path, stacked_.choices).empty();
+      return is_near ? "" : "; a number that changes by epoch has the keys from, to and curve";
+    }
+    const Keys parts = curve_keys(above->key);
+    const bool is_part =
+        std::ranges::any_of(parts, [&](const Key& part) { return last_name(part.name) == last_name(path); });
+    if (!is_part) return "; " + above->path + " takes a value, and no keys";
+    return "; " + above->path + " takes one value, which cannot change by epoch" +
+           (may_change.empty() ? "" : "; what can: " + join(may_change, ", "));
   }
 
   // Whether the variants chosen by now have this key; adds a problem where they do not. Without a valid choice there is
@@ -138,6 +171,8 @@ class Resolver {
     std::vector<Entry> entries;
     for (const Declaration& declaration : declarations_.all()) {
       if (!Declarations::is_active(declaration, stacked_.choices)) continue;
+      if (declaration.of_curve && !has_curve(parent_path(declaration.path))) continue;
+      if (declaration.key.changes && has_curve(declaration.path)) continue;
       const std::optional<Value>& value = resolve(declaration);
       if (value) entries.push_back({declaration.path, declaration.key, *value, origin_of(declaration.path)});
     }
@@ -158,8 +193,14 @@ class Resolver {
   }
 
   std::optional<Value> resolve_default(const Declaration& declaration) {
-    const auto& [path, key, section, variant] = declaration;
+    const auto& [path, key, section, variant, of_curve] = declaration;
     const Origin origin = origin_of(path);
+    const bool is_end_of_curve = of_curve && !std::holds_alternative<std::string>(key.default_value);
+    if (is_end_of_curve) {
+      problems_.add(stacked_.leaves.lower_bound(parent_path(path) + ".")->second.value.origin, path,
+                    "must be given, as both ends of a curve");
+      return std::nullopt;
+    }
     if (!is_optional(key)) {
       problems_.add(origin,
                     path + ": must be given, in the file or by --set " + path + "=VALUE (" + type_text(key) + ")");
@@ -184,9 +225,9 @@ class Resolver {
   std::string look_up(const std::string& path) {
     if (path == "file") return file_;
     const auto found = active_.find(path);
-    if (declarations_.is_map(path))
+    if (declarations_.is_map(path) && (!declarations_.is_key(path) || has_curve(path)))
       throw InvalidValue("refers to " + in_quotes(path) + ", which is a section, not a key");
-    if (found == active_.end()) {
+    if (found == active_.end() || (found->second->of_curve && !has_curve(parent_path(path)))) {
       throw InvalidValue("refers to " + in_quotes(path) + ", which is no key" +
                          declarations_.suggestion(path, stacked_.choices));
     }
@@ -194,6 +235,12 @@ class Resolver {
     const std::optional<Value>& value = resolve(*found->second);
     if (!value) throw BrokenReference();
     return reference_text(found->second->key, *value);
+  }
+
+  // Whether a map stands for the number at that path.
+  bool has_curve(const std::string& path) const {
+    const auto below = stacked_.leaves.lower_bound(path + ".");
+    return below != stacked_.leaves.end() && below->first.starts_with(path + ".");
   }
 
   void refuse_cycle(const std::string& path) const {

@@ -41,7 +41,8 @@ std::string size_metric(const std::string& metric) {
   }
   const size_t sets = name.find("avg");
   if (name == metric || sets == std::string::npos || accuracy_metric(metric) != metric) return "";
-  return place_of(metric) + name.substr(sets) + "_size";
+  const std::string part = name.starts_with(kSubsetPrefix) ? kSubsetPrefix : "";
+  return place_of(metric) + part + name.substr(sets) + "_size";
 }
 
 std::string accuracy_metric(const std::string& metric) {

@@ -8,7 +8,8 @@
 namespace settrain {
 
 /// The metric that says how large the sets of an average-K accuracy or of a set rule's coverage were: "test/avg5_size"
-/// for "test/macro_avg5", "test/size@top:5" for "test/macro_coverage@top:5"; an empty text for all other metrics.
+/// for "test/macro_avg5", "test/subset_avg5_size" for "test/subset_macro_avg5", "test/size@top:5" for
+/// "test/macro_coverage@top:5"; an empty text for all other metrics.
 std::string size_metric(const std::string& metric);
 
 /// The accuracy that a size or a threshold belongs to: "test/avg5" for "test/avg5_size" and "test/avg5_lambda",
@@ -24,6 +25,9 @@ bool is_of_all_samples(const std::string& set_sizes);
 /// Whether `value` of the metric of that name is better than `other`: larger, or smaller for the sizes, gaps and shares
 /// of uncovered classes of a set rule. NaN is never better. For numbers from files; is_better() is for a MetricValue.
 bool is_better_by_name(const std::string& metric, double value, double other);
+
+/// The beginning of the names of metrics on a part of a split's images, "subset_top5".
+inline constexpr const char* kSubsetPrefix = "subset_";
 
 /// The split: "val" of "val/macro_top5"; empty where the name has none.
 std::string split_of_metric(const std::string& metric);

@@ -31,7 +31,9 @@ enum class Stream : uint64_t {
   kMix = 0x24A19947B3916CF7,             // mixup and CutMix, block = decision, position = batch of the step, step
   kCalibration = 0x0D95748F728EB658,     // step 0: the images of data.calibration_share; 1: the half that calibrates
                                          // rules; 2: in `settrain calibrate`
-  kSets = 0x0801F2E2858EFC16,  // randomised sets and how they are calibrated, block = use (conformal_scores.h)
+  kSubset = 0x636920D871574E69,  // step 0: the superclasses of data.superclass_share; 1: the images of a class that
+                                 // eval.subset has, by the class as the block
+  kSets = 0x0801F2E2858EFC16,    // randomised sets and how they are calibrated, block = use (conformal_scores.h)
 };
 
 /// The key of all the numbers that `seed` gives to `stream`.

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <climits>
 #include <cmath>
 #include <vector>
 
@@ -214,6 +216,24 @@ std::string did_you_mean(std::string_view given, std::span<const std::string> na
     }
   }
   return nearest.empty() ? "" : fmt::format(", did you mean '{}{}'?", prefix, nearest);
+}
+
+std::string to_base64(std::span<const uint8_t> bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4, '\0');
+  EVP_EncodeBlock(reinterpret_cast<uint8_t*>(text.data()), bytes.data(), static_cast<int>(bytes.size()));
+  return text;
+}
+
+std::optional<std::vector<uint8_t>> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0 || text.size() > INT_MAX) return std::nullopt;
+  std::vector<uint8_t> bytes(text.size() / 4 * 3);
+  const int count =
+      EVP_DecodeBlock(bytes.data(), reinterpret_cast<const uint8_t*>(text.data()), static_cast<int>(text.size()));
+  if (count != static_cast<int>(bytes.size())) return std::nullopt;
+  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  bytes.resize(bytes.size() - padding);
+  if (to_base64(bytes) != text) return std::nullopt;  // the decoder lets blanks and stray padding pass
+  return bytes;
 }
 
 }  // namespace settrain

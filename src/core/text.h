@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace settrain {
 
@@ -82,5 +83,10 @@ std::string format_bytes(uint64_t bytes);
 /// to be a plausible typo (the distance is more than a third of the longer name's length, and more than 2), and where
 /// `given` has more than 80 bytes.
 std::string did_you_mean(std::string_view given, std::span<const std::string> names, const std::string& prefix = "");
+
+/// RFC 4648, with padding.
+std::string to_base64(std::span<const uint8_t> bytes);
+/// Nothing where the text is not what to_base64() writes.
+std::optional<std::vector<uint8_t>> from_base64(std::string_view text);
 
 }  // namespace settrain

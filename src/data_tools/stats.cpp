@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
 #include "datasets/decoding/decode_image.h"
@@ -110,6 +113,36 @@ std::vector<SuperclassStats> superclass_stats(const Dataset& dataset, const std:
   return all;
 }
 
+// The most first; of equal counts the first in the alphabet.
+std::vector<std::pair<std::string, int64_t>> by_count(const std::map<std::string, int64_t>& counts) {
+  std::vector<std::pair<std::string, int64_t>> sorted(counts.begin(), counts.end());
+  std::ranges::stable_sort(sorted, std::greater(), [](const auto& count) { return count.second; });
+  return sorted;
+}
+
+RecordCounts record_counts(const Split& split, const std::unordered_map<std::string, const ImageRecord*>& records) {
+  RecordCounts counts;
+  std::map<std::string, int64_t> organs, licences;
+  std::set<std::string> authors, observations;
+  for (const int64_t id : split.ids) {
+    const auto found = records.find(file_of(*split.images, id).stem().string());
+    if (found == records.end()) {
+      ++counts.without;
+      continue;
+    }
+    const ImageRecord& record = *found->second;
+    if (!record.organ.empty()) ++organs[record.organ];
+    if (!record.licence.empty()) ++licences[record.licence];
+    if (!record.author.empty()) authors.insert(record.author);
+    if (!record.observation.empty()) observations.insert(record.observation);
+  }
+  counts.organs = by_count(organs);
+  counts.licences = by_count(licences);
+  counts.authors = std::ssize(authors);
+  counts.observations = std::ssize(observations);
+  return counts;
+}
+
 }  // namespace
 
 Summary summarise(std::vector<double> values) {
@@ -156,6 +189,13 @@ DataStats data_stats(const LoadedData& data, int64_t workers, ProgressOutput out
   bar.hide();
   if (stats.has_noise()) stats.noise_cells = noise_matrix(data.clean_labels, dataset.train.labels);
   return stats;
+}
+
+void count_records(const std::vector<ImageRecord>& records, const Dataset& dataset, DataStats& stats) {
+  if (records.empty()) return;
+  std::unordered_map<std::string, const ImageRecord*> by_image;
+  for (const ImageRecord& record : records) by_image.emplace(record.image, &record);
+  for (SplitStats& split : stats.splits) split.records = record_counts(split_named(dataset, split.name), by_image);
 }
 
 std::vector<double> lorenz_curve(std::vector<int64_t> counts) {

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "datasets/load_data.h"
@@ -57,6 +59,13 @@ struct ShotCount {
   int64_t classes = 0, images = 0;
 };
 
+/// What a data set's files say of a split's images, counted.
+struct RecordCounts {
+  std::vector<std::pair<std::string, int64_t>> organs, licences;  // images of each, the most first
+  int64_t observations = 0, authors = 0;                          // different ones
+  int64_t without = 0;                                            // images of which they say nothing
+};
+
 /// One split. With label sets, every label counts as an image of its class.
 struct SplitStats {
   std::string name;
@@ -69,6 +78,7 @@ struct SplitStats {
   std::array<ShotCount, 3> shots;      // few, medium, many
   double gini = 0, largest_fifth = 0;  // gini(); the share of images in the 20 % largest classes
   ImageSizes sizes;
+  std::optional<RecordCounts> records{};  // none where the data set has no records of its images
 };
 
 struct SuperclassStats {
@@ -91,6 +101,10 @@ struct DataStats {
 /// Counts labels and reads the headers of image files, on `workers` [1 or more] threads. Throws Interrupted after a
 /// signal.
 DataStats data_stats(const LoadedData& data, int64_t workers, ProgressOutput output = standard_progress_output());
+
+/// Counts the records of each split's images, which are found by the names of their files. Without any record there is
+/// nothing to count.
+void count_records(const std::vector<ImageRecord>& records, const Dataset& dataset, DataStats& stats);
 
 /// The Lorenz curve of `counts` [n classes, any order, none negative], as in figure 3.2 of Garcin 2023. Element i is
 /// the share of all images in the i classes with the fewest images; [n + 1] in [0, 1], from 0 to 1. If no class has an

@@ -96,6 +96,37 @@ std::string size_rows(const DataStats& stats) {
                     [](const SplitStats& split) { return format_count(split.sizes.without_size); });
 }
 
+using NamedCounts = std::vector<std::pair<std::string, int64_t>>;
+
+// A row for each name that some split has, in the order of the first split that has it.
+std::string named_rows(const DataStats& stats, const std::string& what, NamedCounts RecordCounts::*member) {
+  std::vector<std::string> names;
+  for (const SplitStats& split : stats.splits) {
+    for (const auto& [name, count] : (*split.records).*member) {
+      if (std::ranges::count(names, name) == 0) names.push_back(name);
+    }
+  }
+  std::string text;
+  for (const std::string& name : names) {
+    text += row(stats, printable(what + name), [&](const SplitStats& split) {
+      const NamedCounts& counts = (*split.records).*member;
+      const auto found = std::ranges::find(counts, name, &NamedCounts::value_type::first);
+      return format_count(found == counts.end() ? 0 : found->second);
+    });
+  }
+  return text;
+}
+
+std::string record_rows(const DataStats& stats) {
+  if (!stats.splits[0].records) return "";
+  const auto number_row = [&](const char* label, int64_t RecordCounts::*member) {
+    return row(stats, label, [&](const SplitStats& split) { return format_count((*split.records).*member); });
+  };
+  return named_rows(stats, "organ ", &RecordCounts::organs) + named_rows(stats, "licence ", &RecordCounts::licences) +
+         number_row("authors", &RecordCounts::authors) + number_row("observations", &RecordCounts::observations) +
+         number_row("without metadata", &RecordCounts::without) + '\n';
+}
+
 // "ash, elm, oak and 7 more"
 std::string names_of(const DataStats& stats, const std::vector<int64_t>& classes) {
   constexpr size_t kNames = 5;
@@ -180,24 +211,37 @@ Json json_of(const ImageSizes& sizes) {
   return json;
 }
 
+Json json_of(const RecordCounts& records) {
+  Json json{{"organs", Json::object()}, {"licences", Json::object()}};
+  for (const auto& [organ, images] : records.organs) json["organs"][organ] = images;
+  for (const auto& [licence, images] : records.licences) json["licences"][licence] = images;
+  json["authors"] = records.authors;
+  json["observations"] = records.observations;
+  json["without"] = records.without;
+  return json;
+}
+
 Json json_of(const ShotCount& group) {
   return {{"classes", group.classes}, {"images", group.images}};
 }
 
 Json json_of(const SplitStats& split) {
-  return {{"images", split.images},
-          {"labels", split.labels},
-          {"images_per_class", json_of(split.per_class)},
-          {"classes_with_most", split.most},
-          {"classes_with_fewest", split.fewest},
-          {"classes_without_image", split.missing},
-          {"shot_groups",
-           {{"few", json_of(split.shots[0])}, {"medium", json_of(split.shots[1])}, {"many", json_of(split.shots[2])}}},
-          {"gini", split.gini},
-          {"share_of_largest_20_percent", split.largest_fifth},
-          {"image_sizes", json_of(split.sizes)},
-          {"class_counts", split.counts},
-          {"lorenz", lorenz_curve(split.counts)}};
+  Json json{
+      {"images", split.images},
+      {"labels", split.labels},
+      {"images_per_class", json_of(split.per_class)},
+      {"classes_with_most", split.most},
+      {"classes_with_fewest", split.fewest},
+      {"classes_without_image", split.missing},
+      {"shot_groups",
+       {{"few", json_of(split.shots[0])}, {"medium", json_of(split.shots[1])}, {"many", json_of(split.shots[2])}}},
+      {"gini", split.gini},
+      {"share_of_largest_20_percent", split.largest_fifth},
+      {"image_sizes", json_of(split.sizes)},
+      {"class_counts", split.counts},
+      {"lorenz", lorenz_curve(split.counts)}};
+  if (split.records) json["records"] = json_of(*split.records);
+  return json;
 }
 
 Json noise_json(const DataStats& stats) {
@@ -218,7 +262,7 @@ Json noise_json(const DataStats& stats) {
 
 std::string stats_text(const DataStats& stats) {
   return heading(stats) + '\n' + counted_rows(stats) + '\n' + named_classes(stats) + '\n' + size_rows(stats) + '\n' +
-         noise_text(stats);
+         record_rows(stats) + noise_text(stats);
 }
 
 std::string stats_json(const DataStats& stats) {

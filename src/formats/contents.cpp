@@ -125,13 +125,15 @@ std::string misplacement(const TensorEntry& entry) {
 std::string shown(const std::string& name) {
   using Json = nlohmann::json;
   constexpr size_t kLongest = 120;
-  const std::string text = Json(name).dump(-1, ' ', true, Json::error_handler_t::replace);
+  // JSON escapes all control characters but this one.
+  const std::string text =
+      replace_characters(Json(name).dump(-1, ' ', true, Json::error_handler_t::replace), {{'\x7F', "\\u007f"}});
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...\"";
 }
 
 std::string displayed(const std::string& name) {
   const std::string quoted = shown(name);
-  return quoted.size() == name.size() + 2 ? name : quoted;
+  return quoted == '"' + name + '"' ? name : quoted;
 }
 
 std::string describe_contents(const Contents& contents) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -30,6 +31,12 @@ constexpr std::array<std::string_view, 4> kHeads{"linear", "normalised", "scaled
 std::vector<std::string> all_printable(std::vector<std::string> texts) {
   for (std::string& text : texts) text = printable(text);
   return texts;
+}
+
+Taxonomy all_printable(Taxonomy taxonomy) {
+  taxonomy.ranks = all_printable(std::move(taxonomy.ranks));
+  taxonomy.names = all_printable(std::move(taxonomy.names));
+  return taxonomy;
 }
 
 // Reads one card; every failure names the place.
@@ -61,6 +68,7 @@ class CardReader {
     check_length("class_keys", card.class_keys.size(), classes, true);
     check_length("train_images", card.train_counts.size(), classes, false);
     check_length("superclass_of", card.superclass_of.size(), classes, card.superclass_names.empty());
+    card.taxonomy = read_taxonomy(card);
     card.channels = integer("channels", 1, 3);
     if (card.channels == 2) fail("'channels' is 2; expected 1 or 3");
     std::tie(card.input_height, card.input_width) = sides("input", 1);
@@ -94,6 +102,16 @@ class CardReader {
     const json& value = at(name);
     if (!value.is_array()) fail(fmt::format("has no list in '{}'", name));
     return value;
+  }
+
+  // Early cards have none: their tree is that of the superclasses.
+  Taxonomy read_taxonomy(const ModelCard& card) const {
+    if (!card_.contains("taxonomy")) return superclass_taxonomy(card.superclass_names, card.superclass_of);
+    try {
+      return taxonomy_from_json(at("taxonomy"), card.class_names.size());
+    } catch (const std::invalid_argument& problem) {
+      fail(fmt::format("has in 'taxonomy' {}", problem.what()));
+    }
   }
 
   // Early cards have neither.
@@ -185,6 +203,7 @@ std::string to_text(const ModelCard& card) {
                                     {"class_keys", all_printable(card.class_keys)},
                                     {"superclasses", all_printable(card.superclass_names)},
                                     {"superclass_of", card.superclass_of},
+                                    {"taxonomy", to_json(all_printable(card.taxonomy))},
                                     {"train_images", card.train_counts},
                                     {"channels", card.channels},
                                     {"input", {card.input_height, card.input_width}},

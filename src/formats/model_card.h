@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/core/taxonomy.h"
+
 namespace settrain {
 
 struct ModelCard {
@@ -14,6 +16,7 @@ struct ModelCard {
   std::vector<std::string> class_keys;                      // [classes] what files call them besides; or empty
   std::vector<std::string> superclass_names;                // or empty
   std::vector<int64_t> superclass_of;                       // [classes], or empty
+  Taxonomy taxonomy;                                        // of the classes; empty where there are no superclasses
   std::vector<int64_t> train_counts;                        // [classes] training images, label noise included
   int64_t channels = 0, input_height = 0, input_width = 0;  // of the model's input
   int64_t image_height = 0, image_width = 0;                // of every image of the data set; 0: they differ

@@ -243,7 +243,7 @@ bool modernise_dense_layer(std::string& name) {
 }
 
 // The file of torchvision's ViT-B/16 has "...mlp.linear_1.weight" for "...mlp.0.weight".
-bool modernise_perceptron(std::string& name) {
+bool modernise_mlp(std::string& name) {
   if (name.find("encoder.layers.") == std::string::npos) return false;
   for (const auto& [old, renewed] : {std::pair{".mlp.linear_1.", ".mlp.0."}, std::pair{".mlp.linear_2.", ".mlp.3."}}) {
     const size_t place = name.find(old);
@@ -301,7 +301,7 @@ StateDict find_state_dict(const Contents& contents, const std::string& place, co
     }
   }
   bool is_modernised = false;
-  for (auto& entry : named) is_modernised |= modernise_dense_layer(entry.first) || modernise_perceptron(entry.first);
+  for (auto& entry : named) is_modernised |= modernise_dense_layer(entry.first) || modernise_mlp(entry.first);
   if (is_modernised) note("old names renewed");
   StateDict found{.tensors = {}, .from = std::move(from)};
   for (const auto& [name, entry] : named) {

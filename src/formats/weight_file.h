@@ -52,7 +52,7 @@ struct StateDict {
 /// the other; else those of the only dict of tensors, or those that are in no container, whichever are more; of a
 /// checkpoint of settrain, the weights that were evaluated. The prefixes "module." (DataParallel), "_orig_mod."
 /// (torch.compile), "model.", "net." and "backbone." are removed where all names have them, AveragedModel's n_averaged
-/// is left out, and DenseNet's layers and transformers' perceptrons take their newer names (norm1 for norm.1, mlp.0 for
+/// is left out, and DenseNet's layers and transformers' MLPs take their newer names (norm1 for norm.1, mlp.0 for
 /// mlp.linear_1).
 ///
 /// Throws RunError, `place` in front, where there are no such tensors, where it is open which ones are meant, and where

@@ -30,9 +30,9 @@ SplitScores on_cpu(const SplitScores& scores) {
   return {scores.scores.cpu(), scores.labels.cpu()};
 }
 
-SetQuality judge(const CalibratedRule& rule, const Calibration& on) {
+SetQuality judge(const CalibratedRule& rule, const Calibration& on, const Taxonomy& taxonomy = {}) {
   return set_quality(sets_of(rule, on.judged.scores), on.judged.labels, rule.rule.wanted_coverage(),
-                     on.facts.train_counts);
+                     on.facts.train_counts, taxonomy);
 }
 
 std::vector<AlphaPoint> by_alpha(SetRule rule, const Calibration& on, uint64_t seed) {
@@ -151,7 +151,7 @@ std::string help_where_full(const CalibratedRule& calibrated) {
                                    [](const DoubleDouble& threshold) { return std::isinf(threshold.high); });
   return fmt::format("the threshold is beyond nearly all classes; a larger alpha helps, {}{}or a better model",
                      has_few ? "more calibration images, " : "",
-                     is_ranked(rule.score) && !rule.randomised ? "randomised=true, " : "");
+                     can_be_randomised(rule.score) && !rule.randomised ? "randomised=true, " : "");
 }
 
 // Advice that leaves fewer images without a class. `top1` is the model's accuracy on them.
@@ -256,7 +256,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
     JudgedRule done;
     done.rule = calibrate(rule, facts, result.calibration.scores, result.calibration.labels, request.seed);
     if (!no_guarantee.empty() && done.rule.images > 0) done.rule.guarantee = "no guarantee: " + no_guarantee;
-    done.quality = judge(done.rule, result);
+    done.quality = judge(done.rule, result, facts.taxonomy);
     note_sets_without_use(done.rule, done.quality, result.judged_top1);
     if (request.by_alpha && rule.kind == SetRule::Kind::kConformal)
       done.by_alpha = by_alpha(rule, result, request.seed);

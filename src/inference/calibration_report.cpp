@@ -35,32 +35,39 @@ ordered_json defined(double value) {
   return std::isfinite(value) ? ordered_json(value) : nullptr;
 }
 
-ordered_json to_json(const SetQuality& quality) {
+ordered_json to_json(const SetQuality& quality, const std::vector<std::string>& ranks) {
   ordered_json by_class = ordered_json::array();
   for (const double coverage : quality.class_coverage) by_class.push_back(defined(coverage));
-  return {{"images", quality.images},
-          {"coverage", defined(quality.coverage)},
-          {"interval", quality.interval},
-          {"mean_size", quality.mean_size},
-          {"median_size", quality.median_size},
-          {"macro_coverage", defined(quality.macro_coverage)},
-          {"few_coverage", defined(quality.shot_coverage[0])},
-          {"medium_coverage", defined(quality.shot_coverage[1])},
-          {"many_coverage", defined(quality.shot_coverage[2])},
-          {"below_half", defined(quality.below_half)},
-          {"undercoverage_gap", defined(quality.undercoverage_gap)},
-          {"coverage_gap", defined(quality.coverage_gap)},
-          {"size_stratified_violation", defined(quality.size_stratified_violation)},
-          {"empty", quality.empty},
-          {"full", quality.full},
-          {"classes_without_images", quality.classes_without_images},
-          {"class_coverage", std::move(by_class)}};
+  ordered_json json{{"images", quality.images},
+                    {"coverage", defined(quality.coverage)},
+                    {"interval", quality.interval},
+                    {"mean_size", quality.mean_size},
+                    {"median_size", quality.median_size},
+                    {"macro_coverage", defined(quality.macro_coverage)},
+                    {"few_coverage", defined(quality.shot_coverage[0])},
+                    {"medium_coverage", defined(quality.shot_coverage[1])},
+                    {"many_coverage", defined(quality.shot_coverage[2])},
+                    {"below_half", defined(quality.below_half)},
+                    {"undercoverage_gap", defined(quality.undercoverage_gap)},
+                    {"coverage_gap", defined(quality.coverage_gap)},
+                    {"size_stratified_violation", defined(quality.size_stratified_violation)},
+                    {"empty", quality.empty},
+                    {"full", quality.full},
+                    {"classes_without_images", quality.classes_without_images},
+                    {"class_coverage", std::move(by_class)}};
+  if (!quality.rank_coverage.empty()) {
+    json["mean_nodes"] = defined(quality.mean_nodes);
+    json["mean_depth"] = defined(quality.mean_depth);
+    for (size_t r = 0; r < quality.rank_coverage.size(); ++r)
+      json["rank_coverage"][ranks[r + 1]] = quality.rank_coverage[r];
+  }
+  return json;
 }
 
 }  // namespace
 
 std::string format_calibration(const Calibration& calibration) {
-  std::vector<Row> sets, classes;
+  std::vector<Row> sets, classes, nodes;
   std::map<std::string, std::vector<std::string>> promises;  // names of rules, by their guarantee
   std::vector<std::string> notes;
   for (const auto& [rule, quality, by_alpha] : calibration.rules) {
@@ -72,6 +79,10 @@ std::string format_calibration(const Calibration& calibration) {
                        percent(quality.shot_coverage[1]), percent(quality.shot_coverage[2]),
                        percent(quality.below_half), percent(quality.undercoverage_gap), percent(quality.coverage_gap),
                        percent(quality.size_stratified_violation)});
+    if (!quality.rank_coverage.empty()) {
+      nodes.push_back({name, number(quality.mean_nodes), number(quality.mean_depth)});
+      for (const double coverage : quality.rank_coverage) nodes.back().push_back(percent(coverage));
+    }
     promises[rule.guarantee].push_back(name);
     for (const std::string& note : rule.notes) notes.push_back(name + ": " + note);
   }
@@ -96,6 +107,15 @@ std::string format_calibration(const Calibration& calibration) {
       "\nCoverage by class, %\n\n" + markdown_table({"rule", "macro", "few", "medium", "many", "classes under 50",
                                                      "under-coverage gap", "coverage gap", "size-stratified violation"},
                                                     classes);
+  if (!nodes.empty()) {
+    Row head{"rule", "nodes", "depth"};
+    const std::vector<std::string>& ranks = calibration.facts.taxonomy.ranks;
+    for (size_t r = 1; r < ranks.size(); ++r) head.push_back("same " + ranks[r] + ", %");
+    text +=
+        "\nSets as nodes of the taxonomy: the fewest that make the set, their mean depth, and the images for which a "
+        "class of the set has the label's genus, or what the rank is called\n\n" +
+        markdown_table(head, nodes);
+  }
   const int64_t without = calibration.rules.empty() ? 0 : calibration.rules.front().quality.classes_without_images;
   if (without > 0)
     text += fmt::format("\n{} classes have no image that judges, and are left out.\n", format_count(without));
@@ -117,7 +137,7 @@ ordered_json calibration_json(const Calibration& calibration) {
                      {"calibration_images", rule.images},
                      {"guarantee", rule.guarantee},
                      {"notes", rule.notes},
-                     {"quality", to_json(quality)},
+                     {"quality", to_json(quality, calibration.facts.taxonomy.ranks)},
                      {"by_alpha", std::move(alphas)}});
   }
   return {{"calibrated_on", calibration.calibrated_on},

@@ -10,6 +10,7 @@
 
 #include "datasets/find_images.h"
 #include "datasets/image_list.h"
+#include "datasets/readers.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
@@ -71,7 +72,7 @@ std::string key_of(const fs::path& file) {
   return fs::absolute(file).lexically_normal().string();
 }
 
-using GroupNames = std::unordered_map<std::string, std::string>;  // by the image's key
+using GroupNames = std::unordered_map<std::string, std::string>;  // by the image's key, or its name without the ending
 
 GroupNames read_groups(const fs::path& file) {
   if (fs::is_directory(file)) {
@@ -96,6 +97,19 @@ GroupNames read_groups(const fs::path& file) {
       throw DataError(fmt::format("{}:{}: '{}' is in another group already", file.string(), number, image));
     }
   }
+  return groups;
+}
+
+// The observations of Pl@ntNet-300K's metadata; empty for an image whose record has none.
+GroupNames read_observations(const fs::path& file) {
+  GroupNames groups;
+  read_image_records(file, [&](const ImageRecord& record) {
+    const auto [known, is_new] = groups.emplace(record.image, record.observation);
+    if (!is_new && known->second != record.observation) {
+      throw DataError(fmt::format("'{}': the image {} has two observations, {} and {}", file.string(),
+                                  in_quotes(record.image), in_quotes(known->second), in_quotes(record.observation)));
+    }
+  });
   return groups;
 }
 
@@ -130,7 +144,8 @@ FileTable without_repeats(const FileTable& images) {
 
 ImageGroups image_groups(const std::string& rule, const FileTable& images) {
   const bool by_folder = rule == "folder";
-  const GroupNames listed = by_folder ? GroupNames{} : read_groups(rule);
+  const bool by_observation = rule.ends_with(".json");
+  const GroupNames listed = by_folder ? GroupNames{} : by_observation ? read_observations(rule) : read_groups(rule);
   ImageGroups groups;
   std::unordered_map<std::string, int64_t> numbers;
   for (int64_t i = 0; i < images.size(); ++i) {
@@ -139,8 +154,13 @@ ImageGroups image_groups(const std::string& rule, const FileTable& images) {
     if (by_folder) {
       const fs::path folder = file.parent_path().lexically_normal();
       name = folder.empty() ? "." : folder.string();
-    } else if (const auto found = listed.find(key_of(file)); found != listed.end()) {
+    } else if (const auto found = listed.find(by_observation ? file.stem().string() : key_of(file));
+               found != listed.end()) {
       name = found->second;
+      if (name.empty()) {
+        throw DataError(fmt::format("'{}': the record of the image {} ('{}') has no obs_id, which names its group",
+                                    rule, in_quotes(found->first), file.string()));
+      }
     } else {
       throw DataError(fmt::format("'{}' is in no group of '{}'", file.string(), rule));
     }
@@ -148,7 +168,7 @@ ImageGroups image_groups(const std::string& rule, const FileTable& images) {
     if (is_new) groups.names.push_back(name);
     groups.group_of.push_back(found->second);
   }
-  if (std::ssize(listed) > images.size()) {
+  if (!by_observation && std::ssize(listed) > images.size()) {
     log::warning(fmt::format("[predict] {} of the {} images in '{}' are not among those to answer to",
                              std::ssize(listed) - images.size(), listed.size(), rule));
   }

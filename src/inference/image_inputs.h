@@ -25,7 +25,8 @@ struct ImageGroups {
 FileTable without_repeats(const FileTable& images);
 
 /// `rule` is "folder", where each folder is a group, or a CSV file with a line for each image: its path, relative to
-/// the file's folder or absolute, a comma, and its group, without a comma; the head `image,group` is optional. Throws
+/// the file's folder or absolute, a comma, and its group, without a comma; the head `image,group` is optional;
+/// or Pl@ntNet-300K's plantnet300K_metadata.json, whose observations are the groups of images with those names. Throws
 /// DataError where the file cannot be read, a line has another form, or an image is in no group or in two. Warns where
 /// the file names further images. `images` must not repeat an image.
 ImageGroups image_groups(const std::string& rule, const FileTable& images);

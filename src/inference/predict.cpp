@@ -1,16 +1,18 @@
 #include "src/inference/predict.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/masked_fill.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
-#include "datasets/image_files.h"
 #include "models/model.h"
+#include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
@@ -21,19 +23,11 @@ namespace {
 
 // The batches leave out images that cannot be read, and name them.
 Loader image_loader(const TrainedModel& model, const FileTable& files) {
-  const DecodeOptions decode = decode_options(model);
-  const ImageFileOptions options{.grey = decode.channels == 1, .apply_orientation = decode.apply_orientation};
-  Split images{"images", std::make_shared<ImageFiles>(files, options), {}, {}};
-  images.ids.resize(static_cast<size_t>(files.size()));
-  std::iota(images.ids.begin(), images.ids.end(), 0);
-  images.labels.resize(images.ids.size());  // nothing reads them
-  Dataset sizes;                            // a loader asks a data set for its sizes only
-  sizes.height = model.card.image_height;
-  sizes.width = model.card.image_width;
+  const Dataset images = images_of_files(model, files);
   LoaderContext context = model.loader;
   context.options.on_bad_image = "skip";
   context.skipped = std::make_shared<SkippedImages>(/*logs=*/false);
-  return evaluation_loader(sizes, images, context, model.view_use);
+  return evaluation_loader(images, images.test, context, model.view_use);
 }
 
 // Turns batches of scores into rows.
@@ -184,6 +178,50 @@ int64_t predict(const TrainedModel& model, const FileTable& images, const std::o
   bar.hide();
   writer.finish();
   return rows.unanswered();
+}
+
+std::string row_name(const FeatureFile& features, int64_t row) {
+  return features.paths.empty() ? fmt::format("row {}", row) : features.paths[static_cast<size_t>(row)];
+}
+
+int64_t predict_features(const TrainedModel& model, const FeatureFile& features, const std::string& file,
+                         const SetMaker& maker, PredictionWriter& writer, ProgressBar& bar) {
+  constexpr int64_t kRows = 256;
+  const c10::InferenceMode inference;
+  const FeatureTable& table = *features.features;
+  int64_t unanswered = 0;
+  Progress progress;
+  progress.stage = "[predict]";
+  progress.total = table.size();
+  for (int64_t first = 0; first < table.size(); first += kRows) {
+    const at::Tensor rows = at::empty({std::min(kRows, table.size() - first), table.width()}, at::kFloat);
+    for (int64_t i = 0; i < rows.size(0); ++i)
+      table.read(first + i, rows.mutable_data_ptr<float>() + i * table.width());
+    at::Tensor scores;
+    try {
+      scores = rule_scores(model, forward(*model.model, rows, model.policy).prediction()).cpu();
+    } catch (const ShapeError& problem) {
+      throw DataError(fmt::format("'{}': its features are not those of this model: {}", file, problem.what()));
+    }
+    const at::Tensor finite = at::isfinite(scores).all(1);
+    const auto sets = maker(scores.masked_fill(finite.logical_not().unsqueeze(1), 0), first);
+    for (int64_t i = 0; i < rows.size(0); ++i) {
+      Prediction row{.name = row_name(features, first + i)};
+      if (finite[i].item<bool>()) {
+        row.sets = sets[static_cast<size_t>(i)];
+      } else {
+        row.error = fmt::format("{}: the model's scores are not finite", row.name);
+        ++unanswered;
+      }
+      writer.write(row);
+    }
+    progress.done += rows.size(0);
+    if (!writer.is_shown()) bar.update(progress);
+    throw_if_interrupted();
+  }
+  bar.hide();
+  writer.finish();
+  return unanswered;
 }
 
 }  // namespace settrain

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/feature_file.h"
 #include "datasets/file_table.h"
 #include "src/core/progress_bar.h"
 #include "src/inference/image_inputs.h"
@@ -54,5 +55,14 @@ std::unique_ptr<PredictionWriter> prediction_table(std::ostream& output, const S
 /// a signal asked to stop.
 int64_t predict(const TrainedModel& model, const FileTable& images, const std::optional<ImageGroups>& groups,
                 const SetMaker& maker, PredictionWriter& writer, ProgressBar& bar);
+
+/// The same for the features of images, which go to the model's head: a row for each, in the file's order, by its path
+/// or its number. `file` names the features in messages. Returns how many have scores that are not finite. Throws
+/// DataError where the head takes features of another width, or pixels.
+int64_t predict_features(const TrainedModel& model, const FeatureFile& features, const std::string& file,
+                         const SetMaker& maker, PredictionWriter& writer, ProgressBar& bar);
+
+/// The name of a row of features in the answers: its image's path, or "row 7".
+std::string row_name(const FeatureFile& features, int64_t row);
 
 }  // namespace settrain

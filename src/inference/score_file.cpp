@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "metrics/split_scores.h"
 #include "src/checkpoint/tensor_file.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
+#include "src/core/taxonomy.h"
 #include "src/core/text.h"
 #include "src/formats/contents.h"
 #include "src/formats/npz.h"
@@ -22,8 +24,9 @@ namespace settrain {
 namespace {
 
 constexpr const char *kScores = "scores", *kLabels = "labels", *kTrainCounts = "train_counts",
-                     *kSuperclassOf = "superclass_of", *kClassNames = "class_names", *kProbability = "probability",
-                     *kNoGuaranteeKey = "no_guarantee", *kModel = "checkpoint.sha256";
+                     *kSuperclassOf = "superclass_of", *kTaxonomy = "taxonomy", *kLabelSets = "label_sets",
+                     *kClassNames = "class_names", *kProbability = "probability", *kNoGuaranteeKey = "no_guarantee",
+                     *kModel = "checkpoint.sha256";
 constexpr size_t kMostDepth = 4;
 constexpr int64_t kMostImages = int64_t{1} << 40;  // of a class
 
@@ -39,7 +42,7 @@ Safetensors read_arrays(const std::filesystem::path& file) {
   }
   if (!is_zip(file)) return read_safetensors(file);
   Safetensors arrays;
-  for (const auto& [name, array] : read_npz(file, {kScores, kLabels, kTrainCounts, kSuperclassOf})) {
+  for (const auto& [name, array] : read_npz(file, {kScores, kLabels, kTrainCounts, kSuperclassOf, kLabelSets})) {
     const at::TensorOptions options = at::dtype(scalar_type(array.dtype));
     at::Tensor tensor = at::empty_strided(array.shape, array.stride, options);
     std::memcpy(tensor.mutable_data_ptr(), array.bytes.data(), array.bytes.size());
@@ -54,21 +57,49 @@ class ScoreFileReader {
       : place_("'" + file.string() + "'"), arrays_(read_arrays(file)) {}
 
   ScoreFile read() {
+    ScoreFile result = read_scores();
+    const int64_t images = result.scores.scores.size(0);
+    result.scores.labels = integers(kLabels, wanted(kLabels), images, "image");
+    check_labels(result.scores.labels, result.facts.classes);
+    return result;
+  }
+
+  ScoreFile read_with_label_sets() {
+    ScoreFile result = read_scores();
+    const at::Tensor& sets = wanted(kLabelSets);
+    if (!at::isIntegralType(sets.scalar_type(), /*includeBool=*/true) || sets.sizes() != result.scores.scores.sizes()) {
+      fail(fmt::format("{} must be [{}] bool or integers, and are [{}] {}", kLabelSets,
+                       fmt::join(result.scores.scores.sizes(), ", "), fmt::join(sets.sizes(), ", "),
+                       c10::toString(sets.scalar_type())));
+    }
+    const at::Tensor numbers = sets.to(at::kLong);
+    if (numbers.ne(0).logical_and_(numbers.ne(1)).any().item<bool>()) {
+      fail(fmt::format("{} hold other numbers than 0 and 1", kLabelSets));
+    }
+    result.label_sets = numbers.ne(0);
+    const at::Tensor without = result.label_sets.any(1).logical_not_().nonzero();
+    if (without.size(0) > 0) fail(fmt::format("image {} has no label", without[0].item<int64_t>()));
+    result.scores.labels = numbers.argmax(1);
+    return result;
+  }
+
+ private:
+  // All but the labels.
+  ScoreFile read_scores() {
     ScoreFile result;
-    at::Tensor scores = wanted(kScores);
+    const at::Tensor& scores = wanted(kScores);
     if (scores.dim() != 2 || !scores.is_floating_point()) {
       fail(fmt::format("{} must be [images, classes] of floating-point numbers", kScores));
     }
     result.scores.scores = scores.scalar_type() == at::kDouble ? scores : scores.to(at::kFloat);
-    const int64_t images = scores.size(0), classes = scores.size(1);
-    result.scores.labels = integers(kLabels, wanted(kLabels), images, "image");
     check_score_layout(place_ + ": " + kScores, result.scores.scores);
     check_finite(result.scores.scores);
-    check_labels(result.scores.labels, classes);
+    const int64_t classes = scores.size(1);
     result.facts.classes = classes;
     result.facts.train_counts = numbers(kTrainCounts, classes);
     result.facts.superclass_of = numbers(kSuperclassOf, classes);
     read_metadata(result.facts);
+    read_taxonomy(result.facts);
     if (const auto found = arrays_.metadata.find(kModel); found != arrays_.metadata.end()) result.model = found->second;
     if (const auto found = arrays_.metadata.find(kNoGuaranteeKey); found != arrays_.metadata.end()) {
       result.no_guarantee = printable(found->second);
@@ -76,13 +107,25 @@ class ScoreFileReader {
     return result;
   }
 
- private:
+  void read_taxonomy(ClassFacts& facts) {
+    const auto found = arrays_.metadata.find(kTaxonomy);
+    if (found == arrays_.metadata.end()) return;
+    constexpr size_t kMostDepth = 2;
+    try {
+      facts.taxonomy =
+          taxonomy_from_json(parse_strict_json(found->second, kMostDepth), static_cast<size_t>(facts.classes));
+    } catch (const std::invalid_argument& problem) {
+      fail(fmt::format("has in the metadata's {} {}", kTaxonomy, problem.what()));
+    }
+  }
+
   [[noreturn]] void fail(const std::string& what) const { throw RunError(place_ + ": " + what); }
 
   const at::Tensor& wanted(const char* name) const {
     const auto found = arrays_.tensors.find(name);
     if (found == arrays_.tensors.end()) {
-      fail(fmt::format("has no {}; a file of scores has {} [images, classes] and {} [images]", name, kScores, kLabels));
+      fail(fmt::format("has no {}; a file of scores has {} [images, classes], and {} [images] or {} [images, classes]",
+                       name, kScores, kLabels, kLabelSets));
     }
     return found->second;
   }
@@ -171,6 +214,7 @@ class ScoreFileReader {
 void write_score_file(const std::filesystem::path& file, const ScoreFile& scores,
                       const std::map<std::string, std::string>& origin) {
   TensorMap tensors{{kScores, scores.scores.scores}, {kLabels, scores.scores.labels}};
+  if (scores.label_sets.defined()) tensors[kLabelSets] = scores.label_sets;
   if (!scores.facts.train_counts.empty()) tensors[kTrainCounts] = at::tensor(scores.facts.train_counts, at::kLong);
   if (!scores.facts.superclass_of.empty()) tensors[kSuperclassOf] = at::tensor(scores.facts.superclass_of, at::kLong);
   TextMap metadata(origin);
@@ -178,12 +222,17 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
   metadata[kProbability] = scores.facts.probability == ProbabilityKind::kSigmoid ? "sigmoid" : "softmax";
   if (!scores.model.empty()) metadata[kModel] = scores.model;
   if (!scores.no_guarantee.empty()) metadata[kNoGuaranteeKey] = scores.no_guarantee;
+  if (!scores.facts.taxonomy.empty()) metadata[kTaxonomy] = to_json(scores.facts.taxonomy).dump();
   if (!scores.facts.names.empty()) metadata[kClassNames] = nlohmann::json(scores.facts.names).dump();
   write_tensor_file(file, tensors, metadata);
 }
 
 ScoreFile read_score_file(const std::filesystem::path& file) {
   return ScoreFileReader(file).read();
+}
+
+ScoreFile read_label_set_file(const std::filesystem::path& file) {
+  return ScoreFileReader(file).read_with_label_sets();
 }
 
 ScoreScale scale_of(const at::Tensor& scores) {
@@ -199,6 +248,18 @@ ScoreScale scale_of(const at::Tensor& scores) {
   };
   if (is_about(1)) return ScoreScale::kProbabilities;
   return is_about(100) ? ScoreScale::kPercentages : ScoreScale::kLogits;
+}
+
+std::vector<std::string> warnings_of_scale(const ScoreFile& scores, const std::string& file) {
+  if (scores.facts.probability == ProbabilityKind::kSigmoid) return {};
+  const ScoreScale scale = scale_of(scores.scores.scores);
+  if (scale == ScoreScale::kLogits) return {};
+  const auto [sum, kind] =
+      scale == ScoreScale::kProbabilities ? std::pair(1, "probabilities") : std::pair(100, "percentages");
+  return {
+      fmt::format("'{}': each image's scores sum to {}, as {} do; scores are expected as they are before the "
+                  "softmax: store the logits, or the logarithms of the {}",
+                  file, sum, kind, kind)};
 }
 
 void check_same_model(const std::string& name, const ScoreFile& file, const std::string& other_name,

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "metrics/sets/rules/calibrated_rule.h"
 #include "metrics/split_scores.h"
@@ -17,10 +18,11 @@ struct ScoreFile {
   ClassFacts facts;               // as far as the file has them
   std::string model = {};         // SHA-256 of the checkpoint that gave the scores; empty where the file has none
   std::string no_guarantee = {};  // why rules that these images calibrate have no guarantee; empty where they have one
+  at::Tensor label_sets = {};     // [images, classes] bool, where images have several labels; else undefined
 };
 
-/// Writes a safetensors file with `scores` and `labels`, and the rest and `origin` (such as "run", "checkpoint",
-/// "split") as metadata. Throws RunError where it cannot be written.
+/// Writes a safetensors file with `scores`, `labels` and `label_sets`, and the rest and `origin` (such as "run",
+/// "checkpoint", "split") as metadata. Throws RunError where it cannot be written.
 void write_score_file(const std::filesystem::path& file, const ScoreFile& scores,
                       const std::map<std::string, std::string>& origin);
 
@@ -31,11 +33,19 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
 /// finite.
 ScoreFile read_score_file(const std::filesystem::path& file);
 
+/// Reads all labels of images that have several: `label_sets` [images, classes], bool or integers of 0 and 1, in place
+/// of `labels`, which such a file need not have; the labels of the result are the lowest of each image. Throws as
+/// read_score_file(), and where an image has no label.
+ScoreFile read_label_set_file(const std::filesystem::path& file);
+
 enum class ScoreScale { kLogits, kProbabilities, kPercentages };
 
 /// The scale that the scores [images, classes] seem to have: probabilities where those of every image are at least 0
 /// and sum to 1, percentages where they sum to 100, but for rounding to 4 digits or so; else logits.
 ScoreScale scale_of(const at::Tensor& scores);
+
+/// Warnings for a person about scores that are no logits, although their probabilities are a softmax; mostly none.
+std::vector<std::string> warnings_of_scale(const ScoreFile& scores, const std::string& file);
 
 /// Throws ConfigError where the two files have scores of different models, of different numbers of classes, or of
 /// classes with other names, as far as the files have these facts.

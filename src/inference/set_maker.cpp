@@ -4,6 +4,8 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/masked_fill.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/ranges.h>
 
@@ -11,9 +13,13 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
+#include "datasets/class_table.h"
 #include "metrics/sets/calibrate.h"
+#include "metrics/sets/conformal_thresholds.h"
+#include "metrics/sets/p_values.h"
 #include "metrics/sets/rules/rule_terms.h"
 #include "metrics/sets/rules/stored_rules.h"
 #include "src/core/error.h"
@@ -22,10 +28,27 @@ namespace settrain {
 namespace {
 
 constexpr int64_t kUsualTop = 5;
+constexpr double kEnoughOfNeeded = 10;  // times the images that a finite threshold needs
+
+bool has_p_values(const CalibratedRule& rule) {
+  try {
+    check_has_p_values(rule);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
 
 // Throws where the run's rules, and their temperature, are not to be had.
 void check_rules_of(const TrainedModel& model) {
   if (!model.rules_problem.empty()) throw RunError(model.rules_problem);
+}
+
+// Whether a picture can have small p-values alone.
+bool tells_unknown(const CalibratedRule& rule) {
+  return has_p_values(rule) && rule.rule.threshold == ConformalThreshold::kMarginal &&
+         std::ranges::count(rule.class_factor, kAlwaysIn) == 0 &&
+         std::ranges::count(rule.place_weights, kAlwaysIn) == 0;
 }
 
 std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<std::string>& names, int64_t members) {
@@ -79,10 +102,13 @@ PredictedSet ordered_set(const bool* set, const double* scores, const double* pr
 
 }  // namespace
 
-SetMaker::SetMaker(const TrainedModel& model, const std::vector<std::string>& rules, bool by_superclass)
-    : names_(by_superclass ? model.card.superclass_names : model.card.class_names),
-      superclass_of_(by_superclass ? model.card.superclass_of : std::vector<int64_t>{}),
-      kind_(class_facts(model.card).probability) {
+SetMaker::SetMaker(const TrainedModel& model, const std::vector<std::string>& rules, const AnswerForm& form)
+    : names_(form.by_superclass ? model.card.superclass_names : model.card.class_names),
+      superclass_of_(form.by_superclass ? model.card.superclass_of : std::vector<int64_t>{}),
+      kind_(class_facts(model.card).probability),
+      form_(form) {
+  if (form.by_superclass && form.roll_up > 0)
+    throw ConfigError("--roll-up answers by nodes, and --by superclass by superclasses");
   if (names_.empty()) {
     throw ConfigError(fmt::format("the classes of '{}' have no superclasses", model.file.string()));
   }
@@ -91,6 +117,112 @@ SetMaker::SetMaker(const TrainedModel& model, const std::vector<std::string>& ru
     if (rule.kind != SetRule::Kind::kTop) check_rules_of(model);  // no temperature changes the order of the classes
     rules_.push_back(needs_images(rule) ? stored_rule(model, rule) : calibrate(rule, members, {}, {}, 0));
     rule_names_.push_back(rule.name());
+  }
+  go_to_place(model, /*are_named=*/!rules.empty());
+  check_p_values();
+  const auto has_nodes = [this](const CalibratedRule& rule) { return most_nodes(rule.rule) > 0; };
+  if (!form.by_superclass && std::ranges::any_of(rules_, has_nodes)) add_taxonomy(model);
+}
+
+// Changes the rules to those of the place, and drops the ones that cannot be where no rule was asked for by name.
+void SetMaker::go_to_place(const TrainedModel& model, bool are_named) {
+  if (form_.only.empty() && form_.prior.empty()) return;
+  if (!form_.only.empty() && !form_.prior.empty())
+    throw ConfigError("--only and --prior are both for a place: give one");
+  if (form_.by_superclass) throw ConfigError("a place has classes, and --by superclass answers without them");
+  const bool has_prior = !form_.prior.empty();
+  const std::string& file = has_prior ? form_.prior : form_.only;
+  const ListedClasses place = read_listed_classes(file, model.card.class_names, model.card.class_keys, has_prior);
+  prior_ = place.weights;
+  const auto occurring = std::ranges::count_if(prior_, [](double weight) { return weight > 0; });
+  if (occurring == 0) throw DataError(fmt::format("'{}' has none of the model's classes", file));
+  place_notes_.push_back(fmt::format("'{}' has {} of the {} classes", file, occurring, prior_.size()));
+  if (!place.unknown.empty()) {
+    constexpr size_t kShown = 5;
+    const auto some = std::span(place.unknown).first(std::min(kShown, place.unknown.size()));
+    place_notes_.push_back(fmt::format("{} of its names are no class of the model: {}{}", place.unknown.size(),
+                                       fmt::join(some, ", "), place.unknown.size() > kShown ? ", ..." : ""));
+  }
+  std::vector<bool> occurs;
+  for (const double weight : prior_) occurs.push_back(weight > 0);
+  std::vector<CalibratedRule> rules;
+  for (const CalibratedRule& rule : rules_) {
+    try {
+      if (!needs_images(rule.rule)) {
+        if (has_prior) {
+          throw ConfigError(
+              fmt::format("rule '{}': a prior weighs calibration images, of which it has none; --only leaves "
+                          "classes out",
+                          rule.rule.name()));
+        }
+        rules.push_back(rule);
+        continue;
+      }
+      const PlaceWeights weights = has_prior ? place_weights(rule, prior_) : place_weights(rule, occurs);
+      rules.push_back(for_place(rule, weights));
+      if (rule.rule.threshold == ConformalThreshold::kClasswise) continue;  // whatever the shares are
+      place_notes_.push_back(fmt::format(
+          "{}: the effective number of calibration images is {:.0f} of {}{}{}", rule.rule.name(),
+          weights.effective_images, rule.images,
+          weights.always > 0 ? fmt::format("; {} classes without any are in every set", weights.always) : "",
+          weights.effective_images < static_cast<double>(images_needed(rule.rule.level)) * kEnoughOfNeeded
+              ? ", few for its alpha: coverage varies with the few images that count"
+              : ""));
+    } catch (const ConfigError& problem) {
+      if (are_named) throw;
+      place_notes_.push_back(fmt::format("left out: {}", problem.what()));
+    }
+  }
+  if (rules.empty()) throw ConfigError(fmt::format("no rule is left for a place: {}", place_notes_.back()));
+  rules_ = std::move(rules);
+  rule_names_.clear();
+  for (const CalibratedRule& rule : rules_) rule_names_.push_back(rule.rule.name());
+}
+
+void SetMaker::check_p_values() const {
+  if (!form_.p_values && form_.unknown == 0) return;
+  if (form_.by_superclass) throw ConfigError("p-values are those of classes, and --by superclass answers without them");
+  if (std::ranges::none_of(rules_, has_p_values)) check_has_p_values(rules_.front());
+  if (form_.unknown == 0) return;
+  const auto judge = std::ranges::find_if(rules_, tells_unknown);
+  if (judge == rules_.end()) {
+    throw ConfigError(
+        "--unknown: needs a conformal rule with a threshold of all images, and no class that is in every set: "
+        "its p-value would be 1 for every picture");
+  }
+  if (form_.unknown * static_cast<double>(judge->images + 1) < 1) {
+    throw ConfigError(
+        fmt::format("--unknown {}: no p-value is below 1 / {}, one more than the calibration images of {}",
+                    form_.unknown, judge->images + 1, judge->rule.name()));
+  }
+}
+
+// [classes] bool
+at::Tensor SetMaker::occurring_classes() const {
+  std::vector<uint8_t> occurs;
+  for (const double weight : prior_) occurs.push_back(weight > 0);
+  return at::tensor(occurs, at::kByte).to(at::kBool);
+}
+
+// Scores with which classes that do not occur at the place come last, with a probability of 0.
+at::Tensor SetMaker::scores_at_place(const at::Tensor& scores) const {
+  constexpr double kNever = -1e30;
+  return scores.masked_fill(occurring_classes().logical_not(), kNever);
+}
+
+void SetMaker::add_taxonomy(const TrainedModel& model) {
+  const Taxonomy& taxonomy = model.card.taxonomy;
+  if (taxonomy.empty()) {
+    throw ConfigError(
+        fmt::format("the classes of '{}' have no taxonomy (data.taxonomy) to roll sets up in", model.file.string()));
+  }
+  tree_.emplace(taxonomy.parent, taxonomy.num_classes());
+  node_names_ = names_;
+  node_names_.insert(node_names_.end(), taxonomy.names.begin(), taxonomy.names.end());
+  node_names_.back() = "all classes";
+  for (const int64_t rank : taxonomy.rank) {
+    const bool is_root = rank == std::ssize(taxonomy.ranks);
+    node_ranks_.push_back(is_root ? "root" : taxonomy.ranks[static_cast<size_t>(rank)]);
   }
 }
 
@@ -133,15 +265,37 @@ std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& sc
   const at::Tensor probabilities = probabilities_of(member_scores, kind_);
   const int64_t images = scores.size(0), count = std::ssize(names_);
   std::vector<std::vector<PredictedSet>> answers(static_cast<size_t>(images));
+  bool is_judged = form_.unknown == 0;  // whether the image looks like a known class
   for (const CalibratedRule& rule : rules_) {
     const bool on_superclasses = by_superclass && !needs_images(rule.rule);
-    at::Tensor sets = sets_of(rule, on_superclasses ? member_scores : scores, first_number);
+    const bool is_masked = !prior_.empty() && !needs_images(rule.rule);
+    at::Tensor sets = sets_of(rule,
+                              is_masked         ? scores_at_place(scores)
+                              : on_superclasses ? member_scores
+                                                : scores,
+                              first_number);
+    if (is_masked) sets.logical_and_(occurring_classes());
+    at::Tensor p_values;
+    const bool judges = !is_judged && tells_unknown(rule);
+    if ((form_.p_values && has_p_values(rule)) || judges) p_values = p_values_of(rule, scores, first_number);
     if (by_superclass && !on_superclasses) sets = superclass_sets(sets);
     for (int64_t i = 0; i < images; ++i) {
-      answers[static_cast<size_t>(i)].push_back(ordered_set(sets.const_data_ptr<bool>() + i * count,
-                                                            member_scores.const_data_ptr<double>() + i * count,
-                                                            probabilities.const_data_ptr<double>() + i * count, count));
+      const double* p = probabilities.const_data_ptr<double>() + i * count;
+      PredictedSet& set = answers[static_cast<size_t>(i)].emplace_back(ordered_set(
+          sets.const_data_ptr<bool>() + i * count, member_scores.const_data_ptr<double>() + i * count, p, count));
+      if (p_values.defined()) {
+        const double* of_image = p_values.const_data_ptr<double>() + i * count;
+        if (form_.p_values)
+          for (const int64_t c : set.members) set.p_values.push_back(of_image[c]);
+        set.is_unknown = judges && *std::max_element(of_image, of_image + count) <= form_.unknown;
+      }
+      if (!tree_ || most_nodes(rule.rule) == 0 || set.members.empty()) continue;
+      const std::vector<double> mass = tree_->masses(p);
+      set.nodes = tree_->cover(set.members, mass, most_nodes(rule.rule));
+      for (const int64_t node : set.nodes)
+        set.node_probabilities.push_back(static_cast<float>(mass[static_cast<size_t>(node)]));
     }
+    is_judged = is_judged || judges;
   }
   return answers;
 }
@@ -151,19 +305,36 @@ std::string json_text(const std::string& text) {
 }
 
 SetsAsJson::SetsAsJson(const SetMaker& maker) {
-  for (const std::string& name : maker.rule_names()) rules_.push_back(json_text(name));
-  for (const std::string& name : maker.names()) names_.push_back(json_text(name));
+  const auto as_json = [](const std::vector<std::string>& texts) {
+    std::vector<std::string> all;
+    for (const std::string& text : texts) all.push_back(json_text(text));
+    return all;
+  };
+  rules_ = as_json(maker.rule_names());
+  names_ = as_json(maker.names());
+  node_names_ = as_json(maker.node_names());
+  node_ranks_ = as_json(maker.node_ranks());
 }
 
 std::string SetsAsJson::operator()(const std::vector<PredictedSet>& sets) const {
+  const auto list = [](const std::vector<std::string>& all, const std::vector<int64_t>& chosen) {
+    std::vector<std::string_view> texts;
+    for (const int64_t i : chosen) texts.push_back(all[static_cast<size_t>(i)]);
+    return fmt::format("[{}]", fmt::join(texts, ","));
+  };
   std::string json = "{";
   for (size_t i = 0; i < sets.size(); ++i) {
     const PredictedSet& set = sets[i];
-    std::vector<std::string_view> names;
-    for (const int64_t member : set.members) names.push_back(names_[static_cast<size_t>(member)]);
-    json += fmt::format("{}{}:{{\"size\":{},\"names\":[{}],\"classes\":[{}],\"probabilities\":[{}]}}",
-                        i == 0 ? "" : ",", rules_[i], set.members.size(), fmt::join(names, ","),
-                        fmt::join(set.members, ","), fmt::join(set.probabilities, ","));
+    json += fmt::format("{}{}:{{\"size\":{},\"names\":{},\"classes\":[{}],\"probabilities\":[{}]", i == 0 ? "" : ",",
+                        rules_[i], set.members.size(), list(names_, set.members), fmt::join(set.members, ","),
+                        fmt::join(set.probabilities, ","));
+    if (!set.nodes.empty()) {
+      json += fmt::format(",\"nodes\":{},\"node_ranks\":{},\"node_probabilities\":[{}]", list(node_names_, set.nodes),
+                          list(node_ranks_, set.nodes), fmt::join(set.node_probabilities, ","));
+    }
+    if (!set.p_values.empty()) json += fmt::format(",\"p_values\":[{}]", fmt::join(set.p_values, ","));
+    if (set.is_unknown) json += ",\"unknown\":true";
+    json += "}";
   }
   return json + "}";
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/formats/weight_file.h"
+#include "src/inference/export_weights.h"
 #include "src/inference/rule_file.h"
 #include "src/inference/trained_run.h"
 #include "src/train/experiment_schema.h"
@@ -60,7 +62,7 @@ void refuse_scores(const fs::path& file) {
       fmt::format("{} is a file of scores, and no model; `settrain calibrate --scores` takes it", quoted(file)));
 }
 
-[[noreturn]] void refuse_weights_alone(const fs::path& file) {
+[[noreturn]] void refuse_weights_alone(const fs::path& file, bool needs_head) {
   const WeightFile weights(file);
   const Contents& contents = weights.contents();
   if (contents.metadata.contains("checkpoint.sha256")) {
@@ -69,10 +71,9 @@ void refuse_scores(const fs::path& file) {
   }
   throw RunError(fmt::format(
       "{} holds weights alone ({}), and is no model that `settrain export` wrote: it says neither which model "
-      "they are of, nor the classes' names, nor how images were normalised. Say it here: --model NAME "
-      "--classes FILE (the name of a class on each line), and --normalisation and --input-size where need "
-      "be; or train on from them by model.pretrained",
-      quoted(file), contents.format));
+      "they are of, nor the classes' names, nor how images were normalised. Say it here: --model NAME{}, and "
+      "--normalisation and --input-size where need be; or train on from them by model.pretrained",
+      quoted(file), contents.format, needs_head ? " --classes FILE (the name of a class on each line)" : ""));
 }
 
 // Reads an exported file into the form of a checkpoint.
@@ -157,44 +158,11 @@ ModelContext wire_inputs(at::Device device, TrainedModel& model) {
   return {std::ssize(card.class_names), card.channels, card.input_height, card.input_width};
 }
 
-// Adds LoRA's products to the weights that they lie beside, under whatever prefix.
-void merge_lora(TensorMap& weights, const fs::path& file) {
-  constexpr std::string_view kInside = ".lora.", kScale = ".scale";  // an optimizer's state has no scale
-  std::vector<std::string> adapters;
-  for (const auto& [name, tensor] : weights) {
-    if (!name.ends_with(kScale)) continue;
-    const std::string adapter = name.substr(0, name.size() - kScale.size());
-    if (adapter.find(kInside) != std::string::npos) adapters.push_back(adapter);
-  }
-  const auto part = [&](const std::string& name) -> at::Tensor& {
-    const auto found = weights.find(name);
-    if (found == weights.end()) throw RunError(fmt::format("{}: it has LoRA's weights, and no {}", quoted(file), name));
-    return found->second;
-  };
-  for (const std::string& adapter : adapters) {
-    const std::string layer = std::string(adapter).replace(adapter.rfind(kInside), kInside.size(), ".");
-    // timm's layers have a `weight`, torchvision's in_proj_weight is a parameter of the attention itself.
-    const std::string weight = layer + (weights.contains(layer + ".weight") ? ".weight" : "_weight");
-    const at::Tensor up = part(adapter + ".up"), down = part(adapter + ".down"), scale = part(adapter + ".scale");
-    at::Tensor& merged = part(weight);
-    const bool fit = up.dim() == 2 && down.dim() == 2 && up.size(1) == down.size(0) && scale.dim() == 0 &&
-                     merged.sizes() == at::IntArrayRef{up.size(0), down.size(1)};
-    if (!fit) {
-      throw RunError(fmt::format("{}: {}'s up [{}], down [{}] and scale [{}] do not fit {} [{}]", quoted(file), adapter,
-                                 fmt::join(up.sizes(), ", "), fmt::join(down.sizes(), ", "),
-                                 fmt::join(scale.sizes(), ", "), weight, fmt::join(merged.sizes(), ", ")));
-    }
-    const at::Tensor product = up.to(at::kDouble).matmul(down.to(at::kDouble));
-    merged = (merged.to(at::kDouble) + product * scale.to(at::kDouble)).to(merged.scalar_type());
-    for (const char* name : {".up", ".down", ".scale"}) weights.erase(adapter + name);
-  }
-}
-
 // Builds the model for its config and card, and copies the weights into it.
 void wire_model(const Registries& registries, at::Device device, bool is_exported, Checkpoint& file,
                 TrainedModel& model) {
   if (AdapterOptions::read(model.config).kind == AdapterOptions::kLora) {
-    merge_lora(file.tensors, file.file);
+    merge_lora(file.tensors, is_exported ? "" : file.weights_prefix(), file.file);
     model.config = model.config.with(AdapterOptions::kKey, "none");
   }
   const config::Config& config = model.config;
@@ -211,22 +179,6 @@ void wire_model(const Registries& registries, at::Device device, bool is_exporte
 void warn_of_outdated(const StoredRules& rules) {
   for (const SetRule& rule : rules.outdated) {
     log::warning(std::string("[rules] left out: ") + OutdatedRule(rule).what());
-  }
-}
-
-// Replaces a scaled head by the linear head that gives the same scores, which other programs know.
-void fold_factors(TensorMap& weights) {
-  constexpr std::string_view kFactor = ".factor";
-  for (auto it = weights.begin(); it != weights.end();) {
-    if (!it->first.ends_with(kFactor)) {
-      ++it;
-      continue;
-    }
-    const std::string head = it->first.substr(0, it->first.size() - kFactor.size());
-    at::Tensor& weight = weights.at(head + ".weight");
-    weight = weight * it->second.unsqueeze(1);
-    if (const auto bias = weights.find(head + ".bias"); bias != weights.end()) bias->second = bias->second * it->second;
-    it = weights.erase(it);
   }
 }
 
@@ -300,11 +252,10 @@ BuiltModel build_from_weights(const Registries& registries, at::Device device, c
 
 TrainedModel open_weights_alone(const Registries& registries, const fs::path& file, at::Device device,
                                 const std::vector<std::string>& settings, const WeightsAlone& alone) {
-  if (alone.model.empty() || alone.classes.empty()) {
-    throw ConfigError(
-        fmt::format("{} holds weights alone: they need --model, a name that `settrain list models` prints, "
-                    "and --classes, a file with the name of a class on each line",
-                    quoted(file)));
+  if (alone.model.empty() || (alone.needs_head && alone.classes.empty())) {
+    throw ConfigError(fmt::format(
+        "{} holds weights alone: they need --model, a name that `settrain list models` prints{}", quoted(file),
+        alone.needs_head ? ", and --classes, a file with the name of a class on each line" : ""));
   }
   const ModelEntry& entry = registries.models.at(alone.model);
   TrainedModel model{.file = file, .is_exported = true, .config = config_for(registries, entry, file, settings, alone)};
@@ -323,7 +274,9 @@ TrainedModel open_weights_alone(const Registries& registries, const fs::path& fi
       normalisation == "auto" ? known.normalisation : normalisation_for(registries.datasets, normalisation, images);
   const auto wanted = config.read<PipelineOptions>("data").input_size;
   const int64_t size = wanted != PipelineOptions::kAuto ? wanted : known.size > 0 ? known.size : entry.usual.height;
-  std::vector<std::string> names = read_class_names(alone.classes);
+  // A head that is not asked for may have any number of classes.
+  std::vector<std::string> names =
+      alone.needs_head ? read_class_names(alone.classes) : std::vector<std::string>{"unknown"};
   const auto classes = names.size();
   model.card.dataset = "unknown";
   model.card.class_names = std::move(names);
@@ -344,7 +297,7 @@ TrainedModel open_weights_alone(const Registries& registries, const fs::path& fi
     if (!config.has(problem.path())) throw;
     config.fail(problem.path(), problem.message());
   }
-  if (const Pretrained& loaded = built.pretrained.value(); !loaded.drawn.empty()) {
+  if (const Pretrained& loaded = built.pretrained.value(); alone.needs_head && !loaded.drawn.empty()) {
     if (config.get<std::string>("model.pretrained_head") == "draw") {
       config.fail("model.pretrained_head", "draw leaves weights alone without a head to answer with");
     }
@@ -354,6 +307,7 @@ TrainedModel open_weights_alone(const Registries& registries, const fs::path& fi
   }
   log::info(fmt::format("[model] {}: {}, {}x{} pixels, normalisation {}", entry.name, built.pretrained->describe(),
                         size, size, normalisation_name(registries.datasets, chosen)));
+  model.sha256 = built.pretrained->sha256;
   model.model = std::move(built.model);
   check_finite(*model.model, file);
   model.model->eval();
@@ -400,15 +354,38 @@ ClassFacts class_facts(const ModelCard& card) {
           .names = card.class_names,
           .train_counts = card.train_counts,
           .superclass_of = card.superclass_of,
+          .taxonomy = card.taxonomy,
           .probability = card.is_sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
 }
 
+void check_takes_images(const TrainedModel& model) {
+  if (model.config.get<std::string>("model.name") != kHeadOnly) return;
+  throw ConfigError(fmt::format("'{}' holds a head alone (model.name: {}), which takes features and no images",
+                                model.file.string(), kHeadOnly));
+}
+
 DecodeOptions decode_options(const TrainedModel& model) {
+  check_takes_images(model);
   DecodeOptions options{.channels = model.card.channels, .apply_orientation = true};
   if (model.config.has("data.apply_orientation")) {
     options.apply_orientation = model.config.get<bool>("data.apply_orientation");
   }
   return options;
+}
+
+Dataset images_of_files(const TrainedModel& model, const FileTable& files) {
+  const DecodeOptions decode = decode_options(model);
+  const ImageFileOptions options{.grey = decode.channels == 1, .apply_orientation = decode.apply_orientation};
+  Dataset dataset;
+  dataset.name = "the files";
+  dataset.channels = model.card.channels;
+  dataset.height = model.card.image_height;
+  dataset.width = model.card.image_width;
+  dataset.test.images = std::make_shared<ImageFiles>(files, options);
+  dataset.test.ids.resize(static_cast<size_t>(files.size()));
+  std::iota(dataset.test.ids.begin(), dataset.test.ids.end(), 0);
+  dataset.test.labels.resize(dataset.test.ids.size());
+  return dataset;
 }
 
 at::Tensor rule_scores(const TrainedModel& model, const at::Tensor& scores) {
@@ -427,7 +404,7 @@ TrainedModel open_trained_model(const Registries& registries, const fs::path& pa
   const ModelFile kind = kind_of(path);
   if (kind == ModelFile::kWeightsAlone) {
     refuse_scores(path);
-    if (!alone.is_given()) refuse_weights_alone(path);
+    if (!alone.is_given()) refuse_weights_alone(path, alone.needs_head);
     return open_weights_alone(registries, path, device, settings, alone);
   }
   if (alone.is_given()) {
@@ -440,6 +417,10 @@ TrainedModel open_trained_model(const Registries& registries, const fs::path& pa
   Checkpoint file = is_exported ? read_exported(path) : load_checkpoint(path);
   TrainedModel model{.file = path, .is_exported = is_exported, .config = config_of(registries, file, settings)};
   model.card = card_of_checkpoint(registries, file, device, settings);
+  if (const auto found = file.metadata.find(is_exported ? "checkpoint.sha256" : "sha256");
+      found != file.metadata.end()) {
+    model.sha256 = found->second;
+  }
   const int64_t classes = std::ssize(model.card.class_names);
   if (!is_exported) {
     try {
@@ -466,27 +447,6 @@ TrainedModel open_trained_model(const Registries& registries, const fs::path& pa
     model.config.fail(problem.path(), problem.message());
   }
   return model;
-}
-
-ExportedWeights export_weights(const Checkpoint& from, const std::filesystem::path& file, const TextMap& more) {
-  const std::string prefix = from.weights_prefix();
-  ExportedWeights exported{.epoch = from.integer("state.epoch"), .averaged = prefix == Checkpoint::kAveraged};
-  TensorMap weights;
-  for (const auto& [name, tensor] : from.tensors) {
-    if (!name.starts_with(prefix)) continue;
-    weights.emplace(name.substr(prefix.size()), tensor);
-  }
-  fold_factors(weights);
-  merge_lora(weights, from.file);
-  exported.num_tensors = static_cast<int64_t>(weights.size());
-  for (const auto& [name, tensor] : weights) exported.num_elements += tensor.numel();
-  TextMap metadata{{"format", "pt"},
-                   {"config", from.text("config")},
-                   {"epoch", std::to_string(exported.epoch)},
-                   {"checkpoint.sha256", from.text("sha256")}};
-  metadata.insert(more.begin(), more.end());
-  write_tensor_file(file, weights, metadata);
-  return exported;
 }
 
 }  // namespace settrain

@@ -1,4 +1,4 @@
-// A trained model without its training data: opened from a checkpoint or an exported file, and exported.
+// A trained model without its training data: opened from a checkpoint or an exported file.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "datasets/decoding/decode_image.h"
+#include "datasets/file_table.h"
 #include "metrics/sets/rules/stored_rules.h"
 #include "src/checkpoint/checkpoint.h"
 #include "src/eval/crop_average.h"
@@ -20,6 +21,7 @@ namespace settrain {
 
 struct TrainedModel {
   std::filesystem::path file;  // the checkpoint, or the exported model
+  std::string sha256{};        // of its weights: that in the checkpoint, or of the whole file where it is weights alone
   bool is_exported = false;
   config::Config config;
   ModelCard card{};
@@ -38,6 +40,7 @@ struct WeightsAlone {
   std::filesystem::path classes;        // a text file with the name of a class on each line, in the order of the scores
   std::string normalisation;            // data.normalisation; empty: auto
   std::optional<int64_t> input_size{};  // pixels; none: that of the published weights, or what the model was made for
+  bool needs_head = true;               // false: the head's scores are of no use, and `classes` may be empty
 
   bool is_given() const { return !model.empty() || !classes.empty() || !normalisation.empty() || input_size; }
 };
@@ -65,9 +68,16 @@ std::optional<StoredRules> rules_of_checkpoint(const Checkpoint& checkpoint, int
 
 ClassFacts class_facts(const ModelCard& card);
 
+/// Throws ConfigError for a head without a body, which takes features in place of images.
+void check_takes_images(const TrainedModel& model);
+
 /// How the model's images are decoded: rotated by EXIF as the run's data were (data.apply_orientation), and where these
-/// had no such key, always; grey where the model takes one channel. Weights alone have the key's default or `settings`.
+/// had no such key, always; grey where the model takes one channel. Throws as check_takes_images(). Weights alone have
+/// the key's default or `settings`.
 DecodeOptions decode_options(const TrainedModel& model);
+
+/// A data set whose test split has these files as images, without labels.
+Dataset images_of_files(const TrainedModel& model, const FileTable& files);
 
 /// The model's scores, [images, classes] on any device, as rules take them: on the CPU, times the loss' score scale,
 /// divided by the temperature.
@@ -76,20 +86,5 @@ at::Tensor rule_scores(const TrainedModel& model, const at::Tensor& scores);
 /// Logs how probabilities are computed where it is not the softmax of the only head: by sigmoids, or from the second
 /// head.
 void tell_probabilities(const char* who, ProbabilityKind probability, const std::string& head);
-
-/// A summary of an exported file.
-struct ExportedWeights {
-  int64_t num_tensors = 0, num_elements = 0;
-  int64_t epoch = 0;      // completed when the checkpoint was made
-  bool averaged = false;  // the weights are the moving average, which was evaluated
-};
-
-/// Writes the weights that `checkpoint` was evaluated with to `file`: a safetensors file with torchvision's names and
-/// without the optimizer's state, which Python's load_state_dict() takes as it is. Its metadata: "format" ("pt"),
-/// "config" (the run's resolved YAML), "epoch", "checkpoint.sha256" (the checkpoint's own digest), and `more`: the
-/// model's card and rules, with which open_trained_model() can open the file. Throws RunError where the file cannot be
-/// written.
-ExportedWeights export_weights(const Checkpoint& checkpoint, const std::filesystem::path& file,
-                               const TextMap& more = {});
 
 }  // namespace settrain

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "models/model.h"
@@ -15,7 +14,6 @@
 #include "src/train/evaluation.h"
 #include "src/train/experiment_schema.h"
 #include "src/train/identity.h"
-#include "src/train/selection.h"
 
 namespace settrain {
 namespace {
@@ -37,20 +35,6 @@ RecordedInput input_of(const fs::path& checkpoint) {
   } catch (const RunError&) {
     return {};
   }
-}
-
-// The splits whose images chose epochs of the run until that checkpoint, each with a metric that they did it by.
-std::map<std::string, std::string> splits_that_chose(const Experiment& run, const Checkpoint& weights) {
-  const std::string prefix = selection_tensor("");
-  std::map<std::string, std::string> chose;
-  for (const auto& [name, tensor] : weights.tensors) {
-    if (!name.starts_with(prefix)) continue;
-    const std::string metric = name.substr(prefix.size());
-    for (const std::string& split : splits_behind(metric, run.config, run.dataset.calibration.size() > 0)) {
-      chose.emplace(split, metric);
-    }
-  }
-  return chose;
 }
 
 }  // namespace
@@ -120,41 +104,6 @@ Checkpoint load_weights(Experiment& run, const fs::path& file) {
 SplitScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar) {
   const SplitScores scores = score_split(run, split_named(run.dataset, split), run.eval.view_use(), bar);
   return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};
-}
-
-std::string why_no_guarantee(const Experiment& run, const Checkpoint& weights, const std::string& split,
-                             bool with_test) {
-  if (split == "train") return "the model was trained on these images";
-  const std::map<std::string, std::string> chose = splits_that_chose(run, weights);
-  std::vector<std::string> reasons;
-  if (split == "val") {
-    reasons.emplace_back(
-        "these validation images may have chosen the epoch or a setting; data.calibration_share keeps some apart");
-  } else if (const auto found = chose.find(split); found != chose.end()) {
-    reasons.push_back(
-        fmt::format("`select` has {}, so these {} images may have chosen the epoch", found->second, split));
-  }
-  const auto is_other = [&](const auto& changed) {
-    return (changed.first == split && !changed.second) || changed.first.empty();
-  };
-  if (split == "calibration" && std::ranges::any_of(run.changed_splits, is_other)) {
-    reasons.emplace_back(
-        "these are not the images that the run kept apart, so some may have chosen the epoch or a setting");
-  }
-  for (const SharedImages& shared : run.dataset.shared_images) {
-    if (shared.split != split && shared.other != split) continue;
-    const std::string& beside = shared.split == split ? shared.other : shared.split;
-    const bool has_chosen = chose.contains(beside);
-    if (beside == "train" || beside == "val" || has_chosen || (beside == "test" && with_test))
-      reasons.push_back(shared.count_text());
-  }
-  return fmt::format("{}", fmt::join(reasons, "; "));
-}
-
-std::string calibration_split(const Dataset& dataset) {
-  if (dataset.calibration.size() > 0) return "calibration";
-  if (dataset.val.size() > 0) return "val";
-  throw ConfigError("the run has no validation images to calibrate rules on; settrain calibrate --scores takes others");
 }
 
 }  // namespace settrain

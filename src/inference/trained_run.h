@@ -48,15 +48,4 @@ Checkpoint load_weights(Experiment& run, const std::filesystem::path& checkpoint
 /// what score_split() throws.
 SplitScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar);
 
-/// Why rules that a split's images calibrate have no guarantee: the model was trained on these images or selected by
-/// them (`weights`, the checkpoint, has the metrics of `select`), or may have been since load_weights() found other
-/// images than the run's, or images of other splits are among them (Dataset::shared_images): training images, those
-/// that selected the model, and, `with_test`, those that judge the rules. An empty text where the rules have one.
-std::string why_no_guarantee(const Experiment& run, const Checkpoint& weights, const std::string& split,
-                             bool with_test = true);
-
-/// The split that calibrates rules: "calibration" where data.calibration_share sets images apart, else "val". Throws
-/// ConfigError where neither has images.
-std::string calibration_split(const Dataset& dataset);
-
 }  // namespace settrain

@@ -16,6 +16,7 @@ struct LoaderOptions {
   bool drop_last = false;
   std::string sampler, normalisation, on_bad_image;
   config::Switch on_device = config::Switch::kAuto;
+  config::Switch cache_features = config::Switch::kAuto;
 
   static constexpr int64_t kAuto = 0;  // the word auto in eval_batch_size and workers
 

@@ -144,7 +144,9 @@ Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, 
   const int64_t count = std::min(settings_.batch_size, size() - batch.first_position);
   const auto pinned = at::TensorOptions().pinned_memory(settings_.pin_memory);
   const int64_t places = transform_.pipeline().height() + transform_.pipeline().width();  // of a view
-  if (settings_.resident) {
+  if (settings_.features) {
+    batch.images = at::empty({count, settings_.features->width()}, pinned.dtype(at::kFloat));
+  } else if (settings_.resident) {
     prepared.places = at::empty({count * batch.views, places}, pinned.dtype(at::kLong));
   } else {
     batch.images = empty_views(count * batch.views, transform_, pinned);
@@ -157,7 +159,10 @@ Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, 
     const auto position = static_cast<size_t>(draw.position);
     const int64_t id = split_.ids[position];
     try {
-      if (settings_.resident) {
+      if (settings_.features) {
+        settings_.features->read(settings_.features_by_position ? draw.position : id,
+                                 batch.images.mutable_data_ptr<float>() + std::ssize(ids) * batch.images.size(1));
+      } else if (settings_.resident) {
         locate(draw, epoch, prepared.places.mutable_data_ptr<int64_t>() + i * batch.views * places);
       } else {
         auto* slot = static_cast<std::byte*>(batch.images.mutable_data_ptr()) + std::ssize(ids) * transform_.bytes();
@@ -209,7 +214,35 @@ LoaderSettings settings_for(const Split& split, const LoaderContext& context) {
           .world = context.world,
           .skipped = options.on_bad_image == "skip" ? context.skipped : nullptr,
           .pin_memory = context.pin_memory,
-          .resident = context.resident ? context.resident->of(split.images) : nullptr};
+          .resident = context.resident ? context.resident->of(split.images) : nullptr,
+          .features = split.images->features()};
+}
+
+// Takes rows in place of the split's images, where the context has some.
+void take_features(const Split& split, const LoaderContext& context, LoaderSettings& settings) {
+  const auto cached = context.features.find(split.name);
+  if (cached == context.features.end()) return;
+  settings.features = cached->second;
+  settings.features_by_position = true;
+  settings.resident = nullptr;
+}
+
+// Whether it is a split of the data set that is evaluated, as a whole: other images may come under its name, such as
+// those of a folder "test", and a part of a split has other positions. Rows of the training split are of batches of
+// another size.
+bool is_evaluated_split(const Dataset& dataset, const Split& split) {
+  for (const Split* const own : {&dataset.val, &dataset.calibration, &dataset.test}) {
+    if (own->name == split.name) return own->images == split.images && own->ids == split.ids;
+  }
+  return false;
+}
+
+// Training images, shuffled or not.
+Loader loader_of_training(const Dataset& dataset, const LoaderContext& context, LoaderSettings settings,
+                          uint64_t seed) {
+  settings.batch_size = context.options.batch_size;
+  const Pipeline pipeline(context.pipeline, dataset.height, dataset.width, ViewUse::kTraining, seed);
+  return Loader(dataset.train, Transform(pipeline, context.normalisation, context.format), settings);
 }
 
 }  // namespace
@@ -220,16 +253,21 @@ Transform evaluation_transform(const LoaderContext& context, int64_t height, int
 
 Loader training_loader(const Dataset& dataset, const LoaderContext& context, uint64_t seed) {
   LoaderSettings settings = settings_for(dataset.train, context);
-  settings.batch_size = context.options.batch_size;
+  take_features(dataset.train, context, settings);
   settings.shuffle_seed = seed;
   settings.sampling = context.sampling();
   settings.drop_last = context.options.drop_last;
-  const Pipeline pipeline(context.pipeline, dataset.height, dataset.width, ViewUse::kTraining, seed);
-  return Loader(dataset.train, Transform(pipeline, context.normalisation, context.format), settings);
+  return loader_of_training(dataset, context, settings, seed);
+}
+
+Loader training_loader_in_order(const Dataset& dataset, const LoaderContext& context) {
+  return loader_of_training(dataset, context, settings_for(dataset.train, context), /*seed=*/0);
 }
 
 Loader evaluation_loader(const Dataset& dataset, const Split& split, const LoaderContext& context, ViewUse use) {
   LoaderSettings settings = settings_for(split, context);
+  const bool has_rows = !context.features.empty() && use == ViewUse::kEvaluation;
+  if (has_rows && is_evaluated_split(dataset, split)) take_features(split, context, settings);
   settings.batch_size = context.options.resolved_eval_batch_size();
   return Loader(split, evaluation_transform(context, dataset.height, dataset.width, use), settings);
 }

@@ -60,7 +60,8 @@ class SkippedImages {
 
 struct Batch {
   at::Tensor images;           // [batch * views, channels, height, width] in the transform's format, on the CPU or the
-                               // device of resident images; the views of an image one after the other
+                               // device of resident images; the views of an image one after the other. Or features
+                               // [batch, width] float
   at::Tensor labels;           // [batch] int64
   at::Tensor sample_ids;       // [batch] int64: Split::ids
   at::Tensor set_offsets;      // [batch + 1] int64: the labels of sample i are set_classes[set_offsets[i]] to
@@ -85,6 +86,10 @@ struct LoaderSettings {
   // The split's images on a device, which cuts the views: bytes, with a pipeline that resizes none. Null: worker
   // threads read the images.
   std::shared_ptr<const ResidentImages> resident = nullptr;
+  // Rows of numbers in place of the split's images: they come as [batch, width] floats, without a transform. Null: it
+  // has images.
+  std::shared_ptr<const FeatureTable> features = nullptr;
+  bool features_by_position = false;  // a sample's row is its position in the split, and not its id
 };
 
 /// Every bit of the batches is a function of the split, the transform, the batch size, the seeds and the epoch, and not
@@ -139,6 +144,10 @@ struct LoaderContext {
   int64_t rank = 0, world = 1;                                // of processes, see LoaderSettings
   std::shared_ptr<const ResidentSources> resident = nullptr;  // null: no images stay on the device
 
+  // By the name of a split, a row for each of its samples, in its order, which a model's body made of them
+  // (src/train/feature_cache.h): they take the place of its images, but where these come in ten crops.
+  std::map<std::string, std::shared_ptr<const FeatureTable>> features = {};
+
   Sampling sampling() const { return {options.sampler, epochs}; }
 };
 
@@ -151,6 +160,9 @@ at::Tensor empty_views(int64_t views, const Transform& transform, const at::Tens
 
 /// Shuffled and augmented batches of the training split.
 Loader training_loader(const Dataset& dataset, const LoaderContext& context, uint64_t seed);
+
+/// The same without shuffling, in the split's own order, and none left out.
+Loader training_loader_in_order(const Dataset& dataset, const LoaderContext& context);
 
 /// Batches of any split of the data set in its own order, without augmentation, none left out. `use` is the centre or
 /// ten crops.

@@ -158,6 +158,11 @@ std::vector<View> Pipeline::views_of(int64_t image_height, int64_t image_width, 
   return views;
 }
 
+bool Pipeline::is_random() const {
+  if (use_ != ViewUse::kTraining) return false;
+  return recipe_.draws_resized_crop || recipe_.scales_short_side || recipe_.pad > 0 || recipe_.flip;
+}
+
 bool Pipeline::resizes(int64_t image_height, int64_t image_width) const {
   if (use_ == ViewUse::kTraining && recipe_.draws_resized_crop) return true;
   return scaled(image_height, image_width) != whole_view(image_height, image_width);

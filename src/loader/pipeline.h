@@ -45,6 +45,8 @@ class Pipeline {
   int64_t width() const { return width_; }
   /// The number of views of an image: 1 or 10.
   int64_t views() const { return use_ == ViewUse::kTenCrops ? 10 : 1; }
+  /// Whether the views of an image differ from epoch to epoch.
+  bool is_random() const;
   /// Whether views of an image of that size are scaled.
   bool resizes(int64_t image_height, int64_t image_width) const;
 

@@ -213,6 +213,26 @@ std::string average_pool(Translation& to, const Node& node) {
                          {"count_include_pad", int64_t{argument(node, 5).toBool()}}});
 }
 
+/// Means of parts that may overlap, at places which depend on the size. They are two products with matrices, one from
+/// the left and one from the right, since an image's size is fixed in the graph.
+std::string adaptive_average_pool(Translation& to, const Node& node) {
+  const Integers from = sizes_of(node.input(0)), out = of_both(integers(node, 1));
+  const auto shares = [&](int64_t size, int64_t parts, bool is_transposed) {
+    std::vector<float> matrix(static_cast<size_t>(size * parts));
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t begin = part * size / parts, end = ((part + 1) * size + parts - 1) / parts;
+      for (int64_t i = begin; i < end; ++i) {
+        matrix[static_cast<size_t>(is_transposed ? i * parts + part : part * size + i)] =
+            1 / static_cast<float>(end - begin);
+      }
+    }
+    const Integers shape = is_transposed ? Integers{size, parts} : Integers{parts, size};
+    return to.graph().constant(matrix, shape);
+  };
+  const std::string rows = to.graph().add("MatMul", {shares(from[2], out[0], false), to.tensor(node, 0)});
+  return to.graph().add("MatMul", {rows, shares(from[3], out[1], true)});
+}
+
 std::string mean(Translation& to, const Node& node) {
   return to.graph().add("ReduceMean", {to.tensor(node, 0)},
                         {{"axes", integers(node, 1)}, {"keepdims", int64_t{argument(node, 2).toBool()}}});
@@ -237,6 +257,10 @@ std::string hardtanh(Translation& to, const Node& node) {
 std::string silu(Translation& to, const Node& node) {
   const std::string x = to.tensor(node, 0);
   return to.graph().add("Mul", {x, to.graph().add("Sigmoid", {x})});
+}
+
+std::string hard_sigmoid(Translation& to, const Node& node) {
+  return to.graph().add("HardSigmoid", {to.tensor(node, 0)}, {{"alpha", 1.0F / 6}, {"beta", 0.5F}});
 }
 
 std::string linear(Translation& to, const Node& node) {
@@ -274,7 +298,7 @@ std::string transpose(Translation& to, const Node& node) {
   return to.graph().add("Transpose", {to.tensor(node, 0)}, {{"perm", order}});
 }
 
-/// view, reshape and flatten, which leave the batch in front.
+/// view, reshape, flatten and unsqueeze, which leave the batch in front.
 std::string reshape(Translation& to, const Node& node) {
   Integers shape = sizes_of(node.output());
   const Integers before = sizes_of(node.input(0));
@@ -326,11 +350,13 @@ std::string attention(Translation& to, const Node& node) {
   return graph.add("MatMul", {graph.add("Softmax", {scaled}, {{"axis", int64_t{-1}}}), to.tensor(node, 2)});
 }
 
-constexpr char kRelu[] = "Relu", kSigmoid[] = "Sigmoid", kMul[] = "Mul", kDiv[] = "Div", kMatMul[] = "MatMul";
+constexpr char kRelu[] = "Relu", kHardSwish[] = "HardSwish", kSigmoid[] = "Sigmoid", kMul[] = "Mul", kDiv[] = "Div",
+               kMatMul[] = "MatMul";
 
 const std::map<std::string, Translate>& translations() {
   static const std::map<std::string, Translate> all{
       {"aten::_convolution", convolution},
+      {"aten::adaptive_avg_pool2d", adaptive_average_pool},
       {"aten::add", add},
       {"aten::add_", add},
       {"aten::avg_pool2d", average_pool},
@@ -343,6 +369,8 @@ const std::map<std::string, Translate>& translations() {
       {"aten::expand", expand},
       {"aten::flatten", reshape},
       {"aten::gelu", gelu},
+      {"aten::hardsigmoid", hard_sigmoid},
+      {"aten::hardswish", unary<kHardSwish>},
       {"aten::hardtanh_", hardtanh},
       {"aten::layer_norm", layer_norm},
       {"aten::linear", linear},
@@ -361,6 +389,7 @@ const std::map<std::string, Translate>& translations() {
       {"aten::slice", slice},
       {"aten::to", same},
       {"aten::transpose", transpose},
+      {"aten::unsqueeze", reshape},
       {"aten::view", reshape},
   };
   return all;

@@ -137,11 +137,12 @@ std::string by_probability(OnnxGraph& graph, const CalibratedRule& rule, const s
 }  // namespace
 
 std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
-  if (rule.rule.randomised || !rule.most_ranks.empty()) {
-    throw ConfigError(fmt::format(
-        "the rule {} cannot be exported to ONNX: {}", rule.rule.name(),
-        rule.rule.randomised ? "it is randomised, by the numbers of the images" : "it limits the ranks of classes"));
-  }
+  const auto refuse = [&rule](const char* why) {
+    throw ConfigError(fmt::format("the rule {} cannot be exported to ONNX: {}", rule.rule.name(), why));
+  };
+  if (rule.rule.randomised) refuse("it is randomised, by the numbers of the images");
+  if (!rule.most_ranks.empty()) refuse("it limits the ranks of classes");
+  if (!rule.tree.empty()) refuse("its answers grow over a taxonomy, class by class");
   using Kind = SetRule::Kind;
   if (rule.rule.kind == Kind::kTop) return top(graph, static_cast<int64_t>(rule.rule.level), logits);
   if (rule.rule.kind == Kind::kError) return error(graph, rule, logits);

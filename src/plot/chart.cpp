@@ -61,6 +61,7 @@ set xlabel {x_label}
 set ylabel {y_label}
 {axes}{labels}plot {plots}
 unset label
+unset arrow
 )";
 
 constexpr const char* kLegend = R"(
@@ -189,6 +190,11 @@ Picture chart_picture(const Chart& chart) {
   for (size_t i = 0; i < chart.panels.size(); ++i) {
     const ChartPanel& panel = chart.panels[i];
     std::string labels = panel.kind == ChartKind::kPoints ? label_commands(panel) : "";
+    if (panel.y.mark) {
+      labels += fmt::format(
+          "set arrow 1 from graph 0, first {0} to graph 1, first {0} nohead dashtype 2 linecolor '#808080'\n",
+          *panel.y.mark);
+    }
     std::vector<std::string> plots;
     for (size_t j = 0; j < panel.series.size(); ++j) {
       const ChartSeries& series = panel.series[j];

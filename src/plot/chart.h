@@ -28,6 +28,7 @@ struct ChartAxis {
   std::string label;  // with the unit
   bool is_log = false;
   std::optional<double> least{}, most{};
+  std::optional<double> mark{};  // of y: a dashed line across the panel, such as that of a random guess
 };
 
 /// kLines: lines with points, with some of them where they are many. kPoints: points alone, a label, where there is

@@ -5,7 +5,6 @@
 #include <ATen/ops/sort.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +16,8 @@
 #include <vector>
 
 #include "datasets/decoding/decode_image.h"
+#include "metrics/average_k_threshold.h"
 #include "metrics/class_hits.h"
-#include "metrics/threshold.h"
 #include "src/inference/trained_run.h"
 #include "src/loader/pixel_writer.h"
 #include "src/loader/transform.h"
@@ -244,10 +243,7 @@ Image thumbnail(const ImageSource& images, int64_t id, int64_t side) {
 }
 
 std::string picture_uri(const Image& image) {
-  const std::vector<uint8_t> png = encode_png(image);
-  std::string base64((png.size() + 2) / 3 * 4, '\0');
-  EVP_EncodeBlock(reinterpret_cast<uint8_t*>(base64.data()), png.data(), static_cast<int>(png.size()));
-  return "data:image/png;base64," + base64;
+  return "data:image/png;base64," + to_base64(encode_png(image));
 }
 
 ordered_json answers_json(const Answers& answers) {

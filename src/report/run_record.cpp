@@ -75,8 +75,11 @@ ordered_json results_table(const CheckpointValues& checkpoint) {
 
 std::vector<ChangedKey> changed_keys(const config::Config& config) {
   std::vector<ChangedKey> changed;
+  const std::vector<config::Curve> curves = config.curves("loss");
   for (const config::Entry& entry : config.entries()) {
-    if (resolved_default(config, entry.key) == entry.value) continue;
+    const bool is_of_curve = std::ranges::any_of(
+        curves, [&](const config::Curve& curve) { return entry.path.starts_with(curve.path + "."); });
+    if (!is_of_curve && resolved_default(config, entry.key) == entry.value) continue;
     changed.push_back({entry.path, config::yaml_value(entry.key, entry.value), config::yaml_default(entry.key)});
   }
   return changed;
@@ -84,10 +87,12 @@ std::vector<ChangedKey> changed_keys(const config::Config& config) {
 
 Names curve_names(const config::Config& config) {
   Names names{"train/loss", "train/lr"};
+  for (const config::Curve& curve : config.curves("loss")) names.push_back("train/" + curve.path);
+  const size_t of_training = names.size();
   for (const std::string& select : config.get<config::Texts>("select")) {
     if (select != RunFolder::kLast) names.push_back(select);
   }
-  if (names.size() > 2) return names;
+  if (names.size() > of_training) return names;
   for (const std::string& split : config.get<config::Texts>("eval.during_training")) {
     for (const int64_t k : config.get<config::Integers>("eval.top_k")) names.push_back(split + "/" + topk_name(k));
   }

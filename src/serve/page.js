@@ -130,22 +130,29 @@ function promise(rule) {
     rule.notes.map((note) => element("p", { class: "note" }, sentences(note).join(" "))));
 }
 
+/** Name and probability of each class; or of the nodes of a taxonomy, with the ranks of genera and families. */
+function entriesOf(set) {
+  if (!set.nodes) return set.names.map((name, i) => [name, set.probabilities[i]]);
+  const rank = (i) => (set.names.includes(set.nodes[i]) ? "" : ` (${set.node_ranks[i]})`);
+  return set.nodes.map((name, i) => [name + rank(i), set.node_probabilities[i]]);
+}
+
 function setList(set) {
-  const rows = (from, to) => set.names.slice(from, to).map((name, i) => {
-    const probability = set.probabilities[from + i];
+  const entries = entriesOf(set);
+  const rows = (from, to) => entries.slice(from, to).map(([name, probability]) => {
     return element("li", {}, element("span", {}, name), element("span", {}, percent(probability)),
       element("div", { class: "bar", "aria-hidden": "true" }, element("div", { style: { width: `${100 * probability}%` } })));
   });
   const list = element("ol", { class: "set", role: "list" }, rows(0, FIRST_SHOWN));
-  if (set.size <= FIRST_SHOWN) return [list];
+  if (entries.length <= FIRST_SHOWN) return [list];
   const showAll = (event) => {
-    const rest = rows(FIRST_SHOWN, set.size);
+    const rest = rows(FIRST_SHOWN, entries.length);
     list.append(...rest);
     event.target.remove();
     rest[0].tabIndex = -1; // the keyboard goes on where the list does
     rest[0].focus({ preventScroll: true });
   };
-  return [list, element("button", { type: "button", onclick: showAll }, `Show all ${whole(set.size)}`)];
+  return [list, element("button", { type: "button", onclick: showAll }, `Show all ${whole(entries.length)}`)];
 }
 
 /** A rule's name and its promise, and the set it makes of an image where there is one. */
@@ -153,6 +160,7 @@ function card(model, rule, set) {
   const parts = [element("header", {}, element("h2", {}, rule.name), set ? element("span", { class: "quiet" }, sizeOf(model, set)) : null)];
   if (set?.size === 0) parts.push(element("p", { class: "empty" }, "The set is empty: no class is likely enough by this rule."));
   else if (set) parts.push(...setList(set));
+  if (set?.unknown) parts.push(element("p", { class: "note" }, "It looks like no known class: nearly all calibration photographs were less strange."));
   return element("article", { class: "card" }, parts, promise(rule));
 }
 

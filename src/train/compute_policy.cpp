@@ -29,8 +29,8 @@ std::string no_gpu_advice() {
 #endif
 }
 
-// On the CPU oneDNN's convolutions are, as measured (docs/benchmarks.md). On a GPU it is what cuDNN's tensor cores
-// want, which float32 without TF32 does not use.
+// On the CPU oneDNN's convolutions are faster with the channels last, as measured (docs/benchmarks.md). On a GPU only
+// bf16 gains by it: cuDNN's tensor cores want that layout, and float32 without TF32 does not use them.
 bool channels_last_is_faster(const ComputePolicy& policy) {
   return policy.device.is_cpu() || policy.bf16;
 }
@@ -41,8 +41,8 @@ at::Tensor per_channel(const std::vector<float>& values, at::Device device) {
   return tensor.to(device);
 }
 
-// To the bits of what the loader makes for the CPU, which rounds to bf16 there, where on a GPU autocast does. By
-// tensors, since a division by a number would multiply by its inverse on a GPU.
+// Gives the bits of the loader's normalisation. On the CPU it rounds to bf16 as the loader does; on a GPU autocast
+// rounds. Divides by tensors, since a division by a number would multiply by its inverse on a GPU.
 at::Tensor normalised(const at::Tensor& bytes, const ComputePolicy& policy) {
   const at::Tensor most = at::full({1}, 255.0F, policy.mean.options());
   const at::Tensor numbers = bytes.to(at::kFloat).div_(most).sub_(policy.mean).div_(policy.std);
@@ -128,7 +128,9 @@ ComputePolicy make_compute_policy(const TrainOptions& options, at::Device device
 }
 
 at::Tensor as_input(const at::Tensor& images, const ComputePolicy& policy) {
-  const auto format = policy.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  const bool has_pixels = images.dim() == 4;  // features have two dimensions
+  const auto format =
+      policy.channels_last && has_pixels ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
   const at::Tensor input = images.to(policy.device, /*non_blocking=*/true).contiguous(format);
   return input.scalar_type() == at::kByte ? normalised(input, policy) : input;
 }

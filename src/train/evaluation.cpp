@@ -16,6 +16,7 @@
 #include "models/model.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
+#include "src/core/metric_name.h"
 #include "src/eval/crop_average.h"
 #include "src/eval/evaluator.h"
 #include "src/loader/loader.h"
@@ -158,7 +159,10 @@ std::set<std::string> splits_behind(const std::string& metric, const config::Con
   const std::string split = metric.substr(0, slash), name = metric.substr(slash + 1);
   std::set<std::string> names{split};
   const auto sizes = config.read<AverageKOptions>("eval").average_k;
-  const auto judges = [&name](double k) { return name.find(average_k_name(k)) != std::string::npos; };
+  // A subset's thresholds are always its own.
+  const auto judges = [&name](double k) {
+    return !name.starts_with(kSubsetPrefix) && name.find(average_k_name(k)) != std::string::npos;
+  };
   if (const std::string from = threshold_source(config); from != "same" && std::ranges::any_of(sizes, judges)) {
     names.insert(from == "val" ? from : "threshold");
   }

@@ -28,6 +28,7 @@
 #include "src/config/value.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
+#include "src/train/feature_cache.h"
 
 namespace settrain {
 namespace {
@@ -70,6 +71,8 @@ config::Config fitted_to(int64_t classes, const config::Config& config) {
   return fitted;
 }
 
+constexpr const char* kSubsetSuperclasses = "eval.subset.superclasses";
+
 // Adds a problem where the config asks for more classes or superclasses than the data have.
 void check_against_data(const config::Config& config, const EvalOptions& eval, const Dataset& data,
                         config::Problems& problems) {
@@ -89,6 +92,16 @@ void check_against_data(const config::Config& config, const EvalOptions& eval, c
   if (config.read<SuperclassAccuracyOptions>("eval").superclass_accuracy && data.superclass_of.empty()) {
     add("eval.superclass_accuracy",
         fmt::format("{} has no superclasses; data.superclasses takes a file of them", data.name));
+  }
+  try {
+    const auto& names = config.read<SubsetOptions>("eval").superclasses;
+    if (!names.empty() && data.superclass_of.empty())
+      add(kSubsetSuperclasses,
+          fmt::format("{} has no superclasses; data.superclasses takes a file of them", data.name));
+    else if (!names.empty())
+      check_superclass_names(kSubsetSuperclasses, names, data.superclass_names);
+  } catch (const KeyError& error) {
+    add(kSubsetSuperclasses, error.message());
   }
   const int64_t k = eval.crops == EvalOptions::kTen && eval.crop_average == CropAverage::kTopk
                         ? eval.resolved_crop_average_k(config)
@@ -166,15 +179,15 @@ bool has_batch_of_one(const Loader& training) {
   return batch_size == 1 || (training.size() % batch_size == 1 && !training.settings().drop_last);
 }
 
-// Why the network cannot be trained on a batch of one image; empty where it can, or where no batch gets so small.
-std::string obstacle_to_one_image(const ModelRegistry& models, const Experiment& run, const Loader& training) {
-  if (!has_batch_of_one(training) && run.loader.options.on_bad_image != "skip") return "";
+// Whether the network can be trained on a batch of one image; true too where no batch gets so small.
+bool takes_one_image(const ModelRegistry& models, const Experiment& run, const Loader& training) {
+  if (!has_batch_of_one(training) && run.loader.options.on_bad_image != "skip") return true;
   try {
     check_batch_of_one(models.at(run.config.get<std::string>("model.name")), run.config, run.input);
-  } catch (const DataError& error) {
-    return error.what();
+  } catch (const DataError&) {
+    return false;
   }
-  return "";
+  return true;
 }
 
 // Keeps images on the device where data.on_device asks for it. They come as bytes on any device, and as_input()
@@ -232,6 +245,7 @@ void load_described_data(const Registries& registries, const std::string& missin
   run.eval = c.read<EvalOptions>("eval");
   LoadedData loaded = [&] {
     const log::OnlyErrors quiet(!run.group->is_first());
+    check_known_superclasses(registries.datasets, c, kSubsetSuperclasses);
     return load_data_beside(missing, registries, c);
   }();
   run.dataset = std::move(loaded.dataset);
@@ -244,6 +258,7 @@ void load_described_data(const Registries& registries, const std::string& missin
                      .names = data.class_names,
                      .train_counts = run.train_counts,
                      .superclass_of = data.superclass_of,
+                     .taxonomy = data.taxonomy,
                      .probability = probability_kind(registries.losses.at(c.get<std::string>("loss.name")), c)};
 }
 
@@ -276,7 +291,7 @@ void build(const Registries& registries, FirstWeights weights, const std::option
   const Transform& transform = training.transform();
   run.input = {data.num_classes(), transform.channels(), transform.pipeline().height(), transform.pipeline().width()};
   seed_aten(seed_of(c), kSeedOfInitialWeights);
-  if (run.train.epochs > 0) run.obstacle_to_one_image = obstacle_to_one_image(registries.models, run, training);
+  if (run.train.epochs > 0) run.takes_one_image = takes_one_image(registries.models, run, training);
   if (load_weights) check_batches_of_one(run, training);
   BuiltModel built = build_model(registries.models, c, run.input, run.policy, weights);
   run.model = std::move(built.model);
@@ -284,13 +299,14 @@ void build(const Registries& registries, FirstWeights weights, const std::option
   if (run.pretrained) run.pretrained_digest = run.pretrained->sha256;
   run.model->train_only(trained_parts(c));
   if (run.train.gradient_checkpointing) run.model->recompute_activations();
+  if (run.loader.options.cache_features == config::Switch::kOn) feature_plan(run);  // throws where it cannot be
 
   run.loss = build_loss(registries.losses, c, data, run.train_counts);
   check_trainable(run);
   run.optimizer = registries.optimizers.at(c.get<std::string>("optimizer.name"));
   run.stall_advice = registries.losses.at(c.get<std::string>("loss.name")).stall_advice;
 
-  run.evaluator = build_evaluator(registries.metrics, c, run.class_facts, run.loss->score_scale());
+  run.evaluator = build_evaluator(registries.metrics, c, data, run.class_facts, run.loss->score_scale());
   load_threshold_images(run);
 }
 
@@ -328,8 +344,8 @@ std::string why_no_value(const Registries& registries, const config::Config& con
   labels.erase(std::ranges::unique(labels).begin(), labels.end());
   const int64_t classes = run.dataset.num_classes();
   const SplitScores split{at::zeros({std::ssize(labels), classes}), at::tensor(labels, at::kLong)};
-  const auto evaluator =
-      build_evaluator(registries.metrics, run.config.with("eval.rules", config::Texts{}), run.class_facts, 1);
+  const auto evaluator = build_evaluator(registries.metrics, run.config.with("eval.rules", config::Texts{}),
+                                         run.dataset, run.class_facts, 1);
   const std::vector<MetricValue> values = evaluator->evaluate(split).values;
   const auto value =
       std::ranges::find_if(values, [&](const MetricValue& found) { return metric.ends_with("/" + found.name); });
@@ -339,7 +355,25 @@ std::string why_no_value(const Registries& registries, const config::Config& con
 }
 
 void check_batches_of_one(const Experiment& run, const Loader& training) {
-  if (has_batch_of_one(training) && !run.obstacle_to_one_image.empty()) throw DataError(run.obstacle_to_one_image);
+  if (!has_batch_of_one(training) || run.takes_one_image) return;
+  constexpr const char* kReason =
+      "The network cannot be trained on a batch of one image: one pixel is left of it at a batch norm, which needs "
+      "several values in each channel";
+  const int64_t batch_size = training.settings().batch_size, images = training.size();
+  if (images == 1) throw DataError(fmt::format("there is a single training image. {}. Take more images", kReason));
+  if (batch_size == 1) {
+    throw DataError(fmt::format(
+        "every training batch has one image (data.batch_size: 1). {}. Set data.batch_size to 2 or more, or take larger "
+        "images",
+        kReason));
+  }
+  int64_t other = batch_size + 1;
+  while (images % other == 1) ++other;
+  throw DataError(fmt::format(
+      "the last training batch of every epoch has one image, since {} images in batches of {} (data.batch_size) leave "
+      "one over. {}. Set data.drop_last: true, which leaves the last batch out, or another data.batch_size, such as {}, "
+      "or take larger images",
+      images, batch_size, kReason, other));
 }
 
 void check_training_data(const Experiment& run) {
@@ -385,11 +419,12 @@ std::unique_ptr<Loss> build_loss(const LossRegistry& registry, const config::Con
                     .class_counts = train_counts,
                     .train_ids = data.train.ids,
                     .train_labels = data.train.labels,
-                    .seed = seed_of(config)});
+                    .seed = seed_of(config),
+                    .epochs = config.get<int64_t>("train.epochs")});
 }
 
 std::unique_ptr<Evaluator> build_evaluator(const MetricRegistry& registry, const config::Config& config,
-                                           const ClassFacts& facts, double score_scale) {
+                                           const Dataset& data, const ClassFacts& facts, double score_scale) {
   const auto seed = static_cast<uint64_t>(config.read<CalibrationOptions>("data").seed);
   return std::make_unique<Evaluator>(registry, config,
                                      MetricContext{.train_counts = facts.train_counts,
@@ -397,7 +432,9 @@ std::unique_ptr<Evaluator> build_evaluator(const MetricRegistry& registry, const
                                                    .superclass_of = facts.superclass_of,
                                                    .class_names = facts.names,
                                                    .sigmoid = facts.probability == ProbabilityKind::kSigmoid,
-                                                   .seed = seed});
+                                                   .seed = seed,
+                                                   .superclass_names = data.superclass_names,
+                                                   .taxonomy = facts.taxonomy});
 }
 
 std::vector<std::string> fitted_keys(const config::Config& config) {
@@ -415,6 +452,7 @@ ModelCard card_of(const Experiment& run) {
           .class_keys = data.class_keys,
           .superclass_names = data.superclass_names,
           .superclass_of = data.superclass_of,
+          .taxonomy = data.taxonomy,
           .train_counts = run.train_counts,
           .channels = run.input.channels,
           .input_height = run.input.height,

@@ -41,7 +41,7 @@ struct Experiment {
   std::vector<int64_t> train_counts{};     // [classes], label noise included
   ClassFacts class_facts{};                // for set rules
   std::shared_ptr<Model> model{};          // on `device`, with its first weights
-  std::string obstacle_to_one_image{};     // why it cannot be trained on a batch of one; empty: it can, or need not
+  bool takes_one_image = true;             // it can be trained on a batch of one, or no batch gets so small
   std::optional<Pretrained> pretrained{};  // the weights that it was loaded with
   std::string pretrained_digest{};         // of the file that the run began with, also where it goes on; empty for none
   std::vector<std::string> fitted{};       // fitted_keys() of the config that the run began with
@@ -101,9 +101,9 @@ BuiltModel build_model(const ModelRegistry& registry, const config::Config& conf
 std::unique_ptr<Loss> build_loss(const LossRegistry& registry, const config::Config& config, const Dataset& data,
                                  const std::vector<int64_t>& train_counts);
 
-/// The evaluator of every metric of the config. `score_scale`: Loss::score_scale().
+/// The evaluator of every metric of the config. `facts`: of the classes of `data`. `score_scale`: Loss::score_scale().
 std::unique_ptr<Evaluator> build_evaluator(const MetricRegistry& registry, const config::Config& config,
-                                           const ClassFacts& facts, double score_scale);
+                                           const Dataset& data, const ClassFacts& facts, double score_scale);
 
 /// The keys whose defaults make_experiment() has fitted to the data's number of classes.
 std::vector<std::string> fitted_keys(const config::Config& config);

@@ -170,7 +170,26 @@ void shell_rule(const config::Config& config, const config::Entry& entry) {
                                       shell_part(*text), in_config_words(*text)));
 }
 
+// Features are rows of numbers, which no image key changes and no body takes.
+void features_rule(const config::Config& config) {
+  const bool has_features = config.get<std::string>("data.name") == "features";
+  const bool has_body = config.get<std::string>("model.name") != kHeadOnly;
+  if (has_features == has_body) {
+    config.fail("model.name", has_features
+                                  ? fmt::format("data.name is features, which go to a head alone: set {}", kHeadOnly)
+                                  : fmt::format("{} takes features; set data.name: features", kHeadOnly));
+  }
+  for (const char* path :
+       {"data.pipeline", "data.input_size", "data.resize_size", "data.augmentation.pad", "data.augmentation.flip",
+        "data.interpolation", "data.normalisation", "data.on_device", "train.mix", "eval.crops"})
+    config.refuse_unread(path, !has_features, "images; data.name is features, which are taken as they are");
+  const auto& from = config.get<std::string>("eval.threshold_from");
+  if (has_features && from != "val" && from != "same")
+    config.fail("eval.threshold_from", "data.name is features, and there is no body for a folder of images");
+}
+
 bool has_validation(const config::Config& config) {
+  if (config.has("data.val") && !config.get<std::string>("data.val").empty()) return true;
   return !config.has("data.val_size") || config.get<int64_t>("data.val_size") > 0;
 }
 
@@ -237,7 +256,10 @@ config::Schema experiment_schema(const Registries& registries) {
       {"parallel", "Several processes that train one model.", ParallelOptions::keys(), "", "", {}},
   };
   schema.rules = {head_rule(registries),
+                  features_rule,
                   long_tail_rule,
+                  superclass_rule,
+                  loss_rule(registries.losses),
                   class_weight_rule(registries),
                   mix_rule(registries.losses),
                   model_rule,

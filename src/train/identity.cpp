@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -24,17 +25,6 @@ constexpr const char* kProcessCount = "processes";
 constexpr const char* kFittedKeys = "fitted";
 constexpr const char* kInput = "input";
 constexpr const char* kPretrainedDigest = "model.pretrained.sha256";
-
-// Everything that the last bits of a run depend on, besides its config and data.
-TextMap machine(const Experiment& run) {
-  static const std::string program = sha256_of_file("/proc/self/exe");
-  TextMap texts{{"machine.program", program},
-                {"machine.instruction_set", at::get_cpu_capability()},
-                {"machine.threads", std::to_string(at::get_num_threads())},
-                {"machine.device", run.device.is_cuda() ? "cuda" : "cpu"}};
-  if (run.device.is_cuda()) texts["machine.gpu"] = describe_gpu(run.device).dump();
-  return texts;
-}
 
 constexpr const char* kThresholds = "data.thresholds";
 constexpr const char* kTrain = "train";
@@ -209,6 +199,16 @@ std::string differing_process(const nlohmann::json& first, const nlohmann::json&
 
 }  // namespace
 
+TextMap machine_identity(const Experiment& run) {
+  static const std::string program = sha256_of_file("/proc/self/exe");
+  TextMap texts{{"machine.program", program},
+                {"machine.instruction_set", at::get_cpu_capability()},
+                {"machine.threads", std::to_string(at::get_num_threads())},
+                {"machine.device", run.device.is_cuda() ? "cuda" : "cpu"}};
+  if (run.device.is_cuda()) texts["machine.gpu"] = describe_gpu(run.device).dump();
+  return texts;
+}
+
 void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.set_integer("state.rng", kRngVersion);
   checkpoint.metadata["config"] = run.config.to_yaml();
@@ -216,7 +216,7 @@ void add_identity(const Experiment& run, Checkpoint& checkpoint) {
   checkpoint.metadata[kFittedKeys] = nlohmann::json(run.fitted).dump();
   checkpoint.metadata["card"] = to_text(card_of(run));
   checkpoint.metadata[kInput] = input_text(run);
-  checkpoint.metadata.merge(machine(run));
+  checkpoint.metadata.merge(machine_identity(run));
   checkpoint.metadata.merge(data(run));
   checkpoint.metadata.merge(splits(run));
   // For the record: the weights themselves are in the checkpoint.
@@ -304,7 +304,7 @@ void check_same_identity(Experiment& run, const Checkpoint& checkpoint, const Re
         file, rng, kRngVersion));
   }
   check_same_training_data(run, checkpoint, terms);
-  const std::string lines = differing_lines(machine(run), checkpoint);
+  const std::string lines = differing_lines(machine_identity(run), checkpoint);
   if (lines.empty()) return;
   if (!terms.allow_inexact) {
     throw RunError(fmt::format(

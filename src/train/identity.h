@@ -18,6 +18,9 @@ struct ResumeTerms {
   int64_t processes = 1;                    // that go on with the run
 };
 
+/// The metadata "machine.*": everything that the last bits of a run depend on, besides its config and data.
+TextMap machine_identity(const Experiment& run);
+
 /// Adds the metadata "config" (the resolved YAML), "fitted" (fitted_keys(), as JSON), "processes" (their number),
 /// "card" (see card_of()), "input" (its size and normalisation, for people and for comparing processes), "data.digest"
 /// (of all splits), "data.train", "data.val", "data.calibration", "data.test" (of each split alone), "data.labels" (of

@@ -42,9 +42,9 @@ struct MixedBatch {
 
 /// Mixes every image of `images` [batch, channels, height, width], floating point, with the one before it. mixup (Zhang
 /// et al., ICLR 2018): share x + (1 - share) x', share drawn from Beta(alpha, alpha). cutmix (Yun et al., ICCV 2019): a
-/// rectangle of x' in x, of (1 - share) of the area before it is cut off at the borders, the same for the whole batch;
-/// its share is then that of the pixels. either: one of the two for each batch. none: the images as they are, with a
-/// share of 1. A function of the arguments alone.
+/// rectangle of x' replaces that of x, the same one in the whole batch. Its area is (1 - share) of the image's; where
+/// the border cuts it off, `share` becomes that of the pixels that stay. either: one of the two for each batch. none:
+/// the images as they are, with a share of 1. A function of the arguments alone.
 MixedBatch mix(const MixOptions& options, const at::Tensor& images, const at::Tensor& labels, const MixKey& key);
 
 /// share L(s, y) + (1 - share) L(s, y'), for every sample and in sum; L(s, y) where nothing is mixed. Partners are the

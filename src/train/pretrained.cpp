@@ -27,7 +27,7 @@
 #include "src/formats/model_card.h"
 #include "src/formats/weight_file.h"
 #include "src/run_folder/run_folder.h"
-#include "src/train/transformer_files.h"
+#include "src/train/transformer_weights.h"
 
 namespace settrain {
 namespace {
@@ -188,9 +188,14 @@ bool head_fits(const std::string& head, const NamedTensors& targets, const Entri
   return theirs == 0;
 }
 
-// A normalised head has its weight as [features, classes], all others as [classes, features].
+// A normalised head has its weight as [features, classes], all others as [classes, features], or as a convolution of
+// that shape.
 bool is_transposed(const at::Tensor& target, const FileTensor& entry) {
-  return target.dim() == 2 && target.size(0) != target.size(1) && target.t().sizes() == at::IntArrayRef(entry.shape);
+  const auto matrix = [](at::IntArrayRef sizes) {
+    return sizes.size() == 4 && sizes[2] == 1 && sizes[3] == 1 ? sizes.slice(0, 2) : sizes;
+  };
+  const at::IntArrayRef ours = matrix(target.sizes()), theirs = matrix(entry.shape);
+  return ours.size() == 2 && theirs.size() == 2 && ours[0] != ours[1] && ours[0] == theirs[1] && ours[1] == theirs[0];
 }
 
 // The change that the options make to a head of the file, which has to be a linear one; an empty text for none.
@@ -349,8 +354,13 @@ Entries entries_for(const Model& model, const ModelOptions& options, Entries the
   }
   const std::vector<std::string> heads = heads_of(model);
   const NamedTensors targets = state_dict(model);
-  return with_names_of_model(std::move(theirs), targets, heads, features_of(options, heads, targets),
-                             options.pretrained, from);
+  Entries named = with_names_of_model(std::move(theirs), targets, heads, features_of(options, heads, targets),
+                                      options.pretrained, from);
+  for (const std::string& part : model.parts_left_out()) {
+    if (std::erase_if(named, [&](const auto& entry) { return is_of(entry.first, part); }) == 0) continue;
+    from += fmt::format("{}without {}", from.empty() ? "" : ", ", part);
+  }
+  return named;
 }
 
 // Height and width of the images that a model of settrain's was trained with, as its card says; zeros where the file

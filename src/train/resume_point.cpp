@@ -49,7 +49,8 @@ void check_known(const std::string& key, const config::Config& recorded, const c
                                 did_you_mean(key, std::vector<std::string>(known.begin(), known.end()))));
 }
 
-// Micro-batches of a step are what counts: those of one process times the processes. `before`: how many there were.
+// Compares the micro-batches of a whole step: train.accumulate times the number of processes. `before`: that number
+// then; `now`: today.
 void compare_steps(int64_t before, const config::Config& wanted, int64_t now,
                    std::vector<config::Difference>& changes) {
   const int64_t accumulate = wanted.get<int64_t>(kAccumulate);
@@ -78,15 +79,27 @@ int64_t processes_of(const nlohmann::ordered_json& provenance) {
   return found == last->end() ? 1 : found->at("count").get<int64_t>();
 }
 
+// Whether checkpoints hold other tensors with one of the values than with the other, so that none of the run fits.
+bool changes_checkpoints(const config::Difference& change) {
+  const auto& [path, before, after] = change;
+  if (is_of_network(path) || path == "optimizer.name") return true;
+  // role alone among the losses keeps tensors: the estimated labels, and what their optimizer remembers.
+  if (path == "loss.name") return before == "role" || after == "role";
+  // 0 keeps no average and no momentum.
+  const auto keeps = [](const std::string& number) { return parse_number<double>(number).value_or(0) > 0; };
+  if (path == "train.ema_decay" || path == "loss.theta_optimizer.momentum") return keeps(before) != keeps(after);
+  return path == "loss.theta_optimizer.name";
+}
+
 // `steps`: that the run has taken.
 void check_changes(const std::vector<config::Difference>& changes, const config::Config& wanted,
                    const ResumeTerms& terms, const fs::path& made_by, int64_t steps) {
   const auto or_none = [](const std::string& value) { return value.empty() ? "no such key" : value; };
   std::string lines, allow;
   bool any_is_fixed = false;
-  for (const auto& [path, before, after] : changes) {
-    const bool is_fixed = is_of_network(path) || path == "train.ema_decay" ||
-                          path == "optimizer.name";  // the checkpoint holds what they keep
+  for (const config::Difference& change : changes) {
+    const auto& [path, before, after] = change;
+    const bool is_fixed = changes_checkpoints(change);
     const bool allowed = std::count(terms.allowed_keys.begin(), terms.allowed_keys.end(), path) > 0;
     const bool is_free = path == "train.epochs" || (wanted.has(path) && wanted.at(path).key.is_free);
     if ((allowed && !is_fixed) || is_free) continue;
@@ -133,8 +146,8 @@ void check_epochs(const config::Config& wanted, const TrainingState& state) {
                                           state.batch > 0 ? " and begun another" : ""));
 }
 
-// Sums over an epoch are of what was measured from its start; in another order, some of its images would come twice and
-// others never.
+// Within an epoch neither what is measured nor the order of its images may change: sums over the epoch would mix two
+// things, and some images would come twice and others never.
 void check_epoch(const ResumePoint& point) {
   if (point.state.batch == 0) return;
   for (const auto& [path, before, after] : point.changes) {
@@ -147,7 +160,8 @@ void check_epoch(const ResumePoint& point) {
   }
 }
 
-// The metrics whose best checkpoint cannot be had any more. That of the epoch that the last checkpoint ends can.
+// The metrics whose best checkpoint cannot be had any more. One of the last finished epoch is never lost: the last
+// checkpoint holds the same.
 std::vector<std::string> lost_metrics(const RunFolder& folder, const config::Config& wanted, const ResumePoint& point,
                                       std::string& problems) {
   Selection selection(wanted.get<config::Texts>("select"));

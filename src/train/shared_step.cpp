@@ -52,7 +52,7 @@ StepPlan SharedStep::plan(const Loss& loss, const std::vector<Batch>& batches, c
   return plan;
 }
 
-void SharedStep::for_each_round(const StepInputs& inputs, int64_t columns, const Work& work) {
+void SharedStep::for_each_micro_batch(const StepInputs& inputs, int64_t columns, const Work& work) {
   const std::vector<StepPlan::Round>& rounds = inputs.plan.rounds;
   rows_ = at::zeros({std::ssize(rounds), columns}, inputs.numbers.options());
   recorded_.clear();
@@ -74,7 +74,7 @@ at::Tensor SharedStep::gather_rows(const StepPlan& plan) {
   return gather(plan.all(), std::exchange(rows_, {}));
 }
 
-void SharedStep::finish(const StepPlan& plan) {
+void SharedStep::sum_gradients(const StepPlan& plan) {
   // The first of the micro-batches that were normalised together stands for all of them.
   std::vector<StepPlan::Entry> with_own_statistics;
   for (const StepPlan::Round& round : plan.rounds) {

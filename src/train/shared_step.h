@@ -33,14 +33,14 @@ class SharedStep {
   /// Calls `work` for each micro-batch of this process, to compute its gradients and to fill its row of sums:
   /// [`columns`] float64 zeros on the device of the inputs' numbers.
   using Work = std::function<void(const MicroBatch& batch, const at::Tensor& row)>;
-  void for_each_round(const StepInputs& inputs, int64_t columns, const Work& work);
+  void for_each_micro_batch(const StepInputs& inputs, int64_t columns, const Work& work);
 
   /// The rows of all micro-batches of all processes, [micro-batches, columns].
   at::Tensor gather_rows(const StepPlan& plan);
 
   /// The parameters' gradients become the sums over all processes, and the running statistics of batch norm follow all
   /// micro-batches in the order of their numbers.
-  void finish(const StepPlan& plan);
+  void sum_gradients(const StepPlan& plan);
 
   /// Forgets a step that was begun.
   void release();

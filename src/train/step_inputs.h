@@ -20,6 +20,7 @@ struct StepNumber {
   double lr = 0;              // learning rate
   int64_t epoch = 0;          // from 0
   int64_t micro_batches = 0;  // of the whole step, in all processes
+  double lr_factor = 1;       // the schedule's, within the learning rate
 };
 
 /// The micro-batches of a step, and which process has which. Micro-batch a W + r is batch a of process r, where W

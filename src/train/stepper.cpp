@@ -56,7 +56,7 @@ std::optional<int64_t> bucket_bytes(const config::Config& config) {
 StepLoader::StepLoader(const Experiment& run)
     : loader_(training_loader(run.dataset, run.loader, static_cast<uint64_t>(run.general.seed))),
       batches_per_step_(run.train.accumulate * run.group->world_size()),
-      takes_one_image_(run.obstacle_to_one_image.empty()) {
+      takes_one_image_(run.takes_one_image) {
   check_batches_of_one(run, loader_);
 }
 
@@ -123,7 +123,7 @@ double Stepper::lr(int64_t step) const {
 }
 
 LaunchedStep Stepper::take(int64_t step, const StepBatches& batches, StepPhases* phases) {
-  const StepNumber number{step, lr(step), step / length_.steps_per_epoch, batches.count};
+  const StepNumber number{step, lr(step), step / length_.steps_per_epoch, batches.count, schedule_->factor(step)};
   LaunchedStep launched = train_step_.launch(batches.own, number, phases);
   if (average_ && launched.count() > 0) average_->update(step);
   return launched;

@@ -34,35 +34,38 @@ TrainStep::TrainStep(Model& model, Loss& loss, Optimizer& optimizer, const Compu
 at::Tensor TrainStep::compute(const StepInputs& inputs, PhaseTimer& timer) {
   has_begun_update_ = false;
   optimizer_.zero_grad();
-  timer.end(&StepPhases::update);
+  timer.end(&StepPhases::update);  // clearing counts as update
 
   const at::Tensor step = inputs.step();
-  shared_.for_each_round(inputs, settings_.metrics.columns(), [&](const MicroBatch& batch, const at::Tensor& row) {
-    const bool is_first = &batch == &inputs.parts.front();  // launch() seeded it, since a captured step cannot
-    if (!is_first) seed_for(batch, inputs.number);
-    auto [mixed, input] = prepare(batch, inputs.number, step);
+  // `row` takes the micro-batch's sums.
+  shared_.for_each_micro_batch(
+      inputs, settings_.metrics.columns(), [&](const MicroBatch& batch, const at::Tensor& row) {
+        const bool is_first = &batch == &inputs.parts.front();  // launch() seeded it, since a captured step cannot
+        if (!is_first) seed_for(batch, inputs.number);
+        auto [mixed, input] = prepare(batch, inputs.number, step);
 
-    input.output = forward(model_, mixed.images, policy_);
-    const LossValue loss = mixed_loss(loss_, input, mixed);
-    settings_.metrics.watch(input.output);
-    timer.end(&StepPhases::forward);
+        input.output = forward(model_, mixed.images, policy_);
+        const LossValue loss = mixed_loss(loss_, input, mixed);
+        settings_.metrics.watch(input.output);
+        timer.end(&StepPhases::forward);
 
-    // The mean over the whole step, whatever its batches' sizes.
-    loss.sum.div(inputs.divisor().to(loss.sum.scalar_type())).backward();
-    timer.end(&StepPhases::backward);
+        // The mean over the whole step, whatever its batches' sizes.
+        loss.sum.div(inputs.divisor().to(loss.sum.scalar_type())).backward();
+        timer.end(&StepPhases::backward);
 
-    // The loss has used both labels. The metrics count the label with the larger share, see StepResult.
-    if (mixed.share < 0.5) input.labels = mixed.partner_labels;
-    settings_.metrics.fill(row, input, loss);
-    timer.end(&StepPhases::forward);  // the metrics count as forward
-  });
+        // The loss has used both labels. The metrics count the label with the larger share, see StepResult.
+        if (mixed.share < 0.5) input.labels = mixed.partner_labels;
+        settings_.metrics.fill(row, input, loss);
+        timer.end(&StepPhases::forward);  // the metrics count as forward
+      });
 
   const c10::NoGradGuard no_grad;
   const at::Tensor sums = shared_.gather_rows(inputs.plan);
   has_begun_update_ = true;
-  shared_.finish(inputs.plan);  // sums the gradients over the processes; changes batch norm's running statistics
+  shared_.sum_gradients(inputs.plan);  // and brings batch norm's running statistics up to date
   const at::Tensor is_finite = at::isfinite(sums.select(1, StepMetrics::kLossSum)).all();
   stop_.copy_(at::maximum(stop_, is_finite.logical_not().to(at::kFloat)));
+  // By the norm of the gradients of the whole step.
   if (settings_.clip_norm > 0) clip_gradients(optimizer_.parameters(), settings_.clip_norm);
   optimizer_.step(inputs.lr(), stop_);
   optimizer_.zero_grad();  // a captured step would keep their memory
@@ -86,7 +89,7 @@ LaunchedStep TrainStep::launch(const std::vector<Batch>& batches, const StepNumb
     sums = compute(inputs, timer);
   }
   // The loss' own tensors lie on the CPU. Only for a loss that has some does the host wait for the device here.
-  if (!loss_.state().empty() && stop_.item<float>() == 0) loss_.update(number.lr);
+  if (!loss_.state().empty() && stop_.item<float>() == 0) loss_.update(number.lr, number.lr_factor);
   return {sums, samples, [this, inputs](size_t failed) {
             shared_.explain(inputs, failed, [&](const MicroBatch& batch) { return compute_again(inputs, batch); });
           }};

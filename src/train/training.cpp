@@ -14,21 +14,30 @@
 #include "src/core/log.h"
 #include "src/core/text.h"
 #include "src/train/evaluation.h"
+#include "src/train/feature_cache.h"
 #include "src/train/peak_memory.h"
 
 namespace settrain {
 
 Training::Training(Experiment& run, RunFolder* folder)
     : run_(run),
-      loader_(run),
-      stepper_(run, loader_.steps_per_epoch()),
+      loader_(std::in_place, run),
+      stepper_(run, loader_->steps_per_epoch()),
       selection_(run.general.select),
       bar_(folder ? standard_progress_output() : no_progress_output()) {
   if (folder) files_.emplace(*folder);
 }
 
+// The body has its last weights by now, and the run's folder its first checkpoint.
+void Training::use_cached_features() {
+  if (state_.epoch >= stepper_.length().epochs) return;
+  cache_features(run_, files_ ? files_->folder.path() : std::filesystem::path(), bar_);
+  if (!run_.loader.features.empty()) loader_.emplace(run_);
+}
+
 void Training::train() {
   save_last();
+  use_cached_features();
   try {
     while (state_.epoch < stepper_.length().epochs) train_epoch();
   } catch (const Interrupted&) {
@@ -37,6 +46,7 @@ void Training::train() {
     if (files_) log::warning(fmt::format("[train] stopped by a signal at step {}", state_.step));
     throw;
   }
+  if (files_) remove_cached_features(files_->folder.path());
 }
 
 void Training::train_epoch() {
@@ -45,9 +55,9 @@ void Training::train_epoch() {
   const auto measure_time = [&] {
     state_.seconds = seconds_before + std::chrono::duration<double>(Clock::now() - start).count();
   };
-  loader_.start_epoch(state_.epoch, state_.batch);
+  loader_->start_epoch(state_.epoch, state_.batch);
   for (;;) {
-    const StepBatches batches = loader_.next();
+    const StepBatches batches = loader_->next();
     if (batches.count == 0) break;
     take_step(batches);
     measure_time();
@@ -135,6 +145,9 @@ MetricsRow Training::training_metrics() const {
   const std::vector<std::string>& measured = stepper_.metrics().names();
   for (size_t i = 0; i < measured.size(); ++i) row.values.emplace_back("train/" + measured[i], sum.measured[i] / count);
   row.values.emplace_back("train/lr", stepper_.lr(state_.step - 1));
+  for (const config::Curve& curve : run_.config.curves("loss")) {
+    row.values.emplace_back("train/" + curve.path, curve.at(state_.epoch, run_.train.epochs));
+  }
   return row;
 }
 
@@ -244,7 +257,7 @@ void Training::answer_requests() {
 void Training::show_progress() {
   const StepResult& sum = state_.sum;
   if (sum.count == 0) return;  // the first step is still under way
-  const int64_t epochs = stepper_.length().epochs, samples = loader_.samples_per_epoch();
+  const int64_t epochs = stepper_.length().epochs, samples = loader_->samples_per_epoch();
   const auto count = static_cast<double>(sum.count);
   bar_.update({.stage = fmt::format("[train] epoch {}/{}", state_.epoch + 1, epochs),
                .done = sum.count,
@@ -285,14 +298,14 @@ void Training::restore(const Checkpoint* checkpoint) {
 void Training::read_checkpoint(const Checkpoint& checkpoint) {
   auto& [folder, metrics, tensorboard] = *files_;
   const TrainingState state = read_state(checkpoint);
-  const int64_t per_step = loader_.batches_per_step();
+  const int64_t per_step = loader_->batches_per_step();
   const int64_t steps_of_epoch = (state.batch + per_step - 1) / per_step;
-  if (state.batch > loader_.batches_per_epoch() ||
+  if (state.batch > loader_->batches_per_epoch() ||
       state.step != state.epoch * stepper_.length().steps_per_epoch + steps_of_epoch) {
     throw RunError(fmt::format(
         "'{}' stands at step {} after {} epochs and {} batches, which {} batches an epoch, {} a step, do not lead to: "
         "data.batch_size, data.drop_last, train.accumulate and the training split cannot change within a run",
-        checkpoint.file.string(), state.step, state.epoch, state.batch, loader_.batches_per_epoch(), per_step));
+        checkpoint.file.string(), state.step, state.epoch, state.batch, loader_->batches_per_epoch(), per_step));
   }
   checkpoint.copy_into("model.", state_dict(*run_.model));
   checkpoint.copy_into("optimizer.", stepper_.optimizer_state());

@@ -53,6 +53,7 @@ class Training {
     TensorboardWriter tensorboard;
   };
 
+  void use_cached_features();
   void train_epoch();
   void take_step(const StepBatches& batches);
   void settle_step();
@@ -74,7 +75,7 @@ class Training {
   void share_state();
 
   Experiment& run_;
-  StepLoader loader_;
+  std::optional<StepLoader> loader_;
   Stepper stepper_;
   Selection selection_;
   std::optional<Files> files_;

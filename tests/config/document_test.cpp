@@ -28,6 +28,7 @@ TEST_CASE("the key list has an aligned line a key") {
   CHECK_THAT(text, Catch::Contains("The K of top-K. [noised_topk, noised_topk_imbalanced]\n"));
   CHECK_THAT(text, Catch::Contains("Noise's standard deviation. [noised_topk]\n"));
   CHECK_THAT(text, Catch::Contains("integer or auto"));
+  CHECK_THAT(text, Catch::Contains("number or {from, to, curve}"));
 }
 
 TEST_CASE("on a terminal no line of the key list is wider than it") {

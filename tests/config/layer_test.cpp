@@ -113,6 +113,11 @@ TEST_CASE("a section is set to a word that all of its keys take") {
   for (const char* wrong : {"data=any", "data.expected=all", "data.expected=3", "data.expected="}) {
     CHECK_THROWS_WITH(config::load(schema, {}, {wrong}), Catch::Contains("is a section, set its keys one by one"));
   }
+  // A file has the keys one by one.
+  const Folder folder;
+  folder.write("a.yaml", "data: {expected: any}\n");
+  CHECK_THROWS_WITH(config::load(schema, folder.path("a.yaml"), {}),
+                    Catch::Contains("data.expected") && Catch::Contains("{train: any, test: any}"));
 }
 
 TEST_CASE("overrides can have places of their own") {

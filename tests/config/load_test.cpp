@@ -1,5 +1,7 @@
 #include "src/config/load.h"
 
+#include <cmath>
+
 #include "src/core/error.h"
 #include "tests/config/sample.h"
 #include "tests/support/catch2.h"
@@ -116,6 +118,9 @@ TEST_CASE("a schema that is wrong in itself is a mistake in the program") {
   SECTION("an unknown default variant") {
     schema.sections.push_back({"loss", "", {}, "name", "b", {{"a", "", {}}}});
   }
+  SECTION("a curve of integers") {
+    schema.sections.push_back({"", "", {free_key("a", int64_t{1}).by_epoch()}, "", "", {}});
+  }
   SECTION("words for a number") {
     schema.sections.push_back({"", "", {free_key("a", 1.0).word("auto", 0)}, "", "", {}});
   }
@@ -179,6 +184,107 @@ TEST_CASE("a config with another value is a copy") {
 }
 
 // Layers that change a section's variant.
+
+// A config whose loss has this max_margin, and what is set on top of it.
+Config load_margin(const Folder& folder, const std::string& margin, const std::vector<std::string>& overrides = {}) {
+  return folder.load("loss: {name: noised_topk_imbalanced, max_margin: " + margin + "}\n", overrides);
+}
+
+TEST_CASE("a number that changes by epoch is a map of its ends and its curve") {
+  const Folder folder;
+  const Config config = load_margin(folder, "{from: 2, to: 0.5}");
+  const std::vector<Curve> curves = config.curves("loss");
+  REQUIRE(curves.size() == 1);
+  CHECK(curves[0].path == "loss.max_margin");
+  CHECK(curves[0].from == 2);
+  CHECK(curves[0].to == 0.5);
+  CHECK(curves[0].shape == "linear");
+  CHECK(config.read<LossOptions>("loss").max_margin == 0.5);
+  CHECK_FALSE(config.has("loss.max_margin"));
+  CHECK(config.at("loss.max_margin.from").origin.text.ends_with("run.yaml:1:57"));
+  CHECK(config.with("loss.max_margin.to", 0.75).read<LossOptions>("loss").max_margin == 0.75);
+  CHECK(load_margin(folder, "0.3").curves("loss").empty());
+  CHECK(folder.load("").curves("loss").empty());
+  const Config again = folder.load(config.to_yaml());
+  CHECK(again.to_yaml() == config.to_yaml());
+  CHECK(again.curves("loss").size() == 1);
+}
+
+TEST_CASE("what comes last is a number or a curve, and --set reaches an end of it") {
+  const Folder folder;
+  const auto margin = [&](const std::string& base, const std::vector<std::string>& overrides) {
+    const Config config = load_margin(folder, base, overrides);
+    if (config.curves("loss").empty()) return std::to_string(config.get<double>("loss.max_margin"));
+    const Curve curve = config.curves("loss")[0];
+    return std::to_string(curve.from) + " " + std::to_string(curve.to) + " " + curve.shape;
+  };
+  const std::string path = "loss.max_margin", curve = "{from: 2, to: 1, curve: cosine}";
+  CHECK(margin(curve, {path + ".from=4"}) == "4.000000 1.000000 cosine");
+  CHECK(margin(curve, {path + ".to=4", path + ".curve=exponential"}) == "2.000000 4.000000 exponential");
+  CHECK(margin(curve, {path + "=4"}) == "4.000000");
+  CHECK(margin("3", {path + ".from=4", path + ".to=5"}) == "4.000000 5.000000 linear");
+  CHECK(margin("3", {path + "={from: 4, to: 5}"}) == "4.000000 5.000000 linear");
+  CHECK(margin(curve, {path + "=4", path + ".from=1", path + ".to=2"}) == "1.000000 2.000000 linear");
+  folder.write("base.yaml", "loss: {name: noised_topk_imbalanced, max_margin: " + curve + "}\n");
+  CHECK(folder.load("extends: base.yaml\nloss: {max_margin: 3}\n").get<double>("loss.max_margin") == 3);
+  CHECK(folder.load("extends: base.yaml\nloss: {max_margin: {to: 3}}\n").curves("loss")[0].from == 2);
+  CHECK(folder.load("extends: base.yaml\nloss: {name: noised_topk}\n").curves("loss").empty());
+}
+
+TEST_CASE("a wrong curve is told with its place") {
+  const Folder folder;
+  const auto error = [&](const std::string& margin, const std::vector<std::string>& overrides = {}) {
+    return folder.error("loss: {name: noised_topk_imbalanced, max_margin: " + margin + "}\n", overrides);
+  };
+  using Catch::Contains;
+  CHECK_THAT(error("{from: 2}"), Contains("run.yaml:1:") && Contains("loss.max_margin.to"));
+  CHECK_THAT(error("{to: 2, curve: cosine}"), Contains("run.yaml:1:") && Contains("loss.max_margin.from"));
+  CHECK_THAT(error("{from: 2, to: -1}"), Contains("run.yaml:1:64: loss.max_margin.to") && Contains(">= 0"));
+  CHECK_THAT(error("{from: 2, to: 1, curve: sine}"), Contains("loss.max_margin.curve") && Contains("cosine"));
+  CHECK_THAT(error("{form: 2, to: 1}"), Contains("loss.max_margin.form") && Contains("loss.max_margin.from"));
+  CHECK_THAT(error("{from: 2, to: [1]}"), Contains("loss.max_margin.to"));
+  CHECK_THAT(folder.error("name: \"${loss.max_margin.from}\"\nloss: {name: noised_topk_imbalanced}\n"),
+             Contains("loss.max_margin.from"));
+  CHECK(folder
+            .load("name: \"${loss.max_margin.from}\"\nloss: {name: noised_topk_imbalanced, max_margin: {from: 2, "
+                  "to: 1}}\n")
+            .get<std::string>("name") == "2.0");
+  CHECK_THAT(error("{}"), Contains("loss.max_margin"));
+  CHECK_THAT(error("1", {"loss.max_margin.from=2"}), Contains("loss.max_margin.to"));
+  CHECK_THAT(folder.error("loss: {name: noised_topk, epsilon: {from: 2, to: 1}}\n"),
+             Contains("loss.epsilon") && Contains("cannot change by epoch"));
+  CHECK_THAT(folder.error("loss: {name: noised_topk, max_margin: {from: 2, to: 1}}\n"),
+             Contains("loss.max_margin.from") && Contains("noised_topk_imbalanced"));
+}
+
+TEST_CASE("an unknown key below a number says whether the number can change by epoch") {
+  const Folder folder;
+  const auto error = [&](const std::string& loss, const std::string& setting) {
+    return folder.error("loss: {name: " + loss + "}\n", {setting});
+  };
+  using Catch::Contains;
+  CHECK_THAT(error("noised_topk_imbalanced", "loss.max_margin.start=1"), Contains("from, to and curve"));
+  CHECK_THAT(error("noised_topk_imbalanced", "loss.max_margin.form=1"), Contains("'loss.max_margin.from'"));
+  CHECK_THAT(error("noised_topk_imbalanced", "loss.k.from=1"),
+             Contains("loss.k takes one value") && Contains("what can: loss.max_margin"));
+  CHECK_THAT(error("noised_topk", "loss.k.to=1"), Contains("cannot change by epoch") && !Contains("max_margin"));
+  CHECK_THAT(error("noised_topk", "loss.k.size=1"), Contains("loss.k") && !Contains("epoch"));
+}
+
+TEST_CASE("a curve begins with its first value in the first epoch and has the last one in the last") {
+  for (const char* shape : {"linear", "cosine", "exponential"}) {
+    const Curve curve{"loss.tau", 8, 0.5, shape};
+    CHECK(curve.at(0, 5) == 8);
+    CHECK(curve.at(4, 5) == 0.5);
+    CHECK(curve.at(9, 5) == 0.5);
+    CHECK(curve.at(0, 1) == 0.5);
+    CHECK(curve.at(0, 0) == 0.5);
+    for (int64_t epoch = 1; epoch < 5; ++epoch) CHECK(curve.at(epoch, 5) < curve.at(epoch - 1, 5));
+  }
+  CHECK(Curve{"", 8, 0.5, "linear"}.at(1, 5) == Approx(8 - 7.5 / 4));
+  CHECK(Curve{"", 8, 0.5, "cosine"}.at(1, 5) == Approx(0.5 + 7.5 * (1 + std::sqrt(0.5)) / 2));
+  CHECK(Curve{"", 8, 0.5, "exponential"}.at(1, 5) == Approx(4));
+}
 
 TEST_CASE("another variant drops what was meant for the former") {
   const Folder folder;

@@ -53,7 +53,8 @@ Schema sample_schema() {
         {"noised_topk", "Balanced.", {k, epsilon}},
         {"noised_topk_imbalanced",
          "Imbalanced.",
-         {k, Key(epsilon).at_most(10), key("max_margin", &LossOptions::max_margin, 0.2, "Margin."),
+         {k, Key(epsilon).at_most(10),
+          key("max_margin", &LossOptions::max_margin, 0.2, "Margin.").at_least(0).by_epoch(),
           key("noise.kind", &LossOptions::noise_kind, "normal", "Noise.").one_of({"normal", "none"})}}}});
   schema.sections.push_back({"optimizer",
                              "",

@@ -7,6 +7,7 @@ namespace settrain {
 TEST_CASE("an average-K accuracy has the size of its sets beside it, and nothing else has") {
   CHECK(size_metric("test/avg5") == "test/avg5_size");
   CHECK(size_metric("val/few_avg1.5") == "val/avg1.5_size");
+  CHECK(size_metric("test/subset_macro_avg5") == "test/subset_avg5_size");
   CHECK(size_metric("test/avg5_size").empty());
   CHECK(size_metric("test/avg5_lambda").empty());
   CHECK(size_metric("test/top5").empty());

@@ -116,3 +116,15 @@ TEST_CASE("Bytes") {
   CHECK(format_bytes(uint64_t{25} << 30) == "25.0 GiB");
   CHECK(format_bytes(std::numeric_limits<uint64_t>::max()) == "16.0 EiB");
 }
+
+TEST_CASE("base64 gives every byte back, and takes nothing else") {
+  const auto bytes_of = [](std::string_view text) { return std::vector<uint8_t>(text.begin(), text.end()); };
+  // RFC 4648, section 10.
+  for (const auto& [plain, text] : std::vector<std::pair<std::string, std::string>>{
+           {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"foobar", "Zm9vYmFy"}}) {
+    CHECK(to_base64(bytes_of(plain)) == text);
+    CHECK(from_base64(text) == bytes_of(plain));
+  }
+  for (const char* text : {"Zg", "Zg=", "Z===", " Zm9v", "Zm9v\n\n\n\n", "Zh==", "Zm9*", "=AAA", "Zg==Zg=="})
+    CHECK_FALSE(from_base64(text));
+}

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "datasets/dataset.h"
+#include "datasets/image_files.h"
 #include "src/data_tools/stats_files.h"
 #include "tests/data_tools/odd_folder.h"
 #include "tests/support/catch2.h"
@@ -239,4 +240,60 @@ TEST_CASE("Least, median, mean and greatest") {
   CHECK(even.median == 2.5);
   CHECK(even.mean == 2.5);
   CHECK(none.max == 0);
+}
+
+TEST_CASE("records of images are counted by split, by the names of their files") {
+  LoadedData data = made_data({"ash"}, {}, {}, {0});
+  FileTable files;
+  for (const char* name : {"x/a.jpg", "x/b.jpg", "y/c.png", "y/d.jpg"}) files.add(name);
+  data.dataset.train = {
+      "train", std::make_shared<ImageFiles>(std::move(files), ImageFileOptions{}), {0, 1, 2, 3}, {0, 0, 0, 0}};
+  const std::vector<ImageRecord> records{{.image = "c",
+                                          .class_key = "1",
+                                          .split = "train",
+                                          .observation = "7",
+                                          .organ = "leaf",
+                                          .author = "Ada",
+                                          .licence = "cc-by"},
+                                         {.image = "a",
+                                          .class_key = "1",
+                                          .split = "train",
+                                          .observation = "7",
+                                          .organ = "flower",
+                                          .author = "Bob",
+                                          .licence = "cc-by"},
+                                         {.image = "b",
+                                          .class_key = "1",
+                                          .split = "train",
+                                          .observation = "8",
+                                          .organ = "leaf",
+                                          .author = "Ada",
+                                          .licence = ""},
+                                         {.image = "zzz",
+                                          .class_key = "1",
+                                          .split = "val",
+                                          .observation = "9",
+                                          .organ = "bark",
+                                          .author = "Eve",
+                                          .licence = "cc-0"}};
+  DataStats stats = data_stats(data, 1, silent());
+  CHECK(stats_text(stats).find("organ") == std::string::npos);
+  count_records({}, data.dataset, stats);
+  CHECK_FALSE(stats.splits[0].records.has_value());
+  count_records(records, data.dataset, stats);
+  const RecordCounts& train = stats.splits[0].records.value();
+  using Counts = std::vector<std::pair<std::string, int64_t>>;
+  CHECK(train.organs == Counts{{"leaf", 2}, {"flower", 1}});
+  CHECK(train.licences == Counts{{"cc-by", 2}});
+  CHECK(train.authors == 2);
+  CHECK(train.observations == 2);
+  CHECK(train.without == 1);
+  CHECK(stats.splits[2].records->without == 1);
+  const std::string text = stats_text(stats);
+  for (const char* label :
+       {"organ leaf", "organ flower", "licence cc-by", "authors", "observations", "without metadata"})
+    CHECK_THAT(text, Contains(label));
+  const auto json = nlohmann::json::parse(stats_json(stats));
+  CHECK(json["splits"]["train"]["records"]["organs"]["leaf"] == 2);
+  CHECK(json["splits"]["train"]["records"]["without"] == 1);
 }

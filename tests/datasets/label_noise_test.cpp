@@ -78,6 +78,43 @@ TEST_CASE("each kind draws from its own group of classes, at the expected rate")
   }
 }
 
+TEST_CASE("another label is drawn from the others of its group, evenly, at the rate itself") {
+  using NewLabel = LabelNoiseOptions::NewLabel;
+  for (const char* kind : {"superclass", "uniform", "index_block"}) {
+    CAPTURE(kind);
+    Dataset dataset = labelled(kSize);
+    const LabelNoiseReport report = apply_label_noise(
+        {.kind = kind, .rate = 0.5, .block_size = 5, .seed = 4, .new_label = NewLabel::kOther}, dataset);
+    CHECK(report.effective_rate == Approx(0.5).epsilon(1e-12));
+    CHECK(std::abs(report.changed_rate - 0.5) < 5 * std::sqrt(0.25 / kSize));
+  }
+  Dataset dataset = labelled(kSize);
+  apply_label_noise({.kind = "superclass", .rate = 1, .seed = 3, .new_label = NewLabel::kOther}, dataset);
+  constexpr double kDraws = kSize / 12.0;
+  for (const int64_t label : {1, 4, 10}) {  // the first, a middle and the last class of a group
+    std::vector<int64_t> counts(12);
+    for (int64_t id = label; id < kSize; id += 12)
+      ++counts[static_cast<size_t>(dataset.train.labels[static_cast<size_t>(id)])];
+    CHECK(counts[static_cast<size_t>(label)] == 0);
+    for (const int64_t other : {1, 4, 7, 10}) {
+      if (other == label) continue;
+      CHECK(std::abs(static_cast<double>(counts[static_cast<size_t>(other)]) - kDraws / 3) <
+            5 * std::sqrt(kDraws * 2 / 9));
+    }
+  }
+}
+
+TEST_CASE("a class that is alone in its group keeps its labels") {
+  using NewLabel = LabelNoiseOptions::NewLabel;
+  Dataset dataset = labelled(1200);
+  dataset.superclass_of = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  const LabelNoiseReport report =
+      apply_label_noise({.kind = "superclass", .rate = 1, .seed = 3, .new_label = NewLabel::kOther}, dataset);
+  CHECK(report.changed == 1100);
+  CHECK(report.effective_rate == Approx(11.0 / 12));
+  for (int64_t id = 11; id < 1200; id += 12) CHECK(dataset.train.labels[static_cast<size_t>(id)] == 11);
+}
+
 TEST_CASE("a new label is uniform in its group") {
   Dataset dataset = labelled(kSize);
   apply_label_noise({"superclass", 1.0, 0, 3}, dataset);

@@ -25,6 +25,7 @@ Dataset make_turns(const config::Config& config) {
   const auto images = std::make_shared<MemoryImages>(std::vector<uint8_t>(labels.size()), 1, 1, 1);
   Dataset dataset;
   dataset.class_names = {"a", "b", "c"};
+  set_superclasses({"early", "late", "early"}, dataset);
   dataset.train = make_split("train", images, held_out.train, labels);
   dataset.val = make_split("val", images, held_out.val, labels);
   return dataset;
@@ -37,7 +38,8 @@ std::vector<int64_t> train_counts(std::vector<std::string> overrides) {
   config::Schema schema;
   schema.sections.push_back({"data", "", keys, "name", "turns", config::variants_of(registry)});
   schema.sections.push_back(label_noise_section());
-  return count_classes(load_data(registry, config::load(schema, "", overrides)).dataset.train, 3);
+  const Dataset dataset = load_data(registry, config::load(schema, "", overrides)).dataset;
+  return count_classes(dataset.train, dataset.num_classes());
 }
 
 }  // namespace
@@ -47,4 +49,9 @@ TEST_CASE("a long tail is made of the subset, not the subset of a long tail") {
   CHECK(train_counts({"data.train_size=24"}) == std::vector<int64_t>{8, 8, 8});
   CHECK(train_counts({"data.long_tail.imbalance=4"}) == std::vector<int64_t>{10, 5, 3});
   CHECK(train_counts({"data.train_size=24", "data.long_tail.imbalance=4"}) == std::vector<int64_t>{8, 4, 2});
+}
+
+TEST_CASE("a long tail is made of the superclasses that stay") {
+  CHECK(train_counts({"data.only_superclasses=[early]"}) == std::vector<int64_t>{10, 10});
+  CHECK(train_counts({"data.only_superclasses=[early]", "data.long_tail.imbalance=5"}) == std::vector<int64_t>{10, 2});
 }

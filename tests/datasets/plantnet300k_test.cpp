@@ -1,4 +1,5 @@
 // Pl@ntNet-300K's folders and JSON files.
+#include "datasets/readers.h"
 #include "src/core/error.h"
 #include "tests/datasets/tiny_images.h"
 #include "tests/support/builtin_datasets.h"
@@ -110,6 +111,14 @@ TEST_CASE("what is wrong with the names of species is said") {
   CHECK(dataset.superclass_of.empty());
 }
 
+TEST_CASE("the advice to check no sizes is given only where it helps") {
+  const Plants plants;
+  CHECK_THROWS_WITH(plants.load(4), Contains("--set data.expected=any"));
+  std::filesystem::rename(plants.folder / "images/val", plants.folder / "images/elsewhere");
+  CHECK_THROWS_WITH(plants.load(4), Contains("images/val") && !Contains("data.expected=any"));
+  CHECK_THROWS_WITH(plants.load_any(), Contains("images/val") && !Contains("data.expected=any"));
+}
+
 TEST_CASE("all that differs from the expected sizes is one error") {
   const Plants plants;
   CHECK_NOTHROW(plants.load_any());
@@ -148,9 +157,44 @@ TEST_CASE("the metadata say which files are missing") {
                "images/train/20/x.jpg") &&
           Contains("1 of the 1 files of val that") && Contains("images/val/20/z.jpg") && !Contains("files of test"));
   metadata(R"({"a": {"species_id": "100"}})");
-  CHECK_THROWS_WITH(plants.load(3, 2, 6), Contains("expected species_id and split (train, val or test) of 'a'"));
+  CHECK_THROWS_WITH(plants.load(3, 2, 6),
+                    Contains("plantnet300K_metadata.json") && Contains("'a'") && Contains("expected a split"));
+  metadata(R"({"a": {"split": "val"}})");
+  CHECK_THROWS_WITH(plants.load(3, 2, 6), Contains("'a'") && Contains("species_id") && !Contains("expected a split"));
   metadata(R"({"a": {"species_id": "100", "split": "train")");
   CHECK_THROWS_WITH(plants.load(3, 2, 6), Contains("plantnet300K_metadata.json") && Contains("cannot be read as JSON"));
+}
+
+TEST_CASE("the metadata say what an image shows, who took it, and its licence") {
+  const test::TemporaryFolder folder;
+  const auto read = [&](const std::string& text) {
+    std::vector<ImageRecord> records;
+    read_image_records(folder.write("meta.json", text), [&](ImageRecord&& record) { records.push_back(record); });
+    return records;
+  };
+  const auto records = read(R"({"a": {"species_id": "100", "obs_id": "17", "organ": "leaf", "split": "train",
+    "author": "Ada", "license": "cc-by-sa"}, "b": {"species_id": 3, "obs_id": 17, "organ": null, "split": "test"}})");
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].image == "a");
+  CHECK(records[0].class_key == "100");
+  CHECK(records[0].split == "train");
+  CHECK(records[0].observation == "17");
+  CHECK(records[0].organ == "leaf");
+  CHECK(records[0].author == "Ada");
+  CHECK(records[0].licence == "cc-by-sa");
+  CHECK(records[1].class_key == "3");
+  CHECK(records[1].observation == "17");
+  CHECK(records[1].organ.empty());
+
+  const auto refuses = [&](const std::string& text, const std::string& what) {
+    CHECK_THROWS_WITH(read(text), Contains("meta.json") && Contains(what));
+  };
+  refuses(R"({"a": {"species_id": "1", "split": "train", "organ": ["leaf"]}})", "organ of 'a'");
+  refuses(R"({"a": {"species_id": "1", "split": "train"}, "b": "leaf"})", "'b'");
+  refuses(R"({"a": {"species_id": "1", "split": "dev"}})", "'a'");
+  refuses(R"({"a": ["1", "train"]})", "'a'");
+  refuses("{\n\"a\": {\"species_id\": \"1\", }", "line 2");
+  refuses("[1, 2]", "object");
 }
 
 TEST_CASE("Pl@ntNet-300K that is not there says where it looked and where it comes from") {

@@ -1,6 +1,7 @@
 """`settrain bench losses`: that it measures what it says; not how fast."""
 
 import json
+import struct
 import unittest
 
 from program import ProgramTest
@@ -46,10 +47,36 @@ class BenchLosses(ProgramTest):
         stable = {(row["algorithm"], row["dtype"]): row["stable"] for row in measured["smoothed_stability"]}
         self.assertTrue(all(stable["smoothed_topk_hinge", "float32"]))
         self.assertFalse(stable["summation", "float32"][-1])
+        for row in measured["smoothed_stability"]:
+            survived = [tau for tau, is_stable in zip(row["taus"], row["stable"]) if is_stable]
+            self.assertLessEqual(row["smallest_tau"], min(survived) * 1.001)
+            self.assertEqual((row["taus"][0], row["taus"][-1]), (10, 1e-36))
         step = measured["training_step"]
         self.assertEqual((step["model"], step["batch"], step["classes"]), ("resnet8", 128, 100))
         self.assertEqual([row["loss"] for row in step["losses"]], ["noised_topk"])
         self.assertLess(step["losses"][0]["share_of_step"], 1)
+
+    def test_overflows_are_those_of_a_files_scores(self):
+        def smallest(level, labels=6):
+            scores = [[level * (image == j) for j in range(5)] for image in range(6)]
+            values = struct.pack("<30f", *(score for row in scores for score in row)) + struct.pack(f"<{labels}q", *([1] * labels))
+            entries = {"scores": ("F32", [6, 5], 0, 120), "labels": ("I64", [labels], 120, 120 + 8 * labels)}
+            header = json.dumps({name: {"dtype": t, "shape": shape, "data_offsets": [a, b]} for name, (t, shape, a, b) in entries.items()}).encode()
+            (self.folder / "scores.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + values)
+            rows = self.measured("--losses", "focal", "--iclr2018", "--scores", "scores.safetensors")["smoothed_stability"]
+            return {(row["algorithm"], row["dtype"]): row["smallest_tau"] for row in rows}
+
+        # exp(level / (3 tau)) is above the largest float32, 3.4e38, or the largest float64, 1.8e308.
+        of_100, of_1 = smallest(100), smallest(1)
+        self.assertAlmostEqual(of_100["summation", "float32"], 1)
+        self.assertAlmostEqual(of_100["summation", "float64"], 0.1)
+        self.assertAlmostEqual(of_1["summation", "float32"], 0.01)
+        self.assertAlmostEqual(of_1["summation", "float64"], 0.001)
+        self.assertLess(of_1["smoothed_topk_hinge", "float32"], 1e-30)
+        self.run_program(*TINY, "--scores", "scores.safetensors", expect=2)
+        large_k = ("bench", "losses", "--device", "cpu", "--classes", "8", "--k", "4")
+        error = self.run_program(*large_k, "--iclr2018", "--scores", "scores.safetensors", expect=2).stderr
+        self.assertIn("5 classes", error)
 
     def test_tables_for_people(self):
         table = self.run_program(*TINY, "--losses", "noised_topk").stdout

@@ -1,11 +1,12 @@
 """settrain scores and settrain calibrate: from a run to rules, and from files of scores."""
 
 import json
+import math
 import random
 import struct
 import zipfile
 
-from program import TINY, ProgramTest, main, write_png
+from program import TINY, ProgramTest, main, tensors_of, write_png
 
 RULES = ("--rules", "top:2", "conformal:lac:0.2", "average-error:0.2")
 
@@ -329,6 +330,44 @@ class Calibrate(ProgramTest):
         self.npz("other.npz", [[1.0, 0.0]] * 4, [0, 1, 0, 1])
         few = self.calibrate("--scores", "good.npz", "--test", "other.npz", "--rules", "conformal:lac:0.1")
         self.assertIn("9", few.stdout)  # images that 90 % need
+
+    def test_scores_are_judged_by_all_labels_of_images_with_several(self):
+        of_one_label = "label_noise: {kind: superclass, rate: 0.2}", "loss: {name: noised_topk, k: 2, epsilon: 1.0, num_draws: 3}"
+        text = TINY.replace(of_one_label[0], "labels_per_image: 3").replace(of_one_label[1], "loss: {name: bce_multilabel}")
+        self.run_program("--config", self.write("tiny.yaml", text), "--device", "cpu", "--set", "select=[val/top2]")
+        for split in ("val", "test"):
+            self.run_program("scores", "runs/tiny", "--split", split, "--out", f"{split}.safetensors", "--device", "cpu")
+        tensors = tensors_of(self.folder / "test.safetensors")
+        dtype, shape, label_bytes = tensors["label_sets"]
+        self.assertEqual((dtype, shape), ("BOOL", [120, 6]))
+        label_sets = [list(label_bytes[i : i + 6]) for i in range(0, 720, 6)]
+        numbers = struct.unpack("<720f", tensors["scores"][2])
+        rows = [numbers[i : i + 6] for i in range(0, 720, 6)]
+
+        judged = json.loads(self.run_program("scores", "--all-labels", "test.safetensors", "--top-k", "2", "--average-k", "2.5", "9", "--json").stdout)
+        recalls = []
+        for row, labels in zip(rows, label_sets):
+            best = sorted(range(6), key=lambda c: (-row[c], c))[:2]
+            recalls.append(sum(labels[c] for c in best) / sum(labels))
+        self.assertAlmostEqual(judged["top2_recall"], sum(recalls) / 120, 6)
+        self.assertAlmostEqual(judged["avg2.5_size"], 2.5, 2)
+        threshold = judged["avg2.5_lambda"]  # of sigmoids, as the loss has them
+        hits = sum(label and 1 / (1 + math.exp(-score)) >= threshold for row, labels in zip(rows, label_sets) for score, label in zip(row, labels))
+        self.assertAlmostEqual(judged["avg2.5_micro_f1"], 2 * hits / (300 + sum(map(sum, label_sets))), 6)
+        self.assertIn("sparse_top_weight", judged)
+        self.assertNotIn("avg9_recall", judged)  # of six classes
+
+        other = json.loads(self.run_program("scores", "--all-labels", "test.safetensors", "--threshold-scores", "val.safetensors", "--average-k", "2.5", "--json").stdout)
+        self.assertNotEqual(other["avg2.5_lambda"], threshold)
+        self.assertIn("avg2_micro_f1", self.run_program("scores", "--all-labels", "test.safetensors").stdout)
+        for arguments, code, reason in (
+            (("--all-labels", "none.safetensors"), 1, "none.safetensors"),
+            (("runs/tiny", "--all-labels", "test.safetensors"), 2, "RUN"),
+            (("--out", "x.safetensors"), 2, "--all-labels"),
+            (("runs/tiny", "--out", "x.safetensors", "--top-k", "2"), 2, "--all-labels"),
+            (("--all-labels", "test.safetensors", "--top-k", "0"), 2, "--top-k"),
+        ):
+            self.assertIn(reason, self.run_program("scores", *arguments, expect=code).stderr, arguments)
 
 
 if __name__ == "__main__":

@@ -182,6 +182,15 @@ class Data(ProgramTest):
         self.assertIn("gnuplot-nox", done.stderr)
         self.assertTrue({"stats.json", "stats.txt", "lorenz.csv", "lorenz.gp"} <= set(os.listdir(self.folder / "out")))
 
+    def test_answers_become_labels(self):
+        answers = self.write("answers.csv", "image,user,label\na.jpg,ada,oak\na.jpg,bob,elm\na.jpg,eve,elm\nb.jpg,ada,ash\n")
+        voted = self.run_program("data", "vote", answers, "--base", 1, "--threshold", 1.5)
+        rows = [line.split(",") for line in voted.stdout.splitlines()]
+        self.assertEqual([[row[0], row[1], row[-1]] for row in rows[1:]], [["a.jpg", "elm", "1"], ["b.jpg", "ash", "0"]])
+        self.run_program("data", "vote", answers, "--base", 1, expect=2)
+        wrong = self.run_program("data", "vote", self.write("wrong.csv", "image,user,label\na.jpg,ada\n"), "--base", 1, "--threshold", 1, expect=1)
+        self.assertIn("wrong.csv:2", wrong.stderr)
+
     def test_mistakes(self):
         config = self.write("tiny.yaml", TINY)
         for command in ("verify", "stats"):

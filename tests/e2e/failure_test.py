@@ -216,13 +216,20 @@ class DryRun(ProgramTest):
         config = self.write("tiny.yaml", TINY)
         # Wide enough for its activations to outweigh what the program itself takes.
         arguments = ("--config", config, "--device", "cpu", "--set", "model.width=64", "--set", "data.batch_size=480", "--set", "data.image_size=20")
+        # As many steps as are measured: the allocator's heap grows over the first ones.
+        arguments += ("--set", "train.epochs=6")
         told = self.run_program(*arguments, "--dry-run").stdout
         self.assertFalse((self.folder / "runs").exists())
         self.assertRegex(told, r"epsilon: 1\.0 +# ")
         self.assertRegex(told, r"images +480 training, 120 validation, 120 test; 6 classes")
-        self.assertRegex(told, r"steps +2: 1 an epoch, 2 epochs")
+        self.assertRegex(told, r"steps +6: 1 an epoch, 6 epochs")
         for words in ("parameters ", "a step ", "time ", "disk ", "run folder   runs/tiny"):
             self.assertIn(words, told)
+
+        diverged = self.run_program(*arguments, "--dry-run", "--set", "optimizer.lr=1e30", expect=1)
+        self.assertRegex(diverged.stdout, r"\na step +[\d.e-]+ s .*learning rate of 0")
+        self.assertRegex(diverged.stdout, r"\ntime +\S+.* of training")
+        self.assertRegex(diverged.stderr, "not finite")
 
         error = self.run_program(*arguments).stderr
         self.assertIn("holds a run", self.run_program(*arguments, "--dry-run").stdout)

@@ -57,6 +57,16 @@ extends: tiny.yaml
 loss: {name: role, k: 2, lambda: 1.0, theta_lr: 100}
 train: {epochs: 4, accumulate: 2, checkpoint_every: {steps: 2}}
 """,
+    "estimated_labels_by_adam": """
+extends: tiny.yaml
+loss: {name: role, k: 2, scale: 10, theta_optimizer: {name: adam, lr: 0.1}}
+train: {epochs: 4, accumulate: 2, checkpoint_every: {steps: 2}}
+""",
+    "annealed": """
+extends: tiny.yaml
+loss: {name: smoothed_topk_hinge, k: 2, tau: {from: 4.0, to: 0.25, curve: exponential}, alpha: {from: 0.5, to: 1.0}}
+train: {epochs: 4, checkpoint_every: {steps: 2}}
+""",
     "second_stage": """
 extends: tiny.yaml
 data: {imbalance: 10, sampler: class_balanced}

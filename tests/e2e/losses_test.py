@@ -73,6 +73,20 @@ eval: {top_k: [1], average_k: []}
         error = self.run_program("--config", "lists.yaml", "--device", "cpu", "--overwrite", expect=1).stderr
         self.assertRegex(error, r"train\.txt:2: expected labels from 0 to 3")
 
+    def test_a_number_of_the_loss_changes_by_epoch(self):
+        tau = "--set=loss.tau={from: 4.0, to: 0.25, curve: exponential}"
+        dry = self.train_loss("smoothed_topk_hinge", "--dry-run", tau, "--set=train.epochs=3")
+        self.assertRegex(dry.stdout, r"tau:\n +from: 4\.0 .*\n +to: 0\.25 .*\n +curve: exponential")
+        self.assertRegex(dry.stdout + dry.stderr, r"loss\.tau goes from 4 in epoch 1 over 1 in epoch 2 to 0\.25 in epoch 3, exponential")
+        self.train_loss("smoothed_topk_hinge", tau, "--set=train.epochs=3")
+        rows = self.metrics("smoothed_topk_hinge")
+        self.assertEqual([row["train/loss.tau"] for row in rows], [4.0, 1.0, 0.25])
+        error = self.train_loss("smoothed_topk_hinge", "--overwrite", "--set=loss.tau={from: 4.0, to: 0}", expect=2).stderr
+        self.assertIn("loss.tau.to", error)
+        resumed = self.run_program("--resume", "runs/smoothed_topk_hinge", "--device", "cpu", "--set=train.epochs=5")
+        self.assertIn("loss.tau spans all epochs", resumed.stderr)
+        self.assertEqual(self.metrics("smoothed_topk_hinge")[4]["train/loss.tau"], 0.25)
+
     def test_the_estimates_of_role_are_in_the_checkpoint_and_counted_by_the_dry_run(self):
         self.train_loss("role")
         tensors = tensors_of(self.folder / "runs/role/checkpoints/last.safetensors")

@@ -195,7 +195,7 @@ class PaperFigures(ProgramTest):
         self.assertGreater(steps[-1], 2 * steps[0])
 
     def test_every_shipped_figure_can_be_planned(self):
-        numbers = {"level-sets", "icml2022/2", "icml2022/3", "iclr2018/2", *(f"thesis/{n}" for n in ("3.2", "3.5", "3.6", "3.8", "3.9", "5.4", "5.5", "5.6"))}
+        numbers = {"level-sets", "icml2022/2", "icml2022/3", "iclr2018/2", *(f"thesis/{n}" for n in ("3.2", "3.5", "3.6", "3.7", "3.8", "3.9", "5.4", "5.5", "5.6"))}
         for preset in ("paper", "small", "smoke"):
             listed = self.run_program("figure", "list", "--preset", preset).stdout
             self.assertEqual(set(re.findall(r"^\| (\S+) ", listed, re.M)) - {"figure", "---"}, numbers)

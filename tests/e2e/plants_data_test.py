@@ -17,11 +17,17 @@ SMALL |= {f"data.expected.{name}": size for name, size in SIZES.items()}
 SMALL |= {"train.epochs": 2, "schedule.milestones": "[1]", "select": "[val/macro_top1,val/macro_top5]", "train.checkpoint_every.steps": 8}
 
 
+def header_of(path):
+    """The header of a safetensors file."""
+    with open(path, "rb") as file:
+        return json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+
+
 def integers_of(path, *names):
     """int64 scalars of a safetensors file, without the rest of it."""
+    header = header_of(path)
     with open(path, "rb") as file:
         start = 8 + struct.unpack("<Q", file.read(8))[0]
-        header = json.loads(file.read(start - 8))
         values = []
         for name in names:
             file.seek(start + header[name]["data_offsets"][0])
@@ -66,6 +72,26 @@ class Plants(ProgramTest):
         self.assertFalse((self.folder / "runs/killed/results.json").exists())
         self.run_program("--resume", "runs/killed", "--device", "cpu")
         self.assertEqual(self.result("killed"), self.result("whole"))
+
+    def test_genera_are_trained_alone_or_measured_alone(self):
+        quick = {"train__epochs": 1, "schedule__milestones": "[]", "select": "[val/macro_top1]"}
+        config = "plantnet300k/cross_entropy.yaml"
+        wrong = self.run_program(*self.arguments(config, "wrong", data__only_superclasses="[Acr, Quercus]"), expect=2).stderr
+        self.assertIn("'Acer'", wrong)
+        self.run_program(*self.arguments(config, "two", data__only_superclasses="[Acer, Quercus]", **quick))
+        card = json.loads(header_of(self.folder / "runs/two/checkpoints/last.safetensors")["__metadata__"]["card"])
+        self.assertEqual(card["superclasses"], ["Acer", "Quercus"])
+        self.assertEqual(len(card["classes"]), 32)
+
+        # A network of all species, measured on the two genera: the labels and scores stay those of all.
+        self.run_program(*self.arguments(config, "all", **quick))
+        subset = ["--set=eval.subset.superclasses=[Acer, Quercus]", "--set=eval.subset.images_per_class=1", "--set=eval.average_k=[4.1]"]
+        result = json.loads(self.run_program("eval", "runs/all", "--device", "cpu", "--json", *subset).stdout)[0]
+        metrics = result["metrics"]["test"]
+        self.assertEqual(len(result["set_sizes"]["test"]["subset_avg4.1"]), 121 + 1)
+        self.assertEqual(sum(result["set_sizes"]["test"]["subset_avg4.1"]), 32)
+        self.assertAlmostEqual(metrics["subset_avg4.1_size"], 4.1, delta=0.1)
+        self.assertLessEqual(metrics["subset_top1"], metrics["subset_top5"])
 
     def test_label_noise_stays_within_the_genus(self):
         self.run_program(*self.arguments("plantnet_noised_imbal_label_noise.yaml", "noisy", train__epochs=1, schedule__milestones="[]", select="[]", eval__splits="[val]"))

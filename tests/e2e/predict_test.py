@@ -180,6 +180,67 @@ class Predict(ProgramTest):
     def test_a_rule_among_the_images_is_reported(self):
         self.assertIn("'top:2' is a rule", self.predict("photos", "--rule", "top:1", "top:2", expect=2).stderr)
 
+    def test_features_have_the_answers_of_their_images(self):
+        self.run_program("embed", "runs/trees", "photos", "--out", "photos.safetensors", "--device", "cpu")
+        for rule in ("top:3", "conformal:lac:0.2"):
+            for model in ("runs/trees", "trees.safetensors"):
+                images, _ = self.rows("photos", "--rule", rule, model=model)
+                features, _ = self.rows("--features", "photos.safetensors", "--rule", rule, model=model)
+                self.assertEqual([row["path"] for row in features], [row["path"] for row in images])
+                for one, other in zip(features, images, strict=True):
+                    self.assertEqual(one["sets"][rule]["classes"], other["sets"][rule]["classes"])
+                    for p, q in zip(one["sets"][rule]["probabilities"], other["sets"][rule]["probabilities"], strict=True):
+                        self.assertAlmostEqual(p, q, 5)
+        self.assertRegex(self.predict("--features", "photos.safetensors", "--rule", "top:1").stdout, r"photos/5.png +top:1")
+        self.assertIn("--features", self.predict(expect=2).stderr)
+        self.assertIn("--features", self.predict("photos", "--features", "photos.safetensors", expect=2).stderr)
+        self.assertIn("--group", self.predict("--features", "photos.safetensors", "--group", "folder", expect=2).stderr)
+        config = self.write("wide.yaml", CONFIG.replace("width: 4", "width: 8"))
+        self.run_program("--config", config, "--device", "cpu", "--set", "run.dir=runs/wide")
+        self.assertIn("photos.safetensors", self.predict("--features", "photos.safetensors", model="runs/wide", expect=1).stderr)
+    def test_answers_by_nodes_of_the_taxonomy(self):
+        self.run_program("calibrate", "runs/trees", "--rules", "conformal:tree(nodes=2):0.2", "--device", "cpu")
+        self.run_program("export", "runs/trees", "--output", "with_tree.safetensors", "--overwrite")
+        for model in ("runs/trees", "with_tree.safetensors"):
+            rows, _ = self.rows("photos", model=model)
+            for row in rows:
+                answer = row["sets"]["conformal:tree(nodes=2):0.2"]
+                self.assertLessEqual(len(answer["nodes"]), 2)
+                held = {name for name in CLASSES for node in answer["nodes"] if node in (name, name.split("_")[0], "all classes")}
+                self.assertEqual(held, set(answer["names"]))
+        rows, _ = self.rows("photos", "--rule", "top:3", "--roll-up", "1")
+        for row in rows:
+            answer = row["sets"]["top:3"]
+            self.assertEqual(len(answer["nodes"]), 1)
+            genera = {name.split("_")[0] for name in answer["names"]}
+            self.assertEqual(answer["nodes"], ["all classes"] if len(genera) > 1 else [genera.pop()])
+        text = self.predict("photos/5.png", "--rule", "top:3", "--roll-up", "1").stdout
+        self.assertRegex(text, r"all classes \(root\) 1.00|quercus \(superclass\)")
+        done = self.predict("photos", "--rule", "top:3", "--roll-up", "1", "--by", "superclass", expect=2)
+        self.assertIn("--roll-up", done.stderr)
+
+    def test_a_place_p_values_and_unknown_classes(self):
+        (self.folder / "flora.txt").write_text("tilia\nacer_a\nyew\n")
+        (self.folder / "prior.csv").write_text("class,count\ntilia,30\nacer_a,10\n")
+        for flag, file in (("--only", "flora.txt"), ("--prior", "prior.csv")):
+            for model in ("runs/trees", "trees.safetensors"):
+                rows, done = self.rows("photos", flag, file, "--p-values", model=model)
+                for row in rows:
+                    self.assertEqual(list(row["sets"]), ["conformal:lac:0.2"])
+                    answer = row["sets"]["conformal:lac:0.2"]
+                    self.assertLessEqual(set(answer["names"]), {"tilia", "acer_a"})
+                    self.assertEqual(len(answer["p_values"]), answer["size"])
+                    self.assertTrue(all(p > 0.2 for p in answer["p_values"]))
+                self.assertRegex(done.stderr, r"2 of the 6 classes")
+                self.assertRegex(done.stderr, r"effective number of calibration images is \d+ of \d+")
+        self.assertIn("yew", self.predict("photos", "--only", "flora.txt").stderr)
+        rows, _ = self.rows("photos", "--rule", "conformal:lac:0.2", "--unknown", "1")
+        self.assertTrue(all(row["sets"]["conformal:lac:0.2"]["unknown"] for row in rows))
+        self.predict("photos", "--rule", "conformal:lac:0.2", "--p-values", "--unknown", "0.05", "--out", "p.csv")
+        with open(self.folder / "p.csv", newline="") as file:
+            self.assertEqual(next(csv.reader(file))[-3:], ["p_values", "unknown", "error"])
+        self.assertIn("average:2", self.predict("photos", "--rule", "average:2", "--p-values", expect=2).stderr)
+
     def test_superclasses(self):
         classes, genera = (self.rows("photos", "--rule", f"top:{k}", "--by", by)[0] for k, by in ((6, "class"), (3, "superclass")))
         for row, genus in zip(classes, genera):

@@ -213,15 +213,28 @@ class Sweep(ProgramTest):
         printed = self.sweep("--dry-run").stdout
         self.assertIn("pending   epsilon=0.5,num_draws=1,seed=1\n", printed)
         self.assertRegex(printed, r"to come: 8 runs of .* each, as measured on epsilon=0.5,num_draws=1,seed=1; .* in all with 1 at a time, .* on disk")
+        self.assertRegex(printed, r"\nneeds: synthetic\n")
+        self.assertNotIn("missing: ", printed)
         self.assertFalse((self.folder / "sweeps").exists())
 
     def test_the_shipped_grids_resolve(self):
-        runs = {"cifar100_alpha": 36, "cifar100_batch_size": 64, "cifar100_chapter5": 92, "epsilon_draws_margin": 144, "imagenet_lt_losses": 92, "memorised_label_noise": 9, "plantnet300k_chapter5": 48, "plantnet300k_losses": 69}
-        self.assertEqual(set(runs), {path.stem for path in (pathlib.Path(__file__).parents[2] / "configs/sweeps").glob("*.yaml")})
-        for grid, points in runs.items():
+        runs = {"cifar100_alpha": 36, "cifar100_batch_size": 64, "cifar100_chapter5": 92, "epsilon_draws_margin": 144, "imagenet_losses": 45,
+            "imagenet_losses k1": 45, "imagenet_lt_losses": 92, "imagenet_lt_losses k3": 92, "memorised_label_noise": 9,
+            "plantnet300k_chapter5": 48, "plantnet300k_chapter5 k2": 48, "plantnet300k_losses": 81, "plantnet300k_losses k10": 81,
+            "plantnet300k_losses scale": 36, "features/average_k": 27, "features/margin": 84, "features/noise": 48, "features/set_sizes": 24,
+            "features/set_sizes long_tail": 24, "features/tau": 18}
+        grids = pathlib.Path(__file__).parents[2] / "configs/sweeps"
+        self.assertEqual({name.split()[0] for name in runs}, {str(path.relative_to(grids).with_suffix("")) for path in grids.rglob("*.yaml")})
+        for name, points in runs.items():
             # What it would take is not known without the data; the points are.
-            done = subprocess.run([PROGRAM, "sweep", f"sweeps/{grid}", "--dry-run", "--device", "cpu"], cwd=self.folder, env={**environment(), "SETTRAIN_DATA": "nowhere"}, capture_output=True, text=True, timeout=120)
+            grid, *preset = name.split()
+            done = subprocess.run([PROGRAM, "sweep", f"sweeps/{grid}", "--dry-run", "--device", "cpu", *(["--preset", *preset] if preset else [])], cwd=self.folder, env={**environment(), "SETTRAIN_DATA": "nowhere"}, capture_output=True, text=True, timeout=120)
             self.assertEqual(done.stdout.count("pending "), points, done.stderr)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            if grid.startswith("features/"):
+                self.assertRegex(done.stdout, r"\nmissing: there is no file '.*/features/cifar100.*-train.safetensors' \(data.train\)\n")
+            elif grid != "epsilon_draws_margin":  # Fashion-MNIST lies elsewhere
+                self.assertRegex(done.stdout, r"\nneeds: .*nowhere.*\nmissing: the data of .* are not in 'nowhere/")
 
     def test_mistakes_are_said_before_anything_is_made(self):
         self.write("grid.yaml", GRID.replace("loss.epsilon", "loss.epsilonn"))

@@ -235,6 +235,9 @@ class Training(ProgramTest):
         averaged = self.metrics()[1]
         for name in ("top2", "avg2_lambda"):
             self.assertEqual(last[0]["metrics"]["val"][name], averaged[f"val/{name}"])
+        more = ("--resume", "runs/tiny", "--set", "train.epochs=3", "--device", "cpu", "--allow", "train.ema_decay", "--set")
+        self.assertIn("cannot change", self.run_program(*more, "train.ema_decay=0", expect=2).stderr)
+        self.run_program(*more, "train.ema_decay=0.6")  # another average goes on
         self.train_tiny("tiny", "--overwrite", "--set", "train.precision=bf16")
         self.assertNotIn("ema.fc.weight", tensors_of(self.folder / "runs/tiny/checkpoints/last.safetensors"))
         plain = self.metrics()[1]

@@ -18,6 +18,8 @@ ModelCard card() {
           .class_keys = {"q_robur", "q_petraea", "f_sylvatica"},
           .superclass_names = {"Quercus", "Fagus"},
           .superclass_of = {0, 0, 1},
+          .taxonomy = make_taxonomy({"species", "genus", "family"},
+                                    {{"Quercus", "Fagaceae"}, {"Quercus", "Fagaceae"}, {"Fagus", "Fagaceae"}}),
           .train_counts = {7, 0, 123456789},
           .channels = 3,
           .input_height = 224,
@@ -52,6 +54,7 @@ TEST_CASE("a card comes back as it was, to the last bit") {
   plain.class_keys.clear();
   plain.superclass_names.clear();
   plain.superclass_of.clear();
+  plain.taxonomy = {};
   plain.is_sigmoid = false;
   CHECK(model_card_from_text(to_text(plain), "'file'") == plain);
 }
@@ -115,6 +118,20 @@ TEST_CASE("types, lengths and ranges of a card are checked") {
   check_refused(changed("probability", "cosine"), "neither softmax nor sigmoid");
   check_refused(changed("head", "\x1B[2J"), "control characters in 'head'");
   check_refused(changed("head", "third"), "the head \"third\" is unknown");
+}
+
+TEST_CASE("an early card has the tree of its superclasses") {
+  json text = json::parse(to_text(card()));
+  text.erase("taxonomy");
+  const Taxonomy tree = model_card_from_text(text.dump(), "'file'").taxonomy;
+  CHECK(tree.ranks == std::vector<std::string>{"class", "superclass"});
+  CHECK(tree.names == std::vector<std::string>{"Quercus", "Fagus", ""});
+  for (const json& lists :
+       {json(), json::array({json::array({"species"})}), json::array({1, 2, 3, 4}),
+        json::array({json::array({"s", "g"}), json::array({"A"}), json::array({"A"}), json::array({"A", "X"})}),
+        json::array({json::array({"s", "g"}), json::array({"A"}), json::array({"A"}), json::array({"\x1B[2J"})})}) {
+    check_refused(changed("taxonomy", lists), "taxonomy");
+  }
 }
 
 }  // namespace settrain

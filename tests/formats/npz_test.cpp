@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
 
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
+#include "tests/support/read_file.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/weight_bytes.h"
 
@@ -78,6 +82,37 @@ TEST_CASE("arrays of NumPy are read with their shapes, orders and types") {
   CHECK(arrays_in(with_array(npy("|u1", "False", "(4,)", kFourBytes))).at("a").shape == std::vector<int64_t>{4});
 }
 
+TEST_CASE("an archive of NumPy is written so that it can be read") {
+  const test::TemporaryFolder folder;
+  const std::vector<float> features{1.5F, -2.0F, 0.0F, 3e30F, 1e-30F, 7.0F};
+  const std::vector<int64_t> labels{3, -1};
+  const auto write = [&](const std::string& file) {
+    NpzWriter writer(folder / file);
+    writer.add("features", Dtype::kFloat32, {2, 3}, std::as_bytes(std::span(features)));
+    writer.add("labels", Dtype::kInt64, {2}, std::as_bytes(std::span(labels)));
+    writer.add("none", Dtype::kInt64, {0, 4}, {});
+    writer.add_texts("paths", {"a.png", "\xc3\xa4\xf0\x9f\x8c\xb3 b.png", "bad \xff"});
+    CHECK_FALSE(std::filesystem::exists(folder / file));
+    writer.commit();
+  };
+  write("a.npz");
+  const auto arrays = read_npz(folder / "a.npz", {"features", "labels", "none"});
+  REQUIRE(arrays.size() == 3);
+  CHECK(arrays.at("features").dtype == Dtype::kFloat32);
+  CHECK(arrays.at("features").shape == std::vector<int64_t>{2, 3});
+  CHECK(std::memcmp(arrays.at("features").bytes.data(), features.data(), arrays.at("features").bytes.size()) == 0);
+  CHECK(arrays.at("labels").dtype == Dtype::kInt64);
+  CHECK(std::memcmp(arrays.at("labels").bytes.data(), labels.data(), arrays.at("labels").bytes.size()) == 0);
+  CHECK(arrays.at("none").bytes.empty());
+  write("b.npz");
+  CHECK(test::read_file(folder / "a.npz") == test::read_file(folder / "b.npz"));
+
+  NpzWriter writer(folder / "c.npz");
+  const auto bytes = std::as_bytes(std::span(features));
+  CHECK_THROWS_AS(writer.add("features", Dtype::kFloat32, {2, 2}, bytes), std::invalid_argument);
+  CHECK_THROWS_AS(writer.add("features", Dtype::kBfloat16, {12}, bytes), std::invalid_argument);
+}
+
 TEST_CASE("compressed arrays are unpacked, and checked against size and checksum") {
   const std::string array = npy("|u1", "False", "(1000,)", std::string(1000, 'x'));
   test::ZipEntry entry{.name = "a.npy", .content = array, .method = 8, .packed = deflated(array)};
@@ -125,6 +160,19 @@ TEST_CASE("a damaged or foreign array is refused by name") {
   std::string endless = npy("|u1", "False", "(4,)", kFourBytes);
   endless[9] = '\xFF';
   check_refused(endless, "longer than the file");
+}
+
+TEST_CASE("texts of NumPy that are none, or have impossible characters, are refused") {
+  const auto texts_in = [](const std::string& array) {
+    const test::TemporaryFolder folder;
+    folder.write("a.npz", with_array(array));
+    return read_npz_texts(folder / "a.npz", {"a"});
+  };
+  CHECK(texts_in(npy("<U1", "False", "(1,)", std::string("e\0\0\0", 4))).at("a") == std::vector<std::string>{"e"});
+  CHECK_THROWS_WITH(texts_in(npy("<U1", "False", "(1,)", std::string("\0\xd8\0\0", 4))), Contains("text 0"));
+  CHECK_THROWS_WITH(texts_in(npy("<U2", "False", "(1,)", kFourBytes)), Contains("4 bytes") && Contains("8"));
+  CHECK_THROWS_WITH(texts_in(npy("<f4", "False", "(1,)", kFourBytes)), Contains("<f4"));
+  CHECK_THROWS_WITH(texts_in(npy("<U1", "False", "(1, 1)", kFourBytes)), Contains("2 dimensions"));
 }
 
 }  // namespace settrain

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "src/core/error.h"
+#include "src/formats/contents.h"
 #include "src/formats/weight_file.h"
 #include "tests/support/catch2.h"
 #include "tests/support/read_file.h"
@@ -417,6 +418,15 @@ TEST_CASE("random damage to the golden files is refused or harmless") {
     }
     CHECK(refused > 300);
   }
+}
+
+TEST_CASE("names and texts of a file are shown in printable ASCII") {
+  CHECK(displayed("conv1.weight") == "conv1.weight");
+  CHECK(displayed("a\x7f") == "\"a\\u007f\"");  // the one control character that JSON leaves as it is
+  const std::string cut = displayed("\n" + std::string(121, ':'));  // as long as the plain name in quotes would be
+  CHECK(cut.starts_with("\"\\n:"));
+  CHECK(shown("\x1b[2J") == "\"\\u001b[2J\"");
+  CHECK(shown("\xff") == "\"\\ufffd\"");
 }
 
 }  // namespace settrain

@@ -1,8 +1,9 @@
+#include "src/inference/export_weights.h"
+
 #include <ATen/ATen.h>
 
 #include "src/checkpoint/checkpoint.h"
 #include "src/core/error.h"
-#include "src/inference/trained_model.h"
 #include "tests/support/catch2.h"
 #include "tests/support/temporary_folder.h"
 
@@ -63,20 +64,25 @@ TEST_CASE("LoRA's products are added to the weights, or the file is refused by n
   CHECK(write(adapted) == 3);
   CHECK(at::equal(read_safetensors(folder / "out.safetensors").tensors.at("attn.qkv.weight"), at::full({6, 2}, 7.0F)));
 
-  for (const char* name : {"model.attn.lora.qkv.down", "model.attn.lora.qkv.up", "model.attn.qkv.weight"}) {
+  for (const char* name :
+       {"model.attn.lora.qkv.down", "model.attn.lora.qkv.up", "model.attn.lora.qkv.scale", "model.attn.qkv.weight"}) {
     CAPTURE(name);
     Checkpoint damaged = adapted;
     damaged.tensors.erase(name);
     CHECK_THROWS_AS(write(damaged), RunError);
     CHECK_THROWS_WITH(write(damaged), Catch::Contains("last.safetensors") && Catch::Contains("attn."));
-    for (const at::Tensor& other : {at::ones({5}), at::ones({4, 4}), at::ones({}), at::ones({1, 2, 3})}) {
+    for (const at::Tensor& other : {at::ones({5}), at::ones({4, 4}), at::ones({1, 1, 1}), at::ones({1, 2, 3})}) {
       damaged.tensors[name] = other;
       CHECK_THROWS_AS(write(damaged), RunError);
       CHECK_THROWS_WITH(write(damaged), Catch::Contains("last.safetensors") && Catch::Contains("attn.lora.qkv"));
     }
   }
-  adapted.tensors["model.attn.lora.qkv.scale"] = at::ones({6});
-  CHECK_THROWS_AS(write(adapted), RunError);
+  for (const char* name : {"model.attn.lora.qkv", "model.attn.lora.qkv.other", "model.attn.lora.proj.up"}) {
+    CAPTURE(name);
+    Checkpoint strange = adapted;
+    strange.tensors[name] = at::ones({6, 1});
+    CHECK_THROWS_WITH(write(strange), Catch::Contains("last.safetensors") && Catch::Contains("attn.lora."));
+  }
 }
 
 TEST_CASE("a scaled head is written as the linear one with its scores") {
@@ -91,6 +97,12 @@ TEST_CASE("a scaled head is written as the linear one with its scores") {
   CHECK(
       at::equal(written.tensors.at("fc.weight"), at::arange(6.0).view({2, 3}) * at::tensor({2.0F, 3.0F}).view({2, 1})));
   CHECK(at::equal(written.tensors.at("fc.bias"), at::tensor({2.0F, 3.0F})));
+
+  scaled.tensors["model.fc.weight"] = at::arange(6.0).view({2, 3, 1, 1});  // of a head that is a convolution
+  save_checkpoint(folder / "other.safetensors", scaled);
+  export_weights(load_checkpoint(folder / "other.safetensors"), folder / "other_out.safetensors");
+  const at::Tensor weight = read_safetensors(folder / "other_out.safetensors").tensors.at("fc.weight");
+  CHECK(at::equal(weight, written.tensors.at("fc.weight").view({2, 3, 1, 1})));
 }
 
 TEST_CASE("a checkpoint that is no checkpoint is refused, and nothing is written") {

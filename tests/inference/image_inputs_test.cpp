@@ -83,6 +83,21 @@ TEST_CASE("an image counts once in its group, however often it is named") {
         Names{"b/1.jpg", "2.jpg", "3.jpg"});
 }
 
+TEST_CASE("photographs of an observation of Pl@ntNet's metadata are a group") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.write("plantnet300K_metadata.json",
+                                 std::string(R"({"a": {"species_id": "1", "split": "test", "obs_id": "7"},
+    "b": {"species_id": "1", "split": "test", "obs_id": "8"}, "c": {"species_id": "2", "split": "test", "obs_id": "7"},
+    "d": {"species_id": "2", "split": "test"}})"));
+  const ImageGroups groups = image_groups(file, table({"x/b.jpg", "x/a.jpg", "y/c.jpg"}));
+  CHECK(groups.names == Names{"8", "7"});
+  CHECK(groups.group_of == std::vector<int64_t>{0, 1, 1});
+  CHECK_THROWS_WITH(image_groups(file, table({"x/d.jpg"})),
+                    Contains("x/d.jpg") && Contains(file.string()) && Contains("'d'") && Contains("obs_id"));
+  CHECK_THROWS_WITH(image_groups(file, table({"x/e.jpg"})), Contains("x/e.jpg") && !Contains("obs_id"));
+  CHECK_THROWS_AS(image_groups(folder.write("bad.json", std::string("{")), table({"x/a.jpg"})), DataError);
+}
+
 TEST_CASE("a CSV file says which image is of which group") {
   const test::TemporaryFolder folder;
   const auto image = [&](const char* name) { return (folder / name).string(); };

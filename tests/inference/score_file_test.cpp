@@ -142,6 +142,38 @@ TEST_CASE("rounded probabilities of many classes are probabilities") {
   CHECK(scale_of((at::randn({200, 10}) * 2).softmax(1).round(2)) == ScoreScale::kProbabilities);
 }
 
+TEST_CASE("all labels of an image come back, and need no single ones beside") {
+  const test::TemporaryFolder folder;
+  ScoreFile scores = some_scores();
+  scores.label_sets = at::tensor({0, 1, 1, 1, 0, 0}).view({2, 3}).to(at::kBool);
+  write_score_file(folder / "s.safetensors", scores, {});
+  const ScoreFile read = read_label_set_file(folder / "s.safetensors");
+  CHECK(at::equal(read.label_sets, scores.label_sets));
+  CHECK(at::equal(read.scores.scores, scores.scores.scores));
+  CHECK(at::equal(read.scores.labels, at::tensor({1, 0}, at::kLong)));
+  CHECK(read.facts.names == scores.facts.names);
+  CHECK(at::equal(read_score_file(folder / "s.safetensors").scores.labels, scores.scores.labels));
+  write_tensor_file(folder / "other.safetensors",
+                    {{"scores", scores.scores.scores}, {"label_sets", scores.label_sets.to(at::kByte)}});
+  CHECK(at::equal(read_label_set_file(folder / "other.safetensors").label_sets, scores.label_sets));
+}
+
+TEST_CASE("label sets that are wrong are refused") {
+  const test::TemporaryFolder folder;
+  const auto read = [&](const at::Tensor& sets) {
+    write_tensor_file(folder / "s.safetensors", {{"scores", at::zeros({2, 3})}, {"label_sets", sets}});
+    return read_label_set_file(folder / "s.safetensors");
+  };
+  CHECK_NOTHROW(read(at::ones({2, 3}, at::kLong)));
+  CHECK_THROWS_WITH(read(at::ones({3, 3}, at::kLong)), Contains("label_sets") && Contains("[2, 3]"));
+  CHECK_THROWS_WITH(read(at::ones({2, 3})), Contains("label_sets") && Contains("Float"));
+  CHECK_THROWS_WITH(read(at::full({2, 3}, 2, at::kLong)), Contains("label_sets") && Contains("0 and 1"));
+  CHECK_THROWS_WITH(read(at::tensor({1, 1, 0, 0, 0, 0}, at::kLong).view({2, 3})), Contains("image 1"));
+  write_tensor_file(folder / "single.safetensors",
+                    {{"scores", at::zeros({2, 3})}, {"labels", at::zeros({2}, at::kLong)}});
+  CHECK_THROWS_WITH(read_label_set_file(folder / "single.safetensors"), Contains("has no label_sets"));
+}
+
 TEST_CASE("two files must be of one model and its classes") {
   const ScoreFile file = some_scores();
   ScoreFile other = file;

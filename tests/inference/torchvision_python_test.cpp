@@ -8,7 +8,7 @@
 #include "models/named_tensors.h"
 #include "src/checkpoint/checkpoint.h"
 #include "src/config/load.h"
-#include "src/inference/trained_model.h"
+#include "src/inference/export_weights.h"
 #include "src/train/pretrained.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"

@@ -10,6 +10,7 @@
 #include "models/model.h"
 #include "models/named_tensors.h"
 #include "src/core/error.h"
+#include "src/inference/export_weights.h"
 #include "tests/inference/stored_run.h"
 #include "tests/support/catch2.h"
 #include "tests/support/logged.h"
@@ -204,7 +205,8 @@ TEST_CASE("a model file that does not fit together is refused") {
                                  json card = json::parse(more.at("card"));
                                  card["classes"] = names;
                                  card["train_images"] = counts;
-                                 card["superclasses"] = card["superclass_of"] = card["class_keys"] = json::array();
+                                 card["superclasses"] = card["superclass_of"] = card["class_keys"] = card["taxonomy"] =
+                                     json::array();
                                  more["card"] = card.dump();
                                }),
                       "fc.weight");

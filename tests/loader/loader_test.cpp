@@ -323,3 +323,22 @@ TEST_CASE("label sets come with their samples") {
   Loader without(random_split(), augmenting(), {.batch_size = 5});
   CHECK_FALSE(epoch_of(without, 0)[0].set_offsets.defined());
 }
+
+TEST_CASE("features come as rows of floats, the same for any number of workers") {
+  std::vector<float> values(static_cast<size_t>(kImages * 5));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 0.5F * static_cast<float>(i);
+  Split split = random_split();
+  for (int64_t i = 0; i < kImages; ++i) split.ids[static_cast<size_t>(i)] = i;
+  const auto table = std::make_shared<const FeatureTable>(values, 5);
+  const auto epoch = [&](int64_t workers) {
+    Loader loader(split, grey(1, 5),
+                  {.batch_size = 4, .workers = workers, .prefetch = 2, .shuffle_seed = 3, .features = table});
+    return epoch_of(loader, 1);
+  };
+  const std::vector<Batch> one = epoch(1);
+  check_equal(one, epoch(3));
+  REQUIRE(one.size() == 6);
+  CHECK(one[5].images.sizes() == at::IntArrayRef{3, 5});
+  const at::Tensor all = at::from_blob(values.data(), {kImages, 5}, at::kFloat);
+  for (const Batch& batch : one) CHECK(at::equal(batch.images, all.index_select(0, batch.sample_ids)));
+}

@@ -1,6 +1,5 @@
 #include <ATen/ATen.h>
 
-#include "losses/ops/polynomials.h"
 #include "tests/losses/build_loss.h"
 #include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
@@ -20,16 +19,6 @@ at::Tensor value_of(const std::vector<std::string>& settings, const at::Tensor& 
 at::Tensor gradient_of(const std::vector<std::string>& settings, const at::Tensor& scores, const at::Tensor& labels) {
   const auto loss = test::build_loss("smoothed_topk_hinge", test::context_of(scores.size(1)), settings);
   return test::gradient_of([&](const at::Tensor& s) { return (*loss)(input_of(s, labels)).sum; }, scores);
-}
-
-TEST_CASE("Elementary symmetric polynomials, by hand and by subsets") {
-  const at::Tensor x = at::tensor({1.0, 2.0, 3.0, 5.0, 7.0}, at::kDouble);
-  // sigma_0 .. sigma_3 of 1, 2, 3, 5, 7
-  const at::Tensor expected = at::tensor({1.0, 18.0, 118.0, 348.0}, at::kDouble);
-  CHECK(at::allclose(log_elementary_symmetric(x.log(), 3).exp(), expected, 1e-13, 0));
-  const at::Tensor p = at::tensor({0.5, 0.25, 0.1}, at::kDouble);
-  const at::Tensor events = at::tensor({0.3375, 0.4875, 0.1625, 0.0125}, at::kDouble);
-  CHECK(at::allclose(number_of_events(p, 1 - p, 3), events, 1e-13, 0));
 }
 
 TEST_CASE("k = 1, alpha = 0, tau = 1 is cross-entropy") {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "metrics/entries.h"
 #include "metrics/metric.h"
@@ -10,15 +12,26 @@
 namespace settrain {
 namespace {
 
-/// The default of every key of every metric, with one replaced.
-config::Config config_with(const MetricRegistry& registry, const std::string& name, const config::Value& value) {
+/// The default of every key of every metric, with some replaced.
+config::Config config_with(const MetricRegistry& registry, const std::map<std::string, config::Value>& values) {
   std::vector<config::Entry> entries;
   for (const MetricEntry& metric : registry.entries()) {
     for (const config::Key& key : metric.keys) {
-      entries.push_back({"eval." + key.name, key, key.name == name ? value : key.default_value, {"test.yaml:1:1"}});
+      const auto value = values.find(key.name);
+      entries.push_back(
+          {"eval." + key.name, key, value == values.end() ? key.default_value : value->second, {"test.yaml:1:1"}});
     }
   }
   return config::Config(std::move(entries));
+}
+
+config::Config config_with(const MetricRegistry& registry, const std::string& name, const config::Value& value) {
+  return config_with(registry, {{name, value}});
+}
+
+/// With every metric that is measured only on demand.
+config::Config config_with_all(const MetricRegistry& registry) {
+  return config_with(registry, {{"superclass_accuracy", true}, {"subset.images_per_class", int64_t{4}}});
 }
 
 MetricRegistry builtin_metrics() {
@@ -29,8 +42,8 @@ MetricRegistry builtin_metrics() {
 
 TEST_CASE("every metric builds, and says what it is") {
   const MetricRegistry registry = builtin_metrics();
-  const config::Config config = config_with(registry, "superclass_accuracy", true);
-  REQUIRE(registry.names() == std::vector<std::string>{"top_k", "average_k", "superclass"});
+  const config::Config config = config_with_all(registry);
+  REQUIRE(registry.names() == std::vector<std::string>{"top_k", "average_k", "superclass", "subset"});
   for (const MetricEntry& entry : registry.entries()) {
     CHECK_FALSE(entry.help.empty());
     CHECK_FALSE(entry.make(config)->facts().empty());
@@ -57,7 +70,7 @@ TEST_CASE("all metrics measure the bins of the configuration") {
 
 TEST_CASE("the metrics say what they are, and their names in files mean the same") {
   const MetricRegistry registry = builtin_metrics();
-  const config::Config config = config_with(registry, "superclass_accuracy", true);
+  const config::Config config = config_with_all(registry);
   MetricContext context;
   context.train_counts = {10, 50, 500};
   context.superclass_of = {0, 1, 1};
@@ -67,7 +80,10 @@ TEST_CASE("the metrics say what they are, and their names in files mean the same
       CAPTURE(value.name);
       CHECK(is_size(value.name) == (value.unit == MetricUnit::kClasses));
       CHECK(value.name.ends_with("_lambda") == (value.unit == MetricUnit::kThreshold));
-      CHECK((value.over == MeanOver::kSamples) == (value.name.starts_with("top") || value.name.starts_with("avg")));
+      const std::string_view name = value.name;
+      const std::string_view sets =
+          name.substr(name.starts_with(kSubsetPrefix) ? std::string_view(kSubsetPrefix).size() : 0);
+      CHECK((value.over == MeanOver::kSamples) == (sets.starts_with("top") || sets.starts_with("avg")));
       CHECK(value.size == name_of_metric(size_metric("val/" + value.name)));
       CHECK(is_better_by_name(value.name, 0.6, 0.5));
       CHECK((value.better == Better::kHigher) == (value.unit == MetricUnit::kFraction));

@@ -27,8 +27,9 @@ TEST_CASE("activations that are computed again, in bf16 and with channels last t
   at::globalContext().setDeterministicCuDNN(true);
   at::globalContext().setBenchmarkCuDNN(false);
   const bool bf16 = GENERATE(false, true);
-  for (const char* name : {"resnet8", "densenet40_12", "resnet50", "densenet121", "convnext_tiny", "vit_b_16",
-                           "vit_small_patch16", "efficientnet_b0", "efficientnet_lite0"}) {
+  for (const char* name :
+       {"resnet8", "densenet40_12", "resnet50", "densenet121", "convnext_tiny", "vit_b_16", "vit_small_patch16",
+        "efficientnet_b0", "efficientnet_lite0", "mobilenet_v3_small", "shufflenet_v2_x1_0"}) {
     CAPTURE(name, bf16);
     const auto kept = build_for_gpu(name), again = build_for_gpu(name);
     again->recompute_activations();

@@ -11,6 +11,7 @@
 #include "models/model_options.h"
 #include "models/named_tensors.h"
 #include "src/config/load.h"
+#include "src/core/error.h"
 #include "tests/support/catch2.h"
 #include "tests/support/tolerance.h"
 
@@ -30,9 +31,11 @@ config::Config config_of(const std::string& name, const std::string& setting = "
   return config::load({{model_section(models())}, {}}, {}, {"model.name=" + name, setting});
 }
 
-// Small images, for which a test need not wait; some models take multiples of 14 pixels alone.
+// Small images, for which a test need not wait; some models take multiples of 14 pixels alone, Inceptions larger ones.
 ModelContext small(const ModelEntry& entry) {
-  const int64_t most = entry.name.find("14") == std::string::npos ? 64 : 56;
+  if (entry.name == kHeadOnly) return {7, 1, 1, 20};
+  int64_t most = entry.name.find("14") == std::string::npos ? 64 : 56;
+  if (entry.name.starts_with("inception")) most = 107;
   return {7, 3, std::min(entry.usual.height, most), std::min(entry.usual.width, most)};
 }
 
@@ -54,13 +57,26 @@ at::Tensor images_for(const std::string& name, int64_t batch = 2) {
 }
 
 // One of each kind of network.
-const std::vector<std::string> kKinds{
-    "resnet8",       "densenet40_12", "resnet18",        "resnet50",           "densenet121",
-    "convnext_tiny", "vit_b_16",      "efficientnet_b0", "efficientnet_lite0", "vit_small_patch14_reg4_dinov2"};
+const std::vector<std::string> kKinds{"resnet8",
+                                      "densenet40_12",
+                                      "resnet18",
+                                      "resnet50",
+                                      "densenet121",
+                                      "convnext_tiny",
+                                      "vit_b_16",
+                                      "efficientnet_b0",
+                                      "efficientnet_lite0",
+                                      "vit_small_patch14_reg4_dinov2",
+                                      "mobilenet_v2",
+                                      "mobilenet_v3_small",
+                                      "shufflenet_v2_x1_0",
+                                      "alexnet",
+                                      "inception_v3",
+                                      "squeezenet1_0"};
 
 // Larger ones are of the same code as others of their family, and would take seconds and gigabytes.
 bool is_quick(const std::string& name) {
-  constexpr int64_t kMostParameters = 60'000'000;
+  constexpr int64_t kMostParameters = 30'000'000;
   const ModelEntry& entry = models().at(name);
   return std::ranges::count(kKinds, name) > 0 ||
          network_cost(entry, config_of(name), small(entry)).parameters < kMostParameters;
@@ -138,6 +154,57 @@ TEST_CASE("every model makes scores and finite gradients for all of its paramete
   }
 }
 
+TEST_CASE("every model is its body and its head, which answers to features as to the images that they are of") {
+  const at::NoGradGuard no_grad;
+  for (const std::string& name : models().names()) {
+    if (!is_quick(name)) continue;
+    for (const std::string head : {"linear", "normalised"}) {
+      if (head == "normalised" && std::ranges::count(kKinds, name) == 0) continue;
+      CAPTURE(name, head);
+      const auto model = build_model(name, "model.head=" + head);
+      model->eval();
+      const at::Tensor images = images_for(name);
+      const ModelOutput whole = model->forward(images), parts = model->classify(model->features(images));
+      CHECK(at::equal(parts.scores, whole.scores));
+      CHECK(at::equal(parts.features, whole.features));
+      CHECK(whole.features.dim() == 2);
+      if (name == "squeezenet1_0" && head == "linear") {
+        CHECK_THROWS_AS(model->forward(whole.features), ShapeError);
+      } else {
+        CHECK(at::equal(model->forward(whole.features).scores, whole.scores));
+      }
+      CHECK_THROWS_AS(model->forward(whole.features.slice(1, 1)), ShapeError);
+    }
+  }
+}
+
+TEST_CASE("where the head alone learns, it drops the same features whether a step begins with images or with them") {
+  for (const std::string& name : kKinds) {
+    if (name == "squeezenet1_0") continue;  // whose head sees pixels
+    CAPTURE(name);
+    const auto model = build_model(name);
+    model->train_only({"head"});
+    const at::Tensor images = images_for(name);
+    model->eval();
+    const at::Tensor features = model->forward(images).features.detach();
+    model->train();
+    const auto learn = [&](const at::Tensor& x) {
+      at::manual_seed(3);
+      model->zero_grad();
+      const at::Tensor scores = model->forward(x).scores;
+      scores.square().sum().backward();
+      std::vector<at::Tensor> all{scores.detach()};
+      for (const at::Tensor& parameter : model->parameters()) {
+        if (parameter.grad().defined()) all.push_back(parameter.grad().clone());
+      }
+      return all;
+    };
+    const std::vector<at::Tensor> from_images = learn(images), from_features = learn(features);
+    REQUIRE(from_images.size() == from_features.size());
+    for (size_t i = 0; i < from_images.size(); ++i) CHECK(at::equal(from_images[i], from_features[i]));
+  }
+}
+
 TEST_CASE("every model knows its head's parameters: those whose shapes follow the number of classes") {
   const CostCounter without_storage;
   for (const ModelEntry& entry : models().entries()) {
@@ -165,7 +232,7 @@ TEST_CASE("every model tells its layers: each has parameters, each parameter one
     CAPTURE(entry.name);
     const auto model = entry.make(config_of(entry.name), small(entry));
     const auto num_layers = std::ssize(model->layers());
-    CHECK(num_layers > 3);
+    CHECK((num_layers > 3 || entry.name == kHeadOnly));
     std::map<int64_t, int64_t> sizes;
     for (const auto& [name, below] : model->layers_below_head()) sizes[below] += 1;
     CHECK(std::ssize(sizes) == num_layers + 1);
@@ -199,8 +266,21 @@ TEST_CASE("the cost of a network is counted without building it") {
   CHECK(giga("convnext_small") == Approx(8.684).margin(0.0005));
   CHECK(giga("convnext_base") == Approx(15.355).margin(0.0005));
   CHECK(giga("convnext_large") == Approx(34.361).margin(0.0005));
+  CHECK(giga("wide_resnet101_2") == Approx(22.753).margin(0.0005));
+  CHECK(giga("alexnet") == Approx(0.714).margin(0.0005));
+  CHECK(giga("inception_v3") == Approx(5.713).margin(0.0005));
+  CHECK(giga("squeezenet1_0") == Approx(0.819).margin(0.0005));
+  CHECK(giga("vgg11") == Approx(7.609).margin(0.0005));
   CHECK(giga("efficientnet_b0") == Approx(0.386).margin(0.0005));
+  CHECK(giga("efficientnet_b1") == Approx(0.687).margin(0.0005));
+  CHECK(giga("efficientnet_b2") == Approx(1.088).margin(0.0005));
+  CHECK(giga("efficientnet_b3") == Approx(1.827).margin(0.0005));
+  CHECK(giga("efficientnet_b4") == Approx(4.394).margin(0.0005));
   CHECK(giga("efficientnet_v2_s") == Approx(8.366).margin(0.0005));
+  CHECK(giga("mobilenet_v2") == Approx(0.301).margin(0.0005));
+  CHECK(giga("mobilenet_v3_small") == Approx(0.057).margin(0.0005));
+  CHECK(giga("mobilenet_v3_large") == Approx(0.217).margin(0.0005));
+  CHECK(giga("shufflenet_v2_x1_0") == Approx(0.145).margin(0.0005));
   CHECK(giga("vit_b_16") == Approx(17.564).margin(0.0005));
   CHECK(giga("vit_base_patch16") == giga("vit_b_16"));
   CHECK(giga("vit_large_patch14_reg4_dinov2") > 400);       // of 518x518 pixels, without storage
@@ -260,6 +340,7 @@ TEST_CASE("activations that are computed again give the same scores, gradients a
 
 TEST_CASE("bf16 rounds within the network, and the head's scores stay float32") {
   for (const std::string& name : kKinds) {
+    if (name == "shufflenet_v2_x1_0") continue;  // as drawn, it lets nothing of an image through in evaluation
     CAPTURE(name);
     const auto model = build_model(name);
     model->eval();
@@ -299,6 +380,31 @@ TEST_CASE("a batch of one image with one pixel left is reported, not trained on"
   }
 }
 
+TEST_CASE("the backward pass costs what the trained parts need") {
+  const auto passes = [](const std::string& name, std::vector<std::string> settings) {
+    settings.insert(settings.end(), {"model.name=" + name, "model.pretrained=weights.pth"});
+    const config::Config config = config::load({{model_section(models())}, {}}, {}, settings);
+    return training_passes(models().at(name), config, models().at(name).usual);
+  };
+  for (const std::string& name : kKinds) {
+    CAPTURE(name);
+    CHECK(passes(name, {}) == 3);
+    CHECK(passes(name, {"model.trainable=[head]"}) == 1);
+    if (name == "alexnet" || name == "squeezenet1_0") continue;  // without norms
+    const double all_norms = passes(name, {"model.trainable=[head, norm]"});
+    CHECK((all_norms > 1.9 && all_norms < 2.5));  // gradients of nearly all activations, and of no weights
+  }
+  constexpr double kHead = 512 * 1000, kBlock = 2.0 * 512 * 512 * 9 * 7 * 7, kAll = 1814073344;
+  CHECK(passes("resnet18", {"model.trainable=[head, layer4.1]"}) == Approx(1 + 2 * (kBlock + kHead) / kAll));
+  CHECK(passes("resnet18", {"model.trainable=[head, \"layer4.1.bn1.*\"]"}) == Approx(1 + (kBlock + 2 * kHead) / kAll));
+  constexpr double kStem = 64 * 3 * 7 * 7 * 112.0 * 112;
+  CHECK(passes("resnet18", {"model.trainable=[head, conv1]"}) == Approx(2 + (kStem + kHead) / kAll));
+  const double last = passes("vit_small_patch16", {"model.trainable=[head, blocks.11]"});
+  CHECK(last == Approx(1 + 2.0 / 12).margin(0.01));
+  const double lora = passes("vit_small_patch16", {"model.adapter.kind=lora", "model.adapter.rank=1"});
+  CHECK((lora > 2 && lora < 2.2));
+}
+
 TEST_CASE("images that a model cannot take are refused before its first step") {
   CHECK_THROWS_WITH(models().at("densenet121").make(config_of("densenet121"), {10, 1, 28, 28}),
                     Catch::Contains("29x29") && Catch::Contains("28x28"));
@@ -311,6 +417,18 @@ TEST_CASE("images that a model cannot take are refused before its first step") {
   };
   CHECK_THROWS_WITH(cost("convnext_tiny", 31, 224), Catch::Contains("32x32") && Catch::Contains("31x224"));
   CHECK(cost("convnext_tiny", 32, 33) > 0);
+  for (const auto& [name, least] : {std::pair<std::string, int64_t>{"alexnet", 63},
+                                    {"inception_resnet_v2", 75},
+                                    {"inception_v3", 75},
+                                    {"inception_v4", 75},
+                                    {"squeezenet1_0", 21},
+                                    {"vgg11", 32}}) {
+    CAPTURE(name);
+    const std::string side = std::to_string(least);
+    CHECK_THROWS_WITH(cost(name, 224, least - 1), Catch::Contains(name) && Catch::Contains(side + "x" + side));
+    CHECK(cost(name, least, least) > 0);
+  }
+  CHECK_THROWS_WITH(cost("head_only", 32, 32), Catch::Contains("features") && Catch::Contains("32x32"));
   for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 1}, {224, 230}, {100, 100}}) {
     CHECK_THROWS_WITH(
         cost("vit_b_16", height, width),

@@ -81,6 +81,20 @@ TEST_CASE("an EfficientNet drops features in training alone, by ATen's generator
   CHECK(at::equal(efficient_scores(*model, 4), efficient_scores(*model, 5)));
 }
 
+TEST_CASE("a larger EfficientNet drops more features, as published") {
+  const auto usual = [](const std::string& name) {
+    ModelRegistry registry("model");
+    register_builtin_models(registry);
+    return config::load({{model_section(registry)}, {}}, {}, {"model.name=" + name}).get<double>("model.dropout");
+  };
+  CHECK(usual("efficientnet_b0") == 0.2);
+  CHECK(usual("efficientnet_b1") == 0.2);
+  CHECK(usual("efficientnet_b2") == 0.3);
+  CHECK(usual("efficientnet_b3") == 0.3);
+  CHECK(usual("efficientnet_b4") == 0.4);
+  CHECK(usual("efficientnet_v2_s") == 0.2);
+}
+
 TEST_CASE("without dropout and stochastic depth, an EfficientNet's training draws no random numbers") {
   efficient_scores(*efficientnet("efficientnet_b0", 0, 0), 4);
   const at::Tensor next = at::rand({3});

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "models/named_tensors.h"
+#include "src/core/error.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -74,6 +75,57 @@ TEST_CASE("one head leaves no multi-label scores, and a bias may be left out or 
   CHECK((*with.named_parameters().find("classifier.bias") == 0).all().item<bool>());
   Heads(without, "fc", {ModelOptions::Head::kLinear, false}, 5, 3);
   CHECK(names(without) == std::vector<std::string>{"fc.weight"});
+}
+
+ModelOptions options_of(ModelOptions::Head kind) {
+  ModelOptions options;
+  options.head = kind;
+  return options;
+}
+
+TEST_CASE("heads of pixels: the means of what is above 0 at each, where a normalised head sees the mean features") {
+  at::manual_seed(1);
+  const at::Tensor pixels = at::randn({4, 5, 2, 3}, at::kDouble), means = pixels.mean(at::IntArrayRef{2, 3});
+  const auto make = [&](torch::nn::Module& owner, ModelOptions::Head kind) {
+    Heads heads(owner, "1", options_of(kind), 5, 3, FirstHead::kUniform, HeadInput::kPixels);
+    owner.to(at::kDouble);
+    return heads;
+  };
+  const auto expected = [&](const at::Tensor& weight, const at::Tensor& bias) {
+    REQUIRE(weight.sizes() == at::IntArrayRef{3, 5, 1, 1});
+    const at::Tensor at_each = at::linear(pixels.permute({0, 2, 3, 1}), weight.view({3, 5}), bias);
+    return at_each.clamp_min(0).mean(at::IntArrayRef{1, 2});
+  };
+  Owner linear, normalised, two, scaled;
+  const Heads linear_head = make(linear, ModelOptions::Head::kLinear);
+  const ModelOutput output = linear_head(pixels);
+  CHECK(at::allclose(output.features, means));
+  const NamedTensors of_linear = state_dict(linear);
+  CHECK(at::allclose(output.scores, expected(of_linear[0].second, of_linear[1].second)));
+  CHECK_THROWS_AS(linear_head(means), ShapeError);
+  CHECK((output.scores != at::linear(means, of_linear[0].second.view({3, 5}), of_linear[1].second)).any().item<bool>());
+
+  const Heads normalised_head = make(normalised, ModelOptions::Head::kNormalised);
+  const ModelOutput cosines = normalised_head(pixels);
+  CHECK(at::equal(normalised_head(cosines.features).scores, cosines.scores));
+  CHECK(state_dict(normalised)[0].second.sizes() == at::IntArrayRef{5, 3});
+  CHECK(at::allclose(cosines.features, means));
+  CHECK(cosines.scores.lt(0).any().item<bool>());
+
+  const ModelOutput both = make(two, ModelOptions::Head::kTwoHead)(pixels);
+  const NamedTensors of_two = state_dict(two);
+  CHECK(at::allclose(both.scores, expected(of_two[0].second, of_two[1].second)));
+  CHECK(at::allclose(both.scores_multi, expected(of_two[2].second, of_two[3].second)));
+
+  const Heads with_factors = make(scaled, ModelOptions::Head::kScaled);
+  const NamedTensors of_scaled = state_dict(scaled);
+  const at::Tensor factors = at::tensor({2.0, -1.0, 0.5}, at::kDouble);
+  {
+    const at::NoGradGuard no_grad;
+    of_scaled[2].second.copy_(factors);
+  }
+  const at::Tensor folded = expected(of_scaled[0].second * factors.view({3, 1, 1, 1}), of_scaled[1].second * factors);
+  CHECK(at::allclose(with_factors(pixels).scores, folded));
 }
 
 }  // namespace

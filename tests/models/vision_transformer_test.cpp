@@ -228,9 +228,9 @@ TEST_CASE("an adapter begins by changing nothing, and is all that is trained wit
 
       const auto own = model->parameters_of("adapter");
       CHECK(own.size() == model->parameters().size() - plain->parameters().size());
-      const int64_t of_lora = 3 * (12 + 36) + 3 * (12 + 12), of_perceptron = 2 * 3 * 12 + 3 + 12;
+      const int64_t of_lora = 3 * (12 + 36) + 3 * (12 + 12), of_mlp = 2 * 3 * 12 + 3 + 12;
       CHECK(model->num_parameters() - plain->num_parameters() ==
-            2 * (kind == AdapterOptions::kLora ? of_lora : of_perceptron));
+            2 * (kind == AdapterOptions::kLora ? of_lora : of_mlp));
       for (const std::string& name : own) CHECK(model->layers_below_head().at(name) > 0);
       CHECK(plain->parameters_of("adapter").empty());
       const std::vector<std::string> names = model->names_of_parts(), plain_names = plain->names_of_parts();
@@ -274,7 +274,7 @@ TEST_CASE("LoRA adds alpha / rank times its product to the weights") {
   CHECK(narrow->parameters_of("adapter").size() == 4);
 }
 
-TEST_CASE("AdaptFormer's perceptron lies beside the block's, behind the same norm") {
+TEST_CASE("AdaptFormer's MLP lies beside the block's, behind the same norm") {
   VisionTransformerShape shape = kTimmTransformer;
   shape.layer_scale = 0.5;
   const auto plain = plain_transformer(shape);
@@ -287,10 +287,10 @@ TEST_CASE("AdaptFormer's perceptron lies beside the block's, behind the same nor
   const at::Tensor x = at::randn({2, 5, 12}, at::kDouble);
   const at::Tensor y = x + layer(".ls1")->forward(layer(".attn")->forward(layer(".norm1")->forward(x)));
   const at::Tensor normed = layer(".norm2")->forward(y);
-  const at::Tensor perceptron = layer(".mlp.fc2")->forward(at::gelu(layer(".mlp.fc1")->forward(normed)));
+  const at::Tensor mlp = layer(".mlp.fc2")->forward(at::gelu(layer(".mlp.fc1")->forward(normed)));
   const at::Tensor hidden = at::relu(at::linear(normed, parameters["down.weight"], parameters["down.bias"]));
   const at::Tensor expected =
-      y + layer(".ls2")->forward(perceptron) + 0.2 * at::linear(hidden, parameters["up.weight"], parameters["up.bias"]);
+      y + layer(".ls2")->forward(mlp) + 0.2 * at::linear(hidden, parameters["up.weight"], parameters["up.bias"]);
   CHECK(at::allclose(layer("")->forward(x), expected, 1e-12, 1e-12));
 }
 

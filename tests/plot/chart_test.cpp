@@ -82,6 +82,23 @@ TEST_CASE("What is not finite is an empty cell") {
         "panel,series,x,y,below,above,label\n1,a,1,,,,\n1,a,,2,,,\n1,a,3,,,,\n");
 }
 
+TEST_CASE("A marked value is a line across its own panel") {
+  Chart chart = with_series({{"s", {{0, 10}, {100, 20}}}});
+  const auto arrows = [&] {
+    const std::string commands = chart_picture(chart).commands;
+    size_t count = 0;
+    for (size_t at = commands.find("set arrow 1"); at != std::string::npos; at = commands.find("set arrow 1", at + 1)) {
+      ++count;
+      CHECK(commands.find("unset arrow", at) != std::string::npos);
+    }
+    return std::pair(count, commands.find("first 17.5 ") != std::string::npos);
+  };
+  CHECK(arrows() == std::pair(size_t{0}, false));
+  chart.panels.push_back(chart.panels[0]);
+  chart.panels[0].y.mark = 17.5;
+  CHECK(arrows() == std::pair(size_t{1}, true));
+}
+
 TEST_CASE("An axis reaches beyond points and intervals, unless its ends are given") {
   ChartPanel panel = with_series({{"s", {{0, 10, 0, 12}, {100, 20}, {kNan, 900}}}}).panels[0];
   CHECK(x_range(panel).least == Approx(-6));

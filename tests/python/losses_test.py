@@ -94,16 +94,28 @@ class Recorded(TensorTest):
             self.assert_close(got, gradient, 1e-6 if large else 1e-9)
 
 
+def defaults_in(keys):
+    """Keys with their defaults; smoothing_epsilon for the key epsilon of the map smoothing."""
+    defaults = {}
+    for key, of in keys.items():
+        if of.get("type") == "object":
+            defaults |= {f"{key}_{name}": default for name, default in defaults_in(of["properties"]).items()}
+        else:
+            defaults[key] = of["default"]
+    return defaults
+
+
 class Signatures(TensorTest):
     def test_parameters_and_defaults_are_the_configs(self):
         theirs = {}
         for variant in SECTION["allOf"]:
             keys = variant["then"]["properties"]
-            theirs[variant["if"]["properties"]["name"]["const"]] = {key: of["default"] for key, of in keys.items()}
+            theirs[variant["if"]["properties"]["name"]["const"]] = defaults_in(keys)
         for name, cls in CLASSES.items():
             with self.subTest(loss=name):
                 of_config = theirs.get(name, {})
-                of_config.pop("theta_lr", None)  # of the optimizer that a module's user has
+                # Those of the optimizer are left to the module's user.
+                of_config = {key: default for key, default in of_config.items() if not key.startswith("theta_")}
                 self.assertEqual(self.defaults_of(cls), of_config)
 
     def defaults_of(self, cls):
@@ -327,6 +339,11 @@ class Arguments(TensorTest):
             (lambda: losses.CrossEntropy()(scores.long(), labels), "scores: expected float32"),
             (lambda: losses.CrossEntropy()(scores, labels.float()), "labels: expected int64"),
             (lambda: losses.NoisedTopK(k=2)(scores, labels, noise=torch.zeros(5, 3, 6)), "noise"),
+            (lambda: losses.TopKHinge(smoothing_num_draws=50), "^smoothing_num_draws: "),
+            (lambda: losses.TopKHingeConvex(seed=1), "^seed: "),
+            (lambda: losses.NoisedTopK(seed=-1), "^seed: .*-1"),
+            (lambda: losses.NoisedTopK(seed=1.5), "^seed: .*1.5"),
+            (lambda: losses.TopKHinge(k=2)(scores, labels, noise=torch.zeros(5, 10, 5)), "^noise: "),
             (lambda: losses.LogitAdjusted([0.1] * 6), "^class_counts: .*whole numbers"),
             (lambda: losses.CrossEntropy()(scores, scores.softmax(1)), r"labels: expected \[batch\] int64"),
             (lambda: losses.BCEMultilabel()(scores, scores.softmax(1)), "labels: expected 0 and 1"),

@@ -8,7 +8,7 @@ import math
 import numpy
 import torch
 
-from settrain import metrics, sets
+from settrain import functional, metrics, sets
 
 
 def drawn(samples=400, classes=12, seed=3, dtype=torch.float64):
@@ -136,6 +136,61 @@ class Accuracies(TensorTest):
                 call()
 
 
+class LabelSets(TensorTest):
+    """Accuracies by all labels of a sample."""
+
+    def drawn_sets(self):
+        scores, labels = drawn()
+        label_sets = torch.rand(scores.shape, generator=torch.Generator().manual_seed(4)) < 0.2
+        label_sets[torch.arange(len(labels)), labels] = True
+        return scores, label_sets
+
+    def test_against_the_formulas(self):
+        scores, label_sets = self.drawn_sets()
+        wanted = label_sets.sum(1)
+        values = metrics.label_set_accuracies(scores, label_sets, top_k=(3,), average_k=(2.5,))
+        order = scores.sort(dim=1, descending=True, stable=True).indices
+        in_top = torch.zeros_like(label_sets).scatter(1, order[:, :3], True)
+        self.assertAlmostEqual(values["top3_recall"], ((in_top & label_sets).sum(1) / wanted).double().mean().item(), 6)
+        p = scores.sigmoid()
+        (threshold,) = metrics.average_k_thresholds(p, (2.5,))
+        self.assertEqual(values["avg2.5_lambda"], threshold)
+        of_sets = metrics.returned_classes(p, threshold)
+        hits = of_sets & label_sets
+        self.assertAlmostEqual(values["avg2.5_recall"], (hits.sum(1) / wanted).double().mean().item(), 6)
+        self.assertAlmostEqual(values["avg2.5_f1"], (2 * hits.sum(1) / (of_sets.sum(1) + wanted)).double().mean().item(), 6)
+        self.assertAlmostEqual(values["avg2.5_micro_f1"], (2 * hits.sum() / (of_sets.sum() + wanted.sum())).item(), 6)
+        self.assertAlmostEqual(values["avg2.5_macro_f1"], (2 * hits.sum(0) / (of_sets.sum(0) + label_sets.sum(0))).double().mean().item(), 6)
+        self.assertAlmostEqual(values["avg2.5_size"], of_sets.sum(1).double().mean().item(), 12)
+        q = functional.sparse_top_projection(scores, wanted)
+        self.assertAlmostEqual(values["sparse_top_weight"], ((q * label_sets).sum(1) / wanted).mean().item(), 12)
+        self.assertAlmostEqual(values["sparse_top_f1"], (2 * ((q > 0) & label_sets).sum(1) / ((q > 0).sum(1) + wanted)).double().mean().item(), 6)
+        self.assertAlmostEqual(values["sparse_top_size"], (q > 0).sum(1).double().mean().item(), 12)
+
+    def test_arrays_numbers_and_half_precision_are_taken(self):
+        scores, label_sets = self.drawn_sets()
+        expected = metrics.label_set_accuracies(scores, label_sets)
+        self.assertEqual(metrics.label_set_accuracies(scores.numpy(), label_sets.numpy().astype(numpy.uint8)), expected)
+        self.assertEqual(metrics.label_set_accuracies(scores.half(), label_sets), metrics.label_set_accuracies(scores.half().float(), label_sets))
+
+    def test_errors(self):
+        scores, label_sets = self.drawn_sets()
+        wrong = [
+            (lambda: metrics.label_set_accuracies(scores, label_sets[:, :5]), "^label_sets: "),
+            (lambda: metrics.label_set_accuracies(scores, label_sets & False), "^label_sets: .*no label"),
+            (lambda: metrics.label_set_accuracies(scores, scores), "^label_sets: expected bool, or 0 and 1"),
+            (lambda: metrics.label_set_accuracies(scores, label_sets, top_k=(0,)), "^top_k: "),
+            (lambda: metrics.label_set_accuracies(scores, label_sets, average_k=(2, 2)), "^average_k: "),
+            (lambda: metrics.label_set_accuracies(scores, label_sets, average_k_score="logits"), "^average_k_score: "),
+            (lambda: metrics.label_set_accuracies(scores, label_sets, threshold_scores=scores[:, :5]), "^threshold_scores: "),
+            (lambda: metrics.label_set_accuracies(scores / 0, label_sets), "^scores: "),
+            (lambda: metrics.label_set_accuracies(scores[0], label_sets), "^scores: "),
+        ]
+        for call, message in wrong:
+            with self.subTest(message=message), self.assertRaisesRegex(ValueError, message):
+                call()
+
+
 class Sets(TensorTest):
     COUNTS = [100, 80, 60, 50, 40, 30, 20, 10, 8, 6, 4, 2]
 
@@ -216,6 +271,12 @@ class Sets(TensorTest):
         self.assertAlmostEqual(quality["few_coverage"], sum(few) / len(few), 12)
         self.assertIsNone(quality["coverage_gap"])
 
+    def test_answers_by_one_node_of_a_taxonomy(self):
+        scores = torch.zeros(20, 12)
+        scores[:, 4], scores[:, 3] = 9, 7  # of one genus, with class 5
+        rule = sets.calibrate("conformal:tree(nodes=1):0.1", scores, torch.full((20,), 3), taxonomy=[[f"genus {c // 3}"] for c in range(12)])
+        self.assertEqual(rule.sets(scores)[0].nonzero().flatten().tolist(), [3, 4, 5])
+
     def test_no_data_are_needed_for_shapes(self):
         rule = sets.calibrate("top:3", *drawn())
         self.assertEqual(rule.sets(torch.empty(7, 12, device="meta")).shape, (7, 12))
@@ -225,6 +286,9 @@ class Sets(TensorTest):
         rule = sets.calibrate("conformal:lac:0.1", scores, labels)
         wrong = [
             (lambda: sets.calibrate("conformal:lak:0.1", scores, labels), "lac"),
+            (lambda: sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels), "taxonomy"),
+            (lambda: sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels, taxonomy=[["a"]]), "12"),
+            (lambda: sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels, taxonomy=[["a"]] * 11 + [[]]), "length"),
             (lambda: sets.calibrate("top:13", scores, labels), "12"),
             (lambda: sets.calibrate("conformal:pas:0.1", scores, labels), "training"),
             (lambda: sets.calibrate("conformal:lac:0.1:superclass", scores, labels), "superclass"),

@@ -10,6 +10,8 @@ import tempfile
 import numpy
 import torch
 from PIL import Image
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 import settrain
 
@@ -85,14 +87,32 @@ class Load(TensorTest):
     def test_a_densenet_without_a_bias(self):
         self.check("model.name=densenet121", "model.head_bias=false")
 
+    def test_a_head_that_is_a_convolution(self):
+        self.check("model.name=squeezenet1_0")
+
+    def test_a_normalised_head_in_the_place_of_a_convolution(self):
+        self.check("model.name=squeezenet1_0", "model.head=normalised", "loss.name=ldam", "loss.scale=20")
+
+    def export_with_adapters(self, exported, name):
+        """The file of a vit_b_16 with AdaptFormer, but for most of its weights."""
+        with safe_open(exported, framework="pt") as file:
+            metadata = file.metadata()
+        metadata["config"] = metadata["config"].replace("name: resnet8", "name: vit_b_16")
+        save_file({"encoder.layers.encoder_layer_0.adaptformer.down.bias": torch.zeros(8)}, self.folder / name, metadata)
+
     def test_files_that_cannot_be_loaded(self):
         small = self.export(["model.name=resnet8"])
         with self.assertRaisesRegex(ValueError, "torchvision has no resnet8"):
             settrain.load(small)
+        self.export_with_adapters(small, "adapted.safetensors")
+        with self.assertRaisesRegex(ValueError, "adapted.safetensors.*vit_b_16 has no AdaptFormer.*onnx"):
+            settrain.load(self.folder / "adapted.safetensors")
         (self.folder / "text.safetensors").write_text("no model")
         for path in (self.folder / "text.safetensors", SOURCE / "tests/golden/checkpoints/version_1.safetensors"):
             with self.assertRaisesRegex(ValueError, "no model that settrain exported"):
                 settrain.load(path)
+        with self.assertRaisesRegex(ValueError, "plants.onnx.*onnxruntime.*docs/file_formats.md"):
+            settrain.load(self.folder / "plants.onnx")
         with self.assertRaises(FileNotFoundError):
             settrain.load(self.folder / "missing.safetensors")
 

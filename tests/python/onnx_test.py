@@ -36,12 +36,15 @@ class Export(TensorTest):
         folder = tempfile.TemporaryDirectory(prefix="settrain-onnx-")
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        self.draw_images(32)
+
+    def draw_images(self, side):
         draw = numpy.random.default_rng(1)
         self.pixels = []
         for split, count in (("train", 8), ("val", IMAGES), ("test", IMAGES)):
             for c in range(CLASSES):
                 for i in range(count):
-                    pixels = draw.integers(20 * c, 20 * c + 40 + 6 * i, (32, 32, 3)).astype(numpy.uint8)
+                    pixels = draw.integers(20 * c, 20 * c + 40 + 6 * i, (side, side, 3)).astype(numpy.uint8)
                     path = self.folder / f"pictures/{split}/class_{c}/{i:02}.png"
                     path.parent.mkdir(parents=True, exist_ok=True)
                     Image.fromarray(pixels).save(path)
@@ -75,7 +78,7 @@ class Export(TensorTest):
         self.assert_close(session.run(["scores"], {"pixels": self.pixels[:1]})[0], expected[:1], tolerance)  # a batch of another size
         shutil.rmtree(self.folder / "runs")
 
-    def check_fitted_network(self, name, network):
+    def check_fitted_network(self, name, network, *settings):
         """From weights whose batch statistics are those of the images. These differ little, so that float32's roundings grow from norm to norm."""
         for module in network.modules():
             if isinstance(module, torch.nn.BatchNorm2d):
@@ -83,7 +86,7 @@ class Export(TensorTest):
         with torch.no_grad():
             network.train()(torch.from_numpy(self.pixels) / 255)
         torch.save(network.state_dict(), self.folder / "fitted.pth")
-        settings = ("model.pretrained=fitted.pth", "model.trainable=[head]", "data.normalisation=none", "optimizer.lr=1e-6")
+        settings = (*settings, "model.pretrained=fitted.pth", "model.trainable=[head]", "data.normalisation=none", "optimizer.lr=1e-6")
         self.check_network(name, *settings, tolerance=2e-3)
 
     def test_every_kind_of_network(self):
@@ -99,7 +102,22 @@ class Export(TensorTest):
         self.check_network("vit", *parts, "model.ln_pre=true", "model.activation=quick_gelu", "model.pooling=mean")
         # As they are drawn, their narrow convolutions leave nothing of an image in evaluation, until the statistics are its own.
         self.check_fitted_network("efficientnet_b0", torchvision.models.efficientnet_b0(num_classes=CLASSES))
+        for name in ("mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2_x1_0"):
+            self.check_fitted_network(name, getattr(torchvision.models, name)(num_classes=CLASSES))
         self.check_fitted_network("efficientnet_lite0", EfficientNetLite0(CLASSES))
+
+    def test_networks_of_larger_images(self):
+        """Poolings of windows that reach beyond the image, of parts that overlap, and with zeros around the image."""
+        side = 96
+        self.draw_images(side)
+        size = f"data.input_size={side}"
+        self.check_network("squeezenet1_0", size)
+        alexnet = torchvision.models.alexnet(num_classes=CLASSES)
+        for parameter in alexnet.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.kaiming_normal_(parameter)  # as PyTorch draws them, the scores hardly depend on the image
+        self.check_fitted_network("alexnet", alexnet, size)
+        self.check_fitted_network("inception_v3", torchvision.models.inception_v3(num_classes=CLASSES, aux_logits=False, init_weights=False), size)
 
     def test_adapters(self):
         parts = ("model.patch=8", "model.width=24", "model.depth=2")

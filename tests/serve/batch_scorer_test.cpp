@@ -25,15 +25,18 @@ namespace {
 // Scores (pixel, 0) of images of one pixel. Waits in between, where it is held.
 class Pixel : public Model {
  public:
-  ModelOutput forward(const at::Tensor& images) override {
+  at::Tensor features(const at::Tensor& images) override {
     std::unique_lock lock(mutex_);
     batches_.push_back(images.size(0));
     changed_.notify_all();
     changed_.wait(lock, [this] { return !is_held_; });
     if (images.max().item<float>() == 99) throw std::runtime_error("no more memory");
-    const at::Tensor pixels = images.flatten(1);
+    return images.flatten(1);
+  }
+
+  ModelOutput classify(const at::Tensor& features) override {
     ModelOutput output;
-    output.scores = at::cat({pixels, at::zeros_like(pixels)}, 1);
+    output.scores = at::cat({features, at::zeros_like(features)}, 1);
     return output;
   }
 

@@ -1,5 +1,7 @@
 #include "src/train/experiment.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <set>
 #include <string>
@@ -83,6 +85,22 @@ TEST_CASE("K that the user wrote are mistakes, and all are reported at once") {
              Contains("val/top5") && Contains("eval.top_k is [1]") && Contains("--set eval.average_k"));
 }
 
+TEST_CASE(
+    "a superclass that the data have not is told with the nearest, before the images are read where names are known") {
+  const auto load = [](std::vector<std::string> settings) { experiment_of(few_classes(4, std::move(settings))); };
+  CHECK_THROWS_WITH(load({"eval.subset.superclasses=[superclas_3, superclass_0]"}),
+                    Contains("eval.subset.superclasses") && Contains("'superclass_3'"));
+  for (const char* key : {"data.only_superclasses", "eval.subset.superclasses"}) {
+    const config::Config cifar =
+        config::load(experiment_schema(test::builtin_registries()), {},
+                     {"data.name=cifar100", "data.root=/nowhere", "run.threads=1", fmt::format("{}=[flowrs]", key)});
+    CHECK_THROWS_WITH(experiment_of(cifar), Contains(key) && Contains("'flowers'"));
+  }
+  CHECK_THROWS_WITH(load({"data.superclass_seed=2"}), Contains("data.superclass_share"));
+  CHECK_THROWS_WITH(load({"data.superclass_share=0.5", "data.only_superclasses=[superclass_1]"}),
+                    Contains("data.only_superclasses"));
+}
+
 TEST_CASE("every metric of select that is not measured is named, with the nearest that is") {
   CHECK_THROWS_WITH(
       few_classes(6, {"select=[val/top1, vall/top1, val/top2, last]"}),
@@ -111,24 +129,44 @@ TEST_CASE("a metric follows from the images of its split, and of those that set 
   CHECK(splits_behind("test/macro_top5", config, true) == Splits{"test"});
   CHECK(splits_behind("test/avg2", config, true) == Splits{"test", "val"});
   CHECK(splits_behind("test/avg2", few_classes(6, {"eval.threshold_from=same"}), true) == Splits{"test"});
+  CHECK(splits_behind("test/subset_avg2", config, true) == Splits{"test"});
   CHECK(splits_behind("test/size@top:2", config, true) == Splits{"test", "calibration"});
   CHECK(splits_behind("test/size@top:2", config, false) == Splits{"test", "val"});
   CHECK(splits_behind("val/size@top:2", config, true) == Splits{"val"});
 }
 
 TEST_CASE("a network that cannot be trained on one image is asked only where a batch may be so small") {
-  const auto obstacle = [](int train_images, const std::vector<std::string>& settings) {
+  const auto takes_one = [](int train_images, const std::vector<std::string>& settings) {
     const test::SmallFolder folder(train_images);  // of 8 x 8 pixels: resnet18 leaves one
-    return folder.run(settings).obstacle_to_one_image;
+    return folder.run(settings).takes_one_image;
   };
-  CHECK(obstacle(4, {"model.name=resnet18"}).empty());
-  CHECK(obstacle(4, {"data.on_bad_image=skip"}).empty());  // resnet8 leaves more pixels
-  CHECK_THAT(obstacle(4, {"model.name=resnet18", "data.on_bad_image=skip"}), Contains("batch norm"));
+  CHECK(takes_one(4, {"model.name=resnet18"}));
+  CHECK(takes_one(4, {"data.on_bad_image=skip"}));  // resnet8 leaves more pixels
+  CHECK_FALSE(takes_one(4, {"model.name=resnet18", "data.on_bad_image=skip"}));
 
   const test::SmallFolder nine(3);  // 9 images in batches of 4
   CHECK_THROWS_WITH(nine.run({"model.name=resnet18", "data.on_bad_image=skip"}, FirstWeights::kPretrained),
                     Contains("data.drop_last"));
   CHECK_NOTHROW(nine.run({"model.name=resnet18"}));  // it is evaluated
+}
+
+TEST_CASE("which batch has one image is said, and what helps") {
+  const auto refusal = [](int images_a_class, const std::string& batch_size) {
+    const test::SmallFolder folder(images_a_class);
+    const Experiment run = folder.run({"model.name=resnet18", "data.batch_size=" + batch_size});
+    try {
+      check_batches_of_one(run, training_loader(run.dataset, run.loader, 0));
+    } catch (const DataError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  // 9 images: those in batches of 4 leave one over, and so do those in batches of 8, but not those of 5 or 9.
+  CHECK_THAT(refusal(3, "4"), Contains("9 images in batches of 4") && Contains("data.drop_last: true") &&
+                                  Contains("data.batch_size, such as 5"));
+  CHECK_THAT(refusal(3, "8"), Contains("data.batch_size, such as 9"));
+  CHECK_THAT(refusal(3, "1"), Contains("data.batch_size: 1") && !Contains("drop_last"));
+  CHECK(refusal(3, "5").empty());
 }
 
 // An experiment that has data and no model.

@@ -22,9 +22,10 @@ namespace settrain::test {
 class Linear : public Model {
  public:
   Linear() : head_(register_module("fc", std::make_shared<LinearHead>(12, 5))) { to(at::kDouble); }
-  ModelOutput forward(const at::Tensor& images) override {
+  at::Tensor features(const at::Tensor& images) override { return images.flatten(1).to(at::kDouble); }
+  ModelOutput classify(const at::Tensor& features) override {
     ModelOutput output;
-    output.features = images.flatten(1).to(at::kDouble);
+    output.features = features;
     output.scores = head_->forward(output.features);
     return output;
   }

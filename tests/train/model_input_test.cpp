@@ -229,6 +229,7 @@ TEST_CASE("images are resized as for the weights, unless the config says otherwi
   CHECK_THAT(all_remarks(lite), Contains("bicubic") && Contains("efficientnet_lite") && !Contains("resize_size"));
   check({weights, "model.name=efficientnet_lite0", "data.interpolation=bilinear"}, "bilinear", 0.875);
   CHECK(check({weights, "model.name=efficientnet_v2_s"}, "bilinear", 1).size == 384);
+  CHECK(check({weights, "model.name=efficientnet_b3"}, "bicubic", 300.0 / 320).size == 300);
   check({"data.interpolation=bicubic"}, "bicubic", 0);
 
   ModelCard card = card_with(kImagenets.mean, kImagenets.std, 48);

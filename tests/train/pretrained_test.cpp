@@ -215,6 +215,46 @@ TEST_CASE("a head within another module is found, and one of other classes stays
   CHECK(weights.load(theirs, *weights.draw(2))->drawn == std::vector<std::string>{head});
 }
 
+TEST_CASE("what a file has for training alone is left out, and told") {
+  constexpr int64_t kSide = 75;
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "weights.safetensors").string();
+  const config::Config config = configured_model({"model.name=inception_v3", "model.pretrained=" + file});
+  const auto drawn = [&](int64_t seed) {
+    at::manual_seed(seed);
+    return models().at("inception_v3").make(config, {5, 3, kSide, kSide});
+  };
+  TensorMap tensors;
+  for (const auto& [name, tensor] : state_dict(*drawn(1))) tensors["module." + name] = tensor.detach();
+  const auto model = drawn(2);
+  write_tensor_file(file, tensors);
+  CHECK_THAT(load_pretrained(config, *model)->describe(), !Contains("AuxLogits"));
+  for (const char* name : {"conv0.conv.weight", "conv0.bn.running_mean", "fc.weight", "fc.bias"}) {
+    tensors[std::string("module.AuxLogits.") + name] = at::ones({3, 3});
+  }
+  write_tensor_file(file, tensors);
+  const auto loaded = load_pretrained(config, *model);
+  CHECK_THAT(loaded->describe(), Contains("AuxLogits"));
+  CHECK(loaded->drawn.empty());
+  CHECK(at::equal(model->named_parameters()["fc.weight"], tensors["module.fc.weight"]));
+  tensors["module.Others.fc.weight"] = at::ones({3, 3});
+  write_tensor_file(file, tensors);
+  CHECK_THROWS_WITH(load_pretrained(config, *model), Contains("Others.fc.weight") && !Contains("AuxLogits.fc"));
+}
+
+TEST_CASE("a head that is a convolution is loaded, drawn for other classes, or refused for a normalised one") {
+  const Weights weights("squeezenet1_0");
+  TensorMap theirs = weights.others();
+  const auto model = weights.draw(2), fewer = weights.draw(2, "linear", 4), normalised = weights.draw(2, "normalised");
+  CHECK(weights.load(theirs, *model)->drawn.empty());
+  CHECK(at::equal(model->named_parameters()["classifier.1.weight"], theirs["classifier.1.weight"]));
+  CHECK(weights.load(theirs, *fewer)->drawn == std::vector<std::string>{"classifier.1"});
+  CHECK_THROWS_WITH(weights.load(theirs, *normalised, "normalised"), Contains("model.head: linear"));
+  for (const auto& [name, tensor] : state_dict(*normalised)) theirs[name] = tensor.detach();
+  theirs.erase("classifier.1.bias");
+  CHECK_THROWS_WITH(weights.load(theirs, *model), Contains("model.head: normalised"));
+}
+
 TEST_CASE("a vision transformer's file for images of another size is resized, or refused by both numbers of places") {
   const Weights weights("vit_b_16");
   TensorMap theirs = weights.others();
@@ -413,8 +453,10 @@ TEST_CASE("models for ImageNet's classes name their weights") {
     const bool has_source = !entry.pretrained.url.empty();
     CHECK(has_source == (entry.usual.num_classes == 1000));
     if (entry.pretrained.name.starts_with("torchvision")) {
-      CHECK_THAT(entry.pretrained.url,
-                 Contains("/models/" + entry.name + "-") || Contains("/models/" + entry.name + "_rw"));
+      // The files of Inception-v3 and ShuffleNet have names of their own.
+      const std::string name = entry.name == "shufflenet_v2_x1_0" ? "shufflenetv2_x1" : entry.name;
+      CHECK_THAT(entry.pretrained.url, Contains("/models/" + name + "-") || Contains("/models/" + name + "_rw") ||
+                                           Contains("/models/" + name + "_google-"));
     }
   }
 }

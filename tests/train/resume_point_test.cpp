@@ -102,6 +102,27 @@ TEST_CASE("nor can the optimizer") {
                         Contains("data.batch_size") && !Contains("--allow"));
 }
 
+TEST_CASE("nor can what role keeps of the estimated labels") {
+  const auto check_fixed = [](const std::vector<std::string>& before, const std::vector<std::string>& now,
+                              const std::vector<std::string>& allowed, const std::string& key) {
+    const StoppedRun run(before);
+    CHECK_THROWS_WITH(run.find(now, allowed),
+                      Contains(key + ": ") && Contains("cannot change within a run") && !Contains("--allow"));
+  };
+  const std::string path = "loss.theta_optimizer.";
+  const std::vector<std::string> plain{"loss.name=role"}, adam{"loss.name=role", path + "name=adam"},
+      momentum{"loss.name=role", path + "momentum=0.8"};
+  check_fixed(plain, adam, {path + "name"}, path + "name");
+  check_fixed(adam, plain, {path + "name"}, path + "name");
+  check_fixed(plain, momentum, {path + "momentum"}, path + "momentum");
+  check_fixed(momentum, plain, {path + "momentum"}, path + "momentum");
+  check_fixed({}, plain, {"loss.name"}, "loss.name");
+  check_fixed(plain, {}, {"loss.name"}, "loss.name");
+  // These change how the estimates move, and nothing that is kept of them.
+  const StoppedRun run(momentum);
+  CHECK_NOTHROW(run.find({"loss.name=role", path + "momentum=0.9", path + "lr=2"}, {path + "momentum", path + "lr"}));
+}
+
 TEST_CASE("an allowed key that does not exist is a typing error") {
   const StoppedRun run({});
   CHECK_THROWS_WITH(run.find({}, {"optimiser.lr"}), Contains("did you mean 'optimizer.lr'"));

@@ -110,7 +110,7 @@ TEST_CASE("the rates that fall by layer, and what weight decay spares, are timm'
     words >> model >> factor >> decays;
     while (words >> parameter) theirs[model][parameter] = {factor, decays};
   }
-  CHECK(theirs.size() == 6);
+  CHECK(theirs.size() == 11);
   const Registries& registries = test::builtin_registries();
   for (const auto& [name, expected] : theirs) {
     CAPTURE(name);

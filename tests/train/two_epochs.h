@@ -27,9 +27,10 @@ class ToldConvNext : public Model {
                const ModelContext& context)
       : net_(register_module("net", make_convnext({{1, 1, 1, 1}, {4, 4, 4, 4}}, 0.5, options, context))), tell_(tell) {}
 
-  ModelOutput forward(const at::Tensor& images) override {
-    ModelOutput output = net_->forward(images);
-    if (tell_) tell_(images.size(0));
+  at::Tensor features(const at::Tensor& images) override { return net_->features(images); }
+  ModelOutput classify(const at::Tensor& features) override {
+    ModelOutput output = net_->classify(features);
+    if (tell_) tell_(features.size(0));
     return output;
   }
 

@@ -8,6 +8,7 @@
 
 #include "metrics/sets/rules/set_rule.h"
 #include "src/core/double_double.h"
+#include "src/core/taxonomy.h"
 
 namespace settrain {
 
@@ -20,11 +21,18 @@ struct ClassFacts {
   std::vector<std::string> names = {};      // [classes], or empty where they are not known
   std::vector<int64_t> train_counts = {};   // [classes] training images, or empty
   std::vector<int64_t> superclass_of = {};  // [classes], or empty where there are none
+  Taxonomy taxonomy = {};                   // of the classes, or empty where there is none
   ProbabilityKind probability = ProbabilityKind::kSoftmax;
 };
 
 /// A threshold, or a class' factor, with which the class is in every set.
 inline constexpr double kAlwaysIn = std::numeric_limits<double>::infinity();
+
+/// The labels of calibration images, and their scores.
+struct LabelScores {
+  std::vector<DoubleDouble> scores;  // [images] the conformal score of the label
+  std::vector<int64_t> labels;       // [images] in [0, classes)
+};
 
 /// A rule and the result of its calibration. Plain data: to_json() and rule_from_json() keep every bit.
 struct CalibratedRule {
@@ -35,8 +43,14 @@ struct CalibratedRule {
   std::vector<DoubleDouble> thresholds = {};
   std::vector<int64_t> most_ranks = {};  // [classes] of rc3p: the largest rank, from 1, of a class in a set; else empty
   std::vector<double> class_factor = {};  // [classes] of pas and wpas: w_y / pi_y, kAlwaysIn where pi_y = 0; else empty
-  uint64_t seed = 0;                      // of u, where the rule is randomised
-  int64_t images = 0;                     // that calibrated it; 0 where it needs none
+  std::vector<int64_t> tree = {};         // of the score tree: Taxonomy::parent; else empty
+  // A conformal rule keeps its calibration images' scores where its threshold is that of all images, the class' or the
+  // superclass'. Empty for other rules, and in rules of earlier versions.
+  LabelScores label_scores = {};
+  std::vector<int64_t> superclass_of = {};  // [classes] where a threshold is that of the superclass' images; else empty
+  std::vector<double> place_weights = {};   // [classes] see metrics/sets/p_values.h; empty: for no place. Is not stored
+  uint64_t seed = 0;                        // of u, where the rule is randomised
+  int64_t images = 0;                       // that calibrated it; 0 where it needs none
   std::string guarantee = {};           // a sentence: what holds, and what for; "no guarantee: ..." where nothing does
   std::vector<std::string> notes = {};  // what a user should know, such as classes with too few images for alpha
 };

@@ -82,6 +82,9 @@ void check_suits(const SetRule& rule, const ClassFacts& facts) {
   check_facts("names of the classes", facts.names, facts.classes);
   check_facts("training counts of the classes", facts.train_counts, facts.classes);
   check_facts("superclasses of the classes", facts.superclass_of, facts.classes);
+  if (!facts.taxonomy.empty()) {
+    check_shape("taxonomy of the classes", std::array{facts.taxonomy.num_classes()}, {facts.classes});
+  }
   check_suits(rule, facts.probability, facts.classes);
   if (rule.kind != SetRule::Kind::kConformal) return;
   const bool prevalence = rule.score == ConformalScore::kPas || rule.score == ConformalScore::kWpas;
@@ -91,6 +94,9 @@ void check_suits(const SetRule& rule, const ClassFacts& facts) {
   }
   if (rule.threshold == ConformalThreshold::kSuperclass && facts.superclass_of.empty()) {
     refuse(rule, "it needs superclasses, and these classes have none");
+  }
+  if (rule.score == ConformalScore::kTree && facts.taxonomy.empty()) {
+    refuse(rule, "it needs a taxonomy of the classes (data.taxonomy), and these have none");
   }
 }
 

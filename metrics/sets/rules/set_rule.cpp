@@ -20,7 +20,7 @@ using Words = std::vector<std::string>;
 
 // In the order of the enumerators.
 const Words kKindWords{"top", "average", "error", "average-error", "conformal"};
-const Words kScoreWords{"lac", "aps", "raps", "saps", "pas", "wpas"};
+const Words kScoreWords{"lac", "aps", "raps", "saps", "pas", "wpas", "tree"};
 const Words kThresholdWords{"marginal", "classwise", "superclass", "interpolated", "rc3p", "clustered", "fuzzy"};
 
 /// key=value in parentheses; without `=` the key is empty.
@@ -171,6 +171,8 @@ Words parameters_of(ConformalScore score) {
       return {"lambda", "randomised"};
     case ConformalScore::kWpas:
       return {"weights"};
+    case ConformalScore::kTree:
+      return {"nodes"};
     default:
       return {};
   }
@@ -202,10 +204,20 @@ void read_score(const RuleText& text, const RulePart& part, SetRule& rule) {
   if (rule.score == ConformalScore::kWpas && rule.weights.empty()) {
     text.fail("wpas needs a file of class weights: wpas(weights=FILE)");
   }
+  if (const std::string* value = part.argument("nodes")) rule.nodes = text.whole_number("nodes", *value, 1);
+  if (rule.nodes > kMostAnswerNodes)
+    text.fail(fmt::format("nodes must be at most {}, got {}", kMostAnswerNodes, rule.nodes));
+  if (rule.score == ConformalScore::kTree && rule.nodes == 0) {
+    text.fail("tree needs the largest number of nodes of an answer: tree(nodes=3)");
+  }
 }
 
 void read_threshold(const RuleText& text, const RulePart& part, SetRule& rule) {
   rule.threshold = text.enumerator<ConformalThreshold>("a kind of threshold", part.name, kThresholdWords);
+  if (rule.score == ConformalScore::kTree && rule.threshold != ConformalThreshold::kMarginal) {
+    text.fail(
+        "tree promises something of all images together alone: an answer by nodes has classes of many thresholds");
+  }
   switch (rule.threshold) {
     case ConformalThreshold::kInterpolated: {
       text.check_arguments(part, {""});
@@ -244,6 +256,7 @@ std::string score_name(const SetRule& rule) {
   if (rule.k != default_k(rule.score)) arguments.push_back(fmt::format("k={}", rule.k));
   if (rule.randomised) arguments.push_back("randomised=true");
   if (!rule.weights.empty()) arguments.push_back("weights=" + rule.weights);
+  if (rule.nodes) arguments.push_back(fmt::format("nodes={}", rule.nodes));
   return with_arguments(kScoreWords[static_cast<size_t>(rule.score)], arguments);
 }
 

@@ -13,12 +13,21 @@ inline constexpr int64_t kRapsK = 5;
 /// Default of saps, as in TorchCP, the implementation by the authors of Huang et al. 2024.
 inline constexpr double kSapsLambda = 0.2;
 
-/// How well a class suits an image by a conformal score; smaller is better (metrics/sets/calibrate.h has the formulas).
-enum class ConformalScore { kLac, kAps, kRaps, kSaps, kPas, kWpas };
+/// An answer has at most so many nodes of a taxonomy: their best choice takes time that grows with the cube.
+inline constexpr int64_t kMostAnswerNodes = 32;
 
-/// Whether a score depends on the order of the classes.
+/// How well a class suits an image by a conformal score; smaller is better (metrics/sets/calibrate.h has the formulas).
+enum class ConformalScore { kLac, kAps, kRaps, kSaps, kPas, kWpas, kTree };
+
+/// Whether a score depends on the order of the classes, and on probabilities that sum to 1.
 inline bool is_ranked(ConformalScore score) {
-  return score == ConformalScore::kAps || score == ConformalScore::kRaps || score == ConformalScore::kSaps;
+  return score == ConformalScore::kAps || score == ConformalScore::kRaps || score == ConformalScore::kSaps ||
+         score == ConformalScore::kTree;
+}
+
+/// Whether a score may be randomised: it then depends on a number u that is drawn for each image.
+inline bool can_be_randomised(ConformalScore score) {
+  return is_ranked(score) && score != ConformalScore::kTree;
 }
 
 /// The calibration images that set a class' threshold.
@@ -44,6 +53,7 @@ struct SetRule {
   double lambda = 0;         // raps, saps
   int64_t k = 0;             // raps
   std::string weights = {};  // wpas: a file of class weights, as class tables have them
+  int64_t nodes = 0;         // tree: at most so many nodes of the taxonomy make an answer
   ConformalThreshold threshold = ConformalThreshold::kMarginal;
   double tau = 0;        // interpolated
   double sigma = 0;      // fuzzy

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "metrics/sets/rules/rule_terms.h"
 #include "src/core/error.h"
 #include "src/core/strict_json.h"
+#include "src/core/taxonomy.h"
 #include "src/core/text.h"
 #include "src/formats/contents.h"
 
@@ -39,6 +42,27 @@ Json json_of(const std::vector<T>& values) {
   Json list = Json::array();
   for (const T& value : values) list.push_back(json_of(value));
   return list;
+}
+
+/// Little-endian numbers in base64: a reader has tens of thousands of them at once, where JSON's take a second.
+template <class Number>
+std::string packed(const std::vector<Number>& numbers) {
+  static_assert(std::endian::native == std::endian::little);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(numbers.data());
+  return to_base64({bytes, numbers.size() * sizeof(Number)});
+}
+
+/// float64 scores, int32 labels, and the scores' low parts where there are any.
+Json json_of(const LabelScores& images) {
+  std::vector<double> high, low;
+  for (const DoubleDouble& score : images.scores) {
+    high.push_back(score.high);
+    low.push_back(score.low);
+  }
+  Json json{{"labels", packed(std::vector<int32_t>(images.labels.begin(), images.labels.end()))},
+            {"scores", packed(high)}};
+  if (std::ranges::any_of(low, [](double part) { return part != 0; })) json["low_parts"] = packed(low);
+  return json;
 }
 
 const Json& member(const Json& json, const char* name, bool right(const Json&)) {
@@ -127,6 +151,57 @@ std::vector<int64_t> ranks(const Json& json, int64_t size, int64_t classes) {
   });
 }
 
+template <class Number>
+std::vector<Number> unpacked(const Json& json, const char* name) {
+  const auto bytes = from_base64(member(json, name, is_text).get_ref<const std::string&>());
+  if (!bytes || bytes->size() % sizeof(Number) != 0)
+    damaged(fmt::format("'{}' of the calibration images are no base64 of numbers", name));
+  std::vector<Number> numbers(bytes->size() / sizeof(Number));
+  std::memcpy(numbers.data(), bytes->data(), bytes->size());
+  return numbers;
+}
+
+LabelScores label_scores_of(const Json& json, int64_t classes, int64_t images) {
+  if (!json.is_object()) damaged("'label_scores' is no object");
+  const auto labels = unpacked<int32_t>(json, "labels");
+  const auto high = unpacked<double>(json, "scores");
+  const auto low = json.contains("low_parts") ? unpacked<double>(json, "low_parts") : std::vector<double>(high.size());
+  if (std::ssize(labels) != images || high.size() != labels.size() || low.size() != labels.size())
+    damaged(fmt::format("'label_scores' are not those of {} images", images));
+  LabelScores result;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < 0 || labels[i] >= classes) damaged("'label_scores' has a label that is no class");
+    if (std::isnan(high[i]) || !(std::isfinite(low[i]) && (high[i] + low[i] == high[i])))
+      damaged("'label_scores' has a score that is none");
+    result.labels.push_back(labels[i]);
+    result.scores.push_back(DoubleDouble::sum(high[i], low[i]));
+  }
+  return result;
+}
+
+std::vector<int64_t> superclasses_of(const Json& json, int64_t classes) {
+  return list_of<int64_t>(json, "superclass_of", classes, [](const Json& item, int64_t& superclass) {
+    if (!is_count(item) || item.get<uint64_t>() > INT32_MAX) damaged("'superclass_of' has what is no superclass");
+    superclass = item.get<int64_t>();
+  });
+}
+
+std::vector<int64_t> tree_of(const Json& json, int64_t classes) {
+  std::vector<int64_t> parents;
+  for (const Json& node : member(json, "tree", is_array)) {
+    if (!node.is_number_integer()) damaged("'tree' has what is no node");
+    parents.push_back(node.get<int64_t>());
+  }
+  constexpr int64_t kMostRanks = 16;
+  if (std::ssize(parents) > kMostRanks * (classes + 1)) damaged("'tree' has more nodes than ranks could have");
+  try {
+    NodeCover(parents, classes);
+  } catch (const std::invalid_argument& error) {
+    damaged(fmt::format("'tree' is {}", error.what()));
+  }
+  return parents;
+}
+
 SetRule rule_of(const std::string& name) {
   try {
     return parse_set_rule(name);
@@ -178,6 +253,9 @@ Json to_json(const CalibratedRule& rule) {
   json["thresholds"] = json_of(rule.thresholds);
   json["most_ranks"] = rule.most_ranks;
   json["class_factor"] = json_of(rule.class_factor);
+  if (!rule.tree.empty()) json["tree"] = rule.tree;
+  if (!rule.superclass_of.empty()) json["superclass_of"] = rule.superclass_of;
+  if (!rule.label_scores.scores.empty()) json["label_scores"] = json_of(rule.label_scores);
   json["seed"] = rule.seed;
   json["images"] = rule.images;
   json["guarantee"] = rule.guarantee;
@@ -222,10 +300,15 @@ CalibratedRule rule_from_json(const Json& json, int64_t classes) {
   if (std::any_of(rule.class_factor.begin(), rule.class_factor.end(), [](double factor) { return factor < 0; })) {
     damaged("'class_factor' has a negative number");
   }
+  if (conformal && rule.rule.score == ConformalScore::kTree) rule.tree = tree_of(json, classes);
   if (version == 1) update_thresholds(rule);
   rule.seed = member(json, "seed", is_count).get<uint64_t>();
   rule.images = member(json, "images", is_count).get<int64_t>();
   if (rule.images < 0) damaged("'images' is too large");
+  const bool of_superclass = conformal && rule.rule.threshold == ConformalThreshold::kSuperclass;
+  if (json.contains("superclass_of") || (of_superclass && json.contains("label_scores")))
+    rule.superclass_of = superclasses_of(json, classes);
+  if (json.contains("label_scores")) rule.label_scores = label_scores_of(json["label_scores"], classes, rule.images);
   rule.guarantee = member(json, "guarantee", is_text).get<std::string>();
   for (const Json& note : member(json, "notes", is_array)) {
     if (!is_text(note)) damaged("'notes' has what is no text");

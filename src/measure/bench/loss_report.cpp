@@ -62,12 +62,12 @@ std::string smoothed_table(const LossReport& report) {
             cell(row.seconds.backward ? std::optional(kMs * *row.seconds.backward) : std::nullopt, 12, 3) + "\n";
   }
   text += fmt::format("\n{:<41}", "ICLR 2018, table 5: tau");
-  for (const double tau : kStabilityTaus) text += fmt::format(" {:>9g}", tau);
-  text += "\n";
+  for (const double tau : kStabilityTaus) text += fmt::format(" {:>8g}", tau);
+  text += "  smallest\n";
   for (const SmoothedStability& row : report.stability) {
     text += fmt::format("{:<41}", row.algorithm + (row.dtype == at::kFloat ? ", float32" : ", float64"));
-    for (const bool stable : row.is_stable) text += fmt::format(" {:>9}", stable ? "yes" : "overflow");
-    text += "\n";
+    for (const bool stable : row.is_stable) text += fmt::format(" {:>8}", stable ? "yes" : "overflow");
+    text += row.smallest_tau > 0 ? fmt::format("  {:>8g}\n", row.smallest_tau) : "      none\n";
   }
   return text + "\n";
 }
@@ -141,7 +141,8 @@ Json as_json(const std::vector<SmoothedStability>& all) {
     Json row{{"algorithm", stability.algorithm},
              {"dtype", stability.dtype == at::kFloat ? "float32" : "float64"},
              {"taus", Json::array()},
-             {"stable", stability.is_stable}};
+             {"stable", stability.is_stable},
+             {"smallest_tau", stability.smallest_tau}};
     for (const double tau : kStabilityTaus) row["taus"].push_back(tau);
     rows.push_back(std::move(row));
   }

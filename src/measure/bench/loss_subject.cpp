@@ -120,7 +120,7 @@ LossValue LossSubject::forward() {
 
 void LossSubject::backward(const LossValue& value) {
   value.sum.backward();
-  loss_->update(/*lr=*/1e-3);
+  loss_->update(/*lr=*/1e-3, /*schedule_factor=*/1);
 }
 
 void LossSubject::step() {

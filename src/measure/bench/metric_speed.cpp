@@ -11,8 +11,8 @@
 #include <functional>
 #include <tuple>
 
+#include "metrics/average_k_threshold.h"
 #include "metrics/label_rank.h"
-#include "metrics/threshold.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/process.h"

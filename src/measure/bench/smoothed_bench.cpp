@@ -265,33 +265,60 @@ SmoothedSeconds time_smoothed(const LossRegistry& registry, const std::string& a
   });
 }
 
-bool is_smoothed_stable(const LossRegistry& registry, const std::string& algorithm, const LossCase& what, double tau,
-                        at::ScalarType dtype, at::Device device) {
+namespace {
+
+// `what`: of the loss; its sizes are those of the batch. The range of loss.tau does not matter here.
+bool is_stable(const LossRegistry& registry, const std::string& algorithm, const LossCase& what,
+               const ScoreBatch& batch, double tau) {
   const c10::NoGradGuard no_grad;
-  const LossSubject subject(registry, what, device);
-  LossInput input = subject.input();
-  input.output.scores = input.output.scores.detach().to(dtype);
   const auto is_finite = [](const at::Tensor& values) { return values.isfinite().all().item<bool>(); };
   const SmoothedAlgorithm chosen = algorithm_named(algorithm);
   if (chosen == SmoothedAlgorithm::kOurs) {
-    const LossContext context{.num_classes = what.classes, .class_counts = {}, .train_ids = {}, .train_labels = {}};
-    const auto config = loss_config(registry, what, {fmt::format("loss.tau={}", tau)});
+    const LossContext context{
+        .num_classes = batch.scores.size(1), .class_counts = {}, .train_ids = {}, .train_labels = {}};
+    LossInput input;
+    input.output.scores = batch.scores;
+    input.labels = batch.labels;
+    const auto config = loss_config(registry, what).with("loss.tau", tau);
     return is_finite((*make_loss(registry, config, context))(input).per_sample);
   }
-  const at::Tensor x = scaled_others(input.output.scores, input.labels, what.k, tau);
-  return is_finite(chosen == SmoothedAlgorithm::kSummation ? by_summation(x.exp(), what.k) : by_division(x, what.k));
+  const at::Tensor x = scaled_others(batch.scores, batch.labels, what.k, tau);
+  // Sums that are 0, since all their terms are too small, have no logarithm: that is no result either.
+  return is_finite(chosen == SmoothedAlgorithm::kSummation ? by_summation(x.exp(), what.k).log()
+                                                           : by_division(x, what.k));
+}
+
+ScoreBatch random_batch(const LossRegistry& registry, const LossCase& what, at::Device device) {
+  const LossSubject subject(registry, what, device);
+  return {subject.input().output.scores.detach(), subject.input().labels};
+}
+
+}  // namespace
+
+bool is_smoothed_stable(const LossRegistry& registry, const std::string& algorithm, const LossCase& what, double tau,
+                        at::ScalarType dtype, at::Device device) {
+  ScoreBatch batch = random_batch(registry, what, device);
+  batch.scores = batch.scores.to(dtype);
+  return is_stable(registry, algorithm, what, batch, tau);
 }
 
 std::vector<SmoothedStability> check_smoothed_stability(const LossRegistry& registry, const LossBenchOptions& options,
-                                                        at::Device device) {
-  const LossCase what = smoothed_case(options, options.base.classes);
+                                                        const std::optional<ScoreBatch>& batch, at::Device device) {
+  const LossCase what = smoothed_case(options, batch ? batch->scores.size(1) : options.base.classes);
+  const ScoreBatch given = batch ? *batch : random_batch(registry, what, device);
   std::vector<SmoothedStability> all;
   for (const auto& [row, algorithm] :
        {std::pair{"summation", "summation"}, {"divide and conquer", "divide_and_conquer"}, {kLoss, "settrain"}}) {
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-      all.push_back({row, dtype, {}});
+      const ScoreBatch cast{given.scores.to(device, dtype), given.labels.to(device)};
+      SmoothedStability& found = all.emplace_back(SmoothedStability{row, dtype, {}});
       for (const double tau : kStabilityTaus) {
-        all.back().is_stable.push_back(is_smoothed_stable(registry, algorithm, what, tau, dtype, device));
+        found.is_stable.push_back(is_stable(registry, algorithm, what, cast, tau));
+      }
+      for (int exponent = 1; exponent >= -36; --exponent) {
+        const double tau = std::pow(10.0, exponent);
+        if (!is_stable(registry, algorithm, what, cast, tau)) break;
+        found.smallest_tau = tau;
       }
     }
   }

@@ -61,19 +61,28 @@ struct SmoothedStability {
   std::string algorithm;
   at::ScalarType dtype;
   std::vector<bool> is_stable;  // for each of kStabilityTaus
+  double smallest_tau = 0;      // power of ten, from 10 down to 1e-36, at which and above which all are finite; 0: none
 };
 
-inline constexpr double kStabilityTaus[] = {1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-4};
+/// The paper's six, and smaller ones.
+inline constexpr double kStabilityTaus[] = {1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12, 1e-18, 1e-24, 1e-36};
 
+/// Scores of a model, [images, classes] floating point, and the images' labels, [images] int64.
+struct ScoreBatch {
+  at::Tensor scores, labels;
+};
+
+/// On `batch`, or without one on random scores.
 std::vector<SmoothedStability> check_smoothed_stability(const LossRegistry& registry, const LossBenchOptions& options,
-                                                        at::Device device);
+                                                        const std::optional<ScoreBatch>& batch, at::Device device);
 
 /// Mean seconds over `runs` runs of one of kSmoothedAlgorithms, after one that is not counted, in float32 with tau = 1.
 /// `what`: classes, batch, k. `after_run` is called after each run. Throws Interrupted where a signal asks to stop.
 SmoothedSeconds time_smoothed(const LossRegistry& registry, const std::string& algorithm, const LossCase& what,
                               int64_t runs, at::Device device, const std::function<void()>& after_run);
 
-/// Whether the forward pass of one of kSmoothedAlgorithms gives finite numbers at that temperature.
+/// Whether the forward pass of one of kSmoothedAlgorithms gives finite numbers at that temperature, on random scores of
+/// that case.
 bool is_smoothed_stable(const LossRegistry& registry, const std::string& algorithm, const LossCase& what, double tau,
                         at::ScalarType dtype, at::Device device);
 

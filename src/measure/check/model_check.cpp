@@ -215,13 +215,14 @@ double norm_difference(const at::Tensor& tensor, const json& expected) {
   return std::abs(tensor.detach().to(at::kCPU, at::kDouble).norm().item<double>() - expected.at("l2").get<double>());
 }
 
-// The largest difference in the digest of a tensor that is too large to be recorded whole: norm, first elements, and
-// one product over all elements.
+// The largest difference in the digest of a tensor that is too large to be recorded whole: norm, first elements, one
+// product over all elements; a digest has one of the last two, or both.
 double digest_difference(const at::Tensor& tensor, const json& expected, uint32_t stream = 0) {
   const at::Tensor flat = tensor.detach().to(at::kCPU, at::kDouble).contiguous().flatten();
   WorstError worst;
+  if (!expected.contains("first8") && !expected.contains("dot")) worst.add(INFINITY, "");
   worst.add(norm_difference(flat, expected), "");
-  worst.add(largest_difference(flat.slice(0, 0, 8), expected.at("first8")), "");
+  if (expected.contains("first8")) worst.add(largest_difference(flat.slice(0, 0, 8), expected.at("first8")), "");
   if (expected.contains("dot")) {
     const double dot = flat.dot(closed_noise(stream, flat.numel())).item<double>();
     worst.add(std::abs(dot - expected.at("dot").get<double>()), "");
@@ -231,14 +232,14 @@ double digest_difference(const at::Tensor& tensor, const json& expected, uint32_
 
 // How far float32 may be from float64: a few times what the file records (the larger with oneDNN's convolutions and
 // without), since the order of sums depends on the processor. PyTorch itself, which made the files, was up to 1.7 times
-// as far on another machine, with AVX2.
+// as far on another machine, with AVX2. Where the files' deviation is of the size of single roundings, it says little.
 double allowed_deviation(const json& golden, const std::string& what, double otherwise) {
-  constexpr double kOtherProcessors = 3;
+  constexpr double kOtherProcessors = 3, kRoundings = 1e-6;
   double deviation = 0;
   for (const char* how : {"deviation_float32_from_float64", "deviation_float32_without_mkldnn_from_float64"}) {
     if (golden.contains(how)) deviation = std::max(deviation, golden.at(how).at(what).get<double>());
   }
-  return deviation > 0 ? kOtherProcessors * deviation : otherwise;
+  return deviation > 0 ? std::max(kOtherProcessors * deviation, kRoundings) : otherwise;
 }
 
 // Collects the rows of one file.
@@ -354,10 +355,13 @@ class ModelCheck {
     add("gradients, float64", over_gradients(model, error_of), network_tolerance(at::kDouble));
   }
 
-  // Loosely: where a ReLU's input has another sign than in float64, a path is switched on or off.
+  // Loosely: where a ReLU's input has another sign than in float64, a path is switched on or off. A bias before a batch
+  // norm has no gradient but rounding errors.
   void check_rounded_gradients(const Model& model) {
+    constexpr double kZero = 1e-9;
     const auto error_of = [](const at::Tensor& gradient, const json& recorded, size_t) {
-      return norm_difference(gradient, recorded) / recorded.at("l2").get<double>();
+      const auto norm = recorded.at("l2").get<double>();
+      return norm > kZero ? norm_difference(gradient, recorded) / norm : 0.0;
     };
     add("norms of gradients, float32", over_gradients(model, error_of),
         allowed_deviation(golden_, "gradient_l2_max_rel", kLooseGradientTolerance));

@@ -3,21 +3,29 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 
 #include "datasets/calibration_split.h"
 #include "models/model.h"
 #include "models/named_tensors.h"
+#include "src/core/error.h"
 #include "src/core/files.h"
 #include "src/core/text.h"
 #include "src/measure/cost/throughput.h"
 #include "src/train/evaluation.h"
+#include "src/train/feature_cache.h"
 #include "src/train/selection.h"
+#include "src/train/step_result.h"
 
 namespace settrain {
 namespace {
@@ -54,6 +62,23 @@ double measure_step(Throughput& throughput, ProgressBar& bar) {
   return median(times.seconds);
 }
 
+// Measures steps of a run whose loss is not finite: from weights of zero, which no step changes, so that a step costs
+// what it would, and scores stay finite.
+double measure_step_of_diverged(Experiment& run, std::optional<Throughput>& throughput, ProgressBar& bar) {
+  {
+    const c10::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : state_dict(*run.model)) tensor.zero_();
+    for (const auto& [name, tensor] : run.loss->state()) tensor.zero_();
+  }
+  const config::Config given = run.config;
+  run.config = given.with("optimizer.lr", 0.0);
+  throughput.reset();  // the memory of its optimizer is free before the next one takes as much
+  throughput.emplace(run);
+  const double seconds = measure_step(*throughput, bar);
+  run.config = given;
+  return seconds;
+}
+
 // Seconds to score an image: from the first batches of the largest split that is evaluated, which are the largest too.
 double measure_scoring(const Experiment& run, ProgressBar& bar) {
   Split some = split_named(run.dataset, run.eval.splits.front());
@@ -68,6 +93,22 @@ double measure_scoring(const Experiment& run, ProgressBar& bar) {
   const auto start = Clock::now();
   score_split(run, some, ViewUse::kEvaluation, bar);
   return seconds_since(start) / static_cast<double>(images);
+}
+
+// Removes a file at the end of a scope.
+struct Unlinked {
+  std::string file;
+  ~Unlinked() { unlink(file.c_str()); }
+};
+
+// Rows of zeros that take neither memory nor disk, for steps on features that nobody has made yet.
+std::shared_ptr<const FeatureTable> zero_rows(int64_t rows, int64_t width) {
+  std::string file = (fs::temp_directory_path() / "settrain-dry-run-XXXXXX").string();
+  const Descriptor descriptor(mkstemp(file.data()));
+  if (!descriptor.is_open()) throw file_error("make", file, errno);
+  const Unlinked unlinked{file};
+  if (ftruncate(descriptor.get(), rows * width * 4) != 0) throw file_error("enlarge", file, errno);
+  return std::make_shared<FeatureTable>(file, 0, rows, width, FeatureTable::Stored::kFloat32);
 }
 
 SplitScores random_scores(int64_t samples, int64_t classes, at::Device device) {
@@ -111,12 +152,26 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   cost.parameters = run.model->num_parameters();
   cost.trained_parameters = run.model->num_trained_parameters();
 
+  const std::optional<FeaturePlan> features = feature_plan(run);
+  if (features) {
+    cost.feature_images = features->images;
+    cost.feature_bytes = static_cast<uint64_t>(features->bytes());
+    cost.features_s = measure_scoring(run, bar) * static_cast<double>(features->images);
+    run.loader.features["train"] = zero_rows(run.dataset.train.size(), features->width);
+  }
   std::optional<Throughput> throughput;  // its optimizer stays in memory, as in the run
   if (run.train.epochs > 0) {
     throughput.emplace(run);
     cost.steps = throughput->length().steps();
     cost.steps_per_epoch = throughput->length().steps_per_epoch;
-    cost.step_s = measure_step(*throughput, bar);
+    try {
+      cost.step_s = measure_step(*throughput, bar);
+      check_finite(*run.model, *run.loss, throughput->steps_taken());
+    } catch (const NumericalError& error) {
+      bar.hide();
+      cost.divergence = error.what();
+      cost.step_s = measure_step_of_diverged(run, throughput, bar);
+    }
     cost.train_s = cost.step_s * static_cast<double>(cost.steps);
   }
 
@@ -129,8 +184,15 @@ DryRun dry_run(Experiment& run, ProgressBar& bar) {
   };
   if (run.dataset.val.size() > 0) val = scores_of(run.dataset.val);
   const auto seconds_of = [&](const std::vector<std::string>& splits, double views) {
-    double seconds =
-        views * score_s * static_cast<double>(samples_to_score(run.config, run.dataset, run.threshold_split, splits));
+    int64_t images = samples_to_score(run.config, run.dataset, run.threshold_split, splits);
+    if (features && views == 1) {
+      // The body sees the plan's images once, and scores from their features cost next to nothing.
+      for (const std::string& split : splits_to_score(run.config, splits, run.dataset.calibration.size() > 0)) {
+        const bool is_cached = split != "train" && std::ranges::count(features->splits, split) > 0;
+        if (is_cached) images -= split_named(run.dataset, split).size();
+      }
+    }
+    double seconds = views * score_s * static_cast<double>(images);
     for (const std::string& split : splits)
       seconds += measure_metrics(*run.evaluator, scores_of(split_named(run.dataset, split)), val);
     return seconds;
@@ -165,9 +227,17 @@ std::string format_dry_run(const Dataset& dataset, int64_t epochs, at::Device de
   if (epochs > 0) {
     line("steps", fmt::format("{}: {} an epoch, {} epochs", format_count(cost.steps),
                               format_count(cost.steps_per_epoch), format_count(epochs)));
-    line("a step", fmt::format("{:.4g} s (median)", cost.step_s));
+    line(
+        "a step",
+        fmt::format("{:.4g} s (median){}", cost.step_s,
+                    cost.divergence.empty() ? "" : ", of steps at a learning rate of 0, since the loss is not finite"));
   } else {
     line("steps", "none: the first weights are evaluated as they are");
+  }
+  if (cost.feature_images > 0) {
+    line("features", fmt::format("{} images once through the frozen body, {}, into {} of files (data.cache_features)",
+                                 format_count(cost.feature_images), format_duration(cost.features_s),
+                                 format_bytes(cost.feature_bytes)));
   }
   line("time", fmt::format("{} of training and {} of evaluation, on {}", format_duration(cost.train_s),
                            format_duration(cost.eval_s), device.str()));

@@ -14,7 +14,11 @@ struct DryRun {
   int64_t parameters = 0, trained_parameters = 0;
   int64_t steps = 0, steps_per_epoch = 0;  // both 0 where nothing is trained
   double step_s = 0;                       // median seconds of an optimizer step
+  std::string divergence;                  // which step's loss is not finite, as a message; empty where all are
   double train_s = 0;                      // of all steps
+  int64_t feature_images = 0;              // that the frozen body sees once, before the first step; see FeaturePlan
+  double features_s = 0;                   // for these
+  uint64_t feature_bytes = 0;              // of the files with their features
   double eval_s = 0;                       // of all evaluations, those at the end included
   uint64_t disk_bytes = 0;                 // of all checkpoints, one of them twice while it is written
   uint64_t free_disk_bytes = 0;            // where run.dir is, or would be
@@ -23,7 +27,8 @@ struct DryRun {
 };
 
 /// Takes some steps and evaluates some batches, for a few seconds, and computes every metric on scores of the splits'
-/// sizes, so that what is measured now is what the run will need. Writes nothing; leaves a trained-on model behind.
+/// sizes, so that what is measured now is what the run will need. Where the loss of a step is not finite, other steps
+/// are measured, which change no weight. Writes nothing; leaves a trained-on model behind.
 DryRun dry_run(Experiment& run, ProgressBar& bar);
 
 /// A table for people, of a run of so many epochs on that device; every line ends in a newline.

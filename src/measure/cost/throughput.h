@@ -54,6 +54,7 @@ class Throughput {
 
   const Loader& loader() const { return loader_.loader(); }
   const RunLength& length() const { return stepper_.length(); }
+  int64_t steps_taken() const { return step_; }
 
  private:
   StepBatches next();

@@ -90,6 +90,11 @@ Settings DesignReader::raw_settings(const YamlNode& node) {
   Settings all;
   each(node, {}, [&](const std::string& key, const YamlNode& given) {
     refuse_reserved(key, given);
+    if (given.is(Kind::kMap)) {  // braces are words
+      problem(given,
+              fmt::format("expected a value or a list; a number that changes by epoch is {0}.from and {0}.to", key));
+      return;
+    }
     const bool has_word = given.quoted && find_word(given.text) != std::string::npos;
     all.emplace_back(key, has_word ? given.text : value(given));
     design_.places.emplace(all.back(), given.origin);

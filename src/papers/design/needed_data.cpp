@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "datasets/calibration_split.h"
+#include "datasets/load_data.h"
 #include "datasets/long_tail.h"
 
 namespace settrain {
@@ -31,7 +32,8 @@ constexpr int64_t kCrop = 224;  // the usual crop of pipelines for images of dif
 std::optional<DataFacts> facts_of(const DatasetRegistry& datasets, const config::Config& config) {
   const DatasetEntry& entry = datasets.at(config.get<std::string>("data.name"));
   auto facts = entry.facts ? entry.facts(config) : std::nullopt;
-  if (!facts) return facts;
+  const auto classes = config.read<ClassOptions>("data");
+  if (!facts || !classes.only_superclasses.empty() || classes.superclass_share < 1) return std::nullopt;
   if (facts->size == 0) facts->size = kCrop;
   facts->train = long_tail_size(facts->train, facts->classes, config.read<LongTailOptions>("data"));
   const double calibration = config.read<CalibrationOptions>("data").share * static_cast<double>(facts->val);
@@ -57,6 +59,12 @@ std::vector<std::string> missing_files(const config::Config& config) {
     if (!fs::is_directory(root, ignored) || fs::is_empty(root, ignored)) {
       missing.push_back(fmt::format("the data of {} are not in '{}' (`settrain data fetch` says where they come from)",
                                     config.get<std::string>("data.name"), root));
+    }
+  } else {
+    for (const char* key : {"data.train", "data.val", "data.test"}) {
+      const std::string file = config.has(key) ? config.get<std::string>(key) : "";
+      if (!file.empty() && !fs::is_regular_file(file, ignored))
+        missing.push_back(fmt::format("there is no file '{}' ({})", file, key));
     }
   }
   const auto& weights = config.get<std::string>("model.pretrained");

@@ -12,7 +12,7 @@ namespace settrain {
 
 /// The facts of a run's data, the long tail of its config included; `size` and `channels` are those of the model's
 /// input. Nothing where the data set does not say: the user's own (image_folder, file_list), and where any size will do
-/// (data.expected: any).
+/// (data.expected: any), or superclasses are left out (data.only_superclasses, data.superclass_share).
 std::optional<DataFacts> facts_of(const DatasetRegistry& datasets, const config::Config& config);
 
 /// The files that the run needs and that are not there, each as a sentence: its data, the weights that it starts from.

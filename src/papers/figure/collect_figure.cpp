@@ -137,12 +137,14 @@ class PanelMaker {
         made.series.push_back(series_along(is_along_columns, fixed));
       }
     }
+    // A preset's numbers do not compare with the paper's.
+    if (figure_.has_preset()) made.y.mark.reset();
     return made;
   }
 
  private:
   static ChartAxis chart_axis(const FigureAxis& axis) {
-    return {.label = axis.label, .is_log = axis.is_log(), .least = axis.least, .most = axis.most};
+    return {.label = axis.label, .is_log = axis.is_log(), .least = axis.least, .most = axis.most, .mark = axis.mark};
   }
 
   std::vector<std::string> categories() const {

@@ -35,6 +35,7 @@ struct FigureAxis {
   bool is_error = false;                  // 1 minus the metric
   Scale scale = Scale::kUnsaid;           // labels of rows and columns are words then, and other axes linear
   std::optional<double> least{}, most{};  // ends of the axis
+  std::optional<double> mark{};           // of y: where a dashed line crosses the panel, but with a preset
   std::optional<size_t> column{};         // kMetric: of this column's runs, whatever the point's own
 
   bool is_log() const { return scale == Scale::kLog; }

@@ -160,6 +160,7 @@ class FigureReader : public DesignReader {
         (sets == std::string::npos || panel.y.metric.find("macro_") != std::string::npos)) {
       problem(node, "sizes are of average-K's sets: expected a metric such as test/avg5 or test/few_avg5");
     }
+    if (panel.x.mark) problem(node, "mark is of y");
     for (const FigureAxis* axis : {&panel.x, &panel.y}) {
       if (axis->is_error &&
           (is_sets || axis->quantity != Quantity::kMetric || unit_of(axis->metric) != Unit::kFraction)) {
@@ -175,7 +176,7 @@ class FigureReader : public DesignReader {
 
   FigureAxis figure_axis(const YamlNode& node) {
     FigureAxis axis;
-    each(node, {"of", "label", "scale", "metric", "from", "error", "column", "least", "most"},
+    each(node, {"of", "label", "scale", "metric", "from", "error", "column", "least", "most", "mark"},
          [&](const std::string& key, const YamlNode& given) {
            if (key == "of") axis.quantity = chosen(given, kOf);
            if (key == "label") axis.label = line(given);
@@ -186,6 +187,7 @@ class FigureReader : public DesignReader {
            if (key == "column") axis.column = places(given, figure_.columns, "column").front();
            if (key == "least") axis.least = number(given);
            if (key == "most") axis.most = number(given);
+           if (key == "mark") axis.mark = number(given);
          });
     if (axis.label.empty()) problem(node, "expected the key label");
     return axis;

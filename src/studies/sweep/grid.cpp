@@ -90,7 +90,8 @@ class GridReader : public TreeReader {
   using TreeReader::TreeReader;
 
   void read(const YamlNode& root, const std::filesystem::path& folder, Grid& grid) {
-    each(root, {"base", "set", "seeds", "points", "select", "report", "per", "presets"},
+    std::vector<GridStep> more;
+    each(root, {"base", "set", "seeds", "points", "then", "select", "report", "per", "presets"},
          [&](const std::string& key, const YamlNode& value) {
            if (key == "base") grid.base = base(value, folder);
            if (key == "set") {
@@ -98,6 +99,7 @@ class GridReader : public TreeReader {
            }
            if (key == "seeds") grid.seeds = values(value);
            if (key == "points") grid.steps = steps(value);
+           if (key == "then") more = steps(value);
            if (key == "select") {
              grid.select = text(value);
              select_ = &value;
@@ -105,6 +107,7 @@ class GridReader : public TreeReader {
            if (key == "report") grid.report = texts(value);
            if (key == "per") grid.per = texts(value);
          });
+    for (GridStep& step : more) grid.steps.push_back(std::move(step));
   }
 
   // Where the metric that chooses was read; null where it was not.
@@ -339,10 +342,11 @@ Grid read_grid(const std::filesystem::path& file, const std::string& preset) {
     if (metric.find('/') != std::string::npos) continue;
     reader.problem(*root, fmt::format("report: {} has no split, such as test/top5", in_quotes(metric)));
   }
-  if (!grid.select.starts_with("val/") && problems.empty()) {
+  if (!grid.select.starts_with("val/")) {
     const char* advice = "the validation metric that chooses, such as val/top5";
     if (const YamlNode* select = reader.select()) {
-      reader.problem(*select, fmt::format("select: {} is not {}", in_quotes(grid.select), advice));
+      if (!grid.select.empty())
+        reader.problem(*select, fmt::format("select: {} is not {}", in_quotes(grid.select), advice));
     } else {
       reader.problem(*root, fmt::format("expected the key select: {}", advice));
     }

@@ -30,11 +30,17 @@ std::vector<std::string> TreeReader::texts(const YamlNode& node) {
 
 std::string TreeReader::value(const YamlNode& node) {
   if (node.is(Kind::kScalar)) return node.quoted ? config::yaml_text(node.text) : node.text;
+  std::vector<std::string> elements;
+  if (node.is(Kind::kMap) && !node.keys.empty()) {
+    each(node, {"from", "to", "curve"}, [&](const std::string& name, const YamlNode& part) {
+      elements.push_back(fmt::format("{}: {}", name, value(part)));
+    });
+    return "{" + join(elements, ", ") + "}";
+  }
   if (!node.is(Kind::kList)) {
-    problem(node, "expected a value, or a list of them");
+    problem(node, "expected a value, a list of them, or {from, to, curve}");
     return "";
   }
-  std::vector<std::string> elements;
   for (const YamlNode& element : node.values) elements.push_back(value(element));
   return "[" + join(elements, ", ") + "]";
 }

@@ -48,7 +48,7 @@ class TreeReader {
   /// A list of texts, or one alone.
   std::vector<std::string> texts(const YamlNode& node);
 
-  /// A value of a config key, as YAML.
+  /// A value of a config key, as YAML; also {from, to, curve}, for a number that changes by epoch.
   std::string value(const YamlNode& node);
 
   std::optional<double> number(const YamlNode& node);

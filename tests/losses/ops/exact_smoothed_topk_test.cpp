@@ -122,6 +122,13 @@ TEST_CASE("An epsilon far below the rounding of the scores gives the rank itself
   }
 }
 
+TEST_CASE("Without noise it is the rank itself, of ties the lower class") {
+  const at::Tensor scores = at::tensor({2.0, 1.0, 2.0, 0.0}, at::kDouble).view({1, 4});
+  const auto sum = [](const at::Tensor& s) { return exact_smoothed_topk(s, 2, 0, 48).sum(); };
+  CHECK(sum(scores).item<double>() == 2);
+  CHECK(at::equal(test::gradient_of(sum, scores), at::tensor({0.0, 0.0, 1.0, 0.0}, at::kDouble).view({1, 4})));
+}
+
 TEST_CASE("A rank that is not there is refused") {
   CHECK_THROWS_AS(exact_smoothed_topk(at::zeros({1, 3}), 4, 0.1, 32), ShapeError);
   CHECK_THROWS_AS(exact_smoothed_topk(at::zeros({3}), 1, 0.1, 32), ShapeError);

@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+#include <limits>
+
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
 #include "tests/support/gradient_check.h"
@@ -50,6 +53,46 @@ TEST_CASE("Smoothed top-K permutes with the classes") {
   const SmoothedTopk permuted = smoothed_topk(scores.index_select(1, order), noise.index_select(2, order), 6, 0.5);
   CHECK(at::equal(result.values, permuted.values));
   CHECK(at::equal(result.chosen, order.index_select(0, permuted.chosen.view(-1)).view({5, 4})));
+}
+
+TEST_CASE("The smoothed sum by hand, as the thesis illustrates its draws") {
+  const at::Tensor scores = doubles({2.4, 2.6, 2.3, 0.5}, {1, 4});
+  const at::Tensor noise = doubles({0.2, -0.1, 0.1, 0.3, 0.1, 0.1, -0.1, 0.1, -0.1, -0.1, 0.1, -0.1}, {1, 3, 4});
+  const auto value = [&](const at::Tensor& s) { return smoothed_topk_sum(s, noise, 2, 1.0).sum(); };
+  CHECK(value(scores).item<double>() == Approx((5.1 + 5.2 + 4.9) / 3));
+  CHECK(test::near(test::gradient_of(value, scores), doubles({2.0 / 3, 1, 1.0 / 3, 0}, {1, 4})));
+  CHECK(smoothed_topk(scores, noise, 2, 1.0).values.item<double>() == Approx((2.5 + 2.5 + 2.4) / 3));
+}
+
+TEST_CASE("The smoothed sum adds up the ranks, its gradient too; ties go to the lower class") {
+  at::manual_seed(3);
+  const at::Tensor noise = at::randn({5, 6, 9}), few = at::randint(3, {5, 9}).to(at::kDouble);
+  for (const at::Tensor& scores : {at::randn({5, 9}, at::kDouble), few}) {
+    const double epsilon = scores.is_same(few) ? 0 : 0.7;
+    at::Tensor sum = at::zeros({5}, at::kDouble), gradient = at::zeros({5, 9}, at::kDouble);
+    for (int64_t k = 1; k <= 9; ++k) {
+      CAPTURE(k, epsilon);
+      sum = sum + smoothed_topk(scores, noise, k, epsilon).values;
+      gradient =
+          gradient + test::gradient_of(
+                         [&](const at::Tensor& s) { return smoothed_topk(s, noise, k, epsilon).values.sum(); }, scores);
+      CHECK(test::near(smoothed_topk_sum(scores, noise, k, epsilon), sum));
+      CHECK(test::near(
+          test::gradient_of([&](const at::Tensor& s) { return smoothed_topk_sum(s, noise, k, epsilon).sum(); }, scores),
+          gradient));
+    }
+  }
+}
+
+TEST_CASE("The smoothed sum leaves infinite scores that are not among the largest alone, and NaN is NaN") {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const at::Tensor scores = doubles({1, -inf, 2, 1, nan, 2, 1, -inf, -inf}, {3, 3}), noise = at::zeros({3, 2, 3});
+  const at::Tensor sums = smoothed_topk_sum(scores, noise, 2, 0.5);
+  CHECK(sums[0].item<double>() == 3);
+  CHECK(std::isnan(sums[1].item<double>()));
+  CHECK(sums[2].item<double>() == -inf);
+  CHECK_THROWS_AS(smoothed_topk_sum(scores, noise, 4, 0.5), ShapeError);
+  CHECK_THROWS_AS(smoothed_topk_sum(scores, at::zeros({3, 0, 3}), 2, 0.5), ShapeError);
 }
 
 TEST_CASE("Smoothed top-K refuses what does not fit") {

@@ -48,16 +48,35 @@ TEST_CASE("EfficientNets agree with torchvision, and Lite0 with a Python twin of
   check_all("efficientnet_lite0_72px.json", 10);
 }
 
+TEST_CASE("Inceptions agree with torchvision and timm, initial weights too") {
+  for (const char* name : {"inception_v3_107px", "inception_resnet_v2_107px"})
+    check_all(name + std::string(".json"), 10);
+}
+
+TEST_CASE("networks in a row agree with torchvision, initial weights too") {
+  for (const char* name : {"alexnet_64px", "squeezenet1_0_48px"}) check_all(name + std::string(".json"), 10);
+}
+
+TEST_CASE("MobileNets and ShuffleNet agree with torchvision, initial weights too") {
+  for (const char* name : {"mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2_x1_0"})
+    check_all(name + std::string("_64px.json"), 11);
+}
+
 TEST_CASE("vision transformers' parts agree with timm and OpenCLIP, initial weights too") {
   for (const char* name : {"vit_small_parts", "vit_dinov2_parts", "vit_no_token_parts", "vit_clip_parts"})
     check_all(name + std::string(".json"), 10);
   check_all("vit_reg4_parts.json", 11);
 }
 
-TEST_CASE("the other models have torchvision's names and shapes") {
-  for (const char* name : {"resnet101", "resnet152", "wide_resnet50_2", "resnext50_32x4d", "densenet161", "densenet169",
-                           "densenet201", "convnext_tiny", "vit_b_16", "convnext_small", "convnext_base",
-                           "convnext_large", "efficientnet_b0", "efficientnet_v2_s"}) {
+TEST_CASE("the other models have torchvision's or timm's names and shapes") {
+  for (const char* name : {"resnet101",          "resnet152",          "wide_resnet50_2", "resnext50_32x4d",
+                           "densenet161",        "densenet169",        "densenet201",     "convnext_tiny",
+                           "vit_b_16",           "convnext_small",     "convnext_base",   "convnext_large",
+                           "efficientnet_b0",    "efficientnet_b1",    "efficientnet_b2", "efficientnet_b3",
+                           "efficientnet_b4",    "efficientnet_v2_s",  "mobilenet_v2",    "mobilenet_v3_small",
+                           "mobilenet_v3_large", "shufflenet_v2_x1_0", "alexnet",         "inception_resnet_v2",
+                           "inception_v3",       "inception_v4",       "squeezenet1_0",   "vgg11",
+                           "wide_resnet101_2"}) {
     check_all(name + std::string(".params.txt"), 1);
   }
 }

@@ -1,6 +1,7 @@
 #include "metrics/sets/calibrate.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <fstream>
@@ -237,6 +238,66 @@ TEST_CASE("every guarantee says what holds or that nothing does") {
   for (const char* name : {"conformal:lac:0.1", "conformal:aps:0.1:classwise", "conformal:lac:0.1:superclass",
                            "conformal:lac:0.1:clustered", "conformal:pas:0.1:fuzzy(1)"}) {
     CHECK_THAT(guarantee(name), Catch::Contains("probability at least 0.9") && Catch::Contains("exchangeable"));
+  }
+}
+
+/// Genera of three, two and one species, and families of the first two genera and of the last.
+Taxonomy species() {
+  return make_taxonomy({"species", "genus", "family"},
+                       {{"A", "X"}, {"A", "X"}, {"A", "X"}, {"B", "X"}, {"B", "X"}, {"C", "Y"}});
+}
+
+TEST_CASE("the score tree is the probability of the first answer by so many nodes that holds the label, by hand") {
+  const ClassFacts facts{.classes = 6, .taxonomy = species()};
+  // The order of the classes is 0, 3, 1, 5, 4, 2.
+  const std::vector<double> p{.35, .15, .06, .2, .09, .15};
+  const auto score = [&](int64_t nodes, int64_t label) {
+    const SetRule rule = parse_set_rule(fmt::format("conformal:tree(nodes={}):0.5", nodes));
+    return calibrate(rule, facts, logits_of(p, 6), labels_of({label}), 0).thresholds[0].high + 1;
+  };
+  // By one node: species 0, the family of 0 and 3, and then, for 5, all.
+  const std::vector<double> by_one{.35, .85, .85, .85, .85, 1};
+  // By two: {0}, {0, 3}, genus A and 3 rather than the family, whose other species are not wanted; X and 5.
+  const std::vector<double> by_two{.35, .76, .76, .55, 1, 1};
+  for (int64_t label = 0; label < 6; ++label) {
+    CHECK(score(1, label) == Approx(by_one[static_cast<size_t>(label)]));
+    CHECK(score(2, label) == Approx(by_two[static_cast<size_t>(label)]));
+  }
+  CalibratedRule rule =
+      calibrate(parse_set_rule("conformal:tree(nodes=2):0.5"), facts, logits_of(p, 6), labels_of({1}), 0);
+  CHECK(at::equal(set_of(rule, p), labels_of({1, 1, 1, 1, 0, 0})));
+  rule.thresholds = {0.5 - 1};
+  CHECK(at::equal(set_of(rule, p), labels_of({1, 0, 0, 0, 0, 0})));
+  rule.thresholds = {0.3 - 1};
+  CHECK(at::equal(set_of(rule, p), labels_of({0, 0, 0, 0, 0, 0})));
+  rule.thresholds = {kInfinity};
+  CHECK(at::equal(set_of(rule, p), labels_of({1, 1, 1, 1, 1, 1})));
+  CHECK_THROWS_WITH(calibrate(rule.rule, {.classes = 6}, logits_of(p, 6), labels_of({1}), 0),
+                    Catch::Contains("data.taxonomy"));
+  CHECK_THROWS_AS(calibrate(rule.rule, {.classes = 6, .taxonomy = species(), .probability = ProbabilityKind::kSigmoid},
+                            logits_of(p, 6), labels_of({1}), 0),
+                  ConfigError);
+}
+
+TEST_CASE("an answer of the score tree is nodes: the classes whose score is at most the threshold") {
+  const ClassFacts facts{.classes = 6, .taxonomy = species()};
+  at::manual_seed(3);
+  const at::Tensor images = at::randn({40, 6}, at::kDouble).mul(2);
+  for (const int64_t nodes : {1, 2, 3}) {
+    const SetRule rule = parse_set_rule(fmt::format("conformal:tree(nodes={}):0.3", nodes));
+    const CalibratedRule calibrated = calibrate(rule, facts, images, images.argmin(1), 0);
+    const at::Tensor sets = sets_of(calibrated, images);
+    const NodeCover tree(species().parent, 6);
+    for (int64_t i = 0; i < images.size(0); ++i) {
+      for (int64_t c = 0; c < 6; ++c) {
+        const CalibratedRule own =
+            calibrate(rule, facts, images.narrow(0, i, 1).repeat({3, 1}), labels_of({c, c, c}), 0);
+        CHECK(sets[i][c].item<bool>() == (own.thresholds[0] <= calibrated.thresholds[0]));
+      }
+      CHECK(std::ssize(tree.exactly(sets[i].const_data_ptr<bool>())) <= nodes);
+    }
+    CHECK(at::equal(sets_of(calibrated, images.to(at::kFloat).to(at::kDouble)),
+                    sets_of(calibrated, images.to(at::kFloat))));
   }
 }
 

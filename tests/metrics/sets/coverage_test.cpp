@@ -8,6 +8,7 @@
 
 #include "metrics/sets/calibrate.h"
 #include "metrics/sets/conformal_thresholds.h"
+#include "metrics/sets/set_quality.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -94,6 +95,32 @@ TEST_CASE("fuzzy thresholds cover at least as often as promised") {
   const double judged = kDraws * kJudged;
   CHECK(tally.covered / judged > 1 - kAlpha - 0.005);
   CHECK(tally.covered / judged < 0.87);
+}
+
+TEST_CASE("an answer by nodes of a tree of three ranks holds the label as often as is promised") {
+  constexpr int64_t kSpecies = 12;
+  std::vector<std::vector<std::string>> paths;
+  for (int64_t c = 0; c < kSpecies; ++c)
+    paths.push_back({std::string(1, static_cast<char>('a' + c / 2)), std::string(1, static_cast<char>('A' + c / 6))});
+  const ClassFacts facts{.classes = kSpecies, .taxonomy = make_taxonomy({"species", "genus", "family"}, paths)};
+  for (const int64_t nodes : {1, 3}) {
+    const SetRule rule = parse_set_rule("conformal:tree(nodes=" + std::to_string(nodes) + "):0.2");
+    at::manual_seed(23);
+    const at::Tensor scores = at::randn({kDraws, kCalibration + kJudged, kSpecies}, at::kDouble).mul(1.5);
+    const at::Tensor labels =
+        scores.add(at::rand(scores.sizes(), at::kDouble).log().neg().log().neg().mul(0.7)).argmax(2);
+    Tally tally;
+    for (int64_t draw = 0; draw < kDraws; ++draw) {
+      const at::Tensor s = scores[draw], y = labels[draw];
+      const CalibratedRule calibrated =
+          calibrate(rule, facts, s.narrow(0, 0, kCalibration), y.narrow(0, 0, kCalibration), 0);
+      const SetOutcomes outcomes =
+          outcomes_of(sets_of(calibrated, s.narrow(0, kCalibration, kJudged)), y.narrow(0, kCalibration, kJudged));
+      tally.add(kCalibration, kJudged, outcomes.has_label.sum().item<int64_t>());
+    }
+    // At least so much, since classes of one node have the same score.
+    CHECK(tally.errors_off() > -3);
+  }
 }
 
 }  // namespace

@@ -126,3 +126,24 @@ TEST_CASE("outcomes of images that repeat are those of their sets") {
 TEST_CASE("labels and sets of different numbers of images are refused") {
   CHECK_THROWS_AS(outcomes_of(at::zeros({3, 2}, at::kBool), given_labels({0, 1})), ShapeError);
 }
+
+TEST_CASE("sets have nodes, their depth, and coverage by rank where there is a taxonomy") {
+  const Taxonomy tree = make_taxonomy({"species", "genus", "family"}, {{"A", "X"}, {"A", "X"}, {"B", "X"}, {"", "Y"}});
+  const at::Tensor sets = at::tensor({1, 1, 0, 0,   // genus A
+                                      1, 0, 1, 0,   // two species
+                                      1, 1, 1, 1,   // all
+                                      0, 0, 0, 0})  // none
+                              .view({4, 4})
+                              .to(at::kBool);
+  const at::Tensor labels = at::tensor({2, 1, 3, 0}, at::kLong);
+  const SetQuality quality = set_quality(sets, labels, 0.9, {}, tree);
+  CHECK(quality.mean_nodes == Approx((1 + 2 + 1) / 3.0));
+  CHECK(quality.mean_depth == Approx((2 + 3 + 0) / 3.0));  // a genus, two species, the root
+  CHECK(quality.rank_coverage == std::vector<double>{0.5, 0.75});
+  const SetQuality without = set_quality(sets, labels, 0.9, {});
+  CHECK(std::isnan(without.mean_nodes));
+  CHECK(without.rank_coverage.empty());
+  const SetQuality some = set_quality(outcomes_of(sets, labels, tree).of(at::tensor({1, 1}, at::kLong)), 0.9, {});
+  CHECK(some.mean_nodes == Approx(2));
+  CHECK(some.rank_coverage == std::vector<double>{1, 1});
+}

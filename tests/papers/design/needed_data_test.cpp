@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "datasets/calibration_split.h"
+#include "datasets/load_data.h"
 #include "datasets/long_tail.h"
 #include "src/config/load.h"
 #include "src/config/schema.h"
@@ -29,7 +30,7 @@ struct InputSize {
 
 std::optional<DataFacts> facts(const std::vector<std::string>& settings) {
   const config::Keys keys =
-      config::joined(LongTailOptions::keys(), CalibrationOptions::keys(),
+      config::joined(ClassOptions::keys(), LongTailOptions::keys(), CalibrationOptions::keys(),
                      config::Keys{config::key("input_size", &InputSize::input_size, 0, "Of the model.")});
   const config::Section data{"data", "", keys, "name", "cifar100", config::variants_of(test::builtin_datasets())};
   return facts_of(test::builtin_datasets(), config::load({{data}, {}}, {}, settings));
@@ -63,6 +64,8 @@ TEST_CASE("a long tail has as many images as data.long_tail leaves") {
 
 TEST_CASE("data of the user's own are not known beforehand") {
   CHECK_FALSE(facts({"data.name=image_folder", "data.root=x"}).has_value());
+  CHECK_FALSE(facts({"data.only_superclasses=[flowers]"}).has_value());
+  CHECK_FALSE(facts({"data.superclass_share=0.1"}).has_value());
 }
 
 TEST_CASE("what a run needs is named, and what of it is missing") {

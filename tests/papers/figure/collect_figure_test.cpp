@@ -64,6 +64,20 @@ TEST_CASE("a figure along its rows has means over seeds, with intervals from thr
   CHECK_FALSE(panel.series[1].points[0].below);
 }
 
+TEST_CASE("a marked value is drawn without a preset, whose numbers do not compare with the paper's") {
+  std::string text = kFigure;
+  const std::string axis = "error: true";
+  text.replace(text.find(axis), axis.size(), axis + ", mark: 20.5");
+  FigureFiles files;
+  const auto file = files.write_figure(text);
+  const auto mark_with = [&](const char* preset) {
+    const auto filled = collect_figure(read_figure(file, preset), test::figure_schema(), {}, false);
+    return filled.charts.at(0).panels.at(0).y.mark;
+  };
+  CHECK(mark_with("paper") == 20.5);
+  CHECK_FALSE(mark_with("smoke"));
+}
+
 TEST_CASE("a figure over the epochs has the runs' logs, and leaves out what is null") {
   FigureFiles files;
   const auto log = [](double first, const std::string& second) {

@@ -144,6 +144,7 @@ TEST_CASE("what is wrong with a figure's file is said with its place") {
       {"metric: test/avg2", "metric: test/top2", "sizes are of average-K's sets"},
       {"metric: test/avg2", "from: last_epoch, metric: test/avg2", "from and column choose nothing"},
       {"label: \"Error, %\", least: 0", "label: \"Error, %\", least: 5, most: 5", "least is not below most"},
+      {"x: {of: epochs, label: Epoch}", "x: {of: epochs, label: Epoch, mark: 3}", "mark is of y"},
       {"y: {metric: test/top1, label: B}", "y: {metric: test/avg2_size, error: true, label: B}", "1 minus an accuracy"},
       {"y: {metric: test/top1, label: B}", "y: {metric: top1, label: B}", "expected a metric on the axis y"},
       {"part: b", "part: a", "there are two panels '1a'"},

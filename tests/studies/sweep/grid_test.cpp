@@ -34,9 +34,9 @@ class GridFile {
 
   Grid read(const std::string& preset = "") const { return read_grid(folder_ / "g.yaml", preset); }
   // "k=v l=w" a point.
-  std::vector<std::string> expanded() const {
+  std::vector<std::string> expanded(const std::string& preset = "") const {
     std::vector<std::string> lines;
-    for (const Settings& point : expand_grid(read(), base())) {
+    for (const Settings& point : expand_grid(read(preset), base())) {
       std::string line;
       for (const auto& [name, value] : point) line += (line.empty() ? "" : " ") + name + "=" + value;
       lines.push_back(line);
@@ -62,6 +62,15 @@ TEST_CASE("a product is every combination, the last key fastest") {
   CHECK(GridFile("  - product: {a: [1, 2], b: [x, 'y z']}").expanded() ==
         Lines{"a=1 b=x", "a=1 b=\"y z\"", "a=2 b=x", "a=2 b=\"y z\""});
   CHECK(GridFile("  - product: {a: [[1, 2], [3]]}").expanded() == Lines{"a=[1, 2]", "a=[3]"});
+}
+
+TEST_CASE("a number and curves may be values of one key") {
+  CHECK(GridFile("  - product: {a: [1, {from: 1, to: 0.5}, {from: 2, to: 1, curve: cosine}]}").expanded() ==
+        Lines{"a=1", "a={from: 1, to: 0.5}", "a={from: 2, to: 1, curve: cosine}"});
+  CHECK(GridFile("  - list: [{a: {from: 1, to: 2}}, {a: 3}]\n  - {when: {a: {from: 1, to: 2}}, product: {b: [4, 5]}}")
+            .expanded() == Lines{"a={from: 1, to: 2} b=4", "a={from: 1, to: 2} b=5", "a=3"});
+  check_refused("  - product: {a: [1, {form: 1, to: 0.5}]}", "unknown key 'form', did you mean 'from'?");
+  check_refused("  - product: {a: [1, {}]}", "{from, to, curve}");
 }
 
 TEST_CASE("zips, lists and steps one after the other") {
@@ -136,6 +145,17 @@ TEST_CASE("a preset is put over the rest") {
   CHECK_THROWS_WITH(file.read("smal"), Contains("there is no preset 'smal'; the file has: small"));
 }
 
+TEST_CASE("a preset's steps under `then` come after the file's own") {
+  const GridFile file(
+      "  - product: {k: [5], a: [1, 2]}",
+      "presets:\n  k1: {then: [{when: {a: 2}, product: {k: [1]}}]}\n  one: {points: [{product: {a: [3]}}]}\n"
+      "  early: {then: [{product: {k: [2]}}], points: [{product: {a: [4]}}]}\n");
+  CHECK(file.expanded() == Lines{"k=5 a=1", "k=5 a=2"});
+  CHECK(file.expanded("k1") == Lines{"k=5 a=1", "k=1 a=2"});
+  CHECK(file.expanded("one") == Lines{"a=3"});
+  CHECK(file.expanded("early") == Lines{"a=4 k=2"});  // in whatever order they stand
+}
+
 TEST_CASE("a base with a shell's ~ is told that it is not replaced") {
   const test::TemporaryFolder folder;
   folder.write("g.yaml", std::string("base: ~/b.yaml\nselect: val/top1\npoints:\n  - product: {a: [1]}\n"));
@@ -170,6 +190,9 @@ TEST_CASE("what is wrong in a grid is said with its place") {
     folder.write("g.yaml", std::string("base: b.yaml\n") + select + "points: [{product: {a: [1]}}]\n");
     CHECK_THROWS_WITH(read_grid(folder / "g.yaml", ""), Contains(place));
   }
+  folder.write("g.yaml",
+               std::string("base: b.yaml\nselect: test/top1\nreport: [top1]\npoints: [{product: {a: [1]}}]\n"));
+  CHECK_THROWS_WITH(read_grid(folder / "g.yaml", ""), Contains("select: 'test/top1'") && Contains("report: 'top1'"));
 }
 
 }  // namespace settrain

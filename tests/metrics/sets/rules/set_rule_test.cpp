@@ -11,9 +11,10 @@ TEST_CASE("a rule's name is read as it was written") {
        {"top:5", "average:2.5", "error:0.1", "average-error:0.05", "conformal:lac:0.1", "conformal:aps:0.1",
         "conformal:aps(randomised=true):0.1", "conformal:raps(lambda=0.2,k=3):0.1", "conformal:saps(lambda=0.1):0.25",
         "conformal:raps(k=0,randomised=true):0.1:classwise", "conformal:pas:0.1:superclass",
-        "conformal:wpas(weights=a:b/c d.csv):0.1", "conformal:lac:0.1:interpolated(0.99)", "conformal:aps:0.1:rc3p",
-        "conformal:lac:0.1:clustered", "conformal:lac:0.1:clustered(clusters=4,share=0.3)",
-        "conformal:lac:0.1:fuzzy(1e-05)", "conformal:lac:0.1:fuzzy(0.5,share=0.75)"}) {
+        "conformal:wpas(weights=a:b/c d.csv):0.1", "conformal:tree(nodes=3):0.1",
+        "conformal:lac:0.1:interpolated(0.99)", "conformal:aps:0.1:rc3p", "conformal:lac:0.1:clustered",
+        "conformal:lac:0.1:clustered(clusters=4,share=0.3)", "conformal:lac:0.1:fuzzy(1e-05)",
+        "conformal:lac:0.1:fuzzy(0.5,share=0.75)"}) {
     CAPTURE(name);
     CHECK(parse_set_rule(name).name() == name);
     CHECK(parse_set_rule(parse_set_rule(name).name()) == parse_set_rule(name));
@@ -68,6 +69,10 @@ TEST_CASE("a rule that cannot be read is refused with what is wrong") {
                             {"conformal:aps(randomised=yes):0.1", "true or false"},
                             {"conformal:aps(randomised):0.1", "write randomised=VALUE"},
                             {"conformal:wpas:0.1", "wpas(weights=FILE)"},
+                            {"conformal:tree:0.1", "tree(nodes=3)"},
+                            {"conformal:tree(nodes=33):0.1", "at most 32"},
+                            {"conformal:tree(nodes=0):0.1", "nodes must be a whole number"},
+                            {"conformal:tree(nodes=2):0.1:classwise", "all images together"},
                             {"conformal:aps(randomised=true:0.1", "parentheses do not match"},
                             {"conformal:aps)(:0.1", "parentheses do not match"},
                             {"conformal:raps(k=1)x:0.1", "goes on behind its parentheses"},

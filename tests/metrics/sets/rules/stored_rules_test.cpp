@@ -29,6 +29,7 @@ CalibratedRule calibrated_rule(const std::string& name) {
   if (is_conformal && rule.rule.threshold == ConformalThreshold::kRc3p) rule.most_ranks = {1, 5, 2, 3, 4};
   if (is_conformal && rule.rule.score == ConformalScore::kPas)
     rule.class_factor = {13.0 / 3, 13, 13.0 / 4, kInfinity, 13.0 / 5};
+  if (is_conformal && rule.rule.score == ConformalScore::kTree) rule.tree = {5, 5, 6, 6, 6, 6, -1};
   rule.seed = 0xFFFFFFFFFFFFFFFF;
   rule.guarantee = "no guarantee: a test";
   rule.notes = {"1 class has no training images"};
@@ -52,9 +53,10 @@ StoredRules some_rules() {
 // One rule as JSON.
 
 TEST_CASE("a rule keeps every bit as JSON") {
-  for (const char* name : {"top:2", "average:1.5", "error:0.1", "average-error:0.1", "conformal:lac:0.1",
-                           "conformal:aps(randomised=true):0.1:classwise", "conformal:pas:0.1:superclass",
-                           "conformal:raps:0.2:rc3p", "conformal:lac:0.1:fuzzy(1e-5)", "conformal:lac:0.001"}) {
+  for (const char* name :
+       {"top:2", "conformal:tree(nodes=2):0.1", "average:1.5", "error:0.1", "average-error:0.1", "conformal:lac:0.1",
+        "conformal:aps(randomised=true):0.1:classwise", "conformal:pas:0.1:superclass", "conformal:raps:0.2:rc3p",
+        "conformal:lac:0.1:fuzzy(1e-5)", "conformal:lac:0.001"}) {
     CAPTURE(name);
     const CalibratedRule rule = calibrated_rule(name);
     const CalibratedRule read = rule_from_json(Json::parse(to_json(rule).dump()), 5);
@@ -62,6 +64,7 @@ TEST_CASE("a rule keeps every bit as JSON") {
     CHECK((read.thresholds == rule.thresholds));
     CHECK(read.most_ranks == rule.most_ranks);
     CHECK(read.class_factor == rule.class_factor);
+    CHECK(read.tree == rule.tree);
     CHECK(read.seed == rule.seed);
     CHECK(read.images == rule.images);
     CHECK(read.guarantee == rule.guarantee);
@@ -243,6 +246,41 @@ TEST_CASE("text that is no rules of a model is refused, with its place") {
     CAPTURE(text);
     CHECK_THROWS_AS(stored_rules_from_text(text, 3, "a file"), RunError);
   }
+}
+
+TEST_CASE("a rule's tree must be one of its classes") {
+  const Json good = to_json(calibrated_rule("conformal:tree(nodes=2):0.3"));
+  CHECK(rule_from_json(good, 5).tree == std::vector<int64_t>{5, 5, 6, 6, 6, 6, -1});
+  for (const Json& tree :
+       {Json(), Json::array(), Json({5, 5, 5, 5, 5}), Json({5, 5, 6, 6, 6, 4, -1}), Json({5, 5, 6, 6, 6, 1.5, -1}),
+        Json({5, 5, 5, 5, 5, 6, -1, -1}), Json({5, 5, 6, 6, 6, 6, 7})}) {
+    Json wrong = good;
+    wrong["tree"] = tree;
+    CHECK_THROWS_WITH(rule_from_json(wrong, 5), Catch::Contains("'tree'"));
+  }
+}
+
+TEST_CASE("a rule keeps the calibration images' scores") {
+  CalibratedRule rule = calibrated_rule("conformal:lac:0.1:superclass");
+  rule.images = 3;
+  rule.superclass_of = {0, 0, 1, 1, 1};
+  rule.label_scores = {{DoubleDouble::sum(-1, 1e-30), -0.25, -kInfinity}, {4, 0, 2}};
+  const Json good = to_json(rule);
+  const CalibratedRule read = rule_from_json(Json::parse(good.dump()), 5);
+  CHECK((read.label_scores.scores == rule.label_scores.scores));
+  CHECK(read.label_scores.labels == rule.label_scores.labels);
+  CHECK(read.superclass_of == rule.superclass_of);
+  for (const auto& [key, value] : good["label_scores"].items()) {
+    for (const Json& other :
+         {Json(), Json(1), Json("????"), Json("AAAA"), Json(""), Json("/////////////////////w==")}) {
+      Json wrong = good;
+      wrong["label_scores"][key] = other;
+      CHECK_THROWS_AS(rule_from_json(wrong, 5), RunError);
+    }
+  }
+  Json few = good;
+  few["superclass_of"] = {0, 1};
+  CHECK_THROWS_WITH(rule_from_json(few, 5), Catch::Contains("superclass_of"));
 }
 
 }  // namespace

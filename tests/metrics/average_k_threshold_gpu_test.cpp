@@ -1,6 +1,6 @@
 #include <ATen/ATen.h>
 
-#include "metrics/threshold.h"
+#include "metrics/average_k_threshold.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
 

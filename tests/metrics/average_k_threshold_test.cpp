@@ -1,4 +1,4 @@
-#include "metrics/threshold.h"
+#include "metrics/average_k_threshold.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -1,4 +1,4 @@
-#include "src/train/transformer_files.h"
+#include "src/train/transformer_weights.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -6,6 +6,7 @@
 
 #include <regex>
 
+#include "models/cost.h"
 #include "models/model.h"
 #include "models/model_options.h"
 #include "models/named_tensors.h"
@@ -341,6 +342,7 @@ TEST_CASE("a grid that is not square is known from a card, and else square ones 
                  .class_keys = {},
                  .superclass_names = {},
                  .superclass_of = {},
+                 .taxonomy = {},
                  .train_counts = {1, 1, 1, 1, 1},
                  .channels = 3,
                  .input_height = 8,
@@ -377,16 +379,41 @@ TEST_CASE("weights with an adapter that the model does not have say how they are
                     Contains("qkv.up: [36, 8]") && Contains("[36, 3]"));
 }
 
-TEST_CASE("weights of another network name the registered model that they fit") {
+TEST_CASE("weights of no registered model are refused without a name") {
   const SmallTransformer transformer;
-  TensorMap other;
-  at::manual_seed(1);
-  const config::Config config = config::load({{model_section(all_models())}, {}}, {}, {"model.name=resnet8"});
-  for (const auto& [name, tensor] : state_dict(*all_models().at("resnet8").make(config, {9, 3, 32, 32})))
-    other[name] = tensor.detach();
-  CHECK_THROWS_WITH(transformer.load(other, *transformer.draw(2)), Contains("model.name: resnet8"));
   CHECK_THROWS_WITH(transformer.load({{"a.weight", at::zeros({2, 2})}}, *transformer.draw(2)),
-                    !Contains("model.name:"));
+                    Contains("a.weight") && !Contains("model.name:"));
+}
+
+TEST_CASE("each registered model's weights are refused by one of another family, with the name that they fit") {
+  constexpr int64_t kMostParameters = 30'000'000;  // files of larger networks would take seconds
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "weights.safetensors").string();
+  for (const ModelEntry& entry : all_models().entries()) {
+    CAPTURE(entry.name);
+    if (entry.name == kHeadOnly) continue;  // many networks have a head of that name
+    const auto configured = [&](const std::string& name) {
+      return config::load({{model_section(all_models())}, {}}, {}, {"model.name=" + name, "model.pretrained=" + file});
+    };
+    TensorMap tensors;
+    bool is_transformer = false;
+    {
+      const CostCounter without_storage;
+      const auto model = entry.make(configured(entry.name), entry.usual);
+      if (model->num_parameters() > kMostParameters) continue;
+      is_transformer = model->patch_grid().has_value();
+      for (const auto& [name, tensor] : state_dict(*model)) {
+        tensors[name] = at::zeros(tensor.sizes(), tensor.is_floating_point() ? at::kBFloat16 : at::kLong);
+      }
+    }
+    write_tensor_file(file, tensors);
+    const std::string name = is_transformer ? "resnet8" : "vit_tiny_patch16";
+    const ModelEntry& other = all_models().at(name);
+    const config::Config config = configured(name);
+    const auto model = other.make(config, other.usual);
+    CHECK_THROWS_WITH(load_pretrained(config, *model, &all_models()),
+                      Contains(tensors.begin()->first) && Contains("model.name:") && Contains(" " + entry.name));
+  }
 }
 
 TEST_CASE("files of hostile names and shapes are refused, not misread") {

@@ -1,4 +1,4 @@
-#include "src/train/transformer_files.h"
+#include "src/train/transformer_weights.h"
 
 #include <ATen/ops/_upsample_bicubic2d_aa.h>
 #include <ATen/ops/cat.h>
@@ -27,7 +27,7 @@ struct Source {
   Renames in_block, outside;
   std::vector<std::string_view> left_out;  // modules or tensors that no classifier has
   // Whether the source's files may have a network for texts beside the one for images. Its tensors lie outside the
-  // prefix, some by the same names, as all others there but those that `beside` names.
+  // prefix and may have the same names. Of the tensors outside the prefix only those that `beside` names are read.
   bool has_text_network = false;
   std::vector<std::string_view> beside = {};
   PositionResize resize = PositionResize::kAntialiased;

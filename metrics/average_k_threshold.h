@@ -17,8 +17,8 @@ namespace settrain {
 ///
 /// On the CPU by radix selection: one pass counts the values by the highest 16 bits of an integer that orders as they
 /// do, and one more for each further 16 bits counts those whose higher bits a wanted rank has; so two passes for
-/// float32 and four for float64 where few ranks are wanted. What it needs on top are the counts: 0.5 MiB a thread in
-/// the first pass, then as much for each different run of higher bits, at most 16 MiB in all up to 32 threads.
+/// float32 and four for float64 where few ranks are wanted. The counts take 0.5 MiB a thread in the first pass, and in
+/// later ones 0.5 MiB for each distinct beginning that a wanted rank has; at most 16 MiB in all up to 32 threads.
 /// Contiguous values are not copied. On other devices at::topk selects and sorts as many values as the highest rank
 /// needs.
 std::vector<double> order_statistics(const at::Tensor& values, std::span<const int64_t> ranks);

@@ -1,0 +1,85 @@
+// The blocks of MobileNets and EfficientNets, and the parts of which they are made.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/layers.h"
+
+namespace settrain {
+
+enum class Activation { kNone, kRelu, kRelu6, kSilu, kHardSwish };
+
+/// May write over x. Tensors without storage stay as they are.
+at::Tensor activated(at::Tensor x, Activation by);
+
+/// A convolution's padding and first weights.
+enum class ConvolutionKind {
+  kTorchvision,  // a Convolution
+  kTensorFlow,   // first weights as there; padded as TensorFlow pads: the output has ceil(size / stride) pixels
+  kUniform,      // padded as a Convolution; uniform in +-1/sqrt(in / groups * kernel^2), as torch.nn.Conv2d's
+};
+
+struct UnitOptions {
+  ConvolutionKind kind = ConvolutionKind::kTorchvision;
+  BatchNormOptions norm = {};
+};
+
+struct UnitShape {
+  int64_t in, out, kernel, stride = 1, groups = 1;
+  Activation activation = Activation::kNone;
+};
+
+/// A square convolution without bias, a batch norm and an activation.
+class ConvolutionUnit {
+ public:
+  /// Registers the convolution and the norm in `owner` by their names.
+  ConvolutionUnit(torch::nn::Module& owner, const std::string& convolution, const std::string& norm,
+                  const UnitOptions& options, const UnitShape& shape);
+
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  Activation activation_;
+  std::shared_ptr<Layer> convolution_, norm_;
+};
+
+/// That number of channels, rounded to a multiple of 8, and up where that would take off more than a tenth.
+int64_t channels_of_eight(double channels);
+
+/// The names of a block's parts; its units are numbered by P from 0, squeeze-and-excitation among them.
+enum class InvertedNames {
+  kBlock,  // block.P.{0,1}, and block.P.{fc1,fc2}
+  kConv,   // conv.P.{0,1}, and for the last unit conv.P and conv.P+1
+  kLite,   // _expand_conv, _bn0, _depthwise_conv, _bn1, _project_conv, _bn2
+};
+
+struct InvertedShape {
+  int64_t in, inner, out, kernel, stride;
+  Activation activation;
+  int64_t squeezed = 0;   // channels within squeeze-and-excitation, hard but for SiLU; 0: there is none
+  bool is_fused = false;  // one convolution in the place of the 1x1 and the depthwise one
+};
+
+/// The inverted bottleneck of Sandler et al., "MobileNetV2" (2018): a 1x1 convolution to `inner` channels, a depthwise
+/// one, squeeze-and-excitation, and a 1x1 convolution without activation. The first is left out where `inner` is `in`.
+/// A fused block has a whole convolution instead of the first three, and nothing else where `inner` is `in`. Where the
+/// shapes agree, the input is added, in training with stochastic depth.
+class InvertedResidual : public Layer {
+ public:
+  /// `skipped`: the probability that an image skips the block in training.
+  InvertedResidual(InvertedNames names, const UnitOptions& options, const InvertedShape& shape, double skipped = 0);
+  at::Tensor forward(const at::Tensor& x) override;
+
+ private:
+  double skipped_;
+  bool adds_input_;
+  std::vector<ConvolutionUnit> units_;
+  std::shared_ptr<Layer> excitation_;  // before the last unit; may be null
+};
+
+}  // namespace settrain

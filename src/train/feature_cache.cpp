@@ -1,0 +1,437 @@
+#include "src/train/feature_cache.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "models/model.h"
+#include "models/named_tensors.h"
+#include "src/config/value.h"
+#include "src/core/digest.h"
+#include "src/core/error.h"
+#include "src/core/files.h"
+#include "src/core/interrupt.h"
+#include "src/core/log.h"
+#include "src/core/text.h"
+#include "src/train/evaluation.h"
+#include "src/train/identity.h"
+#include "src/train/mix.h"
+
+namespace settrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kCacheFeatures = "data.cache_features", *kTrainingSplit = "train";
+constexpr int64_t kHeaderBytes = 256;  // a multiple of what rows are aligned to
+
+// Puts the model into evaluation mode as long as it lives.
+class Evaluating {
+ public:
+  explicit Evaluating(Model& model) : model_(model), was_training_(model.is_training()) { model.eval(); }
+  Evaluating(const Evaluating&) = delete;
+  ~Evaluating() { model_.train(was_training_); }
+
+ private:
+  Model& model_;
+  bool was_training_;
+};
+
+// Loaders of images, whatever features there are already.
+LoaderContext of_images(const Experiment& run) {
+  LoaderContext context = run.loader;
+  context.features.clear();
+  return context;
+}
+
+Pipeline training_pipeline(const Experiment& run) {
+  return {run.loader.pipeline, run.dataset.height, run.dataset.width, ViewUse::kTraining};
+}
+
+// Why the run must see its images in every epoch, or an empty text. Cheap reasons come first.
+std::string why_not(const Experiment& run) {
+  if (run.train.epochs < 2) return "there are no two epochs";
+  const std::set<std::string> head = run.model->head_parameters();
+  bool trains_head = false;
+  for (const auto& parameter : run.model->named_parameters()) {
+    if (!parameter.value().requires_grad()) continue;
+    if (!head.contains(parameter.key())) return fmt::format("{} trains, which is no part of the head", parameter.key());
+    trains_head = true;
+  }
+  if (!trains_head) return "nothing of the head trains";
+  if (run.train.ema_decay > 0) return "train.ema_decay rounds the averaged weights of the body too";
+  if (training_pipeline(run).is_random()) return "images are cropped or mirrored anew in each epoch (data.pipeline)";
+  if (run.config.read<MixOptions>("train").is_on()) return "train.mix mixes images";
+  if (run.loader.options.on_bad_image != "error") return "images that cannot be read are left out (data.on_bad_image)";
+  if (run.dataset.train.images->features()) return "the data are features already";
+  return "";
+}
+
+// [images, width] float32 on the CPU: the head's inputs.
+at::Tensor features_of(const Experiment& run, const at::Tensor& images) {
+  return forward(*run.model, images, run.policy).features.to(at::kCPU, at::kFloat).contiguous();
+}
+
+// The numbers that the head takes of one image; nothing where it takes pixels.
+std::optional<int64_t> feature_width(const Experiment& run) {
+  const c10::InferenceMode inference;
+  const Evaluating evaluating(*run.model);
+  const at::Tensor image = at::zeros({1, run.input.channels, run.input.height, run.input.width}, at::kFloat);
+  const at::Tensor features = run.model->features(as_input(image, run.policy));
+  if (features.dim() != 2) return std::nullopt;
+  return features.size(1);
+}
+
+// The splits that are scored by the centre of their images, in a fixed order. "train" is then scored by its images, in
+// batches of another size.
+std::vector<std::string> scored_splits(const Experiment& run) {
+  const bool has_calibration = run.dataset.calibration.size() > 0;
+  std::set<std::string> names = splits_to_score(run.config, run.eval.during_training, has_calibration);
+  if (run.eval.view_use() == ViewUse::kEvaluation)
+    names.merge(splits_to_score(run.config, run.eval.splits, has_calibration));
+  std::vector<std::string> found;
+  for (const char* name : {"val", "calibration", "test"}) {
+    if (names.contains(name) && split_named(run.dataset, name).size() > 0) found.emplace_back(name);
+  }
+  return found;
+}
+
+// A digest of everything that features depend on, but for the split and the size of batches.
+std::string feature_recipe(const Experiment& run) {
+  const std::set<std::string> without_effect{"data.batch_size",        "data.eval_batch_size",  "data.workers",
+                                             "data.prefetch",          "data.drop_last",        "data.sampler",
+                                             "data.on_bad_image",      "data.on_device",        kCacheFeatures,
+                                             "data.taxonomy",          "data.superclasses",     "data.class_names",
+                                             "data.calibration_share", "data.calibration_seed", "model.trainable",
+                                             "model.dropout",          "model.stochastic_depth"};
+  Sha256 digest;
+  for (const config::Entry& entry : run.config.entries()) {
+    const auto is_of = [&](const char* start) { return entry.path.starts_with(start); };
+    // Networks can differ though their tensors do not: in how a transformer pools its tokens, for one.
+    const bool counts = is_of("data.") || is_of("model.");
+    if (!counts || is_of("data.label_noise.") || is_of("model.head") || is_of("model.pretrained") ||
+        without_effect.contains(entry.path))
+      continue;
+    digest.add(fmt::format("{}={}\n", entry.path, config::yaml_value(entry.key, entry.value)));
+  }
+  const auto& [mean, std] = run.loader.normalisation;
+  const PipelineOptions& pipeline = run.loader.pipeline;
+  digest.add(fmt::format("{} {} {} {} {} {} {}\n{} {}\n{}\n", run.input.channels, run.input.height, run.input.width,
+                         pipeline.pipeline, pipeline.resize_size, pipeline.interpolation, pipeline.crop_share,
+                         fmt::join(mean, " "), fmt::join(std, " "), run.policy.describe()));
+  for (const auto& [name, value] : machine_identity(run)) digest.add(fmt::format("{}={}\n", name, value));
+  const std::set<std::string> head = run.model->head_parameters();
+  for (const auto& [name, tensor] : state_dict(*run.model)) {
+    if (head.contains(name)) continue;
+    const at::Tensor values = tensor.to(at::kCPU).contiguous();
+    digest.add(fmt::format("{} {} {}\n", name, c10::toString(values.scalar_type()), fmt::join(values.sizes(), " ")));
+    digest.add({static_cast<const uint8_t*>(values.const_data_ptr()), values.nbytes()});
+  }
+  return digest.hex();
+}
+
+// Tells the starts of the machine apart: an earlier one may have lost what was not yet on the disk.
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+// A file of rows under way, or whole. Used by the first process.
+class RowFile {
+ public:
+  RowFile(fs::path path, const std::string& digest, int64_t rows, int64_t width)
+      : path_(std::move(path)), partial_(path_.string() + ".partial"), rows_(rows), width_(width) {
+    header_ = padded(fmt::format("settrain features 1\n{}\n{} {}\n", digest, rows, width));
+    partial_header_ = padded(header_.substr(0, header_.find('\0')) + boot_id() + "\n");
+  }
+
+  const fs::path& path() const { return path_; }
+  int64_t size_of(int64_t rows) const { return kHeaderBytes + rows * width_ * 4; }
+
+  bool is_whole() const {
+    std::error_code missing;
+    const auto bytes = fs::file_size(path_, missing);
+    return !missing && bytes == static_cast<uintmax_t>(size_of(rows_)) && head_of(path_) == header_;
+  }
+
+  // Opens the part that is there, cut to whole batches, and returns its rows; all where the whole file is there. Waits
+  // where another process is making it. A whole file that is not what it should be is removed.
+  int64_t open(int64_t batch) {
+    std::error_code failed;
+    fs::create_directories(path_.parent_path(), failed);
+    if (failed) throw file_error("make", path_.parent_path(), failed.value());
+    for (bool told = false; !is_whole();) {
+      file_ = Descriptor(::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+      if (!file_.is_open()) fail("open", errno);
+      if (flock(file_.get(), LOCK_EX | LOCK_NB) == 0) {
+        if (!is_same_file()) continue;  // the one before us has renamed it
+        if (!is_whole()) return begin(batch);
+        fs::remove(partial_, failed);
+        break;
+      }
+      if (errno != EWOULDBLOCK) fail("lock", errno);
+      if (!std::exchange(told, true)) {
+        log::info(fmt::format("[features] waiting for another process, which makes '{}'", path_.string()));
+      }
+      throw_if_interrupted();
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    file_.close();
+    return rows_;
+  }
+
+  void append(const at::Tensor& rows) {
+    if (!write_all(file_, rows.const_data_ptr(), rows.nbytes())) {
+      const int code = errno;
+      cut_to(size_of(written_));
+      fail("write", code);
+    }
+    written_ += rows.size(0);
+  }
+
+  void finish() {
+    if (pwrite(file_.get(), header_.data(), header_.size(), 0) != static_cast<ssize_t>(header_.size()))
+      fail("write", errno);
+    if (fsync(file_.get()) != 0) fail("sync", errno);
+    std::error_code failed;
+    fs::rename(partial_, path_, failed);
+    if (failed) fail("rename", failed.value());
+    file_.close();
+  }
+
+ private:
+  // With the lock held: the rows that are there.
+  int64_t begin(int64_t batch) {
+    std::error_code missing;
+    if (fs::exists(path_, missing)) {
+      log::warning(fmt::format("[features] '{}' is damaged and is made anew", path_.string()));
+      fs::remove(path_, missing);
+    }
+    int64_t rows = 0;
+    const int64_t bytes = lseek(file_.get(), 0, SEEK_END);
+    if (bytes >= kHeaderBytes && head_of(partial_) == partial_header_) {
+      rows = std::min(rows_, (bytes - kHeaderBytes) / (width_ * 4));
+      if (rows < rows_) rows = rows / batch * batch;
+      cut_to(size_of(rows));
+    } else {
+      cut_to(0);
+      if (!write_all(file_, partial_header_.data(), partial_header_.size())) fail("write", errno);
+    }
+    return written_ = rows;
+  }
+
+  static std::string padded(std::string text) {
+    text.resize(kHeaderBytes, '\0');
+    return text;
+  }
+
+  static std::string head_of(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    std::string head(kHeaderBytes, '\0');
+    stream.read(head.data(), kHeaderBytes);
+    return stream ? head : "";
+  }
+
+  bool is_same_file() const {
+    struct stat ours {
+    }, there{};
+    return fstat(file_.get(), &ours) == 0 && stat(partial_.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
+           ours.st_dev == there.st_dev;
+  }
+
+  void cut_to(int64_t size) {
+    if (ftruncate(file_.get(), size) != 0 || lseek(file_.get(), size, SEEK_SET) != size) fail("cut", errno);
+  }
+
+  [[noreturn]] void fail(const char* action, int code) const {
+    throw RunError(fmt::format("{}; or train without the file: --set {}=off, with --allow {} where a run goes on",
+                               file_error(action, partial_, code).what(), kCacheFeatures, kCacheFeatures));
+  }
+
+  fs::path path_, partial_;
+  int64_t rows_, width_, written_ = 0;
+  std::string header_, partial_header_;
+  Descriptor file_;
+};
+
+void check_rows(const at::Tensor& rows, const Batch& batch, const ImageSource& images) {
+  const at::Tensor finite = at::isfinite(rows).all(1);
+  for (int64_t i = 0; i < rows.size(0); ++i) {
+    if (finite.const_data_ptr<bool>()[i]) continue;
+    throw DataError(fmt::format("{}: the body's features are not finite",
+                                images.describe(batch.sample_ids.const_data_ptr<int64_t>()[i])));
+  }
+}
+
+// The rows of the batch, made in a batch of `whole` images.
+at::Tensor rows_of(const Experiment& run, const Batch& batch, int64_t whole) {
+  at::Tensor images = batch.images;
+  const int64_t count = batch.size();
+  while (images.size(0) < whole)
+    images = at::cat({images, images.narrow(0, 0, std::min(images.size(0), whole - images.size(0)))});
+  return features_of(run, images).narrow(0, 0, count).contiguous();
+}
+
+// Fills the rest of a file by all processes in turn. `file`: of the first.
+void fill_rows(const Experiment& run, const Split& split, RowFile* file, int64_t done, int64_t width,
+               ProgressBar& bar) {
+  const bool is_training = split.name == kTrainingSplit;
+  ProcessGroup& group = *run.group;
+  const LoaderContext context = of_images(run);
+  Loader loader =
+      is_training ? training_loader_in_order(run.dataset, context) : evaluation_loader(run.dataset, split, context);
+  const int64_t size = loader.settings().batch_size, world = group.world_size();
+  Progress progress{"[features] " + split.name, done, split.size(), 0, ""};
+  loader.start_epoch(0, done / size);
+  for (int64_t first = done / size; first < loader.batches_per_epoch(); first += world) {
+    Batch batch;
+    at::Tensor rows = at::zeros({size, width}, at::kFloat);
+    std::string problem;
+    try {
+      if (loader.next(batch) && batch.size() > 0) {
+        const at::Tensor own = rows_of(run, batch, is_training ? size : batch.size());
+        check_rows(own, batch, *split.images);
+        rows.narrow(0, 0, own.size(0)).copy_(own);
+      }
+    } catch (const DataError& error) {
+      if (world == 1) throw;
+      problem = error.what();
+    }
+    if (world > 1) {
+      for (const std::string& text : group.all_gather(problem))
+        if (!text.empty()) throw AgreedError(text);
+    }
+    const at::Tensor counts = group.all_gather(at::tensor({batch.size(), int64_t{interrupted()}}));
+    const at::Tensor all = world == 1 ? rows.unsqueeze(0) : group.all_gather(rows);
+    group.first_does([&] {
+      for (int64_t rank = 0; rank < world; ++rank)
+        file->append(all[rank].narrow(0, 0, counts[rank][0].item<int64_t>()));
+    });
+    progress.done += counts.select(1, 0).sum().item<int64_t>();
+    bar.update(progress);
+    if (const int64_t signal = counts.select(1, 1).max().item<int64_t>()) throw Interrupted(static_cast<int>(signal));
+  }
+  bar.hide();
+}
+
+// $SETTRAIN_CACHE/features, which runs share, or the run's own folder.
+fs::path cache_folder(const fs::path& run_folder) {
+  const char* shared = std::getenv("SETTRAIN_CACHE");
+  return (shared && *shared ? fs::path(shared) : run_folder) / "features";
+}
+
+// Whether every process sees the file that the first has begun. On other machines it may not be there.
+bool is_seen_by_all(ProcessGroup& group, const fs::path& path) {
+  const bool is_there = fs::exists(path) || fs::exists(path.string() + ".partial");
+  return group.all_gather(at::tensor({int64_t{is_there}})).min().item<int64_t>() != 0;
+}
+
+std::shared_ptr<const FeatureTable> mapped(ProcessGroup& group, const std::string& path, int64_t rows, int64_t width) {
+  std::shared_ptr<const FeatureTable> table;
+  std::string problem;
+  try {
+    table = std::make_shared<FeatureTable>(path, kHeaderBytes, rows, width, FeatureTable::Stored::kFloat32);
+  } catch (const RunError& error) {
+    problem = error.what();
+  }
+  for (const std::string& text : group.all_gather(problem))
+    if (!text.empty())
+      throw AgreedError(fmt::format("{}; all processes read the features from the first one's files", text));
+  return table;
+}
+
+}  // namespace
+
+std::optional<FeaturePlan> feature_plan(const Experiment& run) {
+  const config::Switch wanted = run.loader.options.cache_features;
+  if (wanted == config::Switch::kOff) return std::nullopt;
+  std::string reason = why_not(run);
+  const std::optional<int64_t> width = reason.empty() ? feature_width(run) : std::nullopt;
+  if (reason.empty() && !width) reason = "the head of this model sees pixels";
+  if (!reason.empty()) {
+    if (wanted == config::Switch::kOn)
+      throw KeyError(kCacheFeatures, fmt::format("on: {}; expected auto or off", reason));
+    return std::nullopt;
+  }
+  FeaturePlan plan{.splits = scored_splits(run), .width = *width};
+  plan.splits.insert(plan.splits.begin(), kTrainingSplit);
+  for (const std::string& name : plan.splits) plan.images += split_named(run.dataset, name).size();
+  return plan;
+}
+
+void cache_features(Experiment& run, const fs::path& run_folder, ProgressBar& bar) {
+  const std::optional<FeaturePlan> plan = feature_plan(run);
+  if (!plan) return;
+  const c10::InferenceMode inference;
+  const Evaluating evaluating(*run.model);
+  ProcessGroup& group = *run.group;
+  const fs::path folder = cache_folder(run_folder);
+  log::info(fmt::format(
+      "[features] only the head trains: the body sees each of {} images once, and its features ({}) go to '{}'; "
+      "{}=off lets it see them in every epoch",
+      format_count(plan->images), format_bytes(static_cast<uint64_t>(plan->bytes())), folder.string(), kCacheFeatures));
+  const std::string common = feature_recipe(run);
+  for (const std::string& name : plan->splits) {
+    const Split& split = split_named(run.dataset, name);
+    const bool is_training = name == kTrainingSplit;
+    const int64_t batch = is_training ? run.loader.options.batch_size : run.loader.options.resolved_eval_batch_size();
+    const std::string digest = sha256(fmt::format("{}\n{}\n{}\n{}", common, split.digest, batch, is_training));
+    RowFile file(folder / digest, digest, split.size(), plan->width);
+    int64_t done = 0;
+    group.first_does([&] { done = file.open(batch); });
+    done = group.all_gather(at::tensor({done}))[0].item<int64_t>();
+    const std::string path = group.all_gather(file.path().string())[0];
+    if (!is_seen_by_all(group, path)) {
+      if (run.loader.options.cache_features == config::Switch::kOn)
+        throw AgreedError(
+            fmt::format("{}: on: not every process sees '{}'; expected auto or off", kCacheFeatures, path));
+      log::info("[features] not every process sees that folder: the body sees the images in every epoch");
+      run.loader.features.clear();
+      return;
+    }
+    if (done < split.size()) fill_rows(run, split, &file, done, plan->width, bar);
+    group.first_does([&] {
+      if (!file.is_whole()) file.finish();
+    });
+    run.loader.features[name] = mapped(group, path, split.size(), plan->width);
+  }
+}
+
+void remove_cached_features(const fs::path& run_folder) {
+  constexpr size_t kDigits = 64;  // of SHA-256
+  const fs::path folder = run_folder / "features";
+  std::error_code ignored;
+  std::vector<fs::path> ours;  // others may have put files of their own there
+  for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
+    const size_t digits = std::min(name.size(), name.find_first_not_of("0123456789abcdef"));
+    const bool is_cache = digits == kDigits && (name.size() == digits || name.substr(digits) == ".partial");
+    if (is_cache) ours.push_back(entry->path());
+  }
+  for (const fs::path& file : ours) fs::remove(file, ignored);
+  fs::remove(folder, ignored);  // where it is empty
+}
+
+}  // namespace settrain
