@@ -112,6 +112,7 @@ struct Dataset {
   std::vector<int64_t> superclass_of;           // [classes], or empty
   Taxonomy taxonomy;                            // whose lowest nodes are the superclasses; empty where there are none
   int64_t channels = 0, height = 0, width = 0;  // of every image; height and width are 0 where they differ
+  std::string features_model;                   // SHA-256 of the weights that made features, where they are known
   std::string normalisation;                    // the usual one for these images, by name; or "none"
   Split train{"train"}, val{"val"}, test{"test"};
   Split calibration{"calibration"};         // images moved here from val by data.calibration_share; usually empty

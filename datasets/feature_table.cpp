@@ -15,13 +15,6 @@
 #include "src/core/files.h"
 
 namespace settrain {
-namespace {
-
-uint64_t bytes_of_stored(FeatureTable::Stored stored) {
-  return stored == FeatureTable::Stored::kFloat32 ? sizeof(float) : sizeof(uint16_t);
-}
-
-}  // namespace
 
 FeatureTable::FeatureTable(std::vector<float> values, int64_t width)
     : size_(width > 0 ? std::ssize(values) / width : 0), width_(width), stored_(Stored::kFloat32) {
@@ -35,7 +28,7 @@ FeatureTable::FeatureTable(std::vector<float> values, int64_t width)
 FeatureTable::FeatureTable(const std::filesystem::path& file, uint64_t offset, int64_t size, int64_t width,
                            Stored stored)
     : bytes_(nullptr), size_(size), width_(width), stored_(stored) {
-  const uint64_t end = offset + static_cast<uint64_t>(size) * static_cast<uint64_t>(width) * bytes_of_stored(stored);
+  const uint64_t end = offset + static_cast<uint64_t>(size * width * bytes_of(stored));
   const Descriptor descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!descriptor.is_open()) throw read_error("open", file, errno);
   struct stat found {};
@@ -48,13 +41,14 @@ FeatureTable::FeatureTable(const std::filesystem::path& file, uint64_t offset, i
   if (size == 0) return;
   void* start = ::mmap(nullptr, end, PROT_READ, MAP_PRIVATE, descriptor.get(), 0);
   if (start == MAP_FAILED) throw read_error("map", file, errno);
+  ::madvise(start, end, MADV_WILLNEED);  // rows are read in any order, which the system would not foresee
   owner_ = std::shared_ptr<const void>(start, [end](const void* map) { ::munmap(const_cast<void*>(map), end); });
   bytes_ = static_cast<const uint8_t*>(start) + offset;
 }
 
 void FeatureTable::read(int64_t row, float* out) const {
   const auto count = static_cast<size_t>(width_);
-  const uint8_t* from = bytes_ + static_cast<uint64_t>(row) * count * bytes_of_stored(stored_);
+  const uint8_t* from = bytes_ + row * width_ * bytes_of(stored_);
   if (stored_ == Stored::kFloat32) {
     std::memcpy(out, from, count * sizeof(float));
     return;

@@ -14,6 +14,8 @@ class FeatureTable {
  public:
   enum class Stored { kFloat32, kBfloat16 };
 
+  static int64_t bytes_of(Stored stored) { return stored == Stored::kFloat32 ? 4 : 2; }
+
   /// `values`: row after row. Throws std::invalid_argument where `width` does not divide them.
   FeatureTable(std::vector<float> values, int64_t width);
 

@@ -109,6 +109,7 @@ Dataset load_features(const FeatureOptions& options, const SplitOptions& split) 
     throw DataError(fmt::format("'{}': all labels are 0; a classifier needs two classes", options.train));
   dataset.channels = dataset.height = 1;  // a row of numbers
   dataset.width = train->file().features->width();
+  dataset.features_model = train->file().model;
   dataset.normalisation = "none";
   HeldOut held_out = hold_out(train->file().labels, dataset.num_classes(), split);
   dataset.train = make_split("train", train, std::move(held_out.train), train->file().labels);

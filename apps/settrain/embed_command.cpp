@@ -77,7 +77,7 @@ int write_features(const CommandLine& line, const EmbedArguments& arguments) {
   Embeddings found;
   try {
     found = embed(
-        model, loader, [&](int64_t id) { return split.images->describe(id); }, bar);
+        *model.model, model.policy, loader, [&](int64_t id) { return split.images->describe(id); }, bar);
   } catch (const Interrupted&) {
     log::info(fmt::format("[embed] stopped: '{}' is not written", arguments.output));
     throw;

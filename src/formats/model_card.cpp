@@ -82,6 +82,7 @@ class CardReader {
     const std::string probability = text("probability");
     if (probability != "softmax" && probability != "sigmoid") fail("'probability' is neither softmax nor sigmoid");
     card.is_sigmoid = probability == "sigmoid";
+    if (card_.contains("features_model")) card.features_model = text("features_model");
     card.head = text("head");
     if (std::find(kHeads.begin(), kHeads.end(), card.head) == kHeads.end()) {
       fail(fmt::format("the head {} is unknown", shown(card.head)));
@@ -214,6 +215,7 @@ std::string to_text(const ModelCard& card) {
                                     {"crop_share", card.crop_share},
                                     {"score_scale", card.score_scale},
                                     {"probability", card.is_sigmoid ? "sigmoid" : "softmax"},
+                                    {"features_model", card.features_model},
                                     {"head", card.head}};
   // Bytes that are no UTF-8 are replaced: safetensors files hold none.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

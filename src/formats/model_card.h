@@ -25,7 +25,9 @@ struct ModelCard {
   double crop_share = 0;                                    // what data.resize_size: auto follows; 0: the pipeline
   double score_scale = 1;   // multiplies scores before they become probabilities: Loss::score_scale()
   bool is_sigmoid = false;  // a class' probability is the sigmoid of its score, not one of a softmax
-  std::string head;         // the one that answers: "linear", "normalised", "scaled", "two_head" (its multi-label head)
+  /// SHA-256 of the weights that made the features on which a head without a body was trained; or empty.
+  std::string features_model;
+  std::string head;  // the one that answers: "linear", "normalised", "scaled", "two_head" (its multi-label head)
 
   bool operator==(const ModelCard&) const = default;
 };

@@ -26,8 +26,8 @@ Loader embedding_loader(const TrainedModel& model, const Dataset& dataset, const
   return evaluation_loader(dataset, split, context);
 }
 
-Embeddings embed(const TrainedModel& model, Loader& loader, const std::function<std::string(int64_t id)>& name,
-                 ProgressBar& bar) {
+Embeddings embed(Model& model, const ComputePolicy& policy, Loader& loader,
+                 const std::function<std::string(int64_t id)>& name, ProgressBar& bar) {
   c10::InferenceMode inference;
   Embeddings result;
   const auto leave_out = [&](const std::string& reason) {
@@ -41,7 +41,8 @@ Embeddings embed(const TrainedModel& model, Loader& loader, const std::function<
   for (Batch batch; loader.next(batch);) {
     for (const SkippedImage& image : batch.skipped) leave_out(image.reason);
     if (batch.size() > 0) {
-      const at::Tensor features = forward(*model.model, batch.images, model.policy).features.to(at::kCPU, at::kFloat);
+      const at::Tensor features = forward(model, batch.images, policy).features.to(at::kCPU, at::kFloat);
+      if (features.dim() != 2) throw DataError("the head of this model sees pixels, and no row of features");
       const at::Tensor rows = features.contiguous(), finite = at::isfinite(rows).all(1);
       result.width = rows.size(1);
       result.features.reserve(static_cast<size_t>(loader.size() * result.width));

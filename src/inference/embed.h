@@ -22,10 +22,11 @@ struct Embeddings : FeatureArrays {
 /// Throws DataError where the images have another size or other channels than the model takes.
 Loader embedding_loader(const TrainedModel& model, const Dataset& dataset, const Split& split);
 
-/// The features of the loader's images, ModelOutput::features, with their ids and labels. Logs a warning for each image
-/// that is left out; `name` gives an image's name by its id. Throws DataError where no image is left, and Interrupted
-/// after the current batch where a signal asked to stop.
-Embeddings embed(const TrainedModel& model, Loader& loader, const std::function<std::string(int64_t id)>& name,
-                 ProgressBar& bar);
+/// The features of the loader's images, ModelOutput::features, with their ids and labels, by a model in evaluation
+/// mode. Logs a warning for each image that is left out; `name` gives an image's name by its id. Throws DataError where
+/// no image is left, or where the model's head sees pixels, and Interrupted after the current batch where a signal
+/// asked to stop.
+Embeddings embed(Model& model, const ComputePolicy& policy, Loader& loader,
+                 const std::function<std::string(int64_t id)>& name, ProgressBar& bar);
 
 }  // namespace settrain

@@ -189,6 +189,12 @@ int64_t predict_features(const TrainedModel& model, const FeatureFile& features,
   constexpr int64_t kRows = 256;
   const c10::InferenceMode inference;
   const FeatureTable& table = *features.features;
+  const std::string& known = model.card.features_model;
+  if (!known.empty() && !features.model.empty() && known != features.model) {
+    throw DataError(
+        fmt::format("'{}': other weights made its features (SHA-256 {}) than those that the head was trained on ({})",
+                    file, features.model, known));
+  }
   int64_t unanswered = 0;
   Progress progress;
   progress.stage = "[predict]";

@@ -58,7 +58,7 @@ int64_t predict(const TrainedModel& model, const FileTable& images, const std::o
 
 /// The same for the features of images, which go to the model's head: a row for each, in the file's order, by its path
 /// or its number. `file` names the features in messages. Returns how many have scores that are not finite. Throws
-/// DataError where the head takes features of another width, or pixels.
+/// DataError where the head takes features of another width or of other weights, or pixels.
 int64_t predict_features(const TrainedModel& model, const FeatureFile& features, const std::string& file,
                          const SetMaker& maker, PredictionWriter& writer, ProgressBar& bar);
 

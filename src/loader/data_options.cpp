@@ -104,6 +104,10 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "runs share them; else in the run's folder, until the training has ended. Results are the same to the bit, but "
           "for those of a smaller last training batch, whose features are made in a batch of full size.",
           config::auto_or("on", "off")),
+      key("cache_precision", &O::cache_precision, "float32",
+          "How the files of data.cache_features hold numbers. bfloat16 halves the files and rounds features to "
+          "eight bits, in training and in the evaluation of cached splits.")
+          .one_of({"float32", "bfloat16"}),
   };
   return config::joined(PipelineOptions::keys(), keys);
 }

@@ -17,6 +17,7 @@ struct LoaderOptions {
   std::string sampler, normalisation, on_bad_image;
   config::Switch on_device = config::Switch::kAuto;
   config::Switch cache_features = config::Switch::kAuto;
+  std::string cache_precision;
 
   static constexpr int64_t kAuto = 0;  // the word auto in eval_batch_size and workers
 

@@ -28,6 +28,20 @@ at::Tensor to_tensor(const std::vector<int64_t>& numbers, const at::TensorOption
   return tensor;
 }
 
+// The rows of the table with these numbers, [rows, width] float32. All compute threads copy, since a batch is used at
+// once.
+at::Tensor gather_rows(const FeatureTable& table, const at::Tensor& numbers, const at::TensorOptions& options) {
+  constexpr int64_t kGrain = 16;  // rows for each task, some 80 KB
+  const int64_t width = table.width();
+  at::Tensor rows = at::empty({numbers.size(0), width}, options.dtype(at::kFloat));
+  auto* const values = rows.mutable_data_ptr<float>();
+  const auto* const number = numbers.const_data_ptr<int64_t>();
+  at::parallel_for(0, numbers.size(0), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) table.read(number[i], values + i * width);
+  });
+  return rows;
+}
+
 // Pinned memory means training on a GPU, where only the thread that feeds it is busy.
 int64_t busy_threads(bool pin_memory) {
   return pin_memory ? 1 : at::get_num_threads();
@@ -130,6 +144,10 @@ bool Loader::next(Batch& batch) {
     batch.images = settings_.resident->render(made->places, transform_.pipeline().height(),
                                               transform_.pipeline().width(), transform_.format().channels_last);
   }
+  if (settings_.features) {
+    batch.images =
+        gather_rows(*settings_.features, made->places, at::TensorOptions().pinned_memory(settings_.pin_memory));
+  }
   for (const SkippedImage& image : batch.skipped)
     settings_.skipped->add(split_.images->describe(image.id), image.reason);
   return true;
@@ -145,7 +163,7 @@ Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, 
   const auto pinned = at::TensorOptions().pinned_memory(settings_.pin_memory);
   const int64_t places = transform_.pipeline().height() + transform_.pipeline().width();  // of a view
   if (settings_.features) {
-    batch.images = at::empty({count, settings_.features->width()}, pinned.dtype(at::kFloat));
+    prepared.places = at::empty({count}, at::kLong);
   } else if (settings_.resident) {
     prepared.places = at::empty({count * batch.views, places}, pinned.dtype(at::kLong));
   } else {
@@ -160,8 +178,7 @@ Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, 
     const int64_t id = split_.ids[position];
     try {
       if (settings_.features) {
-        settings_.features->read(settings_.features_by_position ? draw.position : id,
-                                 batch.images.mutable_data_ptr<float>() + std::ssize(ids) * batch.images.size(1));
+        prepared.places.mutable_data_ptr<int64_t>()[i] = settings_.features_by_position ? draw.position : id;
       } else if (settings_.resident) {
         locate(draw, epoch, prepared.places.mutable_data_ptr<int64_t>() + i * batch.views * places);
       } else {
@@ -183,7 +200,7 @@ Loader::Prepared Loader::prepare(const std::vector<Draw>& order, int64_t epoch, 
     ids.push_back(id);
     if (!split_.label_sets.empty()) sets.add(split_.label_sets.of(static_cast<int64_t>(position)));
   }
-  if (!settings_.resident) batch.images = batch.images.narrow(0, 0, std::ssize(ids) * batch.views);
+  if (batch.images.defined()) batch.images = batch.images.narrow(0, 0, std::ssize(ids) * batch.views);
   batch.labels = to_tensor(labels, pinned);
   batch.sample_ids = to_tensor(ids, pinned);
   if (!sets.empty()) {

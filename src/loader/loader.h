@@ -120,8 +120,8 @@ class Loader {
  private:
   // The product of a worker thread.
   struct Prepared {
-    Batch batch;        // complete; or without images, where these are resident
-    at::Tensor places;  // for ResidentImages::render()
+    Batch batch;        // complete; or without images, where these are resident or rows of features
+    at::Tensor places;  // for ResidentImages::render(); or the numbers of the rows, [batch] int64
   };
   Prepared prepare(const std::vector<Draw>& order, int64_t epoch, int64_t number) const;
   void locate(const Draw& draw, int64_t epoch, int64_t* places) const;

@@ -40,21 +40,9 @@ double seconds_now() {
 // ------------------------------------------------------------------------------------------------- files
 
 LabelledFeatures features_in(const std::filesystem::path& path, const FeatureFile& file) {
-  if (file.labels.empty()) {
-    throw DataError(fmt::format("'{}' has no labels: a probe compares answers with labels", path.string()));
-  }
-  const int64_t images = file.features->size(), width = file.features->width();
-  LabelledFeatures read{at::empty({images, width}, at::kFloat), at::tensor(file.labels, at::kLong)};
-  auto* const rows = read.features.mutable_data_ptr<float>();
-  at::parallel_for(0, images, 256, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) file.features->read(i, rows + i * width);
-  });
-  const at::Tensor too_large = read.features.abs().amax(1).gt(kLargest).nonzero();
-  if (too_large.numel() > 0) {
-    throw DataError(fmt::format("'{}' has a number above {:g} in row {}", path.string(), kLargest,
-                                too_large[0][0].item<int64_t>()));
-  }
-  return read;
+  const std::string place = fmt::format("'{}'", path.string());
+  if (file.labels.empty()) throw DataError(place + " has no labels: a probe compares answers with labels");
+  return labelled_features(*file.features, file.labels, place);
 }
 
 // Throws ConfigError where the file does not belong to the training file.
@@ -210,6 +198,22 @@ ProbeResult judged_scores(std::string name, std::string title, const at::Tensor&
   const ClassHits first = count_hits(label_is_among(scores, labels, 1), labels, classes);
   const ClassHits five = count_hits(label_is_among(scores, labels, 5), labels, classes);
   return {std::move(name), std::move(title), accuracy(first), macro_accuracy(first).mean, accuracy(five), seconds};
+}
+
+LabelledFeatures labelled_features(const FeatureTable& table, const std::vector<int64_t>& labels,
+                                   const std::string& place) {
+  const int64_t images = table.size(), width = table.width();
+  LabelledFeatures read{at::empty({images, width}, at::kFloat), at::tensor(labels, at::kLong)};
+  auto* const rows = read.features.mutable_data_ptr<float>();
+  at::parallel_for(0, images, 256, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) table.read(i, rows + i * width);
+  });
+  const at::Tensor too_large = read.features.abs().amax(1).gt(kLargest).nonzero();
+  if (too_large.numel() > 0) {
+    throw DataError(
+        fmt::format("{} has a number above {:g} in row {}", place, kLargest, too_large[0][0].item<int64_t>()));
+  }
+  return read;
 }
 
 ProbeData read_probe_data(const std::filesystem::path& train, const std::filesystem::path& test,

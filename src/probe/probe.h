@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/feature_table.h"
 #include "src/core/progress_bar.h"
 #include "src/probe/nearest.h"
 
@@ -26,6 +27,11 @@ struct ProbeData {
   std::optional<LabelledFeatures> val;
   int64_t classes = 0;  // labels are below it
 };
+
+/// The rows of `table` with their labels, [images], in memory. Throws DataError, which begins with `place`, where a
+/// number is too large for squares in float32.
+LabelledFeatures labelled_features(const FeatureTable& table, const std::vector<int64_t>& labels,
+                                   const std::string& place);
 
 /// Reads feature files (datasets/feature_file.h); `val` may be empty. Throws ConfigError where they do not belong
 /// together: other widths, other names of classes, features of other weights, or one file twice; DataError where labels

@@ -465,6 +465,7 @@ ModelCard card_of(const Experiment& run) {
           .crop_share = run.loader.pipeline.crop_share,
           .score_scale = run.loss->score_scale(),
           .is_sigmoid = run.class_facts.probability == ProbabilityKind::kSigmoid,
+          .features_model = data.features_model,
           .head = run.config.get<std::string>("model.head")};
 }
 

@@ -161,14 +161,18 @@ std::string boot_id() {
 // A file of rows under way, or whole. Used by the first process.
 class RowFile {
  public:
-  RowFile(fs::path path, const std::string& digest, int64_t rows, int64_t width)
-      : path_(std::move(path)), partial_(path_.string() + ".partial"), rows_(rows), width_(width) {
-    header_ = padded(fmt::format("settrain features 1\n{}\n{} {}\n", digest, rows, width));
+  RowFile(fs::path path, const std::string& digest, int64_t rows, const FeaturePlan& plan)
+      : path_(std::move(path)),
+        partial_(path_.string() + ".partial"),
+        rows_(rows),
+        row_bytes_(plan.width * FeatureTable::bytes_of(plan.stored)),
+        type_(plan.stored == FeatureTable::Stored::kFloat32 ? at::kFloat : at::kBFloat16) {
+    header_ = padded(fmt::format("settrain features 1\n{}\n{} {}\n", digest, rows, plan.width));
     partial_header_ = padded(header_.substr(0, header_.find('\0')) + boot_id() + "\n");
   }
 
   const fs::path& path() const { return path_; }
-  int64_t size_of(int64_t rows) const { return kHeaderBytes + rows * width_ * 4; }
+  int64_t size_of(int64_t rows) const { return kHeaderBytes + rows * row_bytes_; }
 
   bool is_whole() const {
     std::error_code missing;
@@ -202,7 +206,9 @@ class RowFile {
     return rows_;
   }
 
-  void append(const at::Tensor& rows) {
+  /// `values`: [rows, width] float32.
+  void append(const at::Tensor& values) {
+    const at::Tensor rows = values.to(type_).contiguous();
     if (!write_all(file_, rows.const_data_ptr(), rows.nbytes())) {
       const int code = errno;
       cut_to(size_of(written_));
@@ -232,7 +238,7 @@ class RowFile {
     int64_t rows = 0;
     const int64_t bytes = lseek(file_.get(), 0, SEEK_END);
     if (bytes >= kHeaderBytes && head_of(partial_) == partial_header_) {
-      rows = std::min(rows_, (bytes - kHeaderBytes) / (width_ * 4));
+      rows = std::min(rows_, (bytes - kHeaderBytes) / row_bytes_);
       if (rows < rows_) rows = rows / batch * batch;
       cut_to(size_of(rows));
     } else {
@@ -271,7 +277,8 @@ class RowFile {
   }
 
   fs::path path_, partial_;
-  int64_t rows_, width_, written_ = 0;
+  int64_t rows_, row_bytes_, written_ = 0;
+  at::ScalarType type_;
   std::string header_, partial_header_;
   Descriptor file_;
 };
@@ -348,11 +355,12 @@ bool is_seen_by_all(ProcessGroup& group, const fs::path& path) {
   return group.all_gather(at::tensor({int64_t{is_there}})).min().item<int64_t>() != 0;
 }
 
-std::shared_ptr<const FeatureTable> mapped(ProcessGroup& group, const std::string& path, int64_t rows, int64_t width) {
+std::shared_ptr<const FeatureTable> mapped(ProcessGroup& group, const std::string& path, int64_t rows,
+                                           const FeaturePlan& plan) {
   std::shared_ptr<const FeatureTable> table;
   std::string problem;
   try {
-    table = std::make_shared<FeatureTable>(path, kHeaderBytes, rows, width, FeatureTable::Stored::kFloat32);
+    table = std::make_shared<FeatureTable>(path, kHeaderBytes, rows, plan.width, plan.stored);
   } catch (const RunError& error) {
     problem = error.what();
   }
@@ -375,7 +383,10 @@ std::optional<FeaturePlan> feature_plan(const Experiment& run) {
       throw KeyError(kCacheFeatures, fmt::format("on: {}; expected auto or off", reason));
     return std::nullopt;
   }
-  FeaturePlan plan{.splits = scored_splits(run), .width = *width};
+  FeaturePlan plan{.splits = scored_splits(run),
+                   .width = *width,
+                   .stored = run.loader.options.cache_precision == "bfloat16" ? FeatureTable::Stored::kBfloat16
+                                                                              : FeatureTable::Stored::kFloat32};
   plan.splits.insert(plan.splits.begin(), kTrainingSplit);
   for (const std::string& name : plan.splits) plan.images += split_named(run.dataset, name).size();
   return plan;
@@ -398,7 +409,7 @@ void cache_features(Experiment& run, const fs::path& run_folder, ProgressBar& ba
     const bool is_training = name == kTrainingSplit;
     const int64_t batch = is_training ? run.loader.options.batch_size : run.loader.options.resolved_eval_batch_size();
     const std::string digest = sha256(fmt::format("{}\n{}\n{}\n{}", common, split.digest, batch, is_training));
-    RowFile file(folder / digest, digest, split.size(), plan->width);
+    RowFile file(folder / digest, digest, split.size(), *plan);
     int64_t done = 0;
     group.first_does([&] { done = file.open(batch); });
     done = group.all_gather(at::tensor({done}))[0].item<int64_t>();
@@ -415,7 +426,7 @@ void cache_features(Experiment& run, const fs::path& run_folder, ProgressBar& ba
     group.first_does([&] {
       if (!file.is_whole()) file.finish();
     });
-    run.loader.features[name] = mapped(group, path, split.size(), plan->width);
+    run.loader.features[name] = mapped(group, path, split.size(), *plan);
   }
 }
 

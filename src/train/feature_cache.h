@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/feature_table.h"
 #include "src/core/progress_bar.h"
 #include "src/train/experiment.h"
 
@@ -16,9 +17,10 @@ namespace settrain {
 /// the splits that are evaluated by the centre of their images.
 struct FeaturePlan {
   std::vector<std::string> splits;
-  int64_t images = 0, width = 0;  // rows of all splits, and numbers of each
+  int64_t images = 0, width = 0;                                 // rows of all splits, and numbers of each
+  FeatureTable::Stored stored = FeatureTable::Stored::kFloat32;  // data.cache_precision
 
-  int64_t bytes() const { return images * width * 4; }
+  int64_t bytes() const { return images * width * FeatureTable::bytes_of(stored); }
 };
 
 /// The plan of a run of which only the head trains, for more than one epoch, on images that come the same in every

@@ -95,6 +95,19 @@ class Embed(ProgramTest):
         self.embed("--split", "test")
         self.assertEqual(tensors_of(self.out), tensors)  # labels too, without label noise
 
+    def test_a_head_on_features_answers_about_those_of_the_same_weights(self):
+        self.run_program("--config", "trees.yaml", "--device", "cpu", "--set", "run.dir=runs/others", "--set", "seed=5")
+        for name, model in (("ours", "runs/trees"), ("others", "runs/others")):
+            self.embed("--split", "train", model=model, out=f"{name}.safetensors")
+        self.write("head.yaml", "data: {name: features, train: ours.safetensors, val_size: 2, batch_size: 4}\nmodel: {name: head_only}\n"
+                   "train: {epochs: 1}\nselect: []\neval: {top_k: [1], average_k: []}\n")
+        self.run_program("--config", "head.yaml", "--device", "cpu")
+        self.run_program("export", "runs/head", "--output", "head.safetensors")
+        for model in ("runs/head", "head.safetensors"):
+            predict = ("predict", model, "--device", "cpu", "--rule", "top:1", "--features")
+            self.assertIn("pictures/train/acer/0.png", self.run_program(*predict, "ours.safetensors").stdout)
+            self.assertRegex(self.run_program(*predict, "others.safetensors", expect=1).stderr, "'others.safetensors': other weights made its features")
+
     def test_images_that_cannot_be_read_are_left_out_and_named(self):
         (self.folder / "pictures/test/acer/1.png").write_text("no image")
         done = self.embed("--split", "test", expect=1)

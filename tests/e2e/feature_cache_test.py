@@ -58,6 +58,17 @@ class FeatureCache(ProgramTest):
         for one, other in zip(self.metrics("cached"), self.metrics("without"), strict=True):
             self.assertAlmostEqual(one["train/loss"], other["train/loss"], 5)
 
+    def test_bfloat16_halves_the_files_and_hardly_moves_the_numbers(self):
+        sizes = []
+        for precision in ("float32", "bfloat16"):
+            self.head(precision, "--set", f"data.cache_precision={precision}", env={"SETTRAIN_CACHE": str(self.folder / precision)})
+            sizes.append(sum(path.stat().st_size - 256 for path in (self.folder / precision / "features").iterdir()))
+        self.assertEqual(sizes[0], 2 * sizes[1])
+        rounded, exact = self.metrics("bfloat16"), self.metrics("float32")
+        self.assertNotEqual(rounded[0]["train/loss"], exact[0]["train/loss"])
+        for one, other in zip(rounded, exact, strict=True):
+            self.assertAlmostEqual(one["train/loss"] / other["train/loss"], 1, delta=2**-8)
+
     def test_why_there_is_no_cache(self):
         for setting, reason in (("data.pipeline=cifar", "cropped or mirrored"), ("train.epochs=1", "two epochs"), ("model.trainable=[body, head]", "trains"),
                                 ("train.ema_decay=0.9", "ema_decay")):

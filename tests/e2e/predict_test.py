@@ -198,6 +198,7 @@ class Predict(ProgramTest):
         config = self.write("wide.yaml", CONFIG.replace("width: 4", "width: 8"))
         self.run_program("--config", config, "--device", "cpu", "--set", "run.dir=runs/wide")
         self.assertIn("photos.safetensors", self.predict("--features", "photos.safetensors", model="runs/wide", expect=1).stderr)
+
     def test_answers_by_nodes_of_the_taxonomy(self):
         self.run_program("calibrate", "runs/trees", "--rules", "conformal:tree(nodes=2):0.2", "--device", "cpu")
         self.run_program("export", "runs/trees", "--output", "with_tree.safetensors", "--overwrite")

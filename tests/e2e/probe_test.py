@@ -73,7 +73,22 @@ select: [val/top1]
             self.assertAlmostEqual(head[metric], trained[0]["metrics"]["test"][metric])
         self.assertEqual(len(list((self.folder / "runs").iterdir())), 1)
         self.assertIn("--train", self.run_program("probe", "--config", "head.yaml", "--train", "train.safetensors", expect=2).stderr)
-        self.assertIn("data.name", self.run_program("probe", "--config", self.write("images.yaml", "data: {name: synthetic}"), expect=2).stderr)
+
+    def test_a_config_of_images_has_the_features_of_its_network(self):
+        self.train_tiny("tiny", "--set", "train.epochs=1")
+        weights = "runs/tiny/checkpoints/last.safetensors"
+        head = ("--set", f"model.pretrained={weights}", "--set", "model.pretrained_head=draw", "--set", "optimizer.head_lr_factor=1", "--set", "train.epochs=3",
+                "--set", "data.label_noise.kind=none", "--device", "cpu")
+        found = json.loads(self.run_program("probe", "--config", "tiny.yaml", *head, "--c", "1", "--json").stdout)
+        for split in ("train", "val", "test"):
+            self.run_program("embed", weights, "--split", split, "--out", f"{split}.safetensors", "--set", "data.label_noise.kind=none", "--device", "cpu")
+        by_files = json.loads(self.run_program("probe", "--train", "train.safetensors", "--val", "val.safetensors", "--test", "test.safetensors", "--c", "1", "--json").stdout)
+        for ours, theirs in zip(found["results"], by_files["results"]):
+            self.assertEqual((ours["name"], ours["top1"]), (theirs["name"], theirs["top1"]))
+        self.assertEqual((found["width"], found["results"][-1]["name"]), (by_files["width"], "head"))
+        # Images that are cropped at random have no file of features; the classifiers see the centres of images.
+        cropped = json.loads(self.run_program("probe", "--config", "tiny.yaml", *head, "--set", "data.pipeline=cifar", "--c", "1", "--json").stdout)
+        self.assertEqual([row["top1"] for row in cropped["results"][:-1]], [row["top1"] for row in found["results"][:-1]])
 
     def test_c_is_chosen_without_the_test_images(self):
         self.features("train.safetensors", 200, 1)

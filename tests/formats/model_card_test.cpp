@@ -32,6 +32,7 @@ ModelCard card() {
           .crop_share = 224.0 / 236,
           .score_scale = 1.0 / 3,
           .is_sigmoid = true,
+          .features_model = "5f3a",
           .head = "two_head"};
 }
 
@@ -56,6 +57,7 @@ TEST_CASE("a card comes back as it was, to the last bit") {
   plain.superclass_of.clear();
   plain.taxonomy = {};
   plain.is_sigmoid = false;
+  plain.features_model.clear();
   CHECK(model_card_from_text(to_text(plain), "'file'") == plain);
 }
 

@@ -11,6 +11,8 @@ using test::must;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const test::MemoryFile bytes(std::span(data, size));
+  const auto texts = test::unless_refused([&] { return read_npz_texts(bytes.path(), {"class_names", "paths"}); });
+  if (texts) must(texts->size() <= 2, "no list of texts comes twice");
   const auto arrays = test::unless_refused([&] { return read_npz(bytes.path(), {"scores", "labels"}); });
   if (!arrays) return 0;
   must(arrays->size() <= 2, "no array comes twice");
