@@ -65,7 +65,7 @@ config::Keys SyntheticOptions::keys() {
           .in("levels of 255"),
       key("labels_per_image", &O::labels_per_image, 1,
           "Labels drawn from P(y | x) for each image, its own label first; duplicates count once. Above 1 only for "
-          "losses on label sets; metrics use the image's own label.")
+          "losses on label sets; metrics use the image's own label, and those of eval.label_sets all.")
           .at_least(1)
           .at_most(1000)
           .in("labels"),

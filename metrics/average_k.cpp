@@ -52,10 +52,6 @@ std::vector<std::pair<std::string, at::Tensor>> shot_group_samples(const at::Ten
   return samples;
 }
 
-MetricValue average_k_lambda(double k, double lambda) {
-  return {average_k_name(k) + "_lambda", lambda, MetricUnit::kThreshold, MeanOver::kSamples, Better::kNeither};
-}
-
 /// A class is returned where its value reaches a threshold lambda, one for all samples, that makes sets of K classes on
 /// average on the scores that set it (Garcin 2023, Algorithm 1, eq. 5.16-5.17). For every K: the share of samples whose
 /// label is returned ("avg5"), the realised mean size of the sets ("avg5_size") and lambda ("avg5_lambda"), and the
@@ -128,6 +124,10 @@ std::string average_k_name(double k) {
 
 MetricValue average_k_size(double k, double size) {
   return {average_k_name(k) + "_size", size, MetricUnit::kClasses, MeanOver::kSamples, Better::kNeither};
+}
+
+MetricValue average_k_lambda(double k, double lambda) {
+  return {average_k_name(k) + "_lambda", lambda, MetricUnit::kThreshold, MeanOver::kSamples, Better::kNeither};
 }
 
 const config::Named<AverageKScore>& average_k_scores() {

@@ -7,6 +7,7 @@ void register_builtin_metrics(MetricRegistry& registry) {
   registry.add(average_k_entry());
   registry.add(superclass_accuracy_entry());
   registry.add(subset_accuracy_entry());
+  registry.add(label_sets_entry());
 }
 
 }  // namespace settrain

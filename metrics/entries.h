@@ -38,6 +38,12 @@ struct SuperclassAccuracyOptions {
   static config::Keys keys();
 };
 
+struct LabelSetOptions {
+  bool label_sets;  // images are judged by all of their labels too
+
+  static config::Keys keys();
+};
+
 /// Metrics of a part of a split's images. `is_wanted()`: whether there are any.
 struct SubsetOptions {
   config::Texts superclasses{};  // empty: all
@@ -56,11 +62,13 @@ std::unique_ptr<Metric> make_average_k(AverageKOptions options, std::vector<Coun
 std::unique_ptr<Metric> make_superclass_accuracy(SuperclassAccuracyOptions options, std::vector<CountBin> bins = {});
 std::unique_ptr<Metric> make_subset_accuracy(SubsetOptions options, TopkAccuracyOptions top_k,
                                              AverageKOptions average_k);
+std::unique_ptr<Metric> make_label_sets(LabelSetOptions options, TopkAccuracyOptions top_k, AverageKOptions average_k);
 
 MetricEntry topk_accuracy_entry();
 MetricEntry average_k_entry();
 MetricEntry superclass_accuracy_entry();
 MetricEntry subset_accuracy_entry();
+MetricEntry label_sets_entry();
 
 /// "top5" for K = 5.
 std::string topk_name(int64_t k);
@@ -68,6 +76,8 @@ std::string topk_name(int64_t k);
 std::string average_k_name(double k);
 /// "avg5_size", the mean size of the sets. K asks for it, so that neither larger nor smaller is better.
 MetricValue average_k_size(double k, double size);
+/// "avg5_lambda", the sets' threshold.
+MetricValue average_k_lambda(double k, double lambda);
 
 /// The values that decide the sets of a split: a set of K holds the classes returned_classes(values, lambdas[i], ties),
 /// for i of K in AverageKOptions::average_k.

@@ -102,9 +102,8 @@ struct StatsOptions {
 int print_stats(const CommandLine& line, const StatsOptions& options) {
   const config::Config config = load_config(line);
   const LoadedData data = load_data(line.registries.datasets, config);
-  const DatasetEntry& entry = line.registries.datasets.at(config.get<std::string>("data.name"));
   // A mistake in them is told before the sizes of all images are read.
-  const std::vector<ImageRecord> records = entry.records ? entry.records(config) : std::vector<ImageRecord>{};
+  const ImageRecords records = records_of(line.registries.datasets, config);
   catch_interrupts();
   DataStats stats = data_stats(data, options.workers);
   count_records(records, data.dataset, stats);

@@ -1,7 +1,11 @@
 #include "src/core/metric_name.h"
 
+#include <algorithm>
+
 namespace settrain {
 namespace {
+
+constexpr const char* kSparseTop = "sparse_top";
 
 // The place of the slash behind the split; npos where the name has none: a slash behind the @ belongs to a rule's file.
 size_t split_end(const std::string& metric) {
@@ -39,17 +43,25 @@ std::string size_metric(const std::string& metric) {
     const bool is_coverage = name.starts_with("coverage@") || name.starts_with("macro_coverage@");
     return is_coverage ? place_of(metric) + "size@" + rule_of(name) : "";
   }
-  const size_t sets = name.find("avg");
+  const size_t sets = std::min(name.find("avg"), name.find(kSparseTop));
   if (name == metric || sets == std::string::npos || accuracy_metric(metric) != metric) return "";
   const std::string part = name.starts_with(kSubsetPrefix) ? kSubsetPrefix : "";
-  return place_of(metric) + part + name.substr(sets) + "_size";
+  return place_of(metric) + part + judged_by_all_labels(name.substr(sets)) + "_size";
 }
 
 std::string accuracy_metric(const std::string& metric) {
   const std::string name = name_of_metric(metric);
   if (name.starts_with("size@")) return place_of(metric) + "coverage@" + rule_of(name);
   if (is_of_rule(name)) return metric;
+  if (name == std::string(kSparseTop) + "_size") return place_of(metric) + kSparseTop + "_weight";
   for (const std::string suffix : {"_size", "_lambda"}) {
+    if (metric.ends_with(suffix)) return metric.substr(0, metric.size() - suffix.size());
+  }
+  return metric;
+}
+
+std::string judged_by_all_labels(const std::string& metric) {
+  for (const std::string suffix : {"_recall", "_micro_f1", "_macro_f1", "_f1", "_weight"}) {
     if (metric.ends_with(suffix)) return metric.substr(0, metric.size() - suffix.size());
   }
   return metric;

@@ -8,13 +8,19 @@
 namespace settrain {
 
 /// The metric that says how large the sets of an average-K accuracy or of a set rule's coverage were: "test/avg5_size"
-/// for "test/macro_avg5", "test/subset_avg5_size" for "test/subset_macro_avg5", "test/size@top:5" for
-/// "test/macro_coverage@top:5"; an empty text for all other metrics.
+/// for "test/macro_avg5" and "test/avg5_f1", "test/subset_avg5_size" for "test/subset_macro_avg5",
+/// "test/sparse_top_size" for "test/sparse_top_f1", "test/size@top:5" for "test/macro_coverage@top:5"; an empty text
+/// for all other metrics.
 std::string size_metric(const std::string& metric);
 
 /// The accuracy that a size or a threshold belongs to: "test/avg5" for "test/avg5_size" and "test/avg5_lambda",
-/// "test/coverage@top:5" for "test/size@top:5"; for all others `metric` itself.
+/// "test/sparse_top_weight" for "test/sparse_top_size", "test/coverage@top:5" for "test/size@top:5"; for all others
+/// `metric` itself.
 std::string accuracy_metric(const std::string& metric);
+
+/// The sets that a metric by all labels of an image judges: "val/avg5" for "val/avg5_macro_f1", "val/top5" for
+/// "val/top5_recall", "val/sparse_top" for "val/sparse_top_weight"; for all others `metric` itself.
+std::string judged_by_all_labels(const std::string& metric);
 
 /// Whether the metric is a number of classes and no fraction: "test/avg5_size", "size@top:5".
 bool is_size(const std::string& metric);

@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
 #include "datasets/decoding/decode_image.h"
@@ -120,21 +119,20 @@ std::vector<std::pair<std::string, int64_t>> by_count(const std::map<std::string
   return sorted;
 }
 
-RecordCounts record_counts(const Split& split, const std::unordered_map<std::string, const ImageRecord*>& records) {
+RecordCounts record_counts(const Split& split, const ImageRecords& records) {
   RecordCounts counts;
   std::map<std::string, int64_t> organs, licences;
   std::set<std::string> authors, observations;
   for (const int64_t id : split.ids) {
-    const auto found = records.find(file_of(*split.images, id).stem().string());
-    if (found == records.end()) {
+    const ImageRecord* record = records.of(*split.images, id);
+    if (!record) {
       ++counts.without;
       continue;
     }
-    const ImageRecord& record = *found->second;
-    if (!record.organ.empty()) ++organs[record.organ];
-    if (!record.licence.empty()) ++licences[record.licence];
-    if (!record.author.empty()) authors.insert(record.author);
-    if (!record.observation.empty()) observations.insert(record.observation);
+    if (!record->organ.empty()) ++organs[record->organ];
+    if (!record->licence.empty()) ++licences[record->licence];
+    if (!record->author.empty()) authors.insert(record->author);
+    if (!record->observation.empty()) observations.insert(record->observation);
   }
   counts.organs = by_count(organs);
   counts.licences = by_count(licences);
@@ -191,11 +189,9 @@ DataStats data_stats(const LoadedData& data, int64_t workers, ProgressOutput out
   return stats;
 }
 
-void count_records(const std::vector<ImageRecord>& records, const Dataset& dataset, DataStats& stats) {
+void count_records(const ImageRecords& records, const Dataset& dataset, DataStats& stats) {
   if (records.empty()) return;
-  std::unordered_map<std::string, const ImageRecord*> by_image;
-  for (const ImageRecord& record : records) by_image.emplace(record.image, &record);
-  for (SplitStats& split : stats.splits) split.records = record_counts(split_named(dataset, split.name), by_image);
+  for (SplitStats& split : stats.splits) split.records = record_counts(split_named(dataset, split.name), records);
 }
 
 std::vector<double> lorenz_curve(std::vector<int64_t> counts) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "datasets/image_records.h"
 #include "datasets/load_data.h"
 #include "src/core/progress_bar.h"
 
@@ -102,9 +103,8 @@ struct DataStats {
 /// signal.
 DataStats data_stats(const LoadedData& data, int64_t workers, ProgressOutput output = standard_progress_output());
 
-/// Counts the records of each split's images, which are found by the names of their files. Without any record there is
-/// nothing to count.
-void count_records(const std::vector<ImageRecord>& records, const Dataset& dataset, DataStats& stats);
+/// Counts the records of each split's images. Without any record there is nothing to count.
+void count_records(const ImageRecords& records, const Dataset& dataset, DataStats& stats);
 
 /// The Lorenz curve of `counts` [n classes, any order, none negative], as in figure 3.2 of Garcin 2023. Element i is
 /// the share of all images in the i classes with the fewest images; [n + 1] in [0, 1], from 0 to 1. If no class has an

@@ -28,11 +28,14 @@ double sum_of_largest(const at::Tensor& values, double count) {
 
 }  // namespace
 
-ScoreCollector::ScoreCollector(int64_t samples, int64_t classes, at::Device device, at::ScalarType dtype)
+ScoreCollector::ScoreCollector(int64_t samples, int64_t classes, at::Device device, at::ScalarType dtype,
+                               bool has_label_sets)
     : split_{at::empty({samples, classes}, at::TensorOptions(device).dtype(dtype)),
-             at::empty({samples}, at::TensorOptions(device).dtype(at::kLong))} {}
+             at::empty({samples}, at::TensorOptions(device).dtype(at::kLong))} {
+  if (has_label_sets) split_.label_sets = at::empty({samples, classes}, at::TensorOptions(device).dtype(at::kBool));
+}
 
-void ScoreCollector::add(const at::Tensor& scores, const at::Tensor& labels) {
+void ScoreCollector::add(const at::Tensor& scores, const at::Tensor& labels, const at::Tensor& label_sets) {
   const int64_t samples = split_.scores.size(0);
   check_shape("scores of a batch", scores.sizes(), {kAnySize, split_.scores.size(1)});
   check_shape("labels of a batch", labels.sizes(), {scores.size(0)});
@@ -43,6 +46,10 @@ void ScoreCollector::add(const at::Tensor& scores, const at::Tensor& labels) {
   }
   split_.scores.narrow(0, filled_, scores.size(0)).copy_(scores.detach());
   split_.labels.narrow(0, filled_, scores.size(0)).copy_(labels);
+  if (split_.label_sets.defined()) {
+    check_shape("label sets of a batch", label_sets.sizes(), {scores.size(0), scores.size(1)});
+    split_.label_sets.narrow(0, filled_, scores.size(0)).copy_(label_sets);
+  }
   filled_ += scores.size(0);
 }
 
@@ -52,7 +59,8 @@ SplitScores ScoreCollector::finish(int64_t left_out) const {
     throw ShapeError(fmt::format(
         "scores of a split: expected {} samples, got {}; the loader must give every sample once", expected, filled_));
   }
-  const SplitScores added{split_.scores.narrow(0, 0, filled_), split_.labels.narrow(0, 0, filled_)};
+  SplitScores added{split_.scores.narrow(0, 0, filled_), split_.labels.narrow(0, 0, filled_)};
+  if (split_.label_sets.defined()) added.label_sets = split_.label_sets.narrow(0, 0, filled_);
   check_scores("scores", added.scores);
   return added;
 }

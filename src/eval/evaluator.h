@@ -17,12 +17,14 @@ namespace settrain {
 class ScoreCollector {
  public:
   /// `dtype` is float32 or float64; batches of another dtype are converted.
-  ScoreCollector(int64_t samples, int64_t classes, at::Device device, at::ScalarType dtype = at::kFloat);
+  ScoreCollector(int64_t samples, int64_t classes, at::Device device, at::ScalarType dtype = at::kFloat,
+                 bool has_label_sets = false);
 
-  /// Appends a batch: `scores` [batch, classes] floating point, `labels` [batch] int64, on any device. Samples without
-  /// a label may carry any number, as long as only their scores are used. Throws ShapeError where a shape differs or
-  /// where there are more samples than announced.
-  void add(const at::Tensor& scores, const at::Tensor& labels);
+  /// Appends a batch: `scores` [batch, classes] floating point, `labels` [batch] int64, and where there are label sets
+  /// `label_sets` [batch, classes], bool or numbers that are not 0 for labels; on any device. Samples without a label
+  /// may carry any number, as long as only their scores are used. Throws ShapeError where a shape differs or where
+  /// there are more samples than announced.
+  void add(const at::Tensor& scores, const at::Tensor& labels, const at::Tensor& label_sets = {});
 
   /// Everything that was added. Throws ShapeError unless `left_out` of the announced samples are missing, and what
   /// check_scores() throws.

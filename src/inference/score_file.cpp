@@ -76,8 +76,8 @@ class ScoreFileReader {
     if (numbers.ne(0).logical_and_(numbers.ne(1)).any().item<bool>()) {
       fail(fmt::format("{} hold other numbers than 0 and 1", kLabelSets));
     }
-    result.label_sets = numbers.ne(0);
-    const at::Tensor without = result.label_sets.any(1).logical_not_().nonzero();
+    result.scores.label_sets = numbers.ne(0);
+    const at::Tensor without = result.scores.label_sets.any(1).logical_not_().nonzero();
     if (without.size(0) > 0) fail(fmt::format("image {} has no label", without[0].item<int64_t>()));
     result.scores.labels = numbers.argmax(1);
     return result;
@@ -214,7 +214,7 @@ class ScoreFileReader {
 void write_score_file(const std::filesystem::path& file, const ScoreFile& scores,
                       const std::map<std::string, std::string>& origin) {
   TensorMap tensors{{kScores, scores.scores.scores}, {kLabels, scores.scores.labels}};
-  if (scores.label_sets.defined()) tensors[kLabelSets] = scores.label_sets;
+  if (scores.scores.label_sets.defined()) tensors[kLabelSets] = scores.scores.label_sets;
   if (!scores.facts.train_counts.empty()) tensors[kTrainCounts] = at::tensor(scores.facts.train_counts, at::kLong);
   if (!scores.facts.superclass_of.empty()) tensors[kSuperclassOf] = at::tensor(scores.facts.superclass_of, at::kLong);
   TextMap metadata(origin);

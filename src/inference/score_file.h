@@ -18,7 +18,6 @@ struct ScoreFile {
   ClassFacts facts;               // as far as the file has them
   std::string model = {};         // SHA-256 of the checkpoint that gave the scores; empty where the file has none
   std::string no_guarantee = {};  // why rules that these images calibrate have no guarantee; empty where they have one
-  at::Tensor label_sets = {};     // [images, classes] bool, where images have several labels; else undefined
 };
 
 /// Writes a safetensors file with `scores`, `labels` and `label_sets`, and the rest and `origin` (such as "run",
@@ -33,7 +32,7 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
 /// finite.
 ScoreFile read_score_file(const std::filesystem::path& file);
 
-/// Reads all labels of images that have several: `label_sets` [images, classes], bool or integers of 0 and 1, in place
+/// Reads all labels of images that have several: SplitScores::label_sets, bool or integers of 0 and 1, in place
 /// of `labels`, which such a file need not have; the labels of the result are the lowest of each image. Throws as
 /// read_score_file(), and where an image has no label.
 ScoreFile read_label_set_file(const std::filesystem::path& file);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -18,6 +19,7 @@
 #include "datasets/decoding/decode_image.h"
 #include "metrics/average_k_threshold.h"
 #include "metrics/class_hits.h"
+#include "src/core/metric_name.h"
 #include "src/inference/trained_run.h"
 #include "src/loader/pixel_writer.h"
 #include "src/loader/transform.h"
@@ -32,8 +34,8 @@ template <class K, class Name>
 size_t chosen(const std::vector<K>& ks, const config::Texts& select, Name name_of) {
   for (const std::string& metric : select) {
     for (size_t i = 0; i < ks.size(); ++i) {
-      const std::string name = name_of(ks[i]);
-      if (metric.ends_with("/" + name) || metric.ends_with("_" + name)) return i;
+      const std::string name = name_of(ks[i]), sets = judged_by_all_labels(metric);
+      if (sets.ends_with("/" + name) || sets.ends_with("_" + name)) return i;
     }
   }
   return static_cast<size_t>(std::max_element(ks.begin(), ks.end()) - ks.begin());
@@ -92,6 +94,32 @@ ordered_json class_rows(const Answers& answers, const at::Tensor& predicted, con
         {answers.dataset.class_names[i], answers.train_counts[i], best.total[i], best.hits[i], sets.hits[i]});
   }
   return rows;
+}
+
+// `best`, `hits` [samples] whether the best class is the label and whether the set holds it; `sizes` [samples].
+ordered_json organs_json(const Names& organs, const std::vector<bool>& best, const std::vector<bool>& hits,
+                         const std::vector<int64_t>& sizes) {
+  struct Counts {
+    int64_t images = 0, best = 0, hits = 0, classes = 0;
+  };
+  std::map<std::string, Counts> by_organ;
+  for (size_t i = 0; i < organs.size(); ++i) {
+    Counts& counts = by_organ[organs[i]];
+    ++counts.images;
+    counts.best += best[i] ? 1 : 0;
+    counts.hits += hits[i] ? 1 : 0;
+    counts.classes += sizes[i];
+  }
+  const int64_t without = by_organ[""].images;
+  by_organ.erase("");
+  std::vector<std::pair<std::string, Counts>> sorted(by_organ.begin(), by_organ.end());
+  std::ranges::stable_sort(sorted, std::greater(), [](const auto& organ) { return organ.second.images; });
+  ordered_json rows = ordered_json::array();
+  for (const auto& [organ, counts] : sorted) {
+    const double size = static_cast<double>(counts.classes) / static_cast<double>(counts.images);
+    rows.push_back({organ, counts.images, counts.best, counts.hits, size});
+  }
+  return {{"without", without}, {"rows", std::move(rows)}};
 }
 
 ordered_json confusions_json(const std::vector<int64_t>& labels, const std::vector<int64_t>& predicted,
@@ -187,8 +215,24 @@ Answers evaluate_answers(const Registries& registries, at::Device device, const 
   const AnswerOptions rule{experiment.config.read<AverageKOptions>("eval"),
                            experiment.config.read<TopkAccuracyOptions>("eval"), trained.select};
   JudgedSets sets = judged_sets(rule, judged.split, context);
-  return {checkpoint,     std::move(experiment.dataset), split, std::move(experiment.train_counts), judged.split,
-          std::move(sets)};
+  Names organs = organs_of(records_of(registries.datasets, experiment.config), split_named(experiment.dataset, split));
+  return {checkpoint,
+          std::move(experiment.dataset),
+          split,
+          std::move(experiment.train_counts),
+          judged.split,
+          std::move(sets),
+          std::move(organs)};
+}
+
+std::vector<std::string> organs_of(const ImageRecords& records, const Split& split) {
+  Names organs;
+  if (records.empty()) return organs;
+  for (const int64_t id : split.ids) {
+    const ImageRecord* record = records.of(*split.images, id);
+    organs.push_back(record ? record->organ : "");
+  }
+  return organs;
 }
 
 std::vector<Confusion> most_confused(const std::vector<int64_t>& labels, const std::vector<int64_t>& predicted,
@@ -264,6 +308,11 @@ ordered_json answers_json(const Answers& answers) {
   if (!dataset.superclass_of.empty()) {
     json["superclasses"] = confusions_json(to_superclasses(labels, dataset.superclass_of),
                                            to_superclasses(predicted, dataset.superclass_of), dataset.superclass_names);
+  }
+  // Where images were left out, it is not known which answer is of which image: add_examples() says so.
+  if (!answers.organs.empty() && answers.organs.size() == labels.size()) {
+    json["organs"] = organs_json(answers.organs, to_vector<bool>(best == answers.scores.labels), to_vector<bool>(hits),
+                                 to_vector<int64_t>(answers.sets.in_set.sum(1)));
   }
   add_examples(answers, to_vector<bool>(hits), json);
   return json;

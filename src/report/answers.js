@@ -64,6 +64,16 @@ function confusionTable(title, confusions, images) {
     table(["true", "predicted", { name: "images", number: true }, { name: "%", number: true }], rows));
 }
 
+function organTable({ organs, sets, images }) {
+  const columns = ["top1", ...(sets === "top1" ? [] : [sets])].map((name) => name + ", %");
+  const sizes = sets.startsWith("avg") ? ["mean set size"] : [];
+  const rows = organs.rows.map(([organ, count, best, hits, size]) => [organ, count.toLocaleString("en"), shown(best / count, true),
+    ...(sets === "top1" ? [] : [shown(hits / count, true)]), ...sizes.map(() => size.toFixed(2))]);
+  const without = organs.without ? `The metadata name no organ for ${organs.without.toLocaleString("en")} of ${images.toLocaleString("en")} images.` : null;
+  return element("div", {}, element("h3", {}, "Accuracy by organ"), without ? element("p", { class: "quiet" }, without) : null,
+    table(["organ", ...["images", ...columns, ...sizes].map((name) => ({ name, number: true }))], rows));
+}
+
 function exampleCard(example) {
   const more = example.size - example.set.length;
   const percent = (p) => (100 * p).toFixed(1) + " %";
@@ -107,6 +117,7 @@ function shownRun(one, runs) {
   const answers = one.answers;
   const confusions = element("div", { class: "charts" }, confusionTable("Most confused classes", answers.confusions, answers.images));
   if (answers.superclasses) confusions.append(confusionTable("Most confused superclasses", answers.superclasses, answers.images));
+  if (answers.organs) confusions.append(organTable(answers));
   const rule = answers.threshold === null ? "the classes with the largest scores" :
     `every class whose value reaches the threshold ${shown(answers.threshold, false)}`;
   parts.push(confusions, element("p", {}, `The sets below are those of ${answers.sets}: ${rule}. Numbers are probabilities (${answers.probability} of the scores).`), ...examples(answers));

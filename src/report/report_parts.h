@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/image_records.h"
 #include "metrics/entries.h"
 #include "src/core/progress_bar.h"
 #include "src/studies/compare/compared_run.h"
@@ -77,10 +78,15 @@ struct Answers {
   std::vector<int64_t> train_counts;  // [classes] training labels, noise included
   SplitScores scores;                 // of its images that could be read
   JudgedSets sets;
+  std::vector<std::string> organs{};  // [the split's images] what each shows, see organs_of()
 };
 
+/// The organ that each image of the split shows, empty where its record names none: [images]. Without any record there
+/// is no list.
+std::vector<std::string> organs_of(const ImageRecords& records, const Split& split);
+
 /// Evaluates a checkpoint of the run in folder `run` again, on its test split or, where eval.splits has none, on the
-/// last of these. Throws what open_trained_run(), load_weights() and score_split() throw.
+/// last of these. Throws what open_trained_run(), load_weights(), score_split() and records_of() throw.
 Answers evaluate_answers(const Registries& registries, at::Device device, const std::filesystem::path& run,
                          const std::string& checkpoint, ProgressBar& bar);
 
@@ -121,6 +127,9 @@ std::string picture_uri(const Image& image);
 /// An object for the page:
 ///  - "checkpoint", "split", "images", "sets" (their metric), "threshold" (null for top-K), "probability" ("softmax");
 ///  - "classes": [name, training images, images, those whose best class is right, those whose set is] a class;
+///  - where the data set has records of its images, "organs": {"without", "rows"}, `without` being the images whose
+///    organ is not recorded, rows [organ, images, those whose best class is right, those whose set is, mean size of the
+///    sets], the most images first;
 ///  - "confusions" and, where there are superclasses, "superclasses": {"errors", "pairs"}, errors being the images
 ///    whose best class is wrong, pairs [true, taken for, images, images of the true one] of the most confused;
 ///  - "examples": by kind ("correct", "missed", "large") objects {"picture", "truth", "truth_probability", "hit",

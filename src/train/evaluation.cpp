@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "losses/ops/loss_input.h"
 #include "metrics/entries.h"
 #include "models/model.h"
 #include "src/core/error.h"
@@ -82,8 +83,15 @@ class ScoredSplits {
 };
 
 struct ScoredBatch {
-  at::Tensor scores, labels;  // [batch, classes] float32 on the model's device, [batch] int64
+  at::Tensor scores, labels;   // [batch, classes] float32 on the model's device, [batch] int64
+  at::Tensor label_sets = {};  // [batch, classes] uint8 there, 1 for labels; undefined in a split without label sets
 };
+
+// [batch, classes] uint8 on the device of `scores`.
+at::Tensor batch_label_sets(const Batch& batch, const at::Tensor& scores) {
+  const LabelSets sets{batch.set_offsets.to(scores.device()), batch.set_classes.to(scores.device())};
+  return label_indicator(sets, {}, scores).to(at::kByte);
+}
 
 // A batch of every process that has one with images, in the order of the ranks. `counts`: [world, ...], of images
 // first.
@@ -97,10 +105,18 @@ std::vector<ScoredBatch> gathered(ProcessGroup& group, const ScoredBatch& mine, 
   scores.narrow(0, 0, mine.scores.size(0)).copy_(mine.scores);
   if (mine.labels.defined()) labels.narrow(0, 0, mine.labels.size(0)).copy_(mine.labels);
   const at::Tensor all_scores = group.all_gather(scores), all_labels = group.all_gather(labels);
+  at::Tensor all_sets;
+  if (mine.label_sets.defined()) {
+    const at::Tensor sets = at::zeros({most, mine.scores.size(1)}, mine.label_sets.options());
+    sets.narrow(0, 0, mine.label_sets.size(0)).copy_(mine.label_sets);
+    all_sets = group.all_gather(sets);
+  }
   std::vector<ScoredBatch> all;
   for (int64_t rank = 0; rank < group.world_size(); ++rank) {
     const int64_t count = images[rank].item<int64_t>();
-    if (count > 0) all.push_back({all_scores[rank].narrow(0, 0, count), all_labels[rank].narrow(0, 0, count)});
+    if (count == 0) continue;
+    all.push_back({all_scores[rank].narrow(0, 0, count), all_labels[rank].narrow(0, 0, count)});
+    if (all_sets.defined()) all.back().label_sets = all_sets[rank].narrow(0, 0, count);
   }
   return all;
 }
@@ -117,7 +133,8 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
   run.model->eval();
   Loader loader = evaluation_loader(run.dataset, split, run.loader, use);
   const int64_t classes = run.dataset.num_classes();
-  ScoreCollector collector(split.size(), classes, run.device);
+  const bool has_label_sets = !split.label_sets.empty();
+  ScoreCollector collector(split.size(), classes, run.device, at::kFloat, has_label_sets);
   ProcessGroup& group = *run.group;
   const CropAverage crop_average{run.eval.crop_average, run.eval.resolved_crop_average_k(run.config),
                                  run.loss->score_scale()};
@@ -128,10 +145,15 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
     Batch batch;
     loader.next(batch);
     ScoredBatch mine{at::empty({0, classes}, at::TensorOptions(run.device).dtype(at::kFloat)), batch.labels};
-    if (batch.size() > 0) mine.scores = score_batch(*run.model, batch, run.policy, crop_average);
+    if (has_label_sets) mine.label_sets = at::empty({0, classes}, mine.scores.options().dtype(at::kByte));
+    if (batch.size() > 0) {
+      mine.scores = score_batch(*run.model, batch, run.policy, crop_average);
+      if (has_label_sets) mine.label_sets = batch_label_sets(batch, mine.scores);
+    }
     const at::Tensor counts =
         group.all_gather(at::tensor({batch.size(), std::ssize(batch.skipped), int64_t{interrupted()}}));
-    for (const ScoredBatch& scored : gathered(group, mine, counts)) collector.add(scored.scores, scored.labels);
+    for (const ScoredBatch& scored : gathered(group, mine, counts))
+      collector.add(scored.scores, scored.labels, scored.label_sets);
     left_out += counts.select(1, 1).sum().item<int64_t>();
     progress.done += counts.slice(1, 0, 2).sum().item<int64_t>();
     bar.update(progress);

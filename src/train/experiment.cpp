@@ -93,6 +93,14 @@ void check_against_data(const config::Config& config, const EvalOptions& eval, c
     add("eval.superclass_accuracy",
         fmt::format("{} has no superclasses; data.superclasses takes a file of them", data.name));
   }
+  if (config.read<LabelSetOptions>("eval").label_sets &&
+      std::ranges::all_of(split_names(data),
+                          [&](const std::string& split) { return split_named(data, split).label_sets.empty(); })) {
+    add("eval.label_sets",
+        fmt::format("{} has one label an image, which the other metrics judge; leave it out, or take data whose images "
+                    "have several labels",
+                    data.name));
+  }
   try {
     const auto& names = config.read<SubsetOptions>("eval").superclasses;
     if (!names.empty() && data.superclass_of.empty())

@@ -113,7 +113,7 @@ config::Rule select_rule(const Registries& registries) {
     }
     if (!unknown.empty()) {
       config.fail("select", fmt::format("{} (eval.during_training says on which splits; eval.top_k, eval.average_k, "
-                                        "eval.rules and eval.superclass_accuracy say which there are)",
+                                        "eval.rules, eval.superclass_accuracy and eval.label_sets say which there are)",
                                         fmt::join(unknown, "\n  ")));
     }
     check_checkpoint_names(config);

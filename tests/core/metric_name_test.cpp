@@ -13,6 +13,20 @@ TEST_CASE("an average-K accuracy has the size of its sets beside it, and nothing
   CHECK(size_metric("test/top5").empty());
 }
 
+TEST_CASE("a metric by all labels has the size of the sets that it judges beside it") {
+  for (const char* what : {"recall", "f1", "micro_f1", "macro_f1"}) {
+    CHECK(judged_by_all_labels(std::string("val/avg2.5_") + what) == "val/avg2.5");
+    CHECK(size_metric(std::string("val/avg2.5_") + what) == "val/avg2.5_size");
+  }
+  CHECK(size_metric("test/sparse_top_weight") == "test/sparse_top_size");
+  CHECK(size_metric("test/sparse_top_f1") == "test/sparse_top_size");
+  CHECK(size_metric("test/sparse_top_size").empty());
+  CHECK(accuracy_metric("test/sparse_top_size") == "test/sparse_top_weight");
+  CHECK(judged_by_all_labels("test/top5_recall") == "test/top5");
+  CHECK(size_metric("test/top5_recall").empty());
+  CHECK(judged_by_all_labels("test/macro_avg5") == "test/macro_avg5");
+}
+
 TEST_CASE("a size and a threshold belong to an accuracy") {
   CHECK(accuracy_metric("test/avg5_size") == "test/avg5");
   CHECK(accuracy_metric("test/avg5_lambda") == "test/avg5");

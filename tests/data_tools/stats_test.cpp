@@ -278,9 +278,9 @@ TEST_CASE("records of images are counted by split, by the names of their files")
                                           .licence = "cc-0"}};
   DataStats stats = data_stats(data, 1, silent());
   CHECK(stats_text(stats).find("organ") == std::string::npos);
-  count_records({}, data.dataset, stats);
+  count_records(ImageRecords({}), data.dataset, stats);
   CHECK_FALSE(stats.splits[0].records.has_value());
-  count_records(records, data.dataset, stats);
+  count_records(ImageRecords(records), data.dataset, stats);
   const RecordCounts& train = stats.splits[0].records.value();
   using Counts = std::vector<std::pair<std::string, int64_t>>;
   CHECK(train.organs == Counts{{"leaf", 2}, {"flower", 1}});

@@ -51,6 +51,8 @@ data: {labels_per_image: 3, label_noise: {kind: none}}
 loss: {name: sparse_top}
 optimizer: {name: adamw, lr: 0.005, no_decay: [bias, norm], head_lr_factor: 2.0}
 train: {epochs: 4, checkpoint_every: {steps: 3}}
+select: [val/top1, val/avg2_f1]
+eval: {label_sets: true}
 """,
     "estimated_labels": """
 extends: tiny.yaml

@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 
-from program import TINY, ProgramTest, main
+from program import TINY, ProgramTest, main, write_png
 
 
 class Report(ProgramTest):
@@ -82,6 +82,43 @@ class Report(ProgramTest):
         self.assertEqual([rule["rule"] for rule in calibration["rules"]], ["top:2", "conformal:lac:0.2"])
         self.assertEqual([len(rule["by_alpha"]) for rule in calibration["rules"]], [0, 8])
         self.assertEqual(len(calibration["rules"][1]["quality"]["class_coverage"]), len(calibration["train_counts"]))
+
+    def test_accuracy_by_organ(self):
+        self.write("names.json", json.dumps({"7": "Acer rubrum", "9": "Tilia cordata"}))
+        metadata, organs = {}, ("leaf", "leaf", "flower", None)
+        for first, split in enumerate(("train", "val", "test")):
+            for number, species in enumerate(("7", "9")):
+                folder = self.folder / "plants" / "images" / split / species
+                folder.mkdir(parents=True)
+                for i, organ in enumerate(organs):
+                    image = f"{split}{species}{i}"
+                    write_png(folder / f"{image}.jpg", 20 + i, 24, 100 * number + 5 * i + first)
+                    metadata[image] = {"species_id": species, "split": split, **({"organ": organ} if organ else {})}
+        del metadata["test73"]
+        (self.folder / "plants/plantnet300K_metadata.json").write_text(json.dumps(metadata))
+        self.write(
+            "plants.yaml",
+            """
+data: {name: plantnet300k, root: plants, names: ../names.json, input_size: 16, batch_size: 4, workers: 1, expected: {classes: any, genera: any, train: any, val: any, test: any}}
+model: {name: resnet8, width: 4}
+loss: {name: cross_entropy}
+train: {epochs: 2}
+select: [val/top1]
+eval: {top_k: [1], average_k: [1.5]}
+""",
+        )
+        self.run_program("--config", "plants.yaml", "--device", "cpu")
+        answers = self.report("runs/plants/report.html", "runs/plants")[0]["shown"][0]["answers"]
+        by_organ = answers["organs"]
+        self.assertEqual(by_organ["without"], 2)
+        self.assertEqual([row[:2] for row in by_organ["rows"]], [["leaf", 4], ["flower", 2]])
+        right, covered, size = (sum(row[i] * (row[1] if i == 4 else 1) for row in by_organ["rows"]) for i in (2, 3, 4))
+        self.assertLessEqual(right, sum(row[3] for row in answers["classes"]))
+        self.assertLessEqual(covered, sum(row[4] for row in answers["classes"]))
+        self.assertGreaterEqual(size, covered)
+        (self.folder / "plants/plantnet300K_metadata.json").unlink()
+        answers = self.report("runs/plants/report.html", "runs/plants")[0]["shown"][0]["answers"]
+        self.assertNotIn("organs", answers)
 
     def test_a_sweep(self):
         data, page = self.report("report.html", "sweep")

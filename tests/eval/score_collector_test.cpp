@@ -31,6 +31,18 @@ TEST_CASE("scores of another dtype are converted, and their gradient's history i
   CHECK(split.scores.equal(at::tensor({1., 1., 2., 2.}, at::kDouble).view({2, 2})));
 }
 
+TEST_CASE("label sets come with their batches") {
+  ScoreCollector collector(3, 2, at::kCPU, at::kFloat, /*has_label_sets=*/true);
+  const at::Tensor sets = at::tensor({1, 0, 1, 1, 0, 1}).view({3, 2});
+  const auto add = [&](int64_t first, int64_t last, const at::Tensor& batch) {
+    collector.add(at::zeros({last - first, 2}), at::zeros({last - first}, at::kLong), batch);
+  };
+  add(0, 2, sets.slice(0, 0, 2).to(at::kByte));
+  CHECK_THROWS_AS(add(2, 3, sets), ShapeError);
+  add(2, 3, sets.slice(0, 2, 3).to(at::kBool));
+  CHECK(collector.finish().label_sets.equal(sets.to(at::kBool)));
+}
+
 TEST_CASE("more or fewer samples than announced are refused") {
   ScoreCollector collector(3, 2, at::kCPU);
   collector.add(at::zeros({2, 2}), at::zeros({2}, at::kLong));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 
@@ -31,7 +32,8 @@ config::Config config_with(const MetricRegistry& registry, const std::string& na
 
 /// With every metric that is measured only on demand.
 config::Config config_with_all(const MetricRegistry& registry) {
-  return config_with(registry, {{"superclass_accuracy", true}, {"subset.images_per_class", int64_t{4}}});
+  return config_with(registry,
+                     {{"superclass_accuracy", true}, {"subset.images_per_class", int64_t{4}}, {"label_sets", true}});
 }
 
 MetricRegistry builtin_metrics() {
@@ -43,7 +45,7 @@ MetricRegistry builtin_metrics() {
 TEST_CASE("every metric builds, and says what it is") {
   const MetricRegistry registry = builtin_metrics();
   const config::Config config = config_with_all(registry);
-  REQUIRE(registry.names() == std::vector<std::string>{"top_k", "average_k", "superclass", "subset"});
+  REQUIRE(registry.names() == std::vector<std::string>{"top_k", "average_k", "superclass", "subset", "label_sets"});
   for (const MetricEntry& entry : registry.entries()) {
     CHECK_FALSE(entry.help.empty());
     CHECK_FALSE(entry.make(config)->facts().empty());
@@ -83,7 +85,9 @@ TEST_CASE("the metrics say what they are, and their names in files mean the same
       const std::string_view name = value.name;
       const std::string_view sets =
           name.substr(name.starts_with(kSubsetPrefix) ? std::string_view(kSubsetPrefix).size() : 0);
-      CHECK((value.over == MeanOver::kSamples) == (sets.starts_with("top") || sets.starts_with("avg")));
+      const bool is_of_samples = std::ranges::any_of(std::array{"top", "avg", "sparse_top"},
+                                                     [&](const char* start) { return sets.starts_with(start); });
+      CHECK((value.over == MeanOver::kSamples) == (is_of_samples && !sets.ends_with("_macro_f1")));
       CHECK(value.size == name_of_metric(size_metric("val/" + value.name)));
       CHECK(is_better_by_name(value.name, 0.6, 0.5));
       CHECK((value.better == Better::kHigher) == (value.unit == MetricUnit::kFraction));

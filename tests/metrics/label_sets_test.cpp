@@ -3,10 +3,12 @@
 #include <ATen/ATen.h>
 
 #include <map>
+#include <memory>
 #include <set>
 
 #include "losses/ops/sparse_top_projection.h"
 #include "src/core/error.h"
+#include "tests/metrics/random_split.h"
 #include "tests/support/catch2.h"
 
 namespace settrain {
@@ -116,6 +118,63 @@ TEST_CASE("thresholds may come from other images") {
   CHECK(values.at("avg1_lambda") == Approx(12.5));
   CHECK(values.at("avg1_recall") == 0);
   CHECK(values.at("avg1_f1") == 0);
+}
+
+// Random scores, and sets of a label and of each other class with probability 0.3.
+SplitScores random_sets(uint64_t seed, int64_t images, int64_t classes) {
+  SplitScores split = test::random_split(seed, images, classes, at::kFloat);
+  split.label_sets = at::rand({images, classes}).lt(0.3).scatter(1, split.labels.unsqueeze(1), true);
+  return split;
+}
+
+std::unique_ptr<Metric> metric_of(const AverageKOptions& average_k) {
+  return make_label_sets({.label_sets = true}, {.top_k = {1, 3}}, average_k);
+}
+
+TEST_CASE("as a metric they are the same, without what average-K accuracy has already") {
+  const SplitScores split = random_sets(11, 40, 9);
+  const AverageKOptions average_k = average_of({1.5, 3}, AverageKScore::kSigmoid);
+  const auto metric = metric_of(average_k);
+  const EvaluationResult result = metric->compute(split, {});
+  CHECK(test::facts_of(result.values) == test::facts_of(metric->facts()));
+  auto expected = by_name(label_set_accuracies(split.scores, split.label_sets, {1, 3}, average_k, {}));
+  for (const char* known : {"avg1.5_size", "avg1.5_lambda", "avg3_size", "avg3_lambda"})
+    CHECK(expected.erase(known) == 1);
+  CHECK(by_name(result.values) == expected);
+  CHECK(make_label_sets({.label_sets = false}, {.top_k = {1}}, average_k)->facts().empty());
+}
+
+TEST_CASE("of samples that are drawn they are those of the drawn samples' scores") {
+  const SplitScores split = random_sets(12, 30, 7);
+  const at::Tensor thresholds = test::random_split(13, 50, 7, at::kFloat).scores;
+  const std::vector<int64_t> drawn{3, 3, 0, 29, 14, 8, 8, 8, 21};
+  for (const at::Tensor* from : {static_cast<const at::Tensor*>(nullptr), &thresholds}) {
+    const auto metric = metric_of(average_of({2}));
+    MetricContext context;
+    context.threshold_scores = from;
+    const auto got = by_name(metric->prepare(split, context)(at::tensor(drawn, at::kLong)).values);
+    const auto expected = by_name(metric->compute(samples_of(split, drawn), context).values);
+    CHECK(got == expected);
+    CHECK(got != by_name(metric->compute(split, context).values));
+  }
+}
+
+TEST_CASE("in a split without label sets the label is a set of one") {
+  SplitScores split = test::random_split(14, 25, 6, at::kFloat);
+  const auto metric = metric_of(average_of({2}));
+  const auto of_labels = by_name(metric->compute(split, {}).values);
+  split.label_sets = at::zeros({25, 6}, at::kBool).scatter(1, split.labels.unsqueeze(1), true);
+  CHECK(of_labels == by_name(metric->compute(split, {}).values));
+}
+
+TEST_CASE("the projection is of scaled scores") {
+  const SplitScores split = random_sets(15, 20, 5);
+  MetricContext context;
+  context.score_scale = 30;
+  const auto metric = metric_of(average_of({}));
+  CHECK(by_name(metric->compute(split, context).values).at("sparse_top_weight") ==
+        by_name(metric->compute({split.scores.mul(30), split.labels, split.label_sets}, {}).values)
+            .at("sparse_top_weight"));
 }
 
 TEST_CASE("label sets that do not fit the scores are refused") {

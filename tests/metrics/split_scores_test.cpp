@@ -52,5 +52,18 @@ TEST_CASE("wrong shapes and dtypes are refused") {
   CHECK_THROWS_AS(check_scores("scores", at::zeros({0, 4})), ShapeError);
 }
 
+TEST_CASE("label sets are checked with the split, and chosen with its samples") {
+  SplitScores split = good_split();
+  split.label_sets = at::tensor({1, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 0}).view({3, 4}).to(at::kBool);
+  CHECK_NOTHROW(check_split(split));
+  const std::vector<int64_t> chosen{2, 0, 2};
+  CHECK(samples_of(split, chosen).label_sets.equal(split.label_sets.index_select(0, at::tensor(chosen, at::kLong))));
+  CHECK_FALSE(samples_of(good_split(), chosen).label_sets.defined());
+  split.label_sets = split.label_sets.slice(0, 0, 2);
+  CHECK_THROWS_WITH(check_split(split), Catch::Contains("label_sets"));
+  split.label_sets = at::zeros({3, 4}, at::kBool);
+  CHECK_THROWS_WITH(check_split(split), Catch::Contains("image 0"));
+}
+
 }  // namespace
 }  // namespace settrain

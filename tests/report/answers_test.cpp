@@ -5,6 +5,7 @@
 
 #include "datasets/dataset.h"
 #include "datasets/decoding/decode_image.h"
+#include "datasets/image_files.h"
 #include "src/report/report_parts.h"
 #include "tests/support/catch2.h"
 #include "tests/support/skip.h"
@@ -65,6 +66,7 @@ TEST_CASE("the sets are those of the K that was selected on, and the metric's ow
       judged_sets({average_k({1, 1.25, 2}), {{1}}, {"val/top1", "val/macro_avg1.25"}}, split, context);
   CHECK(selected.name == "avg1.25");
   CHECK(judged_sets({average_k({1, 2}), {{1}}, {"val/top2"}}, split, context).name == "avg2");
+  CHECK(judged_sets({average_k({1, 2}), {{1}}, {"val/avg1_macro_f1"}}, split, context).name == "avg1");
   const EvaluationResult judged = make_average_k(average_k({1.25}))->compute(split, context);
   const at::Tensor hits = selected.in_set.gather(1, split.labels.unsqueeze(1));
   CHECK(hits.to(at::kDouble).mean().item<double>() == judged.values.front().value);
@@ -90,6 +92,35 @@ TEST_CASE("answers are counted by class") {
         ordered_json::parse(R"([["</script>", 10, 2, 1, 1], ["a & b", 20, 1, 1, 1], ["c", 0, 1, 1, 1]])"));
   CHECK(json["confusions"] == ordered_json::parse(R"({"errors": 1, "pairs": [["</script>", "c", 1, 2]]})"));
   CHECK(json["superclasses"] == ordered_json::parse(R"({"errors": 1, "pairs": [["s", "t", 1, 3]]})"));
+}
+
+TEST_CASE("answers are counted by organ, where the data set says what an image shows") {
+  Answers answers = some_answers({average_k({1.25}), {{1}}, {}});
+  CHECK_FALSE(answers_json(answers).contains("organs"));
+  answers.organs = {"bark", "leaf", "", "leaf"};
+  CHECK(answers_json(answers)["organs"] ==
+        ordered_json::parse(R"({"without": 1, "rows": [["leaf", 2, 1, 1, 1.0], ["bark", 1, 1, 1, 1.0]]})"));
+  // Where images were left out, nobody knows which answer is of which.
+  answers.organs.emplace_back("leaf");
+  CHECK_FALSE(answers_json(answers).contains("organs"));
+}
+
+TEST_CASE("an image's organ is found by the name of its file") {
+  FileTable files;
+  for (const char* name : {"1/a.jpg", "1/b.jpg", "2/c.jpg", "2/d.jpg"}) files.add(name);
+  const Split split{"test", std::make_shared<ImageFiles>(std::move(files), ImageFileOptions{}), {3, 0, 1}, {1, 0, 0}};
+  const auto record = [](const char* image, const char* organ) {
+    return ImageRecord{.image = image,
+                       .class_key = "1",
+                       .split = "test",
+                       .observation = "",
+                       .organ = organ,
+                       .author = "",
+                       .licence = ""};
+  };
+  const ImageRecords records({record("a", "leaf"), record("b", ""), record("c", "bark")});
+  CHECK(organs_of(records, split) == std::vector<std::string>{"", "leaf", ""});
+  CHECK(organs_of(ImageRecords({}), split).empty());
 }
 
 TEST_CASE("answers are shown on their own images") {

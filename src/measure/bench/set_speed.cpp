@@ -44,7 +44,7 @@ ScoreFile random_labelled_scores(int64_t images, int64_t classes) {
 
 void measure_sets(const SetRule& rule, const ScoreFile& file, SetTimes& times) {
   throw_if_interrupted();
-  const auto& [scores, labels] = file.scores;
+  const at::Tensor &scores = file.scores.scores, &labels = file.scores.labels;
   const CalibratedRule calibrated =
       timed(times.calibrate, [&] { return calibrate(rule, file.facts, scores, labels, /*seed=*/1); });
   throw_if_interrupted();

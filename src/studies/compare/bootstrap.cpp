@@ -112,6 +112,12 @@ void add_pair(const EvaluatedRun& first, const EvaluatedRun& second, size_t plac
   }
 }
 
+// Whether both are undefined, or have the same values, on any device.
+bool is_equal(const at::Tensor& first, const at::Tensor& second) {
+  if (!first.defined() || !second.defined()) return first.defined() == second.defined();
+  return first.sizes() == second.sizes() && at::equal(first, second.to(first.device()));
+}
+
 const ComparedRun* with_seed(const Setting& setting, int64_t seed) {
   const auto found =
       std::find_if(setting.runs.begin(), setting.runs.end(), [&](const auto& run) { return run.seed == seed; });
@@ -147,8 +153,8 @@ std::vector<BootstrapInterval> paired_bootstrap(const ScoredRun& first, const Sc
                                                 const std::vector<std::string>& metrics,
                                                 const BootstrapOptions& options, const std::string& stage,
                                                 ProgressBar& bar) {
-  if (first.split.labels.sizes() != second.split.labels.sizes() ||
-      !at::equal(first.split.labels, second.split.labels.to(first.split.labels.device()))) {
+  if (!is_equal(first.split.labels, second.split.labels) ||
+      !is_equal(first.split.label_sets, second.split.label_sets)) {
     throw ShapeError("a paired bootstrap needs two runs with the same labels");
   }
   const int64_t images = first.split.labels.size(0);

@@ -190,6 +190,9 @@ TEST_CASE("A run against itself differs by exactly 0") {
 TEST_CASE("Runs with other labels, and unknown metrics, are refused") {
   auto [first, second] = two_runs();
   CHECK_THROWS_AS(bootstrap(first, second, {"top7"}, {50, 1}), std::invalid_argument);
+  second.split.label_sets = at::ones({second.split.scores.size(0), 4}, at::kBool);
+  CHECK_THROWS_AS(bootstrap(first, second, {"top1"}, {50, 1}), ShapeError);
+  second.split.label_sets = at::Tensor();
   second.split.labels = (second.split.labels + 1) % 4;
   CHECK_THROWS_AS(bootstrap(first, second, {"top1"}, {50, 1}), ShapeError);
 }
