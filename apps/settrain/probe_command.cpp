@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include "src/core/error.h"
 #include "src/core/files.h"
 #include "src/core/interrupt.h"
+#include "src/core/scratch_folder.h"
 #include "src/probe/probe.h"
 #include "src/run_folder/run_folder.h"
 #include "src/train/compute_policy.h"
@@ -41,26 +41,6 @@ config::Config head_config(const CommandLine& line, const std::string& folder) {
       .with("eval.during_training", config::Texts{})
       .with("eval.rules", config::Texts{});
 }
-
-// A folder that goes away with its contents.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "settrain-probe-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw file_error("make", name, errno);
-    path_ = name;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Trains the head as the config says.
 ProbeResult trained_head(const CommandLine& line, ProgressBar& bar) {

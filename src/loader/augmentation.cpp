@@ -22,12 +22,12 @@ constexpr int64_t kMostOperations = 16, kBins = 31, kAutoBins = 10;
 
 // Blocks of the random words of a view; those before belong to the crop and the flip.
 enum AugmentationBlock : uint32_t {
-  kPolicyBlock = 16,    // and one more for each operation
-  kRotateBlock = 64,    // word 0
-  kJitterBlock = 65,    // the four amounts
+  kPolicyBlock = 16,       // and one more for each operation
+  kRotateBlock = 64,       // word 0
+  kJitterBlock = 65,       // the four amounts
   kJitterOrderBlock = 66,  // word 0
-  kCutoutBlock = 67,    // words 0 and 1: the centre
-  kEraseBlock = 68,     // word 0: whether; then one block for each attempt: area, proportions, row, column
+  kCutoutBlock = 67,       // words 0 and 1: the centre
+  kEraseBlock = 68,        // word 0: whether; then one block for each attempt: area, proportions, row, column
 };
 
 std::array<uint32_t, 4> words_of(const AugmentationKey& key, uint32_t block) {
@@ -114,18 +114,18 @@ using AutoPolicy = std::array<SubPolicy, kSubPolicies>;
 const AutoPolicy& auto_imagenet() {
   using enum OperationKind;
   static const AutoPolicy policy{{
-      {{{kPosterize, 0.4, 8}, {kRotate, 0.6, 9}}},    {{{kSolarize, 0.6, 5}, {kAutocontrast, 0.6}}},
-      {{{kEqualize, 0.8}, {kEqualize, 0.6}}},         {{{kPosterize, 0.6, 7}, {kPosterize, 0.6, 6}}},
-      {{{kEqualize, 0.4}, {kSolarize, 0.2, 4}}},      {{{kEqualize, 0.4}, {kRotate, 0.8, 8}}},
-      {{{kSolarize, 0.6, 3}, {kEqualize, 0.6}}},      {{{kPosterize, 0.8, 5}, {kEqualize, 1.0}}},
-      {{{kRotate, 0.2, 3}, {kSolarize, 0.6, 8}}},     {{{kEqualize, 0.6}, {kPosterize, 0.4, 6}}},
-      {{{kRotate, 0.8, 8}, {kColour, 0.4, 0}}},       {{{kRotate, 0.4, 9}, {kEqualize, 0.6}}},
-      {{{kEqualize, 0.0}, {kEqualize, 0.8}}},         {{{kInvert, 0.6}, {kEqualize, 1.0}}},
-      {{{kColour, 0.6, 4}, {kContrast, 1.0, 8}}},     {{{kRotate, 0.8, 8}, {kColour, 1.0, 2}}},
-      {{{kColour, 0.8, 8}, {kSolarize, 0.8, 7}}},     {{{kSharpness, 0.4, 7}, {kInvert, 0.6}}},
-      {{{kShearX, 0.6, 5}, {kEqualize, 1.0}}},        {{{kColour, 0.4, 0}, {kEqualize, 0.6}}},
-      {{{kEqualize, 0.4}, {kSolarize, 0.2, 4}}},      {{{kSolarize, 0.6, 5}, {kAutocontrast, 0.6}}},
-      {{{kInvert, 0.6}, {kEqualize, 1.0}}},           {{{kColour, 0.6, 4}, {kContrast, 1.0, 8}}},
+      {{{kPosterize, 0.4, 8}, {kRotate, 0.6, 9}}}, {{{kSolarize, 0.6, 5}, {kAutocontrast, 0.6}}},
+      {{{kEqualize, 0.8}, {kEqualize, 0.6}}},      {{{kPosterize, 0.6, 7}, {kPosterize, 0.6, 6}}},
+      {{{kEqualize, 0.4}, {kSolarize, 0.2, 4}}},   {{{kEqualize, 0.4}, {kRotate, 0.8, 8}}},
+      {{{kSolarize, 0.6, 3}, {kEqualize, 0.6}}},   {{{kPosterize, 0.8, 5}, {kEqualize, 1.0}}},
+      {{{kRotate, 0.2, 3}, {kSolarize, 0.6, 8}}},  {{{kEqualize, 0.6}, {kPosterize, 0.4, 6}}},
+      {{{kRotate, 0.8, 8}, {kColour, 0.4, 0}}},    {{{kRotate, 0.4, 9}, {kEqualize, 0.6}}},
+      {{{kEqualize, 0.0}, {kEqualize, 0.8}}},      {{{kInvert, 0.6}, {kEqualize, 1.0}}},
+      {{{kColour, 0.6, 4}, {kContrast, 1.0, 8}}},  {{{kRotate, 0.8, 8}, {kColour, 1.0, 2}}},
+      {{{kColour, 0.8, 8}, {kSolarize, 0.8, 7}}},  {{{kSharpness, 0.4, 7}, {kInvert, 0.6}}},
+      {{{kShearX, 0.6, 5}, {kEqualize, 1.0}}},     {{{kColour, 0.4, 0}, {kEqualize, 0.6}}},
+      {{{kEqualize, 0.4}, {kSolarize, 0.2, 4}}},   {{{kSolarize, 0.6, 5}, {kAutocontrast, 0.6}}},
+      {{{kInvert, 0.6}, {kEqualize, 1.0}}},        {{{kColour, 0.6, 4}, {kContrast, 1.0, 8}}},
       {{{kEqualize, 0.8}, {kEqualize, 0.6}}},
   }};
   return policy;
@@ -134,18 +134,18 @@ const AutoPolicy& auto_imagenet() {
 const AutoPolicy& auto_cifar() {
   using enum OperationKind;
   static const AutoPolicy policy{{
-      {{{kInvert, 0.1}, {kContrast, 0.2, 6}}},          {{{kRotate, 0.7, 2}, {kTranslateX, 0.3, 9}}},
-      {{{kSharpness, 0.8, 1}, {kSharpness, 0.9, 3}}},   {{{kShearY, 0.5, 8}, {kTranslateY, 0.7, 9}}},
-      {{{kAutocontrast, 0.5}, {kEqualize, 0.9}}},       {{{kShearY, 0.2, 7}, {kPosterize, 0.3, 7}}},
-      {{{kColour, 0.4, 3}, {kBrightness, 0.6, 7}}},     {{{kSharpness, 0.3, 9}, {kBrightness, 0.7, 9}}},
-      {{{kEqualize, 0.6}, {kEqualize, 0.5}}},           {{{kContrast, 0.6, 7}, {kSharpness, 0.6, 5}}},
-      {{{kColour, 0.7, 7}, {kTranslateX, 0.5, 8}}},     {{{kEqualize, 0.3}, {kAutocontrast, 0.4}}},
-      {{{kTranslateY, 0.4, 3}, {kSharpness, 0.2, 6}}},  {{{kBrightness, 0.9, 6}, {kColour, 0.2, 8}}},
-      {{{kSolarize, 0.5, 2}, {kInvert, 0.0}}},          {{{kEqualize, 0.2}, {kAutocontrast, 0.6}}},
-      {{{kEqualize, 0.2}, {kEqualize, 0.6}}},           {{{kColour, 0.9, 9}, {kEqualize, 0.6}}},
-      {{{kAutocontrast, 0.8}, {kSolarize, 0.2, 8}}},    {{{kBrightness, 0.1, 3}, {kColour, 0.7, 0}}},
-      {{{kSolarize, 0.4, 5}, {kAutocontrast, 0.9}}},    {{{kTranslateY, 0.9, 9}, {kTranslateY, 0.7, 9}}},
-      {{{kAutocontrast, 0.9}, {kSolarize, 0.8, 3}}},    {{{kEqualize, 0.8}, {kInvert, 0.1}}},
+      {{{kInvert, 0.1}, {kContrast, 0.2, 6}}},         {{{kRotate, 0.7, 2}, {kTranslateX, 0.3, 9}}},
+      {{{kSharpness, 0.8, 1}, {kSharpness, 0.9, 3}}},  {{{kShearY, 0.5, 8}, {kTranslateY, 0.7, 9}}},
+      {{{kAutocontrast, 0.5}, {kEqualize, 0.9}}},      {{{kShearY, 0.2, 7}, {kPosterize, 0.3, 7}}},
+      {{{kColour, 0.4, 3}, {kBrightness, 0.6, 7}}},    {{{kSharpness, 0.3, 9}, {kBrightness, 0.7, 9}}},
+      {{{kEqualize, 0.6}, {kEqualize, 0.5}}},          {{{kContrast, 0.6, 7}, {kSharpness, 0.6, 5}}},
+      {{{kColour, 0.7, 7}, {kTranslateX, 0.5, 8}}},    {{{kEqualize, 0.3}, {kAutocontrast, 0.4}}},
+      {{{kTranslateY, 0.4, 3}, {kSharpness, 0.2, 6}}}, {{{kBrightness, 0.9, 6}, {kColour, 0.2, 8}}},
+      {{{kSolarize, 0.5, 2}, {kInvert, 0.0}}},         {{{kEqualize, 0.2}, {kAutocontrast, 0.6}}},
+      {{{kEqualize, 0.2}, {kEqualize, 0.6}}},          {{{kColour, 0.9, 9}, {kEqualize, 0.6}}},
+      {{{kAutocontrast, 0.8}, {kSolarize, 0.2, 8}}},   {{{kBrightness, 0.1, 3}, {kColour, 0.7, 0}}},
+      {{{kSolarize, 0.4, 5}, {kAutocontrast, 0.9}}},   {{{kTranslateY, 0.9, 9}, {kTranslateY, 0.7, 9}}},
+      {{{kAutocontrast, 0.9}, {kSolarize, 0.8, 3}}},   {{{kEqualize, 0.8}, {kInvert, 0.1}}},
       {{{kTranslateY, 0.7, 9}, {kAutocontrast, 0.9}}},
   }};
   return policy;

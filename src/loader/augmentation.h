@@ -15,7 +15,7 @@ namespace settrain {
 
 /// The colour of erased pixels.
 enum class EraseFill {
-  kMean,   // that of data.normalisation, to the nearest byte, which a network sees as about 0
+  kMean,  // that of data.normalisation, to the nearest byte, which a network sees as about 0
   kBlack,
 };
 
@@ -41,8 +41,8 @@ struct PixelChanges {
 
 /// The policies are those of torchvision: TrivialAugmentWide (Müller and Hutter, ICCV 2021), RandAugment (Cubuk et al.,
 /// 2020) and AutoAugment (Cubuk et al., CVPR 2019) for ImageNet and CIFAR-10, with their operations, magnitudes and
-/// order. Then come a rotation, the four changes of torchvision's ColorJitter in a drawn order, random erasing (Zhong et
-/// al., AAAI 2020) and Cutout (DeVries and Taylor, 2017).
+/// order. Then come a rotation, the four changes of torchvision's ColorJitter in a drawn order, random erasing (Zhong
+/// et al., AAAI 2020) and Cutout (DeVries and Taylor, 2017).
 class Augmentation {
  public:
   /// No changes at all.

@@ -21,11 +21,21 @@ struct NamedOperation {
 };
 
 constexpr NamedOperation kOperations[] = {
-    {OperationKind::kIdentity, "identity", false},     {OperationKind::kShearX, "shear x", true},         {OperationKind::kShearY, "shear y", true},
-    {OperationKind::kTranslateX, "translate x", true}, {OperationKind::kTranslateY, "translate y", true}, {OperationKind::kRotate, "rotate", true},
-    {OperationKind::kBrightness, "brightness", true},  {OperationKind::kColour, "colour", true},          {OperationKind::kContrast, "contrast", true},
-    {OperationKind::kSharpness, "sharpness", true},    {OperationKind::kPosterize, "posterize", true},    {OperationKind::kSolarize, "solarize", true},
-    {OperationKind::kAutocontrast, "autocontrast", false}, {OperationKind::kEqualize, "equalize", false}, {OperationKind::kInvert, "invert", false},
+    {OperationKind::kIdentity, "identity", false},
+    {OperationKind::kShearX, "shear x", true},
+    {OperationKind::kShearY, "shear y", true},
+    {OperationKind::kTranslateX, "translate x", true},
+    {OperationKind::kTranslateY, "translate y", true},
+    {OperationKind::kRotate, "rotate", true},
+    {OperationKind::kBrightness, "brightness", true},
+    {OperationKind::kColour, "colour", true},
+    {OperationKind::kContrast, "contrast", true},
+    {OperationKind::kSharpness, "sharpness", true},
+    {OperationKind::kPosterize, "posterize", true},
+    {OperationKind::kSolarize, "solarize", true},
+    {OperationKind::kAutocontrast, "autocontrast", false},
+    {OperationKind::kEqualize, "equalize", false},
+    {OperationKind::kInvert, "invert", false},
     {OperationKind::kHue, "hue", true},
 };
 
@@ -110,7 +120,8 @@ void stretch(const int64_t* counts, uint8_t* table) {
   while (low < 255 && counts[low] == 0) ++low;
   while (high > 0 && counts[high] == 0) --high;
   const double scale = high > low ? 255.0 / (high - low) : 1, offset = high > low ? -low * scale : 0;
-  for (int v = 0; v < 256; ++v) table[v] = static_cast<uint8_t>(std::clamp(static_cast<int>(v * scale + offset), 0, 255));
+  for (int v = 0; v < 256; ++v)
+    table[v] = static_cast<uint8_t>(std::clamp(static_cast<int>(v * scale + offset), 0, 255));
 }
 
 void flatten(const int64_t* counts, uint8_t* table) {
@@ -148,37 +159,42 @@ Hsv hsv_of(const uint8_t* rgb) {
   const auto range = static_cast<float>(most - least);
   const auto below = [&](int c) { return static_cast<float>(most - rgb[c]) / range; };
   const float red = below(0), green = below(1), blue = below(2);
-  float sixths = 0;
-  if (rgb[0] == most) {
-    sixths = blue - green;
-  } else if (rgb[1] == most) {
-    sixths = static_cast<float>(2.0 + red - blue);
-  } else {
-    sixths = static_cast<float>(4.0 + green - red);
-  }
-  const auto turn = static_cast<float>(std::fmod(sixths / 6.0 + 1.0, 1.0));
+  const float sixths = rgb[0] == most   ? blue - green
+                       : rgb[1] == most ? static_cast<float>(2.0 + red - blue)
+                                        : static_cast<float>(4.0 + green - red);
+  const double turned = sixths / 6.0 + 1.0;  // below 2
+  const auto turn = static_cast<float>(turned >= 1 ? turned - 1 : turned);
   const float saturation = range / static_cast<float>(most);
   return {static_cast<uint8_t>(turn * 255.0), static_cast<uint8_t>(saturation * 255.0), most};
 }
 
-void write_rgb(const Hsv& hsv, uint8_t* rgb) {
-  const auto [hue, saturation, value] = hsv;
-  if (saturation == 0) {
-    std::fill_n(rgb, 3, value);
-    return;
+// Where a hue lies: in which sixth of the turn, and how far within it.
+struct Sextant {
+  uint8_t number;
+  float rest;
+};
+
+std::array<Sextant, 256> sextants() {
+  std::array<Sextant, 256> all{};
+  for (size_t hue = 0; hue < all.size(); ++hue) {
+    const double sixths = static_cast<double>(hue) * 6.0 / 255.0, whole = std::floor(sixths);
+    all[hue] = {static_cast<uint8_t>(static_cast<int>(whole) % 6), static_cast<float>(sixths - whole)};
   }
-  const double sixths = static_cast<double>(static_cast<float>(hue)) * 6.0 / 255.0;
-  const int sextant = static_cast<int>(std::floor(sixths));
-  const auto rest = static_cast<float>(sixths - static_cast<float>(sextant));
-  const auto share = static_cast<float>(saturation / 255.0);
-  const auto part = [value = value](double of_value) {
-    return static_cast<uint8_t>(std::round(static_cast<float>(value) * of_value));
+  return all;
+}
+
+void write_rgb(const Hsv& hsv, uint8_t* rgb) {
+  static const std::array<Sextant, 256> kSextants = sextants();
+  // Of value, p, q and t, those that red, green and blue are in each sextant.
+  static constexpr uint8_t kPlaces[6][3] = {{0, 3, 1}, {2, 0, 1}, {1, 0, 3}, {1, 2, 0}, {3, 1, 0}, {0, 1, 2}};
+  const auto [number, rest] = kSextants[hsv.hue];
+  const auto share = static_cast<float>(hsv.saturation / 255.0);
+  // The product of two floats is rounded to a float before the double 1 comes into play.
+  const auto part = [&](double of_value) {
+    return static_cast<uint8_t>(static_cast<float>(hsv.value) * of_value + 0.5);
   };
-  // Pillow multiplies the two floats before it subtracts them from the double 1.
-  const uint8_t p = part(1.0 - share), q = part(1.0 - share * rest), t = part(1.0 - share * (1.0 - rest));
-  const std::array<std::array<uint8_t, 3>, 6> colours{
-      {{value, t, p}, {q, value, p}, {p, value, t}, {p, q, value}, {t, p, value}, {value, p, q}}};
-  std::ranges::copy(colours[static_cast<size_t>(sextant % 6)], rgb);
+  const uint8_t numbers[4] = {hsv.value, part(1.0 - share), part(1.0 - share * rest), part(1.0 - share * (1.0 - rest))};
+  for (int c = 0; c < 3; ++c) rgb[c] = numbers[kPlaces[number][c]];
 }
 
 void turn_hue(double share, Image& image) {

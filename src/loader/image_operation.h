@@ -54,7 +54,7 @@ class ImageEditor {
   void saturate(float factor, Image& image);
   void sharpen(float factor, Image& image);
 
-  std::vector<uint8_t> moved_;                  // the image of a map of places
+  std::vector<uint8_t> moved_;                   // the image of a map of places
   std::vector<uint8_t> above_, row_, smoothed_;  // rows
 };
 

@@ -179,7 +179,8 @@ PixelChanges Pipeline::changes_of(int64_t epoch, int64_t sample_id, int64_t repe
 
 bool Pipeline::is_random() const {
   if (use_ != ViewUse::kTraining) return false;
-  return recipe_.draws_resized_crop || recipe_.scales_short_side || recipe_.pad > 0 || recipe_.flip || augmentation_.is_on();
+  return recipe_.draws_resized_crop || recipe_.scales_short_side || recipe_.pad > 0 || recipe_.flip ||
+         augmentation_.is_on();
 }
 
 bool Pipeline::resizes(int64_t image_height, int64_t image_width) const {

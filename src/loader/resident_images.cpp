@@ -48,12 +48,13 @@ std::string obstacle(const Dataset& dataset, const PipelineOptions& pipeline, co
       return fmt::format("the images of {} have several sizes", dataset.name);
   }
   for (const ViewUse use : uses) {
-    const Pipeline made(pipeline, dataset.height, dataset.width, use);
-    if (made.augmentation().is_on()) return kChangesPixels;
-    if (made.resizes(dataset.height, dataset.width)) {
+    if (Pipeline(pipeline, dataset.height, dataset.width, use).resizes(dataset.height, dataset.width)) {
       return fmt::format("{} the pipeline {} resizes images of {}x{} pixels", name_of(use), pipeline.pipeline,
                          dataset.height, dataset.width);
     }
+  }
+  for (const ViewUse use : uses) {
+    if (Pipeline(pipeline, dataset.height, dataset.width, use).augmentation().is_on()) return kChangesPixels;
   }
   return "";
 }

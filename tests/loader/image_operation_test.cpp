@@ -17,11 +17,11 @@ namespace {
 ImageOperation named_operation(const std::string& name, double magnitude) {
   using enum OperationKind;
   static const std::map<std::string, OperationKind> kinds{
-      {"ShearX", kShearX},         {"ShearY", kShearY},         {"TranslateX", kTranslateX},
-      {"TranslateY", kTranslateY}, {"Rotate", kRotate},         {"Brightness", kBrightness},
-      {"Color", kColour},          {"Contrast", kContrast},     {"Sharpness", kSharpness},
-      {"Posterize", kPosterize},   {"Solarize", kSolarize},     {"AutoContrast", kAutocontrast},
-      {"Equalize", kEqualize},     {"Invert", kInvert},         {"Hue", kHue}};
+      {"ShearX", kShearX},         {"ShearY", kShearY},     {"TranslateX", kTranslateX},
+      {"TranslateY", kTranslateY}, {"Rotate", kRotate},     {"Brightness", kBrightness},
+      {"Color", kColour},          {"Contrast", kContrast}, {"Sharpness", kSharpness},
+      {"Posterize", kPosterize},   {"Solarize", kSolarize}, {"AutoContrast", kAutocontrast},
+      {"Equalize", kEqualize},     {"Invert", kInvert},     {"Hue", kHue}};
   const OperationKind kind = kinds.at(name);
   const bool is_factor = kind == kBrightness || kind == kColour || kind == kContrast || kind == kSharpness;
   return {kind, is_factor ? 1 + magnitude : magnitude};
