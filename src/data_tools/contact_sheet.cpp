@@ -51,7 +51,7 @@ struct Place {
   int64_t top, left;
 };
 
-Place place_of(const SheetPlan& plan, int64_t row, int64_t column) {
+Place cell_place(const SheetPlan& plan, int64_t row, int64_t column) {
   return {kHeading + row * plan.row_height + kTitle, kGap + column * (plan.cell_width + kGap)};
 }
 
@@ -69,21 +69,22 @@ void paste(const Image& image, const Place& place, const SheetPlan& plan, std::s
   }
 }
 
-std::string label(const std::string& text, int64_t x, int64_t y, const char* how) {
+std::string label_command(const std::string& text, int64_t x, int64_t y, const char* how) {
   return fmt::format("set label {} at {}, {} noenhanced {}\n", gnuplot_string(one_line(text)), x, y, how);
 }
 
 std::string labels_of(const std::string& heading, const std::vector<SheetRow>& rows, const SheetPlan& plan) {
-  std::string labels = label(heading, kGap, kHeading / 2, "left font ',11'");
+  std::string labels = label_command(heading, kGap, kHeading / 2, "left font ',11'");
   for (int64_t r = 0; r < std::ssize(rows); ++r) {
     const SheetRow& row = rows[static_cast<size_t>(r)];
-    const Place first = place_of(plan, r, 0);
-    labels += label(shortened(row.title, kTitleCharacters), first.left, first.top - kTitle / 2, "left font ',9'");
+    const Place first = cell_place(plan, r, 0);
+    labels +=
+        label_command(shortened(row.title, kTitleCharacters), first.left, first.top - kTitle / 2, "left font ',9'");
     for (int64_t c = 0; c < std::ssize(row.cells); ++c) {
-      const auto [top, left] = place_of(plan, r, c);
+      const auto [top, left] = cell_place(plan, r, c);
       int64_t y = top + plan.cell_height + kLine / 2;
       for (const std::string& line : row.cells[static_cast<size_t>(c)].lines) {
-        labels += label(line, left + plan.cell_width / 2, y, "center font ',7'");
+        labels += label_command(line, left + plan.cell_width / 2, y, "center font ',7'");
         y += kLine;
       }
     }
@@ -100,7 +101,7 @@ void draw_contact_sheet(const std::string& heading, const std::vector<SheetRow>&
   for (int64_t r = 0; r < std::ssize(rows); ++r) {
     const std::vector<SheetCell>& cells = rows[static_cast<size_t>(r)].cells;
     for (int64_t c = 0; c < std::ssize(cells); ++c)
-      paste(cells[static_cast<size_t>(c)].image, place_of(plan, r, c), plan, sheet);
+      paste(cells[static_cast<size_t>(c)].image, cell_place(plan, r, c), plan, sheet);
   }
   const ScratchFolder scratch;
   write_file_atomically(scratch.path() / "sheet.rgb", sheet);

@@ -115,7 +115,7 @@ uint8_t mean_grey(const Image& image, std::vector<uint8_t>& row) {
   return static_cast<uint8_t>(static_cast<double>(sum) / static_cast<double>(pixels_of(image)) + 0.5);
 }
 
-void stretch(const int64_t* counts, uint8_t* table) {
+void stretched_table(const int64_t* counts, uint8_t* table) {
   int low = 0, high = 255;
   while (low < 255 && counts[low] == 0) ++low;
   while (high > 0 && counts[high] == 0) --high;
@@ -124,7 +124,7 @@ void stretch(const int64_t* counts, uint8_t* table) {
     table[v] = static_cast<uint8_t>(std::clamp(static_cast<int>(v * scale + offset), 0, 255));
 }
 
-void flatten(const int64_t* counts, uint8_t* table) {
+void flattened_table(const int64_t* counts, uint8_t* table) {
   int64_t sum = 0, last = 0;
   for (int v = 0; v < 256; ++v) {
     sum += counts[v];
@@ -144,7 +144,7 @@ Tables tables_by_counts(OperationKind kind, const Image& image) {
   count_numbers(image.pixels.data(), image.channels, pixels_of(image), counts.data());
   Tables tables(counts.size());
   for (size_t c = 0; c < counts.size(); c += 256)
-    (kind == OperationKind::kEqualize ? flatten : stretch)(counts.data() + c, tables.data() + c);
+    (kind == OperationKind::kEqualize ? flattened_table : stretched_table)(counts.data() + c, tables.data() + c);
   return tables;
 }
 
