@@ -70,7 +70,7 @@ void paste(const Image& image, const Place& place, const SheetPlan& plan, std::s
 }
 
 std::string label_command(const std::string& text, int64_t x, int64_t y, const char* how) {
-  return fmt::format("set label {} at {}, {} noenhanced {}\n", gnuplot_string(one_line(text)), x, y, how);
+  return fmt::format("set label {} at {}, {} noenhanced front {}\n", gnuplot_string(one_line(text)), x, y, how);
 }
 
 std::string labels_of(const std::string& heading, const std::vector<SheetRow>& rows, const SheetPlan& plan) {
@@ -114,7 +114,7 @@ unset tics
 unset key
 set xrange [-0.5:{width} - 0.5]
 set yrange [{height} - 0.5:-0.5]
-{labels}plot 'sheet.rgb' binary array=({width},{height}) format='%uchar' using 1:2:3 with rgbimage pixels
+{labels}plot 'sheet.rgb' binary array=({width},{height}) format='%uchar' using 1:2:3 with rgbimage
 )",
                                     fmt::arg("width", plan.width), fmt::arg("height", plan.height),
                                     fmt::arg("labels", labels_of(heading, rows, plan))));

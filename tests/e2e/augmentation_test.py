@@ -48,7 +48,7 @@ class Augmentation(ProgramTest):
 
     def test_grey_images_have_no_colours_to_change(self):
         self.write_pictures(["a", "b"], 2, 40)
-        config = self.write("grey.yaml", "data: {name: image_folder, root: pictures, num_classes: 2, grey: true, batch_size: 2, input_size: 16, augmentation: {hue: 0.1}}\n"
+        config = self.write("grey.yaml", "data: {name: image_folder, root: pictures, grey: true, batch_size: 2, input_size: 16, augmentation: {hue: 0.1}}\n"
                             "model: {name: resnet8, width: 4}\nloss: {name: cross_entropy}\ntrain: {epochs: 1}\neval: {top_k: [1], average_k: []}\nselect: [val/top1]\n")  # fmt: skip
         refused = self.run_program("--config", config, "--device", "cpu", expect=2)
         self.assertRegex(refused.stderr, r"grey\.yaml:1:\d+: data\.augmentation\.hue: the images are grey")
@@ -63,7 +63,7 @@ class Augmentation(ProgramTest):
 class Sheet(ProgramTest):
     def test_eight_draws_of_each_image(self):
         self.write_pictures(["a", "b"], 2, 40)
-        config = self.write("few.yaml", "data: {name: image_folder, root: pictures, num_classes: 2, pipeline: imagenet, input_size: 32, augment: trivial}\n")
+        config = self.write("few.yaml", "data: {name: image_folder, root: pictures, pipeline: imagenet, input_size: 32, augment: trivial}\n")
         done = self.run_program("data", "show", config, "--out", "sheet.png", "--images", "3")
         self.assertIn("8 draws of 3 images are in 'sheet.png'", done.stderr)
         header = (self.folder / "sheet.png").read_bytes()[:24]
