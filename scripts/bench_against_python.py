@@ -18,7 +18,7 @@ With `--compile MODE`, which may be given several times, torch.compile of that m
 settrain takes. With `--beside N`, N other processes keep a core busy each meanwhile.
 
 `loader`: training batches of random resized crops of 224x224 pixels, mirrored and normalised, float32, from the files of a folder,
-over and over where they are few; both on the same cores. Python's is torchvision's DataLoader with as many worker processes as
+over and over where they are few; both on the same cores. With `--augment "rand(2, 9)"` or `trivial` both augment them too, by the same transform. Python's is torchvision's DataLoader with as many worker processes as
 settrain has threads and, for one, with none too, of which the faster one over all pairs counts.
 
 `losses`: forward and backward of noised_topk, beside the paper's authors' package pytopk and PyTorch's cross-entropy, on random
@@ -135,9 +135,11 @@ class TorchvisionLoader:
         files = sorted(path for path in args.files.rglob("*") if path.suffix.lower() in IMAGE_ENDINGS)
         if not files:
             raise SystemExit(f"no image below {args.files}")
+        policies = {"none": [], "trivial": [transforms.TrivialAugmentWide()], "rand(2, 9)": [transforms.RandAugment(2, 9)]}
         transform = transforms.Compose([
             transforms.RandomResizedCrop(224),
             transforms.RandomHorizontalFlip(),
+            *policies[args.augment],
             transforms.ToTensor(),
             transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
         ])
@@ -178,7 +180,7 @@ def measure_settrain(args):
 
 def measure_settrain_loader(args):
     command = [args.program, "bench", "loader", "--files", args.files, "--images", args.images, "--threads", args.threads]
-    command += ["--rounds", 1, "--json", "--set", f"data.batch_size={args.batch}"]
+    command += ["--rounds", 1, "--json", "--set", f"data.batch_size={args.batch}", "--set", f"data.augment={args.augment}"]
     stdout, _, _ = output_of([str(part) for part in command])
     return {"images_per_second": json.loads(stdout)["loaders"][-1]["images_per_second"][0]}
 
@@ -315,7 +317,7 @@ def compare_loading(args):
     faster = max((name for name in contestants if name != "settrain"), key=summary.get)
     ratios = [pair["settrain"]["images_per_second"] / pair[faster]["images_per_second"] for pair in pairs]
     print_ratio(f"settrain / {faster}", ratios)
-    print(f"random resized crops of 224x224, batches of {args.batch}, {args.threads} of the cores of {cpu_name()}; torchvision "
+    print(f"random resized crops of 224x224, augment {args.augment}, batches of {args.batch}, {args.threads} of the cores of {cpu_name()}; torchvision "
           f"{torchvision.__version__}, Pillow {PIL.__version__}, {version}")
     if args.json:
         write_json(args, version, cpu_name(), faster, ratios, pairs)
@@ -353,6 +355,7 @@ def main():
     loader = commands.add_parser("loader", help="loading images")
     loader.add_argument("--files", type=pathlib.Path, required=True, help="a folder of images")
     loader.add_argument("--threads", type=at_least(1), default=1, help="threads, processes and cores of each (%(default)s)")
+    loader.add_argument("--augment", choices=["none", "trivial", "rand(2, 9)"], default="none", help="a policy of both (%(default)s)")
     loader.add_argument("--batch", type=at_least(1), default=32, help="images in a batch (%(default)s)")
     loader.add_argument("--images", type=at_least(64), default=640, help="images in a measurement (%(default)s)")
     loader.add_argument("--pairs", type=at_least(1), default=15, help="how often each is measured (%(default)s)")

@@ -75,7 +75,7 @@ Subject subject_of(const CommandLine& line, const LoaderBench& bench) {
     subject.dataset = folder_dataset(bench.files);
   }
   subject.context.options = config.read<LoaderOptions>("data");
-  subject.context.pipeline = config.read<PipelineOptions>("data");
+  subject.context.pipeline = read_pipeline(config);
   const ModelInput input =
       choose_input(line.registries.datasets, line.registries.models, config, subject.dataset, /*recorded=*/nullptr);
   input.resolve(subject.context.pipeline);

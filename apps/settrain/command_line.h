@@ -140,5 +140,7 @@ void add_check_command(CLI::App& app, CommandLine& line);
 void add_bench_command(CLI::App& app, CommandLine& line);
 void add_figure_command(CLI::App& app, CommandLine& line);
 void add_data_command(CLI::App& app, CommandLine& line);
+/// A subcommand of `settrain data`.
+void add_data_show_command(CLI::App& data, CommandLine& line);
 
 }  // namespace settrain

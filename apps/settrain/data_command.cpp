@@ -279,6 +279,7 @@ void add_data_command(CLI::App& app, CommandLine& line) {
   command->require_subcommand(1);
   add_verify_command(*command, line);
   add_stats_command(*command, line);
+  add_data_show_command(*command, line);
   add_fetch_command(*command, line);
   add_split_command(*command, line);
   add_vote_command(*command, line);

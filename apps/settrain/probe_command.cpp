@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 #include "src/core/error.h"
 #include "src/core/files.h"
 #include "src/core/interrupt.h"
+#include "src/core/scratch_folder.h"
 #include "src/inference/embed.h"
 #include "src/probe/probe.h"
 #include "src/run_folder/run_folder.h"
@@ -47,26 +47,6 @@ config::Config head_config(const CommandLine& line, const std::string& folder) {
       .with("eval.during_training", config::Texts{})
       .with("eval.rules", config::Texts{});
 }
-
-// A folder that goes away with its contents.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "settrain-probe-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw file_error("make", name, errno);
-    path_ = name;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 struct TrainedHead {
   Experiment run;

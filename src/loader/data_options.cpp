@@ -79,6 +79,13 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "after that. An image's class is its first label, label noise included. A loss' class weights, margins and "
           "priors still follow the numbers of images.")
           .one_of({Sampling::kUniform, Sampling::kClassBalanced, Sampling::kSquareRoot, Sampling::kProgressive}),
+      key("augmentation.repeats", &O::repeats, 1,
+          "How often an epoch takes each of its training images, one time after the other and augmented anew (repeated "
+          "augmentation, Hoffer et al., CVPR 2020). An epoch still has as many images as the split, so it takes 1/repeats "
+          "of them.")
+          .at_least(1)
+          .at_most(64)
+          .in("times"),
       key("normalisation", &O::normalisation, "auto",
           "Per-channel mean and standard deviation with which pixels are normalised; none leaves them in [0, 1]. auto: "
           "those that model.pretrained was trained with, by the file where it is settrain's, and else by what is known "
@@ -94,13 +101,14 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
       key("on_device", &O::on_device, config::Switch::kAuto,
           "Whether the images stay in the memory of the model's device, as bytes, and are cropped, flipped and "
           "normalised there: on or off; auto: on a GPU, where the data set holds them in memory (cifar100, "
-          "fashion_mnist), the pipeline resizes none, and they take at most 2 GiB. Results do not depend on it.",
+          "fashion_mnist), the pipeline resizes none, no augmentation changes pixels (data.augment and its like, which the "
+          "CPU does), and they take at most 2 GiB. Results do not depend on it.",
           config::auto_or("on", "off"))
           .free(),
       key("cache_features", &O::cache_features, config::Switch::kAuto,
           "Whether the body of a network of which only the head trains sees each image once, and its features are read "
-          "from a file in every epoch: on or off; auto: where images come the same in every epoch (no random crop, flip "
-          "or mix) and the run has two epochs or more. The files are in $SETTRAIN_CACHE/features where that is set, and "
+          "from a file in every epoch: on or off; auto: where images come the same in every epoch (no random crop, flip, "
+          "augmentation or mix) and the run has two epochs or more. The files are in $SETTRAIN_CACHE/features where that is set, and "
           "runs share them; else in the run's folder, until the training has ended. Results are the same to the bit, but "
           "for those of a smaller last training batch, whose features are made in a batch of full size.",
           config::auto_or("on", "off")),
@@ -109,7 +117,7 @@ config::Keys loader_keys(const DatasetRegistry& datasets) {
           "eight bits, in training and in the evaluation of cached splits.")
           .one_of({"float32", "bfloat16"}),
   };
-  return config::joined(PipelineOptions::keys(), keys);
+  return config::joined(PipelineOptions::keys(), AugmentationOptions::keys(), keys);
 }
 
 int64_t LoaderOptions::resolved_workers(int64_t busy_threads) const {

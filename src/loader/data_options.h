@@ -14,6 +14,7 @@ struct LoaderOptions {
   int64_t batch_size = 0, eval_batch_size = 0;
   int64_t workers = 0, prefetch = 0;
   bool drop_last = false;
+  int64_t repeats = 1;
   std::string sampler, normalisation, on_bad_image;
   config::Switch on_device = config::Switch::kAuto;
   config::Switch cache_features = config::Switch::kAuto;

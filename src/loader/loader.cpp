@@ -114,8 +114,9 @@ Loader::Loader(Split split, Transform transform, const LoaderSettings& settings)
   if (!settings_.resident) return;
   const ResidentImages& images = *settings_.resident;
   if (transform_.format().type != PixelType::kByte || transform_.channels() != images.channels() ||
-      transform_.pipeline().resizes(images.height(), images.width()))
-    throw std::invalid_argument("Loader: resident images come as bytes, with their own channels, and are not resized");
+      transform_.pipeline().resizes(images.height(), images.width()) || transform_.pipeline().augmentation().is_on())
+    throw std::invalid_argument(
+        "Loader: resident images come as bytes, with their own channels, and are neither resized nor augmented");
 }
 
 int64_t Loader::batches_per_epoch() const {

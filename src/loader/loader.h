@@ -148,7 +148,7 @@ struct LoaderContext {
   // (src/train/feature_cache.h): they take the place of its images, but where these come in ten crops.
   std::map<std::string, std::shared_ptr<const FeatureTable>> features = {};
 
-  Sampling sampling() const { return {options.sampler, epochs}; }
+  Sampling sampling() const { return {options.sampler, epochs, options.repeats}; }
 };
 
 /// Makes the inputs of a model from images, without augmentation. `height` and `width` are those of all images, or 0

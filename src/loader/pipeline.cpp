@@ -52,6 +52,12 @@ int64_t input_size(int64_t wanted, int64_t images) {
 
 }  // namespace
 
+PipelineOptions read_pipeline(const config::Config& config) {
+  auto options = config.read<PipelineOptions>("data");
+  options.augmentation = config.read<AugmentationOptions>("data");
+  return options;
+}
+
 config::Keys PipelineOptions::keys() {
   using config::key;
   using O = PipelineOptions;
@@ -142,7 +148,15 @@ Pipeline::Pipeline(const PipelineOptions& options, int64_t height, int64_t width
       width_(input_size(options.input_size, width)),
       use_(use),
       seed_(seed),
-      recipe_(recipe_of(options, std::max(height_, width_), use)) {}
+      recipe_(recipe_of(options, std::max(height_, width_), use)) {
+  if (use != ViewUse::kTraining) return;
+  augmentation_ = Augmentation(options.augmentation);
+  const int64_t cutout = options.augmentation.cutout, side = std::min(height_, width_);
+  if (cutout > side) {
+    throw KeyError("data.augmentation.cutout",
+                   fmt::format("{} pixels are more than the input's {}, which would be erased whole", cutout, side));
+  }
+}
 
 std::vector<View> Pipeline::views_of(int64_t image_height, int64_t image_width, int64_t epoch, int64_t sample_id,
                                      int64_t repetition) const {
@@ -158,9 +172,15 @@ std::vector<View> Pipeline::views_of(int64_t image_height, int64_t image_width, 
   return views;
 }
 
+PixelChanges Pipeline::changes_of(int64_t epoch, int64_t sample_id, int64_t repetition) const {
+  if (!augmentation_.is_on()) return {};
+  return augmentation_.draw(height_, width_, {seed_, epoch, sample_id, repetition});
+}
+
 bool Pipeline::is_random() const {
   if (use_ != ViewUse::kTraining) return false;
-  return recipe_.draws_resized_crop || recipe_.scales_short_side || recipe_.pad > 0 || recipe_.flip;
+  return recipe_.draws_resized_crop || recipe_.scales_short_side || recipe_.pad > 0 || recipe_.flip ||
+         augmentation_.is_on();
 }
 
 bool Pipeline::resizes(int64_t image_height, int64_t image_width) const {

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "src/config/config.h"
 #include "src/config/key.h"
+#include "src/loader/augmentation.h"
 #include "src/loader/view.h"
 
 namespace settrain {
@@ -15,6 +17,8 @@ struct PipelineOptions {
   int64_t input_size = kAuto, resize_size = kAuto, pad = kAuto;
   std::string interpolation = kAutoInterpolation;
   config::Switch flip = config::Switch::kAuto;
+
+  AugmentationOptions augmentation{};  // which has keys of its own, see read_pipeline()
 
   double crop_share = 0;  // of the weights that a run starts from, see PretrainedSource; 0: not known. No key.
 
@@ -26,6 +30,9 @@ struct PipelineOptions {
 
   static config::Keys keys();
 };
+
+/// The options of the section `data`, with those of its augmentation.
+PipelineOptions read_pipeline(const config::Config& config);
 
 /// The use of the views.
 enum class ViewUse {
@@ -45,7 +52,7 @@ class Pipeline {
   int64_t width() const { return width_; }
   /// The number of views of an image: 1 or 10.
   int64_t views() const { return use_ == ViewUse::kTenCrops ? 10 : 1; }
-  /// Whether the views of an image differ from epoch to epoch.
+  /// Whether the views of an image, or their pixels, differ from epoch to epoch.
   bool is_random() const;
   /// Whether views of an image of that size are scaled.
   bool resizes(int64_t image_height, int64_t image_width) const;
@@ -54,6 +61,10 @@ class Pipeline {
   /// AugmentationKey.
   std::vector<View> views_of(int64_t image_height, int64_t image_width, int64_t epoch, int64_t sample_id,
                              int64_t repetition = 0) const;
+
+  /// What is done to the pixels of these views, in training: a function of (seed, epoch, sample id, repetition).
+  PixelChanges changes_of(int64_t epoch, int64_t sample_id, int64_t repetition = 0) const;
+  const Augmentation& augmentation() const { return augmentation_; }
 
  private:
   // The options with `auto` resolved.
@@ -73,6 +84,7 @@ class Pipeline {
   ViewUse use_;
   uint64_t seed_;
   Recipe recipe_;
+  Augmentation augmentation_;  // none but in training
 };
 
 }  // namespace settrain

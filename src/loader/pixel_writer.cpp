@@ -1,5 +1,6 @@
 #include "src/loader/pixel_writer.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace settrain {
@@ -63,6 +64,10 @@ void PixelWriter::write_row(const uint8_t* pixels, int64_t y, int64_t height, in
     case PixelType::kBFloat16:
       return write(row, channels_, bfloats_, format_.channels_last, image);
     case PixelType::kByte:
+      if (format_.channels_last && !flip) {  // the row as it is
+        std::copy_n(pixels, width * channels_, static_cast<uint8_t*>(image) + y * width * channels_);
+        return;
+      }
       return write(row, channels_, bytes_, format_.channels_last, image);
   }
 }

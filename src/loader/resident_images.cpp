@@ -13,6 +13,7 @@
 
 #include "datasets/dataset.h"
 #include "src/core/error.h"
+#include "src/core/log.h"
 
 namespace settrain {
 namespace {
@@ -20,6 +21,8 @@ namespace {
 // A row or column beyond the image. It stays negative with any other place added, so that its pixels become the first
 // one, which is black.
 constexpr int64_t kBeyond = std::numeric_limits<int64_t>::min() / 2;
+
+constexpr const char* kChangesPixels = "the augmentation changes pixels, which is done on the CPU";
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 31;  // the most that auto uses of a device's memory
 
@@ -49,6 +52,9 @@ std::string obstacle(const Dataset& dataset, const PipelineOptions& pipeline, co
       return fmt::format("{} the pipeline {} resizes images of {}x{} pixels", name_of(use), pipeline.pipeline,
                          dataset.height, dataset.width);
     }
+  }
+  for (const ViewUse use : uses) {
+    if (Pipeline(pipeline, dataset.height, dataset.width, use).augmentation().is_on()) return kChangesPixels;
   }
   return "";
 }
@@ -112,6 +118,9 @@ bool images_stay_on(at::Device device, const Dataset& dataset, const LoaderOptio
   if (options.on_device == config::Switch::kOff || (!must && !device.is_cuda())) return false;
   const std::string why_not = obstacle(dataset, pipeline, uses);
   if (must && !why_not.empty()) throw KeyError("data.on_device", "on: " + why_not + "; expected auto or off");
+  if (why_not == kChangesPixels) {
+    log::info(fmt::format("[data] the images do not stay on {}, as they would: {}", device.str(), why_not));
+  }
   return must || (why_not.empty() && bytes_of(dataset) <= kMostBytes);
 }
 

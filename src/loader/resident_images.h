@@ -43,6 +43,7 @@ class ResidentImages {
 };
 
 /// Whether the images of `dataset` stay on `device`, by options.on_device, for loaders with these uses of the pipeline.
+/// Logs where data.augment and its like keep images off a GPU on which they would stay.
 /// Throws KeyError where on_device is `on` and the images of a split are not in memory, have several sizes, or are
 /// resized.
 bool images_stay_on(at::Device device, const Dataset& dataset, const LoaderOptions& options,

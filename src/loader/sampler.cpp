@@ -108,6 +108,17 @@ std::vector<Draw> order_by_class(const std::vector<int64_t>& labels, uint64_t se
   return order;
 }
 
+// Each of the first draws `repeats` times in a row, as many as before in all.
+std::vector<Draw> repeated(const std::vector<Draw>& order, int64_t repeats) {
+  std::vector<Draw> longer;
+  longer.reserve(order.size());
+  for (int64_t i = 0; i < std::ssize(order); ++i) {
+    const Draw& draw = order[static_cast<size_t>(i / repeats)];
+    longer.push_back({draw.position, draw.repetition * repeats + i % repeats});
+  }
+  return longer;
+}
+
 }  // namespace
 
 std::vector<double> class_probabilities(const Sampling& sampling, const std::vector<int64_t>& counts, int64_t epoch) {
@@ -143,6 +154,11 @@ std::string describe_imbalance(const Dataset& dataset, const Sampling& sampling)
 
 std::vector<Draw> epoch_order(const std::vector<int64_t>& labels, std::optional<uint64_t> seed, int64_t epoch,
                               const Sampling& sampling) {
+  if (seed && sampling.repeats > 1) {
+    Sampling once = sampling;
+    once.repeats = 1;
+    return repeated(epoch_order(labels, seed, epoch, once), sampling.repeats);
+  }
   if (seed && sampling.sampler != Sampling::kUniform) return order_by_class(labels, *seed, epoch, sampling);
   std::vector<int64_t> positions(labels.size());
   std::iota(positions.begin(), positions.end(), int64_t{0});

@@ -13,7 +13,8 @@ namespace settrain {
 
 struct Sampling {
   std::string sampler = kUniform;
-  int64_t epochs = 1;  // of the run
+  int64_t epochs = 1;   // of the run
+  int64_t repeats = 1;  // how often each image that an epoch takes comes, see epoch_order()
 
   static constexpr const char *kUniform = "uniform", *kClassBalanced = "class_balanced", *kSquareRoot = "square_root",
                               *kProgressive = "progressive";
@@ -43,7 +44,8 @@ struct Draw {
 /// uniform sampler takes every image once, shuffled. Without a seed, every sampler takes each image once in the split's
 /// own order. The other samplers draw a class for every draw, with class_probabilities(), and take the next image in a
 /// random order of the class. All images of a class are taken before one is repeated, and every round has another
-/// order.
+/// order. With sampling.repeats = r the first 1/r of these draws come r times each, one after the other, so that a
+/// batch holds several views of an image (repeated augmentation, Hoffer et al., CVPR 2020).
 std::vector<Draw> epoch_order(const std::vector<int64_t>& labels, std::optional<uint64_t> seed, int64_t epoch,
                               const Sampling& sampling = {});
 

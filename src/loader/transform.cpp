@@ -1,6 +1,7 @@
 #include "src/loader/transform.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
@@ -24,6 +25,21 @@ struct Visible {
       : begin(std::clamp<int64_t>(crop, 0, scaled)),
         size(std::max<int64_t>(0, std::min(crop + crop_size, scaled) - begin)) {}
 };
+
+// Writes bytes as they are, rows of interleaved pixels.
+PixelWriter byte_writer(size_t channels) {
+  const Normalisation none{std::vector(channels, 0.0F), std::vector(channels, 1.0F)};
+  return {none, {PixelType::kByte, /*channels_last=*/true}};
+}
+
+std::vector<uint8_t> colour_of(EraseFill fill, const Normalisation& normalisation) {
+  std::vector<uint8_t> colour;
+  for (const float mean : normalisation.mean) {
+    const float value = fill == EraseFill::kMean ? std::nearbyint(255 * mean) : 0;
+    colour.push_back(static_cast<uint8_t>(std::clamp(value, 0.0F, 255.0F)));
+  }
+  return colour;
+}
 
 }  // namespace
 
@@ -99,7 +115,12 @@ void ViewRenderer::render(const ImagePart& part, const View& view, const PixelWr
 }
 
 Transform::Transform(Pipeline pipeline, const Normalisation& normalisation, PixelFormat format)
-    : pipeline_(std::move(pipeline)), writer_(normalisation, format) {}
+    : pipeline_(std::move(pipeline)),
+      writer_(normalisation, format),
+      byte_writer_(byte_writer(normalisation.mean.size())),
+      erased_(colour_of(pipeline_.augmentation().erase_fill(), normalisation)) {
+  if (channels() == 1) pipeline_.augmentation().refuse_colours();
+}
 
 void Transform::operator()(const ImageSource& images, int64_t id, int64_t epoch, TransformMemory& memory, void* output,
                            int64_t repetition) const {
@@ -109,7 +130,7 @@ void Transform::operator()(const ImageSource& images, int64_t id, int64_t epoch,
     return needed_pixels(views);
   };
   images.read_part(id, choose, memory.part);
-  render(memory.part, views, memory.renderer, output);
+  render(memory.part, views, pipeline_.changes_of(epoch, id, repetition), memory, output);
 }
 
 void Transform::render(const ImagePart& part, const std::vector<View>& views, ViewRenderer& renderer,
@@ -117,6 +138,27 @@ void Transform::render(const ImagePart& part, const std::vector<View>& views, Vi
   auto* next = static_cast<std::byte*>(output);
   for (const View& view : views) {
     renderer.render(part, view, writer_, next);
+    next += bytes_per_view();
+  }
+}
+
+void Transform::render(const ImagePart& part, const std::vector<View>& views, const PixelChanges& changes,
+                       TransformMemory& memory, void* output) const {
+  if (changes.empty()) return render(part, views, memory.renderer, output);
+  auto* next = static_cast<std::byte*>(output);
+  Image& image = memory.view;
+  for (const View& view : views) {
+    image.height = view.crop.height;
+    image.width = view.crop.width;
+    image.channels = channels();
+    const int64_t row = image.width * image.channels;
+    image.pixels.resize(static_cast<size_t>(image.height * row));
+    memory.renderer.render(part, view, byte_writer_, image.pixels.data());
+    for (const ImageOperation& operation : changes.operations) memory.editor.apply(operation, image);
+    for (const Box& box : changes.erased) fill_box(box, erased_, image);
+    for (int64_t y = 0; y < image.height; ++y) {
+      writer_.write_row(image.pixels.data() + y * row, y, image.height, image.width, /*flip=*/false, next);
+    }
     next += bytes_per_view();
   }
 }

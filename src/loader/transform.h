@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "src/loader/image_operation.h"
 #include "src/loader/kernels/resize_kernels.h"
 #include "src/loader/pipeline.h"
 #include "src/loader/pixel_writer.h"
@@ -37,12 +38,16 @@ class ViewRenderer {
 struct TransformMemory {
   ImagePart part;
   ViewRenderer renderer;
+  Image view{};  // where its pixels are changed before they are written
+  ImageEditor editor;
 };
 
 /// Reads, scales, crops, flips and normalises in one pass: only the pixels that the views need are decoded, and no copy
-/// is made between decoding and the batch. Thread-safe.
+/// is made between decoding and the batch. A view whose pixels are changed (data.augment) is first made as bytes.
+/// Thread-safe.
 class Transform {
  public:
+  /// Throws KeyError where the augmentation changes colours, and the images have none.
   Transform(Pipeline pipeline, const Normalisation& normalisation, PixelFormat format = {});
 
   const Pipeline& pipeline() const { return pipeline_; }
@@ -57,6 +62,10 @@ class Transform {
   /// Writes the views of an image, whose pixels `part` holds, to `output`, one after the other.
   void render(const ImagePart& part, const std::vector<View>& views, ViewRenderer& renderer, void* output) const;
 
+  /// The same with changes to the pixels of the views.
+  void render(const ImagePart& part, const std::vector<View>& views, const PixelChanges& changes,
+              TransformMemory& memory, void* output) const;
+
   /// The size of all views of one image, in bytes.
   int64_t bytes() const { return pipeline_.views() * bytes_per_view(); }
 
@@ -64,7 +73,8 @@ class Transform {
   int64_t bytes_per_view() const;
 
   Pipeline pipeline_;
-  PixelWriter writer_;
+  PixelWriter writer_, byte_writer_;
+  std::vector<uint8_t> erased_;  // [channels] the colour of erased pixels
 };
 
 }  // namespace settrain

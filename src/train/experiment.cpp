@@ -403,7 +403,7 @@ void check_training_data(const Experiment& run) {
 LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,
                              const Normalisation& normalisation) {
   return {.options = config.read<LoaderOptions>("data"),
-          .pipeline = config.read<PipelineOptions>("data"),
+          .pipeline = read_pipeline(config),
           .normalisation = normalisation,
           .format = policy.pixel_format(),
           .pin_memory = policy.device.is_cuda(),

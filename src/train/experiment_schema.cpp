@@ -18,6 +18,7 @@
 #include "src/config/schema.h"
 #include "src/core/text.h"
 #include "src/eval/evaluator.h"
+#include "src/loader/augmentation.h"
 #include "src/loader/data_options.h"
 #include "src/optim/schedule.h"
 #include "src/parallel/process_group.h"
@@ -181,6 +182,8 @@ void features_rule(const config::Config& config) {
   }
   for (const char* path :
        {"data.pipeline", "data.input_size", "data.resize_size", "data.augmentation.pad", "data.augmentation.flip",
+        "data.augment", "data.augmentation.rotate", "data.augmentation.brightness", "data.augmentation.contrast",
+        "data.augmentation.saturation", "data.augmentation.hue", "data.augmentation.erase", "data.augmentation.cutout",
         "data.interpolation", "data.normalisation", "data.on_device", "train.mix", "eval.crops"})
     config.refuse_unread(path, !has_features, "images; data.name is features, which are taken as they are");
   const auto& from = config.get<std::string>("eval.threshold_from");
@@ -257,6 +260,7 @@ config::Schema experiment_schema(const Registries& registries) {
   };
   schema.rules = {head_rule(registries),
                   features_rule,
+                  augmentation_rule,
                   long_tail_rule,
                   superclass_rule,
                   loss_rule(registries.losses),

@@ -80,7 +80,8 @@ std::string why_not(const Experiment& run) {
   }
   if (!trains_head) return "nothing of the head trains";
   if (run.train.ema_decay > 0) return "train.ema_decay rounds the averaged weights of the body too";
-  if (training_pipeline(run).is_random()) return "images are cropped or mirrored anew in each epoch (data.pipeline)";
+  if (training_pipeline(run).is_random())
+    return "images are cropped, mirrored or augmented anew in each epoch (data.pipeline, data.augment)";
   if (run.config.read<MixOptions>("train").is_on()) return "train.mix mixes images";
   if (run.loader.options.on_bad_image != "error") return "images that cannot be read are left out (data.on_bad_image)";
   if (run.dataset.train.images->features()) return "the data are features already";
@@ -118,12 +119,24 @@ std::vector<std::string> scored_splits(const Experiment& run) {
 
 // A digest of everything that features depend on, but for the split and the size of batches.
 std::string feature_recipe(const Experiment& run) {
-  const std::set<std::string> without_effect{"data.batch_size",        "data.eval_batch_size",  "data.workers",
-                                             "data.prefetch",          "data.drop_last",        "data.sampler",
-                                             "data.on_bad_image",      "data.on_device",        kCacheFeatures,
-                                             "data.taxonomy",          "data.superclasses",     "data.class_names",
-                                             "data.calibration_share", "data.calibration_seed", "model.trainable",
-                                             "model.dropout",          "model.stochastic_depth"};
+  const std::set<std::string> without_effect{"data.batch_size",
+                                             "data.eval_batch_size",
+                                             "data.workers",
+                                             "data.prefetch",
+                                             "data.drop_last",
+                                             "data.sampler",
+                                             "data.augmentation.repeats",
+                                             "data.on_bad_image",
+                                             "data.on_device",
+                                             kCacheFeatures,
+                                             "data.taxonomy",
+                                             "data.superclasses",
+                                             "data.class_names",
+                                             "data.calibration_share",
+                                             "data.calibration_seed",
+                                             "model.trainable",
+                                             "model.dropout",
+                                             "model.stochastic_depth"};
   Sha256 digest;
   for (const config::Entry& entry : run.config.entries()) {
     const auto is_of = [&](const char* start) { return entry.path.starts_with(start); };

@@ -151,7 +151,8 @@ void check_epochs(const config::Config& wanted, const TrainingState& state) {
 void check_epoch(const ResumePoint& point) {
   if (point.state.batch == 0) return;
   for (const auto& [path, before, after] : point.changes) {
-    constexpr std::array kOfAnEpoch{"train.top_k", "train.gradient_nonzeros", "data.sampler", "seed"};
+    constexpr std::array kOfAnEpoch{"train.top_k", "train.gradient_nonzeros", "data.sampler",
+                                    "data.augmentation.repeats", "seed"};
     if (std::ranges::count(kOfAnEpoch, path) == 0) continue;
     throw RunError(fmt::format(
         "{} stands within an epoch, over which {} cannot change: leave the key as it was, or change it where the run "

@@ -70,7 +70,7 @@ class FeatureCache(ProgramTest):
             self.assertAlmostEqual(one["train/loss"] / other["train/loss"], 1, delta=2**-8)
 
     def test_why_there_is_no_cache(self):
-        for setting, reason in (("data.pipeline=cifar", "cropped or mirrored"), ("train.epochs=1", "two epochs"), ("model.trainable=[body, head]", "trains"),
+        for setting, reason in (("data.pipeline=cifar", "cropped, mirrored"), ("data.augment=trivial", "augmented anew"), ("train.epochs=1", "two epochs"), ("model.trainable=[body, head]", "trains"),
                                 ("train.ema_decay=0.9", "ema_decay")):
             done = self.head("none", "--set", "data.cache_features=on", "--set", setting, expect=2)
             self.assertRegex(done.stderr, f"data.cache_features: on: .*{reason}")

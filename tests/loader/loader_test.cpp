@@ -33,10 +33,15 @@ Split random_split() {
   return split;
 }
 
+// Crops, flips, and changes pixels.
 Transform augmenting() {
   PipelineOptions options;
   options.pad = 2;
   options.flip = config::Switch::kOn;
+  options.augmentation.augment = "rand(2, 9)";
+  options.augmentation.brightness = 0.4;
+  options.augmentation.erase = 0.5;
+  options.augmentation.cutout = 2;
   return Transform(Pipeline(options, kSide, kSide, ViewUse::kTraining, 9), {{0.5F, 0.4F, 0.3F}, {0.2F, 0.3F, 0.4F}});
 }
 
@@ -134,7 +139,7 @@ TEST_CASE("an epoch sampled by class is the same for any number of workers, and 
                             .workers = workers,
                             .prefetch = workers + 1,
                             .shuffle_seed = 3,
-                            .sampling = {sampler, /*epochs=*/4}};
+                            .sampling = {sampler, /*epochs=*/4, /*repeats=*/2}};
     };
     Loader alone(random_split(), augmenting(), settings(1)), together(random_split(), augmenting(), settings(5));
     const std::vector<Batch> whole = epoch_of(alone, 2);

@@ -3,6 +3,7 @@
 #include "src/loader/resident_images.h"
 #include "tests/loader/resident_loaders.h"
 #include "tests/support/catch2.h"
+#include "tests/support/logged.h"
 
 using namespace settrain;
 
@@ -82,6 +83,18 @@ TEST_CASE("on is refused where images cannot stay") {
   options.input_size = 7;
   options.resize_size = PipelineOptions::kAuto;
   check_refused("in evaluation the pipeline imagenet2018 resizes", some_data(8, 8), options);
+}
+
+TEST_CASE("images whose pixels are augmented leave a GPU, and the log says so") {
+  PipelineOptions options;
+  options.augmentation.augment = "trivial";
+  const std::string why = "the augmentation changes pixels, which is done on the CPU";
+  check_refused(why, some_data(8, 8), options);
+  const auto log_of = [&](at::Device device) {
+    return test::logged([&] { stay(config::Switch::kAuto, device, some_data(8, 8), options); });
+  };
+  CHECK_THAT(log_of(at::kCUDA), Catch::Contains("[data] the images do not stay on cuda, as they would: " + why));
+  CHECK(log_of(at::kCPU).empty());
 }
 
 TEST_CASE("a source is copied to the device once, for all loaders") {

@@ -59,7 +59,7 @@ LoadingTimes measure_stages(const ImageFiles& files, const ImageFileOptions& opt
       start = Clock::now();
       decode_image(bytes, decoding, choose, scratch.part);
       times.decode += lap(start);
-      transform.render(scratch.part, views, scratch.renderer, output.data());
+      transform.render(scratch.part, views, transform.pipeline().changes_of(epoch, id), scratch, output.data());
       times.render += lap(start);
       if (!whole_first) decode_whole();
     } catch (const std::runtime_error& error) {
