@@ -4,32 +4,14 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sort.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 
 #include "losses/ops/sparse_top_projection.h"
-#include "src/core/error.h"
-#include "src/core/shape.h"
+#include "metrics/split_scores.h"
 
 namespace settrain {
 namespace {
-
-void check_label_matrix(const at::Tensor& scores, const at::Tensor& label_sets) {
-  check_scores("scores", scores);
-  check_shape("label_sets", label_sets.sizes(), {scores.size(0), scores.size(1)});
-  if (label_sets.scalar_type() != at::kBool) {
-    throw ShapeError(fmt::format("label_sets: expected bool, got {}", c10::toString(label_sets.scalar_type())));
-  }
-  if (label_sets.device() != scores.device()) {
-    throw ShapeError(fmt::format("label_sets: expected on {}, where the scores are, got on {}", scores.device().str(),
-                                 label_sets.device().str()));
-  }
-  const at::Tensor without = label_sets.any(1).logical_not().nonzero();
-  if (without.size(0) > 0) {
-    throw ShapeError(fmt::format("label_sets: image {} (from 0) has no label", without[0].item<int64_t>()));
-  }
-}
 
 double mean_of(const at::Tensor& values) {
   return values.to(at::kDouble).mean().item<double>();

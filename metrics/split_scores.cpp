@@ -16,7 +16,9 @@ namespace settrain {
 SplitScores samples_of(const SplitScores& split, std::span<const int64_t> samples) {
   const at::Tensor index =
       at::tensor(at::ArrayRef<int64_t>(samples.data(), samples.size()), at::kLong).to(split.labels.device());
-  return {split.scores.index_select(0, index), split.labels.index_select(0, index)};
+  SplitScores some{split.scores.index_select(0, index), split.labels.index_select(0, index)};
+  if (split.label_sets.defined()) some.label_sets = split.label_sets.index_select(0, index);
+  return some;
 }
 
 void check_score_layout(std::string_view name, const at::Tensor& scores) {
@@ -71,6 +73,22 @@ void check_split_layout(const SplitScores& split) {
       throw ShapeError(fmt::format("labels: expected values from 0 to {}, one for each column of scores, got {}",
                                    classes - 1, label));
     }
+  }
+}
+
+void check_label_matrix(const at::Tensor& scores, const at::Tensor& label_sets) {
+  check_scores("scores", scores);
+  check_shape("label_sets", label_sets.sizes(), {scores.size(0), scores.size(1)});
+  if (label_sets.scalar_type() != at::kBool) {
+    throw ShapeError(fmt::format("label_sets: expected bool, got {}", c10::toString(label_sets.scalar_type())));
+  }
+  if (label_sets.device() != scores.device()) {
+    throw ShapeError(fmt::format("label_sets: expected on {}, where the scores are, got on {}", scores.device().str(),
+                                 label_sets.device().str()));
+  }
+  const at::Tensor without = label_sets.any(1).logical_not().nonzero();
+  if (without.size(0) > 0) {
+    throw ShapeError(fmt::format("label_sets: image {} (from 0) has no label", without[0].item<int64_t>()));
   }
 }
 

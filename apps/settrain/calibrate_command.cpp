@@ -184,8 +184,8 @@ void add_calibrate_command(CLI::App& app, CommandLine& line) {
   CLI::Option* test = command->add_option("--test", arguments->test, "Another such file, which judges")->needs(scores);
   command->add_option(
       "--rules", arguments->rules,
-      "top:K, average:K, error:E, average-error:E, conformal:SCORE:ALPHA with SCORE lac, aps, raps, saps, pas or wpas, and "
-      "behind it :classwise, :superclass, :interpolated(TAU), :rc3p, :clustered or :fuzzy(SIGMA). Without it a usual "
+      "top:K, average:K, error:E, average-error:E, conformal:SCORE:ALPHA with SCORE lac, aps, raps, saps, pas, wpas, tree(nodes=M) or "
+      "risk, and behind it :classwise, :superclass, :interpolated(TAU), :rc3p, :clustered or :fuzzy(SIGMA). Without it a usual "
       "choice");
   command
       ->add_option("--share", arguments->share,

@@ -1,4 +1,3 @@
-#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -30,21 +29,6 @@ struct ScoresArguments {
   std::string average_k_score;  // empty: as the file says
   bool json = false;
 };
-
-/// [images, classes] bool, all labels of a split's images; undefined where each has one.
-at::Tensor label_sets_of(const Split& split, int64_t scored, int64_t classes) {
-  if (split.label_sets.empty()) return {};
-  if (scored != split.size()) {
-    log::warning("[scores] images that cannot be read were left out, so the file has no label_sets");
-    return {};
-  }
-  const at::Tensor sets = at::zeros({split.size(), classes}, at::kBool);
-  auto* const set = sets.mutable_data_ptr<bool>();
-  for (int64_t i = 0; i < split.size(); ++i) {
-    for (const int64_t label : split.label_sets.of(i)) set[i * classes + label] = true;
-  }
-  return sets;
-}
 
 /// Prints the accuracies of a file's scores by all labels of its images.
 int judge_file(const CommandLine& line, const ScoresArguments& arguments) {
@@ -83,7 +67,7 @@ int judge_file(const CommandLine& line, const ScoresArguments& arguments) {
     context.threshold_scores = &thresholds.scores.scores;
   }
   const ResultsColumn column{
-      "all labels", label_set_accuracies(judged.scores.scores, judged.label_sets, arguments.top_k, average_k, context)};
+      "all labels", label_set_accuracies(judged.scores.scores, judged.scores.label_sets, arguments.top_k, average_k, context)};
   if (!arguments.json) {
     std::cout << format_results({&column, 1});
     return kSuccess;
@@ -112,8 +96,6 @@ int write_scores(const CommandLine& line, const ScoresArguments& arguments) {
   ProgressBar bar;
   ScoreFile scores{labelled_scores(run.experiment, arguments.split, bar), run.experiment.class_facts,
                    weights.text("sha256"), why_no_guarantee(run.experiment, weights, arguments.split)};
-  scores.label_sets = label_sets_of(split_named(run.experiment.dataset, arguments.split), scores.scores.scores.size(0),
-                                    scores.facts.classes);
   log_skipped_images(*run.experiment.loader.skipped);
   write_score_file(arguments.output, scores,
                    {{"run", arguments.run}, {"checkpoint", checkpoint}, {"split", arguments.split}});

@@ -203,7 +203,11 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
   calibrated.guarantee = guarantee_of(rule);
   if (!needs_images(rule)) return calibrated;
 
-  check_split_layout({scores, labels});
+  if (rule.takes_label_sets() && labels.dim() == 2) {
+    check_label_matrix(scores, labels);
+  } else {
+    check_split_layout({scores, labels});
+  }
   check_shape("scores", scores.sizes(), {kAnySize, facts.classes});
   const at::Tensor rows = scores.detach().cpu().contiguous(), row_labels = labels.cpu().contiguous();
   calibrated.images = rows.size(0);
@@ -223,7 +227,11 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
       calibrated.thresholds = {average_error_threshold(label_scores(calibrated, rows, row_labels), rule.level)};
       break;
     default:
-      calibrate_conformal(calibrated, facts, rows, row_labels);
+      if (rule.takes_label_sets()) {
+        calibrated.thresholds = {risk_threshold(calibrated, rows, row_labels)};
+      } else {
+        calibrate_conformal(calibrated, facts, rows, row_labels);
+      }
   }
   note_infinite(calibrated);
   return calibrated;

@@ -1,6 +1,8 @@
 // The thresholds of conformal rules, from the scores of the calibration images' labels.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -26,6 +28,11 @@ DoubleDouble conformal_quantile(std::vector<DoubleDouble> scores, double alpha);
 /// The quantile of each group: `group_of` [scores] is a group in [0, groups), or negative, for none.
 std::vector<DoubleDouble> conformal_quantiles(const std::vector<DoubleDouble>& scores,
                                               const std::vector<int64_t>& group_of, int64_t groups, double alpha);
+
+/// The threshold of risk (calibrate.h), infinite where no finite one has a risk of at most alpha. `scores` [images,
+/// classes] float32 or float64 on the CPU, contiguous; `labels` [images] int64, or [images, classes] bool with at least
+/// one label an image.
+DoubleDouble risk_threshold(const CalibratedRule& rule, const at::Tensor& scores, const at::Tensor& labels);
 
 /// Calibration images in two parts, drawn at random: `first` of the images, and the others. A function of the arguments
 /// alone.

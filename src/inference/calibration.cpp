@@ -27,11 +27,12 @@ constexpr int64_t kImagesForAccuracy = 30;  // with fewer, an accuracy cannot be
 constexpr std::array<double, 8> kAlphas{0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01};
 
 SplitScores on_cpu(const SplitScores& scores) {
-  return {scores.scores.cpu(), scores.labels.cpu()};
+  return {scores.scores.cpu(), scores.labels.cpu(),
+          scores.label_sets.defined() ? scores.label_sets.cpu() : at::Tensor()};
 }
 
 SetQuality judge(const CalibratedRule& rule, const Calibration& on, const Taxonomy& taxonomy = {}) {
-  return set_quality(sets_of(rule, on.judged.scores), on.judged.labels, rule.rule.wanted_coverage(),
+  return set_quality(sets_of(rule, on.judged.scores), labels_for(rule.rule, on.judged), rule.rule.wanted_coverage(),
                      on.facts.train_counts, taxonomy);
 }
 
@@ -39,7 +40,8 @@ std::vector<AlphaPoint> by_alpha(SetRule rule, const Calibration& on, uint64_t s
   std::vector<AlphaPoint> points;
   for (const double alpha : kAlphas) {
     rule.level = alpha;
-    const SetQuality quality = judge(calibrate(rule, on.facts, on.calibration.scores, on.calibration.labels, seed), on);
+    const SetQuality quality =
+        judge(calibrate(rule, on.facts, on.calibration.scores, labels_for(rule, on.calibration), seed), on);
     points.push_back({alpha, quality.coverage, quality.mean_size});
   }
   return points;
@@ -167,10 +169,8 @@ std::string help_where_empty(const CalibratedRule& calibrated, const SetQuality&
   }
   const bool is_conformal = rule.kind == SetRule::Kind::kConformal;
   const char* name = is_conformal ? "alpha" : "E";
-  return fmt::format(
-      "{} is {:g}, and the model's top-1 error {:.3g}; a smaller {} helps{}", name, rule.level, 1 - top1, name,
-      is_conformal && is_ranked(rule.score) ? ", and an empty set of this rule can be read as the most probable class"
-                                            : "");
+  return fmt::format("{} is {:g}, and the model's top-1 error {:.3g}; a smaller {} helps{}", name, rule.level, 1 - top1,
+                     name, is_conformal ? ", and nonempty=true puts the most probable class into empty sets" : "");
 }
 
 // Adds notes where most sets are full or empty, since such sets tell users nothing.
@@ -254,7 +254,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
 
   for (const SetRule& rule : request.rules) {
     JudgedRule done;
-    done.rule = calibrate(rule, facts, result.calibration.scores, result.calibration.labels, request.seed);
+    done.rule = calibrate(rule, facts, result.calibration.scores, labels_for(rule, result.calibration), request.seed);
     if (!no_guarantee.empty() && done.rule.images > 0) done.rule.guarantee = "no guarantee: " + no_guarantee;
     done.quality = judge(done.rule, result, facts.taxonomy);
     note_sets_without_use(done.rule, done.quality, result.judged_top1);

@@ -103,7 +103,8 @@ Checkpoint load_weights(Experiment& run, const fs::path& file) {
 
 SplitScores labelled_scores(const Experiment& run, const std::string& split, ProgressBar& bar) {
   const SplitScores scores = score_split(run, split_named(run.dataset, split), run.eval.view_use(), bar);
-  return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu()};
+  return {scores.scores.cpu().mul(run.loss->score_scale()), scores.labels.cpu(),
+          scores.label_sets.defined() ? scores.label_sets.cpu() : at::Tensor()};
 }
 
 }  // namespace settrain

@@ -134,9 +134,8 @@ std::string by_probability(OnnxGraph& graph, const CalibratedRule& rule, const s
   return graph.add("Or", {unlikely, above});  // where p > 1/2 reaches `least`, any rest will do
 }
 
-}  // namespace
-
-std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
+/// The sets of a rule, before a class joins empty ones.
+std::string calibrated_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
   const auto refuse = [&rule](const char* why) {
     throw ConfigError(fmt::format("the rule {} cannot be exported to ONNX: {}", rule.rule.name(), why));
   };
@@ -148,6 +147,17 @@ std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::st
   if (rule.rule.kind == Kind::kError) return error(graph, rule, logits);
   if (rule.rule.kind == Kind::kConformal && is_ranked(rule.rule.score)) return ranked(graph, rule, logits);
   return by_probability(graph, rule, logits);
+}
+
+}  // namespace
+
+std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
+  const std::string sets = calibrated_sets(graph, rule, logits);
+  if (!rule.rule.nonempty) return sets;
+  const std::string counts = graph.add("Cast", {sets}, {{"to", number(OnnxType::kInt32)}});
+  const std::string sizes = graph.add("ReduceSum", {counts, graph.constant(std::vector<int64_t>{1})});
+  const std::string zero = graph.add("Sub", {sizes, sizes});
+  return graph.add("Or", {sets, graph.add("And", {graph.add("Equal", {sizes, zero}), top(graph, 1, logits)})});
 }
 
 }  // namespace settrain

@@ -16,6 +16,7 @@
 #include "models/model.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
+#include "src/core/log.h"
 #include "src/core/metric_name.h"
 #include "src/eval/crop_average.h"
 #include "src/eval/evaluator.h"
@@ -85,6 +86,23 @@ struct ScoredBatch {
   at::Tensor scores, labels;  // [batch, classes] float32 on the model's device, [batch] int64
 };
 
+// [images, classes] bool, all labels of a split's images; undefined where each has one.
+at::Tensor label_matrix(const Split& split, int64_t classes, int64_t left_out) {
+  if (split.label_sets.empty()) return {};
+  if (left_out > 0) {
+    log::warning(fmt::format("[eval] {}: images that cannot be read were left out, so what is said of all labels of an "
+                             "image goes by the first one",
+                             split.name));
+    return {};
+  }
+  const at::Tensor sets = at::zeros({split.size(), classes}, at::kBool);
+  auto* set = sets.mutable_data_ptr<bool>();
+  for (int64_t i = 0; i < split.size(); ++i, set += classes) {
+    for (const int64_t label : split.label_sets.of(i)) set[label] = true;
+  }
+  return sets;
+}
+
 // A batch of every process that has one with images, in the order of the ranks. `counts`: [world, ...], of images
 // first.
 std::vector<ScoredBatch> gathered(ProcessGroup& group, const ScoredBatch& mine, const at::Tensor& counts) {
@@ -141,7 +159,10 @@ SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, 
   if (left_out == split.size()) {
     throw DataError(fmt::format("no image of the split '{}' could be read; the log names them", split.name));
   }
-  return collector.finish(left_out);
+  SplitScores scores = collector.finish(left_out);
+  if (const at::Tensor sets = label_matrix(split, classes, left_out); sets.defined())
+    scores.label_sets = sets.to(run.device);
+  return scores;
 }
 
 std::set<std::string> splits_to_score(const config::Config& config, const std::vector<std::string>& splits,

@@ -145,17 +145,20 @@ TEST_CASE("rounded probabilities of many classes are probabilities") {
 TEST_CASE("all labels of an image come back, and need no single ones beside") {
   const test::TemporaryFolder folder;
   ScoreFile scores = some_scores();
-  scores.label_sets = at::tensor({0, 1, 1, 1, 0, 0}).view({2, 3}).to(at::kBool);
+  scores.scores.label_sets = at::tensor({0, 1, 1, 1, 0, 0}).view({2, 3}).to(at::kBool);
   write_score_file(folder / "s.safetensors", scores, {});
   const ScoreFile read = read_label_set_file(folder / "s.safetensors");
-  CHECK(at::equal(read.label_sets, scores.label_sets));
+  CHECK(at::equal(read.scores.label_sets, scores.scores.label_sets));
   CHECK(at::equal(read.scores.scores, scores.scores.scores));
-  CHECK(at::equal(read.scores.labels, at::tensor({1, 0}, at::kLong)));
+  CHECK(at::equal(read.scores.labels, scores.scores.labels));
   CHECK(read.facts.names == scores.facts.names);
   CHECK(at::equal(read_score_file(folder / "s.safetensors").scores.labels, scores.scores.labels));
   write_tensor_file(folder / "other.safetensors",
-                    {{"scores", scores.scores.scores}, {"label_sets", scores.label_sets.to(at::kByte)}});
-  CHECK(at::equal(read_label_set_file(folder / "other.safetensors").label_sets, scores.label_sets));
+                    {{"scores", scores.scores.scores}, {"label_sets", scores.scores.label_sets.to(at::kByte)}});
+  for (const ScoreFile& other : {read_label_set_file(folder / "other.safetensors"), read_score_file(folder / "other.safetensors")}) {
+    CHECK(at::equal(other.scores.label_sets, scores.scores.label_sets));
+    CHECK(at::equal(other.scores.labels, at::tensor({1, 0}, at::kLong)));
+  }
 }
 
 TEST_CASE("label sets that are wrong are refused") {
