@@ -22,7 +22,7 @@
 namespace settrain {
 namespace {
 
-constexpr int64_t kTemperatureShare = 5;    // one image in five
+constexpr int64_t kApartShare = 5;          // one image in five, for a temperature and estimates of shares
 constexpr int64_t kImagesForAccuracy = 30;  // with fewer, an accuracy cannot be told from guessing
 constexpr std::array<double, 8> kAlphas{0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01};
 
@@ -221,15 +221,18 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   const int64_t images = all.scores.size(0);
   const std::vector<int64_t> order = permutation(images, request.seed, Stream::kCalibration, /*step=*/2);
   const std::span<const int64_t> drawn(order);
-  const int64_t fitting = request.fit_temperature ? images / kTemperatureShare : 0;
+  const bool estimates = std::ranges::any_of(request.places, [](const auto& place) { return place.prior.empty(); });
+  const int64_t fitting = request.fit_temperature || estimates ? images / kApartShare : 0;
   const double share = request.share.value_or(1.0);
   const auto calibrating = static_cast<int64_t>(std::llround(share * static_cast<double>(images - fitting)));
-  if (calibrating == 0 || (request.fit_temperature && fitting == 0) ||
+  if (calibrating == 0 || ((request.fit_temperature || estimates) && fitting == 0) ||
       (request.share && calibrating == images - fitting)) {
     throw ConfigError(fmt::format("the {} are too few to divide", images_phrase(images, calibration_name)));
   }
 
-  Calibration result{.facts = facts, .temperature = request.temperature, .temperature_images = fitting};
+  Calibration result{.facts = facts,
+                     .temperature = request.temperature,
+                     .temperature_images = request.fit_temperature ? fitting : 0};
   const auto part = [&](int64_t begin, int64_t count) {
     return samples_of(all, drawn.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)));
   };
@@ -261,6 +264,18 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
     if (request.by_alpha && rule.kind == SetRule::Kind::kConformal)
       done.by_alpha = by_alpha(rule, result, request.seed);
     result.rules.push_back(std::move(done));
+  }
+  SplitScores apart;
+  if (fitting > 0) {
+    apart = part(0, fitting);
+    apart.scores = apart.scores.div(result.temperature);
+  }
+  for (const PlaceRequest& place : request.places) {
+    result.places.push_back(calibrate_place(place, request, result, apart));
+    if (no_guarantee.empty()) continue;
+    for (CalibratedRule& rule : result.places.back().place.rules) {
+      if (rule.images > 0) rule.guarantee = "no guarantee: " + no_guarantee;
+    }
   }
   return result;
 }

@@ -211,8 +211,37 @@ SetRule rule_of(const std::string& name) {
 }
 
 constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kTemperature = "temperature",
-                     *kCalibratedOn = "calibrated_on", *kRules = "rules";
+                     *kCalibratedOn = "calibrated_on", *kRules = "rules", *kPlaces = "places";
 constexpr size_t kMostDepth = 16;
+
+Json json_of(const CalibratedPlace& place) {
+  Json rules = Json::array();
+  for (const CalibratedRule& rule : place.rules) rules.push_back(to_json(rule));
+  return {{"name", place.name},
+          {"source", place.source},
+          {"prior", json_of(place.prior)},
+          {"offsets", json_of(place.offsets)},
+          {kRules, std::move(rules)}};
+}
+
+CalibratedPlace place_of(const Json& json, int64_t classes) {
+  constexpr double kRounding = 1e-6;
+  CalibratedPlace place{.name = member(json, "name", is_text).get<std::string>(),
+                        .source = member(json, "source", is_text).get<std::string>(),
+                        .prior = numbers<double>(json, "prior", classes),
+                        .offsets = numbers<double>(json, "offsets", classes)};
+  if (!is_place_name(place.name)) damaged("a place has what is no name");
+  double sum = 0;
+  for (size_t c = 0; c < place.prior.size(); ++c) {
+    sum += place.prior[c];
+    const double offset = place.offsets[c];
+    if (!(place.prior[c] >= 0) || (std::isinf(offset) && (offset > 0 || place.prior[c] > 0)))
+      damaged(fmt::format("the place '{}' has shares or offsets that are none", place.name));
+  }
+  if (!(std::abs(sum - 1) < kRounding)) damaged(fmt::format("the shares of the place '{}' do not sum to 1", place.name));
+  for (const Json& rule : member(json, kRules, is_array)) place.rules.push_back(rule_from_json(rule, classes));
+  return place;
+}
 
 StoredRules from_json(const Json& json, int64_t classes) {
   const Json& version = json.at(kVersion);
@@ -233,10 +262,20 @@ StoredRules from_json(const Json& json, int64_t classes) {
       stored.outdated.push_back(problem.rule);
     }
   }
+  if (json.contains(kPlaces)) {
+    for (const Json& place : member(json, kPlaces, is_array)) stored.places.push_back(place_of(place, classes));
+  }
   return stored;
 }
 
 }  // namespace
+
+bool is_place_name(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  return !name.empty() && name.size() <= kLongest &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") ==
+             std::string_view::npos;
+}
 
 OutdatedRule::OutdatedRule(const SetRule& outdated)
     : RunError(fmt::format("the rule {} was calibrated by an earlier version of settrain, whose probabilities had the "
@@ -324,6 +363,7 @@ std::string to_text(const StoredRules& stored) {
   Json rules = Json::array();
   for (const CalibratedRule& rule : stored.rules) rules.push_back(to_json(rule));
   json[kRules] = std::move(rules);
+  for (const CalibratedPlace& place : stored.places) json[kPlaces].push_back(json_of(place));
   return json.dump();
 }
 
