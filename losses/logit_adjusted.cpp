@@ -79,10 +79,9 @@ LossEntry logit_adjusted_entry() {
           .make = construct<LogitAdjusted>,
           .corrects_prior = true,
           .takes_mixed_labels = true,
-          .prior_tau =
-              [](const config::Config& config) {
-                return config.has("loss.tau") ? std::optional(config.get<double>("loss.tau")) : std::nullopt;
-              }};
+          .prior_tau = [](const config::Config& config) {
+            return config.has("loss.tau") ? std::optional(config.get<double>("loss.tau")) : std::nullopt;
+          }};
 }
 
 LossEntry balanced_softmax_entry() {

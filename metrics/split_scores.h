@@ -11,8 +11,8 @@ namespace settrain {
 
 /// The scores of one split, kept once, on the device where they were made; every metric is computed from them.
 struct SplitScores {
-  at::Tensor scores;  // [samples, classes] float32 or float64, finite, before any softmax
-  at::Tensor labels;  // [samples] int64 in [0, classes), on the scores' device
+  at::Tensor scores;        // [samples, classes] float32 or float64, finite, before any softmax
+  at::Tensor labels;        // [samples] int64 in [0, classes), on the scores' device
   at::Tensor label_sets{};  // [samples, classes] bool beside them: all labels, where samples have several; or undefined
 };
 

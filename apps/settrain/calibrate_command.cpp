@@ -73,8 +73,8 @@ std::pair<std::string, std::string> named_file(const char* option, const std::st
   const std::string name = text.substr(0, equals);
   if (equals != std::string::npos && equals + 1 < text.size() && is_place_name(name))
     return {name, text.substr(equals + 1)};
-  throw ConfigError(fmt::format("{} {}: expected NAME={}, with a name of letters, digits, - and _", option,
-                                in_quotes(text), what));
+  throw ConfigError(
+      fmt::format("{} {}: expected NAME={}, with a name of letters, digits, - and _", option, in_quotes(text), what));
 }
 
 // The places' names and sources, so that a mistake is told before the data are read.
@@ -251,10 +251,11 @@ void add_calibrate_command(CLI::App& app, CommandLine& line) {
                       "Scores are divided by it: a number, or fit: the most likely one for a fifth of the calibration "
                       "images, which then do not calibrate rules. A fit without a maximum is refused, and it stays 1");
   command
-      ->add_option("--prior", arguments->priors,
-                   "NAME=FILE: the rules are also calibrated for a place, by a CSV file with lines class,weight: how often "
-                   "each class occurs there. Scores are corrected to these shares; `settrain predict --prior NAME` asks "
-                   "for the place. May be given several times")
+      ->add_option(
+          "--prior", arguments->priors,
+          "NAME=FILE: the rules are also calibrated for a place, by a CSV file with lines class,weight: how often "
+          "each class occurs there. Scores are corrected to these shares; `settrain predict --prior NAME` asks "
+          "for the place. May be given several times")
       ->allow_extra_args(false)
       ->excludes(scores);
   command

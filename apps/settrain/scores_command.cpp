@@ -66,8 +66,8 @@ int judge_file(const CommandLine& line, const ScoresArguments& arguments) {
       log::warning("[scores] " + warning);
     context.threshold_scores = &thresholds.scores.scores;
   }
-  const ResultsColumn column{
-      "all labels", label_set_accuracies(judged.scores.scores, judged.scores.label_sets, arguments.top_k, average_k, context)};
+  const ResultsColumn column{"all labels", label_set_accuracies(judged.scores.scores, judged.scores.label_sets,
+                                                                arguments.top_k, average_k, context)};
   if (!arguments.json) {
     std::cout << format_results({&column, 1});
     return kSuccess;

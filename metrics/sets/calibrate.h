@@ -67,8 +67,9 @@ inline const at::Tensor& labels_for(const SetRule& rule, const SplitScores& spli
 
 /// Calibrates the rule. `scores` [images, classes] float32 or float64 logits on any device, `labels` [images] int64 in
 /// [0, classes), or for risk also [images, classes] bool with at least one label an image: exchangeable with the images
-/// that the rule will judge, where a guarantee is to hold. top and error take no images. Throws ConfigError where the rule does not suit the classes (K above their number, no superclasses,
-/// no training counts, probabilities of a sigmoid where they must sum to 1), and what check_split() throws.
+/// that the rule will judge, where a guarantee is to hold. top and error take no images. Throws ConfigError where the
+/// rule does not suit the classes (K above their number, no superclasses, no training counts, probabilities of a
+/// sigmoid where they must sum to 1), and what check_split() throws.
 CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at::Tensor& scores,
                          const at::Tensor& labels, uint64_t seed);
 

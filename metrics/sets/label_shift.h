@@ -24,11 +24,11 @@ at::Tensor with_offsets(const at::Tensor& scores, const std::vector<double>& off
 /// Needs probabilities that are right for these.
 std::vector<double> shares_by_likelihood(const at::Tensor& probabilities, const std::vector<double>& of_model);
 
-/// [classes] the same from the answers alone, the classes with the largest score: q = p w with C w = m, where m_i is the
-/// share of the unlabelled images with the answer i, and C_ij the share of the labelled ones with the answer i and the
-/// label j (Lipton, Wang and Smola, "Detecting and correcting for label shift with black box predictors", 2018). Where C
-/// has no inverse, w is the shortest least-squares solution; parts of q below 0 become 0. Empty where nothing is left.
-/// `scores` and `unlabelled` [images, classes], `labels` [images].
+/// [classes] the same from the answers alone, the classes with the largest score: q = p w with C w = m, where m_i is
+/// the share of the unlabelled images with the answer i, and C_ij the share of the labelled ones with the answer i and
+/// the label j (Lipton, Wang and Smola, "Detecting and correcting for label shift with black box predictors", 2018).
+/// Where C has no inverse, w is the shortest least-squares solution; parts of q below 0 become 0. Empty where nothing
+/// is left. `scores` and `unlabelled` [images, classes], `labels` [images].
 std::vector<double> shares_by_confusion(const at::Tensor& scores, const at::Tensor& labels,
                                         const at::Tensor& unlabelled);
 

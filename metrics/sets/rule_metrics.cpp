@@ -133,7 +133,8 @@ class RuleMetrics : public Metric {
     const at::Tensor calibration = division.calibration.scores.mul(context.score_scale);
     std::vector<SetOutcomes> outcomes;
     for (const SetRule& rule : rules_) {
-      const CalibratedRule calibrated = calibrate(rule, facts, calibration, labels_for(rule, division.calibration), context.seed);
+      const CalibratedRule calibrated =
+          calibrate(rule, facts, calibration, labels_for(rule, division.calibration), context.seed);
       // Nodes are counted for the rules that answer by them.
       outcomes.push_back(
           judge(calibrated, division.judged, context.score_scale, rule.nodes > 0 ? context.taxonomy : Taxonomy()));

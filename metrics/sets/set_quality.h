@@ -40,9 +40,9 @@ struct SetQuality {
 /// The facts about the sets of images that their quality depends on.
 struct SetOutcomes {
   at::Tensor labels;     // [images] int64; or [images, classes] bool, all labels
-  at::Tensor has_label;  // [images] bool: whether the image's set holds its label; or [images, classes] bool: the labels
-                         // that it holds
-  at::Tensor sizes;      // [images] int64: classes in its set
+  at::Tensor has_label;  // [images] bool: whether the image's set holds its label; or [images, classes] bool: the
+                         // labels that it holds
+  at::Tensor sizes;  // [images] int64: classes in its set
   int64_t classes = 0;
   // Undefined without a taxonomy.
   at::Tensor nodes{};     // [images] int64: the fewest nodes that make exactly the set
@@ -53,8 +53,8 @@ struct SetOutcomes {
   SetOutcomes of(const at::Tensor& images) const;
 };
 
-/// `sets` [images, classes] bool and `labels` [images] int64, or [images, classes] bool with at least one label an image,
-/// on the CPU. `taxonomy` of the classes, or empty; it is for images with one label.
+/// `sets` [images, classes] bool and `labels` [images] int64, or [images, classes] bool with at least one label an
+/// image, on the CPU. `taxonomy` of the classes, or empty; it is for images with one label.
 SetOutcomes outcomes_of(const at::Tensor& sets, const at::Tensor& labels, const Taxonomy& taxonomy = {});
 
 /// `wanted` is 1 - alpha, or 1 - E; NaN for rules without an error, whose gaps and violation are then NaN too.

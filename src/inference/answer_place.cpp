@@ -20,10 +20,10 @@ constexpr double kEnoughOfNeeded = 10;  // times the images that a finite thresh
 CalibratedRule rule_at(const PlaceShares& place, PlaceKind kind, const CalibratedRule& rule, std::string& note) {
   if (!needs_images(rule.rule)) {
     if (kind != PlaceKind::kPrior) return rule;
-    throw ConfigError(
-        fmt::format("rule '{}': a prior weighs calibration images, of which it has none; --only leaves classes out, and "
-                    "a prior that `settrain calibrate --prior NAME=FILE` knows corrects scores",
-                    rule.rule.name()));
+    throw ConfigError(fmt::format(
+        "rule '{}': a prior weighs calibration images, of which it has none; --only leaves classes out, and "
+        "a prior that `settrain calibrate --prior NAME=FILE` knows corrects scores",
+        rule.rule.name()));
   }
   std::vector<bool> occurs;
   for (const double share : place.prior) occurs.push_back(share > 0);
@@ -32,11 +32,10 @@ CalibratedRule rule_at(const PlaceShares& place, PlaceKind kind, const Calibrate
   CalibratedRule result = for_place(rule, weights);
   if (rule.rule.threshold == ConformalThreshold::kClasswise) return result;  // whatever the shares are
   const bool are_few = weights.effective_images < static_cast<double>(images_needed(rule.rule.level)) * kEnoughOfNeeded;
-  note = fmt::format(
-      "{}: the effective number of calibration images is {:.0f} of {}{}{}", rule.rule.name(), weights.effective_images,
-      rule.images,
-      weights.always > 0 ? fmt::format("; {} classes without any are in every set", weights.always) : "",
-      are_few ? ", few for its alpha: coverage varies with the few images that count" : "");
+  note = fmt::format("{}: the effective number of calibration images is {:.0f} of {}{}{}", rule.rule.name(),
+                     weights.effective_images, rule.images,
+                     weights.always > 0 ? fmt::format("; {} classes without any are in every set", weights.always) : "",
+                     are_few ? ", few for its alpha: coverage varies with the few images that count" : "");
   return result;
 }
 

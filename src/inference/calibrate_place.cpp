@@ -51,8 +51,7 @@ void estimate_shares(const PlaceRequest& request, const CalibrationRequest& whol
   const at::Tensor scores = request.unlabelled.div(on.temperature);
   result.place.prior = shares_by_likelihood(probabilities_of(scores, ProbabilityKind::kSoftmax), whole.of_model);
   result.by_confusion = shares_by_confusion(apart.scores, apart.labels, scores);
-  if (result.by_confusion.empty())
-    result.notes.emplace_back("BBSE has no estimate: none of its shares is above 0");
+  if (result.by_confusion.empty()) result.notes.emplace_back("BBSE has no estimate: none of its shares is above 0");
   const at::Tensor found = at::bincount(apart.labels, {}, apart.scores.size(1));
   if (const int64_t without = found.eq(0).sum().item<int64_t>()) {
     result.notes.push_back(fmt::format("BBSE knows nothing of {} classes, which none of its {} labelled images has",
@@ -119,10 +118,11 @@ std::string format_places(const Calibration& calibration) {
   const auto percent = [](double share) { return fmt::format("{:.1f}", 100 * share); };
   std::string text;
   for (const JudgedPlace& judged : calibration.places) {
-    text += "\n" + wrap_words(fmt::format("The place {}, by {}. The images that judge are weighed to its shares, and are "
-                                          "then worth {:.0f}:",
-                                          judged.place.name, judged.place.source, judged.judging_images),
-                              kColumns, 0) +
+    text += "\n" +
+            wrap_words(fmt::format("The place {}, by {}. The images that judge are weighed to its shares, and are "
+                                   "then worth {:.0f}:",
+                                   judged.place.name, judged.place.source, judged.judging_images),
+                       kColumns, 0) +
             "\n";
     std::vector<std::vector<std::string>> rows;
     for (const PlaceQuality& rule : judged.quality) {

@@ -230,9 +230,8 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
     throw ConfigError(fmt::format("the {} are too few to divide", images_phrase(images, calibration_name)));
   }
 
-  Calibration result{.facts = facts,
-                     .temperature = request.temperature,
-                     .temperature_images = request.fit_temperature ? fitting : 0};
+  Calibration result{
+      .facts = facts, .temperature = request.temperature, .temperature_images = request.fit_temperature ? fitting : 0};
   const auto part = [&](int64_t begin, int64_t count) {
     return samples_of(all, drawn.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)));
   };

@@ -30,7 +30,7 @@ struct CalibrationRequest {
   bool by_alpha = false;             // fill JudgedRule::by_alpha
   std::vector<PlaceRequest> places = {};
   std::vector<double> of_model = {};  // [classes] the shares that the model's softmax assumes; for places
-  uint64_t seed = 1;                 // of all random numbers
+  uint64_t seed = 1;                  // of all random numbers
 };
 
 /// Coverage and mean set size of a conformal rule that is calibrated for another alpha.
@@ -71,8 +71,8 @@ struct Calibration {
   SplitScores calibration{}, judged{};       // divided by the temperature; without the images that fitted it
   std::string calibrated_on{}, judged_on{};  // phrases: "1000 images of val"
   std::vector<JudgedPlace> places{};
-  std::vector<JudgedRule> rules{};           // with a note where most sets of a rule are full or empty
-  std::vector<std::string> warnings{};       // sentences: reasons to doubt the results, and remedies
+  std::vector<JudgedRule> rules{};      // with a note where most sets of a rule are full or empty
+  std::vector<std::string> warnings{};  // sentences: reasons to doubt the results, and remedies
 };
 
 /// The default rules: one of each kind that suits the classes.

@@ -142,17 +142,16 @@ void SetMaker::go_to_place(const TrainedModel& model, const CalibratedPlace* nam
   if (!form_.only.empty() && !form_.prior.empty())
     throw ConfigError("--only and --prior are both for a place: give one");
   if (form_.by_superclass) throw ConfigError("a place has classes, and --by superclass answers without them");
-  const PlaceKind kind = named                  ? PlaceKind::kNamed
-                         : form_.prior.empty() ? PlaceKind::kOnly
-                                               : PlaceKind::kPrior;
+  const PlaceKind kind = named ? PlaceKind::kNamed : form_.prior.empty() ? PlaceKind::kOnly : PlaceKind::kPrior;
   PlaceShares place;
   if (named) {
-    place = {named->prior, {fmt::format("the shares of the classes at {} are those of {}", named->name, named->source)}};
+    place = {named->prior,
+             {fmt::format("the shares of the classes at {} are those of {}", named->name, named->source)}};
     offsets_ = named->offsets;
   } else {
     check_place_file(model);
-    place = read_place(form_.prior.empty() ? form_.only : form_.prior, model.card.class_names, model.card.class_keys,
-                       kind);
+    place =
+        read_place(form_.prior.empty() ? form_.only : form_.prior, model.card.class_names, model.card.class_keys, kind);
   }
   prior_ = place.prior;
   place_notes_ = place.notes;

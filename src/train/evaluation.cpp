@@ -90,9 +90,10 @@ struct ScoredBatch {
 at::Tensor label_matrix(const Split& split, int64_t classes, int64_t left_out) {
   if (split.label_sets.empty()) return {};
   if (left_out > 0) {
-    log::warning(fmt::format("[eval] {}: images that cannot be read were left out, so what is said of all labels of an "
-                             "image goes by the first one",
-                             split.name));
+    log::warning(
+        fmt::format("[eval] {}: images that cannot be read were left out, so what is said of all labels of an "
+                    "image goes by the first one",
+                    split.name));
     return {};
   }
   const at::Tensor sets = at::zeros({split.size(), classes}, at::kBool);

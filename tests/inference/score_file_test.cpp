@@ -155,7 +155,8 @@ TEST_CASE("all labels of an image come back, and need no single ones beside") {
   CHECK(at::equal(read_score_file(folder / "s.safetensors").scores.labels, scores.scores.labels));
   write_tensor_file(folder / "other.safetensors",
                     {{"scores", scores.scores.scores}, {"label_sets", scores.scores.label_sets.to(at::kByte)}});
-  for (const ScoreFile& other : {read_label_set_file(folder / "other.safetensors"), read_score_file(folder / "other.safetensors")}) {
+  for (const ScoreFile& other :
+       {read_label_set_file(folder / "other.safetensors"), read_score_file(folder / "other.safetensors")}) {
     CHECK(at::equal(other.scores.label_sets, scores.scores.label_sets));
     CHECK(at::equal(other.scores.labels, at::tensor({1, 0}, at::kLong)));
   }

@@ -238,7 +238,8 @@ CalibratedPlace place_of(const Json& json, int64_t classes) {
     if (!(place.prior[c] >= 0) || (std::isinf(offset) && (offset > 0 || place.prior[c] > 0)))
       damaged(fmt::format("the place '{}' has shares or offsets that are none", place.name));
   }
-  if (!(std::abs(sum - 1) < kRounding)) damaged(fmt::format("the shares of the place '{}' do not sum to 1", place.name));
+  if (!(std::abs(sum - 1) < kRounding))
+    damaged(fmt::format("the shares of the place '{}' do not sum to 1", place.name));
   for (const Json& rule : member(json, kRules, is_array)) place.rules.push_back(rule_from_json(rule, classes));
   return place;
 }

@@ -33,10 +33,16 @@ bool only_fills(const at::Tensor& filled, const at::Tensor& plain, const at::Ten
 
 TEST_CASE("with nonempty the most probable class joins empty sets, and no other set changes") {
   const Draw known = draw_images(200, 1), judged = draw_images(400, 2);
-  for (const auto& [score, rest] :
-       {std::pair("lac", ":0.6"), {"aps", ":0.6"}, {"raps(k=1", ":0.6"}, {"saps(randomised=true", ":0.6"},
-        {"pas", ":0.6"}, {"tree(nodes=2", ":0.6"}, {"lac", ":0.6:classwise"}, {"lac", ":0.6:superclass"},
-        {"aps", ":0.6:rc3p"}, {"risk", ":0.6"}}) {
+  for (const auto& [score, rest] : {std::pair("lac", ":0.6"),
+                                    {"aps", ":0.6"},
+                                    {"raps(k=1", ":0.6"},
+                                    {"saps(randomised=true", ":0.6"},
+                                    {"pas", ":0.6"},
+                                    {"tree(nodes=2", ":0.6"},
+                                    {"lac", ":0.6:classwise"},
+                                    {"lac", ":0.6:superclass"},
+                                    {"aps", ":0.6:rc3p"},
+                                    {"risk", ":0.6"}}) {
     const std::string name(score), open = name.find('(') == std::string::npos ? "(" : ",";
     const auto sets = [&](const std::string& text) {
       const CalibratedRule rule = calibrate(parse_set_rule(text), kFive, known.scores, known.labels, 3);
@@ -66,8 +72,8 @@ TEST_CASE("at a place the most probable class that occurs joins") {
 TEST_CASE("of equal scores the first class joins") {
   const ClassFacts facts{.classes = 3};
   const at::Tensor known = at::tensor({9., 0., 0.}, at::kFloat).repeat({20, 1});
-  const CalibratedRule rule = calibrate(parse_set_rule("conformal:lac(nonempty=true):0.1"), facts, known,
-                                        at::zeros({20}, at::kLong), 0);
+  const CalibratedRule rule =
+      calibrate(parse_set_rule("conformal:lac(nonempty=true):0.1"), facts, known, at::zeros({20}, at::kLong), 0);
   const at::Tensor sets = sets_of(rule, at::tensor({1.F, 2.F, 2.F}).unsqueeze(0));
   CHECK(at::equal(sets, at::tensor({0, 1, 0}, at::kLong).to(at::kBool).unsqueeze(0)));
 }

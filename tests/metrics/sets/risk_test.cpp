@@ -70,9 +70,9 @@ TEST_CASE("of images with one label the threshold is that of lac, to the last bi
       const SetRule lac = parse_set_rule(fmt::format("conformal:lac:{}", alpha));
       const CalibratedRule wanted = calibrate(lac, {.classes = 6}, split.scores, split.labels, 0);
       CAPTURE(images, alpha);
-      CHECK(risk_rule(alpha, {split.scores, split.labels, sets}, ProbabilityKind::kSoftmax).thresholds ==
-            wanted.thresholds);
-      CHECK(risk_rule(alpha, split, ProbabilityKind::kSoftmax, /*all_labels=*/false).thresholds == wanted.thresholds);
+      const SplitScores single{split.scores, split.labels, sets};
+      CHECK((risk_rule(alpha, single, ProbabilityKind::kSoftmax).thresholds == wanted.thresholds));
+      CHECK((risk_rule(alpha, split, ProbabilityKind::kSoftmax, /*all_labels=*/false).thresholds == wanted.thresholds));
     }
   }
 }
@@ -102,7 +102,7 @@ TEST_CASE("the expected share of labels that a set lacks is at most alpha") {
 TEST_CASE("with too few images every set holds all classes") {
   const SplitScores split = several_labels(8, 4, 3);
   const CalibratedRule rule = risk_rule(0.1, split, ProbabilityKind::kSoftmax);
-  CHECK(rule.thresholds.front() == DoubleDouble(kAlwaysIn));
+  CHECK((rule.thresholds.front() == DoubleDouble(kAlwaysIn)));
   CHECK(sets_of(rule, split.scores).all().item<bool>());
   REQUIRE(rule.notes.size() == 1);
   CHECK_THAT(rule.notes.front(), Contains("needs 9 calibration images, there are 8"));

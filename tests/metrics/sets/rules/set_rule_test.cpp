@@ -7,16 +7,29 @@ namespace settrain {
 namespace {
 
 TEST_CASE("a rule's name is read as it was written") {
-  for (const char* name :
-       {"top:5", "average:2.5", "error:0.1", "average-error:0.05", "conformal:lac:0.1", "conformal:aps:0.1",
-        "conformal:aps(randomised=true):0.1", "conformal:raps(lambda=0.2,k=3):0.1", "conformal:saps(lambda=0.1):0.25",
-        "conformal:raps(k=0,randomised=true):0.1:classwise", "conformal:pas:0.1:superclass",
-        "conformal:wpas(weights=a:b/c d.csv):0.1", "conformal:tree(nodes=3):0.1", "conformal:risk:0.1",
-        "conformal:lac(nonempty=true):0.1", "conformal:raps(k=3,randomised=true,nonempty=true):0.1:classwise",
-        "conformal:risk(nonempty=true):0.1",
-        "conformal:lac:0.1:interpolated(0.99)", "conformal:aps:0.1:rc3p", "conformal:lac:0.1:clustered",
-        "conformal:lac:0.1:clustered(clusters=4,share=0.3)", "conformal:lac:0.1:fuzzy(1e-05)",
-        "conformal:lac:0.1:fuzzy(0.5,share=0.75)"}) {
+  for (const char* name : {"top:5",
+                           "average:2.5",
+                           "error:0.1",
+                           "average-error:0.05",
+                           "conformal:lac:0.1",
+                           "conformal:aps:0.1",
+                           "conformal:aps(randomised=true):0.1",
+                           "conformal:raps(lambda=0.2,k=3):0.1",
+                           "conformal:saps(lambda=0.1):0.25",
+                           "conformal:raps(k=0,randomised=true):0.1:classwise",
+                           "conformal:pas:0.1:superclass",
+                           "conformal:wpas(weights=a:b/c d.csv):0.1",
+                           "conformal:tree(nodes=3):0.1",
+                           "conformal:risk:0.1",
+                           "conformal:lac(nonempty=true):0.1",
+                           "conformal:raps(k=3,randomised=true,nonempty=true):0.1:classwise",
+                           "conformal:risk(nonempty=true):0.1",
+                           "conformal:lac:0.1:interpolated(0.99)",
+                           "conformal:aps:0.1:rc3p",
+                           "conformal:lac:0.1:clustered",
+                           "conformal:lac:0.1:clustered(clusters=4,share=0.3)",
+                           "conformal:lac:0.1:fuzzy(1e-05)",
+                           "conformal:lac:0.1:fuzzy(0.5,share=0.75)"}) {
     CAPTURE(name);
     CHECK(parse_set_rule(name).name() == name);
     CHECK(parse_set_rule(parse_set_rule(name).name()) == parse_set_rule(name));
