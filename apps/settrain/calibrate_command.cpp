@@ -67,16 +67,6 @@ std::vector<SetRule> rules_of(const CalibrateArguments& arguments, const ClassFa
   return rules;
 }
 
-// "alps" and "alps.csv" of "alps=alps.csv".
-std::pair<std::string, std::string> named_file(const char* option, const std::string& text, const char* what) {
-  const size_t equals = text.find('=');
-  const std::string name = text.substr(0, equals);
-  if (equals != std::string::npos && equals + 1 < text.size() && is_place_name(name))
-    return {name, text.substr(equals + 1)};
-  throw ConfigError(
-      fmt::format("{} {}: expected NAME={}, with a name of letters, digits, - and _", option, in_quotes(text), what));
-}
-
 // The places' names and sources, so that a mistake is told before the data are read.
 std::vector<PlaceRequest> named_places(const CalibrateArguments& arguments) {
   std::vector<PlaceRequest> places;

@@ -141,4 +141,8 @@ void add_bench_command(CLI::App& app, CommandLine& line);
 void add_figure_command(CLI::App& app, CommandLine& line);
 void add_data_command(CLI::App& app, CommandLine& line);
 
+/// "alps" and "alps.csv" of the option's text "alps=alps.csv". `what`: the second part, for the message. Throws
+/// ConfigError, also where the first part is no is_place_name().
+std::pair<std::string, std::string> named_file(const char* option, const std::string& text, const char* what);
+
 }  // namespace settrain
