@@ -15,6 +15,7 @@
 //   lac   1 - p_y                                               Sadinle, Lei and Wasserman 2019
 //   aps   p_(1) + ... + p_(o) - u p_y                           Romano, Sesia and Candes 2020
 //   raps  aps + lambda max(0, o - k)                            Angelopoulos, Bates, Jordan and Malik 2021
+//         with tune=size or tune=strata, k and lambda are those of raps_tuning.cpp
 //   saps  u p_(1) where o = 1, else p_(1) + (o - 2 + u) lambda  Huang, Xi, Zhang, Yao, Qiu and Wei 2024
 //   pas   -p_y / pi_y, pi_y the class' share of training images Ding, Fermanian and Salmon 2025
 //   wpas  -w_y p_y / pi_y; pi_y = 0: the class is in every set, of pas too

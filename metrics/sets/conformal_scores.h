@@ -45,8 +45,8 @@ inline DoubleDouble class_score(const CalibratedRule& rule, size_t category, dou
 /// classes from the most probable one on. They never fall.
 class RankedScore {
  public:
-  RankedScore(const SetRule& rule, double u)
-      : score_(rule.score), lambda_(rule.lambda), k_(static_cast<double>(rule.k)), u_(u) {}
+  RankedScore(const CalibratedRule& rule, double u)
+      : score_(rule.rule.score), lambda_(rule.penalty().lambda), k_(static_cast<double>(rule.penalty().k)), u_(u) {}
 
   /// The next class' score, by its probability `p` and the summed probabilities of the classes behind it.
   DoubleDouble next(double p, double behind) {

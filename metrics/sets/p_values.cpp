@@ -113,7 +113,7 @@ class ClassScores {
     if (answer_) return grow(row, use);
     const double u =
         rule_.rule.randomised ? set_noise(rule_.seed, SetNoise::kJudgedImage, number) : fixed_u(rule_.rule.score);
-    RankedScore score(rule_.rule, u);
+    RankedScore score(rule_, u);
     for (int64_t rank = 0; rank < row.classes; ++rank) {
       const DoubleDouble value = score.next(ranked_.p(rank), ranked_.behind(rank));
       use(ranked_.at(rank), value);

@@ -123,7 +123,7 @@ void ranked_sets(const CalibratedRule& rule, const at::Tensor& scores, const Cla
   walk<T>(rule, scores, limits.always, sets, [&, first_image](RankedRow<T>& ranked) {
     const double u = rule.rule.randomised ? set_noise(rule.seed, SetNoise::kJudgedImage, first_image + ranked.image())
                                           : fixed_u(rule.rule.score);
-    return [&, score = RankedScore(rule.rule, u)](int64_t rank) mutable {
+    return [&, score = RankedScore(rule, u)](int64_t rank) mutable {
       const auto c = static_cast<size_t>(ranked.at(rank));
       const DoubleDouble value = score.next(ranked.p(rank), ranked.behind(rank));
       if (value > limits.largest_threshold && rank >= limits.largest_rank) return Next::kEnd;

@@ -96,11 +96,12 @@ std::string error(OnnxGraph& graph, const CalibratedRule& rule, const std::strin
 std::string ranked(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
   const Order order(graph, logits, rule.classes);
   const SetRule& name = rule.rule;
+  const auto [lambda, k] = rule.penalty();
   std::string behind = order.behind(probabilities_of(graph, logits, rule.probability).p);
   std::vector<double> penalties, high, low;
   for (int64_t rank = 1; rank <= rule.classes; ++rank) {
-    const int64_t counted = name.score == ConformalScore::kRaps ? std::max<int64_t>(0, rank - name.k) : rank - 1;
-    penalties.push_back(name.score == ConformalScore::kAps ? 0 : name.lambda * static_cast<double>(counted));
+    const int64_t counted = name.score == ConformalScore::kRaps ? std::max<int64_t>(0, rank - k) : rank - 1;
+    penalties.push_back(name.score == ConformalScore::kAps ? 0 : lambda * static_cast<double>(counted));
   }
   for (const DoubleDouble& threshold : rule.thresholds) {
     high.push_back(threshold.high);

@@ -21,6 +21,7 @@ using Words = std::vector<std::string>;
 // In the order of the enumerators.
 const Words kKindWords{"top", "average", "error", "average-error", "conformal"};
 const Words kScoreWords{"lac", "aps", "raps", "saps", "pas", "wpas", "tree", "risk"};
+const Words kTuningWords{"none", "size", "strata"};
 const Words kThresholdWords{"marginal", "classwise", "superclass", "interpolated", "rc3p", "clustered", "fuzzy"};
 
 /// key=value in parentheses; without `=` the key is empty.
@@ -166,7 +167,7 @@ Words parameters_of(ConformalScore score) {
     case ConformalScore::kAps:
       return {"randomised", "nonempty"};
     case ConformalScore::kRaps:
-      return {"lambda", "k", "randomised", "nonempty"};
+      return {"lambda", "k", "tune", "randomised", "nonempty"};
     case ConformalScore::kSaps:
       return {"lambda", "randomised", "nonempty"};
     case ConformalScore::kWpas:
@@ -206,6 +207,11 @@ void read_score(const RuleText& text, const RulePart& part, SetRule& rule) {
     if (rule.lambda < 0) text.fail("lambda must be at least 0, got '" + *value + "'");
   }
   if (const std::string* value = part.argument("k")) rule.k = text.whole_number("k", *value, 0);
+  if (const std::string* value = part.argument("tune")) {
+    rule.tuning = text.enumerator<RapsTuning>("what raps is tuned for", *value, kTuningWords);
+    if (rule.tuning != RapsTuning::kNone && (part.argument("lambda") || part.argument("k")))
+      text.fail("raps takes lambda and k, or tunes them");
+  }
   if (const std::string* value = part.argument("weights")) rule.weights = *value;
   if (rule.score == ConformalScore::kWpas && rule.weights.empty()) {
     text.fail("wpas needs a file of class weights: wpas(weights=FILE)");
@@ -263,6 +269,7 @@ std::string score_name(const SetRule& rule) {
   Words arguments;
   if (rule.lambda != default_lambda(rule.score)) arguments.push_back(fmt::format("lambda={}", rule.lambda));
   if (rule.k != default_k(rule.score)) arguments.push_back(fmt::format("k={}", rule.k));
+  if (rule.tuning != RapsTuning::kNone) arguments.push_back("tune=" + kTuningWords[static_cast<size_t>(rule.tuning)]);
   if (rule.randomised) arguments.push_back("randomised=true");
   if (!rule.weights.empty()) arguments.push_back("weights=" + rule.weights);
   if (rule.nodes) arguments.push_back(fmt::format("nodes={}", rule.nodes));

@@ -41,6 +41,9 @@ enum class ConformalThreshold {
   kFuzzy,         // all, weighted by how alike the numbers of training images are
 };
 
+/// What the lambda and the k of raps are chosen for, on a part of the calibration images.
+enum class RapsTuning { kNone, kSize, kStrata };
+
 struct SetRule {
   enum class Kind { kTop, kAverage, kError, kAverageError, kConformal };
 
@@ -49,12 +52,13 @@ struct SetRule {
 
   // Conformal rules alone have these.
   ConformalScore score = ConformalScore::kLac;
-  bool randomised = false;   // aps, raps, saps: u is drawn for each image
-  double lambda = 0;         // raps, saps
-  int64_t k = 0;             // raps
-  std::string weights = {};  // wpas: a file of class weights, as class tables have them
-  int64_t nodes = 0;         // tree: at most so many nodes of the taxonomy make an answer
-  bool nonempty = false;     // the most probable class joins a set that would be empty
+  bool randomised = false;                // aps, raps, saps: u is drawn for each image
+  double lambda = 0;                      // raps, saps
+  int64_t k = 0;                          // raps
+  RapsTuning tuning = RapsTuning::kNone;  // raps; other than none: lambda and k are the defaults, and not used
+  std::string weights = {};               // wpas: a file of class weights, as class tables have them
+  int64_t nodes = 0;                      // tree: at most so many nodes of the taxonomy make an answer
+  bool nonempty = false;                  // the most probable class joins a set that would be empty
   ConformalThreshold threshold = ConformalThreshold::kMarginal;
   double tau = 0;        // interpolated
   double sigma = 0;      // fuzzy

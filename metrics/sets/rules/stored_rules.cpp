@@ -293,6 +293,7 @@ Json to_json(const CalibratedRule& rule) {
   json["thresholds"] = json_of(rule.thresholds);
   json["most_ranks"] = rule.most_ranks;
   json["class_factor"] = json_of(rule.class_factor);
+  if (rule.rule.tuning != RapsTuning::kNone) json["tuned"] = {{"lambda", rule.tuned.lambda}, {"k", rule.tuned.k}};
   if (!rule.tree.empty()) json["tree"] = rule.tree;
   if (!rule.superclass_of.empty()) json["superclass_of"] = rule.superclass_of;
   if (!rule.label_scores.scores.empty()) json["label_scores"] = json_of(rule.label_scores);
@@ -341,6 +342,12 @@ CalibratedRule rule_from_json(const Json& json, int64_t classes) {
     damaged("'class_factor' has a negative number");
   }
   if (conformal && rule.rule.score == ConformalScore::kTree) rule.tree = tree_of(json, classes);
+  if (rule.rule.tuning != RapsTuning::kNone) {
+    const Json& tuned = member(json, "tuned", [](const Json& value) { return value.is_object(); });
+    read(member(tuned, "lambda", [](const Json& value) { return value.is_number(); }), "lambda", rule.tuned.lambda);
+    rule.tuned.k = member(tuned, "k", is_count).get<int64_t>();
+    if (!(rule.tuned.lambda >= 0) || rule.tuned.k < 0) damaged("'tuned' has what is no lambda or k");
+  }
   if (version == 1) update_thresholds(rule);
   rule.seed = member(json, "seed", is_count).get<uint64_t>();
   rule.images = member(json, "images", is_count).get<int64_t>();
