@@ -48,10 +48,14 @@ CalibrationRequest request_of(const CalibrateArguments& arguments) {
   const std::string& text = arguments.temperature;
   if (text == "fit") {
     request.fit_temperature = true;
+  } else if (constexpr std::string_view kEfficient = "confts:"; text.starts_with(kEfficient)) {
+    request.efficient_alpha = parse_number<double>(std::string_view(text).substr(kEfficient.size())).value_or(0);
+    if (!(request.efficient_alpha > 0 && request.efficient_alpha < 1))
+      throw ConfigError("--temperature " + text + ": expected confts:ALPHA with an alpha between 0 and 1");
   } else if (!text.empty()) {
     request.temperature = parse_number<double>(text).value_or(0);
     if (!(request.temperature > 0) || !std::isfinite(request.temperature)) {
-      throw ConfigError("--temperature " + text + ": expected fit, or a number above 0");
+      throw ConfigError("--temperature " + text + ": expected fit, confts:ALPHA, or a number above 0");
     }
   }
   return request;
@@ -239,7 +243,8 @@ void add_calibrate_command(CLI::App& app, CommandLine& line) {
       ->excludes(test);
   command->add_option("--temperature", arguments->temperature,
                       "Scores are divided by it: a number, or fit: the most likely one for a fifth of the calibration "
-                      "images, which then do not calibrate rules. A fit without a maximum is refused, and it stays 1");
+                      "images, which then do not calibrate rules. A fit without a maximum is refused, and it stays 1. "
+                      "confts:ALPHA: the one with which sets of conformal:aps:ALPHA are small, by the same fifth");
   command
       ->add_option(
           "--prior", arguments->priors,

@@ -52,7 +52,15 @@ std::string images_phrase(int64_t images, const std::string& name) {
 }
 
 // Fits a temperature to the scores of `fit`. It stays 1 where the fit is refused.
-void set_temperature(Calibration& result, const SplitScores& fit, const std::string& name) {
+void set_temperature(const CalibrationRequest& request, Calibration& result, const SplitScores& fit,
+                     const std::string& name) {
+  if (request.efficient_alpha > 0) {
+    const int64_t images = fit.labels.size(0), half = images / 2;
+    const SplitScores first{fit.scores.narrow(0, 0, half), fit.labels.narrow(0, 0, half)},
+        second{fit.scores.narrow(0, half, images - half), fit.labels.narrow(0, half, images - half)};
+    result.temperature = efficient_temperature(first, second, request.efficient_alpha);
+    return;
+  }
   const std::string images = images_phrase(fit.scores.size(0), name);
   TemperatureFit fitted = fit_temperature(fit.scores, fit.labels);
   result.temperature = fitted.temperature;
@@ -210,7 +218,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
                                 const std::string& calibration_name, const SplitScores* judged,
                                 const std::string& judged_name) {
   const bool is_softmax = facts.probability == ProbabilityKind::kSoftmax;
-  if (request.fit_temperature && !is_softmax) {
+  if (request.sets_temperature() && !is_softmax) {
     throw ConfigError("a temperature is fitted to the probabilities of a softmax, and these are of sigmoids");
   }
   const auto calibration_error = [is_softmax](const SplitScores& scores) {
@@ -222,16 +230,17 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   const std::vector<int64_t> order = permutation(images, request.seed, Stream::kCalibration, /*step=*/2);
   const std::span<const int64_t> drawn(order);
   const bool estimates = std::ranges::any_of(request.places, [](const auto& place) { return place.prior.empty(); });
-  const int64_t fitting = request.fit_temperature || estimates ? images / kApartShare : 0;
+  const int64_t fitting = request.sets_temperature() || estimates ? images / kApartShare : 0;
   const double share = request.share.value_or(1.0);
   const auto calibrating = static_cast<int64_t>(std::llround(share * static_cast<double>(images - fitting)));
-  if (calibrating == 0 || ((request.fit_temperature || estimates) && fitting == 0) ||
+  if (calibrating == 0 || ((request.sets_temperature() || estimates) && fitting == 0) ||
       (request.share && calibrating == images - fitting)) {
     throw ConfigError(fmt::format("the {} are too few to divide", images_phrase(images, calibration_name)));
   }
 
-  Calibration result{
-      .facts = facts, .temperature = request.temperature, .temperature_images = request.fit_temperature ? fitting : 0};
+  Calibration result{.facts = facts,
+                     .temperature = request.temperature,
+                     .temperature_images = request.sets_temperature() ? fitting : 0};
   const auto part = [&](int64_t begin, int64_t count) {
     return samples_of(all, drawn.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)));
   };
@@ -240,7 +249,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   result.judged = judged ? on_cpu(*judged) : part(fitting + calibrating, images - fitting - calibrating);
   result.calibrated_on = images_phrase(calibrating, calibration_name);
   result.judged_on = images_phrase(result.judged.scores.size(0), judged ? judged_name : calibration_name);
-  if (request.fit_temperature) set_temperature(result, part(0, fitting), calibration_name);
+  if (request.sets_temperature()) set_temperature(request, result, part(0, fitting), calibration_name);
   result.calibration_top1 = top1_accuracy(result.calibration);
   result.judged_top1 = top1_accuracy(result.judged);
   compare_with_guessing(result);

@@ -25,12 +25,15 @@ struct CalibrationRequest {
   std::vector<SetRule> rules = {};
   std::optional<double> share = {};  // this share of the calibration images calibrates, the others judge
   bool fit_temperature = false;      // on a fifth of the calibration images, which then do not calibrate rules
+  double efficient_alpha = 0;        // above 0: the temperature is efficient_temperature() by images of that fifth
   double temperature = 1;            // where none is fitted
   std::string no_guarantee = {};     // why the rules have no guarantee; empty where they have one
   bool by_alpha = false;             // fill JudgedRule::by_alpha
   std::vector<PlaceRequest> places = {};
   std::vector<double> of_model = {};  // [classes] the shares that the model's softmax assumes; for places
   uint64_t seed = 1;                  // of all random numbers
+
+  bool sets_temperature() const { return fit_temperature || efficient_alpha > 0; }
 };
 
 /// Coverage and mean set size of a conformal rule that is calibrated for another alpha.

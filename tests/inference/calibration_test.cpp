@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "metrics/sets/temperature.h"
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
 
@@ -97,6 +98,18 @@ TEST_CASE("a temperature that cannot be fitted is refused, and its images still 
   CHECK(json.at("temperature_images") == 12);
   CHECK(json.at("temperature_refused") == done.temperature_refused);
   CHECK(json.at("warnings").size() == 1);
+}
+
+TEST_CASE("a temperature for small sets is found on images that do not calibrate") {
+  const SplitScores val = drawn_scores(2000, 1), test = drawn_scores(2000, 2);
+  CalibrationRequest request = request_for({"conformal:aps:0.1"});
+  request.efficient_alpha = 0.1;
+  const Calibration done = calibrate_and_judge(request, kFacts, val, "val", &test, "test");
+  CHECK(done.temperature_images == 400);
+  CHECK(done.calibrated_on == "1600 images of val");
+  CHECK(done.temperature > kLeastEfficient);
+  CHECK(done.temperature < kLargestEfficient);
+  CHECK(done.rules[0].quality.coverage == Approx(0.9).margin(0.03));
 }
 
 TEST_CASE("few images fit a temperature with a warning, enough without one") {
