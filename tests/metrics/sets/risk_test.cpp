@@ -51,12 +51,13 @@ TEST_CASE("the threshold is the smallest whose bound on the risk is at most alph
           return (n * mean_loss(sets, split.label_sets) + 1) / (n + 1);
         };
         CHECK(bound(sets_of(rule, split.scores)) <= alpha + 1e-12);
-        // The next smaller threshold that changes a set.
+        // A label has the threshold's score, and without the scores that equal it the bound is above alpha. A threshold
+        // above 1/2 is a sum of two numbers, and its first part is p to the last digit but one.
         const at::Tensor p = probabilities_of(split.scores, kind);
-        const double threshold = -rule.thresholds.front().high;
-        CHECK(p.eq(threshold).logical_and(split.label_sets).any().item<bool>());
-        CHECK(bound(p.gt(threshold)) > alpha + 1e-12);
-        CHECK(at::equal(sets_of(rule, split.scores), p.ge(threshold)));
+        const double threshold = -rule.thresholds.front().high, rounding = 1e-15;
+        CHECK(p.sub(threshold).abs().le(rounding).logical_and(split.label_sets).any().item<bool>());
+        CHECK(bound(p.gt(threshold + rounding)) > alpha + 1e-12);
+        CHECK(at::equal(sets_of(rule, split.scores), p.ge(threshold - rounding)));
       }
     }
   }
