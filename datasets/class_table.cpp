@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -47,44 +48,76 @@ struct ClassLine {
   std::string text{};  // behind the first comma
 };
 
+/// The lines of a text file that are not blank, without a byte order mark, and the classes that they begin with.
+class ClassLines {
+ public:
+  ClassLines(const std::filesystem::path& file, const std::vector<std::string>& classes,
+             const std::vector<std::string>& keys)
+      : file_(file), stream_(file), keys_(keys), index_of_(places_of(classes, keys)), has_line_(classes.size()) {
+    if (!stream_) throw data_file_error("open", file);
+  }
+
+  /// Goes to the next line; false behind the last. Throws DataError where the file cannot be read.
+  bool next() {
+    while (std::getline(stream_, line_)) {
+      if (++number_ == 1 && line_.starts_with(kByteOrderMark)) line_.erase(0, std::string_view(kByteOrderMark).size());
+      if (!trimmed(line_).empty()) return true;
+    }
+    if (stream_.bad()) throw data_file_error("read", file_);
+    return false;
+  }
+
+  const std::string& line() const { return line_; }
+  int64_t number() const { return number_; }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw DataError(fmt::format("{}:{}: {}", file_.string(), number_, what));
+  }
+
+  bool is_class(const std::string& name) const { return index_of_.contains(name); }
+
+  /// The class of that name, which is one. Fails where several have it, and where a line above was of it.
+  size_t take(const std::string& name) {
+    const size_t found = index_of_.at(name);
+    if (found == kSeveral)
+      fail(fmt::format("several classes are called '{}'{}", name,
+                       keys_.empty() ? "" : "; name them by their keys, such as " + keys_[0]));
+    if (std::exchange(has_line_[found], 1)) fail(fmt::format("the class '{}' has a line above", name));
+    return found;
+  }
+
+ private:
+  std::filesystem::path file_;
+  std::ifstream stream_;
+  const std::vector<std::string>& keys_;
+  std::unordered_map<std::string, size_t> index_of_;
+  std::vector<char> has_line_;  // [classes]
+  std::string line_{};
+  int64_t number_ = 0;
+};
+
 // [classes] the line of each. Where `header` is not null, it takes a first line that begins with no class.
 std::vector<ClassLine> read_class_lines(const std::filesystem::path& file, const std::vector<std::string>& classes,
                                         const std::vector<std::string>& keys, std::string* header) {
-  std::ifstream stream(file);
-  if (!stream) throw data_file_error("open", file);
-  const std::unordered_map<std::string, size_t> index_of = places_of(classes, keys);
-
+  ClassLines reader(file, classes, keys);
   std::vector<ClassLine> lines(classes.size());
-  std::string line;
-  bool is_first = true;
-  for (int64_t number = 1; std::getline(stream, line); ++number) {
-    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, std::string_view(kByteOrderMark).size());
-    if (trimmed(line).empty()) continue;
-    const auto fail = [&](const std::string& what) {
-      throw DataError(fmt::format("{}:{}: {}", file.string(), number, what));
-    };
+  for (bool is_first = true; reader.next(); is_first = false) {
+    const std::string& line = reader.line();
     const size_t comma = line.find(',');
     const std::string name = trimmed(std::string_view(line).substr(0, comma));
-    const auto found = index_of.find(name);
-    if (std::exchange(is_first, false) && header && found == index_of.end()) {
+    if (is_first && header && !reader.is_class(name)) {
       *header = line;
       continue;
     }
     const std::string text = comma == std::string::npos ? "" : trimmed(std::string_view(line).substr(comma + 1));
-    if (text.empty()) fail(fmt::format("expected 'class,text', got '{}'", trimmed(line).substr(0, kShown)));
-    if (found == index_of.end()) {
+    if (text.empty()) reader.fail(fmt::format("expected 'class,text', got '{}'", trimmed(line).substr(0, kShown)));
+    if (!reader.is_class(name)) {
       const std::string suggestion = did_you_mean(name, keys);
-      fail(fmt::format("there is no class '{}'{}", name.substr(0, kShown),
-                       suggestion.empty() ? did_you_mean(name, classes) : suggestion));
+      reader.fail(fmt::format("there is no class '{}'{}", name.substr(0, kShown),
+                              suggestion.empty() ? did_you_mean(name, classes) : suggestion));
     }
-    if (found->second == kSeveral)
-      fail(fmt::format("several classes are called '{}'{}", name,
-                       keys.empty() ? "" : "; name them by their keys, such as " + keys[0]));
-    ClassLine& of_class = lines[found->second];
-    if (of_class.number > 0) fail(fmt::format("the class '{}' has a line above", name));
-    of_class = {number, text};
+    lines[reader.take(name)] = {reader.number(), text};
   }
-  if (stream.bad()) throw data_file_error("read", file);
   for (size_t c = 0; c < classes.size(); ++c) {
     if (lines[c].number > 0) continue;
     const bool took = header && !header->empty();
@@ -141,42 +174,28 @@ Taxonomy read_taxonomy(const std::filesystem::path& file, const std::vector<std:
 
 ListedClasses read_listed_classes(const std::filesystem::path& file, const std::vector<std::string>& classes,
                                   const std::vector<std::string>& keys, bool with_weights) {
-  std::ifstream stream(file);
-  if (!stream) throw data_file_error("open", file);
-  const std::unordered_map<std::string, size_t> index_of = places_of(classes, keys);
+  ClassLines reader(file, classes, keys);
   ListedClasses result{std::vector<double>(classes.size())};
-  std::vector<char> listed(classes.size());
-  bool is_first = true;
-  std::string line;
-  for (int64_t number = 1; std::getline(stream, line); ++number) {
-    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, std::string_view(kByteOrderMark).size());
-    if (trimmed(line).empty()) continue;
-    const auto fail = [&](const std::string& what) {
-      throw DataError(fmt::format("{}:{}: {}", file.string(), number, what));
-    };
+  for (bool is_first = true; reader.next(); is_first = false) {
+    const std::string& line = reader.line();
     const size_t comma = with_weights ? line.rfind(',') : std::string::npos;
     const std::string name = trimmed(std::string_view(line).substr(0, comma));
-    const std::string text = comma == std::string::npos ? "" : trimmed(std::string_view(line).substr(comma + 1));
-    const auto found = index_of.find(name);
     double weight = 1;
     if (with_weights) {
-      weight = parse_number<double>(text).value_or(-1);
-      const bool is_header = is_first && !text.empty() && !parse_number<double>(text) && found == index_of.end();
-      is_first = false;
-      if (is_header) continue;
+      const std::string text = comma == std::string::npos ? "" : trimmed(std::string_view(line).substr(comma + 1));
+      const std::optional<double> number = parse_number<double>(text);
+      if (is_first && !text.empty() && !number && !reader.is_class(name)) continue;  // a header
+      weight = number.value_or(-1);
       if (!(weight >= 0 && std::isfinite(weight)))
-        fail(fmt::format("expected 'class,weight' with a weight of at least 0, got '{}'",
-                         trimmed(line).substr(0, kShown)));
+        reader.fail(fmt::format("expected 'class,weight' with a weight of at least 0, got '{}'",
+                                trimmed(line).substr(0, kShown)));
     }
-    if (found == index_of.end()) {
+    if (reader.is_class(name)) {
+      result.weights[reader.take(name)] = weight;
+    } else {
       result.unknown.push_back(name);
-      continue;
     }
-    if (found->second == kSeveral) fail(fmt::format("several classes are called '{}'", name));
-    if (std::exchange(listed[found->second], 1)) fail(fmt::format("the class '{}' has a line above", name));
-    result.weights[found->second] = weight;
   }
-  if (stream.bad()) throw data_file_error("read", file);
   return result;
 }
 

@@ -48,7 +48,8 @@ LossEntry cross_entropy_entry() {
                    .below(1)
                    .by_epoch()},
       .make = construct<CrossEntropy>,
-      .takes_mixed_labels = true};
+      .takes_mixed_labels = true,
+      .prior_tau = [](const config::Config&) { return std::optional(0.0); }};
 }
 
 }  // namespace settrain

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "losses/entries.h"
 #include "losses/ops/class_margins.h"
@@ -77,7 +78,10 @@ LossEntry logit_adjusted_entry() {
           .requirements = {.class_counts = true},
           .make = construct<LogitAdjusted>,
           .corrects_prior = true,
-          .takes_mixed_labels = true};
+          .takes_mixed_labels = true,
+          .prior_tau = [](const config::Config& config) {
+            return config.has("loss.tau") ? std::optional(config.get<double>("loss.tau")) : std::nullopt;
+          }};
 }
 
 LossEntry balanced_softmax_entry() {
@@ -90,7 +94,8 @@ LossEntry balanced_softmax_entry() {
                 return std::make_unique<LogitAdjusted>(config, context, LogitAdjustedOptions{});
               },
           .corrects_prior = true,
-          .takes_mixed_labels = true};
+          .takes_mixed_labels = true,
+          .prior_tau = [](const config::Config&) { return std::optional(1.0); }};
 }
 
 }  // namespace settrain

@@ -100,6 +100,9 @@ struct LossEntry {
   bool corrects_prior = false;      // allows for the classes' numbers of images as a sampler or class weights do
   bool takes_mixed_labels = false;  // a loss of probabilities: its mean over an image's two labels makes sense
   bool has_sigmoids = false;        // the sigmoid of a score is its class' probability; else their softmax
+  // tau, where the loss takes softmax(s + tau log pi) for P(y | x), pi being the classes' shares of the training
+  // images. Nothing where it estimates no P(y | x), or tau changes by epoch.
+  std::optional<double> (*prior_tau)(const config::Config&) = nullptr;
 };
 
 using LossRegistry = Registry<LossEntry>;

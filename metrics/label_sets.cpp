@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "losses/ops/sparse_top_projection.h"
+#include "metrics/split_scores.h"
 
 namespace settrain {
 namespace {

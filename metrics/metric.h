@@ -31,7 +31,7 @@ struct MetricContext {
   Taxonomy taxonomy = {};                          // of the classes; empty where there are no superclasses
 };
 
-enum class MetricUnit { kFraction, kClasses, kThreshold };
+enum class MetricUnit { kFraction, kClasses, kThreshold, kNodes, kSteps };
 enum class MeanOver { kSamples, kClasses };
 enum class Better { kHigher, kLower, kNeither };
 

@@ -1,13 +1,20 @@
 #!/usr/bin/env python3
-"""Records the sets that TorchCP and MAPIE answer with, on long-tailed random scores in float64.
+"""Records the sets and p-values that TorchCP, MAPIE and crepes answer with, on long-tailed random scores in float64.
 
-    pip install torch mapie==1.6.0 scikit-learn && pip install --no-deps torchcp==1.2.1
+    pip install torch mapie==1.6.0 crepes==0.9.1 scikit-learn && pip install --no-deps torchcp==1.2.1
     python scripts/record_sets_golden.py tests/golden/sets
 
 A case has a rule by settrain's name, the program that answered, and a set for each test image: a hexadecimal number whose lowest
 bit is class 0. `near` lists the test images with a class whose score is within 1e-6 of its threshold: rounding decides those.
 TorchCP imports packages that nothing here needs; empty modules stand in for them. u is 0 (randomized=False). MAPIE always
-randomises aps and raps, so only its lac is recorded. Scores have four decimals, so that JSON holds them exactly.
+randomises aps and raps, so only its lac is recorded. TorchCP's saps without randomisation is not recorded either: it gives a
+calibration image whose first class is the label the score 0, and any other image's first class its probability. Scores have four
+decimals, so that JSON holds them exactly.
+
+`p_values.json` has crepes' p-values (smoothing=False) as whole numbers, p times one more than the calibration images: of all images, or
+of those of the class. `risk.json` has label sets of the same calibration images, and MAPIE's sets by them (conformal risk control of the recall, on
+softmax and sigmoid), which tries the thresholds that it is given: the labels' probabilities, times 1 - 1e-12, since MAPIE takes
+classes above the threshold and settrain those that reach it. In both, `near` are the images as above.
 """
 
 import importlib.abc
@@ -106,6 +113,55 @@ def mapie_case(calibration, test, alpha):
     yield f"conformal:lac:{alpha}", "mapie", sets, (numpy.abs(1 - images - threshold) < NEAR).any(axis=1)
 
 
+class GivenProbabilities:
+    """A fitted classifier whose images are their own probabilities."""
+
+    classes_ = numpy.arange(CLASSES)
+
+    def predict_proba(self, images):
+        return images
+
+
+def softmax(part):
+    return torch.softmax(torch.from_numpy(part[0]), dim=1).numpy()
+
+
+def crepes_cases(calibration, test):
+    from crepes import WrapClassifier
+
+    known, images = softmax(calibration), softmax(test)
+    labels = calibration[1]
+    strangeness = 1 - known[numpy.arange(CALIBRATION), labels]
+    for suffix, class_cond in (("", False), (":classwise", True)):
+        wrapped = WrapClassifier(GivenProbabilities())
+        wrapped.calibrate(known, labels, class_cond=class_cond)
+        p_values = wrapped.predict_p(images, smoothing=False)
+        beside = numpy.bincount(labels, minlength=CLASSES) + 1 if class_cond else CALIBRATION + 1
+        counts = numpy.round(p_values * beside)
+        assert numpy.abs(counts / beside - p_values).max() < 1e-12
+        near = (numpy.abs((1 - images)[:, :, None] - strangeness) < NEAR).any(axis=(1, 2))
+        yield {"rule": f"conformal:lac:0.1{suffix}", "near": numpy.flatnonzero(near).tolist(), "counts": counts.astype(int).tolist()}
+
+
+def risk_cases(calibration, label_sets, test, alpha):
+    from mapie.risk_control import MultiLabelClassificationController
+
+    def sigmoid(part):
+        return torch.sigmoid(torch.from_numpy(part[0])).numpy()
+
+    for name, probabilities in (("softmax", softmax), ("sigmoid", sigmoid)):
+        known, images = probabilities(calibration), probabilities(test)
+        tried = numpy.unique(known[label_sets]) * (1 - 1e-12)
+        controller = MultiLabelClassificationController(lambda x: x, risk="recall", method="crc", target_level=1 - alpha, predict_params=tried)
+        controller.calibrate(known, label_sets.astype(int))
+        sets = controller.predict(images)[:, :, 0]
+        near = (numpy.abs(images - numpy.ravel(controller.best_predict_param)[0]) < NEAR).any(axis=1)
+        yield {
+            "rule": f"conformal:risk:{alpha}", "probability": name, "near": numpy.flatnonzero(near).tolist(),
+            "sets": [as_hexadecimal(row) for row in sets],
+        }
+
+
 def as_hexadecimal(row):
     return format(sum(1 << int(label) for label in numpy.flatnonzero(row)), "x")
 
@@ -129,6 +185,11 @@ def main():
         name: {"scores": part[0].tolist(), "labels": part[1].tolist()} for name, part in (("calibration", calibration), ("test", test))
     }
     (folder / "conformal.json").write_text(json.dumps({"classes": CLASSES, **parts, "cases": cases}) + "\n")
+    (folder / "p_values.json").write_text(json.dumps(list(crepes_cases(calibration, test))) + "\n")
+    label_sets = calibration[0] + generator.normal(size=calibration[0].shape) > 2
+    label_sets[numpy.arange(CALIBRATION), calibration[1]] = True
+    risks = [case for alpha in ALPHAS for case in risk_cases(calibration, label_sets, test, alpha)]
+    (folder / "risk.json").write_text(json.dumps({"label_sets": [as_hexadecimal(row) for row in label_sets], "cases": risks}) + "\n")
 
 
 if __name__ == "__main__":

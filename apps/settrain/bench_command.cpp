@@ -247,6 +247,7 @@ void add_bench_command(CLI::App& app, CommandLine& line) {
   add_bench_losses_command(*command, line);
   add_bench_metrics_command(*command, line);
   add_bench_sets_command(*command, line);
+  add_bench_places_command(*command, line);
 }
 
 }  // namespace settrain

@@ -27,6 +27,7 @@ int bench_processes(const CommandLine& line, const TrainBench& bench, const conf
 void add_bench_loader_command(CLI::App& bench, CommandLine& line);
 void add_bench_losses_command(CLI::App& bench, CommandLine& line);
 void add_bench_metrics_command(CLI::App& bench, CommandLine& line);
+void add_bench_places_command(CLI::App& bench, CommandLine& line);
 void add_bench_sets_command(CLI::App& bench, CommandLine& line);
 
 }  // namespace settrain

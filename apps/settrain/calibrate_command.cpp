@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "apps/settrain/command_line.h"
 #include "src/core/error.h"
@@ -12,13 +13,16 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
+#include "src/inference/answer_place.h"
 #include "src/inference/calibration.h"
 #include "src/inference/guarantee.h"
 #include "src/inference/results.h"
 #include "src/inference/rule_file.h"
 #include "src/inference/score_file.h"
+#include "src/inference/shares_of_model.h"
 #include "src/inference/trained_model.h"
 #include "src/inference/trained_run.h"
+#include "src/train/evaluation.h"
 
 namespace settrain {
 namespace {
@@ -27,7 +31,7 @@ constexpr double kUsualShare = 0.5;  // for a file of scores without another tha
 
 struct CalibrateArguments {
   std::string run, scores, test, temperature, figure;
-  std::vector<std::string> rules;
+  std::vector<std::string> rules, priors, shifts;
   std::optional<double> share;
   uint64_t seed = 1;
   CheckpointChoice choice;
@@ -44,10 +48,14 @@ CalibrationRequest request_of(const CalibrateArguments& arguments) {
   const std::string& text = arguments.temperature;
   if (text == "fit") {
     request.fit_temperature = true;
+  } else if (constexpr std::string_view kEfficient = "confts:"; text.starts_with(kEfficient)) {
+    request.efficient_alpha = parse_number<double>(std::string_view(text).substr(kEfficient.size())).value_or(0);
+    if (!(request.efficient_alpha > 0 && request.efficient_alpha < 1))
+      throw ConfigError("--temperature " + text + ": expected confts:ALPHA with an alpha between 0 and 1");
   } else if (!text.empty()) {
     request.temperature = parse_number<double>(text).value_or(0);
     if (!(request.temperature > 0) || !std::isfinite(request.temperature)) {
-      throw ConfigError("--temperature " + text + ": expected fit, or a number above 0");
+      throw ConfigError("--temperature " + text + ": expected fit, confts:ALPHA, or a number above 0");
     }
   }
   return request;
@@ -61,6 +69,44 @@ std::vector<SetRule> rules_of(const CalibrateArguments& arguments, const ClassFa
     if (std::find(rules.begin(), rules.end(), rule) == rules.end()) rules.push_back(rule);
   }
   return rules;
+}
+
+// The places' names and sources, so that a mistake is told before the data are read.
+std::vector<PlaceRequest> named_places(const CalibrateArguments& arguments) {
+  std::vector<PlaceRequest> places;
+  const auto add = [&](const std::string& name, std::string source) {
+    if (std::ranges::count(places, name, &PlaceRequest::name) > 0)
+      throw ConfigError(fmt::format("two places are called {}", name));
+    places.push_back({.name = name, .source = std::move(source)});
+  };
+  for (const std::string& text : arguments.priors) {
+    const auto [name, file] = named_file("--prior", text, "FILE");
+    if (!std::filesystem::exists(file)) throw ConfigError(fmt::format("--prior {}: there is no file '{}'", text, file));
+    add(name, fmt::format("'{}'", file));
+  }
+  for (const std::string& text : arguments.shifts) add(named_file("--shift", text, "FOLDER").first, "");
+  return places;
+}
+
+// Reads the shares of the places, and scores the pictures of those whose shares are estimated.
+void fill_places(const CalibrateArguments& arguments, const Experiment& run, const LossRegistry& losses,
+                 ProgressBar& bar, CalibrationRequest& request) {
+  if (request.places.empty()) return;
+  request.of_model = shares_of_model(run, losses);
+  size_t next = 0;
+  for (const std::string& text : arguments.priors) {
+    const PlaceShares shares = read_place(named_file("--prior", text, "FILE").second, run.dataset.class_names,
+                                          run.dataset.class_keys, PlaceKind::kNamed);
+    for (const std::string& note : shares.notes) log::info("[calibrate] " + printable(note));
+    request.places[next++].prior = shares.prior;
+  }
+  for (const std::string& text : arguments.shifts) {
+    const std::string folder = named_file("--shift", text, "FOLDER").second;
+    const SplitScores scores = score_split(run, unlabelled_split(run.dataset, folder), run.eval.view_use(), bar);
+    PlaceRequest& place = request.places[next++];
+    place.unlabelled = scores.scores.cpu().mul(run.loss->score_scale());
+    place.source = fmt::format("EM on {} pictures of '{}'", format_count(place.unlabelled.size(0)), folder);
+  }
 }
 
 void print(const CalibrateArguments& arguments, const Calibration& calibration) {
@@ -134,6 +180,7 @@ bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRu
 int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) {
   CalibrationRequest request = request_of(arguments);
   for (const std::string& text : arguments.rules) parse_set_rule(text);  // before the data are read
+  request.places = named_places(arguments);
   const at::Device device = find_device(line.device);
   const RunFolder folder = RunFolder::open_existing(arguments.run);
   const std::string checkpoint = chosen_checkpoint(line, arguments.choice, folder).stem().string();
@@ -146,6 +193,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   request.by_alpha = true;  // for the report
   tell_probabilities("[calibrate]", facts.probability, run.experiment.config.get<std::string>("model.head"));
   ProgressBar bar;
+  fill_places(arguments, run.experiment, line.registries.losses, bar, request);
   const SplitScores calibration = labelled_scores(run.experiment, split, bar);
   std::optional<SplitScores> test;
   if (!request.share) test = labelled_scores(run.experiment, "test", bar);
@@ -155,6 +203,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
                      .calibrated_on = done.calibrated_on,
                      .checkpoint_sha256 = weights.text("sha256")};
   for (const JudgedRule& judged : done.rules) stored.rules.push_back(judged.rule);
+  for (const JudgedPlace& judged : done.places) stored.places.push_back(judged.place);
   print(arguments, done);
   const bool is_kept = arguments.dry_run || keep(folder, checkpoint, stored, done);
   draw(arguments, done);
@@ -184,8 +233,8 @@ void add_calibrate_command(CLI::App& app, CommandLine& line) {
   CLI::Option* test = command->add_option("--test", arguments->test, "Another such file, which judges")->needs(scores);
   command->add_option(
       "--rules", arguments->rules,
-      "top:K, average:K, error:E, average-error:E, conformal:SCORE:ALPHA with SCORE lac, aps, raps, saps, pas or wpas, and "
-      "behind it :classwise, :superclass, :interpolated(TAU), :rc3p, :clustered or :fuzzy(SIGMA). Without it a usual "
+      "top:K, average:K, error:E, average-error:E, conformal:SCORE:ALPHA with SCORE lac, aps, raps, saps, pas, wpas, tree(nodes=M) or "
+      "risk, and behind it :classwise, :superclass, :interpolated(TAU), :rc3p, :clustered or :fuzzy(SIGMA). Without it a usual "
       "choice");
   command
       ->add_option("--share", arguments->share,
@@ -194,7 +243,22 @@ void add_calibrate_command(CLI::App& app, CommandLine& line) {
       ->excludes(test);
   command->add_option("--temperature", arguments->temperature,
                       "Scores are divided by it: a number, or fit: the most likely one for a fifth of the calibration "
-                      "images, which then do not calibrate rules. A fit without a maximum is refused, and it stays 1");
+                      "images, which then do not calibrate rules. A fit without a maximum is refused, and it stays 1. "
+                      "confts:ALPHA: the one with which sets of conformal:aps:ALPHA are small, by the same fifth");
+  command
+      ->add_option(
+          "--prior", arguments->priors,
+          "NAME=FILE: the rules are also calibrated for a place, by a CSV file with lines class,weight: how often "
+          "each class occurs there. Scores are corrected to these shares; `settrain predict --prior NAME` asks "
+          "for the place. May be given several times")
+      ->allow_extra_args(false)
+      ->excludes(scores);
+  command
+      ->add_option("--shift", arguments->shifts,
+                   "NAME=FOLDER: the same for a place whose shares are estimated from pictures of it without labels. A "
+                   "fifth of the calibration images is set apart for that")
+      ->allow_extra_args(false)
+      ->excludes(scores);
   command->add_option("--seed", arguments->seed, "Of what is drawn")->capture_default_str();
   command->add_flag("--json", arguments->json, "Prints JSON, with the coverage of every class");
   command->add_flag("--dry-run", arguments->dry_run,

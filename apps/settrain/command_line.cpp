@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "losses/ops/loss_kernels.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "src/config/load.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
@@ -144,6 +145,15 @@ void warn_without_loss_kernels(at::Device device) {
       fmt::format("[model] this build has no kernels for a GPU of compute capability {}: losses take LibTorch's "
                   "operations, which are slower; CMAKE_CUDA_ARCHITECTURES chooses what is built",
                   describe_gpu(device).at("compute_capability").get<std::string>()));
+}
+
+std::pair<std::string, std::string> named_file(const char* option, const std::string& text, const char* what) {
+  const size_t equals = text.find('=');
+  const std::string name = text.substr(0, equals);
+  if (equals != std::string::npos && equals + 1 < text.size() && is_place_name(name))
+    return {name, text.substr(equals + 1)};
+  throw ConfigError(
+      fmt::format("{} {}: expected NAME={}, with a name of letters, digits, - and _", option, in_quotes(text), what));
 }
 
 }  // namespace settrain

@@ -143,4 +143,8 @@ void add_data_command(CLI::App& app, CommandLine& line);
 /// A subcommand of `settrain data`.
 void add_data_show_command(CLI::App& data, CommandLine& line);
 
+/// "alps" and "alps.csv" of the option's text "alps=alps.csv". `what`: the second part, for the message. Throws
+/// ConfigError, also where the first part is no is_place_name().
+std::pair<std::string, std::string> named_file(const char* option, const std::string& text, const char* what);
+
 }  // namespace settrain

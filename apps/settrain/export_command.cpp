@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "apps/settrain/command_line.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
+#include "src/formats/safetensors.h"
 #include "src/inference/export_weights.h"
 #include "src/inference/set_maker.h"
 #include "src/inference/trained_model.h"
@@ -28,6 +30,19 @@ struct ExportArguments {
   OnnxInput input = OnnxInput::kBytes;  // for ONNX files
 };
 
+// Refuses rules that would make the file's header longer than readers accept: a rule keeps the scores of its
+// calibration images.
+void check_fits_header(const std::string& rules) {
+  constexpr uint64_t kMost = kMaxSafetensorsHeader / 10 * 9;  // a tenth is left for the card and the tensors' names
+  const uint64_t in_header = nlohmann::json(rules).dump().size();
+  if (in_header <= kMost) return;
+  throw RunError(fmt::format(
+      "the run's rules take {} of the file's header, which readers accept up to {}: most of it are the scores that each "
+      "conformal rule keeps of its calibration images. Calibrate fewer rules (delete the rules file of the checkpoint "
+      "first), or on fewer images",
+      format_bytes(in_header), format_bytes(kMaxSafetensorsHeader)));
+}
+
 // The card and rules that belong to the weights. Nothing for a checkpoint of an early version whose data are gone.
 TextMap card_and_rules(const CommandLine& line, const Checkpoint& checkpoint) {
   try {
@@ -35,6 +50,7 @@ TextMap card_and_rules(const CommandLine& line, const Checkpoint& checkpoint) {
     TextMap metadata{{"card", to_text(card)}};
     if (const auto rules = rules_of_checkpoint(checkpoint, std::ssize(card.class_names))) {
       metadata["rules"] = to_text(*rules);
+      check_fits_header(metadata["rules"]);
     }
     return metadata;
   } catch (const DataError& problem) {

@@ -1,12 +1,16 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "apps/settrain/served_model.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
+#include "src/core/text.h"
 #include "src/serve/serve.h"
 
 namespace settrain {
@@ -14,6 +18,7 @@ namespace {
 
 struct ServeArguments {
   ServedModel served;
+  std::vector<std::string> lists;  // --offer NAME=FILE
   ServeOptions options;
   double mebibytes = static_cast<double>(options.http.bytes) / (1 << 20);
   double megapixels = static_cast<double>(options.most_pixels) / 1e6;
@@ -23,6 +28,37 @@ bool is_loopback(const std::string& host) {
   in_addr address{};
   if (::inet_pton(AF_INET, host.c_str(), &address) == 1) return ntohl(address.s_addr) >> 24 == 127;
   return host == "localhost" || host == "::1";
+}
+
+// The places that requests may name: those that rules were calibrated for, and the lists of --offer.
+std::vector<OfferedPlace> offered_places(const ServeArguments& arguments, const TrainedModel& model) {
+  const ServedModel& served = arguments.served;
+  std::vector<OfferedPlace> places;
+  const bool is_fixed = !served.form.only.empty() || !served.form.prior.empty();
+  if (is_fixed && !arguments.lists.empty())
+    throw ConfigError("--offer: requests choose a place, and --only or --prior gives all of them the same");
+  if (is_fixed || served.form.by_superclass) return places;
+  const auto add = [&](const char* kind, const std::string& name, const std::string& what, std::string AnswerForm::*key) {
+    AnswerForm form = served.form;
+    form.*key = what;
+    try {
+      places.push_back({kind, name, SetMaker(model, served.rules, form)});
+    } catch (const ConfigError& problem) {
+      log::warning(printable(fmt::format("[serve] the place {} is left out: {}", name, problem.what())));
+    }
+  };
+  if (model.rules) {
+    for (const CalibratedPlace& place : model.rules->places) add("prior", place.name, place.name, &AnswerForm::prior);
+  }
+  for (const std::string& text : arguments.lists) {
+    const auto [name, file] = named_file("--offer", text, "FILE");
+    if (std::ranges::count_if(places, [&, &wanted = name](const auto& place) {
+          return place.kind == "only" && place.name == wanted;
+        }) > 0)
+      throw ConfigError(fmt::format("--offer: two lists are called {}", name));
+    add("only", name, file, &AnswerForm::only);
+  }
+  return places;
 }
 
 int serve_model(const CommandLine& line, ServeArguments& arguments) {
@@ -41,6 +77,11 @@ int serve_model(const CommandLine& line, ServeArguments& arguments) {
   const TrainedModel model = arguments.served.open(line, arguments.served.file(line));
   const SetMaker maker = arguments.served.set_maker(model);
   arguments.served.tell_rules("[serve]", model, maker);
+  const std::vector<OfferedPlace> places = offered_places(arguments, model);
+  for (const OfferedPlace& place : places) {
+    log::info(fmt::format("[serve] requests may name {}={}", place.kind, place.name));
+    for (const std::string& note : place.maker.place_notes()) log::info(printable("[serve] " + note));
+  }
   const auto ready = [&](int port) {
     if (!is_loopback(options.host)) {
       log::warning(fmt::format("[serve] {}: others than this machine can ask; there is no encryption and no password",
@@ -51,7 +92,7 @@ int serve_model(const CommandLine& line, ServeArguments& arguments) {
                              is_ipv6 ? '[' + options.host + ']' : options.host, port)
               << std::flush;
   };
-  server.run(model, maker, ready, [] { return interrupted() != 0; });
+  server.run(model, maker, places, ready, [] { return interrupted() != 0; });
   throw_if_interrupted();
   return kSuccess;
 }
@@ -68,6 +109,11 @@ void add_serve_command(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   command->add_option("--port", options.port, "0: any free one")->check(CLI::Range(0, 65535))->capture_default_str();
   arguments->served.add_options(*command, line);
+  command
+      ->add_option("--offer", arguments->lists,
+                   "NAME=FILE: a list of classes as --only takes it, which a request may name by only=NAME; may be given "
+                   "several times. Places of `settrain calibrate --prior` are offered as prior=NAME")
+      ->allow_extra_args(false);
   add_integer(*command, "--batch", options.batch.most_images, 1, 4096,
               "The most images that the model scores together");
   command

@@ -41,7 +41,8 @@ void ServedModel::add_options(CLI::App& command, CommandLine& line) {
   command.add_option(
       "--prior", form.prior,
       "A CSV file with lines class,weight: how often each class occurs there, in any unit; classes without a "
-      "line do not occur. Calibrated rules then hold for that place");
+      "line do not occur. Calibrated rules then hold for that place. Or a name that `settrain calibrate --prior` "
+      "gave to a place: scores are then corrected to it as well");
   command.add_flag("--p-values", form.p_values, "Also gives the p-value of each class of a conformal rule's set");
   command
       .add_option(

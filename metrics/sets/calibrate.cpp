@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "metrics/average_k_threshold.h"
@@ -15,6 +16,8 @@
 #include "metrics/sets/conformal_thresholds.h"
 #include "metrics/sets/rules/rule_terms.h"
 #include "metrics/split_scores.h"
+#include "src/core/error.h"
+#include "src/core/random.h"
 #include "src/core/shape.h"
 
 namespace settrain {
@@ -89,6 +92,23 @@ DoubleDouble interpolated(DoubleDouble own, DoubleDouble marginal, double tau) {
   const auto small = [&](DoubleDouble score) { return is_near(score) ? (score.high + 1) + score.low : score.high; };
   const double ones = is_near(own) && is_near(marginal) ? 1 : is_near(own) ? tau : is_near(marginal) ? 1 - tau : 0;
   return DoubleDouble::sum(-ones, tau * small(own) + (1 - tau) * small(marginal));
+}
+
+/// Tunes raps on a part of the images, drawn at random, and returns the others.
+SplitScores tune(CalibratedRule& calibrated, const ClassFacts& facts, const SplitScores& images) {
+  constexpr double kShare = 0.3;  // as in the authors' code
+  const int64_t all = images.labels.size(0);
+  const int64_t tuning = std::max<int64_t>(1, std::llround(kShare * static_cast<double>(all)));
+  const std::vector<int64_t> order =
+      permutation(all, calibrated.seed, Stream::kSets, 0, static_cast<uint32_t>(SetNoise::kSplit));
+  const std::span<const int64_t> drawn(order);
+  calibrated.tuned = tuned_penalty(calibrated.rule, facts, samples_of(images, drawn.first(static_cast<size_t>(tuning))),
+                                   calibrated.seed);
+  calibrated.notes.push_back(
+      fmt::format("lambda {:g} and k {} are tuned on {} of the {} calibration images, which set no "
+                  "threshold",
+                  calibrated.tuned.lambda, calibrated.tuned.k, tuning, all));
+  return samples_of(images, drawn.subspan(static_cast<size_t>(tuning)));
 }
 
 /// Says where the one threshold of all classes gives more than 1 - alpha, because many scores are the same.
@@ -203,9 +223,21 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
   calibrated.guarantee = guarantee_of(rule);
   if (!needs_images(rule)) return calibrated;
 
-  check_split_layout({scores, labels});
+  if (rule.takes_label_sets() && labels.dim() == 2) {
+    check_scores("scores", scores);
+    check_label_sets(labels, scores);
+  } else {
+    check_split_layout({scores, labels});
+  }
   check_shape("scores", scores.sizes(), {kAnySize, facts.classes});
-  const at::Tensor rows = scores.detach().cpu().contiguous(), row_labels = labels.cpu().contiguous();
+  SplitScores split{scores.detach().cpu().contiguous(), labels.cpu().contiguous()};
+  if (rule.tuning != RapsTuning::kNone) {
+    if (split.labels.size(0) < 2)
+      throw ConfigError(fmt::format("rule '{}': there is one calibration image, and tuning takes one", rule.name()));
+    split = tune(calibrated, facts, split);
+  }
+  const at::Tensor& rows = split.scores;
+  const at::Tensor& row_labels = split.labels;
   calibrated.images = rows.size(0);
   calibrated.class_factor = class_factors(rule, facts);
   if (rule.kind == SetRule::Kind::kConformal && rule.score == ConformalScore::kTree)
@@ -223,7 +255,11 @@ CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at:
       calibrated.thresholds = {average_error_threshold(label_scores(calibrated, rows, row_labels), rule.level)};
       break;
     default:
-      calibrate_conformal(calibrated, facts, rows, row_labels);
+      if (rule.takes_label_sets()) {
+        calibrated.thresholds = {risk_threshold(calibrated, rows, row_labels)};
+      } else {
+        calibrate_conformal(calibrated, facts, rows, row_labels);
+      }
   }
   note_infinite(calibrated);
   return calibrated;

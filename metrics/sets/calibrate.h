@@ -15,13 +15,20 @@
 //   lac   1 - p_y                                               Sadinle, Lei and Wasserman 2019
 //   aps   p_(1) + ... + p_(o) - u p_y                           Romano, Sesia and Candes 2020
 //   raps  aps + lambda max(0, o - k)                            Angelopoulos, Bates, Jordan and Malik 2021
+//         with tune=size or tune=strata, k and lambda are those of raps_tuning.cpp
 //   saps  u p_(1) where o = 1, else p_(1) + (o - 2 + u) lambda  Huang, Xi, Zhang, Yao, Qiu and Wei 2024
 //   pas   -p_y / pi_y, pi_y the class' share of training images Ding, Fermanian and Salmon 2025
 //   wpas  -w_y p_y / pi_y; pi_y = 0: the class is in every set, of pas too
+//   risk  1 - p_y, as lac; q is below                          Angelopoulos, Bates, Fisch, Lei and Schuster 2024
 //   tree  P(D_j), the first D_j that holds y. D_0 is empty, and D_j covers D_{j-1} and the class of rank j
 //         by at most M nodes of the taxonomy (src/core/taxonomy.h). The answer is the largest D_j with
 //         a score of at most q, and all classes where q is infinite. Ours; covers of the first classes,
 //         found anew for each number of them, are not nested and would lose coverage.
+//
+// risk takes all labels Y of an image, and its loss is the share of them that the set lacks, 1 - |Y and C| / |Y|. q is
+// the smallest number with n/(n+1) R(q) + 1/(n+1) <= alpha, where R(q) is the mean loss of the n images (arXiv
+// 2208.02814, eq. 4). For images with one label this is the q of lac: the loss is then 1 where s > q, so that q is the
+// smallest number with at least (n + 1)(1 - alpha) scores s <= q, the m-th smallest one.
 //
 // All but pas and wpas are stored minus 1: lac as -p_y, aps as -(behind_o + u p_y). A confident network gives p_(1) = 1
 // to the last digit of a double, and 1 minus that is 0; the sum of the other probabilities, 1e-30 say, has its digits.
@@ -30,7 +37,7 @@
 //
 // Which images set a class' q, and after the colon the probability that is then at least 1 - alpha:
 //
-//   marginal           all: P(label in set)
+//   marginal           all: P(label in set); of risk E(share of the labels in the set)
 //   classwise          the class' own: P(label in set | label = y)
 //   superclass         those of its superclass: P(label in set | superclass of the label)
 //   interpolated(TAU)  TAU min(q_y, 1) + (1 - TAU) q, of classwise and marginal, for lac (Ding et al. 2025): P(label in
@@ -50,13 +57,20 @@
 #include <vector>
 
 #include "metrics/sets/rules/calibrated_rule.h"
+#include "metrics/split_scores.h"
 
 namespace settrain {
 
+/// The labels that a rule is calibrated on and judged by: for risk all of each image's, where images have several.
+inline const at::Tensor& labels_for(const SetRule& rule, const SplitScores& split) {
+  return rule.takes_label_sets() && split.label_sets.defined() ? split.label_sets : split.labels;
+}
+
 /// Calibrates the rule. `scores` [images, classes] float32 or float64 logits on any device, `labels` [images] int64 in
-/// [0, classes): exchangeable with the images that the rule will judge, where a guarantee is to hold. top and error
-/// take no images. Throws ConfigError where the rule does not suit the classes (K above their number, no superclasses,
-/// no training counts, probabilities of a sigmoid where they must sum to 1), and what check_split() throws.
+/// [0, classes), or for risk also [images, classes] bool with at least one label an image: exchangeable with the images
+/// that the rule will judge, where a guarantee is to hold. top and error take no images. Throws ConfigError where the
+/// rule does not suit the classes (K above their number, no superclasses, no training counts, probabilities of a
+/// sigmoid where they must sum to 1), and what check_split() throws.
 CalibratedRule calibrate(const SetRule& rule, const ClassFacts& facts, const at::Tensor& scores,
                          const at::Tensor& labels, uint64_t seed);
 

@@ -32,7 +32,7 @@ void find_ranked_scores(const CalibratedRule& rule, const at::Tensor& scores, co
     return [&, labels, found, ranked = RankedRow<T>(rule.classes)](const ScoreRow<T>& row) mutable {
       const double u = rule.rule.randomised ? set_noise(rule.seed, SetNoise::kCalibrationImage, row.image)
                                             : fixed_u(rule.rule.score);
-      RankedScore score(rule.rule, u);
+      RankedScore score(rule, u);
       ranked.start(row);
       for (int64_t rank = 0;; ++rank) {
         found[row.image] = score.next(ranked.p(rank), ranked.behind(rank));
@@ -51,9 +51,7 @@ void find_tree_scores(const CalibratedRule& rule, const at::Tensor& scores, cons
             answer = GrowingAnswer(tree, rule.rule.nodes)](const ScoreRow<T>& row) mutable {
       ranked.start(row);
       answer.start(row.p);
-      for (int64_t rank = 0; !answer.holds(labels[row.image]); ++rank) {
-        if (!answer.holds(ranked.at(rank))) answer.grow(ranked.at(rank));
-      }
+      for (int64_t rank = 0; !answer.holds(labels[row.image]);) answer.grow_by_next(ranked, rank);
       found[row.image] = answer.score();
     };
   });

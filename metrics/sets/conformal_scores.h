@@ -45,8 +45,8 @@ inline DoubleDouble class_score(const CalibratedRule& rule, size_t category, dou
 /// classes from the most probable one on. They never fall.
 class RankedScore {
  public:
-  RankedScore(const SetRule& rule, double u)
-      : score_(rule.score), lambda_(rule.lambda), k_(static_cast<double>(rule.k)), u_(u) {}
+  RankedScore(const CalibratedRule& rule, double u)
+      : score_(rule.rule.score), lambda_(rule.penalty().lambda), k_(static_cast<double>(rule.penalty().k)), u_(u) {}
 
   /// The next class' score, by its probability `p` and the summed probabilities of the classes behind it.
   DoubleDouble next(double p, double behind) {
@@ -79,8 +79,18 @@ class GrowingAnswer {
 
   /// Begins with no class. `p` [classes] the probabilities, which must stay valid.
   void start(const double* p);
-  /// Takes a class in that is not held yet.
-  void grow(int64_t category);
+  /// Takes in the first class from `rank` on that is not held yet, and sets `rank` behind it. `ranked`: a RankedRow of
+  /// the image. Returns false where all classes are held.
+  template <class Ranked>
+  bool grow_by_next(Ranked& ranked, int64_t& rank) {
+    while (rank < tree_.classes()) {
+      const int64_t category = ranked.at(rank++);
+      if (holds(category)) continue;
+      grow(category);
+      return true;
+    }
+    return false;
+  }
 
   /// [classes]
   const std::vector<char>& held() const { return held_; }
@@ -90,6 +100,9 @@ class GrowingAnswer {
   double score() const;
 
  private:
+  /// Takes a class in that is not held yet.
+  void grow(int64_t category);
+
   const NodeCover& tree_;
   int64_t most_nodes_;
   const double* p_ = nullptr;

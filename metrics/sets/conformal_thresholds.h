@@ -1,6 +1,8 @@
 // The thresholds of conformal rules, from the scores of the calibration images' labels.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "metrics/sets/rules/calibrated_rule.h"
+#include "metrics/split_scores.h"
 #include "src/core/double_double.h"
 
 namespace settrain {
@@ -26,6 +29,18 @@ DoubleDouble conformal_quantile(std::vector<DoubleDouble> scores, double alpha);
 /// The quantile of each group: `group_of` [scores] is a group in [0, groups), or negative, for none.
 std::vector<DoubleDouble> conformal_quantiles(const std::vector<DoubleDouble>& scores,
                                               const std::vector<int64_t>& group_of, int64_t groups, double alpha);
+
+/// The threshold of risk (calibrate.h), infinite where no finite one has a risk of at most alpha. `scores` [images,
+/// classes] float32 or float64 on the CPU, contiguous; `labels` [images] int64, or [images, classes] bool with at least
+/// one label an image.
+DoubleDouble risk_threshold(const CalibratedRule& rule, const at::Tensor& scores, const at::Tensor& labels);
+
+/// The k and the lambda of raps from images that calibrate nothing else (Angelopoulos, Bates, Jordan and Malik 2021,
+/// appendix E, and their code). k is the smallest rank that the labels have with a share of at least 1 - alpha, as a
+/// conformal quantile. lambda is the one of a few with which the rule, calibrated on these images, makes the smallest
+/// sets for them (kSize: of 0.001, 0.01, 0.1, 0.2 and 0.5), or the smallest size-stratified violation (kStrata: of
+/// 0.00001, 0.0001, 0.0008, 0.001, 0.0015 and 0.002).
+RapsPenalty tuned_penalty(const SetRule& rule, const ClassFacts& facts, const SplitScores& images, uint64_t seed);
 
 /// Calibration images in two parts, drawn at random: `first` of the images, and the others. A function of the arguments
 /// alone.

@@ -113,7 +113,7 @@ class ClassScores {
     if (answer_) return grow(row, use);
     const double u =
         rule_.rule.randomised ? set_noise(rule_.seed, SetNoise::kJudgedImage, number) : fixed_u(rule_.rule.score);
-    RankedScore score(rule_.rule, u);
+    RankedScore score(rule_, u);
     for (int64_t rank = 0; rank < row.classes; ++rank) {
       const DoubleDouble value = score.next(ranked_.p(rank), ranked_.behind(rank));
       use(ranked_.at(rank), value);
@@ -125,9 +125,7 @@ class ClassScores {
   void grow(const ScoreRow<T>& row, const Use& use) {
     answer_->start(row.p);
     std::vector<char> before(static_cast<size_t>(row.classes));
-    for (int64_t rank = 0; rank < row.classes; ++rank) {
-      if (answer_->holds(ranked_.at(rank))) continue;
-      answer_->grow(ranked_.at(rank));
+    for (int64_t rank = 0; answer_->grow_by_next(ranked_, rank);) {
       for (int64_t c = 0; c < row.classes; ++c) {
         if (answer_->holds(c) && !before[static_cast<size_t>(c)]) use(c, DoubleDouble(answer_->score()));
       }
@@ -195,6 +193,7 @@ void check_has_p_values(const CalibratedRule& rule) {
   using enum ConformalThreshold;
   if (rule.rule.kind != SetRule::Kind::kConformal)
     refuse_rule(rule, "it has no p-values: these are for conformal rules");
+  if (rule.rule.takes_label_sets()) refuse_rule(rule, "it has no p-values: it is about all labels of an image at once");
   const auto threshold = rule.rule.threshold;
   if (threshold != kMarginal && threshold != kClasswise && threshold != kSuperclass)
     refuse_rule(rule, "it has no p-values: these need a threshold of all images, of the class' or of the superclass'");

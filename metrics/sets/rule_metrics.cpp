@@ -28,7 +28,8 @@ struct RuleOptions {
         config::key(
             "rules", &RuleOptions::rules, {},
             "Rules by which scores become sets, such as conformal:pas:0.1, top:5 or average-error:0.1: for "
-            "each, coverage@RULE (share of images whose set holds the label), size@RULE (mean size), "
+            "each, coverage@RULE (share of images whose set holds the label; of conformal:risk the mean share of an image's "
+            "labels in its set), size@RULE (mean size), "
             "macro_coverage@RULE (mean over classes), below_half@RULE (share of classes covered in under "
             "half of their images) and undercoverage_gap@RULE; of conformal:tree also nodes@RULE (mean number of nodes "
             "of the taxonomy that make a set) and depth@RULE (their mean distance from the root). For the test split they "
@@ -53,8 +54,8 @@ std::vector<MetricValue> values_of(const SetRule& rule, const SetQuality& qualit
     values.push_back({named("undercoverage_gap"), quality.undercoverage_gap, kShare, kClasses, kLower});
   }
   if (rule.nodes > 0) {
-    values.push_back({named("nodes"), quality.mean_nodes, MetricUnit::kThreshold, kSamples, kLower});
-    values.push_back({named("depth"), quality.mean_depth, MetricUnit::kThreshold, kSamples, kHigher});
+    values.push_back({named("nodes"), quality.mean_nodes, MetricUnit::kNodes, kSamples, kLower});
+    values.push_back({named("depth"), quality.mean_depth, MetricUnit::kSteps, kSamples, kHigher});
   }
   return values;
 }
@@ -83,7 +84,7 @@ Division halves_of(const SplitScores& split, uint64_t seed) {
 /// The rule's sets, judged a part at a time: the sets of all images at once may not fit.
 SetOutcomes judge(const CalibratedRule& rule, const SplitScores& split, double score_scale, const Taxonomy& taxonomy) {
   constexpr int64_t kImages = 4096;
-  const at::Tensor labels = split.labels.cpu();
+  const at::Tensor labels = labels_for(rule.rule, split).cpu();
   std::vector<at::Tensor> has_label, sizes, nodes, depths, has_rank;
   for (int64_t first = 0; first < labels.size(0); first += kImages) {
     const int64_t count = std::min(kImages, labels.size(0) - first);
@@ -132,7 +133,8 @@ class RuleMetrics : public Metric {
     const at::Tensor calibration = division.calibration.scores.mul(context.score_scale);
     std::vector<SetOutcomes> outcomes;
     for (const SetRule& rule : rules_) {
-      const CalibratedRule calibrated = calibrate(rule, facts, calibration, division.calibration.labels, context.seed);
+      const CalibratedRule calibrated =
+          calibrate(rule, facts, calibration, labels_for(rule, division.calibration), context.seed);
       // Nodes are counted for the rules that answer by them.
       outcomes.push_back(
           judge(calibrated, division.judged, context.score_scale, rule.nodes > 0 ? context.taxonomy : Taxonomy()));

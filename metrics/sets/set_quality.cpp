@@ -39,21 +39,38 @@ void judge_sizes(const SetOutcomes& outcomes, SetQuality& quality) {
   quality.full = static_cast<double>(counts.back()) / n;
 }
 
+/// [images] float64: the share of each image's labels that its set holds.
+at::Tensor found_shares(const SetOutcomes& outcomes) {
+  if (outcomes.labels.dim() == 1) return outcomes.has_label.to(at::kDouble);
+  return outcomes.has_label.sum(1).to(at::kDouble).div(outcomes.labels.sum(1));
+}
+
+/// A class' images are those that have it as a label.
+ClassHits hits_of(const SetOutcomes& outcomes) {
+  if (outcomes.labels.dim() == 1) return count_hits(outcomes.has_label, outcomes.labels, outcomes.classes);
+  const auto counts = [](const at::Tensor& flags) {
+    const at::Tensor of_classes = flags.sum(0);
+    return std::vector<int64_t>(of_classes.const_data_ptr<int64_t>(),
+                                of_classes.const_data_ptr<int64_t>() + of_classes.numel());
+  };
+  return {counts(outcomes.has_label), counts(outcomes.labels)};
+}
+
 double size_stratified_violation(const SetOutcomes& outcomes, double wanted) {
   constexpr std::array kLargestSizes{int64_t{1}, int64_t{3}, int64_t{10}, int64_t{100}};  // of all strata but the last
-  std::array<int64_t, kLargestSizes.size() + 1> hits{}, total{};
+  std::array<double, kLargestSizes.size() + 1> hits{}, total{};
   const auto* sizes = outcomes.sizes.const_data_ptr<int64_t>();
-  const auto* has_label = outcomes.has_label.const_data_ptr<bool>();
+  const at::Tensor shares = found_shares(outcomes);
   for (int64_t i = 0; i < outcomes.sizes.size(0); ++i) {
     const auto stratum = static_cast<size_t>(std::lower_bound(kLargestSizes.begin(), kLargestSizes.end(), sizes[i]) -
                                              kLargestSizes.begin());
-    hits[stratum] += has_label[i];
+    hits[stratum] += shares.const_data_ptr<double>()[i];
     ++total[stratum];
   }
   double worst = 0;
   for (size_t s = 0; s < total.size(); ++s) {
     if (total[s] == 0) continue;
-    worst = std::max(worst, std::abs(wanted - static_cast<double>(hits[s]) / static_cast<double>(total[s])));
+    worst = std::max(worst, std::abs(wanted - hits[s] / total[s]));
   }
   return worst;
 }
@@ -133,6 +150,10 @@ SetOutcomes SetOutcomes::of(const at::Tensor& images) const {
 
 SetOutcomes outcomes_of(const at::Tensor& sets, const at::Tensor& labels, const Taxonomy& taxonomy) {
   check_shape("sets", sets.sizes(), {kAnySize, kAnySize});
+  if (labels.dim() == 2) {
+    check_shape("labels", labels.sizes(), {sets.size(0), sets.size(1)});
+    return {labels, sets.logical_and(labels), sets.sum(1), sets.size(1)};
+  }
   check_shape("labels", labels.sizes(), {sets.size(0)});
   SetOutcomes outcomes{labels, sets.gather(1, labels.unsqueeze(1)).squeeze(1), sets.sum(1), sets.size(1)};
   if (!taxonomy.empty()) judge_nodes(sets, taxonomy, outcomes);
@@ -140,7 +161,7 @@ SetOutcomes outcomes_of(const at::Tensor& sets, const at::Tensor& labels, const 
 }
 
 SetQuality set_quality(const SetOutcomes& outcomes, double wanted, const std::vector<int64_t>& train_counts) {
-  const ClassHits counts = count_hits(outcomes.has_label, outcomes.labels, outcomes.classes);
+  const ClassHits counts = hits_of(outcomes);
   SetQuality quality;
   quality.images = outcomes.labels.size(0);
   judge_classes(counts, wanted, quality);
@@ -149,7 +170,7 @@ SetQuality set_quality(const SetOutcomes& outcomes, double wanted, const std::ve
     for (const ShotGroup group : {ShotGroup::kFew, ShotGroup::kMedium, ShotGroup::kMany})
       quality.shot_coverage[static_cast<size_t>(group)] = shot_accuracy(counts, train_counts, group).mean;
   }
-  quality.coverage = accuracy(counts);
+  quality.coverage = found_shares(outcomes).mean().item<double>();
   if (quality.images == 0) {
     quality.interval.fill(kUndefinedQuality);
     quality.mean_size = quality.median_size = quality.empty = quality.full = kUndefinedQuality;

@@ -16,7 +16,8 @@ inline constexpr double kUndefinedQuality = std::numeric_limits<double>::quiet_N
 
 struct SetQuality {
   int64_t images = 0;
-  double coverage = 0;                    // share of the images whose set holds their label
+  double coverage = 0;                    // share of the images whose set holds their label; where images have several
+                                          // labels, the mean share of an image's labels that its set holds
   std::array<double, 2> interval{};       // its 95 % Wilson interval
   double mean_size = 0, median_size = 0;  // of the sets; the median of an even number is the mean of the middle two
   double macro_coverage = 0;              // mean over classes with images
@@ -38,9 +39,10 @@ struct SetQuality {
 
 /// The facts about the sets of images that their quality depends on.
 struct SetOutcomes {
-  at::Tensor labels;     // [images] int64
-  at::Tensor has_label;  // [images] bool: whether the image's set holds its label
-  at::Tensor sizes;      // [images] int64: classes in its set
+  at::Tensor labels;     // [images] int64; or [images, classes] bool, all labels
+  at::Tensor has_label;  // [images] bool: whether the image's set holds its label; or [images, classes] bool: the
+                         // labels that it holds
+  at::Tensor sizes;  // [images] int64: classes in its set
   int64_t classes = 0;
   // Undefined without a taxonomy.
   at::Tensor nodes{};     // [images] int64: the fewest nodes that make exactly the set
@@ -51,7 +53,8 @@ struct SetOutcomes {
   SetOutcomes of(const at::Tensor& images) const;
 };
 
-/// `sets` [images, classes] bool and `labels` [images] int64, on the CPU. `taxonomy` of the classes, or empty.
+/// `sets` [images, classes] bool and `labels` [images] int64, or [images, classes] bool with at least one label an
+/// image, on the CPU. `taxonomy` of the classes, or empty; it is for images with one label.
 SetOutcomes outcomes_of(const at::Tensor& sets, const at::Tensor& labels, const Taxonomy& taxonomy = {});
 
 /// `wanted` is 1 - alpha, or 1 - E; NaN for rules without an error, whose gaps and violation are then NaN too.

@@ -123,7 +123,7 @@ void ranked_sets(const CalibratedRule& rule, const at::Tensor& scores, const Cla
   walk<T>(rule, scores, limits.always, sets, [&, first_image](RankedRow<T>& ranked) {
     const double u = rule.rule.randomised ? set_noise(rule.seed, SetNoise::kJudgedImage, first_image + ranked.image())
                                           : fixed_u(rule.rule.score);
-    return [&, score = RankedScore(rule.rule, u)](int64_t rank) mutable {
+    return [&, score = RankedScore(rule, u)](int64_t rank) mutable {
       const auto c = static_cast<size_t>(ranked.at(rank));
       const DoubleDouble value = score.next(ranked.p(rank), ranked.behind(rank));
       if (value > limits.largest_threshold && rank >= limits.largest_rank) return Next::kEnd;
@@ -143,9 +143,7 @@ void tree_sets(const CalibratedRule& rule, const at::Tensor& scores, bool* sets)
       std::fill_n(set, rule.classes, false);
       ranked.start(row);
       answer.start(row.p);
-      for (int64_t rank = 0; rank < rule.classes; ++rank) {
-        if (answer.holds(ranked.at(rank))) continue;
-        answer.grow(ranked.at(rank));
+      for (int64_t rank = 0; answer.grow_by_next(ranked, rank);) {
         if (DoubleDouble(answer.score()) > threshold) break;
         std::ranges::copy(answer.held(), set);
       }
@@ -181,6 +179,24 @@ void make_sets(const CalibratedRule& rule, const at::Tensor& scores, int64_t fir
   }
 }
 
+/// Puts the class with the largest score, of equal ones the first, into the sets that are empty. At a place this is the
+/// largest score among the classes that occur.
+template <class T>
+void fill_empty_sets(const CalibratedRule& rule, const at::Tensor& scores, bool* sets) {
+  const auto occurs = [&](int64_t c) {
+    return rule.place_weights.empty() || rule.place_weights[static_cast<size_t>(c)] > 0;
+  };
+  for (int64_t i = 0; i < scores.size(0); ++i, sets += rule.classes) {
+    if (std::find(sets, sets + rule.classes, true) != sets + rule.classes) continue;
+    const T* row = scores.const_data_ptr<T>() + i * rule.classes;
+    int64_t best = -1;
+    for (int64_t c = 0; c < rule.classes; ++c) {
+      if (occurs(c) && (best < 0 || row[c] > row[best])) best = c;
+    }
+    if (best >= 0) sets[best] = true;
+  }
+}
+
 template <class T>
 void copy_probabilities(const at::Tensor& scores, ProbabilityKind kind, double* to) {
   for_each_score_row<T>(scores, kind, [&] {
@@ -197,6 +213,10 @@ at::Tensor sets_of(const CalibratedRule& rule, const at::Tensor& scores, int64_t
   at::Tensor sets = at::empty(rows.sizes(), at::kBool);
   const auto make = rows.scalar_type() == at::kDouble ? make_sets<double> : make_sets<float>;
   make(rule, rows, first_image, sets.data_ptr<bool>());
+  if (rule.rule.nonempty) {
+    const auto fill = rows.scalar_type() == at::kDouble ? fill_empty_sets<double> : fill_empty_sets<float>;
+    fill(rule, rows, sets.data_ptr<bool>());
+  }
   return sets;
 }
 

@@ -6,10 +6,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "metrics/sets/conformal_scores.h"
+#include "metrics/sets/conformal_thresholds.h"
+#include "src/core/error.h"
 
 namespace settrain {
 namespace {
@@ -70,6 +75,48 @@ TemperatureFit fit_temperature(const at::Tensor& scores, const at::Tensor& label
     (likelihood.slope(std::exp(middle)) < 0 ? low : high) = middle;
   }
   return {.temperature = std::exp((low + high) / 2)};
+}
+
+double efficient_temperature(const SplitScores& threshold_images, const SplitScores& images, double alpha) {
+  const int64_t needed = images_needed(alpha);
+  if (threshold_images.labels.size(0) < needed) {
+    throw ConfigError(fmt::format("confts:{:g} needs {} images for its threshold, and has {}: half of those set apart",
+                                  alpha, needed, threshold_images.labels.size(0)));
+  }
+  const CalibratedRule aps{.rule = {.kind = SetRule::Kind::kConformal, .level = alpha, .score = ConformalScore::kAps},
+                           .classes = images.scores.size(1)};
+  const auto scores_at = [&](const SplitScores& split, double temperature) {
+    return label_scores(aps, split.scores.div(temperature).contiguous(), split.labels.contiguous());
+  };
+  const auto loss_at = [&](double log_temperature) {
+    const double temperature = std::exp(log_temperature);
+    const double tau = conformal_quantile(scores_at(threshold_images, temperature), alpha).high;
+    double sum = 0;
+    for (const DoubleDouble& score : scores_at(images, temperature)) sum += (tau - score.high) * (tau - score.high);
+    return sum;
+  };
+  constexpr int kPoints = 40, kRefinements = 30;
+  const double low = std::log(kLeastEfficient), step = (std::log(kLargestEfficient) - low) / (kPoints - 1);
+  double best = low, least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kPoints; ++i) {
+    const double loss = loss_at(low + i * step);
+    if (!(loss < least)) continue;
+    least = loss;
+    best = low + i * step;
+  }
+  // Golden-section search, where the loss has one minimum between the neighbours.
+  constexpr double kGolden = 0.6180339887498949;
+  double left = std::max(low, best - step), right = std::min(std::log(kLargestEfficient), best + step);
+  for (int i = 0; i < kRefinements; ++i) {
+    const double inner = kGolden * (right - left), a = right - inner, b = left + inner;
+    if (loss_at(a) < loss_at(b)) {
+      right = b;
+    } else {
+      left = a;
+    }
+  }
+  const double refined = (left + right) / 2;
+  return std::exp(loss_at(refined) < least ? refined : best);
 }
 
 double expected_calibration_error(const at::Tensor& scores, const at::Tensor& labels, int64_t bins) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "metrics/split_scores.h"
+
 namespace settrain {
 
 inline constexpr double kLeastTemperature = 1e-3, kLargestTemperature = 1e3;
@@ -28,6 +30,16 @@ struct TemperatureFit {
 ///
 /// `scores` [images, classes] float32 or float64 finite logits, `labels` [images] int64; at least one image.
 TemperatureFit fit_temperature(const at::Tensor& scores, const at::Tensor& labels);
+
+/// The temperature T with which the sets of aps are small, in place of honest probabilities (ConfTS: Xi, Huang, Liu,
+/// Feng and Wei, "Delving into temperature scaling for adaptive conformal prediction", arXiv 2402.04344): the one with
+/// the least mean of (tau - s(x, y))^2 over `images`, where s is the label's score of aps, not randomised, of scores /
+/// T, and tau the conformal quantile at alpha of the labels' scores of other images at the same T. It is searched from
+/// kLeastEfficient to kLargestEfficient: on a grid of logarithms, and then between the neighbours of the best point.
+///
+/// Where `threshold_images` are too few for a finite quantile, throws ConfigError.
+double efficient_temperature(const SplitScores& threshold_images, const SplitScores& images, double alpha);
+inline constexpr double kLeastEfficient = 0.02, kLargestEfficient = 50;
 
 /// Expected calibration error (Naeini et al., AAAI 2015; Guo et al., eq. 3): images fall into `bins` bins of equal
 /// width by their largest softmax probability; the mean over images of |share that is right - mean probability| of

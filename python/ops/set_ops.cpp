@@ -34,7 +34,8 @@ std::string calibrate_op(const std::string& rule, const at::Tensor& scores, cons
                          at::IntArrayRef train_counts, at::IntArrayRef superclass_of, const std::string& taxonomy,
                          bool sigmoid, int64_t seed) {
   return with_value_errors([&] {
-    check_split({scores, labels});
+    const SetRule wanted = parse_set_rule(rule);
+    if (!wanted.takes_label_sets() || labels.dim() == 1) check_split({scores, labels});
     check_numbers_of_classes("train_counts", train_counts, scores.size(1));
     check_numbers_of_classes("superclass_of", superclass_of, scores.size(1));
     const Json lists = Json::parse(taxonomy);
@@ -46,7 +47,7 @@ std::string calibrate_op(const std::string& rule, const at::Tensor& scores, cons
                            .superclass_of = superclass_of.vec(),
                            .taxonomy = taxonomy_from_json(lists, static_cast<size_t>(scores.size(1))),
                            .probability = sigmoid ? ProbabilityKind::kSigmoid : ProbabilityKind::kSoftmax};
-    return to_json(calibrate(parse_set_rule(rule), facts, scores, labels, static_cast<uint64_t>(seed))).dump();
+    return to_json(calibrate(wanted, facts, scores, labels, static_cast<uint64_t>(seed))).dump();
   });
 }
 
@@ -91,7 +92,11 @@ std::string quality_op(const at::Tensor& sets, const at::Tensor& labels, double 
       throw ShapeError(fmt::format("sets: expected [images, classes] bool, of one image and class at least, got {} {}",
                                    shape_text(rows.sizes()), c10::toString(rows.scalar_type())));
     }
-    check_split_layout({rows.to(at::kFloat), row_labels});
+    if (row_labels.dim() == 2) {
+      check_label_sets(row_labels, rows);
+    } else {
+      check_split_layout({rows.to(at::kFloat), row_labels});
+    }
     check_numbers_of_classes("train_counts", train_counts, rows.size(1));
     const SetQuality quality = set_quality(rows, row_labels, wanted, train_counts.vec());
     Json json{{"images", quality.images},

@@ -27,6 +27,16 @@ def scores_and_labels(scores: object, labels: object) -> tuple[torch.Tensor, tor
     return of_scores, of_labels.to(of_scores.device, torch.int64)
 
 
+def label_matrix(values: object, device: torch.device) -> torch.Tensor:
+    """All labels of samples, [samples, classes], as bool on the device; they are bool, or 0 and 1."""
+    sets = tensor(values)
+    if sets.dtype != torch.bool:
+        if sets.ne(0).logical_and(sets.ne(1)).any():
+            raise ValueError("label_sets: expected bool, or 0 and 1, got other numbers")
+        sets = sets.ne(0)
+    return sets.to(device)
+
+
 def integers(name: str, values: object | None) -> list[int]:
     """A list of a sequence, array or one-dimensional tensor of integers, the argument `name`; empty for None."""
     if values is None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from settrain._ops import counts, integers, ops, scores_and_labels, tensor
+from settrain._ops import counts, integers, label_matrix, ops, scores_and_labels, tensor
 
 __all__ = [
     "accuracies",
@@ -83,15 +83,10 @@ def label_set_accuracies(
     top_k = _checked_top_k(top_k, average_k, average_k_score)
     scores = tensor(scores).detach()
     scores = scores.float() if scores.element_size() < 4 else scores
-    label_sets = tensor(label_sets)
-    if label_sets.dtype != torch.bool:
-        if label_sets.ne(0).logical_and(label_sets.ne(1)).any():
-            raise ValueError("label_sets: expected bool, or 0 and 1, got other numbers")
-        label_sets = label_sets.ne(0)
     if threshold_scores is not None:
         threshold_scores = tensor(threshold_scores, scores.dtype).to(scores.device)
     names, values = ops.label_set_accuracies(
-        scores, label_sets.to(scores.device), top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores
+        scores, label_matrix(label_sets, scores.device), top_k, [float(k) for k in average_k], average_k_score, strict, threshold_scores
     )
     return dict(zip(names, values))
 

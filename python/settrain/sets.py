@@ -5,7 +5,7 @@
     rule.sets(scores)                    # [images, classes] bool
 
 Rules are named as in the program: "top:5", "average:5", "error:0.1", "average-error:0.1", and "conformal:SCORE:ALPHA[:THRESHOLD]" with the
-scores lac, aps, raps, saps, pas, wpas and tree(nodes=M), and the thresholds marginal, classwise, superclass, interpolated(TAU), rc3p, clustered and
+scores lac, aps, raps, saps, pas, wpas, tree(nodes=M) and risk, and the thresholds marginal, classwise, superclass, interpolated(TAU), rc3p, clustered and
 fuzzy(SIGMA). docs/sets.md says which one to take, and has their sources.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from settrain._ops import counts, integers, ops, scores_and_labels, tensor
+from settrain._ops import counts, integers, label_matrix, ops, scores_and_labels, tensor
 
 __all__ = ["CalibratedRule", "calibrate", "quality"]
 
@@ -51,6 +51,13 @@ class CalibratedRule:
         return f"CalibratedRule({self.name!r}, {self.num_images} images)"
 
 
+def _scores_and_labels(scores: object, labels: object) -> tuple[Tensor, Tensor]:
+    if tensor(labels).dim() != 2:
+        return scores_and_labels(scores, labels)
+    scores = tensor(scores).detach()
+    return scores.float() if scores.element_size() < 4 and scores.is_floating_point() else scores, label_matrix(labels, scores.device)
+
+
 def calibrate(
     rule: str,
     scores: object,
@@ -62,7 +69,8 @@ def calibrate(
     sigmoid: bool = False,
     seed: int = 0,
 ) -> CalibratedRule:
-    """Calibrates `rule` on images that chose nothing else: `scores` [images, classes] logits, `labels` [images].
+    """Calibrates `rule` on images that chose nothing else: `scores` [images, classes] logits, `labels` [images]; of risk also [images, classes],
+    bool or 0 and 1: all labels of each image, at least one.
 
     train_counts: [classes] training images, which pas, wpas and fuzzy need. superclass_of: [classes], which superclass needs. taxonomy:
     [classes] lists, all as long, of the names of what the class belongs to, from the rank above its own upward: ["Acer", "Sapindaceae"],
@@ -70,7 +78,7 @@ def calibrate(
     probabilities are sigmoids of the scores, not their softmax. seed: of what randomised rules draw. A rule that does not suit is a
     ValueError.
     """
-    scores, labels = scores_and_labels(scores, labels)
+    scores, labels = _scores_and_labels(scores, labels)
     images, superclasses = counts("train_counts", train_counts), integers("superclass_of", superclass_of)
     paths = [[str(name) for name in path] for path in taxonomy or []]
     if any(len(path) != len(paths[0]) for path in paths):
@@ -84,10 +92,11 @@ def quality(
 ) -> dict[str, object]:
     """How good sets are: coverage with its 95 % Wilson interval, sizes, coverage of classes, and the gaps to what was wanted.
 
-    sets: [images, classes] bool. labels: [images]. rule: has the coverage that was wanted. train_counts: [classes], for few_, medium_ and
+    sets: [images, classes] bool. labels: [images], or all labels of each image, [images, classes] bool or 0 and 1: coverage is then the mean
+    share of an image's labels that its set holds. rule: has the coverage that was wanted. train_counts: [classes], for few_, medium_ and
     many_coverage. None where a number is undefined.
     """
     if rule is not None:
         wanted_coverage = rule.wanted_coverage
-    sets, labels = scores_and_labels(sets, labels)
+    sets, labels = _scores_and_labels(sets, labels)
     return json.loads(ops.set_quality(sets, labels, wanted_coverage, counts("train_counts", train_counts)))

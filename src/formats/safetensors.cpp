@@ -181,6 +181,11 @@ void write_safetensors(const std::filesystem::path& file, std::vector<Safetensor
   const SafetensorsHeader header{std::move(tensors), metadata};
   const std::string json = encode_safetensors_header(header, place);
   const uint64_t length = json.size();
+  if (length > kMaxSafetensorsHeader) {
+    throw RunError(
+        fmt::format("{}: its header, with {} tensors and {} texts, would have {} bytes, and readers accept {}", place,
+                    header.entries.size(), metadata.size(), length, kMaxSafetensorsHeader));
+  }
   AtomicFile output(file);
   output.write(&length, sizeof length);
   output.write(json);

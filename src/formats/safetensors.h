@@ -56,8 +56,8 @@ Contents safetensors_contents(const InputFile& file);
 /// called once for each, in the file's order, and writes the tensor's little-endian elements, contiguous; so no second
 /// copy of them all is needed. The same tensors and metadata give the same bytes.
 ///
-/// Throws RunError where the file cannot be written (the old one then stays), and for a tensor named "__metadata__" and
-/// text that is not UTF-8, naming the entry.
+/// Throws RunError where the file cannot be written (the old one then stays), where its header would be longer than is
+/// read, and for a tensor named "__metadata__" and text that is not UTF-8, naming the entry.
 void write_safetensors(const std::filesystem::path& file, std::vector<SafetensorsEntry> tensors,
                        const std::map<std::string, std::string>& metadata,
                        const std::function<void(const SafetensorsEntry&, AtomicFile&)>& write_bytes);

@@ -22,16 +22,17 @@
 namespace settrain {
 namespace {
 
-constexpr int64_t kTemperatureShare = 5;    // one image in five
+constexpr int64_t kApartShare = 5;          // one image in five, for a temperature and estimates of shares
 constexpr int64_t kImagesForAccuracy = 30;  // with fewer, an accuracy cannot be told from guessing
 constexpr std::array<double, 8> kAlphas{0.4, 0.3, 0.2, 0.15, 0.1, 0.05, 0.02, 0.01};
 
 SplitScores on_cpu(const SplitScores& scores) {
-  return {scores.scores.cpu(), scores.labels.cpu()};
+  return {scores.scores.cpu(), scores.labels.cpu(),
+          scores.label_sets.defined() ? scores.label_sets.cpu() : at::Tensor()};
 }
 
 SetQuality judge(const CalibratedRule& rule, const Calibration& on, const Taxonomy& taxonomy = {}) {
-  return set_quality(sets_of(rule, on.judged.scores), on.judged.labels, rule.rule.wanted_coverage(),
+  return set_quality(sets_of(rule, on.judged.scores), labels_for(rule.rule, on.judged), rule.rule.wanted_coverage(),
                      on.facts.train_counts, taxonomy);
 }
 
@@ -39,7 +40,8 @@ std::vector<AlphaPoint> by_alpha(SetRule rule, const Calibration& on, uint64_t s
   std::vector<AlphaPoint> points;
   for (const double alpha : kAlphas) {
     rule.level = alpha;
-    const SetQuality quality = judge(calibrate(rule, on.facts, on.calibration.scores, on.calibration.labels, seed), on);
+    const SetQuality quality =
+        judge(calibrate(rule, on.facts, on.calibration.scores, labels_for(rule, on.calibration), seed), on);
     points.push_back({alpha, quality.coverage, quality.mean_size});
   }
   return points;
@@ -50,7 +52,15 @@ std::string images_phrase(int64_t images, const std::string& name) {
 }
 
 // Fits a temperature to the scores of `fit`. It stays 1 where the fit is refused.
-void set_temperature(Calibration& result, const SplitScores& fit, const std::string& name) {
+void set_temperature(const CalibrationRequest& request, Calibration& result, const SplitScores& fit,
+                     const std::string& name) {
+  if (request.efficient_alpha > 0) {
+    const int64_t images = fit.labels.size(0), half = images / 2;
+    const SplitScores first{fit.scores.narrow(0, 0, half), fit.labels.narrow(0, 0, half)},
+        second{fit.scores.narrow(0, half, images - half), fit.labels.narrow(0, half, images - half)};
+    result.temperature = efficient_temperature(first, second, request.efficient_alpha);
+    return;
+  }
   const std::string images = images_phrase(fit.scores.size(0), name);
   TemperatureFit fitted = fit_temperature(fit.scores, fit.labels);
   result.temperature = fitted.temperature;
@@ -167,10 +177,8 @@ std::string help_where_empty(const CalibratedRule& calibrated, const SetQuality&
   }
   const bool is_conformal = rule.kind == SetRule::Kind::kConformal;
   const char* name = is_conformal ? "alpha" : "E";
-  return fmt::format(
-      "{} is {:g}, and the model's top-1 error {:.3g}; a smaller {} helps{}", name, rule.level, 1 - top1, name,
-      is_conformal && is_ranked(rule.score) ? ", and an empty set of this rule can be read as the most probable class"
-                                            : "");
+  return fmt::format("{} is {:g}, and the model's top-1 error {:.3g}; a smaller {} helps{}", name, rule.level, 1 - top1,
+                     name, is_conformal ? ", and nonempty=true puts the most probable class into empty sets" : "");
 }
 
 // Adds notes where most sets are full or empty, since such sets tell users nothing.
@@ -210,7 +218,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
                                 const std::string& calibration_name, const SplitScores* judged,
                                 const std::string& judged_name) {
   const bool is_softmax = facts.probability == ProbabilityKind::kSoftmax;
-  if (request.fit_temperature && !is_softmax) {
+  if (request.sets_temperature() && !is_softmax) {
     throw ConfigError("a temperature is fitted to the probabilities of a softmax, and these are of sigmoids");
   }
   const auto calibration_error = [is_softmax](const SplitScores& scores) {
@@ -221,15 +229,18 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   const int64_t images = all.scores.size(0);
   const std::vector<int64_t> order = permutation(images, request.seed, Stream::kCalibration, /*step=*/2);
   const std::span<const int64_t> drawn(order);
-  const int64_t fitting = request.fit_temperature ? images / kTemperatureShare : 0;
+  const bool estimates = std::ranges::any_of(request.places, [](const auto& place) { return place.prior.empty(); });
+  const int64_t fitting = request.sets_temperature() || estimates ? images / kApartShare : 0;
   const double share = request.share.value_or(1.0);
   const auto calibrating = static_cast<int64_t>(std::llround(share * static_cast<double>(images - fitting)));
-  if (calibrating == 0 || (request.fit_temperature && fitting == 0) ||
+  if (calibrating == 0 || ((request.sets_temperature() || estimates) && fitting == 0) ||
       (request.share && calibrating == images - fitting)) {
     throw ConfigError(fmt::format("the {} are too few to divide", images_phrase(images, calibration_name)));
   }
 
-  Calibration result{.facts = facts, .temperature = request.temperature, .temperature_images = fitting};
+  Calibration result{.facts = facts,
+                     .temperature = request.temperature,
+                     .temperature_images = request.sets_temperature() ? fitting : 0};
   const auto part = [&](int64_t begin, int64_t count) {
     return samples_of(all, drawn.subspan(static_cast<size_t>(begin), static_cast<size_t>(count)));
   };
@@ -238,7 +249,7 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
   result.judged = judged ? on_cpu(*judged) : part(fitting + calibrating, images - fitting - calibrating);
   result.calibrated_on = images_phrase(calibrating, calibration_name);
   result.judged_on = images_phrase(result.judged.scores.size(0), judged ? judged_name : calibration_name);
-  if (request.fit_temperature) set_temperature(result, part(0, fitting), calibration_name);
+  if (request.sets_temperature()) set_temperature(request, result, part(0, fitting), calibration_name);
   result.calibration_top1 = top1_accuracy(result.calibration);
   result.judged_top1 = top1_accuracy(result.judged);
   compare_with_guessing(result);
@@ -254,13 +265,25 @@ Calibration calibrate_and_judge(const CalibrationRequest& request, const ClassFa
 
   for (const SetRule& rule : request.rules) {
     JudgedRule done;
-    done.rule = calibrate(rule, facts, result.calibration.scores, result.calibration.labels, request.seed);
+    done.rule = calibrate(rule, facts, result.calibration.scores, labels_for(rule, result.calibration), request.seed);
     if (!no_guarantee.empty() && done.rule.images > 0) done.rule.guarantee = "no guarantee: " + no_guarantee;
     done.quality = judge(done.rule, result, facts.taxonomy);
     note_sets_without_use(done.rule, done.quality, result.judged_top1);
     if (request.by_alpha && rule.kind == SetRule::Kind::kConformal)
       done.by_alpha = by_alpha(rule, result, request.seed);
     result.rules.push_back(std::move(done));
+  }
+  SplitScores apart;
+  if (fitting > 0) {
+    apart = part(0, fitting);
+    apart.scores = apart.scores.div(result.temperature);
+  }
+  for (const PlaceRequest& place : request.places) {
+    result.places.push_back(calibrate_place(place, request, result, apart));
+    if (no_guarantee.empty()) continue;
+    for (CalibratedRule& rule : result.places.back().place.rules) {
+      if (rule.images > 0) rule.guarantee = "no guarantee: " + no_guarantee;
+    }
   }
   return result;
 }

@@ -122,7 +122,7 @@ std::string format_calibration(const Calibration& calibration) {
   std::vector<std::string> guarantees;
   for (const auto& [promise, rules] : promises)
     guarantees.push_back(fmt::format("{}: {}", fmt::join(rules, ", "), promise));
-  return text + bullets("What is promised:", guarantees) + bullets("Notes:", notes);
+  return text + format_places(calibration) + bullets("What is promised:", guarantees) + bullets("Notes:", notes);
 }
 
 ordered_json calibration_json(const Calibration& calibration) {
@@ -151,6 +151,7 @@ ordered_json calibration_json(const Calibration& calibration) {
            {{"before", defined(calibration.error_before)}, {"after", defined(calibration.error_after)}}},
           {"warnings", calibration.warnings},
           {"train_counts", calibration.facts.train_counts},
+          {"places", places_json(calibration)},
           {"rules", std::move(rules)}};
 }
 

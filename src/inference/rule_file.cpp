@@ -50,6 +50,14 @@ std::vector<std::string> store_rules(const RunFolder& folder, const std::string&
         dropped.push_back(old.rule.name());
       }
     }
+    for (const CalibratedPlace& old : before ? before->places : std::vector<CalibratedPlace>{}) {
+      if (std::ranges::count(rules.places, old.name, &CalibratedPlace::name) > 0) continue;
+      if (stay) {
+        all.places.push_back(old);
+      } else {
+        dropped.push_back("the place " + old.name);
+      }
+    }
   } catch (const RunError& problem) {
     log::warning(fmt::format("[calibrate] the earlier rules are replaced: {}", problem.what()));
   }

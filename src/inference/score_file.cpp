@@ -56,30 +56,18 @@ class ScoreFileReader {
   explicit ScoreFileReader(const std::filesystem::path& file)
       : place_("'" + file.string() + "'"), arrays_(read_arrays(file)) {}
 
-  ScoreFile read() {
+  /// `needs_sets`: all labels must be there.
+  ScoreFile read(bool needs_sets) {
     ScoreFile result = read_scores();
-    const int64_t images = result.scores.scores.size(0);
-    result.scores.labels = integers(kLabels, wanted(kLabels), images, "image");
-    check_labels(result.scores.labels, result.facts.classes);
-    return result;
-  }
-
-  ScoreFile read_with_label_sets() {
-    ScoreFile result = read_scores();
-    const at::Tensor& sets = wanted(kLabelSets);
-    if (!at::isIntegralType(sets.scalar_type(), /*includeBool=*/true) || sets.sizes() != result.scores.scores.sizes()) {
-      fail(fmt::format("{} must be [{}] bool or integers, and are [{}] {}", kLabelSets,
-                       fmt::join(result.scores.scores.sizes(), ", "), fmt::join(sets.sizes(), ", "),
-                       c10::toString(sets.scalar_type())));
+    SplitScores& scores = result.scores;
+    const bool has_labels = arrays_.tensors.contains(kLabels);
+    if (needs_sets || arrays_.tensors.contains(kLabelSets)) scores.label_sets = label_sets(scores.scores.sizes());
+    if (!has_labels && scores.label_sets.defined()) {
+      scores.labels = scores.label_sets.to(at::kLong).argmax(1);
+      return result;
     }
-    const at::Tensor numbers = sets.to(at::kLong);
-    if (numbers.ne(0).logical_and_(numbers.ne(1)).any().item<bool>()) {
-      fail(fmt::format("{} hold other numbers than 0 and 1", kLabelSets));
-    }
-    result.scores.label_sets = numbers.ne(0);
-    const at::Tensor without = result.scores.label_sets.any(1).logical_not_().nonzero();
-    if (without.size(0) > 0) fail(fmt::format("image {} has no label", without[0].item<int64_t>()));
-    result.scores.labels = numbers.argmax(1);
+    scores.labels = integers(kLabels, wanted(kLabels), scores.scores.size(0), "image");
+    check_labels(scores.labels, result.facts.classes);
     return result;
   }
 
@@ -105,6 +93,22 @@ class ScoreFileReader {
       result.no_guarantee = printable(found->second);
     }
     return result;
+  }
+
+  // [images, classes] bool
+  at::Tensor label_sets(at::IntArrayRef sizes) const {
+    const at::Tensor& given = wanted(kLabelSets);
+    if (!at::isIntegralType(given.scalar_type(), /*includeBool=*/true) || given.sizes() != sizes) {
+      fail(fmt::format("{} must be [{}] bool or integers, and are [{}] {}", kLabelSets, fmt::join(sizes, ", "),
+                       fmt::join(given.sizes(), ", "), c10::toString(given.scalar_type())));
+    }
+    const at::Tensor numbers = given.to(at::kLong);
+    if (numbers.ne(0).logical_and_(numbers.ne(1)).any().item<bool>()) {
+      fail(fmt::format("{} hold other numbers than 0 and 1", kLabelSets));
+    }
+    const at::Tensor sets = numbers.ne(0), without = sets.any(1).logical_not_().nonzero();
+    if (without.size(0) > 0) fail(fmt::format("image {} has no label", without[0].item<int64_t>()));
+    return sets;
   }
 
   void read_taxonomy(ClassFacts& facts) {
@@ -228,11 +232,11 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
 }
 
 ScoreFile read_score_file(const std::filesystem::path& file) {
-  return ScoreFileReader(file).read();
+  return ScoreFileReader(file).read(/*needs_sets=*/false);
 }
 
 ScoreFile read_label_set_file(const std::filesystem::path& file) {
-  return ScoreFileReader(file).read_with_label_sets();
+  return ScoreFileReader(file).read(/*needs_sets=*/true);
 }
 
 ScoreScale scale_of(const at::Tensor& scores) {

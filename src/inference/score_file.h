@@ -27,14 +27,14 @@ void write_score_file(const std::filesystem::path& file, const ScoreFile& scores
 
 /// Reads such a file, a safetensors file of another program, or an .npz archive: `scores` [images, classes] floating
 /// point (half precision becomes float32), `labels` [images] of integers of any width, signed or not, and, where they
-/// are there, `train_counts` and `superclass_of` [classes]. Nothing in it is trusted. Throws RunError, naming the file,
-/// where it is damaged, lacks one of the two, or they do not fit together, and NumericalError where a score is not
-/// finite.
+/// are there, `train_counts` and `superclass_of` [classes]; and `label_sets` [images, classes], all labels of images
+/// that have several, bool or integers of 0 and 1, in place of `labels` or beside them. Nothing in it is trusted.
+/// Throws RunError, naming the file, where it is damaged, lacks scores or labels, or they do not fit together, or an
+/// image of `label_sets` has no label, and where a score is not finite. Without `labels` these are the lowest of each
+/// image's.
 ScoreFile read_score_file(const std::filesystem::path& file);
 
-/// Reads all labels of images that have several: SplitScores::label_sets, bool or integers of 0 and 1, in place
-/// of `labels`, which such a file need not have; the labels of the result are the lowest of each image. Throws as
-/// read_score_file(), and where an image has no label.
+/// The same for a file that must have `label_sets`.
 ScoreFile read_label_set_file(const std::filesystem::path& file);
 
 enum class ScoreScale { kLogits, kProbabilities, kPercentages };

@@ -11,24 +11,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
-#include "datasets/class_table.h"
 #include "metrics/sets/calibrate.h"
-#include "metrics/sets/conformal_thresholds.h"
+#include "metrics/sets/label_shift.h"
 #include "metrics/sets/p_values.h"
 #include "metrics/sets/rules/rule_terms.h"
 #include "metrics/sets/rules/stored_rules.h"
 #include "src/core/error.h"
+#include "src/inference/answer_place.h"
 
 namespace settrain {
 namespace {
 
 constexpr int64_t kUsualTop = 5;
-constexpr double kEnoughOfNeeded = 10;  // times the images that a finite threshold needs
 
 bool has_p_values(const CalibratedRule& rule) {
   try {
@@ -51,7 +50,21 @@ bool tells_unknown(const CalibratedRule& rule) {
          std::ranges::count(rule.place_weights, kAlwaysIn) == 0;
 }
 
-std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<std::string>& names, int64_t members) {
+// Null where the form asks for none that rules were calibrated for.
+const CalibratedPlace* place_named(const TrainedModel& model, const std::string& name) {
+  if (!model.rules) return nullptr;
+  const auto found = std::ranges::find(model.rules->places, name, &CalibratedPlace::name);
+  return found == model.rules->places.end() ? nullptr : &*found;
+}
+
+// The calibrated rules: those of the place where there is one.
+std::vector<CalibratedRule> stored_rules(const TrainedModel& model, const CalibratedPlace* place) {
+  if (place) return place->rules;
+  return model.rules ? model.rules->rules : std::vector<CalibratedRule>{};
+}
+
+std::vector<SetRule> wanted_rules(const TrainedModel& model, const CalibratedPlace* place,
+                                  const std::vector<std::string>& names, int64_t members) {
   std::vector<SetRule> rules;
   for (const std::string& name : names) {
     const SetRule rule = parse_set_rule(name);
@@ -59,33 +72,30 @@ std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<s
   }
   if (!rules.empty()) return rules;
   check_rules_of(model);
-  if (model.rules) {
-    for (const CalibratedRule& stored : model.rules->rules) {
-      // top:5 may be calibrated for classes, and there may be fewer than 5 superclasses.
-      const bool fits = stored.rule.kind != SetRule::Kind::kTop || stored.rule.level <= static_cast<double>(members);
-      if (fits) rules.push_back(stored.rule);
-    }
+  for (const CalibratedRule& stored : stored_rules(model, place)) {
+    // top:5 may be calibrated for classes, and there may be fewer than 5 superclasses.
+    const bool fits = stored.rule.kind != SetRule::Kind::kTop || stored.rule.level <= static_cast<double>(members);
+    if (fits) rules.push_back(stored.rule);
   }
   if (rules.empty()) rules.push_back(parse_set_rule(fmt::format("top:{}", std::min(kUsualTop, members))));
   return rules;
 }
 
-const CalibratedRule& stored_rule(const TrainedModel& model, const SetRule& rule) {
+CalibratedRule stored_rule(const TrainedModel& model, const CalibratedPlace* place, const SetRule& rule) {
   check_rules_of(model);
   std::vector<std::string> names;
-  if (model.rules) {
-    for (const CalibratedRule& stored : model.rules->rules) {
-      if (stored.rule == rule) return stored;
-      names.push_back(stored.rule.name());
-    }
-    const std::vector<SetRule>& outdated = model.rules->outdated;
-    if (std::find(outdated.begin(), outdated.end(), rule) != outdated.end()) throw OutdatedRule(rule);
+  for (const CalibratedRule& stored : stored_rules(model, place)) {
+    if (stored.rule == rule) return stored;
+    names.push_back(stored.rule.name());
   }
-  throw ConfigError(
-      fmt::format("the rule {} is not calibrated for '{}'; calibrated are: {}. `settrain calibrate RUN --checkpoint {} "
-                  "--rules {}` calibrates it for a run (then export it again); top:K and error:E need no calibration",
-                  rule.name(), model.file.string(), names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
-                  model.is_exported ? "NAME" : model.file.stem().string(), rule.name()));
+  if (model.rules && std::ranges::count(model.rules->outdated, rule) > 0) throw OutdatedRule(rule);
+  throw ConfigError(fmt::format(
+      "the rule {} is not calibrated for '{}'{}; calibrated are: {}. `settrain calibrate RUN --checkpoint {} "
+      "--rules {}{}` calibrates it for a run (then export it again); top:K and error:E need no calibration",
+      rule.name(), model.file.string(), place ? " and the place " + place->name : "",
+      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
+      model.is_exported ? "NAME" : model.file.stem().string(), rule.name(),
+      place ? fmt::format(" --prior {}=FILE", place->name) : ""));
 }
 
 // Sorts by the scores, since probabilities near 0 and 1 may tie.
@@ -113,70 +123,56 @@ SetMaker::SetMaker(const TrainedModel& model, const std::vector<std::string>& ru
     throw ConfigError(fmt::format("the classes of '{}' have no superclasses", model.file.string()));
   }
   const ClassFacts members{.classes = std::ssize(names_), .names = names_, .probability = kind_};
-  for (const SetRule& rule : wanted_rules(model, rules, members.classes)) {
+  const CalibratedPlace* place = place_named(model, form.prior);
+  for (const SetRule& rule : wanted_rules(model, place, rules, members.classes)) {
     if (rule.kind != SetRule::Kind::kTop) check_rules_of(model);  // no temperature changes the order of the classes
-    rules_.push_back(needs_images(rule) ? stored_rule(model, rule) : calibrate(rule, members, {}, {}, 0));
+    rules_.push_back(needs_images(rule) ? stored_rule(model, place, rule) : calibrate(rule, members, {}, {}, 0));
     rule_names_.push_back(rule.name());
   }
-  go_to_place(model, /*are_named=*/!rules.empty());
+  go_to_place(model, place, /*are_named=*/!rules.empty());
   check_p_values();
   const auto has_nodes = [this](const CalibratedRule& rule) { return most_nodes(rule.rule) > 0; };
   if (!form.by_superclass && std::ranges::any_of(rules_, has_nodes)) add_taxonomy(model);
 }
 
 // Changes the rules to those of the place, and drops the ones that cannot be where no rule was asked for by name.
-void SetMaker::go_to_place(const TrainedModel& model, bool are_named) {
+// `named`: a place that rules were calibrated for; null where the place is a file's.
+void SetMaker::go_to_place(const TrainedModel& model, const CalibratedPlace* named, bool are_named) {
   if (form_.only.empty() && form_.prior.empty()) return;
   if (!form_.only.empty() && !form_.prior.empty())
     throw ConfigError("--only and --prior are both for a place: give one");
   if (form_.by_superclass) throw ConfigError("a place has classes, and --by superclass answers without them");
-  const bool has_prior = !form_.prior.empty();
-  const std::string& file = has_prior ? form_.prior : form_.only;
-  const ListedClasses place = read_listed_classes(file, model.card.class_names, model.card.class_keys, has_prior);
-  prior_ = place.weights;
-  const auto occurring = std::ranges::count_if(prior_, [](double weight) { return weight > 0; });
-  if (occurring == 0) throw DataError(fmt::format("'{}' has none of the model's classes", file));
-  place_notes_.push_back(fmt::format("'{}' has {} of the {} classes", file, occurring, prior_.size()));
-  if (!place.unknown.empty()) {
-    constexpr size_t kShown = 5;
-    const auto some = std::span(place.unknown).first(std::min(kShown, place.unknown.size()));
-    place_notes_.push_back(fmt::format("{} of its names are no class of the model: {}{}", place.unknown.size(),
-                                       fmt::join(some, ", "), place.unknown.size() > kShown ? ", ..." : ""));
+  const PlaceKind kind = named ? PlaceKind::kNamed : form_.prior.empty() ? PlaceKind::kOnly : PlaceKind::kPrior;
+  PlaceShares place;
+  if (named) {
+    place = {named->prior,
+             {fmt::format("the shares of the classes at {} are those of {}", named->name, named->source)}};
+    offsets_ = named->offsets;
+  } else {
+    check_place_file(model);
+    place =
+        read_place(form_.prior.empty() ? form_.only : form_.prior, model.card.class_names, model.card.class_keys, kind);
   }
-  std::vector<bool> occurs;
-  for (const double weight : prior_) occurs.push_back(weight > 0);
-  std::vector<CalibratedRule> rules;
-  for (const CalibratedRule& rule : rules_) {
-    try {
-      if (!needs_images(rule.rule)) {
-        if (has_prior) {
-          throw ConfigError(
-              fmt::format("rule '{}': a prior weighs calibration images, of which it has none; --only leaves "
-                          "classes out",
-                          rule.rule.name()));
-        }
-        rules.push_back(rule);
-        continue;
-      }
-      const PlaceWeights weights = has_prior ? place_weights(rule, prior_) : place_weights(rule, occurs);
-      rules.push_back(for_place(rule, weights));
-      if (rule.rule.threshold == ConformalThreshold::kClasswise) continue;  // whatever the shares are
-      place_notes_.push_back(fmt::format(
-          "{}: the effective number of calibration images is {:.0f} of {}{}{}", rule.rule.name(),
-          weights.effective_images, rule.images,
-          weights.always > 0 ? fmt::format("; {} classes without any are in every set", weights.always) : "",
-          weights.effective_images < static_cast<double>(images_needed(rule.rule.level)) * kEnoughOfNeeded
-              ? ", few for its alpha: coverage varies with the few images that count"
-              : ""));
-    } catch (const ConfigError& problem) {
-      if (are_named) throw;
-      place_notes_.push_back(fmt::format("left out: {}", problem.what()));
-    }
-  }
-  if (rules.empty()) throw ConfigError(fmt::format("no rule is left for a place: {}", place_notes_.back()));
-  rules_ = std::move(rules);
+  prior_ = place.prior;
+  place_notes_ = place.notes;
+  rules_ = rules_at(place, kind, rules_, are_named, place_notes_);
   rule_names_.clear();
   for (const CalibratedRule& rule : rules_) rule_names_.push_back(rule.rule.name());
+}
+
+// Throws where --prior is neither a file nor the name of a place.
+void SetMaker::check_place_file(const TrainedModel& model) const {
+  std::error_code ignored;
+  if (form_.prior.empty() || !is_place_name(form_.prior) || std::filesystem::exists(form_.prior, ignored)) return;
+  check_rules_of(model);
+  std::vector<std::string> names;
+  if (model.rules) {
+    for (const CalibratedPlace& place : model.rules->places) names.push_back(place.name);
+  }
+  throw ConfigError(fmt::format(
+      "--prior {}: is no file, and no place that rules were calibrated for; there {}. `settrain calibrate RUN --prior "
+      "{}=FILE` calibrates them",
+      form_.prior, names.empty() ? "is none" : fmt::format("are: {}", fmt::join(names, ", ")), form_.prior));
 }
 
 void SetMaker::check_p_values() const {
@@ -259,7 +255,8 @@ at::Tensor SetMaker::superclass_sets(const at::Tensor& sets) const {
   return result;
 }
 
-std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& scores, int64_t first_number) const {
+std::vector<std::vector<PredictedSet>> SetMaker::operator()(const at::Tensor& given, int64_t first_number) const {
+  const at::Tensor scores = offsets_.empty() ? given : with_offsets(given, offsets_);
   const bool by_superclass = !superclass_of_.empty();
   const at::Tensor member_scores = by_superclass ? superclass_scores(scores) : scores.to(at::kDouble).contiguous();
   const at::Tensor probabilities = probabilities_of(member_scores, kind_);

@@ -33,8 +33,9 @@ struct AnswerForm {
   /// Each set also as the at most so many nodes of the taxonomy that cover it (NodeCover::cover()); 0: only the sets of
   /// conformal:tree, by the nodes that it allows.
   int64_t roll_up = 0;
-  /// A file with the classes that occur at a place, or with their prior there (read_listed_classes()); or empty.
-  /// Conformal rules are then those of for_place(), and top and error leave out the classes that do not occur.
+  /// A file with the classes that occur at a place, or with their prior there (read_place()); or empty. Conformal rules
+  /// are then those of for_place(), and top and error leave out the classes that do not occur. `prior` may also be the
+  /// name of one of the model's CalibratedPlaces, whose own rules then answer, to scores that are corrected to it.
   std::string only{}, prior{};
   bool p_values = false;
   /// An image none of whose classes has a p-value above this is said to be of no known class; 0: no image is. By the
@@ -71,7 +72,8 @@ class SetMaker {
 
  private:
   void add_taxonomy(const TrainedModel& model);
-  void go_to_place(const TrainedModel& model, bool are_named);
+  void go_to_place(const TrainedModel& model, const CalibratedPlace* named, bool are_named);
+  void check_place_file(const TrainedModel& model) const;
   void check_p_values() const;
   int64_t most_nodes(const SetRule& rule) const { return form_.roll_up > 0 ? form_.roll_up : rule.nodes; }
   at::Tensor occurring_classes() const;
@@ -84,7 +86,8 @@ class SetMaker {
   std::vector<int64_t> superclass_of_;  // empty: sets of classes
   ProbabilityKind kind_;
   AnswerForm form_;
-  std::vector<double> prior_{};  // [classes] at the place; empty: no place
+  std::vector<double> prior_{};    // [classes] at the place; empty: no place
+  std::vector<double> offsets_{};  // [classes] of the scores there; empty: none
   std::vector<std::string> place_notes_{};
   std::optional<NodeCover> tree_;
   std::vector<std::string> node_names_, node_ranks_;

@@ -96,11 +96,12 @@ std::string error(OnnxGraph& graph, const CalibratedRule& rule, const std::strin
 std::string ranked(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
   const Order order(graph, logits, rule.classes);
   const SetRule& name = rule.rule;
+  const auto [lambda, k] = rule.penalty();
   std::string behind = order.behind(probabilities_of(graph, logits, rule.probability).p);
   std::vector<double> penalties, high, low;
   for (int64_t rank = 1; rank <= rule.classes; ++rank) {
-    const int64_t counted = name.score == ConformalScore::kRaps ? std::max<int64_t>(0, rank - name.k) : rank - 1;
-    penalties.push_back(name.score == ConformalScore::kAps ? 0 : name.lambda * static_cast<double>(counted));
+    const int64_t counted = name.score == ConformalScore::kRaps ? std::max<int64_t>(0, rank - k) : rank - 1;
+    penalties.push_back(name.score == ConformalScore::kAps ? 0 : lambda * static_cast<double>(counted));
   }
   for (const DoubleDouble& threshold : rule.thresholds) {
     high.push_back(threshold.high);
@@ -134,9 +135,8 @@ std::string by_probability(OnnxGraph& graph, const CalibratedRule& rule, const s
   return graph.add("Or", {unlikely, above});  // where p > 1/2 reaches `least`, any rest will do
 }
 
-}  // namespace
-
-std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
+/// The sets of a rule, before a class joins empty ones.
+std::string calibrated_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
   const auto refuse = [&rule](const char* why) {
     throw ConfigError(fmt::format("the rule {} cannot be exported to ONNX: {}", rule.rule.name(), why));
   };
@@ -148,6 +148,17 @@ std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::st
   if (rule.rule.kind == Kind::kError) return error(graph, rule, logits);
   if (rule.rule.kind == Kind::kConformal && is_ranked(rule.rule.score)) return ranked(graph, rule, logits);
   return by_probability(graph, rule, logits);
+}
+
+}  // namespace
+
+std::string add_sets(OnnxGraph& graph, const CalibratedRule& rule, const std::string& logits) {
+  const std::string sets = calibrated_sets(graph, rule, logits);
+  if (!rule.rule.nonempty) return sets;
+  const std::string counts = graph.add("Cast", {sets}, {{"to", number(OnnxType::kInt32)}});
+  const std::string sizes = graph.add("ReduceSum", {counts, graph.constant(std::vector<int64_t>{1})});
+  const std::string zero = graph.add("Sub", {sizes, sizes});
+  return graph.add("Or", {sets, graph.add("And", {graph.add("Equal", {sizes, zero}), top(graph, 1, logits)})});
 }
 
 }  // namespace settrain

@@ -13,6 +13,6 @@ Server::Server(const ServeOptions& /*options*/) {
 Server::~Server() = default;
 
 void Server::run(const TrainedModel& /*model*/, const SetMaker& /*maker*/,
-                 const std::function<void(int port)>& /*ready*/, const std::function<bool()>& /*stop*/) {}
+                 const std::vector<OfferedPlace>& /*places*/, const std::function<void(int port)>& /*ready*/, const std::function<bool()>& /*stop*/) {}
 
 }  // namespace settrain

@@ -2,8 +2,9 @@
 "use strict";
 
 const FIRST_SHOWN = 20;
-const [title, facts, picker, thumbnails, state, answers, server] =
-  ["title", "facts", "files", "thumbnails", "status", "answer", "server"].map((id) => document.getElementById(id));
+const [title, facts, picker, thumbnails, state, answers, server, where, chosen] =
+  ["title", "facts", "files", "thumbnails", "status", "answer", "server", "where", "place"].map((id) => document.getElementById(id));
+let shown = []; // the photographs that the answer is to
 let limits = { bytes: Infinity, pixels: Infinity, images: Infinity };
 let latest = new AbortController(); // of the newest request: a newer one cancels it
 const ICON = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#07b" d="M1 2h14v3H1M1 7h9v3H1M1 12h4v3H1"/></svg>';
@@ -106,6 +107,7 @@ function requestOf(files, signal) {
 
 function showModel(model) {
   limits = model.limits;
+  showPlaces(model);
   const { height, width, channels } = model.input;
   title.textContent = `${model.data_set}, ${model.model}`;
   document.title = `${title.textContent}: settrain`;
@@ -118,6 +120,25 @@ function showModel(model) {
   ].filter(Boolean).join(" ");
   server.textContent = `${model.file}, served by settrain ${model.version}. This page sends photographs to its own server only.`;
 }
+
+/** The place that is chosen, as the server has it; undefined where none is. */
+const placeIn = (model) => model.places.find((place) => chosen.value === `${place.kind}=${place.name}`);
+
+/** Offers the server's places, and keeps the choice. */
+function showPlaces(model) {
+  const options = model.places.map((place) => {
+    const text = place.kind === "only" ? `${place.name}: only the classes that occur there` : place.name;
+    return element("option", { value: `${place.kind}=${place.name}` }, text);
+  });
+  const value = chosen.value;
+  chosen.replaceChildren(element("option", { value: "" }, "anywhere"), ...options);
+  chosen.value = value;
+  if (chosen.selectedIndex < 0) chosen.value = "";
+  where.hidden = options.length === 0;
+  where.querySelector("span").textContent = (placeIn(model)?.notes ?? []).map(sentence).join(" ");
+}
+
+const rulesOf = (model) => (placeIn(model) ?? model).rules;
 
 const classesOf = (model) => (model.by === "superclass" ? "superclasses" : "classes");
 const sizeOf = (model, set) => `${whole(set.size)} of ${whole(model.names.length)} ${classesOf(model)}`;
@@ -173,10 +194,10 @@ function spoken(model, sets) {
 function showAnswer(model, answer) {
   const sentence = answer.images === 1 ? "Answer to this photograph" : `One answer to ${whole(answer.images)} photographs of one specimen`;
   showState(sentence, element("span", { class: "spoken" }, spoken(model, answer.sets)));
-  const single = answer.images > 1 && model.rules.some((rule) => rule.guarantee !== null);
+  const single = answer.images > 1 && rulesOf(model).some((rule) => rule.guarantee !== null);
   answers.replaceChildren(
     ...(single ? [element("p", { class: "note" }, "A guarantee is for a single photograph, not for a group of them.")] : []),
-    ...model.rules.filter((rule) => answer.sets[rule.name]).map((rule) => card(model, rule, answer.sets[rule.name])));
+    ...rulesOf(model).filter((rule) => answer.sets[rule.name]).map((rule) => card(model, rule, answer.sets[rule.name])));
 }
 
 function showState(...parts) {
@@ -191,6 +212,7 @@ function showProblem(error, again) {
 }
 
 async function predict(files) {
+  shown = files;
   latest.abort();
   latest = new AbortController();
   const { signal } = latest;
@@ -200,7 +222,7 @@ async function predict(files) {
   try {
     await checkPhotographs(files, await showPhotographs(files));
     // The model is asked for each time: another one may be served by now, and a set goes with the promise of its own rule.
-    const [model, answer] = await Promise.all([ask("model", { signal }), ask("predict", requestOf(files, signal))]);
+    const [model, answer] = await Promise.all([ask("model", { signal }), ask(chosen.value ? `predict?${chosen.value}` : "predict", requestOf(files, signal))]);
     showModel(model);
     showAnswer(model, answer);
   } catch (error) {
@@ -213,7 +235,7 @@ async function begin() {
   try {
     const model = await ask("model", { signal });
     showModel(model);
-    if (!signal.aborted) answers.replaceChildren(...model.rules.map((rule) => card(model, rule, null)));
+    if (!signal.aborted) answers.replaceChildren(...rulesOf(model).map((rule) => card(model, rule, null)));
   } catch (error) {
     if (!signal.aborted) showProblem(error, begin);
   }
@@ -226,6 +248,7 @@ picker.addEventListener("change", () => {
   picker.value = ""; // so that choosing the same file again is a change
   if (files.length) predict(files);
 });
+chosen.addEventListener("change", () => (shown.length ? predict(shown) : begin()));
 addEventListener("paste", (event) => {
   if (event.clipboardData.files.length) predict([...event.clipboardData.files]);
 });

@@ -144,46 +144,62 @@ at::Tensor specimen_scores(const at::Tensor& scores, ProbabilityKind kind) {
   return sum.scores(kind);
 }
 
+nlohmann::ordered_json rules_as_json(const SetMaker& maker) {
+  nlohmann::ordered_json rules = nlohmann::ordered_json::array();
+  for (const CalibratedRule& rule : maker.rules()) {
+    nlohmann::ordered_json entry{{"name", rule.rule.name()}, {"guarantee", nullptr}};
+    if (is_guarantee(rule.guarantee)) {
+      entry["guarantee"] = rule.guarantee;
+    } else {
+      entry["no_guarantee"] = rule.guarantee.substr(kNoGuarantee.size());
+    }
+    entry["notes"] = rule.notes;
+    rules.push_back(std::move(entry));
+  }
+  return rules;
+}
+
 // Answers requests with a trained model.
 class ModelService {
  public:
   // Throws what the model throws, see BatchScorer.
-  ModelService(const TrainedModel& model, const SetMaker& maker, const ServeOptions& options, ServiceMetrics& metrics)
+  ModelService(const TrainedModel& model, const SetMaker& maker, const std::vector<OfferedPlace>& places,
+               const ServeOptions& options, ServiceMetrics& metrics)
       : model_(model),
-        maker_(maker),
-        json_(maker),
+        places_(places),
+        anywhere_{maker, SetsAsJson(maker)},
         options_(options),
         metrics_(metrics),
         reader_(model, at::get_num_threads(), options.most_pixels),
-        scorer_(model, reader_.black_image(), options.batch, metrics) {}
+        scorer_(model, reader_.black_image(), options.batch, metrics) {
+    for (const OfferedPlace& place : places) at_place_.push_back({place.maker, SetsAsJson(place.maker)});
+  }
 
   // The sets for one image, or for several of one specimen, as JSON (docs/serving.md). Thread-safe. The random numbers
-  // of randomised rules are a function of the images' bytes, so the same images get the same answer. Throws HttpError.
-  std::string answer(std::span<const Upload> images) {
+  // of randomised rules are a function of the images' bytes, so the same images get the same answer. The query may name
+  // a place. Throws HttpError.
+  std::string answer(std::span<const Upload> images, std::string_view query) {
+    const auto& [maker, as_json] = answers_at(query);
     const c10::InferenceMode inference;
     BatchScorer::Places places(scorer_, std::ssize(images));
     std::vector<at::Tensor> views;
     for (const Upload& image : images) views.push_back(reader_.read(image, places.deadline()));
     at::Tensor scores = places.score(std::move(views));
     if (images.size() > 1) scores = specimen_scores(scores, class_facts(model_.card).probability);
-    const std::vector<PredictedSet> sets = maker_(scores, number_of(images)).front();
-    for (size_t i = 0; i < sets.size(); ++i) metrics_.add_set(maker_.rule_names()[i], std::ssize(sets[i].members));
-    return fmt::format("{{\"images\":{},\"sets\":{}}}\n", images.size(), json_(sets));
+    const std::vector<PredictedSet> sets = maker(scores, number_of(images)).front();
+    for (size_t i = 0; i < sets.size(); ++i) metrics_.add_set(maker.rule_names()[i], std::ssize(sets[i].members));
+    return fmt::format("{{\"images\":{},\"sets\":{}}}\n", images.size(), as_json(sets));
   }
 
   // The model, its rules and the limits of a request, as JSON (docs/serving.md).
   std::string describe() const {
     const ModelCard& card = model_.card;
-    nlohmann::ordered_json rules = nlohmann::ordered_json::array();
-    for (const CalibratedRule& rule : maker_.rules()) {
-      nlohmann::ordered_json entry{{"name", rule.rule.name()}, {"guarantee", nullptr}};
-      if (is_guarantee(rule.guarantee)) {
-        entry["guarantee"] = rule.guarantee;
-      } else {
-        entry["no_guarantee"] = rule.guarantee.substr(kNoGuarantee.size());
-      }
-      entry["notes"] = rule.notes;
-      rules.push_back(std::move(entry));
+    nlohmann::ordered_json places = nlohmann::ordered_json::array();
+    for (const OfferedPlace& place : places_) {
+      places.push_back({{"kind", place.kind},
+                        {"name", place.name},
+                        {"notes", place.maker.place_notes()},
+                        {"rules", rules_as_json(place.maker)}});
     }
     const BuildInfo build = build_info();
     nlohmann::ordered_json json{
@@ -191,12 +207,13 @@ class ModelService {
         {"data_set", card.dataset},
         {"model", model_.config.get<std::string>("model.name")},
         {"by", options_.by_superclass ? "superclass" : "class"},
-        {"names", maker_.names()},
+        {"names", anywhere_.maker.names()},
         {"input", {{"height", card.input_height}, {"width", card.input_width}, {"channels", card.channels}}},
         {"probabilities", card.is_sigmoid ? "sigmoid" : "softmax"},
         {"temperature", model_.rules ? model_.rules->temperature : 1},
         {"calibrated_on", nullptr},
-        {"rules", std::move(rules)},
+        {"rules", rules_as_json(anywhere_.maker)},
+        {"places", std::move(places)},
         {"limits",
          {{"bytes", options_.http.bytes}, {"pixels", options_.most_pixels}, {"images", options_.http.images}}},
         {"version", fmt::format("{} ({})", build.version, build.git_commit)}};
@@ -205,9 +222,32 @@ class ModelService {
   }
 
  private:
+  struct Answers {
+    const SetMaker& maker;
+    SetsAsJson as_json;
+  };
+
+  // Those of the place that "prior=NAME" or "only=NAME" in the query names; of none without them.
+  const Answers& answers_at(std::string_view query) const {
+    const Answers* found = nullptr;
+    while (!query.empty()) {
+      const std::string_view part = query.substr(0, query.find('&'));
+      query.remove_prefix(std::min(query.size(), part.size() + 1));
+      const std::string_view kind = part.substr(0, part.find('=')), name = part.substr(std::min(part.size(), kind.size() + 1));
+      if (kind != "prior" && kind != "only") continue;
+      if (found) throw HttpError(400, "a request has one place: prior=NAME or only=NAME");
+      for (size_t i = 0; i < places_.size(); ++i) {
+        if (places_[i].kind == kind && places_[i].name == name) found = &at_place_[i];
+      }
+      if (!found) throw HttpError(400, fmt::format("there is no place {}; GET /model names those there are", in_quotes(part)));
+    }
+    return found ? *found : anywhere_;
+  }
+
   const TrainedModel& model_;
-  const SetMaker& maker_;
-  SetsAsJson json_;
+  const std::vector<OfferedPlace>& places_;
+  Answers anywhere_;
+  std::vector<Answers> at_place_{};  // [places_]
   ServeOptions options_;
   ServiceMetrics& metrics_;
   ImageReader reader_;
@@ -231,16 +271,16 @@ Server::Server(const ServeOptions& options) : options_(options) {
 
 Server::~Server() = default;
 
-void Server::run(const TrainedModel& model, const SetMaker& maker, const std::function<void(int port)>& ready,
-                 const std::function<bool()>& stop) {
+void Server::run(const TrainedModel& model, const SetMaker& maker, const std::vector<OfferedPlace>& places,
+                 const std::function<void(int port)>& ready, const std::function<bool()>& stop) {
   share_arenas();
   ServiceMetrics metrics;
-  ModelService service(model, maker, options_, metrics);
+  ModelService service(model, maker, places, options_, metrics);
   HttpServer server({.page_html = serve_parts::page_html,
                      .page_css = serve_parts::page_css,
                      .page_js = serve_parts::page_js,
                      .model = service.describe(),
-                     .predict = [&service](std::span<const Upload> images) { return service.answer(images); },
+                     .predict = [&service](std::span<const Upload> images, std::string_view query) { return service.answer(images, query); },
                      .origins = options_.origins},
                     options_.http, metrics);
   socket_->listen();

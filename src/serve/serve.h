@@ -30,6 +30,13 @@ struct ServeOptions {
   std::vector<std::string> origins = {};  // of pages that may read the answers; "*": all
 };
 
+/// Sets for a place that a request may name, as prior=NAME or only=NAME.
+struct OfferedPlace {
+  std::string kind;  // "prior" or "only"
+  std::string name;  // is_place_name()
+  SetMaker maker;
+};
+
 class ListeningSocket;
 
 class Server {
@@ -39,10 +46,11 @@ class Server {
   explicit Server(const ServeOptions& options);
   ~Server();
 
-  /// Answers requests with the maker's sets until `stop` returns true; threads call it several times a second. Requests
-  /// that had begun are then still answered. Calls `ready` with the port when it listens. Throws what the model throws.
-  void run(const TrainedModel& model, const SetMaker& maker, const std::function<void(int port)>& ready,
-           const std::function<bool()>& stop);
+  /// Answers requests with the maker's sets, or with those of the place that a request names, until `stop` returns true;
+  /// threads call it several times a second. Requests that had begun are then still answered. Calls `ready` with the port
+  /// when it listens. Throws what the model throws.
+  void run(const TrainedModel& model, const SetMaker& maker, const std::vector<OfferedPlace>& places,
+           const std::function<void(int port)>& ready, const std::function<bool()>& stop);
 
  private:
   ServeOptions options_;

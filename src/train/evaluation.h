@@ -19,8 +19,8 @@ at::Tensor score_batch(Model& model, const Batch& batch, const ComputePolicy& po
 
 /// The scores of every sample of a split that could be read, by the model in evaluation mode, on the model's device; of
 /// ten crops averaged as eval.crop_average says. Several processes score its batches in turn, and each has them all in
-/// the end. Throws Interrupted after the batch in hand where a signal asked to
-/// stop.
+/// the end. Where images have several labels and one could not be read, all have their first label alone, with a
+/// warning. Throws Interrupted after the batch in hand where a signal asked to stop.
 SplitScores score_split(const Experiment& run, const Split& split, ViewUse use, ProgressBar& bar);
 
 /// A split's scores, and those that set average-K's thresholds and calibrate set rules for it.

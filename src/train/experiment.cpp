@@ -224,12 +224,7 @@ void load_threshold_images(Experiment& run) {
   const auto& from = run.config.read<AverageKOptions>("eval").threshold_from;
   if (from == "val" || from == "same") return;
   const log::OnlyErrors quiet(!run.group->is_first());
-  auto images =
-      std::make_shared<ImageFiles>(unlabelled_images(from), ImageFileOptions{.grey = run.dataset.channels == 1});
-  std::string digest = images->digest();
-  std::vector<int64_t> ids(static_cast<size_t>(images->size())), labels(ids.size(), 0);  // labels are never read
-  std::iota(ids.begin(), ids.end(), 0);
-  run.threshold_split = Split{from, std::move(images), std::move(ids), std::move(labels), {}, std::move(digest)};
+  run.threshold_split = unlabelled_split(run.dataset, from);
 }
 
 // Checks of the model and the loss that no rule of the schema can make.
@@ -319,6 +314,15 @@ void build(const Registries& registries, FirstWeights weights, const std::option
 }
 
 }  // namespace
+
+Split unlabelled_split(const Dataset& dataset, const std::string& folder) {
+  auto images =
+      std::make_shared<ImageFiles>(unlabelled_images(folder), ImageFileOptions{.grey = dataset.channels == 1});
+  std::string digest = images->digest();
+  std::vector<int64_t> ids(static_cast<size_t>(images->size())), labels(ids.size(), 0);  // labels are never read
+  std::iota(ids.begin(), ids.end(), 0);
+  return {folder, std::move(images), std::move(ids), std::move(labels), {}, std::move(digest)};
+}
 
 Experiment make_experiment(const Registries& registries, config::Config config, at::Device device, FirstWeights weights,
                            std::shared_ptr<ProcessGroup> group, const std::optional<RecordedInput>& recorded) {

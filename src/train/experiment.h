@@ -81,6 +81,10 @@ void check_batches_of_one(const Experiment& run, const Loader& training);
 /// data.on_bad_image is error, see refuse_unreadable(), or all training images are of one class.
 void check_training_data(const Experiment& run);
 
+/// All images of a folder as a split without labels: these are 0, and must not be read. Throws what unlabelled_images()
+/// throws.
+Split unlabelled_split(const Dataset& dataset, const std::string& folder);
+
 /// How the config's loaders make batches for networks that compute as `policy` says.
 LoaderContext loader_context(const config::Config& config, const ComputePolicy& policy,
                              const Normalisation& normalisation);

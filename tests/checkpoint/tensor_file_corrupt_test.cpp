@@ -167,6 +167,16 @@ TEST_CASE("A header longer than the file or the format's limit is refused") {
   }
 }
 
+TEST_CASE("A header that would be too long to read is not written") {
+  const test::TemporaryFolder folder;
+  const auto write = [&](uint64_t length) {
+    write_tensor_file(folder / "a", {{"x", at::ones({1})}}, {{"rules", std::string(length, 'x')}});
+  };
+  CHECK_NOTHROW(write(kMaxSafetensorsHeader - 1000));
+  CHECK(read_safetensors(folder / "a").metadata.at("rules").size() == kMaxSafetensorsHeader - 1000);
+  CHECK_THROWS_WITH(write(kMaxSafetensorsHeader), Contains("readers accept 16777216"));
+}
+
 TEST_CASE("A BOOL byte other than 0 and 1 is refused") {
   const test::TemporaryFolder folder;
   write_tensor_file(folder / "a", {{"mask", at::ones({5}, at::kBool)}});

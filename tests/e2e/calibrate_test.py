@@ -1,5 +1,6 @@
 """settrain scores and settrain calibrate: from a run to rules, and from files of scores."""
 
+import base64
 import json
 import math
 import random
@@ -275,6 +276,32 @@ class Calibrate(ProgramTest):
             for name in told:
                 self.assertRegex(done.stderr, f"warning: .*{name}")
 
+    def test_no_set_is_empty_where_it_may_not_be(self):
+        scores = [[2.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 3.0], [0.5, 0.0, 0.25]] * 10
+        self.npz("scores.npz", scores, [0, 1, 2, 1] * 10)
+        self.npz("test.npz", scores, [0, 1, 2, 0] * 10)
+        plain, filled = json.loads(
+            self.calibrate("--scores", "scores.npz", "--test", "test.npz", "--rules", "conformal:lac:0.5", "conformal:lac(nonempty=true):0.5", "--json").stdout
+        )["rules"]
+        self.assertEqual((plain["quality"]["empty"], filled["quality"]["empty"]), (0.25, 0))
+        self.assertEqual((plain["quality"]["coverage"], filled["quality"]["coverage"]), (0.75, 1))
+        self.assertEqual(filled["rule"], "conformal:lac(nonempty=true):0.5")
+
+    def test_rules_too_large_for_an_exported_file_are_refused(self):
+        self.train("data.calibration_share=0.5")
+        self.calibrate("runs/tiny", "--rules", "conformal:lac:0.2")
+        file = self.folder / "runs/tiny/rules-best-val-top2.json"
+        rules = json.loads(file.read_text())
+        images = 1_100_000
+        rules["rules"][0]["images"] = images
+        rules["rules"][0]["label_scores"] = {
+            "labels": base64.b64encode(bytes(4 * images)).decode(), "scores": base64.b64encode(bytes(8 * images)).decode(),
+        }
+        file.write_text(json.dumps(rules))
+        done = self.run_program("export", "runs/tiny", "--output", "model.safetensors", expect=1)
+        self.assertIn("which readers accept up to 16.0 MiB", done.stderr)
+        self.assertFalse((self.folder / "model.safetensors").exists())
+
     def test_unsigned_labels_are_read(self):
         scores, labels = [[3.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 3.0], [0.0, 3.0, 0.0]] * 10, [0, 1, 2, 1] * 10
         expected = None
@@ -334,7 +361,8 @@ class Calibrate(ProgramTest):
     def test_scores_are_judged_by_all_labels_of_images_with_several(self):
         of_one_label = "label_noise: {kind: superclass, rate: 0.2}", "loss: {name: noised_topk, k: 2, epsilon: 1.0, num_draws: 3}"
         text = TINY.replace(of_one_label[0], "labels_per_image: 3").replace(of_one_label[1], "loss: {name: bce_multilabel}")
-        self.run_program("--config", self.write("tiny.yaml", text), "--device", "cpu", "--set", "select=[val/top2]")
+        self.run_program("--config", self.write("tiny.yaml", text), "--device", "cpu", "--set", "select=[val/top2]", "--set", "data.calibration_share=0.5",
+                         "--set", "eval.rules=[conformal:risk:0.2]")
         for split in ("val", "test"):
             self.run_program("scores", "runs/tiny", "--split", split, "--out", f"{split}.safetensors", "--device", "cpu")
         tensors = tensors_of(self.folder / "test.safetensors")
@@ -356,6 +384,21 @@ class Calibrate(ProgramTest):
         self.assertAlmostEqual(judged["avg2.5_micro_f1"], 2 * hits / (300 + sum(map(sum, label_sets))), 6)
         self.assertIn("sparse_top_weight", judged)
         self.assertNotIn("avg9_recall", judged)  # of six classes
+
+        self.run_program("scores", "runs/tiny", "--split", "calibration", "--out", "calibration.safetensors", "--device", "cpu")
+        rules = ("--rules", "conformal:risk:0.2", "conformal:lac:0.2")
+        of_run = json.loads(self.calibrate("runs/tiny", *rules, "--json").stdout)["rules"]
+        of_files = json.loads(self.calibrate("--scores", "calibration.safetensors", "--test", "test.safetensors", *rules, "--json").stdout)["rules"]
+        self.assertEqual([rule["quality"] for rule in of_run], [rule["quality"] for rule in of_files])
+        self.assertIn("at least a share 0.8 of its labels", of_run[0]["guarantee"])
+        rule = json.loads((self.folder / "runs/tiny/rules-best-val-top2.json").read_text())["rules"][0]
+        threshold = -(rule["thresholds"][0] if isinstance(rule["thresholds"][0], float) else sum(rule["thresholds"][0]))
+        chosen = [[1 / (1 + math.exp(-score)) >= threshold for score in row] for row in rows]
+        shares = [sum(l and c for l, c in zip(labels, row)) / sum(labels) for labels, row in zip(label_sets, chosen)]
+        self.assertAlmostEqual(of_run[0]["quality"]["coverage"], sum(shares) / 120, 6)
+        self.assertAlmostEqual(of_run[0]["quality"]["mean_size"], sum(map(sum, chosen)) / 120, 6)
+        self.assertGreater(of_run[0]["quality"]["coverage"], 0.7)
+        self.assertIn("coverage@conformal:risk:0.2", (self.folder / "runs/tiny/metrics.csv").read_text())
 
         other = json.loads(self.run_program("scores", "--all-labels", "test.safetensors", "--threshold-scores", "val.safetensors", "--average-k", "2.5", "--json").stdout)
         self.assertNotEqual(other["avg2.5_lambda"], threshold)

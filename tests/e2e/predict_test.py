@@ -242,6 +242,45 @@ class Predict(ProgramTest):
             self.assertEqual(next(csv.reader(file))[-3:], ["p_values", "unknown", "error"])
         self.assertIn("average:2", self.predict("photos", "--rule", "average:2", "--p-values", expect=2).stderr)
 
+    def test_places_by_name(self):
+        """Scores are corrected to the shares of a place that rules were calibrated for."""
+        self.write("prior.csv", "class,count\ntilia,30\nacer_a,10\nyew,5\n")
+        rules = ("--rules", "conformal:lac:0.2", "top:2", "average:2")
+        done = self.run_program("calibrate", "runs/trees", *rules, "--prior", "alps=prior.csv", "--shift", "jura=photos", "--json", "--device", "cpu")
+        self.assertIn("2 of the 6 classes", done.stderr)
+        alps, jura = json.loads(done.stdout)["places"]
+        self.assertEqual([alps["name"], alps["prior"]], ["alps", [0.25, 0, 0, 0, 0, 0.75]])
+        self.assertIn("average:2", alps["notes"][0] + alps["notes"][-1])
+        self.assertEqual([jura["name"], jura["source"]], ["jura", "EM on 5 pictures of 'photos'"])
+        self.assertAlmostEqual(sum(jura["prior"]), 1, 6)
+        self.assertIn(round(sum(jura["by_confusion"]), 6), (0, 1))  # of a handful of images it may know nothing
+        self.run_program("export", "runs/trees", "--output", "trees.safetensors", "--overwrite")
+        plain, _ = self.rows("photos", "--rule", "top:6")
+        for model in ("runs/trees", "trees.safetensors"):
+            rows, done = self.rows("photos", "--prior", "alps", model=model)
+            self.assertIn("the shares of the classes at alps are those of 'prior.csv'", done.stderr)
+            for row, before in zip(rows, plain, strict=True):
+                self.assertEqual(list(row["sets"]), ["conformal:lac:0.2", "top:2"])
+                p = dict(zip(before["sets"]["top:6"]["names"], before["sets"]["top:6"]["probabilities"]))
+                there = {"acer_a": p["acer_a"], "tilia": 3 * p["tilia"]}  # trained on equal shares
+                answer = row["sets"]["top:2"]
+                self.assertEqual(set(answer["names"]), {"acer_a", "tilia"})
+                for name, probability in zip(answer["names"], answer["probabilities"]):
+                    self.assertAlmostEqual(probability, there[name] / sum(there.values()), 4)
+                self.assertLessEqual(set(row["sets"]["conformal:lac:0.2"]["names"]), {"acer_a", "tilia"})
+        self.assertIn("there are: alps, jura", self.predict("photos", "--prior", "berlin", expect=2).stderr)
+        for arguments, reason in (
+            (("--prior", "alps"), "NAME=FILE"),
+            (("--prior", "a b=prior.csv"), "letters"),
+            (("--prior", "alps=prior.csv", "--shift", "alps=photos"), "two places"),
+            (("--prior", "alps=none.csv"), "none.csv"),
+        ):
+            self.assertIn(reason, self.run_program("calibrate", "runs/trees", *arguments, "--device", "cpu", expect=2).stderr)
+        config = CONFIG.replace("select: []", "select: []\nloss: {name: topk_hinge, k: 2}")
+        self.run_program("--config", self.write("hinge.yaml", config), "--device", "cpu")
+        refused = self.run_program("calibrate", "runs/hinge", "--prior", "alps=prior.csv", "--device", "cpu", expect=2)
+        self.assertIn("the loss topk_hinge estimates no probabilities", refused.stderr)
+
     def test_superclasses(self):
         classes, genera = (self.rows("photos", "--rule", f"top:{k}", "--by", by)[0] for k, by in ((6, "class"), (3, "superclass")))
         for row, genus in zip(classes, genera):

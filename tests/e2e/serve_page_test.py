@@ -207,6 +207,25 @@ class ServePage(ServingTest):
         self.assertEqual(self.browser.script("return document.activeElement.querySelector('span').textContent"), "class 20")
         self.assertEqual(self.browser.texts(".card button"), [])
 
+    def test_a_place_is_chosen(self):
+        self.assertTrue(self.browser.script("return document.querySelector('#where').hidden"))
+        (self.folder / "prior.csv").write_text("acer,3\nquercus_a,1\n")
+        self.run_program("calibrate", "runs/trees", *(f"--rules={rule}" for rule in RULES), "--prior", "alps=prior.csv", "--device", "cpu")
+        self.stop_server()
+        self.start_server()
+        self.browser.open(self.address + "/")
+        self.browser.wait("document.querySelector('#answer > *')")
+        self.assertEqual(self.browser.texts("#place option"), ["anywhere", "alps"])
+        self.choose("photograph_0.png")
+        choose = "const one = document.querySelector('#place'); one.value = arguments[0]; one.dispatchEvent(new Event('change'));"
+        self.wait_for_answer(lambda: self.browser.script(choose, "prior=alps"))
+        names = {name for card in self.browser.script(CARDS) for name, _ in card["classes"]}
+        self.assertEqual(names, {"acer", "quercus_a"})
+        self.assertIn("At the place", self.browser.texts(".promise")[0])
+        self.assertIn("'prior.csv'", self.browser.text("#where"))
+        self.wait_for_answer(lambda: self.browser.script(choose, ""))
+        self.expect_sets(self.predict("photograph_0.png"))
+
     def test_a_server_that_is_busy(self):
         self.browser.script(ANSWER_OF, 0, 503)
         self.choose("photograph_0.png")

@@ -105,6 +105,28 @@ class Serve(ServingTest):
         self.assertEqual(model["names"], ["a<b>&", "acer", "quercus"])
         self.assertEqual([model["file"], model["by"]], ["trees.safetensors", "superclass"])
 
+    def test_a_request_may_name_a_place(self):
+        (self.folder / "prior.csv").write_text("acer,3\nquercus_a,1\n")
+        (self.folder / "flora.txt").write_text("acer\nquercus_b\n")
+        self.run_program("calibrate", "runs/trees", *(f"--rules={rule}" for rule in RULES), "--prior", "alps=prior.csv", "--device", "cpu")
+        expected = {}
+        for flag, place in (("--prior", "alps"), ("--only", "flora.txt")):
+            self.run_program("predict", "runs/trees", PHOTOGRAPHS[0], flag, place, "--out", "out.jsonl", "--overwrite", "--device", "cpu")
+            expected[place] = json.loads((self.folder / "out.jsonl").read_text())["sets"]
+        plain = self.sets_of_predict(PHOTOGRAPHS[0])[0]
+        self.start_server("--offer", "flora=flora.txt")
+        places = self.ask("GET", "/model")[2]["places"]
+        self.assertEqual([(place["kind"], place["name"]) for place in places], [("prior", "alps"), ("only", "flora")])
+        self.assertIn("at the place", places[0]["rules"][0]["guarantee"])
+        photograph = (self.folder / PHOTOGRAPHS[0]).read_bytes()
+        for query, sets in (("prior=alps", expected["alps"]), ("only=flora", expected["flora.txt"]), ("x=1", plain), ("", plain)):
+            status, _, answer = self.ask("POST", f"/predict?{query}", photograph)
+            self.assertEqual(status, 200)
+            self.assert_same_sets(answer["sets"], sets)
+        for query in ("prior=flora", "only=", "prior", "prior=alps&only=flora", "prior=%00"):
+            status, _, answer = self.ask("POST", f"/predict?{query}", photograph)
+            self.assertEqual([status, list(answer)], [400, ["error"]])
+
     def test_the_model_says_what_it_promises(self):
         self.start_server()
         status, headers, model = self.ask("GET", "/model")

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "metrics/sets/temperature.h"
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
 
@@ -97,6 +98,18 @@ TEST_CASE("a temperature that cannot be fitted is refused, and its images still 
   CHECK(json.at("temperature_images") == 12);
   CHECK(json.at("temperature_refused") == done.temperature_refused);
   CHECK(json.at("warnings").size() == 1);
+}
+
+TEST_CASE("a temperature for small sets is found on images that do not calibrate") {
+  const SplitScores val = drawn_scores(2000, 1), test = drawn_scores(2000, 2);
+  CalibrationRequest request = request_for({"conformal:aps:0.1"});
+  request.efficient_alpha = 0.1;
+  const Calibration done = calibrate_and_judge(request, kFacts, val, "val", &test, "test");
+  CHECK(done.temperature_images == 400);
+  CHECK(done.calibrated_on == "1600 images of val");
+  CHECK(done.temperature > kLeastEfficient);
+  CHECK(done.temperature < kLargestEfficient);
+  CHECK(done.rules[0].quality.coverage == Approx(0.9).margin(0.03));
 }
 
 TEST_CASE("few images fit a temperature with a warning, enough without one") {
@@ -218,6 +231,47 @@ TEST_CASE("images that judge and calibrate are known by their scores") {
   for (const auto& warning : calibrate_and_judge(request, kFacts, rounded, "val.npz", &rounded, "test.npz").warnings) {
     CHECK_THAT(warning, !Contains("the same images"));
   }
+}
+
+namespace {
+
+// Images with the scores log P(y | x) where every class has the same share, and labels by these shares.
+SplitScores with_shares(int64_t images, const std::vector<double>& shares, int64_t seed) {
+  at::manual_seed(static_cast<uint64_t>(seed));
+  const at::Tensor labels = at::multinomial(at::tensor(shares, at::kDouble), images, /*replacement=*/true);
+  const at::Tensor means = at::eye(8, at::kDouble).index_select(0, labels);
+  return {at::randn({images, 8}, at::kDouble).add(means.mul(2)).mul(2), labels};
+}
+
+}  // namespace
+
+TEST_CASE("rules for a place hold there, with smaller sets than the others") {
+  const std::vector<double> even(8, 0.125), alps{0.6, 0.2, 0.1, 0.1, 0, 0, 0, 0};
+  CalibrationRequest request = request_for({"conformal:lac:0.1", "top:2", "conformal:tree(nodes=2):0.1"});
+  request.of_model = even;
+  request.places = {{.name = "alps", .source = "'alps.csv'", .prior = alps},
+                    {.name = "found", .source = "EM", .unlabelled = with_shares(4000, alps, 5).scores}};
+  ClassFacts facts = kFacts;
+  facts.taxonomy = superclass_taxonomy({"A", "B"}, {0, 0, 0, 0, 1, 1, 1, 1});
+  const SplitScores val = with_shares(6000, even, 1), test = with_shares(8000, even, 2);
+  const Calibration done = calibrate_and_judge(request, facts, val, "val", &test, "test");
+  CHECK(done.calibrated_on == "4800 images of val");  // a fifth is for the estimates
+  REQUIRE(done.places.size() == 2);
+  for (const JudgedPlace& judged : done.places) {
+    CAPTURE(judged.place.name);
+    REQUIRE(judged.place.rules.size() == 2);  // the tree's answers are for no place
+    CHECK(judged.quality[0].rule == "conformal:lac:0.1");
+    CHECK(judged.quality[0].coverage == Approx(0.9).margin(0.025));
+    CHECK(judged.quality[0].mean_size < judged.quality[0].plain_mean_size - 0.1);
+    CHECK(judged.quality[1].coverage > judged.quality[1].plain_coverage);
+    for (size_t c = 0; c < 8; ++c) CHECK(judged.place.prior[c] == Approx(alps[c]).margin(0.02));
+  }
+  CHECK(done.places[0].by_confusion.empty());
+  for (size_t c = 0; c < 8; ++c) CHECK(done.places[1].by_confusion[c] == Approx(alps[c]).margin(0.05));
+  CHECK(done.places[0].judging_images < 4000);
+  const std::string text = format_calibration(done);
+  CHECK_THAT(text, Contains("The place alps, by 'alps.csv'.") && Contains("BBSE, %") && Contains("left out: rule"));
+  CHECK(calibration_json(done).at("places").at(1).at("prior").size() == 8);
 }
 
 TEST_CASE("sigmoids have no temperature and no calibration error of a softmax") {

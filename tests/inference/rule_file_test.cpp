@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <fstream>
+#include <limits>
 
 #include "metrics/sets/calibrate.h"
 #include "tests/support/catch2.h"
@@ -53,6 +54,53 @@ TEST_CASE("rules of another temperature, or of other images, do not stay, and ar
   warmer.calibrated_on = "25 images of val";
   warmer.rules.front() = calibrated("conformal:lac:0.1");
   CHECK(store_rules(folder, "last", warmer) == std::vector<std::string>{"top:1"});
+}
+
+TEST_CASE("places stay as rules do, and later ones of the same name replace them") {
+  const test::TemporaryFolder files;
+  const RunFolder folder = RunFolder::create(files / "run", false);
+  const auto with_place = [](const std::string& name, double share) {
+    StoredRules stored = some_rules("abc", {"top:2"});
+    const double never = -std::numeric_limits<double>::infinity();
+    stored.places = {{.name = name,
+                      .source = "'" + name + ".csv'",
+                      .prior = {share, 1 - share, 0},
+                      .offsets = {0.1, 1.0 / 3, never},
+                      .rules = {calibrated("conformal:lac:0.1")}}};
+    return stored;
+  };
+  store_rules(folder, "last", with_place("alps", 0.25));
+  CHECK(store_rules(folder, "last", with_place("jura", 0.5)).empty());
+  store_rules(folder, "last", with_place("alps", 0.125));
+  const StoredRules stored = load_stored_rules(folder, "last", "abc", 3).value();
+  REQUIRE(stored.places.size() == 2);
+  CHECK(stored.places[0].name == "alps");
+  CHECK(stored.places[0].prior == std::vector<double>{0.125, 0.875, 0});
+  CHECK(stored.places[1].source == "'jura.csv'");
+  CHECK(stored.places[1].offsets == with_place("jura", 0.5).places[0].offsets);
+  CHECK((stored.places[1].rules.at(0).thresholds == calibrated("conformal:lac:0.1").thresholds));
+  StoredRules warmer = some_rules("abc", {"top:2"});
+  warmer.temperature = 2;
+  CHECK(store_rules(folder, "last", warmer) == std::vector<std::string>{"the place alps", "the place jura"});
+}
+
+TEST_CASE("damaged places are refused") {
+  StoredRules stored = some_rules("abc", {});
+  stored.places = {{.name = "alps", .source = "", .prior = {0.5, 0.5, 0}, .offsets = {0, 0, -1}}};
+  const auto read = [&] { return stored_rules_from_text(to_text(stored), 3, "'x'"); };
+  CHECK_NOTHROW(read());
+  const auto refused = [&](auto&& damage, const char* reason) {
+    const StoredRules before = stored;
+    damage(stored.places[0]);
+    CHECK_THROWS_WITH(read(), Contains(reason));
+    stored = before;
+  };
+  refused([](CalibratedPlace& place) { place.name = "a b"; }, "no name");
+  refused([](CalibratedPlace& place) { place.prior = {0.5, 0.4, 0}; }, "do not sum to 1");
+  refused([](CalibratedPlace& place) { place.prior = {1.5, -0.5, 0}; }, "shares or offsets");
+  refused([](CalibratedPlace& place) { place.prior.pop_back(); }, "'prior' has 2 numbers");
+  refused([](CalibratedPlace& place) { place.offsets[0] = std::numeric_limits<double>::infinity(); }, "offsets");
+  refused([](CalibratedPlace& place) { place.offsets[0] = -std::numeric_limits<double>::infinity(); }, "offsets");
 }
 
 TEST_CASE("rules that must be calibrated again do not stay, and are reported") {

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
@@ -166,6 +168,35 @@ TEST_CASE("at a place no set has a class that does not occur") {
   CHECK(said("is 3 of 5"));
   CHECK(said("average:2"));
   CHECK_THROWS_WITH(SetMaker(model, {"average:2"}, {.only = only}), Contains("average:2"));
+}
+
+TEST_CASE("a place by name has its own rules, on corrected scores") {
+  TrainedModel model = four_classes();
+  CalibratedRule lac{.rule = parse_set_rule("conformal:lac:0.4"), .classes = 4, .thresholds = {-0.3}};
+  lac.label_scores = {{-0.9, -0.8, -0.7, -0.6}, {1, 3, 3, 1}};
+  lac.images = 4;
+  const double never = -std::numeric_limits<double>::infinity();
+  const CalibratedPlace alps{.name = "alps",
+                             .source = "'alps.csv'",
+                             .prior = {0, 0.25, 0, 0.75},
+                             .offsets = {never, 0, never, std::log(3.0)},
+                             .rules = {lac}};
+  model.rules.emplace().places = {alps};
+  model.rules->rules = {{.rule = parse_set_rule("average:2"), .classes = 4, .thresholds = {0.1}}};
+  const SetMaker maker(model, {}, {.prior = "alps"});
+  CHECK(maker.rule_names() == std::vector<std::string>{"conformal:lac:0.4"});
+  const PredictedSet set = maker(scores(), 0).at(0).at(0);
+  // Of b and d, .35 and .2 become .35 and .6, of .95; the threshold is .7, .6 or so.
+  CHECK(set.members == Members{3});
+  CHECK(set.probabilities[0] == Approx(0.6 / 0.95));
+  CHECK(members(SetMaker(model, {"top:1"}, {.prior = "alps"})) == Members{3});
+  CHECK(members(SetMaker(model, {"top:4"}, {.prior = "alps"})) == Members{3, 1});
+  CHECK_THAT(maker.place_notes().front(), Contains("alps") && Contains("'alps.csv'"));
+  CHECK_THROWS_WITH(SetMaker(model, {"average:2"}, {.prior = "alps"}),
+                    Contains("the place alps") && Contains("--prior alps=FILE"));
+  CHECK_THROWS_WITH(SetMaker(model, {}, {.prior = "jura"}), Contains("--prior jura") && Contains("there are: alps"));
+  // Without the place the model's own rules answer.
+  CHECK(members(SetMaker(model, {})) == Members{0, 1, 3});
 }
 
 TEST_CASE("p-values, and images that look like no known class") {

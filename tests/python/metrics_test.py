@@ -212,7 +212,7 @@ class Sets(TensorTest):
 
     def test_every_rule_gives_the_same_sets_again_from_its_text(self):
         scores, labels = drawn()
-        scores_of_rules = ("lac", "aps", "raps", "saps", "pas", "aps(randomised=true)")
+        scores_of_rules = ("lac", "aps", "raps", "saps", "pas", "aps(randomised=true)", "lac(nonempty=true)", "risk")
         rules = [f"conformal:{score}:0.2" for score in scores_of_rules] + ["top:3", "average:2.5", "error:0.2", "average-error:0.2"]
         rules += [f"conformal:lac:0.2:{of}" for of in ("classwise", "superclass", "interpolated(0.5)", "rc3p", "clustered", "fuzzy(0.1)")]
         for name in rules:
@@ -271,6 +271,25 @@ class Sets(TensorTest):
         self.assertAlmostEqual(quality["few_coverage"], sum(few) / len(few), 12)
         self.assertIsNone(quality["coverage_gap"])
 
+    def test_no_set_is_empty_where_it_may_not_be(self):
+        scores, labels = drawn()
+        plain, filled = (sets.calibrate(f"conformal:lac{option}:0.8", scores, labels).sets(scores) for option in ("", "(nonempty=true)"))
+        empty = ~plain.any(1)
+        self.assertGreater(empty.sum(), 0)
+        self.assertTrue(torch.equal(filled[~empty], plain[~empty]))
+        self.assertTrue(torch.equal(filled[empty].double().argmax(1), scores[empty].argmax(1)))
+        self.assertTrue((filled.sum(1) >= 1).all())
+
+    def test_all_labels_of_an_image(self):
+        scores, first = drawn()
+        labels = (scores > 1.2).scatter(1, first.unsqueeze(1), True)
+        rule = sets.calibrate("conformal:risk:0.2", scores, labels.to(torch.uint8), sigmoid=True)
+        chosen = rule.sets(scores)
+        missed = 1 - ((chosen & labels).sum(1) / labels.sum(1)).double().mean().item()
+        self.assertLessEqual((400 * missed + 1) / 401, 0.2)
+        self.assertAlmostEqual(sets.quality(chosen, labels, rule=rule)["coverage"], 1 - missed, 6)
+        self.assertIn("at least a share 0.8 of its labels", rule.guarantee)
+
     def test_answers_by_one_node_of_a_taxonomy(self):
         scores = torch.zeros(20, 12)
         scores[:, 4], scores[:, 3] = 9, 7  # of one genus, with class 5
@@ -290,6 +309,8 @@ class Sets(TensorTest):
             (lambda: sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels, taxonomy=[["a"]]), "12"),
             (lambda: sets.calibrate("conformal:tree(nodes=2):0.1", scores, labels, taxonomy=[["a"]] * 11 + [[]]), "length"),
             (lambda: sets.calibrate("top:13", scores, labels), "12"),
+            (lambda: sets.calibrate("conformal:risk:0.1", scores, scores > 99), "image 0"),
+            (lambda: sets.calibrate("conformal:lac:0.1", scores, scores > 0), "^labels: "),
             (lambda: sets.calibrate("conformal:pas:0.1", scores, labels), "training"),
             (lambda: sets.calibrate("conformal:lac:0.1:superclass", scores, labels), "superclass"),
             (lambda: rule.sets(scores[:, :5]), "^scores: .*12.*5 classes"),

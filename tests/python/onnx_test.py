@@ -163,6 +163,7 @@ class Export(TensorTest):
                    "train.epochs=4", "optimizer.lr=0.02")
         rules = [f"conformal:{score}:{alpha}" for score in ("lac", "aps", "raps", "saps", "pas") for alpha in (0.3, 0.1)]
         rules += ["average:2", "average-error:0.1", "conformal:lac:0.3:classwise", "conformal:lac:0.3:interpolated(0.5)", "conformal:aps:0.3:classwise"]
+        rules += ["conformal:risk:0.3", "conformal:lac(nonempty=true):0.8", "conformal:aps(nonempty=true):0.8:classwise"]
         self.run_program("calibrate", "runs/resnet8", "--device", "cpu", "--rules", *rules)
         sizes = {}
         for rule in ["error:0.001", *rules]:

@@ -34,6 +34,12 @@ struct LabelScores {
   std::vector<int64_t> labels;       // [images] in [0, classes)
 };
 
+/// The penalty of raps on each class beyond the k-th.
+struct RapsPenalty {
+  double lambda = 0;
+  int64_t k = 0;
+};
+
 /// A rule and the result of its calibration. Plain data: to_json() and rule_from_json() keep every bit.
 struct CalibratedRule {
   SetRule rule;
@@ -43,6 +49,7 @@ struct CalibratedRule {
   std::vector<DoubleDouble> thresholds = {};
   std::vector<int64_t> most_ranks = {};  // [classes] of rc3p: the largest rank, from 1, of a class in a set; else empty
   std::vector<double> class_factor = {};  // [classes] of pas and wpas: w_y / pi_y, kAlwaysIn where pi_y = 0; else empty
+  RapsPenalty tuned = {};                 // of raps where its numbers are tuned
   std::vector<int64_t> tree = {};         // of the score tree: Taxonomy::parent; else empty
   // A conformal rule keeps its calibration images' scores where its threshold is that of all images, the class' or the
   // superclass'. Empty for other rules, and in rules of earlier versions.
@@ -53,6 +60,9 @@ struct CalibratedRule {
   int64_t images = 0;                       // that calibrated it; 0 where it needs none
   std::string guarantee = {};           // a sentence: what holds, and what for; "no guarantee: ..." where nothing does
   std::vector<std::string> notes = {};  // what a user should know, such as classes with too few images for alpha
+
+  /// Of raps, and the lambda of saps: the rule's, or those that tuning found.
+  RapsPenalty penalty() const { return rule.tuning == RapsTuning::kNone ? RapsPenalty{rule.lambda, rule.k} : tuned; }
 };
 
 }  // namespace settrain

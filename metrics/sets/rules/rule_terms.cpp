@@ -20,40 +20,40 @@ void check_facts(std::string_view name, const std::vector<T>& facts, int64_t cla
   if (!facts.empty()) check_shape(name, std::array{std::ssize(facts)}, {classes});
 }
 
-std::string conformal_guarantee(const SetRule& rule) {
-  const std::string level = fmt::format("{:.10g}", 1 - rule.level);
-  std::string holds;
+/// What holds with probability at least {}, but for rc3p, which promises nothing.
+std::string coverage_of(const SetRule& rule) {
+  if (rule.score == ConformalScore::kRisk) {
+    return "on average over images, the set of a new image holds at least a share {} of its labels; of an image with one "
+           "label, it holds it with probability at least that";
+  }
   switch (rule.threshold) {
-    case ConformalThreshold::kMarginal:
-    case ConformalThreshold::kFuzzy:
-      holds = "the set holds the label of a new image with probability at least {}, on average over images";
-      break;
     case ConformalThreshold::kClasswise:
-      holds = "for every class, the set holds the label of a new image of it with probability at least {}";
-      break;
+      return "for every class, the set holds the label of a new image of it with probability at least {}";
     case ConformalThreshold::kSuperclass:
-      holds =
-          "for every superclass, the set holds the label of a new image of it with probability at least {}, on average "
-          "over its images";
-      break;
+      return "for every superclass, the set holds the label of a new image of it with probability at least {}, on average "
+             "over its images";
     case ConformalThreshold::kClustered:
-      holds =
-          "for every cluster of classes, the set holds the label of a new image of it with probability at least {}, on "
-          "average over its images; nothing holds for the classes too rare to be in one";
-      break;
+      return "for every cluster of classes, the set holds the label of a new image of it with probability at least {}, on "
+             "average over its images; nothing holds for the classes too rare to be in one";
     case ConformalThreshold::kInterpolated:
-      holds = fmt::format(
+      return fmt::format(
           "the set holds the label of a new image with probability at least {:.10g} (1 - 2 alpha), on average over images; {{}} is "
           "not guaranteed",
           std::max(0.0, 1 - 2 * rule.level));
-      break;
-    case ConformalThreshold::kRc3p:
-      return fmt::format(
-          "no guarantee: for every class the probability is at least {} only where the share of its calibration images "
-          "beyond its largest rank is that of all images",
-          level);
+    default:
+      return "the set holds the label of a new image with probability at least {}, on average over images";
   }
-  return fmt::format(fmt::runtime(holds), level) +
+}
+
+std::string conformal_guarantee(const SetRule& rule) {
+  const std::string level = fmt::format("{:.10g}", 1 - rule.level);
+  if (rule.threshold == ConformalThreshold::kRc3p) {
+    return fmt::format(
+        "no guarantee: for every class the probability is at least {} only where the share of its calibration images "
+        "beyond its largest rank is that of all images",
+        level);
+  }
+  return fmt::format(fmt::runtime(coverage_of(rule)), level) +
          "; needs calibration images that are exchangeable with it and chose nothing, neither weights nor an epoch nor a "
          "parameter";
 }

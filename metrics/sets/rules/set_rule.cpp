@@ -20,7 +20,8 @@ using Words = std::vector<std::string>;
 
 // In the order of the enumerators.
 const Words kKindWords{"top", "average", "error", "average-error", "conformal"};
-const Words kScoreWords{"lac", "aps", "raps", "saps", "pas", "wpas", "tree"};
+const Words kScoreWords{"lac", "aps", "raps", "saps", "pas", "wpas", "tree", "risk"};
+const Words kTuningWords{"none", "size", "strata"};
 const Words kThresholdWords{"marginal", "classwise", "superclass", "interpolated", "rc3p", "clustered", "fuzzy"};
 
 /// key=value in parentheses; without `=` the key is empty.
@@ -164,18 +165,26 @@ class RuleText {
 Words parameters_of(ConformalScore score) {
   switch (score) {
     case ConformalScore::kAps:
-      return {"randomised"};
+      return {"randomised", "nonempty"};
     case ConformalScore::kRaps:
-      return {"lambda", "k", "randomised"};
+      return {"lambda", "k", "tune", "randomised", "nonempty"};
     case ConformalScore::kSaps:
-      return {"lambda", "randomised"};
+      return {"lambda", "randomised", "nonempty"};
     case ConformalScore::kWpas:
-      return {"weights"};
+      return {"weights", "nonempty"};
     case ConformalScore::kTree:
-      return {"nodes"};
+      return {"nodes", "nonempty"};
     default:
-      return {};
+      return {"nonempty"};
   }
+}
+
+/// False where the part does not have the argument.
+bool read_flag(const RuleText& text, const RulePart& part, const std::string& key) {
+  const std::string* value = part.argument(key);
+  if (!value) return false;
+  if (*value != "true" && *value != "false") text.fail(key + " must be true or false, got '" + *value + "'");
+  return *value == "true";
 }
 
 double default_lambda(ConformalScore score) {
@@ -191,15 +200,18 @@ void read_score(const RuleText& text, const RulePart& part, SetRule& rule) {
   text.check_arguments(part, parameters_of(rule.score));
   rule.lambda = default_lambda(rule.score);
   rule.k = default_k(rule.score);
-  if (const std::string* value = part.argument("randomised")) {
-    if (*value != "true" && *value != "false") text.fail("randomised must be true or false, got '" + *value + "'");
-    rule.randomised = *value == "true";
-  }
+  rule.randomised = read_flag(text, part, "randomised");
+  rule.nonempty = read_flag(text, part, "nonempty");
   if (const std::string* value = part.argument("lambda")) {
     rule.lambda = text.number("lambda", *value);
     if (rule.lambda < 0) text.fail("lambda must be at least 0, got '" + *value + "'");
   }
   if (const std::string* value = part.argument("k")) rule.k = text.whole_number("k", *value, 0);
+  if (const std::string* value = part.argument("tune")) {
+    rule.tuning = text.enumerator<RapsTuning>("what raps is tuned for", *value, kTuningWords);
+    if (rule.tuning != RapsTuning::kNone && (part.argument("lambda") || part.argument("k")))
+      text.fail("raps takes lambda and k, or tunes them");
+  }
   if (const std::string* value = part.argument("weights")) rule.weights = *value;
   if (rule.score == ConformalScore::kWpas && rule.weights.empty()) {
     text.fail("wpas needs a file of class weights: wpas(weights=FILE)");
@@ -217,6 +229,9 @@ void read_threshold(const RuleText& text, const RulePart& part, SetRule& rule) {
   if (rule.score == ConformalScore::kTree && rule.threshold != ConformalThreshold::kMarginal) {
     text.fail(
         "tree promises something of all images together alone: an answer by nodes has classes of many thresholds");
+  }
+  if (rule.score == ConformalScore::kRisk && rule.threshold != ConformalThreshold::kMarginal) {
+    text.fail("risk promises something of all images together alone: an image has labels of many classes");
   }
   switch (rule.threshold) {
     case ConformalThreshold::kInterpolated: {
@@ -254,9 +269,11 @@ std::string score_name(const SetRule& rule) {
   Words arguments;
   if (rule.lambda != default_lambda(rule.score)) arguments.push_back(fmt::format("lambda={}", rule.lambda));
   if (rule.k != default_k(rule.score)) arguments.push_back(fmt::format("k={}", rule.k));
+  if (rule.tuning != RapsTuning::kNone) arguments.push_back("tune=" + kTuningWords[static_cast<size_t>(rule.tuning)]);
   if (rule.randomised) arguments.push_back("randomised=true");
   if (!rule.weights.empty()) arguments.push_back("weights=" + rule.weights);
   if (rule.nodes) arguments.push_back(fmt::format("nodes={}", rule.nodes));
+  if (rule.nonempty) arguments.push_back("nonempty=true");
   return with_arguments(kScoreWords[static_cast<size_t>(rule.score)], arguments);
 }
 

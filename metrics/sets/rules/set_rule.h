@@ -17,7 +17,7 @@ inline constexpr double kSapsLambda = 0.2;
 inline constexpr int64_t kMostAnswerNodes = 32;
 
 /// How well a class suits an image by a conformal score; smaller is better (metrics/sets/calibrate.h has the formulas).
-enum class ConformalScore { kLac, kAps, kRaps, kSaps, kPas, kWpas, kTree };
+enum class ConformalScore { kLac, kAps, kRaps, kSaps, kPas, kWpas, kTree, kRisk };
 
 /// Whether a score depends on the order of the classes, and on probabilities that sum to 1.
 inline bool is_ranked(ConformalScore score) {
@@ -41,6 +41,9 @@ enum class ConformalThreshold {
   kFuzzy,         // all, weighted by how alike the numbers of training images are
 };
 
+/// What the lambda and the k of raps are chosen for, on a part of the calibration images.
+enum class RapsTuning { kNone, kSize, kStrata };
+
 struct SetRule {
   enum class Kind { kTop, kAverage, kError, kAverageError, kConformal };
 
@@ -49,16 +52,21 @@ struct SetRule {
 
   // Conformal rules alone have these.
   ConformalScore score = ConformalScore::kLac;
-  bool randomised = false;   // aps, raps, saps: u is drawn for each image
-  double lambda = 0;         // raps, saps
-  int64_t k = 0;             // raps
-  std::string weights = {};  // wpas: a file of class weights, as class tables have them
-  int64_t nodes = 0;         // tree: at most so many nodes of the taxonomy make an answer
+  bool randomised = false;                // aps, raps, saps: u is drawn for each image
+  double lambda = 0;                      // raps, saps
+  int64_t k = 0;                          // raps
+  RapsTuning tuning = RapsTuning::kNone;  // raps; other than none: lambda and k are the defaults, and not used
+  std::string weights = {};               // wpas: a file of class weights, as class tables have them
+  int64_t nodes = 0;                      // tree: at most so many nodes of the taxonomy make an answer
+  bool nonempty = false;                  // the most probable class joins a set that would be empty
   ConformalThreshold threshold = ConformalThreshold::kMarginal;
   double tau = 0;        // interpolated
   double sigma = 0;      // fuzzy
   int64_t clusters = 0;  // clustered; 0: chosen from the data
   double share = 0;  // clustered, fuzzy: of the calibration images, for what is not the last quantile; 0: the paper's
+
+  /// Whether it is about all labels of an image: conformal:risk.
+  bool takes_label_sets() const { return kind == Kind::kConformal && score == ConformalScore::kRisk; }
 
   /// The coverage that a rule with an error aims at: 1 - alpha, or 1 - E; NaN for the others.
   double wanted_coverage() const;

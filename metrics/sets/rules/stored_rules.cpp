@@ -211,8 +211,38 @@ SetRule rule_of(const std::string& name) {
 }
 
 constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kTemperature = "temperature",
-                     *kCalibratedOn = "calibrated_on", *kRules = "rules";
+                     *kCalibratedOn = "calibrated_on", *kRules = "rules", *kPlaces = "places";
 constexpr size_t kMostDepth = 16;
+
+Json json_of(const CalibratedPlace& place) {
+  Json rules = Json::array();
+  for (const CalibratedRule& rule : place.rules) rules.push_back(to_json(rule));
+  return {{"name", place.name},
+          {"source", place.source},
+          {"prior", json_of(place.prior)},
+          {"offsets", json_of(place.offsets)},
+          {kRules, std::move(rules)}};
+}
+
+CalibratedPlace place_of(const Json& json, int64_t classes) {
+  constexpr double kRounding = 1e-6;
+  CalibratedPlace place{.name = member(json, "name", is_text).get<std::string>(),
+                        .source = member(json, "source", is_text).get<std::string>(),
+                        .prior = numbers<double>(json, "prior", classes),
+                        .offsets = numbers<double>(json, "offsets", classes)};
+  if (!is_place_name(place.name)) damaged("a place has what is no name");
+  double sum = 0;
+  for (size_t c = 0; c < place.prior.size(); ++c) {
+    sum += place.prior[c];
+    const double offset = place.offsets[c];
+    if (!(place.prior[c] >= 0) || (std::isinf(offset) && (offset > 0 || place.prior[c] > 0)))
+      damaged(fmt::format("the place '{}' has shares or offsets that are none", place.name));
+  }
+  if (!(std::abs(sum - 1) < kRounding))
+    damaged(fmt::format("the shares of the place '{}' do not sum to 1", place.name));
+  for (const Json& rule : member(json, kRules, is_array)) place.rules.push_back(rule_from_json(rule, classes));
+  return place;
+}
 
 StoredRules from_json(const Json& json, int64_t classes) {
   const Json& version = json.at(kVersion);
@@ -233,10 +263,20 @@ StoredRules from_json(const Json& json, int64_t classes) {
       stored.outdated.push_back(problem.rule);
     }
   }
+  if (json.contains(kPlaces)) {
+    for (const Json& place : member(json, kPlaces, is_array)) stored.places.push_back(place_of(place, classes));
+  }
   return stored;
 }
 
 }  // namespace
+
+bool is_place_name(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  return !name.empty() && name.size() <= kLongest &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") ==
+             std::string_view::npos;
+}
 
 OutdatedRule::OutdatedRule(const SetRule& outdated)
     : RunError(fmt::format("the rule {} was calibrated by an earlier version of settrain, whose probabilities had the "
@@ -253,6 +293,7 @@ Json to_json(const CalibratedRule& rule) {
   json["thresholds"] = json_of(rule.thresholds);
   json["most_ranks"] = rule.most_ranks;
   json["class_factor"] = json_of(rule.class_factor);
+  if (rule.rule.tuning != RapsTuning::kNone) json["tuned"] = {{"lambda", rule.tuned.lambda}, {"k", rule.tuned.k}};
   if (!rule.tree.empty()) json["tree"] = rule.tree;
   if (!rule.superclass_of.empty()) json["superclass_of"] = rule.superclass_of;
   if (!rule.label_scores.scores.empty()) json["label_scores"] = json_of(rule.label_scores);
@@ -301,6 +342,12 @@ CalibratedRule rule_from_json(const Json& json, int64_t classes) {
     damaged("'class_factor' has a negative number");
   }
   if (conformal && rule.rule.score == ConformalScore::kTree) rule.tree = tree_of(json, classes);
+  if (rule.rule.tuning != RapsTuning::kNone) {
+    const Json& tuned = member(json, "tuned", [](const Json& value) { return value.is_object(); });
+    read(member(tuned, "lambda", [](const Json& value) { return value.is_number(); }), "lambda", rule.tuned.lambda);
+    rule.tuned.k = member(tuned, "k", is_count).get<int64_t>();
+    if (!(rule.tuned.lambda >= 0) || rule.tuned.k < 0) damaged("'tuned' has what is no lambda or k");
+  }
   if (version == 1) update_thresholds(rule);
   rule.seed = member(json, "seed", is_count).get<uint64_t>();
   rule.images = member(json, "images", is_count).get<int64_t>();
@@ -324,6 +371,7 @@ std::string to_text(const StoredRules& stored) {
   Json rules = Json::array();
   for (const CalibratedRule& rule : stored.rules) rules.push_back(to_json(rule));
   json[kRules] = std::move(rules);
+  for (const CalibratedPlace& place : stored.places) json[kPlaces].push_back(json_of(place));
   return json.dump();
 }
 

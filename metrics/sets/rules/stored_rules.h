@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "metrics/sets/rules/calibrated_rule.h"
@@ -29,11 +30,24 @@ nlohmann::ordered_json to_json(const CalibratedRule& rule);
 /// `classes` classes.
 CalibratedRule rule_from_json(const nlohmann::ordered_json& json, int64_t classes);
 
+/// A place for which rules were calibrated: its classes have other shares than the model's training.
+struct CalibratedPlace {
+  std::string name;                        // is_place_name()
+  std::string source;                      // a phrase: where the shares come from
+  std::vector<double> prior;               // [classes] the classes' shares there, which sum to 1
+  std::vector<double> offsets;             // [classes] added to scores (label_shift.h)
+  std::vector<CalibratedRule> rules = {};  // of scores with the offsets; for_place() makes them those of the place
+};
+
+/// Whether it can be the name of a place: letters, digits, - and _, from 1 to 64 of them.
+bool is_place_name(std::string_view name);
+
 struct StoredRules {
   double temperature = 1;              // scores are divided by it, after the loss' score scale, before rules see them
   std::string calibrated_on;           // a phrase: "the calibration share of val, 1,200 images"
   std::string checkpoint_sha256 = {};  // digest of the weights that they are for
   std::vector<CalibratedRule> rules = {};
+  std::vector<CalibratedPlace> places = {};
   std::vector<SetRule> outdated = {};  // in what was read: those that must be calibrated again (OutdatedRule)
 };
 

@@ -78,6 +78,12 @@ std::string_view path_of_target(std::string_view target) {
   return path.empty() ? "/" : path;
 }
 
+std::string_view query_of_target(std::string_view target) {
+  target = target.substr(0, target.find('#'));
+  const size_t mark = target.find('?');
+  return mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+}
+
 bool is_origin(std::string_view text) {
   const size_t scheme_end = text.find("://");
   if (scheme_end == std::string_view::npos || scheme_end == 0) return false;

@@ -310,10 +310,11 @@ class HttpServer::Connection {
     if (parser.content_length().value_or(0) > static_cast<uint64_t>(limits_.bytes)) throw limits_.body_too_large();
     if (request.version() == 11 && iequals(request[http::field::expect], "100-continue"))
       send_bytes("HTTP/1.1 100 Continue\r\n\r\n");
+    const std::string query(query_of_target(view(request.target())));
     const std::string type(view(request[http::field::content_type]));  // trailers are among the headers after the body
     BodyMemory memory(server_.bytes_in_memory_, limits_.bytes_of_all_bodies());
     const std::string body = read_body(parser, memory);
-    return {.content = server_.answers_.predict(find_uploads(body, type, limits_.images))};
+    return {.content = server_.answers_.predict(find_uploads(body, type, limits_.images), query)};
   }
 
   // Memory grows with the bytes that arrive, not with the announced length. Trailers behind chunks are read, and

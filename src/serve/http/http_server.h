@@ -37,6 +37,9 @@ bool is_host(std::string_view text);
 /// them.
 std::string_view path_of_target(std::string_view target);
 
+/// The query of such a target, without its question mark; empty where it has none. Nothing in it is decoded.
+std::string_view query_of_target(std::string_view target);
+
 /// Whether it is an origin as browsers write it: "https://example.org", "http://localhost:3000". Small letters, no
 /// path, and no port that is the scheme's own.
 bool is_origin(std::string_view text);
@@ -45,8 +48,8 @@ bool is_origin(std::string_view text);
 struct HttpAnswers {
   std::string_view page_html, page_css, page_js;  // GET / and the files that this page asks for
   std::string model;                              // GET /model: JSON
-  // POST /predict: JSON. Throws HttpError. Several threads call it at a time.
-  std::function<std::string(std::span<const Upload> images)> predict{};
+  // POST /predict?QUERY: JSON. Throws HttpError. Several threads call it at a time.
+  std::function<std::string(std::span<const Upload> images, std::string_view query)> predict{};
   // Pages of these origins may read the answers; "*" alone: pages of all origins. See is_origin().
   std::vector<std::string> origins{};
 };

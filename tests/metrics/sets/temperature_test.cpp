@@ -69,4 +69,35 @@ TEST_CASE("the calibration error is the difference of probabilities and right an
   CHECK(expected_calibration_error(both, both_labels) == Approx((0.15 + 0.05) / 2));
 }
 
+namespace {
+
+// [images] the summed probabilities of the classes up to the label, from the most probable one on.
+at::Tensor aps_of_labels(const SplitScores& split, double temperature) {
+  const at::Tensor p = at::softmax(split.scores / temperature, 1);
+  const at::Tensor of_label = p.gather(1, split.labels.unsqueeze(1));
+  return p.mul(p.ge(of_label)).sum(1);
+}
+
+SplitScores sure_images(int64_t images, uint64_t seed) {
+  at::manual_seed(seed);
+  const at::Tensor scores = at::randn({images, 10}, at::kDouble).mul(4);
+  return {scores, at::multinomial(at::softmax(scores / 3, 1), 1).squeeze(1)};
+}
+
+}  // namespace
+
+TEST_CASE("the temperature for small sets brings the labels' scores of aps near their threshold") {
+  const SplitScores first = sure_images(199, 1), second = sure_images(300, 2);
+  const auto loss = [&](double temperature) {
+    const at::Tensor known = std::get<0>(aps_of_labels(first, temperature).sort());
+    return aps_of_labels(second, temperature).sub(known[179]).square().sum().item<double>();  // ceil(200 * 0.9)-th
+  };
+  const double found = efficient_temperature(first, second, 0.1);
+  for (double other = 0.03; other < 45; other *= 1.07) {
+    CAPTURE(found, other);
+    CHECK(loss(found) <= loss(other) * (1 + 1e-6));
+  }
+  CHECK_THROWS_WITH(efficient_temperature(first, second, 0.001), Catch::Contains("needs 999 images"));
+}
+
 }  // namespace settrain

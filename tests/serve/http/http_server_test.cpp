@@ -32,11 +32,11 @@ namespace {
 constexpr const char* kHead = "POST /predict HTTP/1.1\r\nHost: a\r\n";
 
 // Answers how many images there are, and how long the first one is.
-std::string count_images(std::span<const Upload> images) {
+std::string count_images(std::span<const Upload> images, std::string_view query) {
   if (images[0].bytes == "refuse") throw HttpError(400, "no image");
   if (images[0].bytes == "fail") throw std::runtime_error("a secret");
   if (images[0].bytes == "no memory") throw std::bad_alloc();
-  return std::to_string(images.size()) + " " + std::to_string(images[0].bytes.size()) + "\n";
+  return std::to_string(images.size()) + " " + std::to_string(images[0].bytes.size()) + std::string(query) + "\n";
 }
 
 HttpLimits small_limits(double seconds = 60) {
@@ -354,7 +354,9 @@ TEST_CASE("bodies that need more memory than they begin with arrive whole") {
     ServiceMetrics metrics;
     HttpLimits limits = small_limits();
     limits.bytes = 300'000;
-    const auto compare = [&body](std::span<const Upload> images) { return images[0].bytes == body ? "same" : "other"; };
+    const auto compare = [&body](std::span<const Upload> images, std::string_view) {
+      return images[0].bytes == body ? "same" : "other";
+    };
     HttpServer server({.page_html = "", .page_css = "", .page_js = "", .model = "", .predict = compare}, limits,
                       metrics);
     for (const std::string& sent : {post(body), chunks}) {

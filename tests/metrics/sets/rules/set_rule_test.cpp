@@ -7,14 +7,31 @@ namespace settrain {
 namespace {
 
 TEST_CASE("a rule's name is read as it was written") {
-  for (const char* name :
-       {"top:5", "average:2.5", "error:0.1", "average-error:0.05", "conformal:lac:0.1", "conformal:aps:0.1",
-        "conformal:aps(randomised=true):0.1", "conformal:raps(lambda=0.2,k=3):0.1", "conformal:saps(lambda=0.1):0.25",
-        "conformal:raps(k=0,randomised=true):0.1:classwise", "conformal:pas:0.1:superclass",
-        "conformal:wpas(weights=a:b/c d.csv):0.1", "conformal:tree(nodes=3):0.1",
-        "conformal:lac:0.1:interpolated(0.99)", "conformal:aps:0.1:rc3p", "conformal:lac:0.1:clustered",
-        "conformal:lac:0.1:clustered(clusters=4,share=0.3)", "conformal:lac:0.1:fuzzy(1e-05)",
-        "conformal:lac:0.1:fuzzy(0.5,share=0.75)"}) {
+  for (const char* name : {"top:5",
+                           "average:2.5",
+                           "error:0.1",
+                           "average-error:0.05",
+                           "conformal:lac:0.1",
+                           "conformal:aps:0.1",
+                           "conformal:aps(randomised=true):0.1",
+                           "conformal:raps(lambda=0.2,k=3):0.1",
+                           "conformal:saps(lambda=0.1):0.25",
+                           "conformal:raps(k=0,randomised=true):0.1:classwise",
+                           "conformal:pas:0.1:superclass",
+                           "conformal:wpas(weights=a:b/c d.csv):0.1",
+                           "conformal:tree(nodes=3):0.1",
+                           "conformal:risk:0.1",
+                           "conformal:lac(nonempty=true):0.1",
+                           "conformal:raps(k=3,randomised=true,nonempty=true):0.1:classwise",
+                           "conformal:risk(nonempty=true):0.1",
+                           "conformal:raps(tune=size,randomised=true):0.1",
+                           "conformal:raps(tune=strata):0.1:classwise",
+                           "conformal:lac:0.1:interpolated(0.99)",
+                           "conformal:aps:0.1:rc3p",
+                           "conformal:lac:0.1:clustered",
+                           "conformal:lac:0.1:clustered(clusters=4,share=0.3)",
+                           "conformal:lac:0.1:fuzzy(1e-05)",
+                           "conformal:lac:0.1:fuzzy(0.5,share=0.75)"}) {
     CAPTURE(name);
     CHECK(parse_set_rule(name).name() == name);
     CHECK(parse_set_rule(parse_set_rule(name).name()) == parse_set_rule(name));
@@ -60,7 +77,11 @@ TEST_CASE("a rule that cannot be read is refused with what is wrong") {
                             {"conformal:lac:x", "alpha must be a number, got 'x'"},
                             {"conformal:lac:0.1:claswise", "did you mean 'classwise'?"},
                             {"conformal:lac:0.1:classwise:2", "no more than"},
-                            {"conformal:lac(k=3):0.1", "takes nothing in parentheses"},
+                            {"conformal:lac(k=3):0.1", "'k' is not a parameter of 'lac'"},
+                            {"conformal:lac(nonempty=1):0.1", "nonempty must be true or false, got '1'"},
+                            {"conformal:risk:0.1:classwise", "all images together"},
+                            {"conformal:raps(tune=sice):0.1", "did you mean 'size'?"},
+                            {"conformal:raps(tune=size,k=3):0.1", "or tunes them"},
                             {"conformal:raps(lamda=1):0.1", "did you mean 'lambda'?"},
                             {"conformal:raps(k=1,k=2):0.1", "'k' twice"},
                             {"conformal:raps(k=-1):0.1", "k must be a whole number, at least 0"},
