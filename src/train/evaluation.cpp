@@ -17,7 +17,6 @@
 #include "models/model.h"
 #include "src/core/error.h"
 #include "src/core/interrupt.h"
-#include "src/core/log.h"
 #include "src/core/metric_name.h"
 #include "src/eval/crop_average.h"
 #include "src/eval/evaluator.h"
