@@ -18,9 +18,8 @@ namespace settrain {
 ///     avg5_micro_f1     F1 of all pairs of an image and a class at once
 ///     avg5_macro_f1     the mean over classes that are a label of some image of their F1
 ///     avg5_size, avg5_lambda   the realised mean size of the sets, and their threshold
-///     sparse_top_weight <q, 1_Y>/|Y|, with q the projection of score_scale times the scores on the top-|Y| simplex:
-///     the
-///                       answer where the number of labels is known (thesis, section 6.2.7)
+///     sparse_top_weight <q, 1_Y>/|Y|, with q the projection of the scaled scores on the top-|Y| simplex: the answer
+///                       where the number of labels is known (thesis, section 6.2.7)
 ///     sparse_top_f1     F1 of the set of the classes whose weight in it is above 0
 ///     sparse_top_size   the mean size of these sets
 ///
