@@ -23,7 +23,7 @@ struct ShowOptions {
 
 constexpr int64_t kDraws = 8;
 
-// What was done to a view, a line each.
+// The changes that made a view, a line each.
 std::vector<std::string> words_of(const View& view, const PixelChanges& changes) {
   std::vector<std::string> lines;
   if (view.flip) lines.emplace_back("flip");

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kLeastSide = 128, kGap = 8, kLine = 13, kTitle = 20, kHeading = 26;
 constexpr size_t kTitleCharacters = 120;
 
-// Where everything is.
+// Sizes in pixels, but for `scale` and `lines`.
 struct SheetPlan {
   int64_t scale, cell_height, cell_width, lines, row_height, height, width;
 };

@@ -110,7 +110,7 @@ using SubPolicy = std::array<Chance, 2>;
 constexpr size_t kSubPolicies = 25;
 using AutoPolicy = std::array<SubPolicy, kSubPolicies>;
 
-// [Cubuk et al., CVPR 2019, tables 7 and 9], in torchvision's order.
+// The policies of Cubuk et al. (CVPR 2019), in torchvision's order.
 const AutoPolicy& auto_imagenet() {
   using enum OperationKind;
   static const AutoPolicy policy{{

@@ -185,7 +185,7 @@ std::array<Sextant, 256> sextants() {
 
 void write_rgb(const Hsv& hsv, uint8_t* rgb) {
   static const std::array<Sextant, 256> kSextants = sextants();
-  // Of value, p, q and t, those that red, green and blue are in each sextant.
+  // Red, green and blue in each sextant: 0 is the value, 1 p, 2 q and 3 t.
   static constexpr uint8_t kPlaces[6][3] = {{0, 3, 1}, {2, 0, 1}, {1, 0, 3}, {1, 2, 0}, {3, 1, 0}, {0, 1, 2}};
   const auto [number, rest] = kSextants[hsv.hue];
   const auto share = static_cast<float>(hsv.saturation / 255.0);

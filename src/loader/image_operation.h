@@ -9,8 +9,8 @@
 
 namespace settrain {
 
-/// What an operation does, and what its amount is. A map of places takes the nearest pixel, and is black beyond the
-/// image.
+/// The kinds of operations, each with the meaning of its amount. A map of places takes the nearest pixel, and is black
+/// beyond the image.
 enum class OperationKind {
   kIdentity,      // no amount
   kShearX,        // pixels to the left for each row downwards

@@ -62,7 +62,7 @@ class Pipeline {
   std::vector<View> views_of(int64_t image_height, int64_t image_width, int64_t epoch, int64_t sample_id,
                              int64_t repetition = 0) const;
 
-  /// What is done to the pixels of these views, in training: a function of (seed, epoch, sample id, repetition).
+  /// The changes to the pixels of these views, in training: a function of (seed, epoch, sample id, repetition).
   PixelChanges changes_of(int64_t epoch, int64_t sample_id, int64_t repetition = 0) const;
   const Augmentation& augmentation() const { return augmentation_; }
 

@@ -1,4 +1,4 @@
-// What torchvision makes of images by its augmentation (tests/golden/augmentation.json).
+// Images by formulas, and digests of what torchvision makes of them (tests/golden/augmentation.json).
 #pragma once
 
 #include <fstream>
