@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "apps/settrain/command_line.h"
+#include "models/model.h"
 #include "src/core/error.h"
 #include "src/core/files.h"
 #include "src/core/interrupt.h"
