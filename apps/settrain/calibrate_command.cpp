@@ -177,18 +177,6 @@ bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRu
   return true;
 }
 
-// A rule of all labels promises nothing where only the first one of each image is known, see score_split().
-void check_label_sets(const std::vector<SetRule>& rules, const Split& split, const SplitScores& scores) {
-  if (split.label_sets.empty() || scores.label_sets.defined()) return;
-  for (const SetRule& rule : rules) {
-    if (!rule.takes_label_sets()) continue;
-    throw DataError(
-        fmt::format("rule '{}': images of {} cannot be read, and without them the labels of the others are "
-                    "not known; mend or remove these images",
-                    rule.name(), split.name));
-  }
-}
-
 int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) {
   CalibrationRequest request = request_of(arguments);
   for (const std::string& text : arguments.rules) parse_set_rule(text);  // before the data are read
@@ -207,7 +195,6 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   ProgressBar bar;
   fill_places(arguments, run.experiment, line.registries.losses, bar, request);
   const SplitScores calibration = labelled_scores(run.experiment, split, bar);
-  check_label_sets(request.rules, split_named(run.experiment.dataset, split), calibration);
   std::optional<SplitScores> test;
   if (!request.share) test = labelled_scores(run.experiment, "test", bar);
   log_skipped_images(*run.experiment.loader.skipped);
