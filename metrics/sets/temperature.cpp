@@ -83,8 +83,11 @@ double efficient_temperature(const SplitScores& threshold_images, const SplitSco
     throw ConfigError(fmt::format("confts:{:g} needs {} images for its threshold, and has {}: half of those set apart",
                                   alpha, needed, threshold_images.labels.size(0)));
   }
-  const CalibratedRule aps{.rule = {.kind = SetRule::Kind::kConformal, .level = alpha, .score = ConformalScore::kAps},
-                           .classes = images.scores.size(1)};
+  CalibratedRule aps;
+  aps.rule.kind = SetRule::Kind::kConformal;
+  aps.rule.level = alpha;
+  aps.rule.score = ConformalScore::kAps;
+  aps.classes = images.scores.size(1);
   const auto scores_at = [&](const SplitScores& split, double temperature) {
     return label_scores(aps, split.scores.div(temperature).contiguous(), split.labels.contiguous());
   };
