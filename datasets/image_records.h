@@ -1,4 +1,4 @@
-// What a data set's files say of its images, such as the organ that a photograph of a plant shows.
+// Records of a data set's images in its files, such as the organ that a photograph of a plant shows.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ struct NamedNormalisation {
   Normalisation statistics;
 };
 
-/// What a data set's files say of an image beside its class. Texts are empty where they say nothing.
+/// The record that a data set's files have of an image beside its class. Texts are empty where they say nothing.
 struct ImageRecord {
   std::string image;             // its file's name without the ending
   std::string class_key, split;  // the class' id or folder; "train", "val" or "test"
@@ -44,7 +44,7 @@ struct DatasetEntry {
   // The names of its superclasses, as far as they are known before the images are read, so that mistyped ones are
   // reported early.
   std::function<std::vector<std::string>(const config::Config&)> superclasses = {};
-  // What its files say of its images; empty where the file that would is not there.
+  // The records of its images; empty where the file that would hold them is not there.
   std::function<std::vector<ImageRecord>(const config::Config&)> records = {};
 };
 

@@ -10,7 +10,7 @@
 
 namespace settrain {
 
-/// What an image's labels Y are compared with, each a mean over images (of equal scores the smaller class comes first):
+/// Comparisons with an image's labels Y, each a mean over images (of equal scores the smaller class comes first):
 ///
 ///     top5_recall       the share of Y among the 5 largest scores
 ///     avg5_recall       the share of Y in the set, where sets hold 5 classes on average (thesis, algorithm 1)

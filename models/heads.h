@@ -28,7 +28,7 @@ enum class FirstHead {
   kByClasses,     // uniform in +-1/sqrt(classes), bias 0: EfficientNets
 };
 
-/// What a head sees of an image.
+/// The input of a head.
 enum class HeadInput {
   kFeatures,  // [batch, features]
   kPixels,    // [batch, features, height, width], as SqueezeNet's

@@ -63,7 +63,7 @@ class InceptionUnit : public Layer {
   std::shared_ptr<Layer> conv_, bn_;
 };
 
-/// What stands before the convolutions of a branch.
+/// The layer before the convolutions of a branch.
 enum class BranchPool {
   kNone,
   kHalving,     // the maxima of 3x3 pixels, to half the resolution

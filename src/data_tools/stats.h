@@ -60,7 +60,7 @@ struct ShotCount {
   int64_t classes = 0, images = 0;
 };
 
-/// What a data set's files say of a split's images, counted.
+/// Counts of the records that a data set's files have of a split's images.
 struct RecordCounts {
   std::vector<std::pair<std::string, int64_t>> organs, licences;  // images of each, the most first
   int64_t observations = 0, authors = 0;                          // different ones

@@ -227,7 +227,7 @@ class ModelService {
     SetsAsJson as_json;
   };
 
-  // Those of the place that "prior=NAME" or "only=NAME" in the query names; of none without them.
+  // The sets of the place that "prior=NAME" or "only=NAME" in the query names; without them those of no place.
   const Answers& answers_at(std::string_view query) const {
     const Answers* found = nullptr;
     while (!query.empty()) {

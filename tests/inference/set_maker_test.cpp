@@ -186,8 +186,8 @@ TEST_CASE("a place by name has its own rules, on corrected scores") {
   const SetMaker maker(model, {}, {.prior = "alps"});
   CHECK(maker.rule_names() == std::vector<std::string>{"conformal:lac:0.4"});
   const PredictedSet set = maker(scores(), 0).at(0).at(0);
-  // Of b and d, .35 and .2 become .35 and .6, of .95. Images of b weigh 1/2 and of d 3/2: the p-value of d is
-  // (3/2 + 1/2 + 3/2) / (4 + 3/2), and that of b is (1/2) / (4 + 1/2).
+  // The probabilities of b and d, .35 and .2, become .35 and .6, of .95. Images of b weigh 1/2 and of d 3/2: the
+  // p-value of d is (3/2 + 1/2 + 3/2) / (4 + 3/2), and that of b is (1/2) / (4 + 1/2).
   REQUIRE(set.members == Members{3});
   CHECK(set.probabilities[0] == Approx(0.6 / 0.95));
   CHECK(members(SetMaker(model, {"top:1"}, {.prior = "alps"})) == Members{3});

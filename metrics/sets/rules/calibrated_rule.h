@@ -61,7 +61,7 @@ struct CalibratedRule {
   std::string guarantee = {};           // a sentence: what holds, and what for; "no guarantee: ..." where nothing does
   std::vector<std::string> notes = {};  // what a user should know, such as classes with too few images for alpha
 
-  /// Of raps, and the lambda of saps: the rule's, or those that tuning found.
+  /// The parameters of raps, and the lambda of saps: the rule's, or those that tuning found.
   RapsPenalty penalty() const { return rule.tuning == RapsTuning::kNone ? RapsPenalty{rule.lambda, rule.k} : tuned; }
 };
 

@@ -20,7 +20,7 @@ void check_facts(std::string_view name, const std::vector<T>& facts, int64_t cla
   if (!facts.empty()) check_shape(name, std::array{std::ssize(facts)}, {classes});
 }
 
-/// What holds with probability at least {}, but for rc3p, which promises nothing.
+/// The event that has a probability of at least {}. Not for rc3p, which promises nothing.
 std::string coverage_of(const SetRule& rule) {
   if (rule.score == ConformalScore::kRisk) {
     return "on average over images, the set of a new image holds at least a share {} of its labels; of an image with one "

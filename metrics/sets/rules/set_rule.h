@@ -41,7 +41,7 @@ enum class ConformalThreshold {
   kFuzzy,         // all, weighted by how alike the numbers of training images are
 };
 
-/// What the lambda and the k of raps are chosen for, on a part of the calibration images.
+/// The aim with which lambda and k of raps are chosen on a part of the calibration images.
 enum class RapsTuning { kNone, kSize, kStrata };
 
 struct SetRule {

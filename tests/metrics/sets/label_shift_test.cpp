@@ -82,8 +82,8 @@ TEST_CASE("the most likely shares, by hand") {
 }
 
 TEST_CASE("the shares by answers, by hand") {
-  // Of class 0 two of two images are answered 0, of class 1 one of two; of four new images three are answered 0. With
-  // C = [[1/2, 1/4], [0, 1/4]] and m = (3/4, 1/4), w = (1, 1): no shift.
+  // Two of two images of class 0 are answered 0, and one of two of class 1; three of four new images are answered 0.
+  // With C = [[1/2, 1/4], [0, 1/4]] and m = (3/4, 1/4), w = (1, 1): no shift.
   const at::Tensor scores = at::tensor({1., 0., 1., 0., 1., 0., 0., 1.}, at::kDouble).view({4, 2});
   const at::Tensor labels = at::tensor({0, 0, 1, 1}, at::kLong);
   CHECK(distance(shares_by_confusion(scores, labels, scores), {0.5, 0.5}) < 1e-12);
