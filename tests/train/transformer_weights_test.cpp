@@ -349,6 +349,7 @@ TEST_CASE("a grid that is not square is known from a card, and else square ones 
                  .input_width = 32,
                  .mean = {0, 0, 0},
                  .std = {1, 1, 1},
+                 .features_model = {},
                  .head = "linear"};
   const TextMap metadata{{"card", to_text(card)}, {"config", ""}};
   const auto same = transformer.draw(2, 8, 32);
