@@ -299,7 +299,7 @@ int resume(const CommandLine& line, const TrainArguments& arguments, RunFolder* 
 int try_out(const CommandLine& line) {
   const at::Device device = find_device(line.device);
   Experiment run = make_experiment(line.registries, load_config(line), device, FirstWeights::kPretrained);
-  const auto& folder = run.config.get<std::string>("run.dir");
+  const auto folder = run.config.get<std::string>("run.dir");  // dry_run() replaces the config
   RunFolder::check_not_foreign(folder);
   catch_interrupts();
   std::cout << run.config.to_yaml_with_origins() << '\n';
