@@ -92,8 +92,7 @@ void Convolution::prepare(InferenceForm form) {
   packed_.reset();
   if (!is_prepared()) return;
   const c10::NoGradGuard no_grad;
-  at::Tensor weight = weight_.to(at::kDouble);
-  at::Tensor bias = bias_.defined() ? bias_.to(at::kDouble) : at::zeros({weight.size(0)}, weight.options());
+  at::Tensor weight = weight_, bias = bias_.defined() ? bias_ : at::zeros({weight.size(0)}, weight.options());
   if (norm_) {
     const auto [scale, shift] = norm_->factors();
     weight = weight * scale.view({-1, 1, 1, 1});
@@ -237,7 +236,7 @@ void LinearLayer::prepare(InferenceForm form) {
   packed_.reset();
   if (!is_prepared()) return;
   const c10::NoGradGuard no_grad;
-  at::Tensor weight = weight_.to(at::kDouble), bias = bias_.to(at::kDouble);
+  at::Tensor weight = weight_, bias = bias_;
   if (scale_.defined()) {
     const at::Tensor scale = scale_.flatten().to(at::kDouble);
     weight = weight * scale.unsqueeze(1);

@@ -125,7 +125,7 @@ PackedLinear::PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at:
     : type_(type), is_packed_(can_pack(weight, type)), weight_(weight.to(type).contiguous()), bias_(bias.to(type)) {
   static const auto pack =
       find_operator<at::Tensor(const at::Tensor&, std::optional<int64_t>)>("mkldnn::_reorder_linear_weight");
-  if (is_packed_) weight_ = pack.call(weight_.to_mkldnn(), std::nullopt);
+  if (is_packed_) weight_ = pack.call(weight_, std::nullopt);
 }
 
 at::Tensor PackedLinear::operator()(const at::Tensor& x, Activation activation, const at::Tensor& added) const {

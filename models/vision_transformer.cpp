@@ -106,7 +106,7 @@ class SelfAttention : public Layer {
   /// `features` is a multiple of `heads`.
   SelfAttention(int64_t features, int64_t heads, TensorNames names, const PartNames& parts,
                 const AdapterOptions& adapter)
-      : heads_(heads) {
+      : heads_(heads), qkv_is_module_(names == TensorNames::kTimm) {
     const bool is_timm = names == TensorNames::kTimm;
     const at::Tensor weight = first_weight(names, 3 * features, features), bias = zeros(3 * features);
     qkv_ = std::make_shared<LinearLayer>(weight, bias);
@@ -131,7 +131,7 @@ class SelfAttention : public Layer {
 
   void prepare(InferenceForm form) override {
     Layer::prepare(form);
-    qkv_->prepare(form);  // torchvision's is no module of its own
+    if (!qkv_is_module_) qkv_->prepare(form);
   }
 
   at::Tensor forward(const at::Tensor& x) override { return adapted(seen(x), *out_, out_adapter_); }
@@ -158,6 +158,7 @@ class SelfAttention : public Layer {
   }
 
   int64_t heads_;
+  bool qkv_is_module_;  // in torchvision's networks its weights are this layer's own
   std::shared_ptr<LinearLayer> qkv_, out_;
   std::shared_ptr<Layer> qkv_adapter_, out_adapter_;  // may be null
 };

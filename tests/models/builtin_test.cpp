@@ -349,7 +349,8 @@ void make_statistics_uneven(Model& model) {
 }
 
 TEST_CASE("the fast form of every model gives its scores and features, and bf16 about them") {
-  for (const auto& [name, entry] : models().entries()) {
+  for (const ModelEntry& entry : models().entries()) {
+    const std::string& name = entry.name;
     if (!is_quick(name) || name == kHeadOnly) continue;
     CAPTURE(name);
     const auto model = build_model(name);

@@ -41,9 +41,10 @@ TEST_CASE("a prepared unit computes what its convolution, norm and activation do
         const at::Tensor x = 4 * at::randn({3, 8, 11, 14}), added = at::randn({3, 16, 6, 7});
         const at::Tensor expected = unit(x), expected_sum = unit.onto(added, x, 0);
         for (const auto& part : owner.children()) part->as<Layer>()->prepare(InferenceForm::kFast);
-        CHECK(test::near(unit(x), expected));
-        CHECK(test::near(unit.onto(added, x, 0), expected_sum));
-        CHECK(test::near(unit(x.contiguous(at::MemoryFormat::ChannelsLast)), expected));
+        CHECK(test::relative_error(unit(x), expected) <= network_tolerance(at::kFloat));
+        CHECK(test::relative_error(unit.onto(added, x, 0), expected_sum) <= network_tolerance(at::kFloat));
+        CHECK(test::relative_error(unit(x.contiguous(at::MemoryFormat::ChannelsLast)), expected) <=
+              network_tolerance(at::kFloat));
       }
     }
   }
@@ -74,7 +75,7 @@ TEST_CASE("a prepared linear layer takes an activation, or a scale and a sum, in
   CHECK(test::near(layer.forward(x), product));
   layer.set_scale(scale);
   layer.prepare(InferenceForm::kFast);
-  CHECK(test::near(layer.scaled_onto(added, x), added + scale * product));
+  CHECK(test::relative_error(layer.scaled_onto(added, x), added + scale * product) <= network_tolerance(at::kFloat));
 }
 
 TEST_CASE("a prepared norm with a ReLU takes some of the channels of a tensor, and keeps NaN") {
