@@ -13,6 +13,7 @@
 #include "src/core/interrupt.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
+#include "src/inference/answer_form.h"
 #include "src/inference/answer_place.h"
 #include "src/inference/calibration.h"
 #include "src/inference/guarantee.h"
@@ -165,8 +166,8 @@ bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRu
     write_file_atomically(folder.calibration(checkpoint), calibration_json(numbers).dump() + "\n");
     if (!dropped.empty()) {
       log::warning(fmt::format(
-          "[calibrate] no longer kept, for they were calibrated on other images, for another temperature, or by an "
-          "earlier version: {}",
+          "[calibrate] no longer kept, for they were calibrated on other images, for another temperature, with another "
+          "run.inference, or by an earlier version: {}",
           fmt::join(dropped, ", ")));
     }
   } catch (const RunError& problem) {
@@ -186,6 +187,7 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   const std::string checkpoint = chosen_checkpoint(line, arguments.choice, folder).stem().string();
   TrainedRun run = open_trained_run(line.registries, arguments.run, {checkpoint}, device, line.settings);
   const Checkpoint weights = load_weights(run.experiment, run.checkpoints.front());
+  const InferenceForm form = prepare_run(run.experiment);
   const std::string split = calibration_split(run.experiment.dataset);
   const ClassFacts facts = run.experiment.class_facts;
   request.rules = rules_of(arguments, facts);
@@ -201,7 +203,8 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   const Calibration done = calibrate_and_judge(request, facts, calibration, split, test ? &*test : nullptr, "test");
   StoredRules stored{.temperature = done.temperature,
                      .calibrated_on = done.calibrated_on,
-                     .checkpoint_sha256 = weights.text("sha256")};
+                     .checkpoint_sha256 = weights.text("sha256"),
+                     .inference = name_of(form)};
   for (const JudgedRule& judged : done.rules) stored.rules.push_back(judged.rule);
   for (const JudgedPlace& judged : done.places) stored.places.push_back(judged.place);
   print(arguments, done);

@@ -8,6 +8,7 @@
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
+#include "src/inference/answer_form.h"
 
 namespace settrain {
 
@@ -85,6 +86,12 @@ TrainedModel ServedModel::open(const CommandLine& line, const fs::path& file) co
   std::vector<std::string> settings = line.settings;
   if (threads > 0) settings.push_back(fmt::format("run.threads={}", threads));
   return open_trained_model(line.registries, file, find_device(line.device), settings, alone);
+}
+
+TrainedModel ServedModel::open_to_answer(const CommandLine& line, const fs::path& file) const {
+  TrainedModel opened = open(line, file);
+  prepare_to_answer(opened, line.settings);
+  return opened;
 }
 
 SetMaker ServedModel::set_maker(const TrainedModel& opened) const {

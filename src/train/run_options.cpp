@@ -26,6 +26,12 @@ config::Keys GeneralOptions::keys() {
   };
 }
 
+const config::Named<InferenceForm>& inference_forms() {
+  static const config::Named<InferenceForm> forms{
+      {"exact", InferenceForm::kExact}, {"fast", InferenceForm::kFast}, {"bf16", InferenceForm::kBf16}};
+  return forms;
+}
+
 config::Keys RunOptions::keys() {
   return {
       key("dir", &RunOptions::dir, "runs/${name}", "The run folder.").not_empty().free(),
@@ -36,6 +42,13 @@ config::Keys RunOptions::keys() {
           .at_most(kMostThreads)
           .word("auto", kAuto)
           .in("threads")
+          .free(),
+      key("inference", &RunOptions::inference, InferenceForm::kFast,
+          "How `settrain predict`, `serve`, `scores` and `calibrate` compute; all else is exact. exact: as in training. "
+          "fast: float32 with batch norms folded into convolutions, whose scores are those of exact but for rounding. "
+          "bf16: the same with bfloat16 inputs, for CPUs with AVX-512 BF16. Calibrated rules answer in the form that "
+          "they were calibrated with.",
+          inference_forms())
           .free(),
   };
 }

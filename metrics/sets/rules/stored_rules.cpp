@@ -211,7 +211,8 @@ SetRule rule_of(const std::string& name) {
 }
 
 constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kTemperature = "temperature",
-                     *kCalibratedOn = "calibrated_on", *kRules = "rules", *kPlaces = "places";
+                     *kCalibratedOn = "calibrated_on", *kRules = "rules", *kPlaces = "places",
+                     *kInference = "inference";
 constexpr size_t kMostDepth = 16;
 
 Json json_of(const CalibratedPlace& place) {
@@ -255,6 +256,10 @@ StoredRules from_json(const Json& json, int64_t classes) {
   if (!(stored.temperature > 0) || !std::isfinite(stored.temperature)) throw RunError("the temperature is not above 0");
   stored.calibrated_on = json.at(kCalibratedOn).get<std::string>();
   stored.checkpoint_sha256 = json.value(kDigest, std::string());
+  stored.inference = json.value(kInference, stored.inference);  // earlier versions knew no other
+  if (stored.inference != "exact" && stored.inference != "fast" && stored.inference != "bf16") {
+    throw RunError("'inference' is none of exact, fast and bf16");
+  }
   for (const Json& rule : json.at(kRules)) {
     if (version > 1 && !rule.contains("version")) throw RunError("a rule has no version");
     try {
@@ -367,6 +372,7 @@ CalibratedRule rule_from_json(const Json& json, int64_t classes) {
 std::string to_text(const StoredRules& stored) {
   Json json{{kVersion, kRuleVersion}, {kTemperature, stored.temperature}};
   json[kCalibratedOn] = stored.calibrated_on;
+  json[kInference] = stored.inference;
   if (!stored.checkpoint_sha256.empty()) json[kDigest] = stored.checkpoint_sha256;
   Json rules = Json::array();
   for (const CalibratedRule& rule : stored.rules) rules.push_back(to_json(rule));

@@ -46,6 +46,7 @@ struct StoredRules {
   double temperature = 1;              // scores are divided by it, after the loss' score scale, before rules see them
   std::string calibrated_on;           // a phrase: "the calibration share of val, 1,200 images"
   std::string checkpoint_sha256 = {};  // digest of the weights that they are for
+  std::string inference = "exact";     // the form in which the model computed the scores (run.inference)
   std::vector<CalibratedRule> rules = {};
   std::vector<CalibratedPlace> places = {};
   std::vector<SetRule> outdated = {};  // in what was read: those that must be calibrated again (OutdatedRule)

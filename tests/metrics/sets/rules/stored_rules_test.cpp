@@ -236,6 +236,20 @@ TEST_CASE("a file of version 1 keeps its rules, but for those that mean somethin
   CHECK(again.outdated.empty());
 }
 
+TEST_CASE("rules keep the form of inference, which is exact in earlier versions") {
+  StoredRules rules = some_rules();
+  rules.inference = "bf16";
+  std::string text = to_text(rules);
+  CHECK(stored_rules_from_text(text, 3, "a file").inference == "bf16");
+  const std::string form = "\"inference\":\"bf16\",";
+  REQUIRE(text.find(form) != std::string::npos);
+  std::string other = text;
+  text.erase(text.find(form), form.size());
+  CHECK(stored_rules_from_text(text, 3, "a file").inference == "exact");
+  other.replace(other.find("bf16"), 4, "int8");
+  CHECK_THROWS_WITH(stored_rules_from_text(other, 3, "a file"), Contains("none of exact, fast and bf16"));
+}
+
 TEST_CASE("text that is no rules of a model is refused, with its place") {
   CHECK_THROWS_WITH(stored_rules_from_text(to_text(some_rules()), 4, "'model.safetensors'"),
                     Contains("'model.safetensors': ") && Contains("3 classes, expected 4"));
