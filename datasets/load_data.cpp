@@ -203,7 +203,7 @@ void keep_superclasses(const ClassOptions& options, Dataset& dataset) {
     superclasses.push_back(superclass);
     paths.push_back(all_paths[c]);
   }
-  for (Split* split : {&dataset.train, &dataset.val, &dataset.test}) {
+  for (Split* split : {&dataset.train, &dataset.val, &dataset.calibration, &dataset.test}) {
     const bool had_images = split->size() > 0;
     *split = with_new_labels(*split, new_labels);
     if (had_images && split->size() == 0) throw KeyError(key, fmt::format("leaves no image in {}", split->name));

@@ -140,5 +140,6 @@ void add_check_command(CLI::App& app, CommandLine& line);
 void add_bench_command(CLI::App& app, CommandLine& line);
 void add_figure_command(CLI::App& app, CommandLine& line);
 void add_data_command(CLI::App& app, CommandLine& line);
+void add_init_command(CLI::App& app, CommandLine& line);
 
 }  // namespace settrain

@@ -59,10 +59,12 @@ int export_onnx(const CommandLine& line, const ExportArguments& arguments, const
   const TrainedModel model = open_trained_model(line.registries, checkpoint, at::kCPU);
   check_takes_images(model);
   if (!model.rules_problem.empty()) throw RunError(model.rules_problem);
+  const Pipeline preprocessing(model.loader.pipeline, model.card.image_height, model.card.image_width,
+                               ViewUse::kEvaluation);
   const OnnxOptions options{.input = arguments.input,
                             .temperature = model.rules ? model.rules->temperature : 1,
                             .rule = rule_of(model, arguments.rule),
-                            .facts = {{"config", model.config.to_yaml()}}};
+                            .facts = {{"config", model.config.to_yaml()}, {"preprocessing", preprocessing.describe()}}};
   const OnnxFile done = write_onnx(output, *model.model, model.card, options);
   std::cout << fmt::format("'{}': an ONNX graph of {} nodes, opset {}, {}, for {} x {} pixels{}{}\n", output.string(),
                            done.num_nodes, done.opset, format_bytes(fs::file_size(output)), model.card.input_height,

@@ -11,7 +11,8 @@
 namespace settrain {
 
 /// Writes the file for `checkpoint` ("best-val-top5"). Rules of the same name are replaced; other rules stay where
-/// temperature, calibration images and weights are the same. Returns the names of the rules that were dropped. A
+/// temperature, calibration images and weights are the same. The default rule stays too, unless `rules` has another.
+/// Returns the names of the rules that were dropped. A
 /// damaged file is replaced with a warning.
 std::vector<std::string> store_rules(const RunFolder& folder, const std::string& checkpoint, const StoredRules& rules);
 

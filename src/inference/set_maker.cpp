@@ -59,12 +59,10 @@ std::vector<SetRule> wanted_rules(const TrainedModel& model, const std::vector<s
   }
   if (!rules.empty()) return rules;
   check_rules_of(model);
-  if (model.rules) {
-    for (const CalibratedRule& stored : model.rules->rules) {
-      // top:5 may be calibrated for classes, and there may be fewer than 5 superclasses.
-      const bool fits = stored.rule.kind != SetRule::Kind::kTop || stored.rule.level <= static_cast<double>(members);
-      if (fits) rules.push_back(stored.rule);
-    }
+  if (const CalibratedRule* rule = model.rules ? default_rule(*model.rules) : nullptr) {
+    // top:5 may be calibrated for classes, and there may be fewer than 5 superclasses.
+    const bool fits = rule->rule.kind != SetRule::Kind::kTop || rule->rule.level <= static_cast<double>(members);
+    if (fits) rules.push_back(rule->rule);
   }
   if (rules.empty()) rules.push_back(parse_set_rule(fmt::format("top:{}", std::min(kUsualTop, members))));
   return rules;

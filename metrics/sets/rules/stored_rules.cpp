@@ -210,8 +210,8 @@ SetRule rule_of(const std::string& name) {
   }
 }
 
-constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kTemperature = "temperature",
-                     *kCalibratedOn = "calibrated_on", *kRules = "rules";
+constexpr const char *kVersion = "rules_version", *kDigest = "checkpoint_sha256", *kChosen = "default",
+                     *kTemperature = "temperature", *kCalibratedOn = "calibrated_on", *kRules = "rules";
 constexpr size_t kMostDepth = 16;
 
 StoredRules from_json(const Json& json, int64_t classes) {
@@ -233,10 +233,37 @@ StoredRules from_json(const Json& json, int64_t classes) {
       stored.outdated.push_back(problem.rule);
     }
   }
+  stored.chosen = json.value(kChosen, std::string());
+  const auto is_chosen = [&](const SetRule& rule) { return rule.name() == stored.chosen; };
+  if (!stored.chosen.empty() && std::ranges::none_of(stored.rules, is_chosen, &CalibratedRule::rule) &&
+      std::ranges::none_of(stored.outdated, is_chosen)) {
+    throw RunError(fmt::format("the default rule {} is none of the rules", shown(stored.chosen)));
+  }
   return stored;
 }
 
 }  // namespace
+
+bool is_always_full(const CalibratedRule& rule) {
+  return !rule.thresholds.empty() && std::ranges::all_of(rule.thresholds, [](const DoubleDouble& threshold) {
+    return threshold.high == kAlwaysIn;
+  });
+}
+
+const CalibratedRule* default_rule(const StoredRules& stored) {
+  const CalibratedRule* best = nullptr;
+  bool is_lac = false;
+  for (const CalibratedRule& rule : stored.rules) {
+    if (rule.rule.name() == stored.chosen) return &rule;
+    if (!needs_images(rule.rule) || is_always_full(rule)) continue;
+    const bool lac = rule.rule.kind == SetRule::Kind::kConformal && rule.rule.score == ConformalScore::kLac &&
+                     rule.rule.threshold == ConformalThreshold::kMarginal;
+    if (best && (is_lac || !lac)) continue;
+    best = &rule;
+    is_lac = lac;
+  }
+  return best;
+}
 
 OutdatedRule::OutdatedRule(const SetRule& outdated)
     : RunError(fmt::format("the rule {} was calibrated by an earlier version of settrain, whose probabilities had the "
@@ -321,6 +348,7 @@ std::string to_text(const StoredRules& stored) {
   Json json{{kVersion, kRuleVersion}, {kTemperature, stored.temperature}};
   json[kCalibratedOn] = stored.calibrated_on;
   if (!stored.checkpoint_sha256.empty()) json[kDigest] = stored.checkpoint_sha256;
+  if (!stored.chosen.empty()) json[kChosen] = stored.chosen;
   Json rules = Json::array();
   for (const CalibratedRule& rule : stored.rules) rules.push_back(to_json(rule));
   json[kRules] = std::move(rules);
