@@ -25,7 +25,6 @@ struct PretrainedSource {
   std::string normalisation;               // a choice of data.normalisation
   std::string interpolation = "bilinear";  // a choice of data.interpolation
   double crop_share = 0.875;               // of the shorter side, which the evaluation's centre crop keeps
-  std::string file{};                      // the file's name, where `url` is a page that leads to it
 };
 
 /// `keys` are the keys of the section `model` that only this model has. `make` draws the initial weights from ATen's

@@ -178,9 +178,8 @@ std::vector<ModelEntry> vision_transformer_entries() {
   for (const int64_t registers : {0, 4}) {
     for (const TransformerSize& size : {kSmall, kBase, kLarge}) entries.push_back(dinov2_entry(size, registers));
   }
-  entries.push_back(clip_entry(
-      kBase, 16, 512,
-      {"BioCLIP", "https://huggingface.co/imageomics/bioclip", "clip", "bicubic", 1, "open_clip_pytorch_model.bin"}));
+  entries.push_back(
+      clip_entry(kBase, 16, 512, {"BioCLIP", "https://huggingface.co/imageomics/bioclip", "clip", "bicubic", 1}));
   entries.push_back(
       clip_entry(kLarge, 14, 768, {"BioCLIP 2", "https://huggingface.co/imageomics/bioclip-2", "clip", "bicubic", 1}));
   entries.push_back(free_entry());

@@ -2,9 +2,10 @@
 """Trains every loss with the defaults of its keys, on the data and with the optimizer of one config or several, and prints a table of their
 accuracies on the test images beside those of cross-entropy: how far a loss gets whose user sets nothing but its name.
 
-    scripts/loss_defaults.py CONFIG ... [--losses NAME ...] [--program FILE] [--runs FOLDER] [-- --set KEY=VALUE ...]
+    scripts/loss_defaults.py CONFIG ... [--losses NAME ...] [--program FILE] [--runs FOLDER] [-- OPTION ...]
 
 Runs one after the other, each in FOLDER/CONFIG-NAME; a run that stands there is not repeated. A loss that needs another head gets it.
+Options behind -- go to every run.
 """
 
 import argparse
@@ -51,15 +52,17 @@ def main():
     parser.add_argument("--losses", nargs="+", metavar="NAME", help="without it all that have a gradient")
     parser.add_argument("--program", default=ROOT / "scripts/settrain")
     parser.add_argument("--runs", type=pathlib.Path, default=pathlib.Path("runs/loss_defaults"), metavar="FOLDER")
-    parser.add_argument("more", nargs="*", help="more settings of all runs, after --")
-    args = parser.parse_args()
+    words = sys.argv[1:]
+    end = words.index("--") if "--" in words else len(words)
+    more = words[end + 1 :]
+    args = parser.parse_args(words[:end])
     heads = losses_of(args.program)
     print("| loss | " + " | ".join(f"{config.stem}: top-1, top-5" for config in args.configs) + " |")
     print("|---" * (len(args.configs) + 1) + "|")
     for loss in args.losses or heads:
         cells = []
         for config in args.configs:
-            top1, top5, warned = accuracies(args.program, config, loss, heads[loss], args.runs / f"{config.stem}-{loss}", args.more)
+            top1, top5, warned = accuracies(args.program, config, loss, heads[loss], args.runs / f"{config.stem}-{loss}", more)
             cells.append(f"{top1:.1f}, {top5:.1f}" + (" (warned)" if warned else ""))
         print(f"| `{loss}` | " + " | ".join(cells) + " |", flush=True)
 

@@ -140,26 +140,18 @@ bool keep(const RunFolder& folder, const std::string& checkpoint, const StoredRu
   return true;
 }
 
-// Adds a warning where pas and wpas allow for the classes' shares of the training images a second time.
-void warn_of_second_correction(const CommandLine& line, const Experiment& run, Calibration& calibration) {
-  std::string names, by;
-  for (const JudgedRule& judged : calibration.rules) {
-    const ConformalScore score = judged.rule.rule.score;
-    const bool is_prior_adjusted = judged.rule.rule.kind == SetRule::Kind::kConformal &&
-                                   (score == ConformalScore::kPas || score == ConformalScore::kWpas);
-    if (is_prior_adjusted) names += (names.empty() ? "" : ", ") + judged.rule.rule.name();
-  }
+bool is_prior_adjusted(const SetRule& rule) {
+  return rule.kind == SetRule::Kind::kConformal &&
+         (rule.score == ConformalScore::kPas || rule.score == ConformalScore::kWpas);
+}
+
+// The key by which training has allowed for the classes' shares of the training images; empty where none has.
+std::string prior_corrected_by(const CommandLine& line, const Experiment& run) {
   const auto& loss = run.config.get<std::string>("loss.name");
   const Sampling sampling = run.loader.sampling();
-  if (line.registries.losses.at(loss).corrects_prior) by = "loss.name " + loss;
-  if (sampling.sampler != Sampling::kUniform) by = "data.sampler " + sampling.sampler;
-  if (run.config.read<ClassWeightOptions>("loss").kind != ClassWeightOptions::kNone) by = "loss.class_weights";
-  if (names.empty() || by.empty()) return;
-  calibration.warnings.push_back(fmt::format(
-      "{}: pas allows for the classes' shares of the training images, and training by {} has done so before. "
-      "Rare classes then count twice over, and common ones may be covered far less; conformal:lac suits such a "
-      "model",
-      names, by));
+  if (line.registries.losses.at(loss).corrects_prior) return "loss.name " + loss;
+  if (sampling.sampler != Sampling::kUniform) return "data.sampler " + sampling.sampler;
+  return run.config.read<ClassWeightOptions>("loss").kind != ClassWeightOptions::kNone ? "loss.class_weights" : "";
 }
 
 int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) {
@@ -174,6 +166,17 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   const std::string split = calibration_split(run.experiment.dataset);
   const ClassFacts facts = run.experiment.class_facts;
   request.rules = rules_of(arguments, facts);
+  const std::string corrected_by = prior_corrected_by(line, run.experiment);
+  std::string names;  // of rules that correct a second time
+  if (!corrected_by.empty()) {
+    if (arguments.rules.empty()) {
+      std::erase_if(request.rules,
+                    [&](const SetRule& rule) { return is_prior_adjusted(rule) && rule.name() != arguments.chosen; });
+    }
+    for (const SetRule& rule : request.rules) {
+      if (is_prior_adjusted(rule)) names += (names.empty() ? "" : ", ") + rule.name();
+    }
+  }
   request.no_guarantee = why_no_guarantee(run.experiment, weights, split, /*with_test=*/!request.share);
   request.by_alpha = true;  // for the report
   tell_probabilities("[calibrate]", facts.probability, run.experiment.config.get<std::string>("model.head"));
@@ -183,7 +186,13 @@ int calibrate_run(const CommandLine& line, const CalibrateArguments& arguments) 
   if (!request.share) test = labelled_scores(run.experiment, "test", bar);
   log_skipped_images(*run.experiment.loader.skipped);
   Calibration done = calibrate_and_judge(request, facts, calibration, split, test ? &*test : nullptr, "test");
-  warn_of_second_correction(line, run.experiment, done);
+  if (!names.empty()) {
+    done.warnings.push_back(fmt::format(
+        "{}: pas allows for the classes' shares of the training images, and training by {} has done so "
+        "before. Rare classes then count twice over, and common ones may be covered far less; conformal:lac "
+        "suits such a model",
+        names, corrected_by));
+  }
   if (split == "val") {
     done.warnings.emplace_back(
         "the validation images calibrate, which may have chosen the epoch: a run with data.calibration_share, or with a "

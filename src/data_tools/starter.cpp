@@ -40,7 +40,7 @@ int64_t batch_size(int64_t images) {
 class Lines {
  public:
   void add(const std::string& yaml, const std::string& reason) {
-    text_ += reason.empty() ? yaml + '\n' : fmt::format("{:<38} # {}\n", yaml, reason);
+    text_ += reason.empty() ? yaml + '\n' : fmt::format("{:<44} # {}\n", yaml, reason);
   }
   const std::string& text() const { return text_; }
 

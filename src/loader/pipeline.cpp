@@ -168,16 +168,6 @@ bool Pipeline::resizes(int64_t image_height, int64_t image_width) const {
   return scaled(image_height, image_width) != whole_view(image_height, image_width);
 }
 
-std::string Pipeline::describe() const {
-  const char* filter = recipe_.filter == Filter::kBicubic ? "bicubic" : "bilinear";
-  const std::string scaling =
-      recipe_.scales_short_side
-          ? fmt::format("the shorter side is scaled to {} pixels", recipe_.resize_size)
-          : fmt::format("the image is scaled to cover {} x {} pixels, unless it has that size", height_, width_);
-  return fmt::format("{} ({}, as by Pillow's Image.resize), then {} of {} x {} pixels is taken", scaling, filter,
-                     views() == 1 ? "the centre" : "each corner and the centre, mirrored too,", height_, width_);
-}
-
 // The whole image, scaled; crops are cut out of it.
 View Pipeline::scaled(int64_t image_height, int64_t image_width) const {
   return recipe_.scales_short_side ? with_short_side(image_height, image_width, recipe_.resize_size)

@@ -50,9 +50,6 @@ class Pipeline {
   /// Whether views of an image of that size are scaled.
   bool resizes(int64_t image_height, int64_t image_width) const;
 
-  /// A sentence for who makes the model's input elsewhere: how evaluation resizes and crops.
-  std::string describe() const;
-
   /// The views of an image of that size. Training views are a function of (seed, epoch, sample id, repetition), see
   /// AugmentationKey.
   std::vector<View> views_of(int64_t image_height, int64_t image_width, int64_t epoch, int64_t sample_id,

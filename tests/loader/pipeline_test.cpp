@@ -177,14 +177,3 @@ TEST_CASE("a pipeline knows for which images it resizes nothing") {
     CHECK(resizes("imagenet", 28, 32, 40, use) == (use == ViewUse::kTraining));
   }
 }
-
-TEST_CASE("a sentence says how evaluation makes the model's input") {
-  PipelineOptions options = named("imagenet");
-  CHECK(
-      Pipeline(options, 0, 0, ViewUse::kEvaluation).describe() ==
-      "the shorter side is scaled to 256 pixels (bilinear, as by Pillow's Image.resize), then the centre of 224 x 224 "
-      "pixels is taken");
-  options.interpolation = "bicubic";
-  CHECK_THAT(Pipeline(options, 0, 0, ViewUse::kTenCrops).describe(), Contains("bicubic") && Contains("each corner"));
-  CHECK_THAT(Pipeline({}, 0, 0, ViewUse::kEvaluation).describe(), Contains("scaled to cover 224 x 224 pixels"));
-}
