@@ -5,6 +5,7 @@
 #include <map>
 
 #include "metrics/sets/rules/rule_terms.h"
+#include "metrics/sets/rules/stored_rules.h"
 #include "src/core/error.h"
 #include "src/core/log.h"
 #include "src/core/text.h"
@@ -13,6 +14,14 @@
 namespace settrain {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+bool default_rule_answers(const TrainedModel& opened) {
+  return opened.rules && default_rule(opened.rules->rules, opened.rules->chosen);
+}
+
+}  // namespace
 
 void ServedModel::add_model(CLI::App& command) {
   command
@@ -28,7 +37,7 @@ void ServedModel::add_options(CLI::App& command, CommandLine& line) {
   command
       .add_option("--rule", rules,
                   "top:K, error:E, or one that `settrain calibrate` calibrated; may be given several times. Without it "
-                  "those that are calibrated, else top:5")
+                  "the model's default rule (`settrain calibrate --default`), else top:5")
       ->allow_extra_args(false);
   add_choice(command, "--by", form.by_superclass, {{"class", false}, {"superclass", true}},
              "What the sets hold: class, or superclass (genera, say)");
@@ -99,7 +108,9 @@ SetMaker ServedModel::set_maker(const TrainedModel& opened) const {
 }
 
 bool ServedModel::tell_rules(const char* who, const TrainedModel& opened, const SetMaker& maker) const {
-  const char* how = !rules.empty() ? "" : opened.rules ? " (those calibrated)" : " (none is calibrated)";
+  const char* how = !rules.empty()                 ? ""
+                    : default_rule_answers(opened) ? " (the default rule)"
+                                                   : " (none is calibrated)";
   log::info(
       fmt::format("{} '{}' answers by {}{}", who, opened.file.string(), fmt::join(maker.rule_names(), ", "), how));
   if (!opened.rules_problem.empty()) {
@@ -116,6 +127,11 @@ bool ServedModel::tell_rules(const char* who, const TrainedModel& opened, const 
     if (!needs_images(rule.rule)) continue;
     promises[rule.guarantee].push_back(rule.rule.name());
     has_guarantee |= is_guarantee(rule.guarantee);
+  }
+  for (const CalibratedRule& rule : maker.rules()) {
+    for (const std::string& note : rule.notes) {
+      log::warning(printable(fmt::format("{} {}: {}", who, rule.rule.name(), note)));
+    }
   }
   for (const auto& [promise, names] : promises) {
     log::info(printable(

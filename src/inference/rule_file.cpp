@@ -43,8 +43,12 @@ std::vector<std::string> store_rules(const RunFolder& folder, const std::string&
       }
     }
     for (const CalibratedRule& old : before ? before->rules : std::vector<CalibratedRule>{}) {
-      if (has_rule(old.rule)) continue;
+      if (has_rule(old.rule)) {
+        if (all.chosen.empty() && before->chosen == old.rule.name()) all.chosen = before->chosen;
+        continue;
+      }
       if (stay) {
+        if (all.chosen.empty() && before->chosen == old.rule.name()) all.chosen = before->chosen;
         all.rules.push_back(old);
       } else {
         dropped.push_back(old.rule.name());

@@ -20,7 +20,8 @@ config::Keys GeneralOptions::keys() {
           .at_least(0),
       key("select", &GeneralOptions::select, {},
           "Metrics of the validation split (val/top5); for each, the checkpoint of its best epoch is kept and "
-          "evaluated at the end. `last` also evaluates the last epoch's. A metric of the test split (test/top1), where "
+          "evaluated at the end. `last` also evaluates the last epoch's. Without any, no epoch is chosen, and the last one's "
+          "weights are the run's. A metric of the test split (test/top1), where "
           "eval.during_training has it, is for protocols that report the best test accuracy, which is too optimistic.")
           .distinct(),
   };
