@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "apps/settrain/command_line.h"
+#include "models/model.h"
 #include "src/core/error.h"
 #include "src/core/files.h"
 #include "src/core/interrupt.h"
@@ -58,7 +59,8 @@ TrainedHead train_head(const CommandLine& line, ProgressBar& bar) {
   const auto start = std::chrono::steady_clock::now();
   const ScratchFolder scratch;
   const std::string folder = (scratch.path() / "run").string();
-  Experiment run = make_experiment(line.registries, head_config(line, folder), find_device(line.device));
+  Experiment run =
+      make_experiment(line.registries, head_config(line, folder), find_device(line.device), FirstWeights::kPretrained);
   if (run.dataset.test.size() == 0) throw DataError("a probe judges on test images, and the data set has none");
   check_training_data(run);
   RunFolder run_folder = RunFolder::create(folder, /*overwrite=*/false);

@@ -38,7 +38,8 @@ std::vector<OfferedPlace> offered_places(const ServeArguments& arguments, const 
   if (is_fixed && !arguments.lists.empty())
     throw ConfigError("--offer: requests choose a place, and --only or --prior gives all of them the same");
   if (is_fixed || served.form.by_superclass) return places;
-  const auto add = [&](const char* kind, const std::string& name, const std::string& what, std::string AnswerForm::*key) {
+  const auto add = [&](const char* kind, const std::string& name, const std::string& what,
+                       std::string AnswerForm::*key) {
     AnswerForm form = served.form;
     form.*key = what;
     try {
@@ -110,9 +111,10 @@ void add_serve_command(CLI::App& app, CommandLine& line) {
   command->add_option("--port", options.port, "0: any free one")->check(CLI::Range(0, 65535))->capture_default_str();
   arguments->served.add_options(*command, line);
   command
-      ->add_option("--offer", arguments->lists,
-                   "NAME=FILE: a list of classes as --only takes it, which a request may name by only=NAME; may be given "
-                   "several times. Places of `settrain calibrate --prior` are offered as prior=NAME")
+      ->add_option(
+          "--offer", arguments->lists,
+          "NAME=FILE: a list of classes as --only takes it, which a request may name by only=NAME; may be given "
+          "several times. Places of `settrain calibrate --prior` are offered as prior=NAME")
       ->allow_extra_args(false);
   add_integer(*command, "--batch", options.batch.most_images, 1, 4096,
               "The most images that the model scores together");

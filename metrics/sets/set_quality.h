@@ -42,7 +42,7 @@ struct SetOutcomes {
   at::Tensor labels;     // [images] int64; or [images, classes] bool, all labels
   at::Tensor has_label;  // [images] bool: whether the image's set holds its label; or [images, classes] bool: the
                          // labels that it holds
-  at::Tensor sizes;  // [images] int64: classes in its set
+  at::Tensor sizes;      // [images] int64: classes in its set
   int64_t classes = 0;
   // Undefined without a taxonomy.
   at::Tensor nodes{};     // [images] int64: the fewest nodes that make exactly the set

@@ -12,7 +12,7 @@ Server::Server(const ServeOptions& /*options*/) {
 
 Server::~Server() = default;
 
-void Server::run(const TrainedModel& /*model*/, const SetMaker& /*maker*/,
-                 const std::vector<OfferedPlace>& /*places*/, const std::function<void(int port)>& /*ready*/, const std::function<bool()>& /*stop*/) {}
+void Server::run(const TrainedModel& /*model*/, const SetMaker& /*maker*/, const std::vector<OfferedPlace>& /*places*/,
+                 const std::function<void(int port)>& /*ready*/, const std::function<bool()>& /*stop*/) {}
 
 }  // namespace settrain

@@ -233,13 +233,15 @@ class ModelService {
     while (!query.empty()) {
       const std::string_view part = query.substr(0, query.find('&'));
       query.remove_prefix(std::min(query.size(), part.size() + 1));
-      const std::string_view kind = part.substr(0, part.find('=')), name = part.substr(std::min(part.size(), kind.size() + 1));
+      const std::string_view kind = part.substr(0, part.find('=')),
+                             name = part.substr(std::min(part.size(), kind.size() + 1));
       if (kind != "prior" && kind != "only") continue;
       if (found) throw HttpError(400, "a request has one place: prior=NAME or only=NAME");
       for (size_t i = 0; i < places_.size(); ++i) {
         if (places_[i].kind == kind && places_[i].name == name) found = &at_place_[i];
       }
-      if (!found) throw HttpError(400, fmt::format("there is no place {}; GET /model names those there are", in_quotes(part)));
+      if (!found)
+        throw HttpError(400, fmt::format("there is no place {}; GET /model names those there are", in_quotes(part)));
     }
     return found ? *found : anywhere_;
   }
@@ -280,7 +282,8 @@ void Server::run(const TrainedModel& model, const SetMaker& maker, const std::ve
                      .page_css = serve_parts::page_css,
                      .page_js = serve_parts::page_js,
                      .model = service.describe(),
-                     .predict = [&service](std::span<const Upload> images, std::string_view query) { return service.answer(images, query); },
+                     .predict = [&service](std::span<const Upload> images,
+                                           std::string_view query) { return service.answer(images, query); },
                      .origins = options_.origins},
                     options_.http, metrics);
   socket_->listen();

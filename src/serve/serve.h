@@ -46,9 +46,9 @@ class Server {
   explicit Server(const ServeOptions& options);
   ~Server();
 
-  /// Answers requests with the maker's sets, or with those of the place that a request names, until `stop` returns true;
-  /// threads call it several times a second. Requests that had begun are then still answered. Calls `ready` with the port
-  /// when it listens. Throws what the model throws.
+  /// Answers requests with the maker's sets, or with those of the place that a request names, until `stop` returns
+  /// true; threads call it several times a second. Requests that had begun are then still answered. Calls `ready` with
+  /// the port when it listens. Throws what the model throws.
   void run(const TrainedModel& model, const SetMaker& maker, const std::vector<OfferedPlace>& places,
            const std::function<void(int port)>& ready, const std::function<bool()>& stop);
 

@@ -100,7 +100,7 @@ class Embed(ProgramTest):
         for name, model in (("ours", "runs/trees"), ("others", "runs/others")):
             self.embed("--split", "train", model=model, out=f"{name}.safetensors")
         self.write("head.yaml", "data: {name: features, train: ours.safetensors, val_size: 2, batch_size: 4}\nmodel: {name: head_only}\n"
-                   "train: {epochs: 1}\nselect: []\neval: {top_k: [1], average_k: []}\n")
+                   "train: {epochs: 1}\nselect: []\neval: {top_k: [1], average_k: [], splits: [val]}\n")
         self.run_program("--config", "head.yaml", "--device", "cpu")
         self.run_program("export", "runs/head", "--output", "head.safetensors")
         for model in ("runs/head", "head.safetensors"):

@@ -178,7 +178,7 @@ TEST_CASE("at a place no set has a class that does not occur") {
 TEST_CASE("a place by name has its own rules, on corrected scores") {
   TrainedModel model = four_classes();
   CalibratedRule lac{.rule = parse_set_rule("conformal:lac:0.4"), .classes = 4, .thresholds = {-0.3}};
-  lac.label_scores = {{-0.9, -0.8, -0.7, -0.6}, {1, 3, 3, 1}};
+  lac.label_scores = {{-0.9, -0.8, -0.6, -0.5}, {1, 3, 3, 1}};
   lac.images = 4;
   const double never = -std::numeric_limits<double>::infinity();
   const CalibratedPlace alps{.name = "alps",
@@ -191,8 +191,9 @@ TEST_CASE("a place by name has its own rules, on corrected scores") {
   const SetMaker maker(model, {}, {.prior = "alps"});
   CHECK(maker.rule_names() == std::vector<std::string>{"conformal:lac:0.4"});
   const PredictedSet set = maker(scores(), 0).at(0).at(0);
-  // Of b and d, .35 and .2 become .35 and .6, of .95; the threshold is .7, .6 or so.
-  CHECK(set.members == Members{3});
+  // Of b and d, .35 and .2 become .35 and .6, of .95. Images of b weigh 1/2 and of d 3/2: the p-value of d is
+  // (3/2 + 1/2 + 3/2) / (4 + 3/2), and that of b is (1/2) / (4 + 1/2).
+  REQUIRE(set.members == Members{3});
   CHECK(set.probabilities[0] == Approx(0.6 / 0.95));
   CHECK(members(SetMaker(model, {"top:1"}, {.prior = "alps"})) == Members{3});
   CHECK(members(SetMaker(model, {"top:4"}, {.prior = "alps"})) == Members{3, 1});

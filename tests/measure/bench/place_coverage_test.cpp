@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 #include "src/core/error.h"
 #include "tests/support/catch2.h"
 
@@ -27,12 +29,14 @@ TEST_CASE("rules for a place hold there where its shares are right, and not wher
   REQUIRE(outcomes.size() == 6);
   const PlaceOutcome &plain = outcomes[0], &weighted = outcomes[1], &corrected = outcomes[2], &estimated = outcomes[3],
                      &wrong = outcomes[5];
-  for (const PlaceOutcome* right : {&weighted, &corrected, &estimated}) {
+  for (const PlaceOutcome* right : {&weighted, &corrected}) {
     CAPTURE(right->way);
     CHECK(right->coverage > 0.8 - 3 * right->error);
     CHECK(right->coverage < 0.8 + 0.02 + 3 * right->error);
     CHECK(right->error < 0.02);
   }
+  // Shares that are estimated make no promise: they are near the right ones, and the coverage is near theirs.
+  CHECK(std::abs(estimated.coverage - corrected.coverage) < 0.03);
   CHECK(corrected.mean_size < plain.mean_size - 0.1);
   CHECK(wrong.coverage < 0.75);
   // The same draws give the same numbers.

@@ -27,7 +27,8 @@ struct Drawn {
 Drawn draw(int64_t images, const std::vector<double>& shares, uint64_t seed) {
   at::manual_seed(seed);
   const at::Tensor labels = at::multinomial(tensor_of(shares), images, /*replacement=*/true);
-  const at::Tensor x = at::randn({images, 4}, at::kDouble).add(at::eye(4, at::kDouble).mul(1.5).index_select(0, labels));
+  const at::Tensor x =
+      at::randn({images, 4}, at::kDouble).add(at::eye(4, at::kDouble).mul(1.5).index_select(0, labels));
   return {at::log_softmax(x.mul(1.5).add(tensor_of(kTrained).log()), 1), labels};
 }
 
