@@ -5,11 +5,11 @@
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/conv2d.h>
-#include <ATen/ops/linear.h>
 
 #include <array>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace settrain {
 namespace {
@@ -19,6 +19,7 @@ using OptionalTensor = std::optional<at::Tensor>;
 using OptionalText = std::optional<std::string_view>;
 
 constexpr std::array<int64_t, 2> kDilation{1, 1};
+constexpr ConvolutionGeometry kPointwise{1, 0, 1};
 
 /// An operator of LibTorch that has no C++ function. PyTorch's own compiler (torch/_inductor) calls it by this name.
 template <class Signature>
@@ -84,6 +85,11 @@ at::Tensor packed_convolution(const at::Tensor& weight, const ConvolutionGeometr
   return pack.call(weight, padding, stride, kDilation, geometry.groups, std::nullopt);
 }
 
+/// [..., features] as the pixels of an image, [1, features, rows, 1] with the channels last.
+at::Tensor as_pixels(const at::Tensor& x) {
+  return x.reshape({1, -1, 1, x.size(-1)}).permute({0, 3, 1, 2});
+}
+
 }  // namespace
 
 PackedConvolution::PackedConvolution(const at::Tensor& weight, const at::Tensor& bias,
@@ -122,27 +128,14 @@ at::Tensor PackedConvolution::operator()(const at::Tensor& x, const ConvolutionG
 }
 
 PackedLinear::PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type)
-    : type_(type), is_packed_(can_pack(weight, type)), weight_(weight.to(type).contiguous()), bias_(bias.to(type)) {
-  static const auto pack =
-      find_operator<at::Tensor(const at::Tensor&, std::optional<int64_t>)>("mkldnn::_reorder_linear_weight");
-  if (is_packed_) weight_ = pack.call(weight_, std::nullopt);
-}
+    : convolution_(weight.unsqueeze(2).unsqueeze(3), bias, kPointwise, type) {}
 
 at::Tensor PackedLinear::operator()(const at::Tensor& x, Activation activation, const at::Tensor& added) const {
-  using Unary =
-      at::Tensor(const at::Tensor&, const at::Tensor&, const OptionalTensor&, std::string_view, Scalars, OptionalText);
-  using Binary =
-      at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, const OptionalTensor&, std::string_view);
-  static const auto multiply = find_operator<Unary>("mkldnn::_linear_pointwise");
-  static const auto multiply_and_add = find_operator<Binary>("mkldnn::_linear_pointwise", "binary");
-  const at::Tensor input = x.to(type_).contiguous();
-  if (!is_packed_) return finished(at::linear(input, weight_, bias_), added, activation);
-  if (!is_summand(added, type_)) {
-    const auto [name, numbers, formula] = words_of(added.defined() ? Activation::kNone : activation);
-    const at::Tensor y = multiply.call(input, weight_, bias_, name, numbers, formula);
-    return added.defined() ? finished(y, added, activation) : y;
-  }
-  return activated(multiply_and_add.call(input, added.contiguous(), weight_, bias_, "add"), activation);
+  const at::Tensor y =
+      convolution_(as_pixels(x), kPointwise, activation, added.defined() ? as_pixels(added) : at::Tensor());
+  std::vector<int64_t> sizes = x.sizes().vec();
+  sizes.back() = y.size(1);
+  return y.permute({0, 2, 3, 1}).reshape(sizes);
 }
 
 }  // namespace settrain

@@ -34,7 +34,8 @@ class PackedConvolution {
   at::Tensor weight_, bias_;
 };
 
-/// The same for a linear layer: weight [out, in], bias [out].
+/// The same for a linear layer, weight [out, in] and bias [out]: a 1x1 convolution, since oneDNN lays out the weights
+/// of its linear layers for one number of rows alone.
 class PackedLinear {
  public:
   PackedLinear(const at::Tensor& weight, const at::Tensor& bias, at::ScalarType type);
@@ -43,9 +44,7 @@ class PackedLinear {
   at::Tensor operator()(const at::Tensor& x, Activation activation, const at::Tensor& added) const;
 
  private:
-  at::ScalarType type_;
-  bool is_packed_;
-  at::Tensor weight_, bias_;
+  PackedConvolution convolution_;
 };
 
 }  // namespace settrain
