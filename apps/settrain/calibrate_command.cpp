@@ -128,10 +128,10 @@ void draw(const CalibrateArguments& arguments, const Calibration& calibration) {
 }
 
 int calibrate_files(const CommandLine& line, const CalibrateArguments& arguments) {
-  if (!arguments.choice.checkpoint.empty() || !arguments.choice.metric.empty() || !line.settings.empty() ||
-      !arguments.chosen.empty()) {
-    throw ConfigError("--checkpoint, --metric, --default and --set are for a run, and --scores takes its place");
+  if (!arguments.choice.checkpoint.empty() || !arguments.choice.metric.empty() || !line.settings.empty()) {
+    throw ConfigError("--checkpoint, --metric and --set are for a run, and --scores takes its place");
   }
+  if (!arguments.chosen.empty()) throw ConfigError("--default is for a run, and --scores takes its place");
   CalibrationRequest request = request_of(arguments);
   const ScoreFile calibration = read_score_file(arguments.scores);
   std::vector<std::string> warnings = warnings_of_scale(calibration, arguments.scores);

@@ -92,7 +92,7 @@ int init_folder(const CommandLine& line, InitArguments arguments) {
   const fs::path out = arguments.to;
   request.out = out / "lists";
   const std::string name = starter_name(request.folder);
-  const fs::path file = out / (name + ".yaml");
+  const fs::path file = (out / (name + ".yaml")).lexically_normal();
   check_out(request);
   refuse_existing(file, request.overwrite);
   const at::Device device = find_device(line.device);
