@@ -48,7 +48,7 @@ class ConvolutionUnit {
   std::shared_ptr<Layer> convolution_, norm_;
 };
 
-/// That number of channels, rounded to a multiple of 8, and up where that would take off more than a tenth.
+/// The number of channels, rounded to a multiple of 8, and up where rounding would take off more than a tenth.
 int64_t channels_of_eight(double channels);
 
 /// The names of a block's parts; its units are numbered by P from 0, squeeze-and-excitation among them.

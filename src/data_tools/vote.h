@@ -18,7 +18,7 @@ struct Answer {
 /// an empty text or without three, and for a user's second answer to an image.
 std::vector<Answer> read_answers(const std::filesystem::path& file);
 
-/// Who took an image.
+/// The person who took an image.
 struct Author {
   std::string image, user;
 };

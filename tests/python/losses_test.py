@@ -114,7 +114,7 @@ class Signatures(TensorTest):
         for name, cls in CLASSES.items():
             with self.subTest(loss=name):
                 of_config = theirs.get(name, {})
-                # Those of the optimizer are left to the module's user.
+                # The optimizer's keys are left to the module's user.
                 of_config = {key: default for key, default in of_config.items() if not key.startswith("theta_")}
                 self.assertEqual(self.defaults_of(cls), of_config)
 
